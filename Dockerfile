@@ -13,6 +13,7 @@ COPY registry /opt/reseller/service/registry
 COPY operations /opt/reseller/service/operations
 COPY storage /opt/reseller/service/storage
 COPY clients /opt/reseller/service/clients
+COPY simulators /opt/reseller/service/simulators
 COPY transports /opt/reseller/service/transports
 RUN printf '%s\n' /opt/reseller/service > "$(/opt/reseller/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/reseller.pth" \
     && printf '#!/bin/sh\nexec /opt/reseller/bin/python -P -m transports.cli "$@"\n' > /opt/reseller/bin/reseller \

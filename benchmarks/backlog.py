@@ -23,9 +23,9 @@ from benchmarks.tables import spread, table
 from benchmarks.webhooks import DATA
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from storage.migrate import upgrade
-from storage.store import Store, open_store
-from storage.webhooks.outbox import claim, give_back
+from storage.engine.migrate import upgrade_database
+from storage.engine.store import Store, open_store
+from storage.outbox import claim_deliveries, return_deliveries
 
 MOST = 100
 PENDING, ENDPOINTS = (100, 10_000, 1_000_000), (1, 100)
@@ -103,7 +103,7 @@ def opened(
         urls[OURS_POSTGRES] = url
     for engine, url in urls.items():
         told(f"{engine}: {pending} deliveries for {endpoints} endpoints")
-        upgrade(url)
+        upgrade_database(url)
         fill(url, endpoints, pending)
     return [Cell(engine, endpoints, pending, open_store(url, pool=1)) for engine, url in urls.items()]
 
@@ -159,9 +159,9 @@ async def a_claim(cell: Cell, number: int) -> Sample:
     """Claim, and give back what was taken."""
     token, now_ms = IDS.new("lse_"), int(CLOCK.now() * 1000)
     began = time.perf_counter()
-    batch = await cell.store.write(claim, token=token, now_ms=now_ms, most=MOST)
+    batch = await cell.store.write(claim_deliveries, token=token, now_ms=now_ms, most=MOST)
     milliseconds = (time.perf_counter() - began) * 1000
-    await cell.store.write(give_back, leases=[(row.id, token) for row in batch.leased], now_ms=now_ms)
+    await cell.store.write(return_deliveries, leases=[(row.id, token) for row in batch.leased], now_ms=now_ms)
     return Sample(cell.engine, cell.endpoints, cell.pending, number, batch.taken, milliseconds)
 
 

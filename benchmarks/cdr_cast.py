@@ -13,7 +13,7 @@ from benchmarks.issuing_cast import KEYRING, process, settled
 from benchmarks.names import CDR_TUNED, CDR_TUTORIAL, OURS
 from benchmarks.postgres import database
 from benchmarks.processes import cpu_seconds
-from storage.address import is_sqlite
+from storage.engine.database_url import is_sqlite_url
 
 NAMES = {OURS: "service", CDR_TUNED: "cdr_fastapi_tuned", CDR_TUTORIAL: "cdr_fastapi"}
 ACCOUNT = 9001
@@ -87,7 +87,7 @@ def serving(name: str, url: str, folder: Path) -> Generator[Contestant]:
     module = NAMES[name]
     (folder / "keyring").write_text(KEYRING)
     words = ("transports.cli", "serve") if name == OURS else ("benchmarks.rivals", module)
-    there = "" if is_sqlite(url) else url  # without an address it is the SQLite file in the folder
+    there = "" if is_sqlite_url(url) else url  # without an address it is the SQLite file in the folder
     settings = wired(1) | {"SERVICE_DEMO": "false", "SERVICE_SECRET_KEYS": KEYRING, "SERVICE_DATABASE_URL": there}
     with process(name, words, folder, settings) as running:
         yield running

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from storage.address import is_sqlite, sqlite_path
+from storage.engine.database_url import is_sqlite_url, sqlite_path
 
 YEAR, MONTH = 2025, 10
 BEGINS, SECONDS = 1_759_276_800, 31 * 86_400
@@ -66,7 +66,7 @@ def raw_rows(database: str, organisation: str, rows: int) -> str:
 def fill(url: str, organisation: str, rows: int) -> None:
     """The raw rows and what follows from them, as the service would have stored them."""
     insert = "insert into cdr_event (organisation, event, iccid, occurred_at, bytes_up, bytes_down, network, country) "
-    kind = "sqlite" if is_sqlite(url) else "postgresql"
+    kind = "sqlite" if is_sqlite_url(url) else "postgresql"
     run(url, [insert + raw_rows(kind, organisation, rows), SUMS.format(month=YEAR * 100 + MONTH), MONTHS, PERIODS])
     settle(url)
 
@@ -75,13 +75,15 @@ def settle(url: str) -> None:
     """What a server does with time: the log moved into the file, or what an index-only scan needs."""
     run(
         url,
-        ["pragma wal_checkpoint(truncate)"] if is_sqlite(url) else ["vacuum (analyze) cdr_event", "vacuum (analyze) cdr_sum", "checkpoint"],
+        ["pragma wal_checkpoint(truncate)"]
+        if is_sqlite_url(url)
+        else ["vacuum (analyze) cdr_event", "vacuum (analyze) cdr_sum", "checkpoint"],
     )
 
 
 def empty(url: str) -> None:
     """No record, as if there never had been one."""
-    if is_sqlite(url):
+    if is_sqlite_url(url):
         run(url, [*(f"delete from {table}" for table in TABLES), "vacuum", "pragma wal_checkpoint(truncate)"])
     else:
         run(url, [f"truncate {', '.join(TABLES)}"])
@@ -89,7 +91,7 @@ def empty(url: str) -> None:
 
 def run(url: str, statements: Sequence[str]) -> list[tuple[Any, ...]]:
     """Statements on a connection beside the servers', each committed by itself; the rows of the last one."""
-    if is_sqlite(url):
+    if is_sqlite_url(url):
         with closing(sqlite3.connect(sqlite_path(url), isolation_level=None, timeout=120)) as raw:
             for pragma in ("temp_store=memory", "cache_size=-262144"):
                 raw.execute(f"pragma {pragma}")

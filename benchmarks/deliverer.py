@@ -12,24 +12,23 @@ import uvloop
 
 from clients.http import OutboundLimits
 from clients.webhooks.addresses import parse_networks
-from clients.webhooks.sender import Sender
-from clients.webhooks.signature import SECRET_BYTES, new_secret
+from clients.webhooks.sender import WebhookSender
+from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from storage.connection import Connection
-from storage.schema import DeliveryTable
-from storage.secrets.sealed_fields import webhook_secret_field
-from storage.secrets.sealing import Keyring
-from storage.statement import Query, table
-from storage.store import Store, open_store
-from storage.webhooks.deliveries import DELIVERED, PENDING
-from storage.webhooks.endpoints import insert_endpoint
-from storage.webhooks.events import NewEvent, emit
-from transports.http.serve import settle_memory
-from transports.worker import Worker
+from storage.deliveries import DELIVERED_STATE, PENDING_STATE, DeliveryTable
+from storage.engine.connection import Connection
+from storage.engine.statement import Query
+from storage.engine.store import Store, open_store
+from storage.engine.table import table_of
+from storage.events import NewEvent, emit_event
+from storage.sealing import Keyring, webhook_secret_field
+from storage.webhook_endpoints import insert_endpoint
+from transports.http.server import freeze_memory
+from transports.worker.worker import Worker
 
 WARM = 0.5
-DELIVERY = table(DeliveryTable)
+DELIVERY = table_of(DeliveryTable)
 CLOCK = SystemClock()
 IDS = SystemIds(CLOCK)
 LOOPBACK = parse_networks(["127.0.0.0/8"])
@@ -50,10 +49,10 @@ def main() -> None:
         print(json.dumps(runner.run({"sow": sow, "drain": drain, "bare": bare}[asked.pop("do")](**asked))))
 
 
-def sender(connections: int) -> Sender:
+def sender(connections: int) -> WebhookSender:
     """The sender as a server has it, but that it may reach loopback."""
     limits = OutboundLimits(connections=connections, keepalive_seconds=None, connect_seconds=5.0, total_seconds=15.0)
-    return Sender(CLOCK, exempt=LOOPBACK, limits=limits)
+    return WebhookSender(CLOCK, exempt=LOOPBACK, limits=limits)
 
 
 async def sow(url: str, key: str, organisations: dict[str, list[str]]) -> dict[str, Any]:
@@ -64,7 +63,7 @@ async def sow(url: str, key: str, organisations: dict[str, list[str]]) -> dict[s
     def register(connection: Connection) -> None:
         for organisation, urls in organisations.items():
             for each in urls:
-                endpoint, secret = IDS.new("we_"), new_secret(IDS.bytes(SECRET_BYTES))
+                endpoint, secret = IDS.new("we_"), new_webhook_secret(IDS.bytes(WEBHOOK_SECRET_BYTES))
                 secrets.append(secret)
                 sealed = keyring.seal(secret, org_id=organisation, field=webhook_secret_field(endpoint))
                 insert_endpoint(connection, id=endpoint, organisation=organisation, url=each, secret=sealed, now=CLOCK.now())
@@ -87,9 +86,9 @@ async def fill(store: Store, organisations: list[str], data: str, backlog: int) 
     def some(connection: Connection) -> None:
         for organisation in itertools.islice(turns, 100):
             event = NewEvent(IDS.new("evt_"), organisation, "cni_1", "esim.issued", 0, data, IDS.new("dedup_"), int(CLOCK.now()))
-            emit(connection, event=event, ids=IDS)
+            emit_event(connection, event=event, ids=IDS)
 
-    while await store.read(count, state=PENDING) < backlog:
+    while await store.read(count, state=PENDING_STATE) < backlog:
         await store.write(some)
 
 
@@ -101,13 +100,13 @@ async def drain(url: str, key: str, organisations: list[str], data: str, connect
     worker = Worker(
         store=store, keyring=Keyring(key, IDS.bytes), sender=post, clock=CLOCK, ids=IDS, report=reports.append, concurrency=connections
     )
-    settle_memory()  # as the server does
+    freeze_memory()  # as the server does
     running = asyncio.create_task(worker.run())
     await asyncio.sleep(WARM)
-    before, cpu, begun = await store.read(count, state=DELIVERED), time.process_time(), time.perf_counter()
+    before, cpu, begun = await store.read(count, state=DELIVERED_STATE), time.process_time(), time.perf_counter()
     await asyncio.sleep(seconds)
-    after, used, taken = await store.read(count, state=DELIVERED), time.process_time() - cpu, time.perf_counter() - begun
-    left = await store.read(count, state=PENDING)
+    after, used, taken = await store.read(count, state=DELIVERED_STATE), time.process_time() - cpu, time.perf_counter() - begun
+    left = await store.read(count, state=PENDING_STATE)
     worker.stop()
     await running
     await post.aclose()

@@ -25,9 +25,9 @@ from benchmarks.names import OURS_POSTGRES, OURS_SQLITE
 from benchmarks.postgres import database
 from benchmarks.tables import table
 from registry.ids import first_id
-from storage.migrate import upgrade
-from storage.store import open_store
-from transports.partitions import Partitions
+from storage.engine.migrate import upgrade_database
+from storage.engine.store import open_store
+from transports.worker.partitions import Partitions
 
 SMALL, AIM, CHUNK = 10_000, 1.5, 250_000
 OWNER = "org_growth"
@@ -89,7 +89,7 @@ def opened(stack: ExitStack, folder: Path, rows: int, *, postgres: bool) -> dict
     if postgres and (url := stack.enter_context(database())) is not None:
         urls[OURS_POSTGRES] = url
     for url in urls.values():
-        upgrade(url)
+        upgrade_database(url)
         if url.startswith("postgresql"):
             asyncio.run(divide(url))
         fill(url, rows)

@@ -19,18 +19,21 @@ import httpx
 from benchmarks.names import OURS_POSTGRES, OURS_SQLITE
 from benchmarks.postgres import database
 from benchmarks.tables import table
-from operations.services.people.api_key import new_api_key
+from operations.secret_tokens import new_api_key
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from registry.limits import Role, Tier
-from storage.connection import Connection
-from storage.migrate import upgrade
-from storage.people.accounts import add_member, create_organisation, create_person
-from storage.people.keys import insert_key
+from storage.api_keys import insert_key
+from storage.engine.connection import Connection
+from storage.engine.migrate import upgrade_database
+from storage.memberships import add_member
+from storage.organisations import create_organisation
+from storage.people import create_person
 from transports.app import Application
 from transports.logs import Logs
 from transports.service import build_service
-from transports.settings import Settings, load_settings
+from transports.settings import Settings
+from transports.settings_files import load_settings
 
 INTENTS, PLANS, EVENTS = "/v1/connectivity/intents", "/v1/connectivity/plans", "/v1/connectivity/events"
 EVERY = 100
@@ -55,7 +58,7 @@ def main() -> None:
         if not asked.sqlite_only and (url := stack.enter_context(database())) is not None:
             urls[OURS_POSTGRES] = url
         for engine, url in urls.items():
-            upgrade(url)
+            upgrade_database(url)
             before, after = asyncio.run(measured(url, folder / engine, asked.calls))
             print(f"{engine}, {asked.calls} calls\n{page(before, after, asked.calls)}\n", flush=True)
 

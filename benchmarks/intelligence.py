@@ -23,8 +23,8 @@ from benchmarks.intelligence_reference import Reference
 from benchmarks.intelligence_scores import Score, costs, country_entry, coverage, diagnosis, health, market, packages
 from benchmarks.intelligence_service import serving
 from benchmarks.tables import table
-from clients.sandbox.ocs.seed.plant import plant
 from operations.catalogue import CATALOGUE
+from simulators.network.seed.scenario import build_scenario
 
 START = 1_799_971_200
 """2027-01-15T00:00:00 UTC: always the same, so that a seed gives the same figures whenever it is tried."""
@@ -76,7 +76,7 @@ def seeds_of(commit: str) -> list[int]:
 async def run(seed: int, lines: int) -> Run:
     """Plant, serve, ask, and hold the answers against the truth."""
     began = time.perf_counter()
-    planted = plant(seed, START, lines=lines)
+    planted = build_scenario(seed, START, lines=lines)
     world = Reference(planted)
     with tempfile.TemporaryDirectory(prefix="intelligence-") as folder:
         async with serving(planted.world, Path(folder)) as http:

@@ -10,7 +10,7 @@ from math import lcm
 from typing import NamedTuple
 
 from benchmarks.intelligence_reference import WINDOW, Reference
-from clients.sandbox.ocs.entities import DATA, DAY, MO_SMS, MOC, MT_SMS, MTC, Line, Template
+from simulators.network.entities import DATA, DAY_SECONDS, MO_SMS, MOC, MT_SMS, MTC, Line, PackageTemplate
 
 MONTH, MARGIN = 30, 110
 KINDS = (DATA, MOC, MTC, MO_SMS, MT_SMS)
@@ -52,7 +52,7 @@ def more(amount: int) -> int:
 
 def wares_of(world: Reference, line: Line) -> list[Ware]:
     """What the catalogue has for this SIM."""
-    used = {cdr.at // DAY - (world.today - WINDOW) for cdr in world.records(line)}
+    used = {cdr.at // DAY_SECONDS - (world.today - WINDOW) for cdr in world.records(line)}
     templates = world.planted.world.templates.values()
     mine = [one for one in templates if (one.reseller_id, one.sponsor_id, one.deleted) == (line.reseller_id, line.sim.sponsor_id, False)]
     lists = destinations_of(world, line)
@@ -61,7 +61,7 @@ def wares_of(world: Reference, line: Line) -> list[Ware]:
 
 def destinations_of(world: Reference, line: Line) -> set[int]:
     """Lists of numbers of packages that were in force: records do not say whom else they called."""
-    first, end = (world.today - WINDOW) * DAY, world.today * DAY
+    first, end = (world.today - WINDOW) * DAY_SECONDS, world.today * DAY_SECONDS
     return {
         package.destination_id
         for package in line.packages
@@ -69,7 +69,7 @@ def destinations_of(world: Reference, line: Line) -> set[int]:
     }
 
 
-def ware_of(world: Reference, template: Template, used: set[int], lists: set[int]) -> Ware:
+def ware_of(world: Reference, template: PackageTemplate, used: set[int], lists: set[int]) -> Ware:
     """A template; one that lasts longer counts with its part of a month."""
     calls = template.moc_seconds if template.destination_id is None or template.destination_id in lists else 0
     held = (template.data_bytes, calls, template.mtc_seconds, template.mo_sms, template.mt_sms)

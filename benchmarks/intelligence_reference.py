@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from statistics import median
 
-from clients.sandbox.ocs.coverage import in_date, left
-from clients.sandbox.ocs.entities import DATA, DAY, Cdr, Line
-from clients.sandbox.ocs.seed.plant import Planted
-from clients.sandbox.ocs.seed.plant_truth import BEFORE, OVER_OTHERS, REGULAR_DAYS, SPIKE
-from clients.sandbox.ocs.seed.sponsors import FJORD
+from simulators.network.coverage import package_in_date, units_left
+from simulators.network.entities import DATA, DAY_SECONDS, Cdr, Line
+from simulators.network.seed.resellers import FJORD
+from simulators.network.seed.scenario import DAYS_BEFORE_SILENCE, REGULAR_DAYS, SPIKE_OVER_OTHER_DAYS, SPIKE_RATIO, ScenarioWorld
 
 WINDOW = 28
 COUNTED_DAYS = (7, 30, 60)
@@ -21,7 +20,7 @@ SILENT_DAYS = 5
 class Reference:
     """The world, seen by the reseller whose token asks."""
 
-    planted: Planted
+    planted: ScenarioWorld
 
     @property
     def now(self) -> int:
@@ -31,7 +30,7 @@ class Reference:
     @property
     def today(self) -> int:
         """The UTC day of the start, which is not over."""
-        return self.now // DAY
+        return self.now // DAY_SECONDS
 
     @property
     def lines(self) -> dict[str, Line]:
@@ -63,7 +62,7 @@ class Reference:
 
     def records(self, line: Line, days: int = WINDOW) -> list[Cdr]:
         """The last whole days."""
-        return [cdr for cdr in line.cdrs if (self.today - days) * DAY <= cdr.at < self.today * DAY]
+        return [cdr for cdr in line.cdrs if (self.today - days) * DAY_SECONDS <= cdr.at < self.today * DAY_SECONDS]
 
     def costs(self) -> dict[str, int]:
         """Micro-euros that each line cost the reseller."""
@@ -98,7 +97,7 @@ class Reference:
         """As fleet_health counts them: by the day of last use."""
         issued = [line for line in self.lines.values() if line.sim.status != "FREE"]
         week, month, silent = (self.today - days for days in COUNTED_DAYS)
-        used = [(line, None if line.last_usage_at is None else line.last_usage_at // DAY) for line in issued]
+        used = [(line, None if line.last_usage_at is None else line.last_usage_at // DAY_SECONDS) for line in issued]
         idle = [day for line, day in used if line.status == "ACTIVE" and day is not None and day < month]
         return {
             "in_stock": len(self.lines) - len(issued),
@@ -133,7 +132,7 @@ class Reference:
         lines, now, before = dict[int, set[int]](), Counter[int](), Counter[int]()
         for line in self.lines.values():
             for package in line.packages:
-                day = package.assigned // DAY - (self.today - WINDOW)
+                day = package.assigned // DAY_SECONDS - (self.today - WINDOW)
                 if package.data_limit and day >= -WINDOW:
                     lines.setdefault(package.template_id, set()).add(line.id)
                     (now if day >= 0 else before)[package.template_id] += 1
@@ -143,7 +142,7 @@ class Reference:
         """Bytes of data, or the cost of everything, by day of the window."""
         found = Counter[int]()
         for cdr in self.records(self.lines[iccid]):
-            found[cdr.at // DAY] += cdr.reseller_cost if money else cdr.quantity if cdr.usage_type == DATA else 0
+            found[cdr.at // DAY_SECONDS] += cdr.reseller_cost if money else cdr.quantity if cdr.usage_type == DATA else 0
         return {day: figure for day, figure in found.items() if figure}
 
     def is_spike(self, iccid: str, day: str, *, money: bool) -> bool:
@@ -151,7 +150,7 @@ class Reference:
         figures, number = self.daily(iccid, money=money), number_of(day)
         planted = {number_of(one.isoformat()) for one in self.planted.truth.spikes.get(iccid, ())}
         others = [figure for other, figure in figures.items() if other != number and other not in planted]
-        return bool(others) and figures.get(number, 0) >= max(SPIKE * median(others), OVER_OTHERS * max(others))
+        return bool(others) and figures.get(number, 0) >= max(SPIKE_RATIO * median(others), SPIKE_OVER_OTHER_DAYS * max(others))
 
     def spike_told(self, iccid: str, day: str) -> str:
         """A spike and the usual day, in megabytes."""
@@ -160,9 +159,11 @@ class Reference:
 
     def is_silence(self, iccid: str, day: str) -> bool:
         """What an operator would call one: five days without anything, after use on two days of three."""
-        used, number = {cdr.at // DAY for cdr in self.lines[iccid].cdrs}, number_of(day)
+        used, number = {cdr.at // DAY_SECONDS for cdr in self.lines[iccid].cdrs}, number_of(day)
         quiet = not used & set(range(number, min(number + SILENT_DAYS, self.today)))
-        return quiet and number + 2 < self.today and sum(number - back in used for back in range(1, BEFORE + 1)) >= REGULAR_DAYS
+        return (
+            quiet and number + 2 < self.today and sum(number - back in used for back in range(1, DAYS_BEFORE_SILENCE + 1)) >= REGULAR_DAYS
+        )
 
     def healthy(self) -> list[str]:
         """Lines whose newest use of data, of the last two days, a package paid that has more, and that nothing slows down."""
@@ -170,10 +171,15 @@ class Reference:
         for iccid, line in self.lines.items():
             data = [cdr for cdr in line.cdrs if cdr.usage_type == DATA]
             newest = data[-1] if data else None
-            if newest is None or newest.at < self.now - 2 * DAY or newest.package_id is None or line.bitrate != "UNLIMITED":
+            if newest is None or newest.at < self.now - 2 * DAY_SECONDS or newest.package_id is None or line.bitrate != "UNLIMITED":
                 continue
             package = self.planted.world.packages.get(newest.package_id)
-            if package is not None and in_date(package, self.now) and left(package, DATA) > 0 and self.still_there(line, newest):
+            if (
+                package is not None
+                and package_in_date(package, self.now)
+                and units_left(package, DATA) > 0
+                and self.still_there(line, newest)
+            ):
                 found.append(iccid)
         return found
 

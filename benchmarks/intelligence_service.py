@@ -7,17 +7,17 @@ from pathlib import Path
 
 import httpx
 
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.state import World
 from operations.catalogue import CATALOGUE
-from storage.people.accounts import set_connection
-from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world import World
+from storage.sealing import OWN_TOKEN_FIELD
+from storage.upstream_connections import set_connection
 from transports.http.door import HttpDoor
-from transports.http.rules import HttpRules
+from transports.http.limits import HttpRules
 from transports.logs import RequestLine
 from transports.service import Service, build_service
 from transports.settings import Settings
-from transports.upstream import SIMULATED_TOKEN, simulated_pool
+from transports.upstream import SIMULATED_OCS_TOKEN, simulated_pool
 
 HOST = "127.0.0.1"
 BASE_URL = f"http://{HOST}"
@@ -54,7 +54,7 @@ async def serving(world: World, folder: Path) -> AsyncGenerator[httpx.AsyncClien
         assert demo is not None
         assert demo.api_key is not None
         await connect(service, demo.organisation)
-        pool = simulated_pool(lambda: Sandbox(world, wall=clock.now), clock)
+        pool = simulated_pool(lambda: SimulatedNetwork(world, wall=clock.now), clock)
         service.pipeline.deps = replace(service.pipeline.deps, ocs=pool)
         rules = HttpRules(hosts=frozenset((HOST,)), origins=frozenset((BASE_URL,)))
         door = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=unlogged, fault=broken)
@@ -69,7 +69,7 @@ async def serving(world: World, folder: Path) -> AsyncGenerator[httpx.AsyncClien
 
 async def connect(service: Service, organisation: str) -> None:
     """A token of its own sees all accounts of its reseller."""
-    sealed = service.pipeline.deps.keyring.seal(SIMULATED_TOKEN, org_id=organisation, field=OWN_TOKEN_FIELD)
+    sealed = service.pipeline.deps.keyring.seal(SIMULATED_OCS_TOKEN, org_id=organisation, field=OWN_TOKEN_FIELD)
     await service.store.write(set_connection, organisation=organisation, mode="own", account_id=None, own_token=sealed)
 
 

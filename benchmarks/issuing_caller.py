@@ -8,8 +8,7 @@ import time
 import uvloop
 
 from clients.http import Outbound
-from clients.ocs.client import Ocs
-from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.client import Ocs, OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
 from registry.clock import SystemClock
 

@@ -14,15 +14,17 @@ from pathlib import Path
 from benchmarks.contestant import OCS_TOKEN, ROOT, Contestant, await_health, environment, free_port, wired
 from benchmarks.load import run_ask
 from benchmarks.requests import head
-from operations.services.people.api_key import new_api_key
+from operations.secret_tokens import new_api_key
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from registry.limits import Role, Tier
-from storage.connection import Connection
-from storage.migrate import upgrade
-from storage.people.accounts import add_member, create_organisation, create_person
-from storage.people.keys import insert_key
-from storage.store import open_store
+from storage.api_keys import insert_key
+from storage.engine.connection import Connection
+from storage.engine.migrate import upgrade_database
+from storage.engine.store import open_store
+from storage.memberships import add_member
+from storage.organisations import create_organisation
+from storage.people import create_person
 
 TEMPLATE = 55010
 KEYRING = "bench:" + b64encode(bytes(32)).decode()
@@ -73,7 +75,7 @@ def move_in(connection: Connection, *, accounts: Sequence[int]) -> list[Tenant]:
 
 def settled(url: str, accounts: Sequence[int]) -> list[Tenant]:
     """A new database with an organisation for each account."""
-    upgrade(url)
+    upgrade_database(url)
 
     async def run() -> list[Tenant]:
         store = open_store(url, pool=1)

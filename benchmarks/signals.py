@@ -14,10 +14,9 @@ from prometheus_client import CollectorRegistry, Histogram
 from clients.outside_system import OutsideSystem
 from operations.catalogue import CATALOGUE
 from registry.call import Call, Reply
-from registry.call_signals import CallSignals
 from registry.clock import SystemClock
-from registry.latency import ANSWER_SECONDS
-from storage.database_signals import DatabaseSignals
+from registry.signals import ANSWER_BOUNDS, CallSignals
+from storage.engine.database_signals import DatabaseSignals
 from transports.logs import RequestLine
 from transports.signals import HttpSignals
 
@@ -58,7 +57,7 @@ def costs(times: int) -> list[Cost]:
     operation = next(iter(CATALOGUE.operations.values()))
     call, reply = Call(operation, "http", "req_1"), Reply(200, b"")
     line = RequestLine(0.0, "req_1", "GET", operation.path, operation.id, 200, 3.0, "http", "org_1", "")
-    library = Histogram("seconds", "Seconds", LABELS, buckets=ANSWER_SECONDS, registry=CollectorRegistry())
+    library = Histogram("seconds", "Seconds", LABELS, buckets=ANSWER_BOUNDS, registry=CollectorRegistry())
     found_before = library.labels(operation.id, "http", "ok")
     began = clock.monotonic()
     of_call: dict[str, tuple[Callable[[], object], int]] = {

@@ -14,7 +14,7 @@ from benchmarks.contestant import ROOT, Seed, environment, free_port
 from benchmarks.measure import Plan
 from benchmarks.names import HTTPX_CLOSING, HTTPX_POSTS, OURS_POSTGRES, OURS_SQLITE, SENDER
 from benchmarks.postgres import database
-from storage.migrate import upgrade
+from storage.engine.migrate import upgrade_database
 
 CONCURRENT = (50, 200)
 PROCESSES = 2
@@ -93,7 +93,7 @@ def receiving() -> Generator[int]:
 
 def ours(url: str, places: dict[str, list[str]], ports: list[int], plan: Plan) -> Take:
     """The worker over a new database; what it sends is verified before anything is timed."""
-    upgrade(url)
+    upgrade_database(url)
     secrets = told("benchmarks.deliverer", do="sow", url=url, key=KEY, organisations=places)["secrets"]
 
     def take(concurrent: int, seconds: float) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import cast
 import httpx  # slow to import, so this file is imported when the first call is made
 
 
-class ArrivedInside:
+class InProcessResponse:
     """httpx's answer as ours."""
 
     def __init__(self, response: httpx.Response) -> None:
@@ -32,7 +32,7 @@ class ArrivedInside:
         await self._response.aclose()
 
 
-class InProcess:
+class InProcessBackend:
     """A given transport, asked directly: what a client of httpx adds to it is for networks."""
 
     failures: tuple[type[Exception], ...] = (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError)
@@ -41,10 +41,10 @@ class InProcess:
         self._transport = transport
         self._extensions = {"timeout": httpx.Timeout(idle_seconds).as_dict()}
 
-    async def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> ArrivedInside:
+    async def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> InProcessResponse:
         """Send a request and wait for the head of its answer."""
         request = httpx.Request(method, url, headers=headers, content=content, extensions=self._extensions)
-        return ArrivedInside(await self._transport.handle_async_request(request))
+        return InProcessResponse(await self._transport.handle_async_request(request))
 
     async def aclose(self) -> None:
         """End it."""

@@ -7,28 +7,27 @@ from contextlib import suppress
 from functools import partial
 from typing import Literal
 
-from clients.breaker import CircuitBreaker, Verdict
-from clients.failure import FailureKind
-from registry.active_request import ActiveRequest
-from registry.clock import Clock
-from registry.latency import ANSWER_SECONDS, Histogram, Histograms
+from clients.circuit_breaker import BreakerVerdict, CircuitBreaker
+from clients.http import FailureKind
+from registry.clock import ActiveRequest, Clock
+from registry.signals import ANSWER_BOUNDS, Histogram, Histograms
 
-Name = Literal["charging_system", "payment_processor", "model"]
-Reason = Literal["crowded", "open"]
+SystemName = Literal["charging_system", "payment_processor", "model"]
+NotSentReason = Literal["crowded", "open"]
 CallOutcome = Literal["ok", "refused", "failed", "not_sent", "abandoned"]
 """`refused`: it answered with an error; `failed`: it gave no answer in time, or none that can be read; `not_sent`: a call never left;
 `abandoned`: nobody reads on."""
-LEAST_FAILURES = 3
+BREAKER_LEAST_FAILURES = 3
 """Fewer say nothing about a system. Calls that hang hold their places, so that of few places there are never more."""
-MOST_WAITING = 256
+WAITING_LIMIT = 256
 """Half of the connections that a server takes by default."""
 PROBE_SECONDS = 3.0
 """How long a probe may take. A call that was given up sooner tells nothing about the system."""
-NOT_ANSWERED: frozenset[FailureKind] = frozenset({"timeout", "refused", "dns", "tls", "network"})
+UNANSWERED_KINDS: frozenset[FailureKind] = frozenset({"timeout", "refused", "dns", "tls", "network"})
 """Failures that speak against the system; whatever it answers, an error among them, speaks for it."""
 
 
-def unheard(text: str) -> None:
+def ignore_report(text: str) -> None:
     """Where nobody listens."""
     del text
 
@@ -42,26 +41,28 @@ class OutsideSystem:
     not counted.
     """
 
-    def __init__(self, name: Name, clock: Clock, *, most_waiting: int = MOST_WAITING, least_failures: int = LEAST_FAILURES) -> None:
-        self.name: Name = name
+    def __init__(
+        self, name: SystemName, clock: Clock, *, most_waiting: int = WAITING_LIMIT, least_failures: int = BREAKER_LEAST_FAILURES
+    ) -> None:
+        self.name: SystemName = name
         self.breaker = CircuitBreaker(least=least_failures)
         self.refused = Counter[str](crowded=0, open=0)
         self.waiting = 0
         """Requests that wait for it now."""
         self.calls = Histograms(("method", "outcome"))
         """Calls that were let in, by the seconds until their end: the wait for a place, the call itself and its repetition."""
-        self.queue = Histogram(ANSWER_SECONDS)
+        self.queue = Histogram(ANSWER_BOUNDS)
         """Their waits for a place."""
         self.clock = clock
-        self.report: Callable[[str], None] = unheard
+        self.report: Callable[[str], None] = ignore_report
         """Told when calls are refused from now on, and when they are sent again."""
         self._silent_since = 0.0
         self._most, self._of_one = max(1, most_waiting), max(1, most_waiting // 2)
         self._of: dict[str, int] = {}
 
-    def enter(self, request: ActiveRequest | None, owner: str) -> Reason | None:
+    def enter(self, request: ActiveRequest | None, owner: str) -> NotSentReason | None:
         """Begin to wait; why that may not be, where it may not. Whoever may calls `leave`."""
-        if self.breaker.is_open and self.breaker.verdict(owner, self.clock.monotonic()) is Verdict.REFUSE:
+        if self.breaker.is_open and self.breaker.verdict(owner, self.clock.monotonic()) is BreakerVerdict.REFUSE:
             return self.refuse("open")
         if request is None:
             return None
@@ -91,7 +92,7 @@ class OutsideSystem:
             else:
                 self._of[owner] = held - 1
 
-    def refuse(self, reason: Reason) -> Reason:
+    def refuse(self, reason: NotSentReason) -> NotSentReason:
         """Count a call that is not sent."""
         self.refused[reason] += 1
         return reason
@@ -99,9 +100,9 @@ class OutsideSystem:
     async def may_send(self, owner: str, probe: Callable[[], Awaitable[bool]]) -> bool:
         """Whether a call may be sent now. `probe` asks whether the system is there, where that is to be found out first."""
         verdict = self.breaker.verdict(owner, self.clock.monotonic())
-        if verdict is Verdict.SEND:
+        if verdict is BreakerVerdict.SEND:
             return True
-        if verdict is Verdict.REFUSE:
+        if verdict is BreakerVerdict.REFUSE:
             self.refuse("open")
             return False
         answered: bool | None = None

@@ -3,23 +3,22 @@
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from clients.model.port import Model
-from clients.ocs.pool import OcsPool
+from clients.model.port import LanguageModel
+from clients.ocs.client import OcsPool
 from clients.payments.port import Processor
-from clients.webhooks.addresses import Network
-from clients.webhooks.private_receivers import NO_PRIVATE_RECEIVERS, PrivateReceivers
-from operations.services.issuing.stock import StockRoom
-from operations.services.network.read_cache import ReadCache
-from operations.services.network.usage_weeks import UsageWeeks
+from clients.webhooks.addresses import NO_PRIVATE_RECEIVERS, IpNetwork, PrivateReceivers
+from operations.ledger.stock import StockSnapshots
+from operations.upstream.connection import ReadCache
+from operations.upstream.usage_cache import UsageCache
+from registry.answer import InternalCalls
 from registry.clock import Clock
 from registry.context import Context
 from registry.ids import Ids
-from registry.inside import Inside
 from registry.limits import Tier
-from registry.pace import Pace
 from registry.ports import SharedSecrets, Site
-from storage.secrets.sealing import Keyring
-from storage.store import Store
+from registry.rate_limits import RateLimiter
+from storage.engine.store import Store
+from storage.sealing import Keyring
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class Deps:
     site: Site
     secrets: SharedSecrets
     build: Build
-    webhook_exempt: tuple[Network, ...]
+    webhook_exempt: tuple[IpNetwork, ...]
     wake_worker: Wake
     post: Wake
     """Says that a mail was queued."""
@@ -56,15 +55,15 @@ class Deps:
     ocs: OcsPool
     payments: Processor
     reads: ReadCache
-    stock: StockRoom
+    stock: StockSnapshots
     replica: str
     """This process, among those that share the database."""
-    pace: Pace
-    weeks: UsageWeeks = field(default_factory=UsageWeeks)
+    rate_limiter: RateLimiter
+    weeks: UsageCache
     """What lines used in weeks that have ended."""
-    inside: Inside = field(default_factory=Inside)
+    internal_calls: InternalCalls
     """The pipeline, for calls that a model or a schedule makes for somebody."""
-    model: Model | None = None
+    model: LanguageModel | None = None
     """The language model; None: the service has none."""
     draws: bool = True
     """False where the charging system is simulated in another process: what would be drawn here would be drawn from nothing."""

@@ -1,39 +1,46 @@
-"""The pipeline's caller: every door asks here, so that every failure of every call becomes a body in one place."""
+"""The pipeline's callers: `answer_call` for every door, so that every failure of every call becomes a body in one place; and
+`InternalCalls`, for calls made inside the service for a caller who is known: by a model that answers a chat, by a report that is due."""
 
 from asyncio import CancelledError, timeout
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import orjson
 
-from registry.call import Call, Reply
-from registry.errors import BadRequest, Internal, OcsError, Refusal, Unauthorized
-from registry.model import Events
-from registry.pipeline import Pipeline, line
+from registry.binding import with_defaults
+from registry.call import Call, Progress, Reply, Surface, no_progress
+from registry.caller import Caller
+from registry.catalogue import AnyOperation
+from registry.errors import BadRequest, Internal, OcsError, Refusal, Restricted, Unauthorized
+from registry.model import Document, EventStream
+from registry.pipeline import Pipeline, audit_record
+from registry.restrictions import is_shown_to
+from registry.schema import input_schema
 
-GATHERED = 8 << 20
-GATHERED_SECONDS = 60.0
-EVENTS_SECONDS = 330.0
+REPLY_BYTES_LIMIT = 8 << 20
+REPLY_SECONDS = 60.0
+EVENT_STREAM_SECONDS = 330.0
 """Events are made while they are read, and whoever makes them ends them."""
 
-Report = Callable[[Call, BaseException], None]
+FaultReport = Callable[[Call, BaseException], None]
 
 
-async def answer(pipeline: Pipeline[Any], call: Call, report: Report) -> Reply:
+async def answer_call(pipeline: Pipeline[Any], call: Call, report: FaultReport) -> Reply:
     """Run the call and render whatever came of it; `report` is told about faults of ours."""
     monotonic = pipeline.clock.monotonic
     began = monotonic()
     try:
         reply = await pipeline.run(call)
     except Refusal as refusal:
-        reply = refused(pipeline, call, refusal)
+        reply = record_refusal(pipeline, call, refusal)
     except CancelledError:
         pipeline.signals.abandoned(call, monotonic() - began)
         raise
     except Exception as error:  # the one place where a fault of ours becomes a 500
         report(call, error)
-        reply = refused(pipeline, call, Internal("Internal error; quote the request id when you report it"))
+        reply = record_refusal(pipeline, call, Internal("Internal error; quote the request id when you report it"))
     pipeline.signals.answered(call, reply, monotonic() - began)
     usage = call.usage
     if usage is not None:
@@ -44,37 +51,127 @@ async def answer(pipeline: Pipeline[Any], call: Call, report: Report) -> Reply:
     return reply
 
 
-def refused(pipeline: Pipeline[Any], call: Call, refusal: Refusal) -> Reply:
+def record_refusal(pipeline: Pipeline[Any], call: Call, refusal: Refusal) -> Reply:
     """The refusal's body and headers, and its audit row. A 401 has no principal to record: it is only logged."""
     caller = call.identified
     if caller is not None and caller.kind != "public" and not call.recorded and not isinstance(refusal, Unauthorized):
         clock = pipeline.clock
-        pipeline.journal.record(line(call, caller, refusal.error_code, refusal.status, clock.now(), clock.monotonic()))
-    return told(refusal, call.request_id)
+        pipeline.journal.record(audit_record(call, caller, refusal.error_code, refusal.status, clock.now(), clock.monotonic()))
+    return refusal_reply(refusal, call.request_id)
 
 
-def told(refusal: Refusal, request_id: str) -> Reply:
-    """Without the frames that it came through: they hold the reply, so that both would wait for the collector, and hold what was sent."""
+def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
+    """The body and headers of `refusal`.
+
+    Drops the traceback of `refusal`: it references the reply, and the cycle would keep both until the next collection.
+    """
     refusal.__traceback__ = refusal.__cause__ = refusal.__context__ = None
     return Reply(refusal.status, orjson.dumps(refusal.body(request_id)), headers=dict(refusal.headers), refusal=refusal)
 
 
-async def gathered(reply: Reply, request_id: str) -> Reply:
+async def gather_reply(reply: Reply, request_id: str) -> Reply:
     """The reply with its whole body, for doors that hand on no pieces."""
-    if reply.passed is None:
+    if reply.stream is None:
         return reply
     body = bytearray()
-    seconds = EVENTS_SECONDS if isinstance(reply.passed, Events) else GATHERED_SECONDS
+    seconds = EVENT_STREAM_SECONDS if isinstance(reply.stream, EventStream) else REPLY_SECONDS
     try:
-        async with timeout(seconds), aclosing(reply.passed.pieces) as pieces:
+        async with timeout(seconds), aclosing(reply.stream.pieces) as pieces:
             async for piece in pieces:
                 body += piece
-                if len(body) > GATHERED:
+                if len(body) > REPLY_BYTES_LIMIT:
                     raise BadRequest(
-                        f"The answer has more than {GATHERED >> 20} MiB, more than this door hands on",
+                        f"The answer has more than {REPLY_BYTES_LIMIT >> 20} MiB, more than this door hands on",
                         hint="Narrow it with the operation's filters, or read it over HTTP",
                     )
     except (Refusal, TimeoutError) as error:
         refusal = error if isinstance(error, Refusal) else OcsError("The provider's answer did not come to its end in time; call again")
-        return told(refusal, request_id)
+        return refusal_reply(refusal, request_id)
     return Reply(reply.status, bytes(body), reply.media_type, headers=reply.headers, next_cursor=reply.next_cursor, note=reply.note)
+
+
+class ModelTool(NamedTuple):
+    """An operation as a model is told of it."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+class InternalCalls:
+    """A door inside the process. `open` gives it the pipeline, which is made after the dependencies that hold this object."""
+
+    def __init__(self) -> None:
+        self._pipeline: Pipeline[Any] | None = None
+        self._report: FaultReport = raise_unreported
+
+    def open(self, pipeline: Pipeline[Any], report: FaultReport) -> None:
+        """From now on calls go through this pipeline; `report` is told of faults of ours."""
+        self._pipeline, self._report = pipeline, report
+
+    @property
+    def pipeline(self) -> Pipeline[Any]:
+        """The pipeline of this process."""
+        if self._pipeline is None:
+            raise RuntimeError("a call from inside before the pipeline was made")
+        return self._pipeline
+
+    async def call(
+        self,
+        operation: str,
+        arguments: Mapping[str, Any],
+        *,
+        caller: Caller,
+        surface: Surface,
+        progress: Progress = no_progress,
+        prepaid_by_parent: bool = False,
+    ) -> Reply:
+        """One call of an operation that only reads; what it refuses is in the reply, as at any door.
+
+        `prepaid_by_parent`: another call, which was charged, makes this one.
+        """
+        found = self.pipeline.catalogue.operations[operation]
+        if not found.read_only:
+            raise RuntimeError(f"{operation} changes something: no call from inside may")
+        request, given = self.pipeline.ids.new("req_"), dict(arguments)
+        if surface == "assistant":  # a model's context is small
+            given = with_defaults(found.tool_defaults, given)
+        call = Call(found, surface, request, caller=caller, arguments=given, progress=progress, prepaid_by_parent=prepaid_by_parent)
+        return await gather_reply(await answer_call(self.pipeline, call, self._report), request)
+
+    def tell(self, call: Call, error: BaseException) -> None:
+        """A fault of ours that this call survived is told to the operator as any other."""
+        self._report(call, error)
+
+    def deny(self, operation: str, *, caller: Caller, surface: Surface) -> Reply:
+        """Refuse a call that nobody may make from inside, as the pipeline would: the audit log has it."""
+        call = Call(self.pipeline.catalogue.operations[operation], surface, self.pipeline.ids.new("req_"), caller=caller)
+        call.identified, call.started = caller, self.pipeline.clock.monotonic()
+        text = f"{operation} cannot be called by the assistant, which only reads; nothing was done"
+        reply = record_refusal(self.pipeline, call, Restricted(text, hint="Whoever asked may call it themselves"))
+        self.pipeline.signals.answered(call, reply, 0.0)
+        return reply
+
+    def tools(self, caller: Caller) -> list[ModelTool]:
+        """What this caller may read and a model can: the same tools that the MCP door lists for them, without those that write."""
+        catalogue = self.pipeline.catalogue
+        inside = catalogue.operations_in(caller.restrictions.toolsets or ())
+        found = [each for each in catalogue.operations.values() if is_model_readable(each) and caller.has(each.scope)]
+        return [model_tool(each) for each in found if is_shown_to(each, caller, inside)]
+
+
+def is_model_readable(operation: AnyOperation) -> bool:
+    """It changes nothing, and answers what a model can read."""
+    return operation.tool and operation.read_only and operation.result is not Document
+
+
+@lru_cache(maxsize=512)
+def model_tool(operation: AnyOperation) -> ModelTool:
+    """The definition: the summary and the paragraph for models."""
+    paragraphs = [" ".join(part.split()) for part in operation.description.split("\n\n")]
+    return ModelTool(operation.id, "\n".join(paragraphs[:2]), input_schema(operation, operation.tool_defaults))
+
+
+def raise_unreported(call: Call, error: BaseException) -> None:
+    """A fault before anybody listens."""
+    raise error

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from registry.caller import Caller
 from registry.errors import Refusal
-from registry.model import Passed
+from registry.model import StreamedAnswer
 from registry.operation import Operation
 
 Surface = Literal["http", "mcp", "cli", "web", "assistant", "schedule"]
@@ -25,7 +25,7 @@ async def no_progress(done: float, total: float | None, message: str | None) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class QuotaUsage:
     """Where the organisation stands in its daily quota; `reset` is Unix seconds."""
 
     limit: int
@@ -61,12 +61,12 @@ class Call:
     """Somebody reads the answer in a browser: an operation that has a page answers with it unless it is asked otherwise."""
     message_size: int = 0
     """Bytes of the MCP message that it came in, where the door has not charged them already."""
-    covered: bool = False
+    prepaid_by_parent: bool = False
     """Another call, which was charged, makes this one: it costs nothing more."""
     # Filled in by the pipeline as it goes, so that a refusal can be recorded with what was known.
     identified: Caller | None = None
     started: float = 0.0
-    usage: Usage | None = None
+    usage: QuotaUsage | None = None
     former_keys: tuple[str, ...] = ()
     """The spellings of the idempotency key that are no key of their own any more, unless one was stored as such long ago."""
     recorded: bool = False
@@ -103,5 +103,5 @@ class Reply:
     next_cursor: str | None = None
     note: str | None = None
     """What a reader should know about a list and its rows do not say: how many there are, how to see more."""
-    passed: Passed | None = None
+    stream: StreamedAnswer | None = None
     """The body when it is not `body`: pieces as they arrive from the other side."""

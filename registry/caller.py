@@ -1,16 +1,67 @@
-"""Who is calling, as our own store knows them at this moment."""
+"""Who is calling, as our own store knows them at this moment, and what the credential may not do although its maker may."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from registry.limits import Role, Scope, Tier
-from registry.restrictions import NO_ADMIN, UNRESTRICTED, Restrictions
 
-Kind = Literal["key", "session", "local", "internal", "storefront", "public"]
+RestrictedT = TypeVar("RestrictedT", str, int)
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class Restrictions:
+    """The narrowing of a key. None means: not narrowed in this respect."""
+
+    read_only: bool = False
+    no_admin: bool = False
+    """Nothing that needs the role admin; a key made with a login that was not granted it has this."""
+    toolsets: tuple[str, ...] | None = None
+    iccids: tuple[str, ...] | None = None
+    account_ids: tuple[int, ...] | None = None
+    calls_per_day: int | None = None
+    counted_as: str | None = None
+    """The key whose calls are counted: a key made with a limited one shares its count, else two keys could make twice the calls."""
+
+    def within(self, outer: "Restrictions") -> "Restrictions":
+        """Both together: what a key made with a restricted key is held to."""
+        limits = [limit for limit in (self.calls_per_day, outer.calls_per_day) if limit is not None]
+        return Restrictions(
+            read_only=self.read_only or outer.read_only,
+            no_admin=self.no_admin or outer.no_admin,
+            toolsets=toolsets_in_both(self.toolsets, outer.toolsets),
+            iccids=in_both(self.iccids, outer.iccids),
+            account_ids=in_both(self.account_ids, outer.account_ids),
+            calls_per_day=min(limits, default=None),
+            counted_as=outer.counted_as or self.counted_as,
+        )
+
+
+UNRESTRICTED = Restrictions()
+NO_ADMIN = Restrictions(no_admin=True)
+"""What a login that was not granted admin is held to; it takes nothing from somebody who is no admin."""
+EVERY_TOOL = "all"
+"""The preset that holds every toolset."""
+
+
+def toolsets_in_both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """What stands in both lists of toolsets; the preset for all of them holds every name. Names are compared, not what they hold."""
+    if one is not None and other is not None and (EVERY_TOOL in one or EVERY_TOOL in other):
+        return one if EVERY_TOOL in other else other
+    return in_both(one, other)
+
+
+def in_both(one: tuple[RestrictedT, ...] | None, other: tuple[RestrictedT, ...] | None) -> tuple[RestrictedT, ...] | None:
+    """What stands in both lists; a list that is not there holds everything."""
+    if one is None or other is None:
+        return other if one is None else one
+    return tuple(name for name in one if name in other)
+
+
+CallerKind = Literal["key", "session", "local", "internal", "storefront", "public"]
+
+
+@dataclass(frozen=True, slots=True)
+class OrganisationConnection:
     """The active organisation's way to the upstream."""
 
     mode: Literal["managed", "own"]
@@ -21,7 +72,7 @@ class Connection:
 class Caller:
     """One authenticated principal acting for at most one organisation."""
 
-    kind: Kind
+    kind: CallerKind
     principal: str
     organisation: str = ""
     organisation_name: str = ""
@@ -33,7 +84,7 @@ class Caller:
     withheld: int = 0
     """Scopes that the membership carries and this credential does not."""
     restrictions: Restrictions = UNRESTRICTED
-    connection: Connection | None = None
+    connection: OrganisationConnection | None = None
     expires_at: int | None = None
     """When the key that was presented, or the login's grant, ends: Unix seconds."""
 
@@ -56,16 +107,16 @@ class Caller:
     def restricted(self) -> bool:
         """Whether this credential may do less than its person may at this moment: a key with any restriction, one that was made with
         such a key, a login that was granted less than its person has."""
-        held = self.restrictions
-        if held is UNRESTRICTED or held == UNRESTRICTED:
+        own = self.restrictions
+        if own is UNRESTRICTED or own == UNRESTRICTED:
             return False
-        return self.role is Role.ADMIN or held != NO_ADMIN
+        return self.role is Role.ADMIN or own != NO_ADMIN
 
     def has(self, scope: Scope) -> bool:
         """Every bit of the scope."""
         return not int(scope) & ~self.scopes
 
 
-ANONYMOUS = Caller(kind="public", principal="public")
-BRIDGE = Caller(kind="internal", principal="internal", scopes=int(Scope.READ | Scope.ANY))
-STOREFRONT = Caller(kind="storefront", principal="storefront", scopes=int(Scope.READ | Scope.ANY))
+ANONYMOUS_CALLER = Caller(kind="public", principal="public")
+BRIDGE_CALLER = Caller(kind="internal", principal="internal", scopes=int(Scope.READ | Scope.ANY))
+STOREFRONT_CALLER = Caller(kind="storefront", principal="storefront", scopes=int(Scope.READ | Scope.ANY))

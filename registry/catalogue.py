@@ -15,7 +15,7 @@ from registry.operation import Operation
 AnyOperation = Operation[Any, Any]
 
 
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+HTTP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class Toolset:
 
     def operations(self) -> list[AnyOperation]:
         """The declared operations, ordered by path and method, so that moving a declaration changes no document."""
-        modules = [module for place in dict.fromkeys(self.places) for module in modules_in(place)]
-        found = [operation for module in modules for operation in declared_in(module)]
-        return sorted(found, key=lambda operation: (operation.path, METHODS.index(operation.method)))
+        modules = [module for place in dict.fromkeys(self.places) for module in toolset_modules(place)]
+        found = [operation for module in modules for operation in declared_operations(module)]
+        return sorted(found, key=lambda operation: (operation.path, HTTP_METHODS.index(operation.method)))
 
 
-def modules_in(place: ModuleType) -> list[ModuleType]:
+def toolset_modules(place: ModuleType) -> list[ModuleType]:
     """`place` itself, or the files of it where it is a package, sorted by name."""
     if not hasattr(place, "__path__"):
         return [place]
@@ -41,27 +41,27 @@ def modules_in(place: ModuleType) -> list[ModuleType]:
     return [importlib.import_module(f"{place.__name__}.{name}") for name in names]
 
 
-def declared_in(module: ModuleType) -> list[AnyOperation]:
+def declared_operations(module: ModuleType) -> list[AnyOperation]:
     """The operations that `module` declares, in the order they are written."""
     values: list[Any] = list(vars(module).values())
     return [value for value in values if isinstance(value, Operation) and value.module == module.__name__]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ToolSelection:
     """What one MCP caller asked to see."""
 
     names: tuple[str, ...] = ()
     read_only: bool = False
 
 
-CORE: tuple[str, ...] = ()
+NO_CORE_TOOLS: tuple[str, ...] = ()
 
 
 class Catalogue:
     """Every operation by id, in order."""
 
-    def __init__(self, toolsets: Sequence[Toolset], *, core: Iterable[str] = CORE) -> None:
+    def __init__(self, toolsets: Sequence[Toolset], *, core: Iterable[str] = NO_CORE_TOOLS) -> None:
         self.toolsets = tuple(toolsets)
         self.operations: dict[str, AnyOperation] = {}
         self.toolset_of: dict[str, str] = {}
@@ -95,7 +95,7 @@ class Catalogue:
         """What a caller may ask for."""
         return list(self._names)
 
-    def chosen(self, selection: Selection, default: Sequence[str] = ("connectivity", "operator")) -> frozenset[str]:
+    def chosen(self, selection: ToolSelection, default: Sequence[str] = ("connectivity", "operator")) -> frozenset[str]:
         """The ids of the tools a selection holds, whoever asks."""
         known = self.names()
         unknown = [name for name in selection.names if name not in known]
@@ -114,7 +114,7 @@ class Catalogue:
             if o.tool and (o.id in inside or self.toolset_of[o.id] in wanted) and (o.read_only or not selection.read_only)
         )
 
-    def inside(self, names: tuple[str, ...]) -> frozenset[str]:
+    def operations_in(self, names: tuple[str, ...]) -> frozenset[str]:
         """Every operation of some toolsets and presets, tools or not; a name that is not known any more holds none."""
         presets = self.presets
         return frozenset(o.id for o in self.operations.values() if self.toolset_of[o.id] in names).union(

@@ -1,6 +1,9 @@
-"""The one place that reads the machine's clocks."""
+"""The one place that reads the machine's clocks; and the request that is being answered: until when, and what it waits for."""
 
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol
 
 
@@ -21,3 +24,64 @@ class SystemClock:
 
     now = staticmethod(time.time)
     monotonic = staticmethod(time.monotonic)
+
+
+REQUEST_SECONDS = 45.0
+"""From its beginning to its answer. What is streamed has left the request behind: its pieces have times of their own."""
+COMPOSITE_SECONDS = 40.0
+"""How long an answer of many reads goes on reading: then it is made of what has been read."""
+
+LOOP_TOLERANCE_SECONDS = 0.05
+"""Loops count in milliseconds, so that one may end a call a moment too early."""
+
+
+class ActiveRequest:
+    """One request. `ends` is monotonic time; `waits` counts its calls under way, by outside system, from the first on."""
+
+    __slots__ = ("_clock", "began", "ends", "waits")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.began = began = clock.monotonic()
+        self.ends = began + REQUEST_SECONDS
+        self.waits: dict[str, int] | None = None
+
+    def left(self) -> float:
+        """Seconds; none or fewer when its time is over."""
+        return self.ends - self._clock.monotonic()
+
+
+ACTIVE_REQUEST: ContextVar[ActiveRequest | None] = ContextVar("active_request", default=None)
+"""None: no request is being answered, as in the worker, whose work has times of its own."""
+
+
+def seconds_left(most: float) -> float:
+    """`most`, or what is left of the active request where that is less; 0 when its time is over."""
+    request = ACTIVE_REQUEST.get()
+    return most if request is None else max(0.0, min(most, request.left()))
+
+
+def request_is_over() -> bool:
+    """There is an active request, and its time is over."""
+    request = ACTIVE_REQUEST.get()
+    return request is not None and request.left() <= LOOP_TOLERANCE_SECONDS
+
+
+def limit_reading_time(seconds: float = COMPOSITE_SECONDS) -> None:
+    """From now on nothing that the active request waits for lasts longer than so many seconds from its beginning."""
+    request = ACTIVE_REQUEST.get()
+    if request is not None:
+        request.ends = min(request.ends, request.began + seconds)
+
+
+@contextmanager
+def request_scope(clock: Clock) -> Generator[None]:
+    """Everything in the block is one request; inside another one it is a part of that."""
+    if ACTIVE_REQUEST.get() is not None:
+        yield
+        return
+    token = ACTIVE_REQUEST.set(ActiveRequest(clock))
+    try:
+        yield
+    finally:
+        ACTIVE_REQUEST.reset(token)

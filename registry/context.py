@@ -9,18 +9,18 @@ from registry.caller import Caller
 from registry.errors import OcsError, Refusal, StoreUnavailable
 from registry.limits import Scope
 from registry.model import Input
-from registry.narrowing import check_account
-from registry.policy import require, require_admin
-from registry.ports import Conclusion, Entry, Journal, Replayed, Site, Stored, Writes
+from registry.policy import require_admin, require_scope
+from registry.ports import AlreadyAnswered, CallRecord, Conclusion, Journal, Site, StoredAnswer, WriteList
+from registry.restrictions import check_line_account
 
-D = TypeVar("D")
-R = TypeVar("R")
-W = ParamSpec("W")
+DepsT = TypeVar("DepsT")
+AnswerT = TypeVar("AnswerT")
+WriteParams = ParamSpec("WriteParams")
 
-Encode = Callable[[Any], bytes]
+AnswerEncoder = Callable[[Any], bytes]
 
 
-def not_kept() -> OcsError:
+def outcome_not_stored() -> OcsError:
     """The store failed after the provider was called: nobody can say with what result."""
     return OcsError(
         "The provider was asked, and what came of it could not be stored; keep the key: it is never executed again by itself",
@@ -40,7 +40,7 @@ class Replacement(NamedTuple):
     state: str
 
 
-class Context(Generic[D]):
+class Context(Generic[DepsT]):
     """The caller, the outside world, and `settle`, which commits a write together with claim, charge and audit row."""
 
     __slots__ = (
@@ -70,13 +70,13 @@ class Context(Generic[D]):
         "undoing",
     )
 
-    def __init__(self, *, deps: D, call: Call, caller: Caller, now: float, journal: Journal, encode: Encode) -> None:
+    def __init__(self, *, deps: DepsT, call: Call, caller: Caller, now: float, journal: Journal, encode: AnswerEncoder) -> None:
         self.deps = deps
         self.call = call
         self.caller = caller
         self.now = now
-        self.entry: Entry | None = None
-        self.reply: Stored | None = None
+        self.entry: CallRecord | None = None
+        self.reply: StoredAnswer | None = None
         self.settled = False
         # The declared status; a handler whose answer made nothing new may set 200 before it settles.
         self.status = call.operation.status
@@ -89,12 +89,12 @@ class Context(Generic[D]):
         self.personal = False
         self.replacement: Replacement | None = None
         self.plain_input: Input | None = None
-        self.closing: Writes = []
+        self.closing: WriteList = []
         # A staged call, see `stage` and `dispatch`.
         self.staged = False
         self.dispatched = False
-        self.lost: Writes = []
-        self.undoing: Writes = []
+        self.lost: WriteList = []
+        self.undoing: WriteList = []
         self._journal = journal
         self._encode = encode
 
@@ -129,7 +129,7 @@ class Context(Generic[D]):
 
     def need(self, scope: Scope, site: Site) -> None:
         """Refuse a caller without a scope that this input asks for; it is checked again in the transaction that moves a SIM or money."""
-        require(scope, self.caller, site)
+        require_scope(scope, self.caller, site)
         self.needed |= int(scope)
 
     def need_admin(self, what: str) -> None:
@@ -155,10 +155,10 @@ class Context(Generic[D]):
 
     def of_account(self, account_id: int | None) -> None:
         """Say which account the thing at hand is in; refused when the credential is restricted to others."""
-        check_account(account_id, self.caller.restrictions)
+        check_line_account(account_id, self.caller.restrictions)
         self.account_seen = True
 
-    def answers_caller_alone(self) -> None:
+    def mark_answer_private(self) -> None:
         """Say that the answer is no other credential's, whatever its idempotency key and input: it holds a secret. Said by access."""
         self.personal = True
 
@@ -171,34 +171,45 @@ class Context(Generic[D]):
         await self._journal.flush()
 
     @overload
-    async def settle(self, answer: R, /) -> R: ...
+    async def settle(self, answer: AnswerT, /) -> AnswerT: ...
 
     @overload
-    async def settle(self, answer: R, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> R: ...
+    async def settle(
+        self,
+        answer: AnswerT,
+        write: Callable[Concatenate[Any, WriteParams], object],
+        /,
+        *args: WriteParams.args,
+        **kwargs: WriteParams.kwargs,
+    ) -> AnswerT: ...
 
-    async def settle(self, answer: R, write: Callable[..., object] | None = None, /, *args: Any, **kwargs: Any) -> R:
+    async def settle(self, answer: AnswerT, write: Callable[..., object] | None = None, /, *args: Any, **kwargs: Any) -> AnswerT:
         """Commit the write with the call's claim, charge and audit row, and return the answer that was stored for replays.
 
         The write is a plain function of a connection and keyword arguments. A Refusal it raises undoes everything.
         """
         assert not args, "writes take keyword arguments only"
         entry = self._begin_settle()
-        self.reply = Stored(self.status, self._encode(answer))
+        self.reply = StoredAnswer(self.status, self._encode(answer))
         await self._journal.settle(entry, self.reply, write, kwargs)
         return answer
 
-    async def settle_result(self, write: Callable[Concatenate[Any, W], R], /, *args: W.args, **kwargs: W.kwargs) -> R:
+    async def settle_result(
+        self, write: Callable[Concatenate[Any, WriteParams], AnswerT], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
+    ) -> AnswerT:
         """Like settle, for an answer that only the write itself can tell (a gapless number, the row that was there)."""
         assert not args, "writes take keyword arguments only"
         entry = self._begin_settle()
 
-        def encode(result: R) -> Stored:
-            self.reply = Stored(self.status, self._encode(result))
+        def encode(result: AnswerT) -> StoredAnswer:
+            self.reply = StoredAnswer(self.status, self._encode(result))
             return self.reply
 
         return await self._journal.settle_result(entry, encode, write, kwargs)
 
-    def at_close(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+    def at_close(
+        self, write: Callable[Concatenate[Any, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
+    ) -> None:
         """For operations that call a provider: a write that commits together with the answer, after the provider has answered."""
         assert not args, "writes take keyword arguments only"
         self.closing.append((write, kwargs))
@@ -208,17 +219,24 @@ class Context(Generic[D]):
         self.staged = True
 
     async def dispatch(
-        self, answer: tuple[int, Any], write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs
+        self,
+        answer: tuple[int, Any],
+        write: Callable[Concatenate[Any, WriteParams], object],
+        /,
+        *args: WriteParams.args,
+        **kwargs: WriteParams.kwargs,
     ) -> None:
         """The commit between which and the answer the provider is called. `answer` (status, body) is the key's should nobody come back."""
         assert not args, "writes take keyword arguments only"
         if self.entry is None or not self.staged or self.dispatched:
             raise RuntimeError(f"{self.call.operation.id}: dispatch may be called once, by a call that was staged")
         status, body = answer
-        await self._journal.dispatch(self.entry, Stored(status, self._encode(body)), [(write, kwargs)])
+        await self._journal.dispatch(self.entry, StoredAnswer(status, self._encode(body)), [(write, kwargs)])
         self.dispatched = True
 
-    async def conclude(self, write: Callable[Concatenate[Any, W], Conclusion], /, *args: W.args, **kwargs: W.kwargs) -> Conclusion:
+    async def conclude(
+        self, write: Callable[Concatenate[Any, WriteParams], Conclusion], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
+    ) -> Conclusion:
         """The commit after the provider answered: the write says what the answer is, in the transaction that keeps it under the key.
 
         Whatever the handler returns then, this is what its caller gets; an error among them, as a replay of it would be.
@@ -231,20 +249,24 @@ class Context(Generic[D]):
             concluded = await self._journal.conclude(self.entry, self._encode, write, kwargs, lost=self.lost)
         except StoreUnavailable:
             self.call.recorded = True
-            raise not_kept() from None
-        except (Refusal, Replayed):
+            raise outcome_not_stored() from None
+        except (Refusal, AlreadyAnswered):
             self.call.recorded = True
             raise
         self.call.recorded = True  # not after a fault of ours in the write: the pipeline then keeps the outcome as unknown
-        self.reply = Stored(concluded.status, self._encode(concluded.body))
+        self.reply = StoredAnswer(concluded.status, self._encode(concluded.body))
         return concluded
 
-    def if_lost(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+    def if_lost(
+        self, write: Callable[Concatenate[Any, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
+    ) -> None:
         """A write for the case that the outcome of what was dispatched cannot be stored, or a fault of ours ends the call."""
         assert not args, "writes take keyword arguments only"
         self.lost.append((write, kwargs))
 
-    def if_unsent(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+    def if_unsent(
+        self, write: Callable[Concatenate[Any, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
+    ) -> None:
         """A write that undoes the dispatch, for the case that it surely never left: the key is free again."""
         assert not args, "writes take keyword arguments only"
         self.undoing.append((write, kwargs))
@@ -253,7 +275,7 @@ class Context(Generic[D]):
         """Tell whoever asked how far a long call has come."""
         await self.call.progress(done, total, message)
 
-    def _begin_settle(self) -> Entry:
+    def _begin_settle(self) -> CallRecord:
         if self.entry is None or self.settled:
             raise RuntimeError(f"{self.call.operation.id}: settle may be called once, by an operation that writes and calls no provider")
         self.settled = True

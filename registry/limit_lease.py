@@ -14,24 +14,33 @@ from weakref import WeakValueDictionary
 
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
-from registry.limit_report import LEASE_SECONDS, BucketLevel, BucketUse, Counting, LimitAnswer, LimitLedger, LimitReport, PlaceUse
-from registry.place_count import SharedPlaces
-from registry.shared_buckets import SharedBuckets
+from registry.shared_limits import (
+    LEASE_SECONDS,
+    BucketLevel,
+    BucketUse,
+    CountingMode,
+    LimitAnswer,
+    LimitLedger,
+    LimitReport,
+    PlaceUse,
+    SharedBuckets,
+    SharedPlaces,
+)
 
-ALONE_SECONDS = 1.0
-SHARED_SECONDS = 0.5
-SHORT_SECONDS = 0.1
+ALONE_REPORT_SECONDS = 1.0
+SHARED_REPORT_SECONDS = 0.5
+SHORT_REPORT_SECONDS = 0.1
 """Between two reports: of a process that is alone, of one that is not, and of one that waits for places or for another to take note."""
-IDLE_SECONDS = 10.0
+LEASE_IDLE_SECONDS = 10.0
 """A process that has counted nothing for so long gives up its lease."""
-SWEEP_SECONDS = 60.0
-MOST_BUCKETS = 500
+LEASE_SWEEP_SECONDS = 60.0
+REPORT_BUCKETS_LIMIT = 500
 """Buckets in one report."""
-TRIES = 60
+COUNT_TRIES = 60
 """How often a call that needs a count asks, while another process counts alone: longer than a lease lasts."""
 
 
-class Prepared(NamedTuple):
+class PreparedReport(NamedTuple):
     """A report, and what it is about: buckets by key, places by name. `began`: monotonic seconds."""
 
     report: LimitReport
@@ -41,7 +50,7 @@ class Prepared(NamedTuple):
 
 
 @dataclass(slots=True)
-class Turn:
+class ReportTasks:
     """The report under way, and the one after it."""
 
     current: asyncio.Task[None] | None = None
@@ -53,7 +62,7 @@ class LimitLease:
 
     def __init__(self, ledger: LimitLedger, process: str, clock: Clock) -> None:
         self._ledger, self._process, self._clock = ledger, process, clock
-        self.counting = Counting.NONE
+        self.counting = CountingMode.NONE
         self.is_cut_off = False
         """The database did not take the last report."""
         self.alone_until = self.lease_end = self.used_at = float("-inf")
@@ -63,7 +72,7 @@ class LimitLease:
         self._levels: list[BucketLevel] | None = None
         """Of buckets that are counted alone no more, until the database has them."""
         self._swept = float("-inf")
-        self._turn = Turn()
+        self._turn = ReportTasks()
         self._keeper: asyncio.Task[None] | None = None
         self._hurried: asyncio.Event | None = None
 
@@ -89,11 +98,11 @@ class LimitLease:
 
     async def counted(self) -> None:
         """Report, and come back when what was spent before is counted, as far as there is any left. Raises StoreUnavailable."""
-        for _ in range(TRIES):
+        for _ in range(COUNT_TRIES):
             await self._report_next()
-            if self.counting is not Counting.WAITING:
+            if self.counting is not CountingMode.WAITING:
                 return
-            await asyncio.sleep(SHORT_SECONDS)
+            await asyncio.sleep(SHORT_REPORT_SECONDS)
 
     async def aclose(self) -> None:
         """Give up the lease. Raises StoreUnavailable; then it ends by itself."""
@@ -104,29 +113,29 @@ class LimitLease:
         for task in (self._turn.current, self._turn.following):
             if task is not None and not task.done():
                 await asyncio.wait([task])
-        if self.counting is not Counting.NONE:
+        if self.counting is not CountingMode.NONE:
             await self._leave()
 
-    def prepare(self, *, leaving: bool = False) -> Prepared:
+    def prepare(self, *, leaving: bool = False) -> PreparedReport:
         """The report of this moment. A process that ends counting alone does so here, before anybody hears of it."""
         now, wall = self._clock.monotonic(), self._clock.now()
-        alone = self.counting is Counting.ALONE
+        alone = self.counting is CountingMode.ALONE
         levels = None
         if alone and (leaving or self._levels_due):
             self.alone_until = float("-inf")
             levels = self._levels = self.buckets.levels(now, wall) if self._levels is None else self._levels
-        buckets = {} if alone and levels is None else self.buckets.uses(MOST_BUCKETS)
+        buckets = {} if alone and levels is None else self.buckets.uses(REPORT_BUCKETS_LIMIT)
         fresh = alone or now >= self.lease_end
         uses = ((places, places.use(wall, fresh=fresh)) for places in list(self._places.values()))
         places = {each.name: use for each, use in uses if use is not None}
-        sweeping = not alone and now - self._swept > SWEEP_SECONDS
+        sweeping = not alone and now - self._swept > LEASE_SWEEP_SECONDS
         self._swept = now if sweeping else self._swept
         report = LimitReport(
             self._process, wall, alone, levels, tuple(buckets.values()), tuple(places.values()), leaving=leaving, sweeping=sweeping
         )
-        return Prepared(report, now, buckets, places)
+        return PreparedReport(report, now, buckets, places)
 
-    def apply(self, prepared: Prepared, answer: LimitAnswer) -> None:
+    def apply(self, prepared: PreparedReport, answer: LimitAnswer) -> None:
         """What was answered holds from the moment of the report."""
         now = self._clock.monotonic()
         self._levels_due = answer.others
@@ -138,18 +147,18 @@ class LimitLease:
             return
         self._levels = None
         before, self.counting = self.counting, answer.counting
-        if answer.counting is Counting.ALONE:
+        if answer.counting is CountingMode.ALONE:
             self.alone_until = self.lease_end
-            if before is Counting.ALONE:
-                self.buckets.settle_alone(now)
+            if before is CountingMode.ALONE:
+                self.buckets.charge_uncounted(now)
             else:
                 self.buckets.begin_alone(answer.levels, now, self._clock.now())
-        elif before is Counting.ALONE:
+        elif before is CountingMode.ALONE:
             self.alone_until = float("-inf")
             self.buckets.forget()
         self._grant(prepared, answer)
 
-    def _grant(self, prepared: Prepared, answer: LimitAnswer) -> None:
+    def _grant(self, prepared: PreparedReport, answer: LimitAnswer) -> None:
         for name, use in prepared.places.items():
             places = self._places.get(name)
             if places is not None and name in answer.places:
@@ -165,15 +174,15 @@ class LimitLease:
     @property
     def seconds_to_next(self) -> float:
         """Until the next regular report."""
-        if self.counting is Counting.ALONE:
-            return ALONE_SECONDS
-        short = self.counting is Counting.WAITING or any(places.is_short for places in self._places.values())
-        return SHORT_SECONDS if short else SHARED_SECONDS
+        if self.counting is CountingMode.ALONE:
+            return ALONE_REPORT_SECONDS
+        short = self.counting is CountingMode.WAITING or any(places.is_short for places in self._places.values())
+        return SHORT_REPORT_SECONDS if short else SHARED_REPORT_SECONDS
 
     @property
     def is_idle(self) -> bool:
         """Nothing was counted for long, and nothing is left to be."""
-        if self._clock.monotonic() - self.used_at < IDLE_SECONDS or self.buckets.owes:
+        if self._clock.monotonic() - self.used_at < LEASE_IDLE_SECONDS or self.buckets.owes:
             return False
         return all(places.is_idle for places in self._places.values())
 
@@ -193,11 +202,11 @@ class LimitLease:
 
     async def _leave(self) -> None:
         prepared = self.prepare(leaving=True)
-        self.counting, self.lease_end = Counting.NONE, float("-inf")
+        self.counting, self.lease_end = CountingMode.NONE, float("-inf")
         self._levels, self._levels_due = None, False
         self.apply_leaving(prepared, await self._ledger.report(prepared.report))
 
-    def apply_leaving(self, prepared: Prepared, answer: LimitAnswer) -> None:
+    def apply_leaving(self, prepared: PreparedReport, answer: LimitAnswer) -> None:
         """The lease has been given up; what was counted with that is not counted again."""
         now = self._clock.monotonic()
         for key, use in prepared.buckets.items():
@@ -209,7 +218,7 @@ class LimitLease:
         turn = self._turn
         if turn.following is None or turn.following.done():
             turn.following = asyncio.create_task(self._report_after(turn.current), context=Context())
-            turn.following.add_done_callback(heard)
+            turn.following.add_done_callback(consume_task_error)
         return asyncio.shield(turn.following)
 
     async def _report_after(self, before: asyncio.Task[None] | None) -> None:
@@ -231,7 +240,7 @@ class LimitLease:
                 return
 
 
-def heard(task: asyncio.Task[None]) -> None:
+def consume_task_error(task: asyncio.Task[None]) -> None:
     """Its error is told to whoever waited; nobody may be left to hear it."""
     if not task.cancelled():
         task.exception()

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntFlag, StrEnum
-from typing import Literal
 
 
 class Tier(StrEnum):
@@ -39,11 +38,6 @@ def scopes_of(tier: Tier, role: Role) -> Scope:
     if tier is Tier.ENTERPRISE and role is Role.ADMIN:
         scopes |= Scope.ADMIN
     return scopes
-
-
-def lowest_tier(scope: Scope) -> Literal["pro", "enterprise"]:
-    """The cheapest tier that carries a scope the free tier lacks."""
-    return "enterprise" if scope & Scope.ADMIN else "pro"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
-"""The bases that every input model and raw answer of an operation shares."""
+"""The bases that every input model and raw answer of an operation shares, and how the fields of an input may be spelled."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, field_validator
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 
 
 class Secret:
@@ -61,7 +63,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class StreamedAnswer:
     """A JSON answer in pieces: bytes that come from elsewhere and are handed on as they are, or rows that are read as they are sent.
 
     Nothing of it is given before the other side has said that it succeeded. Whoever holds it closes `pieces`.
@@ -74,7 +76,26 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Events(Passed):
+class EventStream(StreamedAnswer):
     """Server-sent events, each piece one of them: made while they are read, and ended at once when their reader hangs up."""
 
     media_type: str = "text/event-stream"
+
+
+def shown_field_name(name: str, info: FieldInfo) -> str:
+    """The one name of a field that documentation and refusals use."""
+    return info.alias or name
+
+
+@lru_cache(maxsize=1024)
+def field_spellings(model: type[BaseModel]) -> dict[str, str]:
+    """Every name that is taken, with the field's own name in the model."""
+    found: dict[str, str] = {}
+    for name, info in model.model_fields.items():
+        words = [shown_field_name(name, info)]
+        if isinstance(info.validation_alias, AliasChoices):
+            words += [str(choice) for choice in info.validation_alias.choices if isinstance(choice, str)]
+        if model.model_config.get("validate_by_name"):
+            words.append(name)
+        found.update(dict.fromkeys(words, name))
+    return found

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict, Unpack
 from registry.caller import Caller
 from registry.errors import ProviderError, Refusal
 from registry.limits import Role, Scope
-from registry.model import Document, Events, Input, Passed
+from registry.model import Document, EventStream, Input, StreamedAnswer
 
 P = TypeVar("P", bound=Input)
 R = TypeVar("R")
@@ -54,7 +54,7 @@ class Once:
         return self.alias or "Idempotency-Key"
 
 
-OPTIONAL = Once()
+OPTIONAL_KEY = Once()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Operation(Generic[P, R]):
     organisation: bool
     charged: bool
     limited: bool
-    guessed: bool
+    enumeration_guarded: bool
     status: int
     also: int | None
     tool: bool
@@ -167,8 +167,8 @@ class Operation(Generic[P, R]):
 Handler = Callable[Concatenate[Any, P, ...], Awaitable[R]]
 
 
-class Said(TypedDict, total=False):
-    """What a declaration may say beside method and path; what it leaves out is in SILENT.
+class OperationOptions(TypedDict, total=False):
+    """What a declaration may say beside method and path; what it leaves out is in OPERATION_DEFAULTS.
 
     `upstream`: every call of it asks the charging system; `processor`: the payment processor. An operation that only some calls of
     reach one says neither, and stages those calls.
@@ -178,9 +178,9 @@ class Said(TypedDict, total=False):
     `replaces`: what of an organisation some calls of it may replace while it is live. Such a call takes the role admin and a confirm
     token; its access step finds out that it is one, and says so by `ctx.confirm_replacement`. All others are made at once, by anybody.
     `authority`: it changes who may act for the organisation, which no restricted credential does.
-    `guessed`: knowing an id may be all that lets somebody in, so what is not found is counted by address.
+    `enumeration_guarded`: knowing an id may be all that lets somebody in, so what is not found is counted by address.
     `also` is another status of success, with the same body: nothing new was made.
-    `body_limit`: bytes; unsaid, it depends on whether the caller needs a credential.
+    `body_limit`: bytes; without one, it depends on whether the caller needs a credential.
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
     """
 
@@ -198,7 +198,7 @@ class Said(TypedDict, total=False):
     organisation: bool
     charged: bool
     limited: bool
-    guessed: bool
+    enumeration_guarded: bool
     status: int
     also: int | None
     tool: bool
@@ -212,7 +212,7 @@ class Said(TypedDict, total=False):
     tool_defaults: Mapping[str, Any]
 
 
-SILENT: Said = {
+OPERATION_DEFAULTS: OperationOptions = {
     "scope": Scope.READ,
     "role": None,
     "authority": None,
@@ -227,7 +227,7 @@ SILENT: Said = {
     "organisation": True,
     "charged": True,
     "limited": True,
-    "guessed": False,
+    "enumeration_guarded": False,
     "status": 200,
     "also": None,
     "tool": True,
@@ -242,14 +242,14 @@ SILENT: Said = {
 }
 
 
-def operation(method: str, path: str, **said: Unpack[Said]) -> Callable[[Handler[P, R]], Operation[P, R]]:
+def operation(method: str, path: str, **options: Unpack[OperationOptions]) -> Callable[[Handler[P, R]], Operation[P, R]]:
     """Turn a handler into a declared operation. It registers nothing: a Toolset gathers what its modules hold."""
-    declared: dict[str, Any] = {**SILENT, **said}
+    declared: dict[str, Any] = {**OPERATION_DEFAULTS, **options}
     auth: Auth = declared["auth"]
     bearer = auth in (Auth.BEARER, Auth.SESSION)
     writes = declared["scope"] not in (Scope.READ, Scope.NONE) and method != "GET"
     declared |= {
-        "once": declared["once"] or (OPTIONAL if writes and bearer else None),
+        "once": declared["once"] or (OPTIONAL_KEY if writes and bearer else None),
         "organisation": declared["organisation"] and bearer,
         "charged": declared["charged"] and bearer,
         "body_limit": declared["body_limit"] or (OPEN_BODY_LIMIT if auth in (Auth.PUBLIC, Auth.STOREFRONT_OPEN) else BODY_LIMIT),
@@ -259,15 +259,15 @@ def operation(method: str, path: str, **said: Unpack[Said]) -> Callable[[Handler
     }
 
     def of(handler: Handler[P, R]) -> Operation[P, R]:
-        return declare(handler, method=method, path=path, **declared)
+        return declare_operation(handler, method=method, path=path, **declared)
 
     return of
 
 
-def declare(handler: Handler[P, R], *, title: str | None, **declared: Any) -> Operation[P, R]:
+def declare_operation(handler: Handler[P, R], *, title: str | None, **declared: Any) -> Operation[P, R]:
     """The operation of a handler: what the decorator said, and what the function itself says."""
-    name, documentation, params, result = signature(handler)
-    result, forms = without_forms(without_passed(result))
+    name, documentation, params, result = handler_signature(handler)
+    result, forms = without_forms(without_streams(result))
     return Operation(
         id=name,
         handler=handler,
@@ -277,33 +277,33 @@ def declare(handler: Handler[P, R], *, title: str | None, **declared: Any) -> Op
         summary=documentation.partition("\n")[0],
         description=documentation,
         module=handler.__module__,
-        title=title or title_of(name),
+        title=title or operation_title(name),
         **declared,
     )
 
 
-def title_of(name: str) -> str:
+def operation_title(name: str) -> str:
     """What an operation is called when nobody thought of better words."""
     return name.replace("_", " ").capitalize()
 
 
-def without_passed(result: Any) -> Any:
+def without_streams(result: Any) -> Any:
     """What the answer says, whether or not its bytes are only handed on."""
-    members = tuple(member for member in get_args(result) if member not in (Passed, Events))
+    members = tuple(member for member in get_args(result) if member not in (StreamedAnswer, EventStream))
     return Union[members] if get_origin(result) in (Union, types.UnionType) else result  # noqa: UP007  # the members are data here
 
 
 def without_forms(result: Any) -> tuple[Any, tuple[str, ...]]:
     """The answer in JSON, and the media types of the documents that it may be instead. An answer that is a document always is itself."""
     members = get_args(result) if get_origin(result) in (Union, types.UnionType) else ()
-    drawn = [member for member in members if get_origin(member) is Annotated and get_args(member)[0] is Document]
-    if not drawn or len(drawn) == len(members):
+    document_members = [member for member in members if get_origin(member) is Annotated and get_args(member)[0] is Document]
+    if not document_members or len(document_members) == len(members):
         return result, ()
-    told = tuple(member for member in members if member not in drawn)
-    return Union[told], tuple(word for member in drawn for word in get_args(member)[1:])  # noqa: UP007  # the members are data here
+    json_members = tuple(member for member in members if member not in document_members)
+    return Union[json_members], tuple(word for member in document_members for word in get_args(member)[1:])  # noqa: UP007  # the members are data here
 
 
-def signature(handler: Callable[..., Any]) -> tuple[str, str, Any, Any]:
+def handler_signature(handler: Callable[..., Any]) -> tuple[str, str, Any, Any]:
     """Name, documentation, input model and answer type, read from the function itself."""
     name = handler.__name__
     documentation = inspect.getdoc(handler)

@@ -18,49 +18,59 @@ import anyio.lowlevel
 import orjson
 from pydantic import BaseModel
 
-from registry import narrowing, policy
-from registry.active_request import ACTIVE, ActiveRequest
+from registry import policy, restrictions
 from registry.binding import Binding
 from registry.call import Call, Reply
-from registry.call_signals import CallSignals
-from registry.caller import Caller
+from registry.caller import UNRESTRICTED, Caller
 from registry.catalogue import Catalogue
-from registry.clock import Clock
-from registry.context import Context, not_kept
+from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock
+from registry.context import Context, outcome_not_stored
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
-from registry.idempotency_key import KEY, spellings
 from registry.ids import Ids
 from registry.limits import Role
-from registry.model import Document, Input, Passed
+from registry.model import Document, Input, StreamedAnswer
 from registry.operation import Operation
-from registry.pace import Pace
-from registry.ports import Directory, Entry, Journal, KeyLimit, Line, Quota, Replayed, Sessions, SharedSecrets, Site, Stored
-from registry.restrictions import UNRESTRICTED
+from registry.policy import IDEMPOTENCY_KEY, key_spellings
+from registry.ports import (
+    AlreadyAnswered,
+    AuditRecord,
+    CallRecord,
+    Directory,
+    Journal,
+    KeyLimit,
+    Quota,
+    Sessions,
+    SharedSecrets,
+    Site,
+    StoredAnswer,
+)
+from registry.rate_limits import RateLimiter
+from registry.signals import CallSignals
 
-D = TypeVar("D")
-HELD = 256
+PipelineDeps = TypeVar("PipelineDeps")
+TOOLSET_CACHE_SIZE = 256
 LARGE_BODY = 32 * 1024
 """Bytes of a body that takes a millisecond or more to read."""
 
 
-def encode(value: Any) -> bytes:
+def encode_answer(value: Any) -> bytes:
     """The answer's JSON; plain dictionaries are the fast way, models serialise themselves."""
     if isinstance(value, Document):
         return value.content
-    return orjson.dumps(value, default=dump)
+    return orjson.dumps(value, default=encode_model)
 
 
-def dump(value: Any) -> Any:
+def encode_model(value: Any) -> Any:
     """What orjson does not know: pydantic models."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True)
     raise TypeError(f"an answer holds a {type(value).__name__}, which is not JSON")
 
 
-def passed_on(operation: Operation[Any, Any], value: Any) -> bytes:
+def encode_provider_answer(operation: Operation[Any, Any], value: Any) -> bytes:
     """The answer's JSON. What came from a provider may be nested too deeply to be written again, or hold a number too large."""
     try:
-        return encode(value)
+        return encode_answer(value)
     except orjson.JSONEncodeError:
         if not operation.upstream:
             raise
@@ -70,14 +80,14 @@ def passed_on(operation: Operation[Any, Any], value: Any) -> bytes:
     )
 
 
-class Pipeline(Generic[D]):
+class Pipeline(Generic[PipelineDeps]):
     """Runs calls. Raises Refusal for every call that is answered with an error body."""
 
     def __init__(
         self,
         *,
         catalogue: Catalogue,
-        deps: D,
+        deps: PipelineDeps,
         clock: Clock,
         ids: Ids,
         directory: Directory,
@@ -85,34 +95,34 @@ class Pipeline(Generic[D]):
         quota: Quota,
         sessions: Sessions | None,
         secrets: SharedSecrets,
-        pace: Pace,
+        rate_limiter: RateLimiter,
         site: Site,
     ) -> None:
         self.catalogue, self.deps, self.clock, self.ids = catalogue, deps, clock, ids
         self.directory, self.journal, self.quota, self.sessions = directory, journal, quota, sessions
-        self.secrets, self.pace, self.site = secrets, pace, site
+        self.secrets, self.rate_limiter, self.site = secrets, rate_limiter, site
         self.signals = CallSignals()
         self._bindings: dict[str, Binding[Any]] = {}
-        self._held: dict[tuple[str, ...], frozenset[str]] = {}
+        self._toolset_operations: dict[tuple[str, ...], frozenset[str]] = {}
         self._large = anyio.Lock()
 
     async def run(self, call: Call) -> Reply:
         """One call from credential to answer; it is a request of its own, unless another one makes it."""
-        if call.surface == "schedule" or ACTIVE.get() is not None:  # nobody waits for a report that is due
+        if call.surface == "schedule" or ACTIVE_REQUEST.get() is not None:  # nobody waits for a report that is due
             return await self._run_charging(call)
-        token = ACTIVE.set(ActiveRequest(self.clock))
+        token = ACTIVE_REQUEST.set(ActiveRequest(self.clock))
         try:
             return await self._run_charging(call)
         finally:
-            ACTIVE.reset(token)
+            ACTIVE_REQUEST.reset(token)
 
     async def _run_charging(self, call: Call) -> Reply:
         """One call; what it cost to refuse a large body or to look for what is not there is charged."""
         try:
             return await self._run(call)
         except Refusal as refusal:
-            if isinstance(refusal, NotFound) and call.operation.guessed:
-                await self.pace.missed(call)
+            if isinstance(refusal, NotFound) and call.operation.enumeration_guarded:
+                await self.rate_limiter.missed(call)
             if call.validated and refusal.status < 500:
                 self._charge_large_body(call)
             raise
@@ -122,27 +132,27 @@ class Pipeline(Generic[D]):
         now, call.started = self.clock.now(), self.clock.monotonic()
         caller = await policy.authenticate(call, self.directory, self.sessions, self.secrets, self.site, now)
         call.identified = caller
-        await self.pace.call(call, caller)
-        if operation.guessed:
-            await self.pace.guess(call, caller)
+        await self.rate_limiter.call(call, caller)
+        if operation.enumeration_guarded:
+            await self.rate_limiter.guess(call, caller)
         if operation.proof is not None:
-            await self.pace.body(caller, call.client)
+            await self.rate_limiter.body(caller, call.client)
             with self._charging(call):
                 caller = call.identified = await operation.proof(self.deps, call, now)
         await policy.authorize(call, caller, self.directory, self.site)
-        held = caller.restrictions
-        if held is not UNRESTRICTED:
-            narrowing.check_operation(operation, held, self._inside(held.toolsets))
-            narrowing.check_authority(operation, caller)
+        key_restrictions = caller.restrictions
+        if key_restrictions is not UNRESTRICTED:
+            restrictions.check_restricted_operation(operation, key_restrictions, self._inside(key_restrictions.toolsets))
+            restrictions.check_authority(operation, caller)
         if call.arguments is None and operation.takes_body:  # a tool's message was let in as one
-            await self.pace.body(caller, call.client)
+            await self.rate_limiter.body(caller, call.client)
         with self._charging(call):
             params = await self._validate(call)
         call.validated = True
-        if held is not UNRESTRICTED:
-            narrowing.check_input(operation, params, held)
-            narrowing.check_authority(operation, caller, params)
-        context = Context(deps=self.deps, call=call, caller=caller, now=now, journal=self.journal, encode=encode)
+        if key_restrictions is not UNRESTRICTED:
+            restrictions.check_restricted_input(operation, params, key_restrictions)
+            restrictions.check_authority(operation, caller, params)
+        context = Context(deps=self.deps, call=call, caller=caller, now=now, journal=self.journal, encode=encode_answer)
         if call.idempotency_key is not None and call.idempotency_key[:1] == '"':
             await self._unquote_key(call, caller, now)
         granted = await self._access(operation, context, params)
@@ -155,26 +165,26 @@ class Pipeline(Generic[D]):
             if stored is not None:
                 return self._replay(context, stored)
         if context.staged and not operation.provided:  # a replay reaches nothing
-            await self.pace.upstream(context.caller.owner)
+            await self.rate_limiter.upstream(context.caller.owner)
         if operation.confirm or context.replacement is not None:
             await self._confirm(context, entry, params)
         try:
             run = self._provide if operation.provided or context.staged else self._write
             return await run(context, entry, params, granted)
-        except Replayed as won:
+        except AlreadyAnswered as won:
             return self._replay(context, won.stored)
 
     async def admit(self, caller: Caller) -> None:
         """Let a protocol message in that may turn out to be no call at all; the calls among them are counted again, as calls."""
-        await self.pace.message(caller)
+        await self.rate_limiter.message(caller)
 
     async def admit_body(self, caller: Caller, client: str) -> None:
         """Let the body of such a message be read."""
-        await self.pace.body(caller, client)
+        await self.rate_limiter.body(caller, client)
 
     def charge_refused_body(self, caller: Caller, client: str, size: int) -> None:
         """Charge a body that a door refused, or the pipeline for a reason that the door was told."""
-        self.pace.refused_body(caller, client, size)
+        self.rate_limiter.refused_body(caller, client, size)
 
     @contextmanager
     def _charging(self, call: Call) -> Generator[None]:
@@ -183,16 +193,16 @@ class Pipeline(Generic[D]):
             yield
         except Refusal:
             if call.identified is not None and (call.raw is not None or call.surface == "mcp"):
-                self.pace.refused_body(call.identified, call.client, call.size)
+                self.rate_limiter.refused_body(call.identified, call.client, call.size)
             raise
 
     async def admit_public(self, client: str) -> None:
         """Let the reader of a public page in; pages and public operations share one count per address."""
-        await self.pace.address(client)
+        await self.rate_limiter.address(client)
 
     async def admit_order(self, client: str) -> None:
         """Let somebody begin to buy: each beginning is a row of ours and a page at the payment processor."""
-        await self.pace.order(client)
+        await self.rate_limiter.order(client)
 
     def binding(self, operation: Operation[Any, Any]) -> Binding[Any]:
         """The operation's binding plan and validator, made on its first call."""
@@ -205,11 +215,11 @@ class Pipeline(Generic[D]):
         """The operations of a credential's toolsets, gathered once: it takes longer than the rest of the check."""
         if toolsets is None:
             return frozenset()
-        found = self._held.get(toolsets)
+        found = self._toolset_operations.get(toolsets)
         if found is None:
-            if len(self._held) >= HELD:
-                self._held.clear()
-            found = self._held[toolsets] = self.catalogue.inside(toolsets)
+            if len(self._toolset_operations) >= TOOLSET_CACHE_SIZE:
+                self._toolset_operations.clear()
+            found = self._toolset_operations[toolsets] = self.catalogue.operations_in(toolsets)
         return found
 
     async def _validate(self, call: Call) -> Input:
@@ -217,9 +227,9 @@ class Pipeline(Generic[D]):
         binding = self.binding(call.operation)
         if call.arguments is not None:  # a field that is no key of the call says more than the key that is missing
             params = binding.validate(binding.arguments(call.arguments))
-            policy.check_key(call)
+            policy.check_idempotency_key(call)
             return params
-        policy.check_key(call)
+        policy.check_idempotency_key(call)
         body = await call.body() if binding.has_body else b""
         query = call.query if call.operation.proof is None else ""  # what it holds was the proof's
         if len(body) <= LARGE_BODY:
@@ -233,31 +243,31 @@ class Pipeline(Generic[D]):
 
     async def _unquote_key(self, call: Call, caller: Caller, now: float) -> None:
         """A key in quotes is the key that they hold, unless it was used, with its quotes, before quotes were read."""
-        *former, key = spellings(call.idempotency_key or "")
+        *former, key = key_spellings(call.idempotency_key or "")
         if not former:
             return
         call.former_keys = tuple(former)
         call.idempotency_key = await self.journal.first_known(caller.owner, call.operation.id, former, now) or key
-        if not KEY.fullmatch(call.idempotency_key):
-            raise policy.no_key(policy.key_name(call), former[0])
+        if not IDEMPOTENCY_KEY.fullmatch(call.idempotency_key):
+            raise policy.bad_idempotency_key(policy.idempotency_key_name(call), former[0])
 
-    async def _access(self, operation: Operation[Any, Any], context: Context[D], params: Input) -> tuple[Any, ...]:
+    async def _access(self, operation: Operation[Any, Any], context: Context[PipelineDeps], params: Input) -> tuple[Any, ...]:
         """What depends on the input; a refusal that had to ask the upstream costs one call."""
         if operation.access is None:
-            narrowing.check_reached(operation, context.caller.restrictions, seen=False)
+            restrictions.check_account_was_seen(operation, context.caller.restrictions, seen=False)
             return ()
         try:
             granted = await operation.access(context, params)
-            narrowing.check_reached(operation, context.caller.restrictions, seen=context.account_seen)
+            restrictions.check_account_was_seen(operation, context.caller.restrictions, seen=context.account_seen)
             return (granted,)
         except Refusal as refusal:
-            if context.reached_upstream and not context.call.covered and not is_uncharged(refusal):
+            if context.reached_upstream and not context.call.prepaid_by_parent and not is_uncharged(refusal):
                 await self._charge(context)
             raise
 
-    async def _read(self, context: Context[D], params: Input, granted: tuple[Any, ...]) -> Reply:
+    async def _read(self, context: Context[PipelineDeps], params: Input, granted: tuple[Any, ...]) -> Reply:
         operation = context.call.operation
-        charged = operation.charged and not context.call.covered
+        charged = operation.charged and not context.call.prepaid_by_parent
         if charged:
             await self._charge(context)
         try:
@@ -266,14 +276,14 @@ class Pipeline(Generic[D]):
             if charged and (not context.reached_upstream or is_uncharged(refusal)):
                 self._give_back(context)
             raise
-        stored = None if isinstance(result, Passed) else Stored(operation.status, passed_on(operation, result))
+        stored = None if isinstance(result, StreamedAnswer) else StoredAnswer(operation.status, encode_provider_answer(operation, result))
         if context.caller.kind != "public":
             self._record(context, "ok", operation.status)
         if stored is None:
-            return Reply(operation.status, b"", media_type=result.media_type, passed=result)
+            return Reply(operation.status, b"", media_type=result.media_type, stream=result)
         return self._reply(context, stored, result)
 
-    async def _write(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> Reply:
+    async def _write(self, context: Context[PipelineDeps], entry: CallRecord, params: Input, granted: tuple[Any, ...]) -> Reply:
         """The handler settles: claim, confirm, charge, its own rows, the answer and the audit row are one commit."""
         operation = context.call.operation
         result = await operation.handler(context, params, *granted)
@@ -282,13 +292,13 @@ class Pipeline(Generic[D]):
         context.call.usage, context.call.recorded = entry.usage, True
         return self._reply(context, context.reply, result)
 
-    async def _provide(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> Reply:
+    async def _provide(self, context: Context[PipelineDeps], entry: CallRecord, params: Input, granted: tuple[Any, ...]) -> Reply:
         """Commit the claim, call the provider, commit the answer. Once begun it runs to its end, whoever hangs up."""
         with anyio.CancelScope(shield=True):
             return await self._dispatch(context, entry, params, granted)
         raise RuntimeError("a scope that nobody cancels has ended early")
 
-    async def _dispatch(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> Reply:
+    async def _dispatch(self, context: Context[PipelineDeps], entry: CallRecord, params: Input, granted: tuple[Any, ...]) -> Reply:
         call, journal = context.call, self.journal
         await journal.open(entry)
         call.usage = entry.usage
@@ -301,16 +311,16 @@ class Pipeline(Generic[D]):
             if not call.recorded and not context.released:
                 await self._fault(context, entry)
 
-    async def _fault(self, context: Context[D], entry: Entry) -> None:
+    async def _fault(self, context: Context[PipelineDeps], entry: CallRecord) -> None:
         """A fault of ours. Before anything was sent it frees the key; afterwards the outcome is not known."""
         if context.staged and not context.dispatched:
             await self._release(context, entry, refund=True)
             return
         context.closing[:] = context.lost
-        fault = encode(Internal().body(entry.request_id))
-        await self._keep(context, entry, Stored(500, fault), outcome="internal", unknown=True)
+        fault = encode_answer(Internal().body(entry.request_id))
+        await self._keep(context, entry, StoredAnswer(500, fault), outcome="internal", unknown=True)
 
-    async def _release(self, context: Context[D], entry: Entry, *, refund: bool) -> None:
+    async def _release(self, context: Context[PipelineDeps], entry: CallRecord, *, refund: bool) -> None:
         try:
             await self.journal.release(entry, context.undoing, refund=refund)
         except StoreUnavailable:
@@ -318,83 +328,85 @@ class Pipeline(Generic[D]):
             raise
         context.released = True
 
-    async def _asked(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> tuple[Any, Stored]:
+    async def _asked(
+        self, context: Context[PipelineDeps], entry: CallRecord, params: Input, granted: tuple[Any, ...]
+    ) -> tuple[Any, StoredAnswer]:
         """The handler's answer; a refusal of its own is kept or frees the key, before it goes on."""
         operation = context.call.operation
         try:
             result = await operation.handler(context, params, *granted)
-            return result, context.reply or Stored(operation.status, passed_on(operation, result))
+            return result, context.reply or StoredAnswer(operation.status, encode_provider_answer(operation, result))
         except Refusal as refusal:
             if not context.call.recorded:  # it has concluded what it refuses
                 await self._close_refused(context, entry, refusal)
             raise
 
-    async def _close_refused(self, context: Context[D], entry: Entry, refusal: Refusal) -> None:
+    async def _close_refused(self, context: Context[PipelineDeps], entry: CallRecord, refusal: Refusal) -> None:
         """An error that followed execution is the key's answer; one before it frees the key."""
         unknown = isinstance(refusal, ProviderError) and refusal.outcome_unknown
         sure = isinstance(refusal, ProviderError) and refusal.before_execution
         executed = (context.dispatched if context.staged else context.reached_upstream) and not sure
         if unknown or executed:
-            stored = Stored(refusal.status, encode(refusal.body(entry.request_id)))
+            stored = StoredAnswer(refusal.status, encode_answer(refusal.body(entry.request_id)))
             await self._keep(context, entry, stored, outcome=refusal.error_code, unknown=unknown)
         else:  # what was asked before it was refused is paid for, as a refusal by access is
             await self._release(context, entry, refund=sure or not context.reached_upstream)
 
-    async def _keep(self, context: Context[D], entry: Entry, stored: Stored, *, outcome: str, unknown: bool) -> None:
+    async def _keep(self, context: Context[PipelineDeps], entry: CallRecord, stored: StoredAnswer, *, outcome: str, unknown: bool) -> None:
         """The second commit. When the store fails now, the provider has been asked and nobody can say with what result."""
         try:
             await self.journal.close(entry, stored, outcome=outcome, unknown=unknown, writes=context.closing, lost=context.lost)
         except StoreUnavailable:
-            raise not_kept() from None
+            raise outcome_not_stored() from None
         finally:
             context.call.recorded = True
 
-    async def _confirm(self, context: Context[D], entry: Entry, params: Input) -> None:
+    async def _confirm(self, context: Context[PipelineDeps], entry: CallRecord, params: Input) -> None:
         """Without a token: mint one and stop. With one: it is consumed in the transaction that opens the call."""
         call, replacement = context.call, context.replacement
         if call.confirm_token is not None:
             entry.confirm = hashlib.sha256(call.confirm_token.encode()).digest()
             return
         token = base64.urlsafe_b64encode(self.ids.bytes(32)).decode().rstrip("=")
-        seconds = self.pace.limits.confirm_seconds
+        seconds = self.rate_limiter.limits.confirm_seconds
         await self.journal.challenge(entry, hashlib.sha256(token.encode()).digest(), entry.now + seconds)
         operation = call.operation
         raise ConfirmTokenRequired(
-            consequence(operation, params) if replacement is None else replacement.sentence,
+            confirm_sentence(operation, params) if replacement is None else replacement.sentence,
             confirm_token=token,
             expires_in_seconds=seconds,
             route=f"{operation.method} {operation.path}",
         )
 
-    async def _charge(self, context: Context[D]) -> None:
+    async def _charge(self, context: Context[PipelineDeps]) -> None:
         """One call from the organisation's leased block."""
         caller, now = context.caller, context.now
-        tier, period, own = self.pace.limits.tiers[caller.tier], policy.period_of(now), caller.restrictions.calls_per_day
+        tier, period, own = self.rate_limiter.limits.tiers[caller.tier], policy.quota_period(now), caller.restrictions.calls_per_day
         if own is not None and await self.quota.take(caller.counter, own, period, now) is None:
-            raise policy.over_key_limit(own, period, self.site, now)
+            raise policy.key_limit_exceeded(own, period, self.site, now)
         usage = await self.quota.take(caller.owner, tier.calls_per_day, period, now)
         if usage is None:
             if own is not None:
                 self.quota.give_back(caller.counter, period)
-            raise policy.over_quota(tier, tier.calls_per_day, period, self.site, now)
+            raise policy.daily_quota_exceeded(tier, tier.calls_per_day, period, self.site, now)
         context.call.usage = usage
 
-    def _give_back(self, context: Context[D]) -> None:
-        """What a call was charged that did nothing."""
-        caller, period = context.caller, policy.period_of(context.now)
+    def _give_back(self, context: Context[PipelineDeps]) -> None:
+        """Gives the charge of `context`'s call back, because the call had no effect."""
+        caller, period = context.caller, policy.quota_period(context.now)
         self.quota.give_back(caller.owner, period)
         if caller.restrictions.calls_per_day is not None:
             self.quota.give_back(caller.counter, period)
 
-    def _entry(self, context: Context[D], params: Input) -> Entry:
+    def _entry(self, context: Context[PipelineDeps], params: Input) -> CallRecord:
         call, caller, now = context.call, context.caller, context.now
         replaces = context.replacement is not None
-        operation, tier, period = call.operation, self.pace.limits.tiers[caller.tier], policy.period_of(now)
+        operation, tier, period = call.operation, self.rate_limiter.limits.tiers[caller.tier], policy.quota_period(now)
         once, own = operation.once, caller.restrictions.calls_per_day
-        over: Callable[[int], Any] = lambda used: policy.over_quota(tier, used, period, self.site, now)  # noqa: E731
+        over: Callable[[int], Any] = lambda used: policy.daily_quota_exceeded(tier, used, period, self.site, now)  # noqa: E731
         keyed = call.idempotency_key or operation.confirm or replaces
-        of_input = fingerprint(context, params) if keyed else b""
-        return Entry(
+        of_input = call_fingerprint(context, params) if keyed else b""
+        return CallRecord(
             surface=call.surface,
             operation=operation.id,
             request_id=call.request_id,
@@ -407,13 +419,13 @@ class Pipeline(Generic[D]):
             started=call.started,
             idempotency_key=call.idempotency_key,
             fingerprint=of_input,
-            expires_at=None if once is None or once.forever else int(now) + self.pace.limits.claim_days * policy.DAY,
+            expires_at=None if once is None or once.forever else int(now) + self.rate_limiter.limits.claim_days * policy.DAY_SECONDS,
             confirm=None,
             cost=1 if operation.charged else 0,
             period=period,
             limit=tier.calls_per_day,
             over_quota=over,
-            key_limit=None if own is None else KeyLimit(caller.counter, own, policy.over_key_limit(own, period, self.site, now)),
+            key_limit=None if own is None else KeyLimit(caller.counter, own, policy.key_limit_exceeded(own, period, self.site, now)),
             confirm_fingerprint=confirm_fingerprint(context, of_input),
             admin=replaces or operation.role is Role.ADMIN,
             staged=context.staged,
@@ -423,17 +435,17 @@ class Pipeline(Generic[D]):
     def _charge_large_body(self, call: Call) -> None:
         """Charge a large body that was read for a call that costs no quota: a refusal, or an answer that was stored before."""
         if call.identified is not None and call.size > LARGE_BODY:
-            self.pace.refused_body(call.identified, call.client, call.size)
+            self.rate_limiter.refused_body(call.identified, call.client, call.size)
 
-    def _replay(self, context: Context[D], stored: Stored) -> Reply:
+    def _replay(self, context: Context[PipelineDeps], stored: StoredAnswer) -> Reply:
         self._charge_large_body(context.call)
         self._record(context, "replayed", stored.status)
         return Reply(stored.status, stored.body, headers={"Idempotent-Replayed": "true"})
 
-    def _record(self, context: Context[D], outcome: str, status: int) -> None:
-        self.journal.record(line(context.call, context.caller, outcome, status, context.now, self.clock.monotonic()))
+    def _record(self, context: Context[PipelineDeps], outcome: str, status: int) -> None:
+        self.journal.record(audit_record(context.call, context.caller, outcome, status, context.now, self.clock.monotonic()))
 
-    def _reply(self, context: Context[D], stored: Stored, result: Any) -> Reply:
+    def _reply(self, context: Context[PipelineDeps], stored: StoredAnswer, result: Any) -> Reply:
         if isinstance(result, Document):
             return Reply(stored.status, result.content, media_type=result.media_type, headers=dict(result.headers))
         return Reply(stored.status, stored.body, next_cursor=context.next_cursor, note=context.note)
@@ -444,7 +456,7 @@ def is_uncharged(refusal: Refusal) -> bool:
     return isinstance(refusal, ProviderError) and refusal.uncharged
 
 
-def consequence(operation: Operation[Any, Any], params: Input) -> str:
+def confirm_sentence(operation: Operation[Any, Any], params: Input) -> str:
     """What an operation that always asks first will do with this input, in one sentence."""
     fields = type(params).model_fields
     removed = {fields[name].alias or name: "null" for name in params.removed}  # first: the end may be cut off
@@ -461,18 +473,18 @@ def confirm_fingerprint(context: Context[Any], input_fingerprint: bytes) -> byte
     return hashlib.sha256(input_fingerprint + b"|" + context.replacement.state.encode()).digest()
 
 
-def fingerprint(context: Context[Any], params: Input) -> bytes:
+def call_fingerprint(context: Context[Any], params: Input) -> bytes:
     """What a repeated call must match: the input and, where the answer is its caller's alone, the credential."""
-    found = policy.fingerprint(params)
+    found = policy.input_digest(params)
     if not context.personal:
         return found
     return hashlib.sha256(b"|".join((found, context.caller.principal.encode(), context.caller.key_id.encode()))).digest()
 
 
-def line(call: Call, caller: Caller, outcome: str, status: int, now: float, monotonic: float) -> Line:
+def audit_record(call: Call, caller: Caller, outcome: str, status: int, now: float, monotonic: float) -> AuditRecord:
     """The audit row of a call."""
     milliseconds = round((monotonic - call.started) * 1000, 3)
-    return Line(
+    return AuditRecord(
         now,
         caller.organisation,
         call.surface,

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from registry.call import Surface, Usage
+from registry.call import QuotaUsage, Surface
 from registry.caller import Caller
 from registry.errors import OrgRef, QuotaExceeded
 
 T = TypeVar("T")
-Write = Callable[..., T]
+WriteFunction = Callable[..., T]
 """A plain function of a storage connection and keyword arguments; the registry knows nothing else about it."""
-Arguments = Mapping[str, Any]
-Writes = list[tuple[Callable[..., object], Arguments]]
+WriteArguments = Mapping[str, Any]
+WriteList = list[tuple[Callable[..., object], WriteArguments]]
 
 
-class Stored(NamedTuple):
+class StoredAnswer(NamedTuple):
     """An answer kept for replay."""
 
     status: int
@@ -32,15 +32,15 @@ class Conclusion(NamedTuple):
     outcome: str
 
 
-class Replayed(Exception):
+class AlreadyAnswered(Exception):
     """Control flow: another call with the same key has answered already; this is its answer."""
 
-    def __init__(self, stored: Stored) -> None:
+    def __init__(self, stored: StoredAnswer) -> None:
         super().__init__("replayed")
         self.stored = stored
 
 
-class Period(NamedTuple):
+class QuotaPeriod(NamedTuple):
     """One quota window: its name, and when the next one starts (Unix seconds)."""
 
     name: str
@@ -56,7 +56,7 @@ class KeyLimit(NamedTuple):
 
 
 @dataclass(slots=True)
-class Entry:
+class CallRecord:
     """What a call writes about itself, as plain values."""
 
     surface: Surface
@@ -74,7 +74,7 @@ class Entry:
     expires_at: int | None
     confirm: bytes | None
     cost: int
-    period: Period
+    period: QuotaPeriod
     limit: int
     over_quota: Callable[[int], QuotaExceeded]
     key_limit: KeyLimit | None = None
@@ -86,7 +86,7 @@ class Entry:
     """What the call changes of who gets money and SIMs, for the audit log."""
     staged: bool = False
     """Opened without being sent yet: until `dispatch` a refusal or a crash frees the key."""
-    usage: Usage | None = None
+    usage: QuotaUsage | None = None
     leased: bool = False
     key_leased: bool = False
     began: bool = False
@@ -99,7 +99,7 @@ class Entry:
         return self.organisation or self.principal
 
 
-class Line(NamedTuple):
+class AuditRecord(NamedTuple):
     """One row of the audit log. Never arguments, never secrets; `change` says what it changed of who gets money and SIMs."""
 
     at: float
@@ -115,7 +115,7 @@ class Line(NamedTuple):
     change: str | None = None
 
 
-class Claims(NamedTuple):
+class SessionClaims(NamedTuple):
     """What a verified session token says.
 
     `grant` names a login at the built-in identity provider: who it is, for which organisation and what it may do is read from our store.
@@ -135,7 +135,7 @@ class Directory(Protocol):
         """The caller of a live API key; a mistyped one is refused without a look-up."""
         ...
 
-    async def by_session(self, claims: Claims, now: float) -> Caller | None:
+    async def by_session(self, claims: SessionClaims, now: float) -> Caller | None:
         """The caller of a verified session; without a membership, a caller without an organisation. None: its grant has ended."""
         ...
 
@@ -151,7 +151,7 @@ class Directory(Protocol):
 class Sessions(Protocol):
     """Verifies session tokens; raises Unauthorized."""
 
-    async def verify(self, token: str, surface: Surface) -> Claims:
+    async def verify(self, token: str, surface: Surface) -> SessionClaims:
         """The claims, when the token is good at this door."""
         ...
 
@@ -159,11 +159,11 @@ class Sessions(Protocol):
 class Quota(Protocol):
     """Daily quota leased in blocks, for calls that write nothing."""
 
-    async def take(self, organisation: str, limit: int, period: Period, now: float) -> Usage | None:
+    async def take(self, organisation: str, limit: int, period: QuotaPeriod, now: float) -> QuotaUsage | None:
         """One call's worth, or None when the limit is reached."""
         ...
 
-    def give_back(self, organisation: str, period: Period) -> None:
+    def give_back(self, organisation: str, period: QuotaPeriod) -> None:
         """A call that was charged and then refused before it reached the upstream."""
         ...
 
@@ -175,34 +175,38 @@ class Journal(Protocol):
         """The first of these idempotency keys that has been used; None when none has."""
         ...
 
-    async def stored(self, entry: Entry) -> Stored | None:
+    async def stored(self, entry: CallRecord) -> StoredAnswer | None:
         """The answer an earlier call with this key got; Conflict when its input was another or it is still running."""
         ...
 
-    async def challenge(self, entry: Entry, digest: bytes, expires_at: float) -> None:
+    async def challenge(self, entry: CallRecord, digest: bytes, expires_at: float) -> None:
         """Keep a confirm token's digest."""
         ...
 
-    async def settle(self, entry: Entry, stored: Stored, write: Write[T] | None, arguments: Arguments) -> T | None:
+    async def settle(self, entry: CallRecord, stored: StoredAnswer, write: WriteFunction[T] | None, arguments: WriteArguments) -> T | None:
         """Open, the write and close in ONE commit. Raises Replayed when another call won the key."""
         ...
 
-    async def settle_result(self, entry: Entry, encode: Callable[[T], Stored], write: Write[T], arguments: Arguments) -> T:
+    async def settle_result(
+        self, entry: CallRecord, encode: Callable[[T], StoredAnswer], write: WriteFunction[T], arguments: WriteArguments
+    ) -> T:
         """The same for an answer that only the write can tell; `encode` turns it into what is stored."""
         ...
 
-    async def open(self, entry: Entry) -> None:
+    async def open(self, entry: CallRecord) -> None:
         """Claim, consume the confirm token and charge: one commit, before a provider is called."""
         ...
 
-    async def dispatch(self, entry: Entry, lost: Stored, writes: Writes) -> None:
+    async def dispatch(self, entry: CallRecord, lost: StoredAnswer, writes: WriteList) -> None:
         """Recheck, mark a staged call as sent and run the writes: one commit, right before the provider is called.
 
         `lost` is the answer of the key should nobody come back. Conflict when the claim is not ours any more; nothing may be sent then.
         """
         ...
 
-    async def close(self, entry: Entry, stored: Stored, *, outcome: str, unknown: bool, writes: Writes, lost: Writes) -> None:
+    async def close(
+        self, entry: CallRecord, stored: StoredAnswer, *, outcome: str, unknown: bool, writes: WriteList, lost: WriteList
+    ) -> None:
         """Keep the answer, run the writes and record: one commit, after the provider answered.
 
         When the store fails, `lost` is what is written as soon as it works again: the outcome is not known.
@@ -210,16 +214,22 @@ class Journal(Protocol):
         ...
 
     async def conclude(
-        self, entry: Entry, encode: Callable[[Any], bytes], write: Callable[..., Conclusion], arguments: Arguments, *, lost: Writes
+        self,
+        entry: CallRecord,
+        encode: Callable[[Any], bytes],
+        write: Callable[..., Conclusion],
+        arguments: WriteArguments,
+        *,
+        lost: WriteList,
     ) -> Conclusion:
         """Close a dispatched call by a write that says what its answer is. When the store fails, `lost` is written later."""
         ...
 
-    async def release(self, entry: Entry, writes: Writes, *, refund: bool) -> None:
+    async def release(self, entry: CallRecord, writes: WriteList, *, refund: bool) -> None:
         """Forget the claim, run the writes and, with `refund`, give the charge back: the provider has done nothing."""
         ...
 
-    def record(self, line: Line) -> None:
+    def record(self, line: AuditRecord) -> None:
         """Buffer the audit row of a read or a refusal; written within a second."""
         ...
 

@@ -1,10 +1,12 @@
-"""Masking by pattern: the second layer behind every log line and every echoed input (security.md 3.18)."""
+"""What of a text is passed on: masked by pattern in every log line and echoed input (the second layer; security.md 3.18), and for a
+model without what a person would not see."""
 
 import re
 from collections.abc import Iterable
+from typing import cast
 
-Patterns = tuple[tuple[re.Pattern[str], str], ...]
-SECRETS: Patterns = (
+RedactionPatterns = tuple[tuple[re.Pattern[str], str], ...]
+SECRET_PATTERNS: RedactionPatterns = (
     (re.compile(r"ak_[A-Za-z0-9]{8,}"), "ak_***"),
     (re.compile(r"whsec_[A-Za-z0-9+/=_-]{8,}"), "whsec_***"),
     (re.compile(r"\b(rt|ac|ar|cs)_[A-Za-z0-9_-]{43}"), r"\1_***"),
@@ -16,25 +18,55 @@ SECRETS: Patterns = (
     (re.compile(r"(?:LPA:)?1\$[A-Za-z0-9.-]+\$[A-Za-z0-9$-]*"), "LPA:1$***"),
     (re.compile(r"\bTEST(?:-[A-Z0-9]{4}){4}\b"), "TEST-***"),
 )
-LINES: Patterns = (
+LINE_PATTERNS: RedactionPatterns = (
     (re.compile(r"\b(89\d{4})\d{8,12}(\d{4})\b"), r"\1***\2"),
     (re.compile(r"(?<![\w.])\d{15}(?![\w.])"), "***imsi***"),
     (re.compile(r"(?<![\w+])\+[1-9]\d{6,14}\b"), "+***"),
 )
-ADDRESSES: Patterns = ((re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"), "***@***"),)
-PATTERNS = (*SECRETS, *LINES, *ADDRESSES)
+MAIL_ADDRESS_PATTERNS: RedactionPatterns = ((re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"), "***@***"),)
+REDACTION_PATTERNS = (*SECRET_PATTERNS, *LINE_PATTERNS, *MAIL_ADDRESS_PATTERNS)
 
 
-def mask(text: str, secrets: Iterable[str] = ()) -> str:
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """The text without anything that looks like a secret or a person, and without the given secrets."""
     for secret in secrets:
         if secret:
             text = text.replace(secret, "***")
-    return substituted(text, PATTERNS)
+    return redact_patterns(text, REDACTION_PATTERNS)
 
 
-def substituted(text: str, patterns: Patterns) -> str:
+def redact_patterns(text: str, patterns: RedactionPatterns) -> str:
     """The text with what the patterns find replaced, one after the other."""
     for pattern, shown in patterns:
         text = pattern.sub(shown, text)
     return text
+
+
+# What a person does not see and a model may obey: C0 and C1 controls but for tab and line ends, zero-width and bidi marks.
+HIDDEN_CHARACTERS = (
+    "\u0080-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\U000e0000-\U000e01ef"
+)
+HIDDEN_CHARACTER = re.compile(rf"[{HIDDEN_CHARACTERS}\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+READABLE_CHARACTERS_LIMIT = 2000
+"""Characters of one string: a longer one is a way to drown a model's other words, not a name or a note to act on."""
+
+
+def clean_texts(value: object) -> object:
+    """The value with clean strings; upstream and customers' texts are for people, never instructions."""
+    if isinstance(value, str):
+        return readable_text(value)
+    if isinstance(value, dict):
+        return {readable_text(name): clean_texts(part) for name, part in cast(dict[str, object], value).items()}
+    if isinstance(value, list):
+        return [clean_texts(part) for part in cast(list[object], value)]
+    return value
+
+
+def readable_text(text: str) -> str:
+    """What a person would see of it. A text that is cut says so, so that nobody writes back half of it."""
+    text = HIDDEN_CHARACTER.sub("", text)
+    return (
+        text
+        if len(text) <= READABLE_CHARACTERS_LIMIT
+        else f"{text[:READABLE_CHARACTERS_LIMIT]}… [{READABLE_CHARACTERS_LIMIT} of {len(text)} characters; HTTP answers all]"
+    )

@@ -1,55 +1,129 @@
-"""What a credential may not do although its maker may: restrictions only ever take away."""
+"""Where the pipeline holds a call to its credential's restrictions."""
 
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-T = TypeVar("T", str, int)
+from registry.caller import Caller, Restrictions
+from registry.errors import Restricted
+from registry.limits import Role
+from registry.model import Input
+from registry.operation import Operation
 
-
-@dataclass(frozen=True, slots=True)
-class Restrictions:
-    """The narrowing of a key. None means: not narrowed in this respect."""
-
-    read_only: bool = False
-    no_admin: bool = False
-    """Nothing that needs the role admin; a key made with a login that was not granted it has this."""
-    toolsets: tuple[str, ...] | None = None
-    iccids: tuple[str, ...] | None = None
-    account_ids: tuple[int, ...] | None = None
-    calls_per_day: int | None = None
-    counted_as: str | None = None
-    """The key whose calls are counted: a key made with a limited one shares its count, else two keys could make twice the calls."""
-
-    def within(self, outer: "Restrictions") -> "Restrictions":
-        """Both together: what a key made with a restricted key is held to."""
-        limits = [limit for limit in (self.calls_per_day, outer.calls_per_day) if limit is not None]
-        return Restrictions(
-            read_only=self.read_only or outer.read_only,
-            no_admin=self.no_admin or outer.no_admin,
-            toolsets=tools_in_both(self.toolsets, outer.toolsets),
-            iccids=both(self.iccids, outer.iccids),
-            account_ids=both(self.account_ids, outer.account_ids),
-            calls_per_day=min(limits, default=None),
-            counted_as=outer.counted_as or self.counted_as,
-        )
+LINE_FIELD, ACCOUNT_FIELD = "iccid", "account_id"
+ACCOUNT_FIELD_ENDINGS = ("_account", "_" + ACCOUNT_FIELD)
 
 
-UNRESTRICTED = Restrictions()
-NO_ADMIN = Restrictions(no_admin=True)
-"""What a login that was not granted admin is held to; it takes nothing from somebody who is no admin."""
-EVERY_TOOL = "all"
-"""The preset that holds every toolset."""
+class CallerView(NamedTuple):
+    """What of a caller decides which operations they are shown: few differ, however many keys there are."""
+
+    scopes: int
+    admin: bool
+    toolsets: tuple[str, ...] | None
+    lines: bool
+    accounts: bool
+    restricted: bool
 
 
-def tools_in_both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """What stands in both lists of toolsets; the preset for all of them holds every name. Names are compared, not what they hold."""
-    if one is not None and other is not None and (EVERY_TOOL in one or EVERY_TOOL in other):
-        return one if EVERY_TOOL in other else other
-    return both(one, other)
+def caller_view(caller: Caller) -> CallerView:
+    """The view of a caller."""
+    held = caller.restrictions
+    return CallerView(
+        caller.scopes, caller.is_admin, held.toolsets, held.iccids is not None, held.account_ids is not None, caller.restricted
+    )
 
 
-def both(one: tuple[T, ...] | None, other: tuple[T, ...] | None) -> tuple[T, ...] | None:
-    """What stands in both lists; a list that is not there holds everything."""
-    if one is None or other is None:
-        return other if one is None else one
-    return tuple(name for name in one if name in other)
+def is_shown_to(operation: Operation[Any, Any], caller: Caller, inside: frozenset[str]) -> bool:
+    """Whether a list of tools names the operation to this caller: a courtesy, the pipeline is the gate."""
+    if operation.authority is not None and caller.restricted and not operation.authority.narrower:
+        return False
+    return is_permitted(operation, caller.restrictions, inside) and (operation.role is not Role.ADMIN or caller.is_admin)
+
+
+def names_one_line(operation: Operation[Any, Any]) -> bool:
+    """Whether the operation's input names the one line it is about; a filter of a list that may be left out is no such name."""
+    field = operation.params.model_fields.get(LINE_FIELD)
+    return field is not None and field.is_required()
+
+
+def account_fields(operation: Operation[Any, Any]) -> list[str]:
+    """The fields that name accounts."""
+    return [name for name in operation.params.model_fields if name == ACCOUNT_FIELD or name.endswith(ACCOUNT_FIELD_ENDINGS)]
+
+
+def is_permitted(operation: Operation[Any, Any], restrictions: Restrictions, inside: frozenset[str]) -> bool:
+    """Whether the credential may call the operation at all; `inside` are the operations of its toolsets.
+
+    A credential for named lines or accounts may call only what names one: everything else would show or change others, too.
+    """
+    if restrictions.toolsets is not None and operation.id not in inside:
+        return False
+    if restrictions.iccids is not None and not names_one_line(operation):
+        return False
+    return restrictions.account_ids is None or names_one_line(operation) or bool(account_fields(operation))
+
+
+def check_restricted_operation(operation: Operation[Any, Any], restrictions: Restrictions, inside: frozenset[str]) -> None:
+    """Refuse an operation that the credential's restrictions leave out."""
+    if is_permitted(operation, restrictions, inside):
+        return
+    if restrictions.toolsets is not None and operation.id not in inside:
+        names = ", ".join(restrictions.toolsets) or "none"
+        raise Restricted(f"This API key is restricted to the toolsets {names}, and {operation.id} is in none of them")
+    what = "lines (iccids)" if restrictions.iccids is not None and not names_one_line(operation) else "accounts (account_ids)"
+    raise Restricted(f"This API key is restricted to named {what}, and {operation.id} is about more than one")
+
+
+def check_restricted_input(operation: Operation[Any, Any], params: Input, restrictions: Restrictions) -> None:
+    """Refuse lines and accounts that are not on the credential's lists."""
+    if restrictions.iccids is not None:
+        require_on_list(params, [LINE_FIELD], restrictions.iccids, "lines")
+    if restrictions.account_ids is not None:
+        require_on_list(params, required_account_fields(operation, params), restrictions.account_ids, "accounts")
+
+
+def check_authority(operation: Operation[Any, Any], caller: Caller, params: Input | None = None) -> None:
+    """Refuse a restricted credential what changes who may act for its organisation. Without `params` what may name the caller's own
+    credential passes, and is asked about again when the input is known."""
+    authority = operation.authority
+    if authority is None or authority.narrower or not caller.restricted:
+        return
+    if authority.itself is not None and (params is None or getattr(params, authority.itself) == caller.key_id):
+        return
+    rule = "This credential may do less than its person, so it changes nobody's access"
+    if authority.itself is not None:
+        own = f"Give its own id, {caller.key_id}" if caller.kind == "key" else "End this login where it was made"
+        raise Restricted(f"{authority.itself}: {rule} but its own", param=authority.itself, hint=f"{own}, or use another credential")
+    raise Restricted(rule, hint="Use a key without restrictions, a login that was granted all that you may do, or the service's own pages")
+
+
+def required_account_fields(operation: Operation[Any, Any], params: Input) -> list[str]:
+    """The fields that must name listed accounts. Where one is required, another that was left out means nothing more; where none is,
+    leaving it out means all accounts."""
+    fields = account_fields(operation)
+    if any(operation.params.model_fields[name].is_required() for name in fields):
+        return [name for name in fields if getattr(params, name) is not None]
+    return fields
+
+
+def require_on_list(params: Input, fields: Iterable[str], listed: tuple[str, ...] | tuple[int, ...], what: str) -> None:
+    """Every one of the fields must be given, and on the list."""
+    for name in fields:
+        value = getattr(params, name)
+        if value not in listed:
+            shown = type(params).model_fields[name].alias or name
+            hint = f"Give one of: {', '.join(str(known) for known in listed[:5])}" if listed else "Use another key"
+            rule = f"this API key is restricted to named {what}"
+            text = f"missing: {rule}, so name one" if value is None else f"{rule}, and this is none of them"
+            raise Restricted(f"{shown}: {text}", param=shown, hint=hint)
+
+
+def check_account_was_seen(operation: Operation[Any, Any], restrictions: Restrictions, *, seen: bool) -> None:
+    """Under a restriction to accounts a line is believed to be in one of them only when the operation has looked."""
+    if restrictions.account_ids is not None and not seen and (names_one_line(operation) or not account_fields(operation)):
+        raise Restricted(f"This API key is restricted to named accounts, and {operation.id} does not look which account a line is in")
+
+
+def check_line_account(account_id: int | None, restrictions: Restrictions) -> None:
+    """Refuse a line of an account that is not on the credential's list."""
+    if restrictions.account_ids is not None and account_id not in restrictions.account_ids:
+        raise Restricted("This API key is restricted to named accounts, and the line is in none of them")

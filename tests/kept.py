@@ -10,8 +10,8 @@ import pickle
 from pathlib import Path
 from typing import cast
 
-from clients.sandbox.ocs.seed import build as seeding
-from clients.sandbox.ocs.state import World
+from simulators.network.seed import build as seeding
+from simulators.network.world import World
 
 
 class Kept:
@@ -19,12 +19,12 @@ class Kept:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._build = seeding.build
+        self._build = seeding.build_world
         self._ready = dict[str, World]()
 
     def use(self) -> None:
         """From here on `build` asks here first."""
-        seeding.build = self.build
+        seeding.build_world = self.build
 
     def take_up(self) -> None:
         """Before a fork: what an earlier one has built is read here, so that no fork reads it."""

@@ -2,12 +2,13 @@
 
 import sqlalchemy as sa
 
-from storage.calls.changes import CALLERS, bump
-from storage.connection import Connection
-from storage.schema import MembershipTable
-from storage.statement import Command, table
+from storage.change_counters import CALLERS, count_change
+from storage.engine.connection import Connection
+from storage.engine.statement import Command
+from storage.engine.table import table_of
+from storage.memberships import MembershipTable
 
-MEMBERSHIP = table(MembershipTable)
+MEMBERSHIP = table_of(MembershipTable)
 REMOVE = Command(
     sa.delete(MEMBERSHIP).where(
         MEMBERSHIP.c.person_id == sa.bindparam("person"), MEMBERSHIP.c.organisation_id == sa.bindparam("organisation")
@@ -18,4 +19,4 @@ REMOVE = Command(
 def leave(connection: Connection, *, person: str, organisation: str) -> None:
     """The membership is gone."""
     connection.run(REMOVE, person=person, organisation=organisation)
-    bump(connection, name=CALLERS)
+    count_change(connection, name=CALLERS)

@@ -6,11 +6,12 @@ import sqlalchemy as sa
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from storage.connection import Connection
-from storage.schema import ChangeTable
-from storage.statement import Query, table
+from storage.change_counters import ChangeTable
+from storage.engine.connection import Connection
+from storage.engine.statement import Query
+from storage.engine.table import table_of
 
-CHANGE = table(ChangeTable)
+CHANGE = table_of(ChangeTable)
 
 
 class Row(NamedTuple):

@@ -31,8 +31,15 @@ ROOT = Path(__file__).resolve().parent.parent
 # What commands import only when they need it.
 LATER = (
     *("aiohttp", "aiosmtplib", "alembic.command", "httptools", "httpx", "jinja2", "jwt", "mcp.server", "psycopg", "rich.console"),
-    *("sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.sqlite", "uvicorn", "uvloop", "storage.postgres", "storage.sqlite"),
-    *("transports.app", "transports.http.protocol", "transports.http.serve", "transports.service", "transports.mcp.app"),
+    *(
+        "sqlalchemy.dialects.postgresql",
+        "sqlalchemy.dialects.sqlite",
+        "uvicorn",
+        "uvloop",
+        "storage.engine.postgres",
+        "storage.engine.sqlite",
+    ),
+    *("transports.app", "transports.http.protocol", "transports.http.server", "transports.service", "transports.mcp.door"),
 )
 CLIENT = """#!{python} -IS
 import _socket, marshal, os, signal, sys

@@ -11,12 +11,12 @@ from statistics import median
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("registry", "operations", "transports", "storage", "clients")
+ROOMS = ("registry", "operations", "transports", "storage", "clients", "simulators")
 CATCHERS = {  # the pipeline's caller, the group-commit writer, the worker loop
     "registry/answer.py",
-    "storage/job.py",
-    "transports/chores.py",
-    "transports/worker.py",
+    "storage/engine/write_connection.py",
+    "transports/worker/chores.py",
+    "transports/worker/worker.py",
 }
 HOSTS = ("pypi" + ".org", "files.python" + "hosted", "registry.npm" + "js", str(ROOT) + "/")
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|NotImplemented" + r"Error)\b")

@@ -19,45 +19,47 @@ import httpx
 
 from clients.mail.letter import Letter
 from clients.payments.records import AccountKind
-from clients.sandbox.mail import MailCatcher
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
-from clients.sandbox.ocs.state import World as Network
-from clients.sandbox.payments.sandbox import PaymentsSandbox
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
-from operations.services.issuing.stock import StockRoom
-from operations.services.network.read_cache import ReadCache
-from operations.services.people.api_key import new_api_key
+from operations.ledger.stock import StockSnapshots
+from operations.secret_tokens import new_api_key
+from operations.upstream.connection import ReadCache
+from operations.upstream.usage_cache import UsageCache
+from registry.answer import InternalCalls
+from registry.caller import UNRESTRICTED, Restrictions
 from registry.catalogue import Catalogue
 from registry.ids import base32
 from registry.limits import Limits, Role, Tier
-from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.ports import Sessions, SharedSecrets, Site
-from registry.restrictions import UNRESTRICTED, Restrictions
-from storage.calls.journal import StoreJournal
-from storage.calls.quota import QuotaBlocks
-from storage.calls.replicas import renew
-from storage.money.connect import attach_account
-from storage.people.accounts import add_member, create_organisation, create_person, set_connection, set_tier
-from storage.people.directory import StoreDirectory
-from storage.people.keys import insert_key, revoke_key
-from storage.people.restrictions import write_restrictions
-from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
-from storage.secrets.sealing import Keyring, new_key_setting
-from storage.store import Store, open_store
+from registry.rate_limits import RateLimiter
+from simulators.mail import MailCatcher
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world import World as Network
+from simulators.processor.simulated_processor import SimulatedProcessor
+from storage.api_keys import insert_key, revoke_key, write_restrictions
+from storage.connect_accounts import attach_connect_account
+from storage.directory import StoreDirectory
+from storage.engine.store import Store, open_store
+from storage.journal import StoreJournal
+from storage.memberships import add_member
+from storage.organisations import create_organisation, set_tier
+from storage.people import create_person
+from storage.quota import QuotaBlocks
+from storage.replicas import renew_replica
+from storage.sealing import OWN_TOKEN_FIELD, Keyring, new_key_setting
+from storage.upstream_connections import set_connection
 from tests.databases import migrated_sqlite
 from tests.direct import Direct
 from tests.leaving import leave
 from tests.originals import Original
-from transports.http.door import HttpDoor
-from transports.http.inner import Inner
-from transports.http.rules import HttpRules
+from transports.http.door import HttpDoor, InnerApplication
+from transports.http.limits import HttpRules
 from transports.logs import RequestLine
-from transports.payments import SIMULATED_KEY, hand_over, simulated_processor
-from transports.postman import Postman
-from transports.upstream import SIMULATED_TOKEN, simulated_pool
+from transports.payments import SIMULATED_PROCESSOR_KEY, deliver_payment_event, simulated_processor
+from transports.upstream import SIMULATED_OCS_TOKEN, simulated_pool
+from transports.worker.mailer import Mailer
 
 NOON = 1_800_014_400.0  # 2027-01-15T12:00:00Z
 HOST = "reseller.test"
@@ -132,13 +134,13 @@ class World:
     ids: CountingIds
     journal: StoreJournal
     blocks: QuotaBlocks
-    sandbox: Sandbox
+    sandbox: SimulatedNetwork
     """The simulated charging system behind it; organisations of account 8101 have a fleet there."""
-    payments: PaymentsSandbox
+    payments: SimulatedProcessor
     """The simulated payment processor behind it."""
     lines: list[RequestLine] = field(default_factory=list[RequestLine])
     """The request log."""
-    postman: Postman | None = None
+    postman: Mailer | None = None
     """Takes mails to the catcher when a test asks for its letters."""
     faults: list[tuple[str, str, BaseException]] = field(default_factory=list[tuple[str, str, BaseException]])
     """Request id, operation and exception of every fault of ours."""
@@ -253,7 +255,7 @@ class World:
         if active:
             await self.ask_payments("POST", f"accounts/{account}", {"do": "enable"})
         await self.store.write(
-            attach_account,
+            attach_connect_account,
             organisation=caller.organisation,
             account=account,
             kind=kind,
@@ -287,25 +289,25 @@ class World:
     async def settle_payments(self) -> list[int]:
         """Everything that happened at the processor is told to the door; what each telling was answered."""
         answers: list[int] = []
-        while told := await self.payments.deliver(partial(hand_over, self.door)):
+        while told := await self.payments.deliver(partial(deliver_payment_event, self.door)):
             answers += told
         return answers
 
     async def ask_payments(self, method: str, path: str, body: dict[str, object] | None = None) -> dict[str, object]:
-        """The processor's control API (clients/sandbox/payments/control.py)."""
+        """The processor's control API (simulators/processor/control.py)."""
         return cast("dict[str, object]", await self.payments.control(method, path, body))
 
 
 @cache
 def pristine(seed: int, start: int, history_days: int) -> Original[Network]:
     """A simulated network that every test gets a copy of."""
-    return Original(build(seed, start, history_days=history_days))
+    return Original(build_world(seed, start, history_days=history_days))
 
 
-def new_sandbox(clock: SettableClock, history_days: int = 3) -> Sandbox:
+def new_sandbox(clock: SettableClock, history_days: int = 3) -> SimulatedNetwork:
     """A network whose history ends at the test's beginning, and whose clock is the test's."""
     start = int(clock.now())
-    return Sandbox(lambda: pristine(1, start, history_days).copy(), wall=clock.now, following=True, sleep=no_sleep)
+    return SimulatedNetwork(lambda: pristine(1, start, history_days).copy(), wall=clock.now, following=True, sleep=no_sleep)
 
 
 async def no_sleep(seconds: float) -> None:
@@ -313,12 +315,12 @@ async def no_sleep(seconds: float) -> None:
     del seconds
 
 
-def new_payments(clock: SettableClock) -> PaymentsSandbox:
+def new_payments(clock: SettableClock) -> SimulatedProcessor:
     """A payment processor that believes the test's clock."""
-    return PaymentsSandbox(
+    return SimulatedProcessor(
         wall=clock.now,
         pages_url=f"https://{HOST}/sandbox/payments",
-        key=SIMULATED_KEY,
+        key=SIMULATED_PROCESSOR_KEY,
         webhook_secret="whsec_dGVzdHMgb2YgdGhlIHJlc2VsbGVyIHNlcnZpY2U=",
         webhook_url=f"http://{HOST}/v1/operator-billing/payments-webhook",
     )
@@ -330,8 +332,8 @@ def make_deps(
     clock: SettableClock,
     ids: CountingIds,
     secrets: SharedSecrets,
-    sandbox: Sandbox | None = None,
-    payments: PaymentsSandbox | None = None,
+    sandbox: SimulatedNetwork | None = None,
+    payments: SimulatedProcessor | None = None,
     *,
     replica: str = "rpl_test",
 ) -> Deps:
@@ -353,10 +355,12 @@ def make_deps(
         payments=simulated_processor(payments or new_payments(clock)),
         platform_fee_bps=100,
         reads=ReadCache(clock),
-        stock=StockRoom(store, clock, ids),
+        stock=StockSnapshots(store, clock, ids),
         replica=replica,
-        pace=Pace(Limits(), SITE, clock),  # of what the worker writes; that of the calls is the caller's choice
-        ocs_token=SIMULATED_TOKEN,
+        weeks=UsageCache(),
+        internal_calls=InternalCalls(),
+        rate_limiter=RateLimiter(Limits(), SITE, clock),  # of what the worker writes; that of the calls is the caller's choice
+        ocs_token=SIMULATED_OCS_TOKEN,
     )
 
 
@@ -370,9 +374,9 @@ async def open_world(
     secrets: SharedSecrets | None = None,
     sessions: Sessions | None = None,
     rules: HttpRules | None = None,
-    inner: Inner | None = None,
-    sandbox: Sandbox | None = None,
-    payments: PaymentsSandbox | None = None,
+    inner: InnerApplication | None = None,
+    sandbox: SimulatedNetwork | None = None,
+    payments: SimulatedProcessor | None = None,
     replica: int = 0,
 ) -> AsyncGenerator[World]:
     """A service over a new SQLite file in the folder, or over the migrated database at `url`.
@@ -387,7 +391,7 @@ async def open_world(
     ids.count += replica << 32
     blocks = QuotaBlocks(store, limits.quota_block)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
-    await store.write(renew, replica=journal.replica, now=clock.now())
+    await store.write(renew_replica, replica=journal.replica, now=clock.now())
     sandbox, payments = sandbox or new_sandbox(clock), payments or new_payments(clock)
     deps = make_deps(store, keyring, clock, ids, secrets, sandbox, payments, replica=journal.replica)
     pipeline = Pipeline(
@@ -400,7 +404,7 @@ async def open_world(
         quota=blocks,
         sessions=sessions,
         secrets=secrets,
-        pace=Pace(limits, SITE, clock, deps.pace.buckets),
+        rate_limiter=RateLimiter(limits, SITE, clock, deps.rate_limiter.buckets),
         site=SITE,
     )
     lines: list[RequestLine] = []
@@ -413,8 +417,8 @@ async def open_world(
         fault=lambda *fault: faults.append(fault),
         inner=inner,
     )
-    postman = Postman(store=store, keyring=keyring, clock=clock, ids=ids, transport=MailCatcher(), report=lambda text: None)
-    deps.inside.open(pipeline, lambda call, error: faults.append((call.request_id, call.operation.id, error)))
+    postman = Mailer(store=store, keyring=keyring, clock=clock, ids=ids, transport=MailCatcher(), report=lambda text: None)
+    deps.internal_calls.open(pipeline, lambda call, error: faults.append((call.request_id, call.operation.id, error)))
     try:
         yield World(door, pipeline, store, clock, ids, journal, blocks, sandbox, payments, lines, postman, faults)
     finally:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
-from storage.connection import Connection
-from storage.database_signals import DatabaseSignals, PoolLoad
-from storage.store import Store
+from storage.engine.connection import Connection
+from storage.engine.database_signals import DatabaseSignals, PoolLoad
+from storage.engine.store import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -1,53 +1,68 @@
 """The ASGI application: the HTTP door in front, and behind it what no operation's path reaches; its lifespan is the service's."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import cast
 
 import anyio
 
 from operations.catalogue import CATALOGUE
-from operations.services.demo.organisation import Demo
-from registry.active_request import one_request
+from operations.demo import Demo
+from operations.intelligence.reports.page import dead_link_html, report_headers
 from registry.call import Reply
 from registry.catalogue import Catalogue
+from registry.clock import request_scope
 from registry.errors import MethodNotAllowed, Refusal
-from transports.chores import keep_running
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
-from transports.http.door import HttpDoor
-from transports.http.forwarded import Forwarded
-from transports.http.inner import Inner
+from transports.http.door import HttpDoor, InnerApplication
+from transports.http.forwarded import ForwardedClients
+from transports.http.limits import HttpRules
+from transports.http.request import reads_pages
 from transports.http.response import PRIVATE_JSON, send_reply
-from transports.http.rules import HttpRules
-from transports.identity.app import IDENTITY_PATH, IdentityDoor
 from transports.logs import Logs, RequestLine
-from transports.mcp.app import PATH as MCP_PATH
-from transports.mcp.app import McpDoor
-from transports.openapi.page import PATH as OPENAPI_PATH
-from transports.openapi.page import OpenapiPage
-from transports.payments import PAGES_PATH, keep_telling, show_pages
+from transports.mcp.door import MCP_PATH, McpDoor
+from transports.oauth.door import IDENTITY_PATH, IdentityDoor
+from transports.openapi.page import OPENAPI_PATH, OpenapiPage
+from transports.payments import PAYMENT_PAGES_PATH, deliver_payment_events, serve_payment_pages
 from transports.readiness import READY_PATH
-from transports.reference.llms import PATH as LLMS_PATH
-from transports.reference.llms import LlmsPage
+from transports.reference.llms import LLMS_PATH, LlmsPage
 from transports.reference.pages import ReferencePages
 from transports.service import Service, mcp_settings
 from transports.settings import Settings
-from transports.shared_report import dead_link_page
-from transports.shop.door import SHOP_PATH, ShopDoor
 from transports.signals import HttpSignals
-from transports.upstream import keep_simulating
+from transports.upstream import run_simulated_network
+from transports.web.shop.door import SHOP_PATH, ShopDoor
+from transports.worker.chores import keep_running
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+SHARE_FORMATS: Mapping[bytes, bool] = {b"format=html": True, b"format=json": False}
+SHARED_REPORT_PATH = "/v1/intelligence/share/"
+
+
+def dead_link_page(request: HttpScope, refusal: Refusal, request_id: str) -> Reply | None:
+    """One page for every miss, so that nothing is learned from it."""
+    del request_id
+    if refusal.status != 404 or not request["path"].startswith(SHARED_REPORT_PATH) or not asks_for_report_page(request):
+        return None
+    return Reply(404, dead_link_html(), "text/html; charset=utf-8", report_headers(), refusal=refusal)
+
+
+def asks_for_report_page(request: HttpScope) -> bool:
+    """Whether a report behind the link would have been a page, too."""
+    asked = [SHARE_FORMATS[part] for part in request["query_string"].split(b"&") if part in SHARE_FORMATS]
+    return asked[0] if asked else reads_pages(request["headers"])
+
+
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 def host_names(settings: Settings, base_url: str) -> frozenset[str]:
     """Host names this server answers to."""
     from urllib.parse import urlsplit
 
-    return frozenset((*settings.allowed_hosts, urlsplit(base_url).hostname or "localhost", *LOOPBACK))
+    return frozenset((*settings.allowed_hosts, urlsplit(base_url).hostname or "localhost", *LOOPBACK_HOSTS))
 
 
-def forgotten(catalogue: Catalogue) -> list[str]:
+def forgotten_operations(catalogue: Catalogue) -> list[str]:
     """Operations whose effect a simulated network has forgotten at its next start: not what is once for ever, nor what undoes that."""
     known = catalogue.operations.values()
     kept = tuple(operation.path for operation in known if operation.once is not None and operation.once.forever)
@@ -73,8 +88,8 @@ class Application:
         self._shops = ShopDoor(service, logs.report)
         prefixes = ["/mcp", "/docs", "/.well-known", SHOP_PATH]
         prefixes += [] if self._identity is None else [IDENTITY_PATH]
-        prefixes += [] if self._payments is None else [PAGES_PATH]
-        inner = Inner(
+        prefixes += [] if self._payments is None else [PAYMENT_PAGES_PATH]
+        inner = InnerApplication(
             self._inner,
             paths=frozenset(("/", READY_PATH, *self._documents)),
             prefixes=tuple(prefixes),
@@ -85,7 +100,7 @@ class Application:
         self.requests = HttpSignals()
         self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=self._note, fault=logs.fault, inner=inner)
         trusted = settings.trusted_proxies
-        self._front: App = Forwarded(self.http, trusted) if trusted else self.http
+        self._front: App = ForwardedClients(self.http, trusted) if trusted else self.http
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A request, or the server's start and stop."""
@@ -119,7 +134,7 @@ class Application:
         if path == READY_PATH:  # asked every second or so by whoever sends us work, so counted by nobody
             await self._tell_readiness(request, send)
             return
-        with one_request(self.service.clock):
+        with request_scope(self.service.clock):
             await self._page(path, scope, receive, send)
 
     async def _page(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
@@ -135,8 +150,8 @@ class Application:
         if self._identity is not None and self._identity.serves(path):
             await self._identity(scope, receive, send)
             return
-        if self._payments is not None and path.startswith(PAGES_PATH):
-            await show_pages(self._payments, scope, receive, send)
+        if self._payments is not None and path.startswith(PAYMENT_PAGES_PATH):
+            await serve_payment_pages(self._payments, scope, receive, send)
             return
         app: App = self._documents.get(path, self._docs)
         if path.startswith((MCP_PATH, "/.well-known")):
@@ -156,7 +171,7 @@ class Application:
         await receive()
         service = self.service
         demo = await service.start(seed=True)
-        await service.begin_network(forgotten(CATALOGUE))
+        await service.begin_network(forgotten_operations(CATALOGUE))
         service.keep_room()
         await service.readiness.look()
         async with anyio.create_task_group() as tasks:
@@ -182,13 +197,13 @@ class Application:
     def _kept(self) -> Iterator[tuple[str, Callable[[], Awaitable[None]]]]:
         """What runs beside the calls, the worker apart."""
         service = self.service
-        yield "the writing of buffered rows", service.keep_books
+        yield "the writing of buffered rows", service.write_buffers
         yield "the look at the database", service.readiness.watch
-        yield "the postman", service.postman.run
+        yield "the postman", service.mailer.run
         if service.upstream.simulation is not None:
-            yield "the simulated network", partial(keep_simulating, service.upstream.simulation, self.http)
+            yield "the simulated network", partial(run_simulated_network, service.upstream.simulation, self.http)
         if self._payments is not None:
-            yield "the simulated payment processor", partial(keep_telling, self._payments, self.http)
+            yield "the simulated payment processor", partial(deliver_payment_events, self._payments, self.http)
 
     async def _work(self, done: anyio.Event) -> None:
         try:

@@ -5,24 +5,28 @@ A line is an allow-list of fields that are ours (ids, templates, codes), so it n
 
 import asyncio
 import logging
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Literal, NamedTuple, cast
+from types import TracebackType
+from typing import Literal, NamedTuple, TextIO, cast
 
 import orjson
+from pydantic import SecretStr
 
 from registry.call import Call
-from registry.clock import Clock
-from registry.redaction import mask
+from registry.clock import Clock, SystemClock
+from registry.redaction import redact
+from transports.settings import Settings
 
-FLUSH_BYTES = 64 * 1024
-FRAMES = 20
-OURS = frozenset({"request_id", "operation", "status", "code"})  # ids may hold a run of digits that only looks like a secret
-Write = Callable[[bytes], object]
-Level = Literal["info", "warning", "error"]
+LOG_FLUSH_BYTES = 64 * 1024
+LOGGED_FRAMES = 20
+UNMASKED_FIELDS = frozenset({"request_id", "operation", "status", "code"})  # ids may hold a run of digits that only looks like a secret
+LogWrite = Callable[[bytes], object]
+LogLevel = Literal["info", "warning", "error"]
 
 
 class RequestLine(NamedTuple):
@@ -48,7 +52,7 @@ class RequestLine(NamedTuple):
 class Logs:
     """Writes lines for machines, or for a person at a terminal."""
 
-    def __init__(self, write: Write, clock: Clock, *, secrets: Iterable[str] = (), human: bool = False, delay: float = 0.5) -> None:
+    def __init__(self, write: LogWrite, clock: Clock, *, secrets: Iterable[str] = (), human: bool = False, delay: float = 0.5) -> None:
         self._write, self._clock, self._human, self._delay = write, clock, human, delay
         self._secrets = tuple(secret for secret in secrets if secret.strip())
         self._thread = threading.get_ident()
@@ -57,11 +61,11 @@ class Logs:
 
     def request(self, line: RequestLine) -> None:
         """One answered request."""
-        self._add(spoken(line) if self._human else orjson.dumps(written(line)))
+        self._add(terminal_line(line) if self._human else orjson.dumps(json_fields(line)))
 
     def fault(self, request_id: str, operation: str, error: BaseException) -> None:
         """A fault of ours: its type, where it happened, and its masked text."""
-        self.event("fault", level="error", request_id=request_id, operation=operation, errors=described(error))
+        self.event("fault", level="error", request_id=request_id, operation=operation, errors=describe_error(error))
 
     def report(self, call: Call, error: BaseException) -> None:
         """A fault inside a call, as `registry.answer` reports it."""
@@ -71,10 +75,10 @@ class Logs:
         """Something an operator should know."""
         self.event("note", text=text)
 
-    def event(self, kind: str, *, level: Level = "info", **fields: object) -> None:
+    def event(self, kind: str, *, level: LogLevel = "info", **fields: object) -> None:
         """Anything that is not a request; written at once. Any thread may say it: what waits belongs to the one of the loop."""
-        masked = {name: value if name in OURS else self._masked(value) for name, value in fields.items()}
-        line = orjson.dumps({"time": stamp(self._clock.now()), "level": level, "kind": kind, **masked})
+        masked = {name: value if name in UNMASKED_FIELDS else self._masked(value) for name, value in fields.items()}
+        line = orjson.dumps({"time": log_time(self._clock.now()), "level": level, "kind": kind, **masked})
         if threading.get_ident() != self._thread:
             self._write(line + b"\n")
             return
@@ -90,18 +94,18 @@ class Logs:
     def _masked(self, value: object) -> object:
         """Every text inside a value masked, before JSON escapes could hide a secret from its pattern."""
         if isinstance(value, str):
-            return mask(value, self._secrets)
+            return redact(value, self._secrets)
         if isinstance(value, list):
             return [self._masked(item) for item in cast(list[object], value)]
         if isinstance(value, dict):
             return {name: self._masked(item) for name, item in cast(dict[str, object], value).items()}
-        return value if isinstance(value, int | float | None) else mask(str(value), self._secrets)
+        return value if isinstance(value, int | float | None) else redact(str(value), self._secrets)
 
     def _add(self, line: bytes) -> None:
         first = not self._lines
         self._lines.append(line)
         self._size += len(line)
-        if self._human or self._size > FLUSH_BYTES or (first and not self._flush_later()):
+        if self._human or self._size > LOG_FLUSH_BYTES or (first and not self._flush_later()):
             self.flush()
 
     def _flush_later(self) -> bool:
@@ -113,7 +117,7 @@ class Logs:
         return True
 
 
-class ServerLog(logging.Handler):
+class LibraryLog(logging.Handler):
     """What libraries say through `logging`, masked like everything else. The server's warnings are about clients: ours say more."""
 
     def __init__(self, logs: Logs, least: int = logging.ERROR) -> None:
@@ -122,45 +126,45 @@ class ServerLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        fields = {} if error is None else {"errors": described(error)}
+        fields = {} if error is None else {"errors": describe_error(error)}
         level = "error" if record.levelno >= logging.ERROR else "warning"
         self._logs.event("server", level=level, logger=record.name, text=record.getMessage(), **fields)
 
 
-def described(error: BaseException) -> list[dict[str, object]]:
+def describe_error(error: BaseException) -> list[dict[str, object]]:
     """An exception and what caused it, innermost frame last. Neither source lines nor local variables."""
     found: list[dict[str, object]] = []
     current: BaseException | None = error
     while current is not None and len(found) < 5:
-        frames = traceback.extract_tb(current.__traceback__)[-FRAMES:]
+        frames = traceback.extract_tb(current.__traceback__)[-LOGGED_FRAMES:]
         where = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
-        found.append({"type": type(current).__name__, "text": text_of(current)[:500], "frames": where})
+        found.append({"type": type(current).__name__, "text": error_text(current)[:500], "frames": where})
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
     return found
 
 
-def text_of(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """What it says. Of an error of PostgreSQL not the details, which repeat values of the row."""
     sqlstate = getattr(error, "sqlstate", None)
     return str(error) if sqlstate is None else f"{str(error).partition(chr(10))[0]} ({sqlstate})"
 
 
-def stamp(seconds: float) -> str:
+def log_time(seconds: float) -> str:
     """RFC 3339 UTC with milliseconds."""
     whole, thousandths = divmod(int(seconds * 1000), 1000)
-    return f"{second(whole)}.{thousandths:03d}Z"
+    return f"{log_second(whole)}.{thousandths:03d}Z"
 
 
 @lru_cache(maxsize=8)
-def second(whole: int) -> str:
+def log_second(whole: int) -> str:
     """Date and time to the second; many lines share it."""
     return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def written(line: RequestLine) -> dict[str, object]:
+def json_fields(line: RequestLine) -> dict[str, object]:
     """A line for a machine."""
-    fields: dict[str, object] = {"time": "", "level": level_of(line.status), **line._asdict()}
-    fields["time"] = stamp(line.time)
+    fields: dict[str, object] = {"time": "", "level": level_of_status(line.status), **line._asdict()}
+    fields["time"] = log_time(line.time)
     if not line.client_request_id:
         del fields["client_request_id"]
     if not line.trace:
@@ -168,13 +172,73 @@ def written(line: RequestLine) -> dict[str, object]:
     return fields
 
 
-def level_of(status: int) -> Level:
+def level_of_status(status: int) -> LogLevel:
     """A fault of ours is an error; an outside system or the database that is away, or a limit that is reached, is a warning."""
     return "info" if status < 500 else "warning" if status in (501, 502, 503, 504) else "error"
 
 
-def spoken(line: RequestLine) -> bytes:
+def terminal_line(line: RequestLine) -> bytes:
     """A line for a person."""
     what = line.operation or line.path
     tail = " ".join(part for part in (line.code, line.organisation, line.request_id) if part)
-    return f"{stamp(line.time)[11:23]} {line.status} {line.method:<6} {what}  {line.ms:.1f} ms  {tail}".encode()
+    return f"{log_time(line.time)[11:23]} {line.status} {line.method:<6} {what}  {line.ms:.1f} ms  {tail}".encode()
+
+
+def log_process_output(logs: Logs) -> None:
+    """From now on warnings and errors of any library, and exceptions that nobody catches, are lines of the log."""
+    root = logging.getLogger()
+    root.handlers[:] = [LibraryLog(logs, logging.WARNING)]
+    root.setLevel(logging.WARNING)
+    logging.captureWarnings(True)
+
+    def in_thread(failed: threading.ExceptHookArgs) -> None:
+        if failed.exc_value is not None and not isinstance(failed.exc_value, SystemExit):
+            name = "" if failed.thread is None else failed.thread.name
+            logs.event("fault", level="error", thread=name, errors=describe_error(failed.exc_value))
+
+    def unraisable(failed: "sys.UnraisableHookArgs") -> None:
+        if failed.exc_value is not None:
+            logs.event("fault", level="error", text=failed.err_msg or "", errors=describe_error(failed.exc_value))
+
+    def at_the_end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+            return
+        logs.event("fault", level="error", errors=describe_error(error))
+
+    threading.excepthook, sys.unraisablehook, sys.excepthook = in_thread, unraisable, at_the_end
+
+
+class OpeningLog:
+    """Takes notes from the first moment; they are written when the log opens."""
+
+    def __init__(self) -> None:
+        self._waiting: list[str] = []
+        self._logs: Logs | None = None
+
+    def note(self, text: str) -> None:
+        """Something an operator should know, now or as soon as it can be said."""
+        if self._logs is None:
+            self._waiting.append(text)
+        else:
+            self._logs.note(text)
+
+    def early(self, settings: Settings, stderr: TextIO, to_person: Callable[[str], None]) -> Callable[[str], None]:
+        """Says at once what cannot wait for the keyring: to a person at a terminal as it is, else as a line, like all others."""
+        return to_person if stderr.isatty() else Logs(stderr.buffer.write, SystemClock(), secrets=loaded_secrets(settings, "")).note
+
+    def open(self, logs: Logs) -> None:
+        """From here on notes are written at once."""
+        self._logs = logs
+        for text in self._waiting:
+            logs.note(text)
+        self._waiting.clear()
+
+
+def loaded_secrets(settings: Settings, keyring_text: str) -> list[str]:
+    """Every secret of this process, for masking by value: whole, and the keys of a keyring one by one."""
+    whole = [value.get_secret_value() for _, value in settings if isinstance(value, SecretStr)]
+    lists = (keyring_text, settings.mcp_state_keys.get_secret_value())
+    # Without the padding: the decoder takes a key with and without it. The name before the colon is no secret.
+    keys = [entry.rpartition(":")[2].strip().rstrip("=") for text in lists for entry in text.split(",")]
+    return [secret for secret in (*whole, keyring_text, *keys) if secret]

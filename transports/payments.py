@@ -13,34 +13,33 @@ import anyio
 from clients.http import Outbound
 from clients.outside_system import OutsideSystem
 from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
-from clients.payments.port import Processor
-from clients.payments.settings import CHECKOUT_ORIGIN, ProcessorSettings
+from clients.payments.port import CHECKOUT_ORIGIN, Processor, ProcessorSettings
 from registry.clock import Clock
 from registry.ids import Ids
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
-from transports.settings import Settings, words
+from transports.settings import Settings, comma_words
 
 if TYPE_CHECKING:  # the simulated processor and httpx are imported when it is first asked
     import httpx
 
-    from clients.sandbox.payments.sandbox import PaymentsSandbox
+    from simulators.processor.simulated_processor import SimulatedProcessor
 
-SIMULATED = "http://payments.sandbox.invalid"
-SIMULATED_KEY = "sk_test_simulated_processor"
-SIMULATED_CLIENT = "ca_simulated_processor"
-PAGES_PATH = "/sandbox/payments"
-WEBHOOK_PATH = "/v1/operator-billing/payments-webhook"
-BETWEEN_DELIVERIES = 1.0
+SIMULATED_PROCESSOR_URL = "http://payments.sandbox.invalid"
+SIMULATED_PROCESSOR_KEY = "sk_test_simulated_processor"
+SIMULATED_PROCESSOR_CLIENT = "ca_simulated_processor"
+PAYMENT_PAGES_PATH = "/sandbox/payments"
+PAYMENTS_WEBHOOK_PATH = "/v1/operator-billing/payments-webhook"
+PAYMENT_EVENT_SECONDS = 1.0
 DEMO_PAYEE = "acct_1DemoTelecom0000"
 """The demo's account at the simulated processor of this process; no other processor has it."""
 
 
 @dataclass(slots=True)
-class PaymentWay:
+class PaymentConnection:
     """How this process reaches the payment processor."""
 
     processor: Processor
-    sandbox: PaymentsSandbox | None
+    sandbox: SimulatedProcessor | None
     system: OutsideSystem
     """Who waits for it, and whether it answers."""
 
@@ -49,21 +48,22 @@ class PaymentWay:
         await self.processor.aclose()
 
 
-def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str, report: Callable[[str], None] = print) -> PaymentWay:
+def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str, report: Callable[[str], None] = print) -> PaymentConnection:
     """Nothing is connected or simulated before the first call."""
     system = OutsideSystem("payment_processor", clock, most_waiting=settings.most_waiting)
     if settings.simulates_payments:
         drawn = ids.bytes(48)
         secret = "whsec_" + base64.urlsafe_b64encode(drawn[:24]).decode()
-        from clients.sandbox.payments.sandbox import PaymentsSandbox  # only where it is simulated
+        from simulators.processor.simulated_processor import SimulatedProcessor  # only where it is simulated
 
-        sandbox = PaymentsSandbox(
+        sandbox = SimulatedProcessor(
             wall=clock.now,
-            pages_url=base_url + PAGES_PATH,
-            key=SIMULATED_KEY,
-            client_id=SIMULATED_CLIENT,
+            pages_url=base_url + PAYMENT_PAGES_PATH,
+            key=SIMULATED_PROCESSOR_KEY,
+            client_id=SIMULATED_PROCESSOR_CLIENT,
             webhook_secret=secret,
-            webhook_url="/".join(base_url.split("/")[:3]) + WEBHOOK_PATH,  # it comes to us behind what takes a path off our address
+            webhook_url="/".join(base_url.split("/")[:3])
+            + PAYMENTS_WEBHOOK_PATH,  # it comes to us behind what takes a path off our address
             state_file=settings.data / "payments-sandbox.json" if settings.embedded else None,
             # The same ids a second time would name other accounts of another state; and nobody tries 192 bits, so that whoever knows one id
             # does not find the names of the pages, which are all that lets people in.
@@ -71,63 +71,63 @@ def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str, rep
             resident=DEMO_PAYEE,
             report=report,
         )
-        return PaymentWay(simulated_processor(sandbox, system), sandbox, system)
+        return PaymentConnection(simulated_processor(sandbox, system), sandbox, system)
     outbound = Outbound(PROCESSOR_LIMITS, ca_file=settings.ca_file)
-    return PaymentWay(ProcessorClient(processor_settings(settings), outbound, system=system), None, system)
+    return PaymentConnection(ProcessorClient(processor_settings(settings), outbound, system=system), None, system)
 
 
 def processor_settings(settings: Settings) -> ProcessorSettings:
     """The wire of a real processor."""
     return ProcessorSettings(
         key=settings.payments_key.get_secret_value(),
-        webhook_secrets=words(settings.payments_webhook_secret.get_secret_value()),
+        webhook_secrets=comma_words(settings.payments_webhook_secret.get_secret_value()),
         client_id=settings.payments_client_id,
         url=settings.payments_url,
         connect_url=settings.payments_connect_url,
         # A processor at another address is a simulated one, which has its pages beside those for connecting.
-        checkout_origin=origin_of(settings.payments_connect_url) if settings.payments_url else CHECKOUT_ORIGIN,
+        checkout_origin=address_origin(settings.payments_connect_url) if settings.payments_url else CHECKOUT_ORIGIN,
     )
 
 
-def simulated_processor(sandbox: PaymentsSandbox, system: OutsideSystem | None = None) -> Processor:
+def simulated_processor(sandbox: SimulatedProcessor, system: OutsideSystem | None = None) -> Processor:
     """The real client; its calls never leave the process, and what fails is asked again at once."""
 
     def transport() -> httpx.AsyncBaseTransport:
-        from clients.sandbox.payments.transport import PaymentsTransport  # brings httpx
+        from simulators.processor.transport import ProcessorTransport  # brings httpx
 
-        return PaymentsTransport(sandbox)
+        return ProcessorTransport(sandbox)
 
     wire = ProcessorSettings(
         key=sandbox.key,
         webhook_secrets=(sandbox.webhook_secret,),
         client_id=sandbox.client_id,
-        url=SIMULATED,
+        url=SIMULATED_PROCESSOR_URL,
         connect_url=sandbox.pages_url,
-        checkout_origin=origin_of(sandbox.pages_url),
+        checkout_origin=address_origin(sandbox.pages_url),
         pauses=(0.0, 0.0),
     )
     return ProcessorClient(wire, Outbound(PROCESSOR_LIMITS, transport=transport), system=system)
 
 
-def origin_of(address: str) -> str:
+def address_origin(address: str) -> str:
     """Scheme and host of an address."""
     return "/".join(address.split("/")[:3])
 
 
-async def show_pages(sandbox: PaymentsSandbox, scope: Scope, receive: Receive, send: Send) -> None:
+async def serve_payment_pages(sandbox: SimulatedProcessor, scope: Scope, receive: Receive, send: Send) -> None:
     """One request to its pages, which know nothing of what their address begins with."""
-    await sandbox.pages({**scope, "path": cast(HttpScope, scope)["path"].removeprefix(PAGES_PATH)}, receive, send)
+    await sandbox.pages({**scope, "path": cast(HttpScope, scope)["path"].removeprefix(PAYMENT_PAGES_PATH)}, receive, send)
 
 
-async def keep_telling(sandbox: PaymentsSandbox, app: App) -> None:
+async def deliver_payment_events(sandbox: SimulatedProcessor, app: App) -> None:
     """Hand what happened at the simulated processor to our own door, until cancelled."""
     while True:
-        await anyio.sleep(BETWEEN_DELIVERIES)
+        await anyio.sleep(PAYMENT_EVENT_SECONDS)
         if sandbox.begun:  # else nobody has asked yet: nothing has happened there
-            await sandbox.deliver(partial(hand_over, app))
+            await sandbox.deliver(partial(deliver_payment_event, app))
 
 
-async def hand_over(app: App, url: str, body: bytes, headers: Mapping[str, str]) -> int:
+async def deliver_payment_event(app: App, url: str, body: bytes, headers: Mapping[str, str]) -> int:
     """One event through the door, as if it had come over the network."""
     import httpx  # only where there is something to hand over
 

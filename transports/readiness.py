@@ -10,19 +10,25 @@ from operations.deps import Build
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
 from storage.database_state import look_at_database
-from storage.secrets.sealing import Keyring
-from storage.store import Store
+from storage.engine.store import Store
+from storage.sealing import Keyring
 
 HEALTH_PATH, READY_PATH = "/health", "/health/ready"
-LOOK_SECONDS = 1.0
-KEYS_EVERY = 10
+READINESS_LOOK_SECONDS = 1.0
+LOOKS_PER_KEY_CHECK = 10
 """Looks from one at the keys to the next."""
-STALE_SECONDS = 6.0
+READINESS_STALE_SECONDS = 6.0
 """After which a look counts for nothing: the process itself does not get on."""
-DATABASE, READ_ONLY, SCHEMA, KEYRING, DRAINING = "database_unreachable", "database_read_only", "schema_version", "keyring", "draining"
+DATABASE_UNREACHABLE, DATABASE_READ_ONLY, SCHEMA_UNKNOWN, KEYRING_INCOMPLETE, PROCESS_DRAINING = (
+    "database_unreachable",
+    "database_read_only",
+    "schema_version",
+    "keyring",
+    "draining",
+)
 
 
-class Ready(TypedDict):
+class ReadinessBody(TypedDict):
     """The body of an answer; `reasons` is empty where `ready` is true."""
 
     ready: bool
@@ -38,7 +44,7 @@ class Readiness:
 
     def __init__(self, store: Store, keyring: Keyring, clock: Clock, build: Build, report: Callable[[str], None]) -> None:
         self._store, self._keyring, self._clock, self._build, self._report = store, keyring, clock, build, report
-        self._found: tuple[str, ...] = (DATABASE,)
+        self._found: tuple[str, ...] = (DATABASE_UNREACHABLE,)
         self._looked_at, self._looks = float("-inf"), 0
         self._unknown_keys = frozenset[str]()
         self._draining = False
@@ -46,8 +52,8 @@ class Readiness:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why it is not ready; empty when it is."""
-        stale = self._clock.monotonic() - self._looked_at > STALE_SECONDS
-        return ((DATABASE,) if stale else self._found) + ((DRAINING,) if self._draining else ())
+        stale = self._clock.monotonic() - self._looked_at > READINESS_STALE_SECONDS
+        return ((DATABASE_UNREACHABLE,) if stale else self._found) + ((PROCESS_DRAINING,) if self._draining else ())
 
     def drain(self) -> None:
         """Say that this process is about to end: it finishes what it has, and should get nothing new."""
@@ -56,7 +62,7 @@ class Readiness:
     def answer(self) -> tuple[int, bytes]:
         """Status and body for whoever asks whether it is ready."""
         reasons = self.reasons
-        body: Ready = {"ready": not reasons, "reasons": list(reasons)}
+        body: ReadinessBody = {"ready": not reasons, "reasons": list(reasons)}
         return (503 if reasons else 200), orjson.dumps(body)
 
     def health(self) -> tuple[int, bytes]:
@@ -66,7 +72,7 @@ class Readiness:
     async def watch(self) -> None:
         """Look every second, until cancelled."""
         while True:
-            await anyio.sleep(LOOK_SECONDS)
+            await anyio.sleep(READINESS_LOOK_SECONDS)
             await self.look()
 
     async def look(self) -> None:
@@ -78,15 +84,15 @@ class Readiness:
         self._looks += 1
 
     async def _reasons(self) -> tuple[str, ...]:
-        with_keys = self._looks % KEYS_EVERY == 0
+        with_keys = self._looks % LOOKS_PER_KEY_CHECK == 0
         try:
             state = await look_at_database(self._store, with_keys=with_keys)
         except StoreUnavailable:
-            return (DATABASE,)
+            return (DATABASE_UNREACHABLE,)
         if state.is_read_only:
-            return (READ_ONLY,)
+            return (DATABASE_READ_ONLY,)
         if not state.schema.is_spoken:
-            return (SCHEMA,)
+            return (SCHEMA_UNKNOWN,)
         if with_keys:
             self._unknown_keys = state.sealed_by - set(self._keyring.key_ids)
-        return (KEYRING,) if self._unknown_keys else ()
+        return (KEYRING_INCOMPLETE,) if self._unknown_keys else ()

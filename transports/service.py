@@ -9,59 +9,59 @@ from urllib.parse import quote
 import anyio
 
 from clients.http import Outbound
+from clients.mail.letter import ConsoleMail, MailTransport
+from clients.mail.smtp import SmtpMail, smtp_settings
+from clients.model.client import ModelClient
+from clients.model.port import ModelSettings
 from clients.outside_system import OutsideSystem
-from clients.webhooks.sender import Sender
+from clients.webhooks.sender import WebhookSender
 from operations.catalogue import CATALOGUE
+from operations.demo import Demo, detach_demo_payee, ensure_demo
 from operations.deps import Build, Deps
-from operations.services.demo.organisation import Demo, ensure_demo, leave_payee
-from operations.services.issuing.stock import StockRoom
-from operations.services.network.read_cache import ReadCache
-from operations.services.people.session_tokens import SCOPES, issuer_of
+from operations.ledger.stock import StockSnapshots
+from operations.people.session_tokens import LOGIN_SCOPES, token_issuer
+from operations.upstream.connection import ReadCache
+from operations.upstream.usage_cache import UsageCache
+from registry.answer import InternalCalls
 from registry.clock import Clock, SystemClock
 from registry.errors import StoreUnavailable
 from registry.ids import Ids, SystemIds
 from registry.limit_lease import LimitLease
 from registry.limits import Limits
-from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.ports import SharedSecrets, Site
-from storage.address import is_sqlite, sqlite_path
-from storage.calls.claims import forget_claims
-from storage.calls.journal import StoreJournal
-from storage.calls.limit_ledger import StoreLimitLedger
-from storage.calls.quota import QuotaBlocks
-from storage.calls.replicas import LEASE_SECONDS, leave, renew, running_keys
-from storage.issuing.reconciling import held_issuances
-from storage.migrate import ensure_current
-from storage.people.accounts import leave_simulation
-from storage.people.directory import StoreDirectory
-from storage.reserve import keep_reserve, spend_reserve
-from storage.secrets.rebinding import rebind_esims
-from storage.secrets.sealing import Keyring
-from storage.store import Store, open_store
-from storage.webhooks.listener import open_listener
-from transports.base_url import as_browsers_write
-from transports.data_directory import make_data_directory
-from transports.issuance_chores import reconciliation, recovery
-from transports.keyring_check import checked_keyring, refuse_conflict, refuse_conflict_at
-from transports.mail import open_mail
+from registry.rate_limits import RateLimiter
+from storage.claims import forget_claims
+from storage.delivery_notifications import open_listener
+from storage.directory import StoreDirectory
+from storage.engine.database_url import is_sqlite_url, sqlite_path
+from storage.engine.migrate import ensure_current
+from storage.engine.sqlite_file import keep_reserve, spend_reserve
+from storage.engine.store import Store, open_store
+from storage.journal import StoreJournal
+from storage.limit_ledger import StoreLimitLedger
+from storage.quota import QuotaBlocks
+from storage.reconciliation import held_issuances
+from storage.rekey import rebind_esims
+from storage.replicas import REPLICA_LEASE_SECONDS, end_replica, renew_replica, running_keys
+from storage.sealing import Keyring
+from storage.upstream_connections import leave_simulation
+from transports.keyring import checked_keyring, refuse_key_conflict, refuse_key_conflict_at
 from transports.mcp.settings import McpSettings
-from transports.model import open_model
-from transports.partitions import Partitions
-from transports.payments import DEMO_PAYEE, PaymentWay, open_payments
-from transports.postman import Postman
+from transports.payments import DEMO_PAYEE, PaymentConnection, open_payments
 from transports.readiness import Readiness
-from transports.report_chores import report_chores
-from transports.retention import retention
 from transports.sessions import sessions_of
-from transports.settings import BadSettings, Settings
-from transports.shop_chores import shop_chores
-from transports.source_revision import build_sha
-from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, Way, open_way
-from transports.worker import Worker
+from transports.settings import BadSettings, Settings, normal_base_url
+from transports.settings_files import make_data_directory
+from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, UpstreamConnection, open_upstream
+from transports.version import VERSION, build_sha
+from transports.worker.domain_chores import reconciliation_chore, recovery_chore, report_chores, shop_chores
+from transports.worker.mailer import Mailer
+from transports.worker.partitions import Partitions
+from transports.worker.retention import retention_chore
+from transports.worker.worker import Worker
 
-VERSION = "1.0.0"
-FLUSH_SECONDS = 0.5
+BUFFER_FLUSH_SECONDS = 0.5
 
 
 @dataclass(slots=True)
@@ -75,11 +75,11 @@ class Service:
     blocks: QuotaBlocks
     limits: LimitLease
     worker: Worker
-    postman: Postman
+    mailer: Mailer
     outbound: Outbound
-    sender: Sender
-    upstream: Way
-    payments: PaymentWay
+    sender: WebhookSender
+    upstream: UpstreamConnection
+    payments: PaymentConnection
     systems: Sequence[OutsideSystem]
     """The outside systems that requests wait for."""
     report: Callable[[str], None]
@@ -120,9 +120,9 @@ class Service:
         others = [each for each in await self.store.read(running_keys, now=self.clock.now()) if each.id != self.journal.replica]
         try:
             # Once more, now that the others see this process: of two that start at once with different keyrings one is refused.
-            refuse_conflict(self.pipeline.deps.keyring, others, self.clock.now())
+            refuse_key_conflict(self.pipeline.deps.keyring, others, self.clock.now())
         except BadSettings:
-            await self.store.write(leave, replica=self.journal.replica, now=self.clock.now())
+            await self.store.write(end_replica, replica=self.journal.replica, now=self.clock.now())
             raise
         left = await rebind_esims(self.store, self.pipeline.deps.keyring)
         if left:
@@ -133,7 +133,7 @@ class Service:
             self.report(
                 "the demo organisation's account was simulated, so it is not connected any more: `reseller org connect` connects it"
             )
-        if self.payments.sandbox is None and await self.store.write(leave_payee, payee=DEMO_PAYEE, now=self.clock.now()):
+        if self.payments.sandbox is None and await self.store.write(detach_demo_payee, payee=DEMO_PAYEE, now=self.clock.now()):
             self.report("the demo's account at the payment processor was simulated, so it has none any more: /auth/payments connects one")
         if not (seed and self.settings.with_demo):
             return None
@@ -144,7 +144,7 @@ class Service:
 
     def keep_room(self) -> None:
         """Keep room for the next start, where the database is a file: the disk may be full then."""
-        if is_sqlite(self.settings.store_url):
+        if is_sqlite_url(self.settings.store_url):
             keep_reserve(sqlite_path(self.settings.store_url))
 
     async def begin_network(self, operations: Sequence[str]) -> None:
@@ -158,10 +158,10 @@ class Service:
         if self.settings.embedded:
             await self.store.write(forget_claims, operations=operations)
 
-    async def keep_books(self) -> None:
+    async def write_buffers(self) -> None:
         """Write what is buffered, every half second, until cancelled: at most a second of it can be lost."""
         while True:
-            await anyio.sleep(FLUSH_SECONDS)
+            await anyio.sleep(BUFFER_FLUSH_SECONDS)
             await self.flush()
 
     async def renew_lease(self) -> None:
@@ -169,7 +169,7 @@ class Service:
         keyring = self.pipeline.deps.keyring
         if gained := keyring.learn():
             self.report(f"the keyring's file has gained key {', '.join(gained)}, which opens from now on")
-        await self.store.write(renew, replica=self.journal.replica, now=self.clock.now(), key_ids=keyring.key_ids)
+        await self.store.write(renew_replica, replica=self.journal.replica, now=self.clock.now(), key_ids=keyring.key_ids)
         self.renewed = self.clock.monotonic()
 
     async def flush(self) -> None:
@@ -177,7 +177,7 @@ class Service:
         try:
             await self.journal.flush()
             await self.directory.flush()
-            if self.clock.monotonic() - self.renewed > LEASE_SECONDS / 3:
+            if self.clock.monotonic() - self.renewed > REPLICA_LEASE_SECONDS / 3:
                 await self.renew_lease()
             self.rows_wait = False
         except StoreUnavailable as error:
@@ -189,13 +189,13 @@ class Service:
         """Write what is left, send what is due, give leased quota back, close everything."""
         await self.flush()
         try:
-            await self.postman.deliver()
+            await self.mailer.deliver()
             await self.blocks.drain()
             await self.limits.aclose()
-            await self.store.write(leave, replica=self.journal.replica, now=self.clock.now())
+            await self.store.write(end_replica, replica=self.journal.replica, now=self.clock.now())
         except StoreUnavailable as error:
             self.report(f"the store is unavailable at shutdown: {error.message}")
-        await self.postman.transport.aclose()
+        await self.mailer.transport.aclose()
         await self.sender.aclose()
         await self.outbound.aclose()
         await self.upstream.aclose()
@@ -207,7 +207,7 @@ class Service:
 
 def site_of(settings: Settings, base_url: str) -> Site:
     """The public addresses."""
-    base = as_browsers_write(settings.base_url or base_url)
+    base = normal_base_url(settings.base_url or base_url)
     own = settings.own_identity
     return Site(
         base_url=base,
@@ -219,7 +219,7 @@ def site_of(settings: Settings, base_url: str) -> Site:
     )
 
 
-def secrets_of(settings: Settings, ids: Ids) -> SharedSecrets:
+def shared_secrets(settings: Settings, ids: Ids) -> SharedSecrets:
     """Credentials that are settings. A simulated network in this process pushes with one that only this process knows."""
     bridge = settings.bridge_webhook_secret.get_secret_value()
     if not bridge and not settings.ocs_url:
@@ -231,30 +231,30 @@ def secrets_of(settings: Settings, ids: Ids) -> SharedSecrets:
     )
 
 
-def opened(settings: Settings, clock: Clock, ids: Ids, report: Callable[[str], None]) -> tuple[str, Keyring, Store]:
+def open_keys_and_store(settings: Settings, clock: Clock, ids: Ids, report: Callable[[str], None]) -> tuple[str, Keyring, Store]:
     """The keys and the database, migrated where it is ours alone. On a full disk a SQLite file is opened in the room kept for that."""
     make_data_directory(settings, report)
     try:
-        return opened_database(settings, clock, ids, report)
+        return open_migrated_store(settings, clock, ids, report)
     except StoreUnavailable as failure:
         if not has_spent_reserve(settings, failure, report):
             raise
-        return opened_database(settings, clock, ids, report)
+        return open_migrated_store(settings, clock, ids, report)
 
 
 def has_spent_reserve(settings: Settings, failure: StoreUnavailable, report: Callable[[str], None]) -> bool:
     """Whether the disk was full, and there is a little room now."""
-    if not (is_sqlite(settings.store_url) and spend_reserve(sqlite_path(settings.store_url), failure)):
+    if not (is_sqlite_url(settings.store_url) and spend_reserve(sqlite_path(settings.store_url), failure)):
         return False
     report("the disk is full: this start uses the room that was kept for it, so that reads are answered; free some room")
     return True
 
 
-def opened_database(settings: Settings, clock: Clock, ids: Ids, report: Callable[[str], None]) -> tuple[str, Keyring, Store]:
+def open_migrated_store(settings: Settings, clock: Clock, ids: Ids, report: Callable[[str], None]) -> tuple[str, Keyring, Store]:
     """The same, in a directory that is there."""
     text, keyring = checked_keyring(settings, ids, report)
     ensure_current(settings.store_url)
-    refuse_conflict_at(settings.store_url, keyring, clock.now())
+    refuse_key_conflict_at(settings.store_url, keyring, clock.now())
     return text, keyring, open_store(settings.store_url, pool=settings.database_pool, report=report)
 
 
@@ -264,41 +264,44 @@ def make_deps(
     keyring: Keyring,
     clock: Clock,
     ids: Ids,
-    way: Way,
-    payments: PaymentWay,
+    upstream: UpstreamConnection,
+    payments: PaymentConnection,
     secrets: SharedSecrets,
-    pace: Pace,
+    rate_limiter: RateLimiter,
     replica: str,
     *,
     apart: bool,
-    rings: "tuple[Bell, Bell]",
+    wake_worker: "LateCallback",
+    wake_mailer: "LateCallback",
 ) -> Deps:
-    """The outside world of the handlers; `rings` wake the worker and the postman."""
+    """The outside world of the handlers."""
     return Deps(
         store=store,
         keyring=keyring,
         clock=clock,
         ids=ids,
-        site=pace.site,
+        site=rate_limiter.site,
         secrets=secrets,
         build=Build(VERSION, build_sha(settings.build_sha)),
         webhook_exempt=settings.webhook_allow_nets,
         webhook_private=settings.webhook_private,
-        wake_worker=rings[0],
-        post=rings[1],
+        wake_worker=wake_worker,
+        post=wake_mailer,
         toolsets=tuple(CATALOGUE.names()),
         own_identity=settings.own_identity,
         signup_tier=settings.signup_tier,
-        spare_accounts=() if way.simulation is None else SPARE_ACCOUNTS,
-        ocs=way.pool,
+        spare_accounts=() if upstream.simulation is None else SPARE_ACCOUNTS,
+        ocs=upstream.pool,
         payments=payments.processor,
         platform_fee_bps=settings.fee_bps,
         reads=ReadCache(clock),
-        stock=StockRoom(store, clock, ids),
+        stock=StockSnapshots(store, clock, ids),
         replica=replica,
-        pace=pace,
-        draws=way.simulation is None or not apart,
-        ocs_token=way.token,
+        weeks=UsageCache(),
+        internal_calls=InternalCalls(),
+        rate_limiter=rate_limiter,
+        draws=upstream.simulation is None or not apart,
+        ocs_token=upstream.token,
     )
 
 
@@ -313,27 +316,27 @@ def build_service(
 ) -> Service:
     """Open the store (migrating an embedded one) and wire everything to it. `apart`: no door of this process issues anything."""
     clock = clock or SystemClock()
-    ids, bell, letter_bell = ids or SystemIds(clock), Bell(), Bell()
-    keyring_text, keyring, store = opened(settings, clock, ids, report)
+    ids, wake_worker, wake_mailer = ids or SystemIds(clock), LateCallback(), LateCallback()
+    keyring_text, keyring, store = open_keys_and_store(settings, clock, ids, report)
     site = site_of(settings, base_url)
-    secrets, replica = secrets_of(settings, ids), ids.new("rpl_")
+    secrets, replica = shared_secrets(settings, ids), ids.new("rpl_")
     limits = LimitLease(StoreLimitLedger(store), replica, clock)
-    pace = Pace(replace(Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit), site, clock, limits.buckets)
+    pace = RateLimiter(replace(Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit), site, clock, limits.buckets)
     outbound, sender = Outbound(ca_file=settings.ca_file), make_sender(settings, clock)
     blocks, directory = QuotaBlocks(store, pace.limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=replica)
-    way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}", limits)
+    upstream = open_upstream(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}", limits)
     payments = open_payments(settings, clock, ids, site.base_url, report)
-    rings = (bell, letter_bell)
-    deps = make_deps(settings, store, keyring, clock, ids, way, payments, secrets, pace, journal.replica, apart=apart, rings=rings)
+    late = {"wake_worker": wake_worker, "wake_mailer": wake_mailer}
+    deps = make_deps(settings, store, keyring, clock, ids, upstream, payments, secrets, pace, replica, apart=apart, **late)
     model = open_model(settings, clock)
-    deps, systems = replace(deps, model=model), (way.pool.system, payments.system, *(() if model is None else (model.system,)))
+    deps, systems = replace(deps, model=model), (upstream.pool.system, payments.system, *(() if model is None else (model.system,)))
     for system in systems:
         system.report = report
     worker = make_worker(settings, deps, sender, report, looks=deps.draws)
-    bell.hang(worker.wake)
-    postman = make_postman(settings, deps, report)
-    letter_bell.hang(postman.ring)
+    wake_worker.bind(worker.wake)
+    mailer = make_mailer(settings, deps, report)
+    wake_mailer.bind(mailer.wake)
     pipeline = Pipeline(
         catalogue=CATALOGUE,
         deps=deps,
@@ -344,41 +347,43 @@ def build_service(
         quota=blocks,
         sessions=sessions_of(settings, outbound, deps),
         secrets=secrets,
-        pace=deps.pace,
+        rate_limiter=deps.rate_limiter,
         site=site,
     )
-    deps.inside.open(pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}"))
-    parts = (worker, postman, outbound, sender, way, payments, systems)
+    deps.internal_calls.open(
+        pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}")
+    )
+    parts = (worker, mailer, outbound, sender, upstream, payments, systems)
     readiness = Readiness(store, keyring, clock, deps.build, report)
     return Service(settings, pipeline, directory, journal, blocks, limits, *parts, report, readiness, keyring_text)
 
 
-def make_sender(settings: Settings, clock: Clock) -> Sender:
+def make_sender(settings: Settings, clock: Clock) -> WebhookSender:
     """Posts to receivers, public ones and those that the settings open."""
-    return Sender(clock, exempt=settings.webhook_allow_nets, private=settings.webhook_private, ca_file=settings.ca_file)
+    return WebhookSender(clock, exempt=settings.webhook_allow_nets, private=settings.webhook_private, ca_file=settings.ca_file)
 
 
-class Bell:
-    """Wakes somebody who is made after those who ring."""
+class LateCallback:
+    """Calls a function that is made after those who call it; until then a call does nothing."""
 
     def __init__(self) -> None:
-        self._ring: Callable[[], None] | None = None
+        self._callback: Callable[[], None] | None = None
 
     def __call__(self) -> None:
-        if self._ring is not None:
-            self._ring()
+        if self._callback is not None:
+            self._callback()
 
-    def hang(self, ring: Callable[[], None]) -> None:
-        """From now on it wakes this one."""
-        self._ring = ring
+    def bind(self, callback: Callable[[], None]) -> None:
+        """From now on a call calls `callback`."""
+        self._callback = callback
 
 
-def make_postman(settings: Settings, deps: Deps, report: Callable[[str], None]) -> Postman:
+def make_mailer(settings: Settings, deps: Deps, report: Callable[[str], None]) -> Mailer:
     """Takes mails to the configured server, or to the console."""
-    return Postman(store=deps.store, keyring=deps.keyring, clock=deps.clock, ids=deps.ids, transport=open_mail(settings), report=report)
+    return Mailer(store=deps.store, keyring=deps.keyring, clock=deps.clock, ids=deps.ids, transport=open_mail(settings), report=report)
 
 
-def make_worker(settings: Settings, deps: Deps, sender: Sender, report: Callable[[str], None], *, looks: bool) -> Worker:
+def make_worker(settings: Settings, deps: Deps, sender: WebhookSender, report: Callable[[str], None], *, looks: bool) -> Worker:
     """The worker with its chores; whether it runs here is the process's choice.
 
     `looks`: it can see what was drawn, which a network that is simulated in another process does not tell.
@@ -391,10 +396,10 @@ def make_worker(settings: Settings, deps: Deps, sender: Sender, report: Callable
         ids=deps.ids,
         report=report,
         chores=[
-            retention(deps.store, deps.clock, report, settings.history_days),
-            recovery(deps.store, deps.clock),
+            retention_chore(deps.store, deps.clock, report, settings.history_days),
+            recovery_chore(deps.store, deps.clock),
             Partitions(deps.store, deps.clock, report).chore(),
-            *([reconciliation(deps, report), *shop_chores(deps, report), *report_chores(deps)] if looks else []),
+            *([reconciliation_chore(deps, report), *shop_chores(deps, report), *report_chores(deps)] if looks else []),
         ],
         listener=open_listener(settings.store_url, report),
         lease_seconds=settings.delivery_lease_seconds,
@@ -410,7 +415,22 @@ def mcp_settings(service: Service, hosts: Iterable[str] = (), origins: Iterable[
         state_keys=keys,
         allowed_hosts=tuple(sorted(hosts)),
         allowed_origins=tuple(sorted(origins)),
-        authorization_servers=(service.settings.auth_issuer or issuer_of(service.site),),
-        scopes=SCOPES if service.settings.own_identity else (),
+        authorization_servers=(service.settings.auth_issuer or token_issuer(service.site),),
+        scopes=LOGIN_SCOPES if service.settings.own_identity else (),
         edge=service.settings.mcp_edge,
     )
+
+
+def open_mail(settings: Settings) -> MailTransport:
+    """Nothing is connected before the first mail."""
+    address = settings.smtp_url.get_secret_value()
+    return SmtpMail(smtp_settings(address, settings.mail_from), SystemClock(), ca_file=settings.ca_file) if address else ConsoleMail()
+
+
+def open_model(settings: Settings, clock: Clock) -> ModelClient | None:
+    """Nothing is connected before the first call."""
+    if not settings.model_url:
+        return None
+    system = OutsideSystem("model", clock, most_waiting=settings.most_waiting)
+    reached = ModelSettings(settings.model_url, settings.model_name, settings.model_key.get_secret_value(), settings.ca_file)
+    return ModelClient(reached, clock, system)

@@ -1,34 +1,31 @@
 """Session tokens of an identity provider, as the pipeline's Sessions port: a configured one's, or the built-in one's."""
 
 from clients.http import Outbound
-from clients.identity.access_token import grant_in
-from clients.identity.audience import HttpAudience, McpAudience
-from clients.identity.jwks import JwksCache, fetch_over
-from clients.identity.refusal import TokenRefused
-from clients.identity.tokens import Verifier
+from clients.identity.jwks import JwksCache, jwks_fetch
+from clients.identity.session_tokens import HttpAudience, McpAudience, TokenRefused, TokenVerifier, grant_of_token
 from operations.deps import Deps
-from operations.services.people.session_tokens import issuer_of
-from operations.services.people.signing_keys import key_set
+from operations.people.session_tokens import token_issuer
+from operations.people.signing_keys import signing_key_set
 from registry.call import Surface
 from registry.clock import Clock
 from registry.errors import Unauthorized
-from registry.ports import Claims, Sessions
+from registry.ports import SessionClaims, Sessions
 from transports.settings import Settings
 
 
 class ProviderSessions:
     """Verifies tokens; at the MCP door they must have been made for the MCP resource."""
 
-    def __init__(self, verifier: Verifier, http: HttpAudience, mcp: McpAudience) -> None:
+    def __init__(self, verifier: TokenVerifier, http: HttpAudience, mcp: McpAudience) -> None:
         self._verifier, self._http, self._mcp = verifier, http, mcp
 
-    async def verify(self, token: str, surface: Surface) -> Claims:
+    async def verify(self, token: str, surface: Surface) -> SessionClaims:
         """The claims, when the token is good at this door."""
         try:
             claims = await self._verifier.verify(token, self._mcp if surface == "mcp" else self._http)
         except TokenRefused as refused:
             raise Unauthorized(refused.reason, presented=True, code=refused.code) from None
-        return Claims(claims.subject, claims.organisation, email=claims.email)
+        return SessionClaims(claims.subject, claims.organisation, email=claims.email)
 
 
 class OwnSessions:
@@ -37,10 +34,10 @@ class OwnSessions:
     def __init__(self, provider: ProviderSessions) -> None:
         self._provider = provider
 
-    async def verify(self, token: str, surface: Surface) -> Claims:
+    async def verify(self, token: str, surface: Surface) -> SessionClaims:
         """The claims, when the token is good at this door and names a grant."""
         claims = await self._provider.verify(token, surface)
-        grant = grant_in(token)
+        grant = grant_of_token(token)
         if grant is None:
             raise Unauthorized("The token is no access token of a login (typ at+jwt, sid)", presented=True)
         return claims._replace(grant=grant)
@@ -53,9 +50,9 @@ def sessions_of(settings: Settings, outbound: Outbound, deps: Deps) -> Sessions:
 
 def provider_sessions(settings: Settings, outbound: Outbound, clock: Clock, mcp_resource: str) -> ProviderSessions:
     """A configured identity provider, whose keys are fetched."""
-    keys = JwksCache(fetch_over(outbound, settings.auth_jwks_url), clock.monotonic)
+    keys = JwksCache(jwks_fetch(outbound, settings.auth_jwks_url), clock.monotonic)
     audience = HttpAudience(settings.auth_audience or None, frozenset(settings.auth_azp))
-    return ProviderSessions(Verifier(settings.auth_issuer, keys, clock.now), audience, McpAudience(mcp_resource))
+    return ProviderSessions(TokenVerifier(settings.auth_issuer, keys, clock.now), audience, McpAudience(mcp_resource))
 
 
 def own_sessions(deps: Deps) -> OwnSessions:
@@ -64,10 +61,10 @@ def own_sessions(deps: Deps) -> OwnSessions:
     return OwnSessions(ProviderSessions(own_verifier(deps), audience, McpAudience(deps.site.mcp_url)))
 
 
-def own_verifier(deps: Deps) -> Verifier:
+def own_verifier(deps: Deps) -> TokenVerifier:
     """Verifies what our own keys signed. They are read from the store, so a key that another process made a moment ago counts at once."""
 
     async def fetch() -> bytes:
-        return await key_set(deps)
+        return await signing_key_set(deps)
 
-    return Verifier(issuer_of(deps.site), JwksCache(fetch, deps.clock.monotonic, cooldown=0), deps.clock.now)
+    return TokenVerifier(token_issuer(deps.site), JwksCache(fetch, deps.clock.monotonic, cooldown=0), deps.clock.now)

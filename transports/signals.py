@@ -1,5 +1,6 @@
-"""What a process counts of itself beside its calls: HTTP requests, and by how much its event loop is late."""
+"""What a process counts of itself beside its calls: HTTP requests, deliveries, chores, and by how much its event loop is late."""
 
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -7,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 
 from operations.deps import Build
-from operations.services.issuing.stock import StockRoom
-from registry.call_signals import CallSignals, outcome_of
+from operations.ledger.stock import StockSnapshots
 from registry.clock import Clock
-from registry.latency import DELAY_SECONDS, Histogram, Histograms
+from registry.signals import DELAY_BOUNDS, CallSignals, Histogram, Histograms, call_outcome
 
 if TYPE_CHECKING:
     from transports.logs import RequestLine
 
-TICK_SECONDS = 0.1
-OPERATIONS, NOWHERE = "operations", "none"
+
+LOOP_TICK_SECONDS = 0.1
+OPERATIONS_LABEL, NOWHERE_LABEL = "operations", "none"
 
 
 class HttpSignals:
@@ -27,21 +28,21 @@ class HttpSignals:
 
     def answered(self, line: "RequestLine") -> None:
         """A request was answered."""
-        path = OPERATIONS if line.surface == "http" and line.operation else NOWHERE if line.path == "-" else line.path
-        self.seconds.observe((path, outcome_of(line.status)), line.ms / 1000)
+        path = OPERATIONS_LABEL if line.surface == "http" and line.operation else NOWHERE_LABEL if line.path == "-" else line.path
+        self.seconds.observe((path, call_outcome(line.status)), line.ms / 1000)
 
 
 class LoopDelay:
     """By how much the event loop is late for what is due: whatever holds it, everybody waits so long."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock, self.seconds = clock, Histogram(DELAY_SECONDS)
+        self._clock, self.seconds = clock, Histogram(DELAY_BOUNDS)
 
     async def watch(self) -> None:
         """Look ten times a second, until cancelled."""
         while True:
-            due = self._clock.monotonic() + TICK_SECONDS
-            await anyio.sleep(TICK_SECONDS)
+            due = self._clock.monotonic() + LOOP_TICK_SECONDS
+            await anyio.sleep(LOOP_TICK_SECONDS)
             self.seconds.observe(max(0.0, self._clock.monotonic() - due))
 
     @asynccontextmanager
@@ -57,6 +58,32 @@ class ProcessSignals(NamedTuple):
     """What any process of the service knows of itself."""
 
     calls: CallSignals
-    stock: StockRoom
+    stock: StockSnapshots
     delay: LoopDelay
     build: Build
+
+
+ATTEMPT_SECONDS_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0)
+
+
+class WorkerTally:
+    """Attempts by class of outcome and by seconds, and when each chore last succeeded."""
+
+    def __init__(self, chores: tuple[str, ...] = ()) -> None:
+        self.attempts = Counter[str]()
+        self.seconds = Histogram(ATTEMPT_SECONDS_BOUNDS)
+        self.chores = dict.fromkeys(chores, 0.0)
+
+    def attempt(self, outcome: str, seconds: float) -> None:
+        """One POST has ended."""
+        self.attempts[outcome_class(outcome)] += 1
+        self.seconds.observe(seconds)
+
+    def chore(self, name: str, at: float) -> None:
+        """A chore has succeeded."""
+        self.chores[name] = at
+
+
+def outcome_class(outcome: str) -> str:
+    """A label out of few: receivers choose among 500 statuses."""
+    return f"{outcome[:8]}xx" if outcome.startswith("status:") else outcome

@@ -12,50 +12,50 @@ import anyio
 import anyio.to_thread
 
 from clients.http import Outbound
-from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
-from clients.outside_system import MOST_WAITING
+from clients.outside_system import WAITING_LIMIT
 from registry.clock import Clock
 from registry.limit_lease import LimitLease
-from storage.issuing.issuance import IssuanceRow
+from storage.issuance import IssuanceRow
 from transports.http.asgi import App
 from transports.settings import Settings
 
 if TYPE_CHECKING:  # the simulated network is imported when it is first asked
     import httpx
 
-    from clients.sandbox.ocs.sandbox import Sandbox
-    from clients.sandbox.ocs.state import World
+    from simulators.network.simulated_network import SimulatedNetwork
+    from simulators.network.world import World
 
-SIMULATED = "http://ocs.sandbox.invalid/ocs-custo/main/v1"
-SIMULATED_TOKEN = "sandbox-7001-token"
+SIMULATED_OCS_URL = "http://ocs.sandbox.invalid/ocs-custo/main/v1"
+SIMULATED_OCS_TOKEN = "sandbox-7001-token"
 DEMO_ACCOUNT = 8101
 SPARE_ACCOUNTS = (8102, 8103, 8104)
 """Of the same reseller: the first newcomers of a simulated network get these."""
-DAY = 86_400
-STEP_SECONDS = 5
+NETWORK_DAY = 86_400
+NETWORK_STEP_SECONDS = 5
 
 
-class Simulation:
+class LateSimulation:
     """A simulated network, made when it is first asked: it is many modules."""
 
-    def __init__(self, make: Callable[[], Sandbox]) -> None:
+    def __init__(self, make: Callable[[], SimulatedNetwork]) -> None:
         self._make = make
-        self.begun: Sandbox | None = None
+        self.begun: SimulatedNetwork | None = None
 
-    def sandbox(self) -> Sandbox:
+    def sandbox(self) -> SimulatedNetwork:
         """The network."""
         self.begun = self.begun or self._make()
         return self.begun
 
 
 @dataclass(slots=True)
-class Way:
+class UpstreamConnection:
     """How this process reaches the charging system."""
 
     pool: OcsPool
     token: str = field(repr=False)
-    simulation: Simulation | None
+    simulation: LateSimulation | None
     issued: list[IssuanceRow] = field(default_factory=list[IssuanceRow], repr=False)
     """What a simulated network gave away before it began anew; to be told before it is first asked."""
 
@@ -64,18 +64,18 @@ class Way:
         await self.pool.aclose()
 
 
-def open_way(settings: Settings, clock: Clock, push_url: str, lease: LimitLease) -> Way:
+def open_upstream(settings: Settings, clock: Clock, push_url: str, lease: LimitLease) -> UpstreamConnection:
     """`lease`: through it the places of a token are shared by all processes; a simulated network is this process's own.
 
     Nothing is connected or simulated before the first call. A simulated network sends its notifications to `push_url`."""
     if settings.ocs_url:
         wire, most = ocs_settings(settings), settings.most_waiting
         pool = OcsPool(Outbound(ocs_limits(wire), ca_file=settings.ca_file), wire, clock, most_waiting=most, lease=lease)
-        return Way(pool, settings.ocs_token.get_secret_value(), None)
+        return UpstreamConnection(pool, settings.ocs_token.get_secret_value(), None)
     issued: list[IssuanceRow] = []
-    simulation = simulated(settings, clock, push_url, issued)
+    simulation = simulated_network(settings, clock, push_url, issued)
     pool = simulated_pool(simulation.sandbox, clock, settings.ocs_concurrency, settings.most_waiting)
-    return Way(pool, SIMULATED_TOKEN, simulation, issued)
+    return UpstreamConnection(pool, SIMULATED_OCS_TOKEN, simulation, issued)
 
 
 def ocs_settings(settings: Settings) -> OcsSettings:
@@ -93,48 +93,51 @@ def ocs_settings(settings: Settings) -> OcsSettings:
     )
 
 
-def simulated(settings: Settings, clock: Clock, push_url: str, issued: Sequence[IssuanceRow]) -> Simulation:
+def simulated_network(settings: Settings, clock: Clock, push_url: str, issued: Sequence[IssuanceRow]) -> LateSimulation:
     """A network whose history ends today, and whose clock follows ours, some seconds behind: each step of it costs time."""
-    start = int(clock.now()) // DAY * DAY
+    start = int(clock.now()) // NETWORK_DAY * NETWORK_DAY
 
     def world() -> World:
-        from clients.sandbox.ocs.entities import PushTarget  # start-up budget, as the next ones
-        from clients.sandbox.ocs.remembered import Given, remember
-        from clients.sandbox.ocs.seed.build import build
+        from simulators.network.entities import PushTarget  # start-up budget, as the next ones
+        from simulators.network.restored_esims import IssuedEsim, restore_esims
+        from simulators.network.seed.build import build_world
 
-        made = build(settings.sandbox_seed, start)
-        remember(
+        made = build_world(settings.sandbox_seed, start)
+        restore_esims(
             made,
-            [Given(row.iccid or "", int(row.dispatched), row.template_id, row.package_id, row.validity_days, row.period) for row in issued],
+            [
+                IssuedEsim(row.iccid or "", int(row.dispatched), row.template_id, row.package_id, row.validity_days, row.period)
+                for row in issued
+            ],
         )
         for reseller in made.resellers.values():
             reseller.push = PushTarget(usage_url=push_url, esim_url=push_url, location_url=push_url)
         return made
 
-    def network() -> Sandbox:
-        from clients.sandbox.ocs.sandbox import Sandbox
+    def network() -> SimulatedNetwork:
+        from simulators.network.simulated_network import SimulatedNetwork
 
-        return Sandbox(world, wall=clock.now, following=True, offset=0.0, step=STEP_SECONDS)
+        return SimulatedNetwork(world, wall=clock.now, following=True, offset=0.0, step=NETWORK_STEP_SECONDS)
 
-    return Simulation(network)
+    return LateSimulation(network)
 
 
-async def keep_simulating(simulation: Simulation, app: App) -> None:
+async def run_simulated_network(simulation: LateSimulation, app: App) -> None:
     """Let the simulated time pass while nobody asks, and hand the notifications to our own door, until cancelled."""
-    for many in ("clients.sandbox.ocs.sandbox", "clients.sandbox.ocs.seed.build"):
+    for many in ("simulators.network.simulated_network", "simulators.network.seed.build"):
         # After the first answer, and before somebody waits for it.
         await anyio.to_thread.run_sync(import_module, many)
     while True:
-        await anyio.sleep(STEP_SECONDS)
+        await anyio.sleep(NETWORK_STEP_SECONDS)
         sandbox = simulation.begun
         if sandbox is None or sandbox.world is None:  # nobody has asked yet: nothing has happened there
             continue
         await sandbox.handle("GET", "/control/state")
         if sandbox.world.pushes:
-            await sandbox.deliver(partial(hand_over, app))
+            await sandbox.deliver(partial(deliver_network_push, app))
 
 
-async def hand_over(app: App, url: str, body: bytes) -> int:
+async def deliver_network_push(app: App, url: str, body: bytes) -> int:
     """One notification through the door, as if it had come over the network."""
     import httpx  # only where there is something to hand over
 
@@ -144,13 +147,15 @@ async def hand_over(app: App, url: str, body: bytes) -> int:
     return answer.status_code
 
 
-def simulated_pool(network: Callable[[], Sandbox], clock: Clock, concurrency: int = 8, most_waiting: int = MOST_WAITING) -> OcsPool:
+def simulated_pool(
+    network: Callable[[], SimulatedNetwork], clock: Clock, concurrency: int = 8, most_waiting: int = WAITING_LIMIT
+) -> OcsPool:
     """A pool whose calls never leave the process."""
 
     def transport() -> httpx.AsyncBaseTransport:
-        from clients.sandbox.ocs.transport import SandboxTransport  # brings httpx
+        from simulators.network.transport import NetworkTransport  # brings httpx
 
-        return SandboxTransport(network())
+        return NetworkTransport(network())
 
-    wire = OcsSettings(url=SIMULATED, concurrency=concurrency)
+    wire = OcsSettings(url=SIMULATED_OCS_URL, concurrency=concurrency)
     return OcsPool(Outbound(ocs_limits(wire), transport=transport), wire, clock, most_waiting=most_waiting)

@@ -21,11 +21,13 @@ from pydantic import ValidationError
 from sqlalchemy.dialects import postgresql, sqlite
 
 from benchmarks.rivals.cdr_fastapi import AHEAD, MOST, Batch, NewEvent, month_of, opened, summed
-from storage.money.money_tables import CdrEventTable, CdrMonthTable, CdrSumTable, InvoicePeriodTable
-from storage.schema import ApiKeyTable
-from storage.statement import table
+from storage.api_keys import ApiKeyTable
+from storage.cdr_events import CdrEventTable
+from storage.cdr_sums import CdrMonthTable, CdrSumTable
+from storage.engine.table import table_of
+from storage.invoice_periods import InvoicePeriodTable
 
-EVENT, SUM, MONTH, PERIOD, KEY = (table(one) for one in (CdrEventTable, CdrSumTable, CdrMonthTable, InvoicePeriodTable, ApiKeyTable))
+EVENT, SUM, MONTH, PERIOD, KEY = (table_of(one) for one in (CdrEventTable, CdrSumTable, CdrMonthTable, InvoicePeriodTable, ApiKeyTable))
 FIGURES = ("bytes_up", "bytes_down", "bytes_total", "events")
 WORDS = ("network", "country")
 CALLER = sa.select(KEY.c.organisation_id).where(

@@ -15,15 +15,12 @@ from typing import Any
 
 import orjson
 
-from clients.sandbox.ocs.app import make_app
-from clients.sandbox.ocs.entities import ImsiRow, Line, NumberRow, StatusRow, Token
-from clients.sandbox.ocs.lookup import CURRENT, EVER, Lookup
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
-from clients.sandbox.ocs.seed.fleet import new_line
-from clients.sandbox.ocs.seed.identity import SERIALS, iccid, imsi, own_number
-from clients.sandbox.ocs.seed.plan import Plan
-from clients.sandbox.ocs.state import World
+from simulators.network.app import make_network_app
+from simulators.network.entities import ImsiRow, Line, NetworkToken, NumberRow, StatusRow
+from simulators.network.seed.build import build_world
+from simulators.network.seed.fleet import LINE_ID_BASE, LinePlan, internal_number, make_iccid, make_imsi, make_line
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world import ALL_IDENTIFIERS, CURRENT_IDENTIFIERS, LineIndex, World
 
 App = Callable[[Any, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 PATTERN, RESELLER, TOKEN = 8101, 7001, "measured"
@@ -65,7 +62,7 @@ class Endless(World):
         self.lookup = self.shelf_lookup = ShelfLookup(self)
 
 
-class ShelfLookup(Lookup):
+class ShelfLookup(LineIndex):
     """Look-ups of a world whose lines come and go: the named ones are kept, a free one is the first of its account."""
 
     def __init__(self, world: Endless) -> None:
@@ -85,13 +82,13 @@ class ShelfLookup(Lookup):
     def replaced(self, gone: Line, made: Line) -> None:
         """A line that was drawn has made room for a free one of the same account and kind."""
         for kind, named in self.named.items():
-            for value in CURRENT[kind](gone):
+            for value in CURRENT_IDENTIFIERS[kind](gone):
                 named.pop(value, None)
-            named.update((value, made.id) for value in CURRENT[kind](made))
+            named.update((value, made.id) for value in CURRENT_IDENTIFIERS[kind](made))
         for kind, rows in self.sorted.items():
-            for value in EVER[kind](gone):
+            for value in ALL_IDENTIFIERS[kind](gone):
                 del rows[bisect_left(rows, (value, gone.id))]
-            for value in EVER[kind](made):
+            for value in ALL_IDENTIFIERS[kind](made):
                 insort(rows, (value, made.id))
         if made.account_id in self.sims:
             self.sims[made.account_id][gone.sim.sponsor_id, gone.sim.status] -= 1
@@ -101,7 +98,7 @@ class ShelfLookup(Lookup):
 def another(world: World, like: Line) -> Line:
     """A free eSIM of the same kind with numbers of its own."""
     number, start = world.next_id("line"), like.imsis[0].start
-    serial, prefix = number - SERIALS, world.sponsors[like.sim.sponsor_id].prefix
+    serial, prefix = number - LINE_ID_BASE, world.sponsors[like.sim.sponsor_id].prefix
     sim = replace(
         like.sim, id=world.next_id("sim"), status="FREE", affected_at=None, activation_code=f"K2-7HQ2MXA-{serial:012X}", provider=[]
     )
@@ -109,8 +106,8 @@ def another(world: World, like: Line) -> Line:
         like,
         id=number,
         sim=sim,
-        imsis=[ImsiRow(world.next_id("row"), imsi(prefix, serial), iccid(prefix, serial), start)],
-        numbers=[NumberRow(world.next_id("row"), own_number(number), start)],
+        imsis=[ImsiRow(world.next_id("row"), make_imsi(prefix, serial), make_iccid(prefix, serial), start)],
+        numbers=[NumberRow(world.next_id("row"), internal_number(number), start)],
         statuses=[StatusRow(world.next_id("row"), "PENDING", start)],
         activated_at=None,
         packages=[],
@@ -122,13 +119,13 @@ def another(world: World, like: Line) -> Line:
 
 def stocked(stock: Mapping[int, int], start: int) -> Endless:
     """A small network, and beside its own accounts the ones that are drawn from."""
-    small = build(1, start, history_days=0, lines=12)
+    small = build_world(1, start, history_days=0, lines=12)
     world = Endless(**{each.name: getattr(small, each.name) for each in fields(small)})
     world.row_cap = MOST_ROWS
-    world.tokens[TOKEN] = Token(TOKEN, RESELLER)
+    world.tokens[TOKEN] = NetworkToken(TOKEN, RESELLER)
     for account, free in stock.items():
         world.accounts[account] = replace(world.accounts[PATTERN], id=account, name=f"Account {account}")
-        first = replace(new_line(world, world.accounts[PATTERN], Plan(False), start, start), account_id=account)
+        first = replace(make_line(world, world.accounts[PATTERN], LinePlan(False), start, start), account_id=account)
         world.lines[first.id] = first
         shelf = world.shelves[account] = deque([first])
         for _ in range(free - 1):
@@ -140,7 +137,7 @@ def make(data: Path) -> App:
     """The network as an application; `/drawn` counts what each account has given."""
     stock = {int(account): free for account, free in json.loads((data / "network.json").read_text()).items()}
     world = stocked(stock, int(time.time()))
-    wire = make_app(Sandbox(world, wall=time.time))
+    wire = make_network_app(SimulatedNetwork(world, wall=time.time))
 
     async def app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
         if scope["type"] != "http" or scope["path"] not in ("/health", "/drawn"):

@@ -6,9 +6,22 @@ from sqlalchemy import Column
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
-from storage import schema
-from storage.money import money_tables
-from storage.named import Named
+from storage import (
+    api_keys,
+    audit,
+    cdr_events,
+    cdr_sums,
+    claims,
+    deliveries,
+    events,
+    intents,
+    invoice_periods,
+    memberships,
+    organisations,
+    quota,
+    webhook_endpoints,
+)
+from storage.engine.table import TableDescription
 
 
 class Rows(SQLModel, registry=registry()):
@@ -23,24 +36,24 @@ def own(given: Any) -> Any:
     return Field(default=given.default, sa_column=column._copy())
 
 
-def mapped(description: type[Named]) -> Any:
+def mapped(description: type[TableDescription]) -> Any:
     """The class whose objects are the rows of a table."""
     fields = {name: own(given) for name, given in vars(description).items() if name in description.__annotations__}
     told = {"__module__": __name__, "__annotations__": description.__annotations__}
     return type(Rows)(description.__name__, (Rows,), {**told, **fields, "__tablename__": description.__tablename__}, table=True)
 
 
-ApiKeyTable = mapped(schema.ApiKeyTable)
-AuditTable = mapped(schema.AuditTable)
-ClaimTable = mapped(schema.ClaimTable)
-DeliveryTable = mapped(schema.DeliveryTable)
-EventTable = mapped(schema.EventTable)
-IntentTable = mapped(schema.IntentTable)
-MembershipTable = mapped(schema.MembershipTable)
-OrganisationTable = mapped(schema.OrganisationTable)
-QuotaTable = mapped(schema.QuotaTable)
-WebhookEndpointTable = mapped(schema.WebhookEndpointTable)
-CdrEventTable = mapped(money_tables.CdrEventTable)
-CdrMonthTable = mapped(money_tables.CdrMonthTable)
-CdrSumTable = mapped(money_tables.CdrSumTable)
-InvoicePeriodTable = mapped(money_tables.InvoicePeriodTable)
+ApiKeyTable = mapped(api_keys.ApiKeyTable)
+AuditTable = mapped(audit.AuditTable)
+ClaimTable = mapped(claims.ClaimTable)
+DeliveryTable = mapped(deliveries.DeliveryTable)
+EventTable = mapped(events.EventTable)
+IntentTable = mapped(intents.IntentTable)
+MembershipTable = mapped(memberships.MembershipTable)
+OrganisationTable = mapped(organisations.OrganisationTable)
+QuotaTable = mapped(quota.QuotaTable)
+WebhookEndpointTable = mapped(webhook_endpoints.WebhookEndpointTable)
+CdrEventTable = mapped(cdr_events.CdrEventTable)
+CdrMonthTable = mapped(cdr_sums.CdrMonthTable)
+CdrSumTable = mapped(cdr_sums.CdrSumTable)
+InvoicePeriodTable = mapped(invoice_periods.InvoicePeriodTable)

@@ -10,12 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlsplit
 
-from clients.authorities import authorities
-from clients.failure import OutboundFailed
-from clients.http import Outbound, OutboundLimits, Reply
-from clients.identity.redirects import BadRedirect, check_redirects
-from clients.webhooks.lookups import Lookup, Lookups
-from clients.webhooks.url import BadUrl, check_url
+from clients.http import HttpReply, Outbound, OutboundFailed, OutboundLimits, trusted_authorities
+from clients.identity.redirect_uris import BadRedirect, check_redirects
+from clients.webhooks.name_lookup import NameLookup, ThreadedLookups
+from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url
 
 if TYPE_CHECKING:
     import ssl
@@ -23,18 +21,18 @@ if TYPE_CHECKING:
 
     import aiohttp
 
-    from clients.webhooks.addresses import Network
+    from clients.webhooks.addresses import IpNetwork
 
-LARGEST = 10 * 1024
-KEPT_LEAST, KEPT_MOST, FAILURE_KEPT = 60.0, 86_400.0, 30.0
-MOST_DOCUMENTS = 1000
-LONGEST_NAME = 100
-LIMITS = OutboundLimits(connections=20, keepalive_seconds=None, connect_seconds=5.0, total_seconds=5.0)
+DOCUMENT_BYTES_LIMIT = 10 * 1024
+DOCUMENT_SECONDS_MINIMUM, DOCUMENT_SECONDS_MAXIMUM, DOCUMENT_FAILURE_SECONDS = 60.0, 86_400.0, 30.0
+DOCUMENTS_LIMIT = 1000
+PROGRAM_NAME_LIMIT = 100
+DOCUMENT_OUTBOUND_LIMITS = OutboundLimits(connections=20, keepalive_seconds=None, connect_seconds=5.0, total_seconds=5.0)
 MAX_AGE = re.compile(r"(?:^|,)\s*max-age\s*=\s*\"?([0-9]{1,9})\"?\s*(?:,|$)", re.IGNORECASE | re.ASCII)
-DOTS = re.compile(r"/(?:\.|%2e){1,2}(?=/|\?|$)", re.IGNORECASE)
+DOT_SEGMENTS = re.compile(r"/(?:\.|%2e){1,2}(?=/|\?|$)", re.IGNORECASE)
 
 
-class BadDocument(ValueError):
+class BadClientDocument(ValueError):
     """There is no usable document. The text names the rule and nothing that stands at the address."""
 
 
@@ -47,7 +45,7 @@ class ClientDocument(NamedTuple):
     redirect_uris: tuple[str, ...]
 
 
-class Kept(NamedTuple):
+class CachedDocument(NamedTuple):
     """What came of a fetch, until then."""
 
     until: float
@@ -62,8 +60,8 @@ class ClientDocuments:
         self,
         now: Callable[[], float],
         *,
-        exempt: Sequence[Network] = (),
-        lookup: Lookup | None = None,
+        exempt: Sequence[IpNetwork] = (),
+        lookup: NameLookup | None = None,
         tls: ssl.SSLContext | None = None,
         ca_file: Path | None = None,
     ) -> None:
@@ -71,9 +69,9 @@ class ClientDocuments:
 
         `ca_file` names authorities that are trusted beside the public ones.
         """
-        self._now, self._exempt, self._lookup, self._tls = now, tuple(exempt), lookup or Lookups(), tls
+        self._now, self._exempt, self._lookup, self._tls = now, tuple(exempt), lookup or ThreadedLookups(), tls
         self._ca_file = ca_file
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._kept: OrderedDict[str, CachedDocument] = OrderedDict()
 
     async def get(self, client_id: str) -> ClientDocument:
         """The document at an address; BadDocument says what is wrong with it."""
@@ -82,106 +80,112 @@ class ClientDocuments:
         if kept is None or kept.until <= self._now():
             kept = self._kept[client_id] = await self._fetch(client_id)
             self._kept.move_to_end(client_id)
-            if len(self._kept) > MOST_DOCUMENTS:
+            if len(self._kept) > DOCUMENTS_LIMIT:
                 self._kept.popitem(last=False)
         if kept.document is None:
-            raise BadDocument(kept.problem)
+            raise BadClientDocument(kept.problem)
         return kept.document
 
-    async def _fetch(self, client_id: str) -> Kept:
+    async def _fetch(self, client_id: str) -> CachedDocument:
         # One connection for one document: nothing stays open that somebody would have to close.
-        outbound = Outbound(LIMITS, connector=self._connector, tls=self._trusted())
+        outbound = Outbound(DOCUMENT_OUTBOUND_LIMITS, connector=self._connector, tls=self._trusted())
         try:
-            reply = await outbound.exchange("GET", client_id, headers={"accept": "application/json"}, keep=LARGEST)
-            return Kept(self._now() + kept_seconds(reply), read_document(client_id, reply), "")
+            reply = await outbound.exchange("GET", client_id, headers={"accept": "application/json"}, keep=DOCUMENT_BYTES_LIMIT)
+            return CachedDocument(self._now() + document_seconds(reply), read_document(client_id, reply), "")
         except OutboundFailed as failed:
-            return Kept(self._now() + FAILURE_KEPT, None, f"the document cannot be fetched ({failed.kind})")
-        except BadDocument as bad:
-            return Kept(self._now() + FAILURE_KEPT, None, str(bad))
+            return CachedDocument(self._now() + DOCUMENT_FAILURE_SECONDS, None, f"the document cannot be fetched ({failed.kind})")
+        except BadClientDocument as bad:
+            return CachedDocument(self._now() + DOCUMENT_FAILURE_SECONDS, None, str(bad))
         finally:
             await outbound.aclose()
 
     def _trusted(self) -> ssl.SSLContext:
         """The authorities that are given, or those of every outside system."""
-        return self._tls or authorities(self._ca_file)
+        return self._tls or trusted_authorities(self._ca_file)
 
     def _connector(self, limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.BaseConnector:
-        from clients.webhooks.connector import vetted_connector  # these two import aiohttp: start-up budget
-        from clients.webhooks.resolver import VettingResolver
+        from clients.webhooks.connector import (
+            VettingResolver,
+            vetted_connector,  # these two import aiohttp: start-up budget
+        )
 
         return vetted_connector(limits, tls, self._exempt, VettingResolver(self._exempt, self._lookup))
 
 
-def is_document(client_id: str) -> bool:
+def is_document_address(client_id: str) -> bool:
     """Whether a client id is an address."""
     return client_id.startswith("https://")
 
 
-def check_client_id(client_id: str, exempt: Sequence[Network]) -> None:
+def check_client_id(client_id: str, exempt: Sequence[IpNetwork]) -> None:
     """An https address of a public host, with a path and no dots in it."""
     try:
-        check_url(client_id, exempt)
-    except BadUrl as bad:
-        raise BadDocument(f"client_id: {bad.reason}") from None
-    if not is_document(client_id) or urlsplit(client_id).path in ("", "/") or DOTS.search(client_id):
-        raise BadDocument("client_id: must be an https address with a path, without . or .. in it")
+        check_receiver_url(client_id, exempt)
+    except BadReceiverUrl as bad:
+        raise BadClientDocument(f"client_id: {bad.reason}") from None
+    if not is_document_address(client_id) or urlsplit(client_id).path in ("", "/") or DOT_SEGMENTS.search(client_id):
+        raise BadClientDocument("client_id: must be an https address with a path, without . or .. in it")
 
 
-def kept_seconds(reply: Reply) -> float:
+def document_seconds(reply: HttpReply) -> float:
     """What the server says in max-age, between a minute and a day."""
     found = MAX_AGE.search(reply.headers.get("cache-control", ""))
-    return min(max(float(found[1]) if found else 0.0, KEPT_LEAST), KEPT_MOST)
+    return min(max(float(found[1]) if found else 0.0, DOCUMENT_SECONDS_MINIMUM), DOCUMENT_SECONDS_MAXIMUM)
 
 
-def read_document(client_id: str, reply: Reply) -> ClientDocument:
+def read_document(client_id: str, reply: HttpReply) -> ClientDocument:
     """The document of a reply: that address's own, of a program without a secret."""
     if reply.status != 200:
-        raise BadDocument(f"the document's address answered {reply.status}")
+        raise BadClientDocument(f"the document's address answered {reply.status}")
     if reply.truncated:
-        raise BadDocument(f"the document is larger than {LARGEST} bytes")
+        raise BadClientDocument(f"the document is larger than {DOCUMENT_BYTES_LIMIT} bytes")
     media_type = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
-        raise BadDocument("the document is not application/json")
+        raise BadClientDocument("the document is not application/json")
     try:
         parsed: object = json.loads(reply.body)
     except (ValueError, RecursionError):
-        raise BadDocument("the document is not JSON") from None
+        raise BadClientDocument("the document is not JSON") from None
     document = cast("dict[str, object]", parsed) if isinstance(parsed, dict) else {}
     if document.get("client_id") != client_id:
-        raise BadDocument("the document names another client_id than its own address")
+        raise BadClientDocument("the document names another client_id than its own address")
     if document.get("client_secret") is not None or document.get("token_endpoint_auth_method", "none") != "none":
-        raise BadDocument("the document must describe a public client: token_endpoint_auth_method none, no client_secret")
+        raise BadClientDocument("the document must describe a public client: token_endpoint_auth_method none, no client_secret")
     try:
         redirect_uris = check_redirects(document.get("redirect_uris"))
     except BadRedirect as bad:
-        raise BadDocument(f"the document's redirect_uris: {bad.reason}") from None
-    name = shown_name(document.get("client_name")) or str(urlsplit(client_id).hostname)
-    return ClientDocument(client_id, name, shown_address(document.get("client_uri")), redirect_uris)
+        raise BadClientDocument(f"the document's redirect_uris: {bad.reason}") from None
+    name = displayed_name(document.get("client_name")) or str(urlsplit(client_id).hostname)
+    return ClientDocument(client_id, name, displayed_address(document.get("client_uri")), redirect_uris)
 
 
-def shown_name(name: object) -> str:
+def displayed_name(name: object) -> str:
     """A name as people are shown it: one line without characters that hide or turn the text around them."""
     if not isinstance(name, str):
         return ""
-    kept = "".join(" " if c in BLANK or unicodedata.category(c) in ("Zl", "Zp", "Cc") else c for c in name if not hidden(c))
-    return " ".join(kept.split())[:LONGEST_NAME].strip()
+    kept = "".join(
+        " " if c in BLANK_CHARACTERS or unicodedata.category(c) in ("Zl", "Zp", "Cc") else c for c in name if not is_hidden_character(c)
+    )
+    return " ".join(kept.split())[:PROGRAM_NAME_LIMIT].strip()
 
 
-def shown_address(address: object) -> str | None:
+def displayed_address(address: object) -> str | None:
     """An https address that may be shown as a link."""
     if not isinstance(address, str):
         return None
     try:
-        check_url(address)
-    except BadUrl:
+        check_receiver_url(address)
+    except BadReceiverUrl:
         return None
     return address
 
 
-def hidden(character: str) -> bool:
+def is_hidden_character(character: str) -> bool:
     """Whether nothing is seen where it stands."""
-    return unicodedata.category(character) in HIDDEN
+    return unicodedata.category(character) in HIDDEN_CATEGORIES
 
 
-BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol that look like a space
-HIDDEN = frozenset({"Cf", "Cs", "Co", "Cn"})  # formats (bidi and zero-width marks among them), surrogates, private use, unassigned
+BLANK_CHARACTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol that look like a space
+HIDDEN_CATEGORIES = frozenset(
+    {"Cf", "Cs", "Co", "Cn"}
+)  # formats (bidi and zero-width marks among them), surrogates, private use, unassigned

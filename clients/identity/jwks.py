@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, cast
 
 import anyio
 
-from clients.failure import OutboundFailed
+from clients.http import OutboundFailed
 
 if TYPE_CHECKING:  # cryptography is imported with the first key set: start-up budget
     from jwt import PyJWK
 
     from clients.http import Outbound
 
-FRESH_SECONDS = 300.0
-COOLDOWN_SECONDS = 30.0
-LAST_GOOD_SECONDS = 24 * 3600.0
-LARGEST_SET = 256 * 1024
+JWKS_FRESH_SECONDS = 300.0
+JWKS_COOLDOWN_SECONDS = 30.0
+JWKS_LAST_GOOD_SECONDS = 24 * 3600.0
+JWKS_BYTES_LIMIT = 256 * 1024
 SMALLEST_RSA_BITS = 2048
 
-Fetch = Callable[[], Awaitable[bytes]]
+JwksFetch = Callable[[], Awaitable[bytes]]
 
 
 class JwksUnavailable(Exception):
@@ -32,11 +32,11 @@ class BadJwks(ValueError):
     """What the provider published is not a key set with a usable key."""
 
 
-def fetch_over(outbound: Outbound, url: str) -> Fetch:
+def jwks_fetch(outbound: Outbound, url: str) -> JwksFetch:
     """Read the key set from `url`; only a complete 200 counts."""
 
     async def fetch() -> bytes:
-        reply = await outbound.exchange("GET", url, headers={"accept": "application/json"}, keep=LARGEST_SET)
+        reply = await outbound.exchange("GET", url, headers={"accept": "application/json"}, keep=JWKS_BYTES_LIMIT)
         if reply.status != 200 or reply.truncated:
             raise BadJwks(f"The key set answered {reply.status} with {len(reply.body)} bytes.")
         return reply.body
@@ -47,7 +47,7 @@ def fetch_over(outbound: Outbound, url: str) -> Fetch:
 class JwksCache:
     """Keys by id. At most one request per 30 s, whoever asks for whatever id; less of a pause where asking costs nobody anything."""
 
-    def __init__(self, fetch: Fetch, monotonic: Callable[[], float], *, cooldown: float = COOLDOWN_SECONDS) -> None:
+    def __init__(self, fetch: JwksFetch, monotonic: Callable[[], float], *, cooldown: float = JWKS_COOLDOWN_SECONDS) -> None:
         self._fetch = fetch
         self._monotonic = monotonic
         self._cooldown = cooldown
@@ -59,16 +59,16 @@ class JwksCache:
     async def key(self, kid: str) -> PyJWK | None:
         """The key of this id, or None when the provider does not publish it; `JwksUnavailable` without any set."""
         known = self._keys.get(kid)
-        if known is not None and (self._age_below(FRESH_SECONDS) or self._being_read_with_last_good()):
+        if known is not None and (self._age_below(JWKS_FRESH_SECONDS) or self._being_read_with_last_good()):
             return known
         await self._read_once()
-        if not self._age_below(LAST_GOOD_SECONDS):
+        if not self._age_below(JWKS_LAST_GOOD_SECONDS):
             raise JwksUnavailable("The identity provider's keys cannot be read.")
         return self._keys.get(kid)
 
     def _being_read_with_last_good(self) -> bool:
         """While one caller refreshes, the others go on with the set at hand."""
-        return self._one_at_a_time.locked() and self._age_below(LAST_GOOD_SECONDS)
+        return self._one_at_a_time.locked() and self._age_below(JWKS_LAST_GOOD_SECONDS)
 
     def _age_below(self, seconds: float) -> bool:
         return self._read_at is not None and self._monotonic() - self._read_at < seconds
@@ -108,17 +108,17 @@ def parse_jwks(body: bytes) -> dict[str, PyJWK]:
     keys: dict[str, PyJWK] = {}
     for entry in cast("list[object]", entries):
         if isinstance(entry, dict):
-            keys.update(_usable(cast("dict[str, object]", entry)))
+            keys.update(_usable_keys(cast("dict[str, object]", entry)))
     if not keys:
         raise BadJwks("The key set has no RS256 or ES256 key with an id.")
     return keys
 
 
-def _usable(entry: dict[str, object]) -> dict[str, PyJWK]:
+def _usable_keys(entry: dict[str, object]) -> dict[str, PyJWK]:
     """One entry, or none when it is no signing key that we accept."""
     import jwt  # start-up budget
 
-    kid, algorithm = entry.get("kid"), algorithm_of(entry)
+    kid, algorithm = entry.get("kid"), key_algorithm(entry)
     if not isinstance(kid, str) or algorithm is None or entry.get("use", "sig") != "sig":
         return {}
     public = {name: value for name, value in entry.items() if name in _PUBLIC_MEMBERS}
@@ -126,10 +126,10 @@ def _usable(entry: dict[str, object]) -> dict[str, PyJWK]:
         key = jwt.PyJWK(public, algorithm)
     except (jwt.PyJWTError, ValueError, TypeError, KeyError):
         return {}  # one malformed entry must not take the good ones with it
-    return {kid: key} if _strong(key) else {}
+    return {kid: key} if _is_strong_key(key) else {}
 
 
-def algorithm_of(entry: Mapping[str, object]) -> str | None:
+def key_algorithm(entry: Mapping[str, object]) -> str | None:
     """The one algorithm a published key is good for, from its type and never from a token."""
     by_type = {"RSA": "RS256", "EC": "ES256"}
     algorithm = by_type.get(str(entry.get("kty")))
@@ -138,7 +138,7 @@ def algorithm_of(entry: Mapping[str, object]) -> str | None:
     return algorithm if entry.get("alg", algorithm) == algorithm else None
 
 
-def _strong(key: PyJWK) -> bool:
+def _is_strong_key(key: PyJWK) -> bool:
     size = cast("int", getattr(key.key, "key_size", 0))
     return key.algorithm_name != "RS256" or size >= SMALLEST_RSA_BITS
 

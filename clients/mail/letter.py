@@ -1,7 +1,9 @@
-"""A mail, and what takes one to where it goes."""
+"""A mail, what takes one to where it goes, and the console that shows it where no mail server is configured."""
 
 import json
+import sys
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
@@ -37,7 +39,7 @@ class Letter:
         return json.dumps(packed)
 
 
-def unpacked(text: str) -> Letter:
+def unpack_letter(text: str) -> Letter:
     """The letter again, those of versions that attached nothing as well; ValueError when it is none."""
     match json.loads(text):
         case {"to": str(to), "subject": str(subject), "text": str(body), "attachment": [str(name), str(kind), str(content)]}:
@@ -68,3 +70,27 @@ class MailTransport(Protocol):
     async def aclose(self) -> None:
         """Close what is open."""
         ...
+
+
+def write_to_stderr(text: str) -> None:
+    """Where people who run the service look; nothing of it is kept."""
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+class ConsoleMail:
+    """Shows letters whole, codes and all; so it is for trying the service out, and production does not start with it."""
+
+    def __init__(self, write: Callable[[str], None] = write_to_stderr) -> None:
+        self._write = write
+
+    async def send(self, letter: Letter, id: str) -> None:
+        """Print the letter."""
+        del id
+        lines = [f"To: {letter.to}", f"Subject: {letter.subject}", "", *letter.text.splitlines()]
+        if letter.attachment is not None:
+            lines += ["", f"Attached: {letter.attachment.name}"]
+        self._write("\n".join(["", "--- mail ---", *lines, "--- end of mail ---", ""]) + "\n")
+
+    async def aclose(self) -> None:
+        """Nothing is open."""

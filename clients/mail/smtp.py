@@ -26,12 +26,12 @@ from registry.clock import Clock
 if TYPE_CHECKING:  # imported with the first mail: start-up budget
     import aiosmtplib
 
-SECONDS = 20.0
+MAIL_SECONDS = 20.0
 """For one mail in all: the library's own limit is per command, and whoever sends has the mail for a limited time."""
-SUBMISSION, SUBMISSION_TLS = 587, 465
-Message: TypeAlias = MIMEText | MIMEMultipart
-MAILBOX = re.compile(r"[^\s<>()\[\]\\,;:@\"]{1,64}@[A-Za-z0-9.-]{1,253}", re.ASCII)
-UNTRUSTED = "the mail server's certificate is not trusted; SERVICE_CA_FILE names authorities of your own"
+SUBMISSION_PORT, SUBMISSION_TLS_PORT = 587, 465
+MimeMessage: TypeAlias = MIMEText | MIMEMultipart
+MAILBOX_ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:@\"]{1,64}@[A-Za-z0-9.-]{1,253}", re.ASCII)
+UNTRUSTED_CERTIFICATE = "the mail server's certificate is not trusted; SERVICE_CA_FILE names authorities of your own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def smtp_settings(server: str, sender: str) -> SmtpSettings:
     name, bracket, address = sender.rstrip(">").rpartition("<")
     return SmtpSettings(
         host=parts.hostname or "",
-        port=parts.port or (SUBMISSION_TLS if tls else SUBMISSION),
+        port=parts.port or (SUBMISSION_TLS_PORT if tls else SUBMISSION_PORT),
         tls=tls,
         user=user,
         password=password,
@@ -79,7 +79,7 @@ class SmtpMail:
         *,
         tls: ssl.SSLContext | None = None,
         ca_file: Path | None = None,
-        seconds: float = SECONDS,
+        seconds: float = MAIL_SECONDS,
     ) -> None:
         """`tls` replaces the trusted authorities; `ca_file` names some that are trusted beside the machine's own."""
         self._settings, self._clock, self._tls, self._seconds = settings, clock, tls, seconds
@@ -87,9 +87,9 @@ class SmtpMail:
 
     async def send(self, letter: Letter, id: str) -> None:
         """Hand one letter over."""
-        if not (letter.to.isascii() and MAILBOX.fullmatch(letter.to)):
+        if not (letter.to.isascii() and MAILBOX_ADDRESS.fullmatch(letter.to)):
             raise MailFailed("the address cannot be written into a mail", final=True)
-        await self._talk(message_of(letter, self._settings, id, self._clock.now()), letter.to)
+        await self._talk(mime_message(letter, self._settings, id, self._clock.now()), letter.to)
 
     async def greet(self) -> bool:
         """Connect and sign in as for a mail, and leave again: whether the connection is encrypted."""
@@ -98,7 +98,7 @@ class SmtpMail:
     async def aclose(self) -> None:
         """Nothing stays open."""
 
-    async def _talk(self, message: Message | None, to: str) -> bool:
+    async def _talk(self, message: MimeMessage | None, to: str) -> bool:
         """One connection. What the server said may repeat an address, so of it only the code is told on."""
         import aiosmtplib
 
@@ -111,7 +111,7 @@ class SmtpMail:
                     await client.send_message(message, sender=self._settings.address, recipients=[to])
                 taken = True
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
-            failed = why(error)
+            failed = mail_failure(error)
         if failed is not None and not taken:  # once it is taken, a parting that goes wrong does not matter
             raise failed
         return encrypted
@@ -120,7 +120,7 @@ class SmtpMail:
         import aiosmtplib
 
         settings = self._settings
-        self._tls = self._tls or trusted(self._ca_file)
+        self._tls = self._tls or mail_authorities(self._ca_file)
         return aiosmtplib.SMTP(
             hostname=settings.host,
             port=settings.port,
@@ -135,7 +135,7 @@ class SmtpMail:
         )
 
 
-def trusted(ca_file: Path | None) -> ssl.SSLContext:
+def mail_authorities(ca_file: Path | None) -> ssl.SSLContext:
     """The machine's authorities, which SSL_CERT_FILE replaces, and the operator's own."""
     context = ssl.create_default_context()
     if ca_file is not None:
@@ -143,7 +143,7 @@ def trusted(ca_file: Path | None) -> ssl.SSLContext:
     return context
 
 
-def why(error: aiosmtplib.SMTPException | OSError | ValueError) -> MailFailed:
+def mail_failure(error: aiosmtplib.SMTPException | OSError | ValueError) -> MailFailed:
     """Only a 5xx (RFC 5321 section 4.2.1) about this mail is final: what the server has against us is mended, and then the mail goes."""
     import aiosmtplib
 
@@ -160,15 +160,15 @@ def why(error: aiosmtplib.SMTPException | OSError | ValueError) -> MailFailed:
         return MailFailed(f"the mail server answered {error.code}")
     if isinstance(error, ValueError) and not isinstance(error, OSError):  # a certificate that is not trusted is both
         return MailFailed("the mail server's protocol cannot carry this mail", final=True)
-    return MailFailed(unreached(error))
+    return MailFailed(connection_failure(error))
 
 
-def unreached(error: aiosmtplib.SMTPException | OSError) -> str:
+def connection_failure(error: aiosmtplib.SMTPException | OSError) -> str:
     """Why there was no conversation."""
     import aiosmtplib
 
     if any(isinstance(each, ssl.SSLCertVerificationError) for each in (error, error.__cause__, error.__context__)):
-        return UNTRUSTED
+        return UNTRUSTED_CERTIFICATE
     if isinstance(error, TimeoutError):
         return "the mail server did not answer in time"
     if isinstance(error, OSError):
@@ -178,24 +178,24 @@ def unreached(error: aiosmtplib.SMTPException | OSError) -> str:
     return "the mail server offers no STARTTLS or no AUTH, and without them no password is sent"
 
 
-def message_of(letter: Letter, settings: SmtpSettings, id: str, now: float) -> Message:
+def mime_message(letter: Letter, settings: SmtpSettings, id: str, now: float) -> MimeMessage:
     """Plain text in UTF-8; the mail says that no person wrote it (RFC 3834), so that nobody's absence answers it.
 
     A mail that is sent a second time has the name it had, by which servers know it again.
     """
-    text = text_of(letter)
+    text = mime_text(letter)
     message = text if letter.attachment is None else with_attachment(text, letter.attachment, id)
     message["From"] = formataddr((settings.name, settings.address))
     message["To"] = letter.to
     charset = "us-ascii" if letter.subject.isascii() else "utf-8"
-    message["Subject"] = Header(one_line(letter.subject), charset, header_name="Subject").encode()
+    message["Subject"] = Header(subject_line(letter.subject), charset, header_name="Subject").encode()
     message["Date"] = format_datetime(datetime.fromtimestamp(now, UTC))
     message["Message-ID"] = f"<{id}@{settings.domain}>"
     message["Auto-Submitted"] = "auto-generated"
     return message
 
 
-def text_of(letter: Letter) -> MIMEText:
+def mime_text(letter: Letter) -> MIMEText:
     """What is written in it."""
     # Not EmailMessage: Python 3.11 loses spaces where it folds a long subject that is not ASCII.
     readable = Charset("utf-8")
@@ -212,6 +212,6 @@ def with_attachment(text: MIMEText, file: Attachment, id: str) -> MIMEMultipart:
     return MIMEMultipart("mixed", f"={id}=", [text, part])
 
 
-def one_line(text: str) -> str:
+def subject_line(text: str) -> str:
     """A subject may name what somebody else has written: no line of it becomes a header, and no mail is lost for it."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

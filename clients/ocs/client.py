@@ -1,15 +1,21 @@
-"""The charging system, seen with one token."""
+"""The charging system, seen with one token; one link per token and owner, all over one outbound client."""
 
+from collections import OrderedDict
+from hashlib import scrypt, sha256
+from weakref import WeakValueDictionary
+
+from clients.http import Outbound, OutboundLimits
 from clients.ocs.link import OcsLink
-from clients.ocs.messages import MessageCalls
 from clients.ocs.packages import PackageCalls
-from clients.ocs.reseller import ResellerCalls
+from clients.ocs.places import Places, TokenPlaces
+from clients.ocs.reseller import ResellerCalls, TariffCalls
 from clients.ocs.settings import OcsSettings
-from clients.ocs.statistics import StatisticsCalls
-from clients.ocs.subscriber import SubscriberCalls
-from clients.ocs.tariffs import TariffCalls
-from clients.ocs.templates import TemplateCalls
-from clients.ocs.zones import ZoneCalls
+from clients.ocs.subscriber import MessageCalls, StatisticsCalls, SubscriberCalls
+from clients.ocs.templates import TemplateCalls, ZoneCalls
+from clients.outside_system import BREAKER_LEAST_FAILURES, WAITING_LIMIT, OutsideSystem
+from registry.clock import Clock
+from registry.limit_lease import LimitLease
+from registry.shared_limits import PlaceCount
 
 
 class Ocs:
@@ -25,3 +31,84 @@ class Ocs:
         self.statistics = StatisticsCalls(link)
         self.messages = MessageCalls(link)
         self.zones = ZoneCalls(link, settings)
+
+
+TOKENS_LIMIT = 1000
+
+
+class OcsPool:
+    """Hands out the client of a token; the ones used longest ago are forgotten."""
+
+    def __init__(
+        self, outbound: Outbound, settings: OcsSettings, clock: Clock, *, most_waiting: int = WAITING_LIMIT, lease: LimitLease | None = None
+    ) -> None:
+        """`most_waiting`: requests that may wait for it at once. `lease`: shares the places of a token with other processes."""
+        self.system = OutsideSystem(
+            "charging_system", clock, most_waiting=most_waiting, least_failures=min(BREAKER_LEAST_FAILURES, settings.concurrency)
+        )
+        self._outbound = outbound
+        self._settings = settings
+        self._clock = clock
+        self._lease = lease
+        self._clients: OrderedDict[tuple[bytes, str], Ocs] = OrderedDict()
+        self._places: WeakValueDictionary[bytes, TokenPlaces] = WeakValueDictionary()
+
+    def for_token(self, token: str, owner: str = "") -> Ocs:
+        """The client that calls with this token for an organisation; all that share the token share its limit, in turns."""
+        key = sha256(token.encode("utf-8", "surrogatepass")).digest(), owner
+        client = self._clients.get(key)
+        if client is None:
+            client = self._clients[key] = self._new(token, *key)
+        self._clients.move_to_end(key)
+        if len(self._clients) > TOKENS_LIMIT:
+            self._clients.popitem(last=False)
+        return client
+
+    @property
+    def total_seconds(self) -> float:
+        """How long a call may take, the wait for a place included."""
+        return self._settings.total_seconds
+
+    def _new(self, token: str, digest: bytes, owner: str) -> Ocs:
+        places = self._places.get(digest)
+        if places is None:
+            places = self._places[digest] = self._places_of(token)
+        link = OcsLink(self._outbound, self._settings, token, self._clock, places=places, owner=owner, system=self.system)
+        return Ocs(link, self._settings)
+
+    def _places_of(self, token: str) -> TokenPlaces:
+        """Those for every call, and those for calls that issue alone: processes share each of them by itself."""
+        count, name = self._settings.concurrency, None if self._lease is None else places_name(token)
+        reserved = reserved_places(count)
+        ordinary = Places(self._count(name, count - reserved))
+        return TokenPlaces(ordinary, self._clock, reserved=Places(self._count(name and f"{name}:issuing", reserved)) if reserved else None)
+
+    def _count(self, name: str | None, most: int) -> PlaceCount:
+        return PlaceCount(most) if self._lease is None or name is None else self._lease.places(name, most)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._outbound.aclose()
+
+
+def places_name(token: str) -> str:
+    """What the places of a token are called in the database. Choice: slow to compute, as nobody says how long providers' tokens are."""
+    return "ocs:" + scrypt(token.encode("utf-8", "surrogatepass"), salt=b"places", n=1 << 11, r=8, p=1, dklen=16).hex()
+
+
+def ocs_limits(settings: OcsSettings) -> OutboundLimits:
+    """What the outbound client of the pool is opened with.
+
+    Connections are kept for less than the shortest idle time of common servers (5 s): a write that meets one just closed
+    would leave its outcome unknown.
+    """
+    return OutboundLimits(connections=200, keepalive_seconds=4.0, total_seconds=settings.total_seconds)
+
+
+RESERVED_SHARE = 4
+"""One of so many places is for calls that issue alone; of two or three places one, of one place none."""
+
+
+def reserved_places(count: int) -> int:
+    """How many of a token's places are for calls that issue alone."""
+    return 0 if count < 2 else max(1, count // RESERVED_SHARE)

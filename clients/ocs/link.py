@@ -1,43 +1,104 @@
 """One token's way to the charging system: time limit, places, retries of reads, and what a failure means."""
 
+import json
 import logging
 from asyncio import timeout
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
-from typing import TypeVar
+from typing import Literal, TypeVar
+from urllib.parse import quote, urlsplit
 
 import anyio
 import orjson
 
-from clients.failure import OutboundFailed
-from clients.http import Outbound, Reply
+from clients.http import HttpReply, Outbound, OutboundFailed
 from clients.ocs import outcome
-from clients.ocs.address import Version, address, can_travel, headers
-from clients.ocs.envelope import opened, status_code
-from clients.ocs.failure import Unreadable
-from clients.ocs.mask import Mask
-from clients.ocs.outcome import Asked, Done, Fault
-from clients.ocs.params import Payload
-from clients.ocs.places import Places
-from clients.ocs.raw_array import MOST_BUFFERED, RawArray, begin
-from clients.ocs.settings import OcsSettings
-from clients.ocs.shape import Parse
-from clients.ocs.token_places import TokenPlaces, WaitTooLong
-from clients.ocs.wire.members import Json
-from clients.outside_system import NOT_ANSWERED, PROBE_SECONDS, CallOutcome, OutsideSystem
-from registry.active_request import ACTIVE, ActiveRequest
-from registry.clock import Clock
+from clients.ocs.json_array import ANSWER_BYTES_LIMIT, JsonArrayStream, begin_array
+from clients.ocs.outcome import OcsAnswer, OcsCall, OcsFault, answer_status, open_answer
+from clients.ocs.places import Places, TokenPlaces, WaitTooLong
+from clients.ocs.settings import OcsSettings, WireVersion
+from clients.ocs.wire.values import Json, UnreadableAnswer
+from clients.ocs.wire_schema import ParseAnswer
+from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallOutcome, OutsideSystem
+from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock
 from registry.errors import BadRequest, OcsError
 
-T = TypeVar("T")
-Attempt = Callable[["Progress"], Awaitable[Done[T] | Fault]]
-LOG = logging.getLogger(__name__)
-PROBE = Asked("getResellerInfo", b'{"getResellerInfo":{}}', False, "getResellerInfo", "v1", False)
-LEAST_FOR_WRITES = 5.0
+TOKEN_MASK = b"***"
+SHORTEST_MASKED_TOKEN = 12
+"""A shorter token may be a number or a word of an answer by chance."""
+HTML_CHARACTERS_IN_JSON = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&='"})
+
+
+class TokenRedaction:
+    """Finds one token in each spelling that a server may have for it: plain, inside a JSON string, inside an address."""
+
+    def __init__(self, token: str) -> None:
+        plain = json.dumps(token, ensure_ascii=False)[1:-1]
+        found = (token, plain, plain.replace("/", "\\/"), plain.translate(HTML_CHARACTERS_IN_JSON), quote(token, safe="", errors="replace"))
+        spellings = dict.fromkeys(text.encode("utf-8", "replace") for text in found)
+        self._secrets = (
+            tuple(sorted(spellings, key=len, reverse=True)) if len(token.encode("utf-8", "replace")) >= SHORTEST_MASKED_TOKEN else ()
+        )
+
+    def whole(self, body: bytes) -> bytes:
+        """All of an answer."""
+        for secret in self._secrets:
+            body = body.replace(secret, TOKEN_MASK)
+        return body
+
+    async def parts(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+        """An answer as it comes; what may be the beginning of the token waits for the next part."""
+        held = b""
+        async for chunk in chunks:
+            data = self.whole(held + chunk if held else chunk)
+            begun = self._begun(data)
+            held = data[len(data) - begun :] if begun else b""
+            data = data[: len(data) - begun] if begun else data
+            if data:
+                yield data
+        if held:
+            yield held
+
+    def _begun(self, data: bytes) -> int:
+        """How many bytes at the end may be the token's beginning."""
+        longest = 0
+        for secret in self._secrets:
+            lengths = range(min(len(secret) - 1, len(data)), longest, -1)
+            longest = next((length for length in lengths if data.endswith(secret[:length])), longest)
+        return longest
+
+
+SubscriberIdentifier = Literal["subscriberId", "imsi", "iccid", "msisdn", "activationCode"]
+SubscriberSearchKey = Literal["imsiPrefix", "iccidPrefix", "msisdnPrefix", "accountId", "activationCode"]
+WireParams = dict[str, object]
+WirePayload = Mapping[str, object] | int
+"""What stands under the method's name: some methods take a bare id."""
+
+
+def given_members(**members: object) -> WireParams:
+    """The members that have a value: the wire omits the others."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def flat_subscriber(subscriber_id: int) -> WireParams:
+    """The identifier among the parameters."""
+    return {"subscriberId": subscriber_id}
+
+
+def nested_subscriber(subscriber_id: int, **members: object) -> WireParams:
+    """The identifier in an object of its own."""
+    return {"subscriber": {"subscriberId": subscriber_id}, **given_members(**members)}
+
+
+OcsAnswerT = TypeVar("OcsAnswerT")
+OcsAttempt = Callable[["OcsProgress"], Awaitable[OcsAnswer[OcsAnswerT] | OcsFault]]
+OCS_LOG = logging.getLogger(__name__)
+PROBE_CALL = OcsCall("getResellerInfo", b'{"getResellerInfo":{}}', False, "getResellerInfo", "v1", False)
+OCS_WRITE_SECONDS = 5.0
 """Seconds that a request must have left for a write to be sent: one that is cut short leaves its outcome unknown."""
 
 
-class Progress:
+class OcsProgress:
     """Since when a call has a place, and since when it is sent (monotonic seconds; None: it has none, it has not left), and whether its
     last attempt was answered."""
 
@@ -64,11 +125,11 @@ class OcsLink:
         self._outbound = outbound
         self._settings = settings
         self._clock = clock
-        self._usable = can_travel(settings, token)
-        self._headers = headers(settings, token)
+        self._usable = can_send_token(settings, token)
+        self._headers = request_headers(settings, token)
         self._token = token
-        self._mask = Mask(token)
-        self._urls: dict[tuple[Version, bool], str] = {}
+        self._mask = TokenRedaction(token)
+        self._urls: dict[tuple[WireVersion, bool], str] = {}
         self._places, self._owner = places or TokenPlaces(Places(settings.concurrency), clock), owner
         self._system = system or OutsideSystem("charging_system", clock)
 
@@ -76,58 +137,67 @@ class OcsLink:
         return "OcsLink(token hidden)"
 
     async def call(
-        self, method: str, payload: Payload, *, write: bool, key: str | None = None, version: Version = "v1", stats: bool = False
+        self, method: str, payload: WirePayload, *, write: bool, key: str | None = None, version: WireVersion = "v1", stats: bool = False
     ) -> Json:
         """Send one method and return what stands under its answer key, None when nothing does."""
-        asked = self._asked(method, payload, write=write, key=key, version=version, stats=stats)
-        return await self._exchange(asked, _as_it_is)
+        ocs_call = self._new_call(method, payload, write=write, key=key, version=version, stats=stats)
+        return await self._exchange(ocs_call, _unparsed)
 
     async def read(
-        self, method: str, payload: Payload, parse: Parse[T], *, key: str | None = None, version: Version = "v1", stats: bool = False
-    ) -> T:
+        self,
+        method: str,
+        payload: WirePayload,
+        parse: ParseAnswer[OcsAnswerT],
+        *,
+        key: str | None = None,
+        version: WireVersion = "v1",
+        stats: bool = False,
+    ) -> OcsAnswerT:
         """Ask for something; an answer that `parse` cannot read counts as a failed one."""
-        return await self._exchange(self._asked(method, payload, write=False, key=key, version=version, stats=stats), parse)
+        return await self._exchange(self._new_call(method, payload, write=False, key=key, version=version, stats=stats), parse)
 
-    async def write(self, method: str, payload: Payload, parse: Parse[T], *, key: str | None = None, version: Version = "v1") -> T:
+    async def write(
+        self, method: str, payload: WirePayload, parse: ParseAnswer[OcsAnswerT], *, key: str | None = None, version: WireVersion = "v1"
+    ) -> OcsAnswerT:
         """Change something, once. An answer that `parse` cannot read leaves the outcome unknown."""
-        return await self._exchange(self._asked(method, payload, write=True, key=key, version=version, stats=False), parse)
+        return await self._exchange(self._new_call(method, payload, write=True, key=key, version=version, stats=False), parse)
 
     async def stream(
-        self, method: str, payload: Payload, *, key: tuple[str, ...], version: Version = "v1", stats: bool = False
-    ) -> RawArray:
+        self, method: str, payload: WirePayload, *, key: tuple[str, ...], version: WireVersion = "v1", stats: bool = False
+    ) -> JsonArrayStream:
         """Read a big array at this path of members. Failures before its first byte are raised here."""
-        asked = self._asked(method, payload, write=False, key=key[0], version=version, stats=stats)
+        ocs_call = self._new_call(method, payload, write=False, key=key[0], version=version, stats=stats)
 
-        async def attempt(progress: Progress) -> Done[RawArray] | Fault:
-            return await self._begin(asked, key, progress)
+        async def attempt(progress: OcsProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
+            return await self._begin(ocs_call, key, progress)
 
-        return await self._settled(asked, attempt)
+        return await self._complete(ocs_call, attempt)
 
-    def _asked(self, method: str, payload: Payload, *, write: bool, key: str | None, version: Version, stats: bool) -> Asked:
-        body = _encoded(method, payload)
+    def _new_call(self, method: str, payload: WirePayload, *, write: bool, key: str | None, version: WireVersion, stats: bool) -> OcsCall:
+        body = _encode_request(method, payload)
         if body is None:
             raise BadRequest("A number has more than 64 bits, or a text holds half a surrogate pair: the charging system takes neither.")
-        return Asked(method, body, write, key or method, version, stats)
+        return OcsCall(method, body, write, key or method, version, stats)
 
-    async def _exchange(self, asked: Asked, parse: Parse[T]) -> T:
-        async def attempt(progress: Progress) -> Done[T] | Fault:
-            return await self._once(asked, parse, progress)
+    async def _exchange(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT]) -> OcsAnswerT:
+        async def attempt(progress: OcsProgress) -> OcsAnswer[OcsAnswerT] | OcsFault:
+            return await self._once(ocs_call, parse, progress)
 
-        return await self._settled(asked, attempt)
+        return await self._complete(ocs_call, attempt)
 
-    async def _settled(self, asked: Asked, attempt: Attempt[T]) -> T:
+    async def _complete(self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT]) -> OcsAnswerT:
         """All attempts within the time limit; the wait for a place counts."""
         if not self._usable:
             raise OcsError("The token holds characters that no request can carry. Connect the account again.", before_execution=True)
-        request, system = ACTIVE.get(), self._system
+        request, system = ACTIVE_REQUEST.get(), self._system
         refused = system.enter(request, self._owner)
         if refused is not None:
-            raise outcome.unavailable(refused, system.retry_after(self._owner))
+            raise outcome.ocs_unavailable(refused, system.retry_after(self._owner))
         try:
-            found = await self._in_time(asked, attempt, request)
+            found = await self._in_time(ocs_call, attempt, request)
         finally:
             system.leave(request, self._owner)
-        if isinstance(found, Fault):
+        if isinstance(found, OcsFault):
             error, found = found.error, None
             try:
                 raise error
@@ -135,132 +205,172 @@ class OcsLink:
                 del error  # its traceback holds this frame: each would keep the other until the collector comes
         return found.value
 
-    async def _in_time(self, asked: Asked, attempt: Attempt[T], request: ActiveRequest | None) -> Done[T] | Fault:
+    async def _in_time(
+        self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], request: ActiveRequest | None
+    ) -> OcsAnswer[OcsAnswerT] | OcsFault:
         """Within the time of a call, and of the request that it is made for."""
         seconds = total = self._settings.total_seconds
         if request is not None:
             seconds = min(total, request.left())
-            if seconds <= 0 or (asked.write and seconds < min(LEAST_FOR_WRITES, total)):
-                return Fault(outcome.too_late())
-        progress, started = Progress(), self._clock.monotonic()
-        found: Done[T] | Fault | None = None
+            if seconds <= 0 or (ocs_call.write and seconds < min(OCS_WRITE_SECONDS, total)):
+                return OcsFault(outcome.ocs_too_late())
+        progress, started = OcsProgress(), self._clock.monotonic()
+        found: OcsAnswer[OcsAnswerT] | OcsFault | None = None
         with suppress(TimeoutError):
             async with timeout(seconds):  # a third of the cost of a cancel scope, once per call
-                found = await self._placed(asked, attempt, progress, seconds)
+                found = await self._placed(ocs_call, attempt, progress, seconds)
         now = self._clock.monotonic()
         overdue = found is None
         if found is None:
-            found = outcome.overdue(asked) if progress.sent is not None else self._never_sent(asked, cut=seconds < total)
+            found = outcome.ocs_overdue(ocs_call) if progress.sent is not None else self._never_sent(ocs_call, cut=seconds < total)
             if progress.sent is not None and (seconds == total or now - progress.sent >= PROBE_SECONDS):
                 progress.failed = True
         if progress.failed is not None:
             self._system.ended(self._owner, failed=progress.failed)
-        kind = "ok" if isinstance(found, Done) else outcome_of(progress, overdue=overdue)
-        self._system.observe(asked.method, kind, began=started, placed=progress.placed)
-        said = "done" if isinstance(found, Done) else found.error.error_code
-        LOG.debug("%s: %s after %.3f s", asked.method, said, now - started)
+        kind = "ok" if isinstance(found, OcsAnswer) else ocs_outcome(progress, overdue=overdue)
+        self._system.observe(ocs_call.method, kind, began=started, placed=progress.placed)
+        said = "done" if isinstance(found, OcsAnswer) else found.error.error_code
+        OCS_LOG.debug("%s: %s after %.3f s", ocs_call.method, said, now - started)
         return found
 
-    def _never_sent(self, asked: Asked, *, cut: bool) -> Fault:
+    def _never_sent(self, ocs_call: OcsCall, *, cut: bool) -> OcsFault:
         """Its time was over before a place was free; `cut`: because its request had less time than a call has."""
-        return Fault(outcome.too_late()) if cut else outcome.never_started(self._settings, asked)
+        return OcsFault(outcome.ocs_too_late()) if cut else outcome.ocs_never_started(self._settings, ocs_call)
 
-    async def _placed(self, asked: Asked, attempt: Attempt[T], progress: Progress, seconds: float) -> Done[T] | Fault:
+    async def _placed(
+        self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: OcsProgress, seconds: float
+    ) -> OcsAnswer[OcsAnswerT] | OcsFault:
         """The place is given back when an answer has begun: whoever reads slowly must not keep others from asking."""
         try:
             give_back = await self._places.take(self._owner, seconds)
         except WaitTooLong as wait:
-            return Fault(outcome.unavailable(self._system.refuse("crowded"), wait.retry_after))
+            return OcsFault(outcome.ocs_unavailable(self._system.refuse("crowded"), wait.retry_after))
         progress.placed = self._clock.monotonic()
         try:
             system = self._system
             if system.breaker.is_open and not await system.may_send(self._owner, self._is_answered):
-                return Fault(outcome.unavailable("open", system.retry_after(self._owner)))
-            return await self._attempts(asked, attempt, progress)
+                return OcsFault(outcome.ocs_unavailable("open", system.retry_after(self._owner)))
+            return await self._attempts(ocs_call, attempt, progress)
         finally:
             give_back()
 
     async def _is_answered(self) -> bool:
         """The cheapest question there is, which changes nothing; whatever comes back is an answer."""
         try:
-            await self._outbound.exchange("POST", self._url(PROBE), headers=self._headers, content=PROBE.body, keep=MOST_BUFFERED)
+            await self._outbound.exchange(
+                "POST", self._url(PROBE_CALL), headers=self._headers, content=PROBE_CALL.body, keep=ANSWER_BYTES_LIMIT
+            )
         except OutboundFailed as failed:
-            return failed.kind not in NOT_ANSWERED
+            return failed.kind not in UNANSWERED_KINDS
         return True
 
-    async def _attempts(self, asked: Asked, attempt: Attempt[T], progress: Progress) -> Done[T] | Fault:
+    async def _attempts(
+        self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: OcsProgress
+    ) -> OcsAnswer[OcsAnswerT] | OcsFault:
         found = await attempt(progress)
-        if asked.write or isinstance(found, Done) or not found.again:
+        if ocs_call.write or isinstance(found, OcsAnswer) or not found.again:
             return found
         if found.pause:
             await anyio.sleep(self._settings.backoff_seconds)
         return await attempt(progress)
 
-    async def _once(self, asked: Asked, parse: Parse[T], progress: Progress) -> Done[T] | Fault:
+    async def _once(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT], progress: OcsProgress) -> OcsAnswer[OcsAnswerT] | OcsFault:
         progress.sent = self._clock.monotonic()
         try:
-            url = self._url(asked)
-            reply = await self._outbound.exchange("POST", url, headers=self._headers, content=asked.body, keep=MOST_BUFFERED)
+            url = self._url(ocs_call)
+            reply = await self._outbound.exchange("POST", url, headers=self._headers, content=ocs_call.body, keep=ANSWER_BYTES_LIMIT)
         except OutboundFailed as failed:
-            progress.failed = failed.kind in NOT_ANSWERED
-            return outcome.not_reached(asked, failed.kind)
+            progress.failed = failed.kind in UNANSWERED_KINDS
+            return outcome.ocs_not_reached(ocs_call, failed.kind)
         progress.failed = False
-        return self._understood(asked, parse, reply)
+        return self._understood(ocs_call, parse, reply)
 
-    def _understood(self, asked: Asked, parse: Parse[T], reply: Reply) -> Done[T] | Fault:
+    def _understood(self, ocs_call: OcsCall, parse: ParseAnswer[OcsAnswerT], reply: HttpReply) -> OcsAnswer[OcsAnswerT] | OcsFault:
         if reply.status != 200:
-            return outcome.wrong_status(asked, reply.status)
+            return outcome.ocs_wrong_status(ocs_call, reply.status)
         try:
-            document = opened(self._mask.whole(reply.body))
-            code, payload = status_code(document), document.get(asked.key)
-            return outcome.refused(self._settings, asked, code, payload) if code else Done(parse(payload))
-        except Unreadable as why:
-            LOG.warning("The answer to %s is unreadable: %s", asked.method, why)
-            return outcome.unreadable(asked)
+            document = open_answer(self._mask.whole(reply.body))
+            code, payload = answer_status(document), document.get(ocs_call.key)
+            return outcome.ocs_refused(self._settings, ocs_call, code, payload) if code else OcsAnswer(parse(payload))
+        except UnreadableAnswer as why:
+            OCS_LOG.warning("The answer to %s is unreadable: %s", ocs_call.method, why)
+            return outcome.ocs_unreadable(ocs_call)
 
-    async def _begin(self, asked: Asked, key: tuple[str, ...], progress: Progress) -> Done[RawArray] | Fault:
+    async def _begin(self, ocs_call: OcsCall, key: tuple[str, ...], progress: OcsProgress) -> OcsAnswer[JsonArrayStream] | OcsFault:
         progress.sent = self._clock.monotonic()
         try:
             async with AsyncExitStack() as held:
-                streamed = self._outbound.stream("POST", self._url(asked), headers=self._headers, content=asked.body)
+                streamed = self._outbound.stream("POST", self._url(ocs_call), headers=self._headers, content=ocs_call.body)
                 reply = await held.enter_async_context(streamed)
                 progress.failed = False
                 if reply.status != 200:
-                    return outcome.wrong_status(asked, reply.status)
+                    return outcome.ocs_wrong_status(ocs_call, reply.status)
                 chunks = await held.enter_async_context(aclosing(self._mask.parts(reply.chunks)))
-                code, passed = await begin(chunks, key)
+                code, passed = await begin_array(chunks, key)
                 if code:
-                    return outcome.refused(self._settings, asked, code, None)
+                    return outcome.ocs_refused(self._settings, ocs_call, code, None)
                 passed.hold(held.pop_all())
-                return Done(passed)
+                return OcsAnswer(passed)
         except OutboundFailed as failed:
-            progress.failed = failed.kind in NOT_ANSWERED
-            return outcome.not_reached(asked, failed.kind)
-        except Unreadable as why:
-            LOG.warning("The answer to %s is unreadable: %s", asked.method, why)
-            return outcome.unreadable(asked)
+            progress.failed = failed.kind in UNANSWERED_KINDS
+            return outcome.ocs_not_reached(ocs_call, failed.kind)
+        except UnreadableAnswer as why:
+            OCS_LOG.warning("The answer to %s is unreadable: %s", ocs_call.method, why)
+            return outcome.ocs_unreadable(ocs_call)
 
-    def _url(self, asked: Asked) -> str:
-        key = asked.version, asked.stats
+    def _url(self, ocs_call: OcsCall) -> str:
+        key = ocs_call.version, ocs_call.stats
         found = self._urls.get(key)
         if found is None:
-            found = self._urls[key] = address(self._settings, self._token, version=asked.version, stats=asked.stats)
+            found = self._urls[key] = request_url(self._settings, self._token, version=ocs_call.version, stats=ocs_call.stats)
         return found
 
 
-def outcome_of(progress: Progress, *, overdue: bool) -> CallOutcome:
+def ocs_outcome(progress: OcsProgress, *, overdue: bool) -> CallOutcome:
     """How a call ended that was not done."""
     if progress.sent is None:
         return "not_sent"
     return "failed" if overdue or progress.failed is not False else "refused"
 
 
-def _as_it_is(value: Json) -> Json:
+def _unparsed(value: Json) -> Json:
     return value
 
 
-def _encoded(method: str, payload: Payload) -> bytes | None:
+def _encode_request(method: str, payload: WirePayload) -> bytes | None:
     try:
         return orjson.dumps({method: payload})
     except orjson.JSONEncodeError:
         return None
+
+
+def request_url(settings: OcsSettings, token: str, *, version: WireVersion, stats: bool) -> str:
+    """The whole URL. It is a secret when the token travels in the query."""
+    base = urlsplit(settings.statistics_url if stats and settings.statistics_url else settings.url)
+    path = base.path if version == "v1" else _path_of_version(base.path, version)
+    shown = f"token={quote(token, safe='')}" if settings.auth == "query" else ""
+    query = "&".join(part for part in (base.query, shown) if part)
+    return base._replace(path=path, query=query, fragment="").geturl()
+
+
+def request_headers(settings: OcsSettings, token: str) -> dict[str, str]:
+    """What every request carries."""
+    plain = {"content-type": "application/json", "accept": "application/json"}
+    if settings.auth == "query":
+        return plain
+    scheme = "Bearer" if settings.auth == "bearer" else "Token"
+    return {**plain, "authorization": f"{scheme} {token}"}
+
+
+def can_send_token(settings: OcsSettings, token: str) -> bool:
+    """Whether a header can hold the token; a query can hold any that UTF-8 can write."""
+    if settings.auth == "query":
+        return not any("\ud800" <= character <= "\udfff" for character in token)
+    return token.isascii() and token.isprintable()
+
+
+def _path_of_version(path: str, version: WireVersion) -> str:
+    """The other version stands where the last segment is."""
+    slash = "/" if path.endswith("/") else ""
+    head, _, _ = path.rstrip("/").rpartition("/")
+    return f"{head}/{version}{slash}"

@@ -3,22 +3,23 @@
 from datetime import datetime
 from typing import Literal
 
-from clients.ocs.link import OcsLink
-from clients.ocs.moment import wire_time
-from clients.ocs.params import flat, given, nested, under_id
+from clients.ocs.link import OcsLink, WireParams, flat_subscriber, given_members, nested_subscriber
 from clients.ocs.settings import OcsSettings
-from clients.ocs.shape import Shape, nothing, record
 from clients.ocs.wire.package import Affected, AffectedRecurring, PackageLimits, PackageList, Period
+from clients.ocs.wire.values import wire_time
+from clients.ocs.wire_schema import AnswerShape, parse_nothing, parse_record
 
-AFFECTED_IDS = ("subscriberId", "esimId", "subsPackageId")
-AFFECTED = Shape(ids=AFFECTED_IDS, required=("iccid", "subsPackageId"))
+AFFECTED_ESIM_IDS = ("subscriberId", "esimId", "subsPackageId")
+AFFECTED_SHAPE = AnswerShape(ids=AFFECTED_ESIM_IDS, required=("iccid", "subsPackageId"))
 PACKAGE_IDS = ("subscriberprepaidpackageid", "subscriberid", "templateId", "esimId", "recurringPackage")
-PACKAGE = Shape(ids=PACKAGE_IDS, objects={"packageTemplate": Shape(ids=("prepaidpackagetemplateid",))})
-SERIES = Shape(ids=("id", "template", "subscriber"))
-STARTED = Shape(objects={"packageInfo": PACKAGE, "simInfo": Shape(ids=AFFECTED_IDS)})
-PACKAGES = Shape(lists={"packages": Shape(ids=PACKAGE_IDS, required=("subscriberprepaidpackageid",), objects=PACKAGE.objects)})
-PACKAGES_AND_SERIES = Shape(lists={**PACKAGES.lists, "recurring": SERIES})
-LIMITS = ("dataByte", "mocSecond", "mtcSecond", "moSms", "mtSms")
+PACKAGE_SHAPE = AnswerShape(ids=PACKAGE_IDS, objects={"packageTemplate": AnswerShape(ids=("prepaidpackagetemplateid",))})
+SERIES_SHAPE = AnswerShape(ids=("id", "template", "subscriber"))
+STARTED_SERIES_SHAPE = AnswerShape(objects={"packageInfo": PACKAGE_SHAPE, "simInfo": AnswerShape(ids=AFFECTED_ESIM_IDS)})
+PACKAGES_SHAPE = AnswerShape(
+    lists={"packages": AnswerShape(ids=PACKAGE_IDS, required=("subscriberprepaidpackageid",), objects=PACKAGE_SHAPE.objects)}
+)
+PACKAGES_AND_SERIES_SHAPE = AnswerShape(lists={**PACKAGES_SHAPE.lists, "recurring": SERIES_SHAPE})
+PACKAGE_LIMIT_MEMBERS = ("dataByte", "mocSecond", "mtcSecond", "moSms", "mtSms")
 
 
 class PackageCalls:
@@ -35,49 +36,51 @@ class PackageCalls:
 
         With a period: those very dates. With days: from now. With neither: from the first use.
         """
-        window = given(activePeriod=active_period, validityPeriod=validity_days)
-        params = {"packageTemplateId": template_id, **nested(subscriber_id), **window}
-        return await self._link.write("affectPackageToSubscriber", params, record(Affected, AFFECTED))
+        window = given_members(activePeriod=active_period, validityPeriod=validity_days)
+        params = {"packageTemplateId": template_id, **nested_subscriber(subscriber_id), **window}
+        return await self._link.write("affectPackageToSubscriber", params, parse_record(Affected, AFFECTED_SHAPE))
 
     async def affect_from_account(
         self, template_id: int, account_id: int, *, active_period: Period | None = None, validity_days: int | None = None
     ) -> Affected:
         """Put a package on a free eSIM of an account, which the network picks. Never repeat it blindly."""
-        params = given(packageTemplateId=template_id, accountForSubs=account_id, activePeriod=active_period, validityPeriod=validity_days)
-        return await self._link.write("affectPackageToSubscriber", params, record(Affected, AFFECTED))
+        params = given_members(
+            packageTemplateId=template_id, accountForSubs=account_id, activePeriod=active_period, validityPeriod=validity_days
+        )
+        return await self._link.write("affectPackageToSubscriber", params, parse_record(Affected, AFFECTED_SHAPE))
 
     async def affect_recurring(
         self, template_id: int, subscriber_id: int, *, start: datetime | None = None, at_first_use: bool = False
     ) -> AffectedRecurring:
         """Start a series on a line: now, at a time, or at its first use. Never repeat it blindly."""
         moment = None if start is None else wire_time(start)
-        window = given(startTimeUTC=moment, activationAtFirstUse=at_first_use or None)
-        params = {"packageTemplateId": template_id, **nested(subscriber_id), **window}
-        return await self._link.write("affectRecurringPackageToSubscriber", params, record(AffectedRecurring, STARTED))
+        window = given_members(startTimeUTC=moment, activationAtFirstUse=at_first_use or None)
+        params = {"packageTemplateId": template_id, **nested_subscriber(subscriber_id), **window}
+        return await self._link.write("affectRecurringPackageToSubscriber", params, parse_record(AffectedRecurring, STARTED_SERIES_SHAPE))
 
     async def list_packages(self, subscriber_id: int, *, version: Literal["v1", "v2"] = "v2") -> PackageList:
         """All packages of a line, expired and blocked ones too; version 2 knows the series."""
-        parse = record(PackageList, PACKAGES_AND_SERIES if version == "v2" else PACKAGES, absent=True)
-        return await self._link.read("listSubscriberPrepaidPackages", flat(subscriber_id), parse, version=version)
+        parse = parse_record(PackageList, PACKAGES_AND_SERIES_SHAPE if version == "v2" else PACKAGES_SHAPE, absent=True)
+        return await self._link.read("listSubscriberPrepaidPackages", flat_subscriber(subscriber_id), parse, version=version)
 
     async def modify_limits(self, package_id: int, limits: PackageLimits, *, comment: str | None = None) -> None:
         """Change what a package holds: bytes, seconds, messages. All five keys are sent, null for what stays."""
-        members = {name: limits.get(name) for name in LIMITS}
-        params = {"packageId": package_id, "newLimits": members, **given(comment=comment)}
-        await self._link.write("modifySubscriberPrepaidPackageLimits", params, nothing)
+        members = {name: limits.get(name) for name in PACKAGE_LIMIT_MEMBERS}
+        params = {"packageId": package_id, "newLimits": members, **given_members(comment=comment)}
+        await self._link.write("modifySubscriberPrepaidPackageLimits", params, parse_nothing)
 
     async def modify_exp_date(self, package_id: int, *, new_expiration: datetime | None = None, validity_days: int | None = None) -> None:
         """Change the expiry: to a date, which needs an expiry already, or to so many days after the start."""
         legacy = self._settings.legacy_expiry
         date_key, days_key = ("newDateUtc", "newPeriod") if legacy else ("newExpirationDate", "newValidityDuration")
         moment = None if new_expiration is None else wire_time(new_expiration)
-        params = {"packageId": package_id, **given(**{date_key: moment, days_key: validity_days})}
-        await self._link.write("modifySubscriberPrepaidPackageExpDate", params, nothing)
+        params = {"packageId": package_id, **given_members(**{date_key: moment, days_key: validity_days})}
+        await self._link.write("modifySubscriberPrepaidPackageExpDate", params, parse_nothing)
 
     async def modify_status(self, package_id: int, *, active: bool) -> None:
         """Block a package, or release it."""
         params = {"subsPrepaidPackageId": package_id, "active": active}
-        await self._link.write("modifySubscriberPrepaidPackageStatus", params, nothing)
+        await self._link.write("modifySubscriberPrepaidPackageStatus", params, parse_nothing)
 
     async def stop_resume_recurring(
         self,
@@ -88,12 +91,12 @@ class PackageCalls:
         template_id: int | None = None,
     ) -> None:
         """Stop or resume one series, all of a line, or all of a template; existing packages stay."""
-        params = given(recurringId=recurring_id, subscriberId=subscriber_id, templateId=template_id, active=active)
-        await self._link.write("stopResumeSubsRecurringPackage", params, nothing)
+        params = given_members(recurringId=recurring_id, subscriberId=subscriber_id, templateId=template_id, active=active)
+        await self._link.write("stopResumeSubsRecurringPackage", params, parse_nothing)
 
     async def delete(self, package_id: int) -> None:
         """Remove a package for good."""
-        await self._link.write("deleteSubscriberPackage", package_id, nothing)
+        await self._link.write("deleteSubscriberPackage", package_id, parse_nothing)
 
     async def modify_active_period(self, package_id: int, *, start: datetime, end: datetime, comment: str) -> None:
         """Date a package that waits for its first use; one that has a date is refused."""
@@ -103,12 +106,17 @@ class PackageCalls:
             "newExpirationDateUtc": wire_time(end),
             "comment": comment,
         }
-        await self._link.write("modifySubscriberPrepaidPackageActivePeriod", params, nothing)
+        await self._link.write("modifySubscriberPrepaidPackageActivePeriod", params, parse_nothing)
 
     async def modify_mobile_plan(self, subscriber_id: int, mobile_plan_id: int | None) -> None:
         """Set the price list of a line, or remove it."""
-        await self._link.write("modifySubscriberMobilePlan", under_id(subscriber_id, mobilePlanId=mobile_plan_id), nothing)
+        await self._link.write("modifySubscriberMobilePlan", subscriber_under_id(subscriber_id, mobilePlanId=mobile_plan_id), parse_nothing)
 
     async def modify_voip_plan(self, subscriber_id: int, voip_plan_id: int | None) -> None:
         """Set the price list for calls over IP of a line, or remove it."""
-        await self._link.write("modifySubscriberVoipPlan", under_id(subscriber_id, voipPlanId=voip_plan_id), nothing)
+        await self._link.write("modifySubscriberVoipPlan", subscriber_under_id(subscriber_id, voipPlanId=voip_plan_id), parse_nothing)
+
+
+def subscriber_under_id(subscriber_id: int, **members: object) -> WireParams:
+    """The identifier in an object under the key `subscriberId`, as the two plan changes want it."""
+    return {"subscriberId": {"subscriberId": subscriber_id}, **given_members(**members)}

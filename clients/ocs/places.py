@@ -1,11 +1,18 @@
-"""Places for calls under way with one token. Where several organisations share it, the one that holds the fewest comes next."""
+"""Places for calls under way with one token: who holds one, who waits, and which are kept for calls that issue eSIMs.
 
-from collections import deque
-from collections.abc import Callable
+Where several organisations share a token, the one that holds the fewest comes next. A wait that would be too long is refused at once.
+"""
+
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import anyio
 
-from registry.place_count import PlaceCount
+from registry.clock import Clock
+from registry.shared_limits import PlaceCount
 
 
 class Places:
@@ -81,3 +88,105 @@ class Places:
     def _leave_queue(self) -> None:
         self._queued -= 1
         self._count.want(self._queued)
+
+
+ISSUING: ContextVar[bool] = ContextVar("issuing", default=False)
+"""Whether the calls that are made now are part of issuing an eSIM."""
+DURATION_SAMPLES_MINIMUM = 8
+"""Calls that have to be over before it is known how long one takes."""
+DURATION_WEIGHT = 0.1
+"""How much the newest call counts in the mean."""
+
+
+@contextmanager
+def issuing() -> Generator[None]:
+    """Every call in the block may take the places that are kept free for issuing."""
+    token = ISSUING.set(True)
+    try:
+        yield
+    finally:
+        ISSUING.reset(token)
+
+
+class WaitTooLong(Exception):
+    """No place will be free in time; `seconds` is about how long it would take."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"a place is expected in {seconds:.1f} s")
+        self.seconds = seconds
+
+    @property
+    def retry_after(self) -> int:
+        """Whole seconds after which the queue is probably short enough."""
+        return max(1, math.ceil(self.seconds))
+
+
+class PlaceQueue:
+    """Places, those who wait for them, and how long they will."""
+
+    def __init__(self, places: Places, clock: Clock) -> None:
+        self._places, self._clock = places, clock
+        self._waiting: Counter[str] = Counter()
+        self._held = 0
+        self._mean = 0.0
+        self._samples = 0
+
+    def try_take(self, owner: str, seconds: float) -> Callable[[], None] | None:
+        """A place, if one is free, for a call of so many seconds at most; what is returned gives it back."""
+        return self._taken(lambda: self._places.give_back(owner), seconds) if self._places.try_take(owner) else None
+
+    async def take(self, owner: str, seconds: float) -> Callable[[], None]:
+        """A place within so many seconds, the call itself included. WaitTooLong, at once, where that is not to be expected."""
+        expected = self.expected(owner)
+        if expected + self._mean > seconds:
+            raise WaitTooLong(expected)
+        self._waiting[owner] += 1
+        try:
+            return self._taken(await self._places.take(owner), seconds)
+        finally:
+            self._waiting[owner] -= 1
+            if not self._waiting[owner]:
+                del self._waiting[owner]
+
+    def expected(self, owner: str) -> float:
+        """Seconds until a place is free for one more call of an owner: owners take turns. 0 while nobody knows how long a call takes."""
+        if self._samples < DURATION_SAMPLES_MINIMUM:
+            return 0.0
+        own = self._waiting.get(owner, 0)
+        before = sum(min(count, own + 1) if other != owner else own for other, count in self._waiting.items())
+        return (before + 1) * self._mean / max(1, self._held)
+
+    def _taken(self, give_back: Callable[[], None], most: float) -> Callable[[], None]:
+        """Choice: no call counts as longer than it may last; else, after a process stood still, the next waits would seem endless."""
+        began = self._clock.monotonic()
+        self._held += 1
+
+        def done() -> None:
+            self._held -= 1
+            seconds = min(most, max(0.0, self._clock.monotonic() - began))
+            self._samples += 1
+            self._mean += (seconds - self._mean) * (1 / self._samples if self._samples < DURATION_SAMPLES_MINIMUM else DURATION_WEIGHT)
+            give_back()
+
+        return done
+
+
+class TokenPlaces:
+    """The places of one token: those for every call, and those for calls that issue alone."""
+
+    def __init__(self, ordinary: Places, clock: Clock, *, reserved: Places | None = None) -> None:
+        self._ordinary = PlaceQueue(ordinary, clock)
+        self._reserved = None if reserved is None else PlaceQueue(reserved, clock)
+
+    async def take(self, owner: str, seconds: float = math.inf) -> Callable[[], None]:
+        """A place; what is returned gives it back. A call that issues takes a reserved one first, and waits where the wait is shorter.
+
+        WaitTooLong, at once, where none is to be expected in so many seconds, the call itself included.
+        """
+        queues = [self._ordinary]
+        if self._reserved is not None and ISSUING.get():
+            queues = [self._reserved, self._ordinary]
+        for queue in queues:
+            if (give_back := queue.try_take(owner, seconds)) is not None:
+                return give_back
+        return await min(queues, key=lambda queue: queue.expected(owner)).take(owner, seconds)

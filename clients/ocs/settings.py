@@ -1,4 +1,4 @@
-"""How the charging system is reached; read once, never changed."""
+"""Where the charging system is, how a call shows its token, and how long an answer is waited for; read once, never changed."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,3 +28,6 @@ class OcsSettings:
     """Authorities that are trusted beside the public ones."""
     backoff_seconds: float = 0.5
     """How long a read waits before it asks again after the traffic limit."""
+
+
+WireVersion = Literal["v1", "v2"]

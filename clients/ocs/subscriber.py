@@ -1,21 +1,32 @@
-"""Lines: search, money, radio, status, steering."""
+"""Lines: search, money, radio, status, steering, messages, usage and network events."""
 
-from clients.ocs.link import OcsLink
-from clients.ocs.numbers import integer
-from clients.ocs.params import Identifier, SearchKey, flat, given, nested
-from clients.ocs.shape import Shape, nothing, perhaps, record, rows, text
-from clients.ocs.wire.subscriber import GreenZoneCounter, Location, ProviderStatus, Subscriber, SubscriberList
+import re
+from datetime import date
 
-HISTORIES = ("imsiList", "phoneNumberList", "multiImsi", "status")
-IDS = ("subscriberId", "accountId", "resellerId")
-LINE = Shape(
-    ids=IDS,
-    required=("subscriberId",),
-    histories=HISTORIES,
-    objects={"sim": Shape(ids=("id",)), "networkInfo": Shape(), "greenZoneCounter": Shape()},
+from clients.ocs.link import (
+    OcsLink,
+    SubscriberIdentifier,
+    SubscriberSearchKey,
+    WireParams,
+    flat_subscriber,
+    given_members,
+    nested_subscriber,
 )
-LINES = Shape(ids=("nbFound",), lists={"subscriberList": LINE})
-PROVIDER_STATUS = Shape(ids=("simId",))
+from clients.ocs.wire.statistics import NetworkEvents, PeriodUsage, SubscriberPeriod
+from clients.ocs.wire.subscriber import GreenZoneCounter, Location, ProviderStatus, Subscriber, SubscriberList
+from clients.ocs.wire.values import wire_integer
+from clients.ocs.wire_schema import AnswerShape, parse_nothing, parse_record, parse_record_or_none, parse_rows, parse_text
+
+SUBSCRIBER_HISTORIES = ("imsiList", "phoneNumberList", "multiImsi", "status")
+SUBSCRIBER_IDS = ("subscriberId", "accountId", "resellerId")
+SUBSCRIBER_SHAPE = AnswerShape(
+    ids=SUBSCRIBER_IDS,
+    required=("subscriberId",),
+    histories=SUBSCRIBER_HISTORIES,
+    objects={"sim": AnswerShape(ids=("id",)), "networkInfo": AnswerShape(), "greenZoneCounter": AnswerShape()},
+)
+SUBSCRIBERS_SHAPE = AnswerShape(ids=("nbFound",), lists={"subscriberList": SUBSCRIBER_SHAPE})
+PROVIDER_STATUS_SHAPE = AnswerShape(ids=("simId",))
 
 
 class SubscriberCalls:
@@ -28,43 +39,43 @@ class SubscriberCalls:
         self,
         value: int | str,
         *,
-        by: Identifier = "subscriberId",
+        by: SubscriberIdentifier = "subscriberId",
         with_sim_info: bool | None = None,
         only_subs_info: bool | None = None,
         with_gz_counter: bool | None = None,
     ) -> Subscriber:
         """One line by an exact, current identifier. The SIM is included unless `with_sim_info` is False."""
-        params = given(withSimInfo=with_sim_info, onlySubsInfo=only_subs_info, withGzCounter=with_gz_counter)
-        return await self._link.read("getSingleSubscriber", {by: value, **params}, record(Subscriber, LINE))
+        params = given_members(withSimInfo=with_sim_info, onlySubsInfo=only_subs_info, withGzCounter=with_gz_counter)
+        return await self._link.read("getSingleSubscriber", {by: value, **params}, parse_record(Subscriber, SUBSCRIBER_SHAPE))
 
-    async def list_subscriber(self, value: int | str, *, by: SearchKey = "accountId") -> SubscriberList:
+    async def list_subscriber(self, value: int | str, *, by: SubscriberSearchKey = "accountId") -> SubscriberList:
         """The lines of an account, or those whose identifiers begin so; the rest is out of reach when `hasMore` is true."""
-        return await self._link.read("listSubscriber", {by: value}, record(SubscriberList, LINES, absent=True))
+        return await self._link.read("listSubscriber", {by: value}, parse_record(SubscriberList, SUBSCRIBERS_SHAPE, absent=True))
 
     async def affect_real_phone_number(self, subscriber_id: int, phone_number: int | str) -> None:
         """Give a line a real number: digits without plus."""
-        await self._link.write("affectSubscriberRealPhoneNumber", nested(subscriber_id, phoneNumber=phone_number), nothing)
+        await self._link.write("affectSubscriberRealPhoneNumber", nested_subscriber(subscriber_id, phoneNumber=phone_number), parse_nothing)
 
     async def affect_fake_phone_number(self, subscriber_id: int) -> None:
         """Give a line its own internal number back."""
-        await self._link.write("affectSubscriberFakePhoneNumber", flat(subscriber_id), nothing)
+        await self._link.write("affectSubscriberFakePhoneNumber", flat_subscriber(subscriber_id), parse_nothing)
 
     async def get_sim_provider_status(self, sim_id: int) -> list[ProviderStatus]:
         """The life of an eSIM profile, newest first; empty when the provider reported none."""
-        return await self._link.read("getSimProviderStatus", sim_id, rows(ProviderStatus, PROVIDER_STATUS))
+        return await self._link.read("getSimProviderStatus", sim_id, parse_rows(ProviderStatus, PROVIDER_STATUS_SHAPE))
 
     async def modify_balance(self, subscriber_id: int, amount: float, *, set_balance: bool = False, description: str | None = None) -> None:
         """Add to a line's balance (EUR), or set it; a result below 0 becomes 0."""
-        params = nested(subscriber_id, amount=amount, setBalance=set_balance or None, description=description)
-        await self._link.write("modifySubscriberBalance", params, nothing)
+        params = nested_subscriber(subscriber_id, amount=amount, setBalance=set_balance or None, description=description)
+        await self._link.write("modifySubscriberBalance", params, parse_nothing)
 
     async def hlr_set_bitrate(self, imsi: str, limit: str) -> None:
         """Limit the speed of a line: KB_32 to KB_102400, or UNLIMITED."""
-        await self._link.write("hlrSetBitrate", {"imsi": imsi, "limit": limit}, nothing)
+        await self._link.write("hlrSetBitrate", {"imsi": imsi, "limit": limit}, parse_nothing)
 
     async def hlr_get_bitrate(self, imsi: str) -> str:
         """The speed limit of a line: KB_32 to KB_102400, or UNLIMITED."""
-        return await self._link.read("hlrGetBitrate", {"imsi": imsi}, text)
+        return await self._link.read("hlrGetBitrate", {"imsi": imsi}, parse_text)
 
     async def move_range(
         self, kind: str, first: str, last: str, *, source: int, destination: int, destination_profile: int | None = None
@@ -73,7 +84,7 @@ class SubscriberCalls:
 
         With a network profile, which another reseller's account needs, version 2 of the wire is used.
         """
-        params = given(
+        params = given_members(
             rangeType=kind,
             rangeStart=first,
             rangeEnd=last,
@@ -82,7 +93,7 @@ class SubscriberCalls:
             destNetworkProfileId=destination_profile,
         )
         version = "v1" if destination_profile is None else "v2"
-        return await self._link.write("moveSubscriberRangeToAccount", params, integer, version=version)
+        return await self._link.write("moveSubscriberRangeToAccount", params, wire_integer, version=version)
 
     async def modify_contact_info(
         self,
@@ -94,47 +105,125 @@ class SubscriberCalls:
         company: str | None = None,
     ) -> None:
         """Change the contact of a line; what is None stays."""
-        params = nested(subscriber_id, name=name, phone=phone, mail=mail, company=company)
-        await self._link.write("modifySubscriberContactInfo", params, nothing)
+        params = nested_subscriber(subscriber_id, name=name, phone=phone, mail=mail, company=company)
+        await self._link.write("modifySubscriberContactInfo", params, parse_nothing)
 
     async def modify_status(self, subscriber_id: int, new_status: str) -> None:
         """ACTIVE, INACTIVE, SUSPENDED, DISCONNECTED or END_OF_LIFE, which is final."""
-        await self._link.write("modifySubscriberStatus", nested(subscriber_id, newStatus=new_status), nothing)
+        await self._link.write("modifySubscriberStatus", nested_subscriber(subscriber_id, newStatus=new_status), parse_nothing)
 
     async def set_traffic_restrictions(self, subscriber_id: int, *, data: bool, moc: bool, mtc: bool, sms_mo: bool) -> None:
         """What a line may do; all four are always sent."""
-        params = nested(subscriber_id, dataAllowed=data, mocAllowed=moc, mtcAllowed=mtc, smsMoAllowed=sms_mo)
-        await self._link.write("setSubscriberTrafficRestrictions", params, nothing)
+        params = nested_subscriber(subscriber_id, dataAllowed=data, mocAllowed=moc, mtcAllowed=mtc, smsMoAllowed=sms_mo)
+        await self._link.write("setSubscriberTrafficRestrictions", params, parse_nothing)
 
     async def modify_steering_list(self, subscriber_id: int, steering_list_id: int | None) -> None:
         """Set the steering list of a line, or remove it; it takes effect when pushed."""
-        await self._link.write("modifySubscriberSteeringList", nested(subscriber_id, steeringListId=steering_list_id), nothing)
+        await self._link.write(
+            "modifySubscriberSteeringList", nested_subscriber(subscriber_id, steeringListId=steering_list_id), parse_nothing
+        )
 
     async def push_steering(self, subscriber_id: int) -> None:
         """Send the preferred networks to the SIM by SMS."""
-        await self._link.write("pushSteeringToSubs", flat(subscriber_id), nothing)
+        await self._link.write("pushSteeringToSubs", flat_subscriber(subscriber_id), parse_nothing)
 
     async def clean_all_packages(self, subscriber_id: int) -> None:
         """Remove every package and every series of a line."""
-        await self._link.write("cleanSubscriberAllPackages", flat(subscriber_id), nothing)
+        await self._link.write("cleanSubscriberAllPackages", flat_subscriber(subscriber_id), parse_nothing)
 
     async def reset_gz_counter(self, subscriber_id: int) -> GreenZoneCounter | None:
         """Set the fair-use volume to 0; servers of before February 2026 answer with the counter."""
-        return await self._link.write("resetSubsGzCounter", flat(subscriber_id), perhaps(GreenZoneCounter, Shape()))
+        return await self._link.write(
+            "resetSubsGzCounter", flat_subscriber(subscriber_id), parse_record_or_none(GreenZoneCounter, AnswerShape())
+        )
 
     async def get_location(self, subscriber_id: int) -> Location | None:
         """Where a line was seen last, if that is known."""
-        parse = perhaps(Location, Shape())
-        return await self._link.read("getSubscriberLocation", flat(subscriber_id), parse, key="subscriberLocation")
+        parse = parse_record_or_none(Location, AnswerShape())
+        return await self._link.read("getSubscriberLocation", flat_subscriber(subscriber_id), parse, key="subscriberLocation")
 
     async def get_location_by_cell_id(
         self, *, radio: str, mcc: int, mnc: int, lac: int, cell_id: int | None = None, signal_strength: int | None = None
     ) -> Location | None:
         """Where a radio cell stands (`radio` 2G, 3G, 4G, 5G or NB-IoT; signal in dBm); coarse without a cell id."""
-        params = given(radioType=radio, mcc=mcc, mnc=mnc, lac=lac, cellId=cell_id, signalStrength=signal_strength)
-        parse = perhaps(Location, Shape())
+        params = given_members(radioType=radio, mcc=mcc, mnc=mnc, lac=lac, cellId=cell_id, signalStrength=signal_strength)
+        parse = parse_record_or_none(Location, AnswerShape())
         return await self._link.read("getSubscriberLocationByCellId", params, parse, key="subscriberLocation")
 
     async def change_sim_status(self, sim_id: int, new_status: str) -> None:
         """Affected or Free; a freed profile that was downloaded cannot be downloaded again."""
-        await self._link.write("changeSimStatus", {"simId": sim_id, "newStatus": new_status}, nothing)
+        await self._link.write("changeSimStatus", {"simId": sim_id, "newStatus": new_status}, parse_nothing)
+
+
+LITERAL_ESCAPE = re.compile(r"\\(?=u[0-9A-Fa-f]{4})")
+
+
+class MessageCalls:
+    """What is sent to a line."""
+
+    def __init__(self, link: OcsLink) -> None:
+        self._link = link
+
+    async def send_mt_sms(self, text: str, *, sender_id: str, imsi: str | None = None, msisdn: str | None = None) -> None:
+        """Send one SMS to the line with this current IMSI or number; delivery is not reported. Never repeat it blindly."""
+        params = given_members(imsi=imsi, msisdn=msisdn, text=escape_sms_text(text), senderId=sender_id)
+        await self._link.write("sendMtSms", params, parse_nothing)
+
+
+def escape_sms_text(text: str) -> str:
+    r"""Every character above U+007F as a literal \uXXXX, surrogate pairs for those above U+FFFF.
+
+    Choice: all of them, since whether the server takes plain UTF-8 is documented both ways. A backslash that the text itself
+    has before u and four hexadecimal digits is escaped, too, or the receiver would see another text.
+    """
+    return "".join(character if character < "\x80" else _utf16_escapes(character) for character in LITERAL_ESCAPE.sub(r"\\u005C", text))
+
+
+def _utf16_escapes(character: str) -> str:
+    pairs = character.encode("utf-16-be", "surrogatepass").hex().upper()
+    return "".join(f"\\u{pairs[start : start + 4]}" for start in range(0, len(pairs), 4))
+
+
+USAGE_TOTAL_SHAPE = AnswerShape(
+    objects={"quantityPerType": AnswerShape()}, lists={"quantityPerCountry": AnswerShape(lists={"quantityPerOperator": AnswerShape()})}
+)
+DAY_USAGE_SHAPE = AnswerShape(objects={"total": USAGE_TOTAL_SHAPE}, lists={"subsDailyUsages": AnswerShape()})
+USAGE_SHAPE = AnswerShape(
+    made=("total",),
+    objects={"total": USAGE_TOTAL_SHAPE},
+    lists={"usages": AnswerShape(objects={"total": USAGE_TOTAL_SHAPE}, lists={"subsPeriodUsages": DAY_USAGE_SHAPE})},
+)
+EVENT_SECTIONS = ("mapAnswer", "s6aAnswer", "gyAnswer")
+NETWORK_EVENTS_SHAPE = AnswerShape(
+    made=EVENT_SECTIONS, objects={name: AnswerShape(lists={"events": AnswerShape()}) for name in EVENT_SECTIONS}
+)
+ACTIVE_PERIOD_SHAPE = AnswerShape(ids=("subscriberId",), objects={"period": AnswerShape()})
+
+
+class StatisticsCalls:
+    """What a line did."""
+
+    def __init__(self, link: OcsLink) -> None:
+        self._link = link
+
+    async def active_period(self, subscriber_id: int) -> SubscriberPeriod:
+        """First and last usage of a line; `period` is absent when it was never used."""
+        return await self._link.read(
+            "getSubscriberActivePeriod", flat_subscriber(subscriber_id), parse_record(SubscriberPeriod, ACTIVE_PERIOD_SHAPE, absent=True)
+        )
+
+    async def usage_over_period(self, subscriber_id: int, first: date, last: date) -> PeriodUsage:
+        """Usage and costs by day: a week at most, both days included."""
+        params = _period_params(subscriber_id, first, last)
+        return await self._link.read("subscriberUsageOverPeriod", params, parse_record(PeriodUsage, USAGE_SHAPE, absent=True), stats=True)
+
+    async def network_events_over_period(self, subscriber_id: int, first: date, last: date) -> NetworkEvents:
+        """Signalling by protocol: a week at most, both days included."""
+        params = _period_params(subscriber_id, first, last)
+        return await self._link.read(
+            "subscriberNetworkEventsOverPeriod", params, parse_record(NetworkEvents, NETWORK_EVENTS_SHAPE, absent=True), stats=True
+        )
+
+
+def _period_params(subscriber_id: int, first: date, last: date) -> WireParams:
+    return nested_subscriber(subscriber_id, period={"start": first.isoformat()[:10], "end": last.isoformat()[:10]})

@@ -6,21 +6,28 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import urlencode
 
-from clients.payments.fields import id_of, only
-from clients.payments.link import NEVER, PLATFORM, Calls, inside, known, sent_key
-from clients.payments.records import Account, Link, Schedule
-from clients.payments.settings import AUTHORIZE_HOST
-from clients.payments.wire.account import account_of, link_of, schedule_of
+from clients.payments.fields import id_field, only_object
+from clients.payments.link import (
+    NO_REPEATS,
+    PLATFORM_ACCOUNT,
+    ProcessorCalls,
+    processor_idempotency_key,
+    request_options,
+    require_processor_id,
+)
+from clients.payments.parsers import parse_account, parse_hosted_page, parse_payout_schedule
+from clients.payments.port import AUTHORIZE_HOST
+from clients.payments.records import ConnectedAccount, HostedPage, PayoutTiming
 
 if TYPE_CHECKING:  # the vendor's library is imported when the processor is first asked
     import stripe
     from stripe.params import AccountCreateParams, BalanceSettingsUpdateParams
 
 
-class AccountCalls(Calls):
+class AccountCalls(ProcessorCalls):
     """What is asked of the processor about connected accounts."""
 
-    async def create_account(self, *, key: str, email: str | None, country: str | None, metadata: Mapping[str, str]) -> Account:
+    async def create_account(self, *, key: str, email: str | None, country: str | None, metadata: Mapping[str, str]) -> ConnectedAccount:
         """An Express account, in words that replace the old account types: the service bears its losses and the processor's fees."""
         params: AccountCreateParams = {
             "controller": {
@@ -37,34 +44,34 @@ class AccountCalls(Calls):
         if country is not None:
             params["country"] = country
         return await self._link.write(
-            PLATFORM,
+            PLATFORM_ACCOUNT,
             "account",
-            lambda to: to.v1.accounts.create_async(params, {"idempotency_key": sent_key(key)}),
-            account_of,
+            lambda to: to.v1.accounts.create_async(params, {"idempotency_key": processor_idempotency_key(key)}),
+            parse_account,
             words=frozenset({"email", "country"}),
         )
 
-    async def find_account(self, account: str) -> Account:
+    async def find_account(self, account: str) -> ConnectedAccount:
         """The account as it stands."""
-        whose = known(account, "account")
-        return await self._link.read(whose, "account", lambda to: to.v1.accounts.retrieve_async(whose), only(whose, account_of))
+        whose = require_processor_id(account, "account")
+        return await self._link.read(whose, "account", lambda to: to.v1.accounts.retrieve_async(whose), only_object(whose, parse_account))
 
-    async def onboarding_link(self, account: str, *, return_url: str, refresh_url: str) -> Link:
+    async def onboarding_link(self, account: str, *, return_url: str, refresh_url: str) -> HostedPage:
         """Another one is made each time, so it counts as a read."""
-        whose = known(account, "account")
+        whose = require_processor_id(account, "account")
         return await self._link.read(
             whose,
             "account",
             lambda to: to.v1.account_links.create_async(
                 {"account": whose, "type": "account_onboarding", "return_url": return_url, "refresh_url": refresh_url}
             ),
-            link_of,
+            parse_hosted_page,
         )
 
-    async def dashboard_link(self, account: str) -> Link:
+    async def dashboard_link(self, account: str) -> HostedPage:
         """Another one is made each time, so it counts as a read."""
-        whose = known(account, "account")
-        return await self._link.read(whose, "account", lambda to: to.v1.accounts.login_links.create_async(whose), link_of)
+        whose = require_processor_id(account, "account")
+        return await self._link.read(whose, "account", lambda to: to.v1.accounts.login_links.create_async(whose), parse_hosted_page)
 
     def authorize_url(self, *, state: str, return_url: str) -> str | None:
         """By hand: for an address the vendor's library need not be loaded."""
@@ -83,24 +90,34 @@ class AccountCalls(Calls):
     async def attach(self, code: str) -> str:
         """Sent once: a code that is shown twice may cost the account's consent. The tokens that come with the answer are dropped."""
         return await self._link.write(
-            PLATFORM, "authorization code", lambda to: exchanged(to, code), lambda found: id_of(found, "stripe_user_id"), repeats=NEVER
+            PLATFORM_ACCOUNT,
+            "authorization code",
+            lambda to: exchange_code(to, code),
+            lambda found: id_field(found, "stripe_user_id"),
+            repeats=NO_REPEATS,
         )
 
-    async def schedule_of(self, account: str) -> Schedule:
+    async def schedule_of(self, account: str) -> PayoutTiming:
         """When it is paid out."""
         return await self._link.read(
-            account, "payout schedule", lambda to: to.v1.balance_settings.retrieve_async(options=inside(account)), schedule_of
+            account,
+            "payout schedule",
+            lambda to: to.v1.balance_settings.retrieve_async(options=request_options(account)),
+            parse_payout_schedule,
         )
 
-    async def set_schedule(self, account: str, schedule: Schedule, *, key: str) -> Schedule:
+    async def set_schedule(self, account: str, schedule: PayoutTiming, *, key: str) -> PayoutTiming:
         """The whole schedule; the delay stays where none is given."""
-        params = schedule_params(schedule)
+        params = payout_schedule_params(schedule)
         return await self._link.write(
-            account, "payout schedule", lambda to: to.v1.balance_settings.update_async(params, inside(account, key)), schedule_of
+            account,
+            "payout schedule",
+            lambda to: to.v1.balance_settings.update_async(params, request_options(account, key)),
+            parse_payout_schedule,
         )
 
 
-class RawCalls(Protocol):
+class RawProcessorCalls(Protocol):
     """The raw form of a call, which the library leaves without types."""
 
     async def raw_request_async(self, method_: str, url_: str, **params: str) -> stripe.StripeResponse:
@@ -108,16 +125,16 @@ class RawCalls(Protocol):
         ...
 
 
-async def exchanged(to: stripe.StripeClient, code: str) -> stripe.StripeObject:
+async def exchange_code(to: stripe.StripeClient, code: str) -> stripe.StripeObject:
     """The library has this call for blocking clients only, so it goes by its raw form. Under a key of the library's own, another one each
     time: a key made from the code would let a code that was used before pass again.
     """
-    raw = cast("RawCalls", to)
+    raw = cast("RawProcessorCalls", to)
     answer = await raw.raw_request_async("post", "/oauth/token", base="connect", grant_type="authorization_code", code=code)
     return to.deserialize(answer, api_mode="V1")
 
 
-def schedule_params(schedule: Schedule) -> BalanceSettingsUpdateParams:
+def payout_schedule_params(schedule: PayoutTiming) -> BalanceSettingsUpdateParams:
     """In the processor's words."""
     told: dict[str, object] = {"interval": schedule.interval}
     if schedule.interval == "weekly" and schedule.weekday is not None:

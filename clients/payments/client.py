@@ -1,20 +1,111 @@
-"""The payment processor over its vendor's own library, with our one outbound seam beneath it."""
+"""The payment processor over its vendor's own library; its webhooks: whether they are the processor's, and what they tell."""
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Mapping
 
 import anyio
 
 from clients.http import Outbound, OutboundLimits
 from clients.outside_system import OutsideSystem
 from clients.payments.accounts import AccountCalls
-from clients.payments.events import read_event
-from clients.payments.fraud import FraudCalls
+from clients.payments.fields import (
+    ProcessorJson,
+    UnreadableRecord,
+    bool_field,
+    count_field,
+    id_field,
+    id_field_or_none,
+    inner_object,
+    json_object,
+    text_field,
+    text_field_or_none,
+)
 from clients.payments.invoices import InvoiceCalls
 from clients.payments.link import ProcessorLink
-from clients.payments.money import MoneyCalls
-from clients.payments.records import Event
+from clients.payments.money import FraudCalls, MoneyCalls
+from clients.payments.parsers import (
+    parse_account,
+    parse_application_fee,
+    parse_charge,
+    parse_checkout,
+    parse_dispute,
+    parse_invoice,
+    parse_payout,
+    parse_refund,
+    parse_review,
+)
+from clients.payments.port import BadProcessorEvent, ProcessorSettings
+from clients.payments.records import EventRecord, ProcessorEvent
 from clients.payments.selling import SellingCalls
-from clients.payments.settings import ProcessorSettings
+
+EVENT_TOLERANCE = 300
+"""Seconds that a signature's time may be away from ours, before or after."""
+EVENT_SIGNATURE_LIMIT = 4096
+EVENTS_WITHOUT_RECORD = ("invoice.upcoming",)
+"""Told of an invoice that does not exist yet, so it has no id."""
+RECORD_PARSERS: Mapping[str, Callable[[ProcessorJson], EventRecord]] = {
+    "account": parse_account,
+    "application_fee": parse_application_fee,
+    "charge": parse_charge,
+    "checkout.session": parse_checkout,
+    "dispute": parse_dispute,
+    "invoice": parse_invoice,
+    "payout": parse_payout,
+    "refund": parse_refund,
+    "review": parse_review,
+}
+"""By the object's own word for what it is: a type such as charge.dispute.created is about a dispute."""
+
+
+def read_event(body: bytes, signature: str, now: float, secrets: tuple[str, ...]) -> ProcessorEvent:
+    """The event in a body that one of the secrets signed, or BadEvent."""
+    check_event_time(signature, now)
+    check_event_signature(body, signature, secrets)
+    try:
+        return parse_event(json_object(json.loads(body), "the event"))
+    except (ValueError, RecursionError):  # of json
+        reason = "the body is not JSON"
+    except UnreadableRecord as why:
+        reason = f"the event is unreadable: {why}"
+    raise BadProcessorEvent(reason, signed=True)  # outside the handler: a decoder's error holds the body
+
+
+def check_event_time(signature: str, now: float) -> None:
+    """The library looks at its own clock and lets the future pass, so the time is checked here. Not signed yet: what follows is."""
+    if not signature or len(signature) > EVENT_SIGNATURE_LIMIT or not signature.isascii():
+        raise BadProcessorEvent("there is no signature that can be one")
+    times = [part[2:] for part in signature.split(",") if part.startswith("t=")]
+    if len(times) != 1 or not times[0].isdigit() or len(times[0]) > 15:
+        raise BadProcessorEvent("the signature has no time")
+    away = now - int(times[0])
+    if abs(away) > EVENT_TOLERANCE:
+        raise BadProcessorEvent(
+            f"its time is {abs(away):.0f} s {'behind' if away > 0 else 'ahead of'} this service's clock, more than {EVENT_TOLERANCE} s"
+        )
+
+
+def check_event_signature(body: bytes, signature: str, secrets: tuple[str, ...]) -> None:
+    """Over the bytes as they came."""
+    from clients.payments.vendor import is_signed_by  # start-up budget
+
+    if not any(is_signed_by(body, signature, secret) for secret in secrets):
+        raise BadProcessorEvent("it is signed by none of the webhook secrets")
+
+
+def parse_event(found: ProcessorJson) -> ProcessorEvent:
+    """What happened."""
+    kind = text_field(found, "type")
+    about = inner_object(inner_object(found, "data"), "object")
+    read = None if kind in EVENTS_WITHOUT_RECORD else RECORD_PARSERS.get(text_field_or_none(about, "object") or "")
+    return ProcessorEvent(
+        id=id_field(found),
+        type=kind,
+        account=id_field_or_none(found, "account"),
+        created=count_field(found, "created"),
+        live=bool_field(found, "livemode"),
+        record=None if read is None else read(about),
+    )
+
 
 PROCESSOR_LIMITS = OutboundLimits(connections=50, total_seconds=20.0)
 
@@ -49,6 +140,6 @@ class ProcessorClient(AccountCalls, MoneyCalls, FraudCalls, InvoiceCalls, Sellin
         """Close all connections."""
         await self._link.aclose()
 
-    def read_event(self, body: bytes, signature: str, now: float) -> Event:
+    def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
         """The event in a webhook's raw body."""
         return read_event(body, signature, now, self._link.settings.webhook_secrets)

@@ -7,23 +7,22 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clients.payments.fields import id_of, only
-from clients.payments.link import Calls, inside, known
-from clients.payments.outcome import unknown
+from clients.payments.fields import id_field, only_object
+from clients.payments.link import ProcessorCalls, request_options, require_processor_id
+from clients.payments.outcome import processor_outcome_unknown
+from clients.payments.parsers import parse_invoice
 from clients.payments.records import InvoiceLine, NewInvoice, ProcessorInvoice
-from clients.payments.wire.invoice import invoice_of
-from registry.errors import NotFound
-from registry.payments_errors import PaymentsError, PaymentsRefused
+from registry.errors import NotFound, PaymentsError, PaymentsRefused
 
 if TYPE_CHECKING:  # the vendor's library is imported when the processor is first asked
     from stripe.params import InvoiceCreateParams
 
-LONGEST_NUMBER = 26
-MOST_LINES = 50
+PROCESSOR_NUMBER_LIMIT = 26
+PROCESSOR_LINES_LIMIT = 50
 """The processor takes 250 on an invoice, and each is a call of its own."""
 
 
-class InvoiceCalls(Calls):
+class InvoiceCalls(ProcessorCalls):
     """What is asked of the processor about invoices."""
 
     async def draft_invoice(self, account: str, invoice: NewInvoice) -> ProcessorInvoice:
@@ -31,13 +30,13 @@ class InvoiceCalls(Calls):
         customer = await self._recipient(account, invoice)
         draft = await self._begun(account, invoice, customer)
         try:
-            with begun():
-                for place, line in enumerate(shortened(invoice.lines)):
+            with after_first_call():
+                for place, line in enumerate(shortened_lines(invoice.lines)):
                     await self._add(account, invoice, line, place, customer, draft)
                 return await self.find_invoice(account, draft)
         except (PaymentsRefused, NotFound) as error:
             refused = error
-        with begun():  # else it would stay there, and keep its number from the next one
+        with after_first_call():  # else it would stay there, and keep its number from the next one
             await self._discard(account, draft)
         if isinstance(refused, NotFound):
             refused = PaymentsRefused(
@@ -51,9 +50,9 @@ class InvoiceCalls(Calls):
             "customer",
             lambda to: to.v1.customers.create_async(
                 {"name": invoice.recipient_name, "email": invoice.recipient_email, "metadata": dict(invoice.metadata)},
-                inside(account, f"{invoice.key}-customer"),
+                request_options(account, f"{invoice.key}-customer"),
             ),
-            id_of,
+            id_field,
         )
 
     async def _begun(self, account: str, invoice: NewInvoice, customer: str) -> str:
@@ -66,12 +65,12 @@ class InvoiceCalls(Calls):
             "pending_invoice_items_behavior": "exclude",
             "metadata": dict(invoice.metadata),
         }
-        if len(invoice.number) <= LONGEST_NUMBER:  # the processor gives one of its own otherwise
+        if len(invoice.number) <= PROCESSOR_NUMBER_LIMIT:  # the processor gives one of its own otherwise
             params["number"] = invoice.number
         if invoice.fee:
             params["application_fee_amount"] = invoice.fee
-        options = inside(account, f"{invoice.key}-invoice")
-        return await self._link.write(account, "invoice", lambda to: to.v1.invoices.create_async(params, options), id_of)
+        options = request_options(account, f"{invoice.key}-invoice")
+        return await self._link.write(account, "invoice", lambda to: to.v1.invoices.create_async(params, options), id_field)
 
     async def _add(self, account: str, invoice: NewInvoice, line: InvoiceLine, place: int, customer: str, draft: str) -> str:
         return await self._link.write(
@@ -85,9 +84,9 @@ class InvoiceCalls(Calls):
                     "amount": line.amount,
                     "description": line.text,
                 },
-                inside(account, f"{invoice.key}-line-{place + 1}"),
+                request_options(account, f"{invoice.key}-line-{place + 1}"),
             ),
-            id_of,
+            id_field,
         )
 
     async def send_invoice(self, account: str, invoice: str, *, key: str) -> ProcessorInvoice:
@@ -99,10 +98,10 @@ class InvoiceCalls(Calls):
             found = await self._finalized(account, found.id)
         if found.status != "open":
             return found
-        which, options = found.id, inside(account, f"{key}-send")
-        with begun():
+        which, options = found.id, request_options(account, f"{key}-send")
+        with after_first_call():
             return await self._link.write(
-                account, "invoice", lambda to: to.v1.invoices.send_invoice_async(which, options=options), only(which, invoice_of)
+                account, "invoice", lambda to: to.v1.invoices.send_invoice_async(which, options=options), only_object(which, parse_invoice)
             )
 
     async def _finalized(self, account: str, draft: str) -> ProcessorInvoice:
@@ -111,8 +110,8 @@ class InvoiceCalls(Calls):
             return await self._link.write(
                 account,
                 "invoice",
-                lambda to: to.v1.invoices.finalize_invoice_async(draft, {"auto_advance": False}, inside(account)),
-                only(draft, invoice_of),
+                lambda to: to.v1.invoices.finalize_invoice_async(draft, {"auto_advance": False}, request_options(account)),
+                only_object(draft, parse_invoice),
             )
         except PaymentsRefused as error:
             refused = error
@@ -129,26 +128,34 @@ class InvoiceCalls(Calls):
         if found.status == "draft":
             await self._discard(account, found.id)
             return replace(found, status="void")
-        options = inside(account, key)
+        options = request_options(account, key)
         return await self._link.write(
-            account, "invoice", lambda to: to.v1.invoices.void_invoice_async(found.id, options=options), only(found.id, invoice_of)
+            account,
+            "invoice",
+            lambda to: to.v1.invoices.void_invoice_async(found.id, options=options),
+            only_object(found.id, parse_invoice),
         )
 
     async def _discard(self, account: str, draft: str) -> None:
         """A deletion has no key; when the first try was heard, the next finds nothing, and that is what was asked for."""
         with suppress(NotFound):
-            await self._link.write(account, "invoice", lambda to: to.v1.invoices.delete_async(draft, options=inside(account)), id_of)
+            await self._link.write(
+                account, "invoice", lambda to: to.v1.invoices.delete_async(draft, options=request_options(account)), id_field
+            )
 
     async def find_invoice(self, account: str, invoice: str) -> ProcessorInvoice:
         """The invoice as it stands."""
-        which = known(invoice, "invoice")
+        which = require_processor_id(invoice, "invoice")
         return await self._link.read(
-            account, "invoice", lambda to: to.v1.invoices.retrieve_async(which, options=inside(account)), only(which, invoice_of)
+            account,
+            "invoice",
+            lambda to: to.v1.invoices.retrieve_async(which, options=request_options(account)),
+            only_object(which, parse_invoice),
         )
 
 
 @contextmanager
-def begun() -> Generator[None]:
+def after_first_call() -> Generator[None]:
     """The calls before were heard: what fails now may say for itself alone that nothing was done."""
     try:
         yield
@@ -157,12 +164,12 @@ def begun() -> Generator[None]:
             raise
     else:
         return
-    raise unknown("The payment processor failed half-way.").error
+    raise processor_outcome_unknown("The payment processor failed half-way.").error
 
 
-def shortened(lines: tuple[InvoiceLine, ...]) -> tuple[InvoiceLine, ...]:
+def shortened_lines(lines: tuple[InvoiceLine, ...]) -> tuple[InvoiceLine, ...]:
     """Choice: beyond what the processor takes, the rest is one line; the document of the invoice has them all."""
-    if len(lines) <= MOST_LINES:
+    if len(lines) <= PROCESSOR_LINES_LIMIT:
         return lines
-    rest = lines[MOST_LINES - 1 :]
-    return (*lines[: MOST_LINES - 1], InvoiceLine(f"{len(rest)} more lines", sum(line.amount for line in rest)))
+    rest = lines[PROCESSOR_LINES_LIMIT - 1 :]
+    return (*lines[: PROCESSOR_LINES_LIMIT - 1], InvoiceLine(f"{len(rest)} more lines", sum(line.amount for line in rest)))

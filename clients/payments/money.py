@@ -1,20 +1,37 @@
-"""Money of connected accounts: balances, charges, refunds, payouts, disputes, and what the service keeps."""
+"""Money of connected accounts: balances, charges, refunds, payouts, disputes, what the service keeps, and what fraud rules hold up."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from clients.payments.fields import only
-from clients.payments.link import PLATFORM, Calls, inside, known
-from clients.payments.records import ApplicationFee, Balance, Charge, Dispute, Evidence, Listed, Payout, Refund
-from clients.payments.wire.balance import balance_of
-from clients.payments.wire.charge import charge_of
-from clients.payments.wire.dispute import dispute_of
-from clients.payments.wire.fee import fee_of
-from clients.payments.wire.payout import payout_of
-from clients.payments.wire.refund import refund_of
-from registry.payments_errors import PaymentsError
+from clients.payments.fields import only_object
+from clients.payments.link import PLATFORM_ACCOUNT, ProcessorCalls, request_options, require_processor_id
+from clients.payments.parsers import (
+    parse_application_fee,
+    parse_balance,
+    parse_charge,
+    parse_dispute,
+    parse_payout,
+    parse_refund,
+    parse_review,
+    parse_value_list,
+    parse_value_list_item,
+)
+from clients.payments.records import (
+    ApplicationFee,
+    Balance,
+    Charge,
+    Dispute,
+    EvidenceTexts,
+    Payout,
+    ProcessorPage,
+    Refund,
+    Review,
+    ValueList,
+    ValueListItem,
+)
+from registry.errors import PaymentsError
 
 if TYPE_CHECKING:  # the vendor's library is imported when the processor is first asked
     from stripe.params import (
@@ -25,38 +42,46 @@ if TYPE_CHECKING:  # the vendor's library is imported when the processor is firs
         RefundCreateParams,
         RefundListParams,
     )
+if TYPE_CHECKING:  # the vendor's library is imported when the processor is first asked
+    from stripe.params import ReviewListParams
+    from stripe.params.radar import ValueListListParams
 
 
-class MoneyCalls(Calls):
+class MoneyCalls(ProcessorCalls):
     """What is asked of the processor about money."""
 
     async def balance_of(self, account: str) -> Balance:
         """By currency."""
-        return await self._link.read(account, "balance", lambda to: to.v1.balance.retrieve_async(options=inside(account)), balance_of)
+        return await self._link.read(
+            account, "balance", lambda to: to.v1.balance.retrieve_async(options=request_options(account)), parse_balance
+        )
 
     async def own_balance(self) -> Balance:
         """Of the service itself: the cheapest question there is, and it tells whether the key is accepted and for what money."""
-        return await self._link.read(PLATFORM, "balance", lambda to: to.v1.balance.retrieve_async(), balance_of)
+        return await self._link.read(PLATFORM_ACCOUNT, "balance", lambda to: to.v1.balance.retrieve_async(), parse_balance)
 
     async def find_charge(self, account: str, charge: str) -> Charge:
         """The charge as it stands."""
-        which = known(charge, "charge")
+        which = require_processor_id(charge, "charge")
         return await self._link.read(
-            account, "charge", lambda to: to.v1.charges.retrieve_async(which, options=inside(account)), only(which, charge_of)
+            account,
+            "charge",
+            lambda to: to.v1.charges.retrieve_async(which, options=request_options(account)),
+            only_object(which, parse_charge),
         )
 
     async def list_charges(
         self, account: str, *, limit: int, starting_after: str | None = None, payment_intent: str | None = None
-    ) -> Listed[Charge]:
+    ) -> ProcessorPage[Charge]:
         """Newest first; of all payments or of one."""
-        params = cast("ChargeListParams", page(limit, starting_after))
+        params = cast("ChargeListParams", page_params(limit, starting_after))
         if payment_intent is not None:
-            params["payment_intent"] = known(payment_intent, "payment")
-        return await self._link.page(account, "charge", lambda to: to.v1.charges.list_async(params, inside(account)), charge_of)
+            params["payment_intent"] = require_processor_id(payment_intent, "payment")
+        return await self._link.page(account, "charge", lambda to: to.v1.charges.list_async(params, request_options(account)), parse_charge)
 
     async def refund(self, account: str, *, charge: str, amount: int, reason: str | None, key: str, metadata: Mapping[str, str]) -> Refund:
         """Asks for the charge first: the processor refuses to give a fee back where none was taken, and a charge's fee never changes."""
-        params: RefundCreateParams = {"charge": known(charge, "charge"), "amount": amount, "metadata": dict(metadata)}
+        params: RefundCreateParams = {"charge": require_processor_id(charge, "charge"), "amount": amount, "metadata": dict(metadata)}
         if await self._has_fee(account, charge):
             params["refund_application_fee"] = True
         if reason is not None:
@@ -64,8 +89,8 @@ class MoneyCalls(Calls):
         return await self._link.write(
             account,
             "charge",
-            lambda to: to.v1.refunds.create_async(params, inside(account, key)),
-            refund_of,
+            lambda to: to.v1.refunds.create_async(params, request_options(account, key)),
+            parse_refund,
             words=frozenset({"amount", "reason"}),
         )
 
@@ -79,17 +104,20 @@ class MoneyCalls(Calls):
 
     async def find_refund(self, account: str, refund: str) -> Refund:
         """The refund as it stands."""
-        which = known(refund, "refund")
+        which = require_processor_id(refund, "refund")
         return await self._link.read(
-            account, "refund", lambda to: to.v1.refunds.retrieve_async(which, options=inside(account)), only(which, refund_of)
+            account,
+            "refund",
+            lambda to: to.v1.refunds.retrieve_async(which, options=request_options(account)),
+            only_object(which, parse_refund),
         )
 
     async def list_refunds(
         self, account: str, *, limit: int, starting_after: str | None = None, charge: str | None = None
-    ) -> Listed[Refund]:
+    ) -> ProcessorPage[Refund]:
         """Newest first; of all charges or of one."""
-        params = cast("RefundListParams", page(limit, starting_after, charge))
-        return await self._link.page(account, "refund", lambda to: to.v1.refunds.list_async(params, inside(account)), refund_of)
+        params = cast("RefundListParams", page_params(limit, starting_after, charge))
+        return await self._link.page(account, "refund", lambda to: to.v1.refunds.list_async(params, request_options(account)), parse_refund)
 
     async def pay_out(self, account: str, *, amount: int, currency: str, key: str, metadata: Mapping[str, str]) -> Payout:
         """To the account's own bank."""
@@ -97,47 +125,52 @@ class MoneyCalls(Calls):
             account,
             "bank account",
             lambda to: to.v1.payouts.create_async(
-                {"amount": amount, "currency": currency.lower(), "metadata": dict(metadata)}, inside(account, key)
+                {"amount": amount, "currency": currency.lower(), "metadata": dict(metadata)}, request_options(account, key)
             ),
-            payout_of,
+            parse_payout,
             words=frozenset({"amount", "currency"}),
         )
 
-    async def list_payouts(self, account: str, *, limit: int, starting_after: str | None = None) -> Listed[Payout]:
+    async def list_payouts(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Payout]:
         """Newest first."""
-        params = cast("PayoutListParams", page(limit, starting_after))
-        return await self._link.page(account, "payout", lambda to: to.v1.payouts.list_async(params, inside(account)), payout_of)
+        params = cast("PayoutListParams", page_params(limit, starting_after))
+        return await self._link.page(account, "payout", lambda to: to.v1.payouts.list_async(params, request_options(account)), parse_payout)
 
     async def find_dispute(self, account: str, dispute: str) -> Dispute:
         """The dispute as it stands."""
-        which = known(dispute, "dispute")
+        which = require_processor_id(dispute, "dispute")
         return await self._link.read(
-            account, "dispute", lambda to: to.v1.disputes.retrieve_async(which, options=inside(account)), only(which, dispute_of)
+            account,
+            "dispute",
+            lambda to: to.v1.disputes.retrieve_async(which, options=request_options(account)),
+            only_object(which, parse_dispute),
         )
 
-    async def list_disputes(self, account: str, *, limit: int, starting_after: str | None = None) -> Listed[Dispute]:
+    async def list_disputes(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Dispute]:
         """Newest first."""
-        params = cast("DisputeListParams", page(limit, starting_after))
-        return await self._link.page(account, "dispute", lambda to: to.v1.disputes.list_async(params, inside(account)), dispute_of)
+        params = cast("DisputeListParams", page_params(limit, starting_after))
+        return await self._link.page(
+            account, "dispute", lambda to: to.v1.disputes.list_async(params, request_options(account)), parse_dispute
+        )
 
-    async def answer_dispute(self, account: str, dispute: str, evidence: Evidence, *, submit: bool, key: str) -> Dispute:
+    async def answer_dispute(self, account: str, dispute: str, evidence: EvidenceTexts, *, submit: bool, key: str) -> Dispute:
         """What is not named stays as it is. Without `submit` it is kept as a draft."""
-        which = known(dispute, "dispute")
+        which = require_processor_id(dispute, "dispute")
         return await self._link.write(
             account,
             "dispute",
-            lambda to: to.v1.disputes.update_async(which, {"evidence": {**evidence}, "submit": submit}, inside(account, key)),
-            only(which, dispute_of),
-            words=frozenset(Evidence.__optional_keys__),
+            lambda to: to.v1.disputes.update_async(which, {"evidence": {**evidence}, "submit": submit}, request_options(account, key)),
+            only_object(which, parse_dispute),
+            words=frozenset(EvidenceTexts.__optional_keys__),
         )
 
-    async def list_fees(self, *, limit: int, starting_after: str | None = None, charge: str | None = None) -> Listed[ApplicationFee]:
+    async def list_fees(self, *, limit: int, starting_after: str | None = None, charge: str | None = None) -> ProcessorPage[ApplicationFee]:
         """The service's own list."""
-        params = cast("ApplicationFeeListParams", page(limit, starting_after, charge))
-        return await self._link.page(PLATFORM, "fee", lambda to: to.v1.application_fees.list_async(params), fee_of)
+        params = cast("ApplicationFeeListParams", page_params(limit, starting_after, charge))
+        return await self._link.page(PLATFORM_ACCOUNT, "fee", lambda to: to.v1.application_fees.list_async(params), parse_application_fee)
 
 
-def page(limit: int, starting_after: str | None, charge: str | None = None) -> dict[str, object]:
+def page_params(limit: int, starting_after: str | None, charge: str | None = None) -> dict[str, object]:
     """Which part of a list."""
     asked: dict[str, object] = {"limit": limit}
     if starting_after is not None:
@@ -145,3 +178,40 @@ def page(limit: int, starting_after: str | None, charge: str | None = None) -> d
     if charge is not None:
         asked["charge"] = charge
     return asked
+
+
+class FraudCalls(ProcessorCalls):
+    """What is asked of the processor about fraud."""
+
+    async def list_reviews(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Review]:
+        """Those that are open, newest first."""
+        params = cast("ReviewListParams", page_params(limit, starting_after))
+        return await self._link.page(account, "review", lambda to: to.v1.reviews.list_async(params, request_options(account)), parse_review)
+
+    async def approve_review(self, account: str, review: str, *, key: str) -> Review:
+        """Closes it."""
+        which = require_processor_id(review, "review")
+        return await self._link.write(
+            account,
+            "review",
+            lambda to: to.v1.reviews.approve_async(which, options=request_options(account, key)),
+            only_object(which, parse_review),
+        )
+
+    async def list_value_lists(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[ValueList]:
+        """Newest first."""
+        params = cast("ValueListListParams", page_params(limit, starting_after))
+        return await self._link.page(
+            account, "value list", lambda to: to.v1.radar.value_lists.list_async(params, request_options(account)), parse_value_list
+        )
+
+    async def add_to_value_list(self, account: str, value_list: str, value: str, *, key: str) -> ValueListItem:
+        """What the list blocks or lets pass from now on."""
+        which = require_processor_id(value_list, "value list")
+        return await self._link.write(
+            account,
+            "value list",
+            lambda to: to.v1.radar.value_list_items.create_async({"value_list": which, "value": value}, request_options(account, key)),
+            parse_value_list_item,
+            words=frozenset({"value"}),
+        )

@@ -5,16 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
-from clients.failure import NEVER_SENT, FailureKind
-from clients.outside_system import Reason
-from clients.payments.failure import AccountDetached, KeyRefused
-from registry.errors import NotFound, Refusal
-from registry.payments_errors import PaymentsError, PaymentsRefused, PaymentsUnavailable
+from clients.http import NEVER_SENT, FailureKind
+from clients.outside_system import NotSentReason
+from clients.payments.port import AccountDetached, KeyRefused
+from registry.errors import NotFound, PaymentsError, PaymentsRefused, PaymentsUnavailable, Refusal
 
-T = TypeVar("T")
-REFUSALS = (400, 402, 404)
-UNKNOWN_OUTCOME = " Whether it was done is not known: look before you repeat it under another key."
-TEXTS = {
+ProcessorValueT = TypeVar("ProcessorValueT")
+PROCESSOR_REFUSALS = (400, 402, 404)
+PROCESSOR_UNKNOWN_OUTCOME = " Whether it was done is not known: look before you repeat it under another key."
+PROCESSOR_REFUSAL_TEXTS = {
     "account_country_invalid_address": "the country does not fit the account",
     "amount_too_large": "the amount is more than the processor takes",
     "amount_too_small": "the amount is less than the processor takes",
@@ -33,7 +32,7 @@ TEXTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProcessorCall:
     """One call as it is to be made: about what, and which of the processor's parameter names are ours too."""
 
     noun: str
@@ -43,125 +42,131 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Done(Generic[T]):
+class ProcessorAnswer(Generic[ProcessorValueT]):
     """It worked."""
 
-    value: T
+    value: ProcessorValueT
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """It did not. `again`: the same call may be sent once more. `settled`: this attempt surely changed nothing."""
+class ProcessorFault:
+    """It did not. `again`: the same call may be sent once more. `unchanged`: this attempt surely changed nothing."""
 
     error: Refusal
     again: bool = False
-    settled: bool = False
+    unchanged: bool = False
 
 
-def overdue(asked: Asked, *, unsure: bool) -> Fault:
+def processor_overdue(processor_call: ProcessorCall, *, unsure: bool) -> ProcessorFault:
     """The time was up."""
     text = "The payment processor did not answer in time."
-    if asked.write and unsure:
-        return unknown(text)
-    return Fault(PaymentsError(text, code="payments_timeout", before_execution=asked.write), settled=True)
+    if processor_call.write and unsure:
+        return processor_outcome_unknown(text)
+    return ProcessorFault(PaymentsError(text, code="payments_timeout", before_execution=processor_call.write), unchanged=True)
 
 
-def not_reached(asked: Asked, kind: FailureKind) -> Fault:
+def processor_not_reached(processor_call: ProcessorCall, kind: FailureKind) -> ProcessorFault:
     """No complete answer arrived; some failures happen before a byte is sent."""
     if kind in NEVER_SENT:
         text = f"The payment processor could not be reached ({kind}), so the call was not sent. Try again later."
-        return Fault(PaymentsError(text, before_execution=True), again=kind != "blocked", settled=True)
+        return ProcessorFault(PaymentsError(text, before_execution=True), again=kind != "blocked", unchanged=True)
     if kind == "timeout":
-        found = overdue(asked, unsure=True)
-        return Fault(found.error, again=True)
-    return failed(asked, f"The connection to the payment processor broke during the call ({kind}).", again=True)
+        found = processor_overdue(processor_call, unsure=True)
+        return ProcessorFault(found.error, again=True)
+    return processor_failed(processor_call, f"The connection to the payment processor broke during the call ({kind}).", again=True)
 
 
-def unreadable(asked: Asked, status: int = 200) -> Fault:
+def processor_unreadable(processor_call: ProcessorCall, status: int = 200) -> ProcessorFault:
     """An answer that is not what the wire documents: perhaps not the processor's at all."""
     if status >= 500:
-        return trouble(asked, status, again=True)
-    return failed(asked, f"The payment processor's answer (HTTP {status}) could not be read.", again=True)
+        return processor_in_trouble(processor_call, status, again=True)
+    return processor_failed(processor_call, f"The payment processor's answer (HTTP {status}) could not be read.", again=True)
 
 
-def trouble(asked: Asked, status: int, *, again: bool) -> Fault:
+def processor_in_trouble(processor_call: ProcessorCall, status: int, *, again: bool) -> ProcessorFault:
     """It failed, or does the same call already."""
-    return failed(asked, f"The payment processor is in trouble (HTTP {status}).", again=again)
+    return processor_failed(processor_call, f"The payment processor is in trouble (HTTP {status}).", again=again)
 
 
-def failed(asked: Asked, text: str, *, again: bool) -> Fault:
+def processor_failed(processor_call: ProcessorCall, text: str, *, again: bool) -> ProcessorFault:
     """A read may be repeated by anybody; a write may have happened."""
-    return Fault(unknown(text).error, again) if asked.write else Fault(PaymentsError(f"{text} Try again later."), again, settled=True)
+    return (
+        ProcessorFault(processor_outcome_unknown(text).error, again)
+        if processor_call.write
+        else ProcessorFault(PaymentsError(f"{text} Try again later."), again, unchanged=True)
+    )
 
 
-def unknown(text: str) -> Fault:
+def processor_outcome_unknown(text: str) -> ProcessorFault:
     """It may have been done."""
-    return Fault(PaymentsError(text + UNKNOWN_OUTCOME, code="OUTCOME_UNKNOWN", outcome_unknown=True))
+    return ProcessorFault(PaymentsError(text + PROCESSOR_UNKNOWN_OUTCOME, code="OUTCOME_UNKNOWN", outcome_unknown=True))
 
 
-def answered(asked: Asked, status: int, body: object, headers: Mapping[str, str]) -> Fault:
+def processor_answered_error(processor_call: ProcessorCall, status: int, body: object, headers: Mapping[str, str]) -> ProcessorFault:
     """The processor answered with an error."""
-    told = Told(body)
+    words = ErrorWords(body)
     should = headers.get("stripe-should-retry")
-    if not told.readable:
-        return unreadable(asked, status)
-    if status == 429 or told.code == "rate_limit":
-        return too_many(headers.get("retry-after", ""), again=should == "true")
-    if status == 401 or told.code == "invalid_client":
-        return Fault(KeyRefused("The payment processor does not accept the service's key."), settled=True)
-    if told.code == "account_invalid":
-        return Fault(AccountDetached(), settled=True)
+    if not words.readable:
+        return processor_unreadable(processor_call, status)
+    if status == 429 or words.code == "rate_limit":
+        return processor_rate_limited(headers.get("retry-after", ""), again=should == "true")
+    if status == 401 or words.code == "invalid_client":
+        return ProcessorFault(KeyRefused("The payment processor does not accept the service's key."), unchanged=True)
+    if words.code == "account_invalid":
+        return ProcessorFault(AccountDetached(), unchanged=True)
     if status == 403:
-        return Fault(KeyRefused("The service's key may not do this at the payment processor."), settled=True)
-    if status not in REFUSALS:
-        return trouble(asked, status, again=should != "false")
-    return Fault(refused(asked, told), settled=True)
+        return ProcessorFault(KeyRefused("The service's key may not do this at the payment processor."), unchanged=True)
+    if status not in PROCESSOR_REFUSALS:
+        return processor_in_trouble(processor_call, status, again=should != "false")
+    return ProcessorFault(processor_refused(processor_call, words), unchanged=True)
 
 
-def too_many(retry_after: str, *, again: bool) -> Fault:
+def processor_rate_limited(retry_after: str, *, again: bool) -> ProcessorFault:
     """A limit of the processor's; nothing was done."""
     seconds = int(retry_after) if re.fullmatch(r"[0-9]{1,4}", retry_after) else 1
     text = "The payment processor takes no more calls at the moment."
-    return Fault(PaymentsError(text, before_execution=True, retry_after=seconds), again, settled=True)
+    return ProcessorFault(PaymentsError(text, before_execution=True, retry_after=seconds), again, unchanged=True)
 
 
-def crowded() -> Fault:
+def account_crowded() -> ProcessorFault:
     """No place became free among the calls of one account, so it was never sent."""
     text = "Too many calls of this account wait for the payment processor already, so this one was not sent. Try again later."
-    return Fault(PaymentsError(text, before_execution=True, retry_after=1), settled=True)
+    return ProcessorFault(PaymentsError(text, before_execution=True, retry_after=1), unchanged=True)
 
 
-def too_late() -> Fault:
+def processor_too_late() -> ProcessorFault:
     """The request has no time left for it."""
     text = "The time for this request is over before the payment processor could be asked, so the call was not sent. Call again."
-    return Fault(PaymentsError(text, code="payments_timeout", before_execution=True, retry_after=1), settled=True)
+    return ProcessorFault(PaymentsError(text, code="payments_timeout", before_execution=True, retry_after=1), unchanged=True)
 
 
-def unavailable(reason: Reason, retry_after: int) -> Fault:
+def processor_unavailable(reason: NotSentReason, retry_after: int) -> ProcessorFault:
     """It is not sent: the processor does not answer, or too many requests wait for it."""
     text = "Too many calls wait for the payment processor" if reason == "crowded" else "The payment processor does not answer at present"
-    return Fault(PaymentsUnavailable(f"{text}, so this one was not sent. Try again later.", retry_after=retry_after), settled=True)
+    return ProcessorFault(
+        PaymentsUnavailable(f"{text}, so this one was not sent. Try again later.", retry_after=retry_after), unchanged=True
+    )
 
 
-def refused(asked: Asked, told: "Told") -> Refusal:
+def processor_refused(processor_call: ProcessorCall, words: "ErrorWords") -> Refusal:
     """What was asked for is wrong, or the processor has no such thing."""
-    param = told.param if told.param in asked.words else None
-    if told.code == "resource_missing" and param is None:
-        return no_such(asked.noun)
-    if told.kind == "idempotency_error":
+    param = words.param if words.param in processor_call.words else None
+    if words.code == "resource_missing" and param is None:
+        return no_such_object(processor_call.noun)
+    if words.kind == "idempotency_error":
         text = "The payment processor knows this idempotency key from a call with other values."
-        return PaymentsRefused(text, processor_code=told.kind, hint="Use a new Idempotency-Key for other values")
-    code = told.code or told.kind
-    why = TEXTS.get(code or "") or (f"its code for why is {code}" if code else "it gave no code for why")
+        return PaymentsRefused(text, processor_code=words.kind, hint="Use a new Idempotency-Key for other values")
+    code = words.code or words.kind
+    why = PROCESSOR_REFUSAL_TEXTS.get(code or "") or (f"its code for why is {code}" if code else "it gave no code for why")
     return PaymentsRefused(f"The payment processor refused it: {why}. Nothing was done.", processor_code=code, param=param)
 
 
-def no_such(noun: str) -> NotFound:
+def no_such_object(noun: str) -> NotFound:
     """Unknown, or another account's."""
     return NotFound(f"The payment processor has no such {noun} in this account")
 
 
-class Told:
+class ErrorWords:
     """The words for programs in an error's body: code, type and parameter. Whatever is no word is dropped."""
 
     def __init__(self, body: object) -> None:
@@ -169,11 +174,11 @@ class Told:
         oauth = {"code": error, "type": "oauth_error"} if isinstance(error, str) else None
         found = oauth or (cast("dict[str, object]", error) if isinstance(error, dict) else None)
         self.readable = found is not None
-        self.code, self.kind = word_in(found, "code"), word_in(found, "type")
-        self.param = word_in(found, "param")
+        self.code, self.kind = error_word(found, "code"), error_word(found, "type")
+        self.param = error_word(found, "param")
 
 
-def word_in(found: Mapping[str, object] | None, name: str) -> str | None:
+def error_word(found: Mapping[str, object] | None, name: str) -> str | None:
     """A word, never a sentence."""
     value = found.get(name) if found else None
     return value if isinstance(value, str) and re.fullmatch(r"[a-z][a-z0-9_]{0,63}", value) else None

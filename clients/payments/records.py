@@ -9,36 +9,36 @@ from typing import Generic, Literal, TypeVar
 
 from typing_extensions import TypedDict
 
-T = TypeVar("T")
-NO_METADATA: Mapping[str, str] = {}
+ListedT = TypeVar("ListedT")
+EMPTY_METADATA: Mapping[str, str] = {}
 
 AccountKind = Literal["express", "standard", "custom", "none"]
-Interval = Literal["manual", "daily", "weekly", "monthly"]
+PayoutInterval = Literal["manual", "daily", "weekly", "monthly"]
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
 @dataclass(frozen=True, slots=True)
-class Listed(Generic[T]):
+class ProcessorPage(Generic[ListedT]):
     """A page of a list, newest first."""
 
-    data: list[T]
+    data: list[ListedT]
     has_more: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class PayoutTiming:
     """When an account's balance is paid out by itself. `weekday` with weekly, `month_day` (1-31) with monthly; `delay_days` is the rule
     of the processor for how long money rests first.
     """
 
-    interval: Interval
+    interval: PayoutInterval
     weekday: Weekday | None = None
     month_day: int | None = None
     delay_days: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ConnectedAccount:
     """A connected account: a tenant's own account at the processor, attached to the service's."""
 
     id: str
@@ -49,11 +49,11 @@ class Account:
     default_currency: str | None
     currently_due: tuple[str, ...] = ()
     """What the processor still asks for, by its own names."""
-    metadata: Mapping[str, str] = field(default_factory=lambda: NO_METADATA)
+    metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY_METADATA)
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class HostedPage:
     """A page of the processor's for one person, and when it stops working, where it does."""
 
     url: str = field(repr=False)
@@ -92,7 +92,7 @@ class Charge:
     payment_intent: str | None = None
     application_fee: str | None = None
     failure_code: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=lambda: NO_METADATA)
+    metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY_METADATA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Refund:
     reason: str | None
     created: int
     failure_reason: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=lambda: NO_METADATA)
+    metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY_METADATA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Payout:
     arrival_date: int
     created: int
     failure_code: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=lambda: NO_METADATA)
+    metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY_METADATA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class ProcessorInvoice:
     currency: str
     pay_url: str | None = field(default=None, repr=False)
     paid_at: int | None = None
-    metadata: Mapping[str, str] = field(default_factory=lambda: NO_METADATA)
+    metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY_METADATA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,14 +226,14 @@ class CheckoutSession:
     expires_at: int
     url: str | None = field(default=None, repr=False)
     email: str | None = field(default=None, repr=False)
-    metadata: Mapping[str, str] = field(default_factory=lambda: NO_METADATA)
+    metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY_METADATA)
 
 
-Record = Account | Charge | Refund | Payout | Dispute | ApplicationFee | Review | ProcessorInvoice | CheckoutSession
+EventRecord = ConnectedAccount | Charge | Refund | Payout | Dispute | ApplicationFee | Review | ProcessorInvoice | CheckoutSession
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ProcessorEvent:
     """Something that happened at the processor, as its webhook told it.
 
     `account` is the connected account it happened in; None: in the service's own. `record` is what it is about, as it was at that
@@ -245,10 +245,10 @@ class Event:
     account: str | None
     created: int
     live: bool
-    record: Record | None
+    record: EventRecord | None
 
 
-class Evidence(TypedDict, total=False):
+class EvidenceTexts(TypedDict, total=False):
     """What is told in answer to a dispute; texts of the processor's own fields."""
 
     access_activity_log: str
@@ -290,7 +290,7 @@ class NewInvoice:
     due_at: int
     recipient_name: str = field(repr=False)
     recipient_email: str = field(repr=False)
-    metadata: Mapping[str, str] = field(default_factory=lambda: NO_METADATA)
+    metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY_METADATA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +307,7 @@ class NewCheckout:
     email: str | None = field(default=None, repr=False)
     promotions: bool = False
     expires_at: int | None = None
-    metadata: Mapping[str, str] = field(default_factory=lambda: NO_METADATA)
+    metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY_METADATA)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clients.payments.fields import id_of, only
-from clients.payments.link import Calls, inside, known
+from clients.payments.fields import id_field, only_object
+from clients.payments.link import ProcessorCalls, request_options, require_processor_id
+from clients.payments.parsers import parse_checkout, parse_promotion
 from clients.payments.records import CheckoutSession, NewCheckout, NewPromotion, PromotionCode
-from clients.payments.wire.checkout import checkout_of
-from clients.payments.wire.promotion import promotion_of
-from registry.payments_errors import PaymentsRefused
+from registry.errors import PaymentsRefused
 
 if TYPE_CHECKING:  # the vendor's library is imported when the processor is first asked
     from stripe.params import CouponCreateParams, PromotionCodeCreateParams
     from stripe.params.checkout import SessionCreateParams, SessionCreateParamsPaymentIntentData
 
 
-class SellingCalls(Calls):
+class SellingCalls(ProcessorCalls):
     """What is asked of the processor about codes and checkout pages."""
 
     async def create_promotion(self, account: str, promotion: NewPromotion) -> PromotionCode:
@@ -25,16 +24,16 @@ class SellingCalls(Calls):
         coupon = await self._link.write(
             account,
             "coupon",
-            lambda to: to.v1.coupons.create_async(terms, inside(account, f"{promotion.key}-coupon")),
-            id_of,
+            lambda to: to.v1.coupons.create_async(terms, request_options(account, f"{promotion.key}-coupon")),
+            id_field,
             words=frozenset({"percent_off", "amount_off", "currency"}),
         )
-        params = code_params(promotion, coupon)
+        params = promotion_code_params(promotion, coupon)
         return await self._link.write(
             account,
             "coupon",
-            lambda to: to.v1.promotion_codes.create_async(params, inside(account, f"{promotion.key}-code")),
-            promotion_of,
+            lambda to: to.v1.promotion_codes.create_async(params, request_options(account, f"{promotion.key}-code")),
+            parse_promotion,
             words=frozenset({"code", "max_redemptions", "expires_at"}),
         )
 
@@ -44,29 +43,29 @@ class SellingCalls(Calls):
         return await self._link.write(
             account,
             "checkout session",
-            lambda to: to.v1.checkout.sessions.create_async(params, inside(account, checkout.key)),
-            checkout_of,
+            lambda to: to.v1.checkout.sessions.create_async(params, request_options(account, checkout.key)),
+            parse_checkout,
         )
 
     async def find_checkout(self, account: str, session: str) -> CheckoutSession:
         """The page as it stands."""
-        which = known(session, "checkout session")
+        which = require_processor_id(session, "checkout session")
         return await self._link.read(
             account,
             "checkout session",
-            lambda to: to.v1.checkout.sessions.retrieve_async(which, options=inside(account)),
-            only(which, checkout_of),
+            lambda to: to.v1.checkout.sessions.retrieve_async(which, options=request_options(account)),
+            only_object(which, parse_checkout),
         )
 
     async def expire_checkout(self, account: str, session: str) -> CheckoutSession:
         """One that is paid or has expired is answered as it is."""
-        which = known(session, "checkout session")
+        which = require_processor_id(session, "checkout session")
         try:
             return await self._link.write(
                 account,
                 "checkout session",
-                lambda to: to.v1.checkout.sessions.expire_async(which, options=inside(account)),
-                only(which, checkout_of),
+                lambda to: to.v1.checkout.sessions.expire_async(which, options=request_options(account)),
+                only_object(which, parse_checkout),
             )
         except PaymentsRefused as refused:
             kept = refused
@@ -87,7 +86,7 @@ def coupon_params(promotion: NewPromotion) -> CouponCreateParams:
     return params
 
 
-def code_params(promotion: NewPromotion, coupon: str) -> PromotionCodeCreateParams:
+def promotion_code_params(promotion: NewPromotion, coupon: str) -> PromotionCodeCreateParams:
     """What the processor does not know has no limit."""
     params: PromotionCodeCreateParams = {"promotion": {"type": "coupon", "coupon": coupon}, "code": promotion.code}
     if promotion.max_redemptions is not None:

@@ -1,27 +1,68 @@
-"""Connections that can only be made to vetted addresses."""
+"""Connections that can only be made to vetted addresses. A name is refused whole when one of its addresses must not be reached."""
 
-# Imported on the first delivery only (aiohttp costs 0.4 s of start-up).
 import socket
 import ssl
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
-import aiohttp
-from aiohttp.abc import AbstractResolver
+import aiohttp  # 0.4 s of start-up: this file is imported on the first delivery only
+from aiohttp.abc import AbstractResolver, ResolveResult
 
-from clients.failure import Blocked
-from clients.http import OutboundLimits
-from clients.webhooks.addresses import Network, allowed
-from clients.webhooks.private_receivers import PrivateReceivers
+from clients.http import AddressBlocked, OutboundLimits
+from clients.webhooks.addresses import IpNetwork, PrivateReceivers, is_address_allowed
+from clients.webhooks.name_lookup import NameLookup
+from clients.webhooks.receiver_url import LOCALHOST, canonical_host, exempt_loopbacks
 
-ADDRESSES_REMEMBERED = 4096
+
+class VettingResolver(AbstractResolver):
+    """One lookup per connection, every answer checked, only checked numeric addresses handed on."""
+
+    def __init__(self, exempt: Sequence[IpNetwork], lookup: NameLookup, private: PrivateReceivers | None = None) -> None:
+        """`private`: what is opened in the operator's own network; None: nothing."""
+        self._exempt = exempt
+        self._lookup = lookup
+        self._private = private
+
+    async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list[ResolveResult]:
+        """Raise `Blocked` unless every address is allowed. Both families always: a denied one spoils the name."""
+        addresses = await self._addresses(host)
+        name, private = canonical_host(host), self._private
+        inside = [] if private is None else [each for each in addresses if private.reaches(each, name)]
+        outside = [each for each in addresses if each not in inside]
+        if outside or not inside:
+            require_allowed_addresses(outside, self._exempt)
+        return [_resolve_result(host, port, address) for address in addresses]
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    async def _addresses(self, host: str) -> Sequence[str]:
+        local = exempt_loopbacks(self._exempt)
+        if host == LOCALHOST and local:
+            return local  # RFC 6761: never asked of DNS, and ::1 must not spoil it when only 127.0.0.0/8 is exempt
+        return await self._lookup(host)
+
+
+def _resolve_result(host: str, port: int, address: str) -> ResolveResult:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return ResolveResult(
+        hostname=host,
+        host=address,
+        port=port,
+        family=family,
+        proto=0,
+        flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+    )
+
+
+VETTED_ADDRESSES_LIMIT = 4096
 SocketAddress = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[object, ...]]
 
 
 def vetted_connector(
     limits: OutboundLimits,
     tls: ssl.SSLContext,
-    exempt: Sequence[Network],
+    exempt: Sequence[IpNetwork],
     resolver: AbstractResolver,
     private: PrivateReceivers | None = None,
 ) -> aiohttp.TCPConnector:
@@ -39,10 +80,10 @@ def vetted_connector(
 class VettingSockets:
     """Makes the socket of each attempt after a last look at its address: literals never meet the resolver."""
 
-    def __init__(self, exempt: Sequence[Network], private: PrivateReceivers | None = None) -> None:
+    def __init__(self, exempt: Sequence[IpNetwork], private: PrivateReceivers | None = None) -> None:
         self._private = private
         # Which addresses may be reached does not change: what is remembered is the judgement of an address, never the address of a name.
-        self._allowed = lru_cache(maxsize=ADDRESSES_REMEMBERED)(partial(allowed, exempt=tuple(exempt)))
+        self._allowed = lru_cache(maxsize=VETTED_ADDRESSES_LIMIT)(partial(is_address_allowed, exempt=tuple(exempt)))
 
     def __call__(self, address_info: SocketAddress) -> socket.socket:
         """Raise `Blocked` instead of opening a socket towards a denied address."""
@@ -50,5 +91,13 @@ class VettingSockets:
         scoped = len(address) == 4 and address[3] != 0
         numeric = str(address[0])
         if scoped or not (self._allowed(numeric) or (self._private is not None and self._private.reaches(numeric, None))):
-            raise Blocked("The address must not be reached.")
+            raise AddressBlocked("The address must not be reached.")
         return socket.socket(family, kind, protocol)
+
+
+def require_allowed_addresses(addresses: Sequence[str], exempt: Sequence[IpNetwork] = ()) -> None:
+    """Raise `Blocked` unless there is an answer and every member of it is allowed."""
+    if not addresses:
+        raise AddressBlocked("The name has no address.")
+    if not all(is_address_allowed(address, exempt) for address in addresses):
+        raise AddressBlocked("The name leads to an address that must not be reached.")

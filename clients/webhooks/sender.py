@@ -1,18 +1,18 @@
-"""One attempt to deliver: post the bytes, note how it went, keep nothing the receiver says."""
+"""One attempt to deliver: post the bytes, note how it went, keep nothing the receiver says; and when a failed delivery is tried again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from clients.failure import OutboundFailed
-from clients.http import Outbound, OutboundLimits, Reply
-from clients.webhooks.lookups import Lookup, Lookups
-from clients.webhooks.private_receivers import PrivateReceivers
-from clients.webhooks.retry_after import retry_after_seconds
-from clients.webhooks.url import BadUrl, check_url
+from clients.http import HttpReply, Outbound, OutboundFailed, OutboundLimits
+from clients.webhooks.addresses import PrivateReceivers
+from clients.webhooks.name_lookup import NameLookup, ThreadedLookups
+from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url
 from registry.clock import Clock
 
 if TYPE_CHECKING:
@@ -21,16 +21,69 @@ if TYPE_CHECKING:
 
     import aiohttp
 
-    from clients.webhooks.addresses import Network
+    from clients.webhooks.addresses import IpNetwork
 
-MOST_BODY_READ = 16 * 1024
-GONE = 410
-URLS_REMEMBERED = 4096
+
+_SECOND, _MINUTE, _HOUR = 1.0, 60.0, 3600.0
+RETRY_DELAYS = (
+    0.0,
+    5 * _SECOND,
+    5 * _MINUTE,
+    30 * _MINUTE,
+    2 * _HOUR,
+    5 * _HOUR,
+    10 * _HOUR,
+    14 * _HOUR,
+    20 * _HOUR,
+    24 * _HOUR,
+)
+"""Seconds to wait before attempt 1, 2, ... 10: 75 h 35 m 05 s in all."""
+DELIVERY_ATTEMPTS = len(RETRY_DELAYS)
+RETRY_JITTER = 0.2
+RETRY_AFTER_LIMIT = 24 * _HOUR
+
+
+def next_retry_delay(attempt: int, jitter: Callable[[], float], retry_after: float | None = None) -> float | None:
+    """Seconds until the attempt after number `attempt` (0: none made yet), or None when all ten are spent.
+
+    `jitter` draws from [0, 1), as `random.Random().random` does.
+    """
+    if attempt >= DELIVERY_ATTEMPTS:
+        return None
+    delay = RETRY_DELAYS[attempt] * (1 - RETRY_JITTER + 2 * RETRY_JITTER * jitter())
+    # Choice: Retry-After may put an attempt off, never bring it forward.
+    return max(delay, min(retry_after or 0.0, RETRY_AFTER_LIMIT))
+
+
+def retry_after_seconds(value: str | None, now: float) -> float | None:
+    """Seconds from now (at most 24 h), from delta-seconds or an HTTP date; None when absent, past or unreadable."""
+    if not value:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        # Ten digits already exceed the cap; longer ones are not worth converting.
+        return min(float(text[:10]), RETRY_AFTER_LIMIT)
+    seconds = _seconds_until(text, now)
+    return None if seconds is None or seconds <= 0 else min(seconds, RETRY_AFTER_LIMIT)
+
+
+def _seconds_until(date: str, now: float) -> float | None:
+    try:
+        moment = parsedate_to_datetime(date)
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return aware.timestamp() - now
+    except (ValueError, OverflowError):
+        return None
+
+
+RECEIVER_BODY_LIMIT = 16 * 1024
+GONE_STATUS = 410
+CHECKED_URLS_LIMIT = 4096
 SENDER_LIMITS = OutboundLimits(connections=200, keepalive_seconds=None, connect_seconds=5.0, total_seconds=15.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class DeliveryAttempt:
     """How one attempt went: a class and figures, never the receiver's words or its address."""
 
     outcome: str
@@ -48,17 +101,17 @@ class Attempt:
         return self.outcome == "ok"
 
 
-class Sender:
+class WebhookSender:
     """Posts to addresses that strangers chose, so only vetted ones are ever connected to."""
 
     def __init__(
         self,
         clock: Clock,
         *,
-        exempt: Sequence[Network] = (),
+        exempt: Sequence[IpNetwork] = (),
         private: PrivateReceivers | None = None,
         limits: OutboundLimits = SENDER_LIMITS,
-        lookup: Lookup | None = None,
+        lookup: NameLookup | None = None,
         tls: ssl.SSLContext | None = None,
         ca_file: Path | None = None,
     ) -> None:
@@ -69,14 +122,14 @@ class Sender:
         self._clock = clock
         self._exempt = tuple(exempt)
         # What a URL may be does not change while the exemptions do not; a refusal is never kept.
-        self._check = lru_cache(maxsize=URLS_REMEMBERED)(partial(check_url, exempt=self._exempt))
-        self._lookup = lookup or Lookups()
+        self._check = lru_cache(maxsize=CHECKED_URLS_LIMIT)(partial(check_receiver_url, exempt=self._exempt))
+        self._lookup = lookup or ThreadedLookups()
         self._private = private or None
         self._outbound = Outbound(limits, connector=partial(self._connector, private=None), tls=tls, ca_file=ca_file)
         # A client of its own: what one may reach is never decided by a flag that another post may have left.
         self._inside = Outbound(limits, connector=partial(self._connector, private=self._private), tls=tls, ca_file=ca_file)
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool = False) -> Attempt:
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool = False) -> DeliveryAttempt:
         """Deliver once. Never raises for what the receiver, its name or its network does.
 
         `private`: the organisation may have receivers in the operator's own network.
@@ -86,15 +139,15 @@ class Sender:
         try:
             # Again: what is opened may have changed since the URL was registered.
             if inside:
-                check_url(url, self._exempt, self._private)
+                check_receiver_url(url, self._exempt, self._private)
             else:
                 self._check(url)
             outbound = self._inside if inside else self._outbound
-            reply = await outbound.exchange("POST", url, headers=headers, content=body, keep=MOST_BODY_READ)
-        except BadUrl:
-            return Attempt("blocked", None, self._since(started))
+            reply = await outbound.exchange("POST", url, headers=headers, content=body, keep=RECEIVER_BODY_LIMIT)
+        except BadReceiverUrl:
+            return DeliveryAttempt("blocked", None, self._since(started))
         except OutboundFailed as error:
-            return Attempt(error.kind, None, self._since(started))
+            return DeliveryAttempt(error.kind, None, self._since(started))
         return self._judge(reply, self._since(started))
 
     async def aclose(self) -> None:
@@ -102,19 +155,21 @@ class Sender:
         await self._outbound.aclose()
         await self._inside.aclose()
 
-    def _judge(self, reply: Reply, milliseconds: int) -> Attempt:
+    def _judge(self, reply: HttpReply, milliseconds: int) -> DeliveryAttempt:
         """Only 2xx counts; a redirect is a failure like any other."""
         if 200 <= reply.status < 300:
-            return Attempt("ok", reply.status, milliseconds)
+            return DeliveryAttempt("ok", reply.status, milliseconds)
         wait = retry_after_seconds(reply.headers.get("retry-after"), self._clock.now())
-        return Attempt(f"status:{reply.status}", reply.status, milliseconds, wait, gone=reply.status == GONE)
+        return DeliveryAttempt(f"status:{reply.status}", reply.status, milliseconds, wait, gone=reply.status == GONE_STATUS)
 
     def _since(self, started: float) -> int:
         return round((self._clock.monotonic() - started) * 1000)
 
     def _connector(self, limits: OutboundLimits, tls: ssl.SSLContext, *, private: PrivateReceivers | None) -> aiohttp.BaseConnector:
-        from clients.webhooks.connector import vetted_connector  # these two import aiohttp: start-up budget
-        from clients.webhooks.resolver import VettingResolver
+        from clients.webhooks.connector import (
+            VettingResolver,
+            vetted_connector,  # these two import aiohttp: start-up budget
+        )
 
         resolver = VettingResolver(self._exempt, self._lookup, private)
         return vetted_connector(limits, tls, self._exempt, resolver, private)

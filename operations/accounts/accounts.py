@@ -1,19 +1,22 @@
-"""The accounts that hold lines."""
+"""The accounts that hold lines: which there are, what is left on them, how many eSIMs they can still issue."""
 
-from typing import Annotated, cast
+from typing import Annotated, NamedTuple, cast
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.members import keeps_unknown
-from clients.ocs.wire.reseller import ResellerAccounts
+from clients.ocs.outcome import OcsNotFound
+from clients.ocs.wire.reseller import AccountStock, ResellerAccounts, SponsorStock
+from clients.ocs.wire.values import keeps_unknown
 from operations.deps import Ctx
-from operations.services.network.passing import Data, listed
-from operations.services.network.reached import AccountGone, Upstream
-from operations.services.network.resellers import ResellerPage, of_reseller
-from operations.services.network.upstream import reach, reseller_for
+from operations.upstream.access import AccountRef, OwnAccount, connect_upstream, own_account
+from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedBalance, balance_write, refuse_managed_raise
+from operations.upstream.connection import AccountGone, Upstream
+from operations.upstream.paging import Data, paged_data
+from operations.upstream.resellers import ResellerPage, read_of_reseller, resolve_reseller
 from registry.errors import NotFound, OcsError
-from registry.operation import Example, operation
+from registry.limits import Scope
+from registry.operation import Example, Once, operation
 
 
 @keeps_unknown
@@ -29,8 +32,8 @@ class AccountRow(TypedDict, total=False):
     resellerName: str
 
 
-OF_RESELLER = {"id": "resellerId", "name": "resellerName"}
-EXAMPLE: AccountRow = {
+ACCOUNT_RESELLER_FIELDS = {"id": "resellerId", "name": "resellerName"}
+ACCOUNT_EXAMPLE: AccountRow = {
     "id": 8101,
     "name": "Demo Retail",
     "balance": 412.5,
@@ -48,7 +51,7 @@ EXAMPLE: AccountRow = {
     operator=True,
     title="List accounts",
     raises=[NotFound, AccountGone, OcsError],
-    examples=[Example("Which accounts do we have, and what is left on them?", {}, {"data": [EXAMPLE]})],
+    examples=[Example("Which accounts do we have, and what is left on them?", {}, {"data": [ACCOUNT_EXAMPLE]})],
     tool_defaults={"limit": 20},
 )
 async def list_reseller_accounts(ctx: Ctx, params: ResellerPage) -> Data[list[AccountRow]]:
@@ -56,27 +59,166 @@ async def list_reseller_accounts(ctx: Ctx, params: ResellerPage) -> Data[list[Ac
 
     In managed mode there is one. Balances are in EUR.
     """
-    upstream = await reach(ctx)
+    upstream = await connect_upstream(ctx)
     # Choice: in managed mode even the own reseller needs no look-up unless it is named, so the list costs one call.
-    requested = None if params.reseller_id is None else await reseller_for(upstream, params.reseller_id)
-    resellers = await of_reseller(requested, upstream.ocs.reseller.list_reseller_account(reseller_id=requested))
-    rows = account_rows(upstream, resellers)
+    requested = None if params.reseller_id is None else await resolve_reseller(upstream, params.reseller_id)
+    resellers = await read_of_reseller(requested, upstream.ocs.reseller.list_reseller_account(reseller_id=requested))
+    rows = own_account_rows(upstream, resellers)
     if upstream.managed and not rows:
         raise upstream.account_gone()
-    return listed(ctx, rows, params, account_id)
+    return paged_data(ctx, rows, params, account_number)
 
 
-def account_rows(upstream: Upstream, resellers: list[ResellerAccounts]) -> list[AccountRow]:
+def own_account_rows(upstream: Upstream, resellers: list[ResellerAccounts]) -> list[AccountRow]:
     """The caller's accounts in one list, lowest id first."""
     rows = [
-        cast(AccountRow, {**account, **{spoken: reseller[name] for name, spoken in OF_RESELLER.items() if name in reseller}})
+        cast(AccountRow, {**account, **{spoken: reseller[name] for name, spoken in ACCOUNT_RESELLER_FIELDS.items() if name in reseller}})
         for reseller in resellers
         for account in reseller.get("account", [])
         if not upstream.managed or account.get("id") == upstream.account_id
     ]
-    return sorted(rows, key=account_id)
+    return sorted(rows, key=account_number)
 
 
-def account_id(row: AccountRow) -> int:
+def account_number(row: AccountRow) -> int:
     """The number of an account."""
     return row.get("id", 0)
+
+
+class AccountBalanceChange(BalanceChange, AccountRef):
+    """Which account, and how its balance changes."""
+
+
+class AccountBalanceChanged(BalanceChanged):
+    """Of which account."""
+
+    accountId: int
+
+
+class AccountWithBalance(NamedTuple):
+    """The caller's own account, and what it holds where that decides."""
+
+    account: OwnAccount
+    balance: float
+
+
+async def account_with_balance(ctx: Ctx, params: AccountBalanceChange) -> AccountWithBalance:
+    """The balance changes by itself, so it is compared when the call is made and not when its answer is replayed."""
+    account = await own_account(ctx, params)
+    guarded = account.upstream.managed and not account.upstream.service_own and params.mode == "set"
+    return AccountWithBalance(account, await managed_balance(account.upstream) if guarded else 0.0)
+
+
+async def managed_balance(upstream: Upstream) -> float:
+    """What the managed account holds now; a balance that nobody tells counts as nothing."""
+    upstream.reads.forget(upstream.identity, "accounts")
+    return next((account.get("balance", 0.0) for account in await upstream.accounts()), 0.0)
+
+
+@operation(
+    "PUT",
+    "/v1/accounts/{accountId}/balance",
+    scope=Scope.ADMIN,
+    confirm=True,
+    once=Once(shown=True),
+    upstream=True,
+    moves=True,
+    operator=True,
+    title="Change account balance",
+    access=account_with_balance,
+    raises=[NotFound, ManagedBalance, AccountGone, OcsError],
+    examples=[
+        Example(
+            "Take a fee of 12.50 from an account",
+            {"accountId": 8101, "amount": -12.5, "description": "Fee for January"},
+            {"data": {"accountId": 8101, "mode": "adapt", "amount": -12.5}},
+        )
+    ],
+)
+async def modify_account_balance(ctx: Ctx, params: AccountBalanceChange, held: AccountWithBalance) -> Data[AccountBalanceChanged]:
+    """Add to an account's balance, lower it or set it.
+
+    A result below 0 becomes 0. For one line use modify_subscriber_balance.
+
+    In managed mode the balance can be lowered, not raised: raising it answers 409 `managed_balance`. The service's own organisation
+    is the exception.
+    """
+    account, upstream = held.account, held.account.upstream
+    refuse_managed_raise(upstream, params, held.balance)
+    amount, put = balance_write(upstream, params, held.balance)
+    await upstream.ocs.reseller.modify_account_balance(account.id, amount, set_balance=put, description=params.description or None)
+    upstream.reads.forget(upstream.identity, "accounts")
+    return {"data": {"accountId": account.id, "mode": params.mode, "amount": params.amount}}
+
+
+STOCK_FREE_CODE, STOCK_AFFECTED_CODE = 0, 2
+
+
+@keeps_unknown
+class EsimStock(TypedDict, total=False):
+    """The eSIMs of an account by sponsor and status, and what they add up to."""
+
+    id: int
+    name: str
+    sponsor: list[SponsorStock]
+    free: Annotated[int, Field(description="eSIMs that can be issued")]
+    affected: Annotated[int, Field(description="eSIMs in use")]
+    total: Annotated[int, Field(description="eSIMs in any status")]
+
+
+ESIM_STOCK_EXAMPLE: EsimStock = {
+    "id": 8101,
+    "name": "Demo Retail",
+    "sponsor": [
+        {
+            "id": 31,
+            "name": "SPX",
+            "esim": {
+                "status": [
+                    {"statusNum": 0, "statusStr": "Free", "count": 9},
+                    {"statusNum": 2, "statusStr": "Affected", "count": 131},
+                ]
+            },
+        }
+    ],
+    "free": 9,
+    "affected": 131,
+    "total": 140,
+}
+
+
+@operation(
+    "GET",
+    "/v1/accounts/{accountId}/esim-status",
+    upstream=True,
+    operator=True,
+    title="Count eSIMs of an account",
+    access=own_account,
+    raises=[NotFound, AccountGone, OcsError],
+    examples=[Example("How many eSIMs can we still issue?", {"accountId": 8101}, {"data": ESIM_STOCK_EXAMPLE})],
+)
+async def esim_status_per_account(ctx: Ctx, params: AccountRef, account: OwnAccount) -> Data[EsimStock]:
+    """Count an account's eSIMs: free, in use, in all.
+
+    Only free ones can be issued. list_subscribers names the lines.
+    """
+    try:
+        rows = await account.upstream.ocs.reseller.esim_status_per_account(account_id=account.id)
+    except OcsNotFound:
+        if account.upstream.managed:
+            raise account.upstream.account_gone() from None
+        raise NotFound(
+            "Your organisation has no account with this id", param="accountId", hint="list_reseller_accounts names your own"
+        ) from None
+    return {"data": with_stock_sums(next((row for row in rows if row.get("id") == account.id), {"id": account.id, "sponsor": []}))}
+
+
+def with_stock_sums(row: AccountStock) -> EsimStock:
+    """The account as the network counts it, and the sums over its sponsors."""
+    statuses = [status for sponsor in row.get("sponsor", []) for status in sponsor.get("esim", {}).get("status", [])]
+    sums = {
+        "free": sum(status.get("count", 0) for status in statuses if status.get("statusNum") == STOCK_FREE_CODE),
+        "affected": sum(status.get("count", 0) for status in statuses if status.get("statusNum") == STOCK_AFFECTED_CODE),
+        "total": sum(status.get("count", 0) for status in statuses),
+    }
+    return cast(EsimStock, {**row, **sums})

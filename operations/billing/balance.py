@@ -7,12 +7,12 @@ from typing_extensions import TypedDict
 
 from clients.payments.records import Money
 from operations.deps import Ctx
-from operations.services.payments.connect import account_of
+from operations.ledger.payment_accounts import find_payment_account
 from registry.model import Nothing
 from registry.operation import Example, operation
 
-TEST_NOTE = "The payment processor is in test mode: no real money moves, so there is no balance to show"
-NO_ACCOUNT_NOTE = "No account at the payment processor yet: POST /v1/operator-billing/connect/begin makes one"
+TEST_BALANCE_NOTE = "The payment processor is in test mode: no real money moves, so there is no balance to show"
+NO_ACCOUNT_BALANCE_NOTE = "No account at the payment processor yet: POST /v1/operator-billing/connect/begin makes one"
 
 
 class PaymentAmount(TypedDict):
@@ -56,15 +56,20 @@ async def operator_billing_balance(ctx: Ctx, params: Nothing) -> PaymentBalance:
     """
     del params
     if not ctx.deps.payments.live:
-        return {"payments_mode": "test", "available": [], "pending": [], "note": TEST_NOTE}
-    account = await account_of(ctx)
+        return {"payments_mode": "test", "available": [], "pending": [], "note": TEST_BALANCE_NOTE}
+    account = await find_payment_account(ctx)
     if account is None:
-        return {"payments_mode": "live", "available": [], "pending": [], "note": NO_ACCOUNT_NOTE}
+        return {"payments_mode": "live", "available": [], "pending": [], "note": NO_ACCOUNT_BALANCE_NOTE}
     ctx.reached_upstream = True
     balance = await ctx.deps.payments.balance_of(account.account)
-    return {"payments_mode": "live", "available": amounts(balance.available), "pending": amounts(balance.pending), "note": None}
+    return {
+        "payments_mode": "live",
+        "available": render_balance_amounts(balance.available),
+        "pending": render_balance_amounts(balance.pending),
+        "note": None,
+    }
 
 
-def amounts(held: tuple[Money, ...]) -> list[PaymentAmount]:
+def render_balance_amounts(held: tuple[Money, ...]) -> list[PaymentAmount]:
     """As they are shown."""
     return [{"amount": money.amount, "currency": money.currency} for money in held]

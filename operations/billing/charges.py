@@ -1,14 +1,56 @@
-"""Charges: what buyers and invoice recipients paid into the organisation's account."""
+"""Charges: what buyers and invoice recipients paid into the organisation's account, and the fees that the service kept of them."""
 
-from operations.billing.record_page import RecordPage, read_page
 from operations.deps import Ctx
-from operations.services.payments.charge_refunds import refunded_of
-from operations.services.payments.connect import account_of
-from operations.services.payments.payment_records import ChargeRecord, shown
-from operations.vocabulary import ListOf, page
+from operations.ledger.payment_accounts import AfterProcessorId, find_payment_account
+from operations.ledger.payment_records import ChargeRecord, FeeRecord, load_payment_record, refunded_amount
+from operations.vocabulary import ListOf, PageLimit, list_page
 from registry.errors import BadRequest
+from registry.limits import Scope
+from registry.model import Input
 from registry.operation import Example, operation
-from storage.money.payment_records import Linked, PaymentRecord, linked_to
+from storage.connect_accounts import ConnectAccount
+from storage.engine.connection import Connection
+from storage.payment_records import (
+    FIRST_RECORD_PLACE,
+    LinkedRecord,
+    PaymentRecord,
+    PaymentRecordKind,
+    linked_to,
+    list_payment_records,
+    payment_record_place,
+)
+
+
+class PaymentRecordPage(Input):
+    """Which part of the list."""
+
+    limit: PageLimit = 20
+    starting_after: AfterProcessorId = None
+
+
+async def read_payment_records(ctx: Ctx, kind: PaymentRecordKind, params: PaymentRecordPage) -> list[PaymentRecord]:
+    """The rows, with one more than the limit. Without an account there are none; what a former account had is not shown."""
+    account = await find_payment_account(ctx)
+    if account is None:
+        return []
+    return await ctx.deps.store.read(
+        find_payment_records, account=account, kind=kind, starting_after=params.starting_after, most=params.limit + 1
+    )
+
+
+def find_payment_records(
+    connection: Connection, *, account: ConnectAccount, kind: PaymentRecordKind, starting_after: str | None, most: int
+) -> list[PaymentRecord]:
+    """The rows behind the one that the caller saw last."""
+    named = {"account": account.account, "organisation": account.organisation}
+    after = FIRST_RECORD_PLACE if starting_after is None else payment_record_place(connection, **named, kind=kind, id=starting_after)
+    if after is None:
+        raise BadRequest(
+            f"starting_after: none of your {kind}s has this id",
+            param="starting_after",
+            hint=f"Give the `id` of the last {kind} of the page before, or leave it out for the newest",
+        )
+    return list_payment_records(connection, **named, kind=kind, after=after, most=most)
 
 
 class LinkedCharge(ChargeRecord):
@@ -18,7 +60,7 @@ class LinkedCharge(ChargeRecord):
     disputes: list[str]
 
 
-EXAMPLE: LinkedCharge = {
+CHARGE_EXAMPLE: LinkedCharge = {
     "id": "ch_3QxAbCdEfGhIjKlM",
     "object": "charge",
     "amount": 1490,
@@ -43,9 +85,9 @@ EXAMPLE: LinkedCharge = {
     "/v1/operator-billing/charges",
     title="List charges",
     raises=[BadRequest],
-    examples=[Example("What was paid to us?", {"limit": 20}, {"object": "list", "data": [EXAMPLE], "has_more": False})],
+    examples=[Example("What was paid to us?", {"limit": 20}, {"object": "list", "data": [CHARGE_EXAMPLE], "has_more": False})],
 )
-async def operator_billing_list_charges(ctx: Ctx, params: RecordPage) -> ListOf[LinkedCharge]:
+async def operator_billing_list_charges(ctx: Ctx, params: PaymentRecordPage) -> ListOf[LinkedCharge]:
     """List payments into your connected account, newest first.
 
     Amounts are minor units. Empty while no account is connected. `invoice` and `order` name what a charge paid: an order by its
@@ -53,19 +95,19 @@ async def operator_billing_list_charges(ctx: Ctx, params: RecordPage) -> ListOf[
 
     The list is what the processor has told so far: a charge is there a moment after it was made.
     """
-    rows = await read_page(ctx, "charge", params)
-    account = await account_of(ctx) if rows else None
+    rows = await read_payment_records(ctx, "charge", params)
+    account = await find_payment_account(ctx) if rows else None
     charges = [row.id for row in rows[: params.limit]]
     links = [] if account is None else await ctx.deps.store.read(linked_to, account=account.account, charges=charges)
-    return page([with_links(row, links) for row in rows], params.limit)
+    return list_page([render_linked_charge(row, links) for row in rows], params.limit)
 
 
-def with_links(row: PaymentRecord, links: list[Linked]) -> LinkedCharge:
+def render_linked_charge(row: PaymentRecord, links: list[LinkedRecord]) -> LinkedCharge:
     """The charge and what belongs to it. The processor does not tell of a charge again when it is disputed, or when a refund fails."""
-    charge, own = shown(row, ChargeRecord), [link for link in links if link.charge == row.id]
+    charge, own = load_payment_record(row, ChargeRecord), [link for link in links if link.charge == row.id]
     disputes = [link.id for link in own if link.kind == "dispute"]
     refunds = [link for link in own if link.kind == "refund"]
-    amount = min(refunded_of(row, refunds), charge["amount_refunded"])
+    amount = min(refunded_amount(row, refunds), charge["amount_refunded"])
     return {
         **charge,
         "amount_refunded": amount,
@@ -74,3 +116,33 @@ def with_links(row: PaymentRecord, links: list[Linked]) -> LinkedCharge:
         "refunds": [link.id for link in refunds],
         "disputes": disputes,
     }
+
+
+FEE_EXAMPLE: FeeRecord = {
+    "id": "fee_1QxAbCdEfGhIjKlM",
+    "object": "application_fee",
+    "amount": 15,
+    "amount_refunded": 5,
+    "currency": "EUR",
+    "charge": "ch_3QxAbCdEfGhIjKlM",
+    "account": "acct_1QxFjordConnected",
+    "created": 1795255200,
+}
+
+
+@operation(
+    "GET",
+    "/v1/operator-billing/fees",
+    scope=Scope.ADMIN,
+    title="List platform fees",
+    raises=[BadRequest],
+    examples=[Example("What did the service keep?", {"limit": 20}, {"object": "list", "data": [FEE_EXAMPLE], "has_more": False})],
+)
+async def operator_billing_list_fees(ctx: Ctx, params: PaymentRecordPage) -> ListOf[FeeRecord]:
+    """List platform fees that were kept of your charges, newest first.
+
+    Amounts are minor units; `amount_refunded` went back with refunds of the charge.
+
+    Needs admin. Empty while no account is connected.
+    """
+    return list_page([load_payment_record(row, FeeRecord) for row in await read_payment_records(ctx, "fee", params)], params.limit)

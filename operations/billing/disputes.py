@@ -5,31 +5,29 @@ from typing import Annotated, cast
 
 from pydantic import Field
 
-from clients.payments.records import Dispute, Evidence
-from operations.billing.record_page import RecordPage, read_page
+from clients.payments.records import Dispute, EvidenceTexts
+from operations.billing.charges import PaymentRecordPage, read_payment_records
 from operations.deps import Ctx, Deps
-from operations.services.payments.connect import require_account
-from operations.services.payments.payment_attempts import processor_key
-from operations.services.payments.payment_intake import take_word
-from operations.services.payments.payment_records import CLOSED, DisputeRecord, dispute_shown, shown
-from operations.services.payments.processor_ids import ProcessorId
-from operations.vocabulary import ListOf, page
-from registry.errors import BadRequest, Conflict, NotFound
+from operations.ledger.payment_accounts import ProcessorId, require_payment_account
+from operations.ledger.payment_attempts import processor_key_of
+from operations.ledger.payment_intake import take_processor_record
+from operations.ledger.payment_records import CLOSED_DISPUTE_STATUSES, DisputeRecord, load_payment_record, render_dispute
+from operations.vocabulary import ListOf, list_page
+from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
-from registry.payments_errors import PaymentsError, PaymentsRefused
-from storage.connection import Connection
-from storage.money.connect import Connected
-from storage.money.payment_records import find_record, lock_account
+from storage.connect_accounts import ConnectAccount
+from storage.engine.connection import Connection
+from storage.payment_records import find_payment_record, lock_payment_account
 
-LONGEST, LONGEST_TOGETHER = 20_000, 150_000
-WAITING = frozenset({"needs_response", "warning_needs_response"})
+EVIDENCE_TEXT_LIMIT, EVIDENCE_TOTAL_LIMIT = 20_000, 150_000
+UNANSWERED_DISPUTE_STATUSES = frozenset({"needs_response", "warning_needs_response"})
 # The longest evidence there may be, where every character takes three bytes and most are escaped by nobody.
-BODY_LIMIT = 512 * 1024
-Told = Annotated[str | None, Field(min_length=1, max_length=LONGEST)]
+EVIDENCE_BODY_LIMIT = 512 * 1024
+EvidenceText = Annotated[str | None, Field(min_length=1, max_length=EVIDENCE_TEXT_LIMIT)]
 
-DISPUTE: DisputeRecord = {
+DISPUTE_EXAMPLE: DisputeRecord = {
     "id": "du_1QxAbCdEfGhIjKlM",
     "object": "dispute",
     "amount": 1490,
@@ -49,25 +47,25 @@ class DisputeEvidence(Input):
 
     id: Annotated[ProcessorId, Field(description="Dispute id, du_...")]
     submit: Annotated[bool, Field(description="Send it to the bank now, which takes it once. false: keep it as a draft.")] = True
-    access_activity_log: Annotated[Told, Field(description="When and from where the buyer used the eSIM.")] = None
-    cancellation_policy_disclosure: Annotated[Told, Field(description="How the buyer was shown the rules for cancelling.")] = None
-    cancellation_rebuttal: Annotated[Told, Field(description="Why it was not cancelled in time.")] = None
-    customer_email_address: Annotated[Told, Field(description="The buyer's mail address.")] = None
-    customer_name: Annotated[Told, Field(description="The buyer's name.")] = None
-    customer_purchase_ip: Annotated[Told, Field(description="The address that the buyer bought from.")] = None
-    duplicate_charge_explanation: Annotated[Told, Field(description="Why the two charges are for two things.")] = None
-    duplicate_charge_id: Annotated[Told, Field(description="The other charge, ch_...")] = None
-    product_description: Annotated[Told, Field(description="What was sold.")] = None
-    refund_policy_disclosure: Annotated[Told, Field(description="How the buyer was shown the rules for refunds.")] = None
-    refund_refusal_explanation: Annotated[Told, Field(description="Why no refund is due.")] = None
-    service_date: Annotated[Told, Field(description="When the eSIM was delivered, in words.")] = None
-    uncategorized_text: Annotated[Told, Field(description="Anything else.")] = None
+    access_activity_log: Annotated[EvidenceText, Field(description="When and from where the buyer used the eSIM.")] = None
+    cancellation_policy_disclosure: Annotated[EvidenceText, Field(description="How the buyer was shown the rules for cancelling.")] = None
+    cancellation_rebuttal: Annotated[EvidenceText, Field(description="Why it was not cancelled in time.")] = None
+    customer_email_address: Annotated[EvidenceText, Field(description="The buyer's mail address.")] = None
+    customer_name: Annotated[EvidenceText, Field(description="The buyer's name.")] = None
+    customer_purchase_ip: Annotated[EvidenceText, Field(description="The address that the buyer bought from.")] = None
+    duplicate_charge_explanation: Annotated[EvidenceText, Field(description="Why the two charges are for two things.")] = None
+    duplicate_charge_id: Annotated[EvidenceText, Field(description="The other charge, ch_...")] = None
+    product_description: Annotated[EvidenceText, Field(description="What was sold.")] = None
+    refund_policy_disclosure: Annotated[EvidenceText, Field(description="How the buyer was shown the rules for refunds.")] = None
+    refund_refusal_explanation: Annotated[EvidenceText, Field(description="Why no refund is due.")] = None
+    service_date: Annotated[EvidenceText, Field(description="When the eSIM was delivered, in words.")] = None
+    uncategorized_text: Annotated[EvidenceText, Field(description="Anything else.")] = None
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> EvidenceTexts:
         """The texts that were given."""
         texts = self.model_dump(exclude={"id", "submit"}, exclude_none=True)
-        return cast(Evidence, texts)
+        return cast(EvidenceTexts, texts)
 
 
 @operation(
@@ -75,42 +73,42 @@ class DisputeEvidence(Input):
     "/v1/operator-billing/disputes",
     title="List disputes",
     raises=[BadRequest],
-    examples=[Example("Which payments are disputed?", {"limit": 20}, {"object": "list", "data": [DISPUTE], "has_more": False})],
+    examples=[Example("Which payments are disputed?", {"limit": 20}, {"object": "list", "data": [DISPUTE_EXAMPLE], "has_more": False})],
 )
-async def operator_billing_list_disputes(ctx: Ctx, params: RecordPage) -> ListOf[DisputeRecord]:
+async def operator_billing_list_disputes(ctx: Ctx, params: PaymentRecordPage) -> ListOf[DisputeRecord]:
     """List disputes of your charges, newest first.
 
     One that needs a response is lost after `evidence_due_by`: answer with operator_billing_submit_dispute_evidence.
 
     Amounts are minor units. Empty while no account is connected.
     """
-    return page([shown(row, DisputeRecord) for row in await read_page(ctx, "dispute", params)], params.limit)
+    return list_page([load_payment_record(row, DisputeRecord) for row in await read_payment_records(ctx, "dispute", params)], params.limit)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnDispute:
     """The caller's account, and the dispute as it is known."""
 
-    account: Connected
+    account: ConnectAccount
     known: DisputeRecord
 
 
 async def own_dispute(ctx: Ctx, params: DisputeEvidence) -> OwnDispute:
     """The dispute is in the caller's own account: by our records, else by the processor's."""
-    require_texts(params)
-    account = await require_account(ctx)
-    record = await ctx.deps.store.read(find_record, account=account.account, kind="dispute", id=params.id)
+    require_evidence_texts(params)
+    account = await require_payment_account(ctx)
+    record = await ctx.deps.store.read(find_payment_record, account=account.account, kind="dispute", id=params.id)
     if record is not None:
-        return OwnDispute(account, shown(record, DisputeRecord))
+        return OwnDispute(account, load_payment_record(record, DisputeRecord))
     ctx.reached_upstream = True
     try:
         found = await ctx.deps.payments.find_dispute(account.account, params.id)
     except NotFound:
         raise no_such_dispute() from None
-    return OwnDispute(account, dispute_shown(found))
+    return OwnDispute(account, render_dispute(found))
 
 
-def require_texts(params: DisputeEvidence) -> None:
+def require_evidence_texts(params: DisputeEvidence) -> None:
     """Something is told, and not too much. Choice: an answer without a text is refused, since submitting one loses the dispute."""
     length = sum(map(len, params.evidence.values()))  # pyright: ignore[reportArgumentType]  # all its members are texts
     if not length:
@@ -119,21 +117,21 @@ def require_texts(params: DisputeEvidence) -> None:
             param="uncategorized_text",
             hint="What fits no other field goes here",
         )
-    if length > LONGEST_TOGETHER:
+    if length > EVIDENCE_TOTAL_LIMIT:
         raise BadRequest(
-            f"The texts of evidence have {length} characters together; at most {LONGEST_TOGETHER} are taken",
+            f"The texts of evidence have {length} characters together; at most {EVIDENCE_TOTAL_LIMIT} are taken",
             param="uncategorized_text",
             hint="Shorten the longest of them",
         )
 
 
-def require_unanswered(dispute: DisputeRecord) -> None:
+def require_unanswered_dispute(dispute: DisputeRecord) -> None:
     """Evidence is taken once, and by a dispute that is not decided. An inquiry that became a dispute is answered once more."""
-    if dispute["status"] in CLOSED:
+    if dispute["status"] in CLOSED_DISPUTE_STATUSES:
         raise Conflict(
             f"The dispute is {dispute['status']}: it is closed and takes no more evidence; nothing was done", code="dispute_closed"
         )
-    if dispute["evidence_submissions"] and dispute["status"] not in WAITING:
+    if dispute["evidence_submissions"] and dispute["status"] not in UNANSWERED_DISPUTE_STATUSES:
         raise Conflict(
             f"Evidence was submitted to this dispute already, which is {dispute['status']}, and the bank takes it once; nothing was done",
             code="evidence_submitted",
@@ -153,14 +151,14 @@ def no_such_dispute() -> NotFound:
     processor=True,
     once=Once(shown=True),
     access=own_dispute,
-    body_limit=BODY_LIMIT,
+    body_limit=EVIDENCE_BODY_LIMIT,
     title="Submit dispute evidence",
     raises=[NotFound, Conflict, PaymentsRefused, PaymentsError],
     examples=[
         Example(
             "The eSIM was used",
-            {"id": DISPUTE["id"], "access_activity_log": "First attached in Norway on 2026-11-20, 412 MB used", "submit": True},
-            DISPUTE,
+            {"id": DISPUTE_EXAMPLE["id"], "access_activity_log": "First attached in Norway on 2026-11-20, 412 MB used", "submit": True},
+            DISPUTE_EXAMPLE,
         )
     ],
 )
@@ -172,17 +170,17 @@ async def operator_billing_submit_dispute_evidence(ctx: Ctx, params: DisputeEvid
 
     Texts that are left out stay as they were told before. The key is passed on to the processor.
     """
-    require_unanswered(own.known)  # not sooner: a key that submitted it is answered as before
+    require_unanswered_dispute(own.known)  # not sooner: a key that submitted it is answered as before
     deps, account = ctx.deps, own.account
-    key = processor_key("evidence", ctx.call.idempotency_key, deps.ids.new("att_"))
+    key = processor_key_of("evidence", ctx.call.idempotency_key, deps.ids.new("att_"))
     ctx.reached_upstream = True
     dispute = await deps.payments.answer_dispute(account.account, params.id, params.evidence, submit=params.submit, key=key)
-    ctx.at_close(keep, deps=deps, account=account, dispute=dispute, now=int(ctx.now))
-    return dispute_shown(dispute)
+    ctx.at_close(keep_dispute, deps=deps, account=account, dispute=dispute, now=int(ctx.now))
+    return render_dispute(dispute)
 
 
-def keep(connection: Connection, *, deps: Deps, account: Connected, dispute: Dispute, now: float) -> None:
+def keep_dispute(connection: Connection, *, deps: Deps, account: ConnectAccount, dispute: Dispute, now: float) -> None:
     """The dispute as it stands now, of whoever has the account by now."""
-    owner = lock_account(connection, account=account.account)
+    owner = lock_payment_account(connection, account=account.account)
     word = {"account": account.account, "organisation": owner or account.organisation}
-    take_word(connection, deps=deps, **word, thing=dispute, as_of=now, now=now)
+    take_processor_record(connection, deps=deps, **word, thing=dispute, as_of=now, now=now)

@@ -6,24 +6,31 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.payments.return_url import ReturnUrl
-from operations.services.plain_line import plain_line
+from operations.ledger.payment_accounts import ReturnUrl
+from operations.vocabulary import plain_line
 from registry.errors import Conflict, NotFound
 from registry.limits import Scope
-from registry.model import Input
+from registry.model import Input, Nothing
 from registry.operation import Auth, Example, operation
-from storage.connection import Connection
-from storage.money.identity_sessions import IdentitySession, find_session, insert_session, move_session
+from storage.engine.connection import Connection
+from storage.identity_sessions import (
+    IdentitySession,
+    find_identity_session,
+    has_verified_identity,
+    insert_identity_session,
+    latest_identity_session,
+    move_identity_session,
+)
 
 ProofKind = Literal["document", "id_number"]
-SessionStatus = Literal["requires_input", "processing", "verified", "canceled"]
-BEFORE: dict[SessionStatus, tuple[SessionStatus, ...]] = {
+IdentitySessionStatus = Literal["requires_input", "processing", "verified", "canceled"]
+IDENTITY_STATUSES_BEFORE: dict[IdentitySessionStatus, tuple[IdentitySessionStatus, ...]] = {
     "requires_input": ("processing",),
     "processing": ("requires_input",),
     "verified": ("processing",),
     "canceled": ("requires_input", "processing"),
 }
-FINAL = ("verified", "canceled")
+FINAL_IDENTITY_STATUSES = ("verified", "canceled")
 
 
 class NewSession(Input):
@@ -35,11 +42,11 @@ class NewSession(Input):
     ] = None
 
 
-class SessionChange(Input):
+class IdentitySessionChange(Input):
     """How far a session is now."""
 
     id: Annotated[str, Field(max_length=64, description="Session id, ids_...")]
-    status: Annotated[SessionStatus, Field(description="verified and canceled are final.")]
+    status: Annotated[IdentitySessionStatus, Field(description="verified and canceled are final.")]
     reason: Annotated[
         str | None,
         Field(min_length=1, max_length=200, description="Why, in a line that the organisation reads; absent: none."),
@@ -53,14 +60,14 @@ class VerificationSession(TypedDict):
     id: str
     object: Literal["identity_session"]
     type: ProofKind
-    status: SessionStatus
+    status: IdentitySessionStatus
     reason: Annotated[str | None, Field(description="Why it is where it is, if whoever looked said so")]
     return_url: str | None
     created: int
     updated: int
 
 
-NEW: VerificationSession = {
+IDENTITY_SESSION_EXAMPLE: VerificationSession = {
     "id": "ids_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "object": "identity_session",
     "type": "document",
@@ -72,13 +79,13 @@ NEW: VerificationSession = {
 }
 
 
-def session_of(row: IdentitySession) -> VerificationSession:
+def render_identity_session(row: IdentitySession) -> VerificationSession:
     """As it is shown."""
     return {
         "id": row.id,
         "object": "identity_session",
         "type": cast(ProofKind, row.kind),
-        "status": cast(SessionStatus, row.status),
+        "status": cast(IdentitySessionStatus, row.status),
         "reason": row.reason,
         "return_url": row.return_url,
         "created": row.created,
@@ -92,7 +99,13 @@ def session_of(row: IdentitySession) -> VerificationSession:
     scope=Scope.WRITE,
     status=201,
     title="Create identity session",
-    examples=[Example("Prove who we are with a passport", {"type": "document", "return_url": NEW["return_url"]}, NEW)],
+    examples=[
+        Example(
+            "Prove who we are with a passport",
+            {"type": "document", "return_url": IDENTITY_SESSION_EXAMPLE["return_url"]},
+            IDENTITY_SESSION_EXAMPLE,
+        )
+    ],
 )
 async def operator_identity_create_session(ctx: Ctx, params: NewSession) -> VerificationSession:
     """Record that somebody of your organisation is about to be verified.
@@ -104,7 +117,7 @@ async def operator_identity_create_session(ctx: Ctx, params: NewSession) -> Veri
     row = IdentitySession(
         ctx.deps.ids.new("ids_"), ctx.organisation, ctx.caller.principal, params.type, "requires_input", None, params.return_url, now, now
     )
-    return await ctx.settle(session_of(row), insert_session, session=row)
+    return await ctx.settle(render_identity_session(row), insert_identity_session, session=row)
 
 
 @operation(
@@ -115,38 +128,85 @@ async def operator_identity_create_session(ctx: Ctx, params: NewSession) -> Veri
     title="Update identity session",
     raises=[NotFound, Conflict],
     examples=[
-        Example("The proof has come in", {"id": NEW["id"], "status": "processing"}, {**NEW, "status": "processing", "updated": 1795163460})
+        Example(
+            "The proof has come in",
+            {"id": IDENTITY_SESSION_EXAMPLE["id"], "status": "processing"},
+            {**IDENTITY_SESSION_EXAMPLE, "status": "processing", "updated": 1795163460},
+        )
     ],
 )
-async def operator_identity_update_session(ctx: Ctx, params: SessionChange) -> VerificationSession:
+async def operator_identity_update_session(ctx: Ctx, params: IdentitySessionChange) -> VerificationSession:
     """Say how far a verification is. With the internal key only.
 
     requires_input becomes processing; processing becomes verified, or requires_input again; both may be canceled. verified and canceled
     are final: another status is 409 and changes nothing. The status that a session has already answers the session as it is.
     """
-    return await ctx.settle_result(change, session=params.id, status=params.status, reason=params.reason, now=ctx.now)
+    return await ctx.settle_result(change_identity_session, session=params.id, status=params.status, reason=params.reason, now=ctx.now)
 
 
-def change(connection: Connection, *, session: str, status: SessionStatus, reason: str | None, now: float) -> VerificationSession:
+def change_identity_session(
+    connection: Connection, *, session: str, status: IdentitySessionStatus, reason: str | None, now: float
+) -> VerificationSession:
     """Move it, if it may go there from where it is."""
-    for before in BEFORE[status]:
-        moved = move_session(connection, session=session, before=before, status=status, reason=reason, now=now)
+    for before in IDENTITY_STATUSES_BEFORE[status]:
+        moved = move_identity_session(connection, session=session, before=before, status=status, reason=reason, now=now)
         if moved is not None:
-            return session_of(moved)
-    found = find_session(connection, session=session)
+            return render_identity_session(moved)
+    found = find_identity_session(connection, session=session)
     if found is None:
         raise NotFound("There is no identity session with this id", param="id", hint="Session ids start with ids_")
     if found.status == status:  # told twice
-        return session_of(found)
-    raise not_from_there(found.status, status)
+        return render_identity_session(found)
+    raise identity_status_refusal(found.status, status)
 
 
-def not_from_there(before: str, status: SessionStatus) -> Conflict:
+def identity_status_refusal(before: str, status: IdentitySessionStatus) -> Conflict:
     """Why a session does not go there."""
     text = f"status: the session is {before}, and does not become {status}"
-    if before in FINAL:
+    if before in FINAL_IDENTITY_STATUSES:
         hint = f"{before} is final: the organisation begins again with a new session"
     else:
-        after = " or ".join(name for name, allowed in BEFORE.items() if before in allowed)
+        after = " or ".join(name for name, allowed in IDENTITY_STATUSES_BEFORE.items() if before in allowed)
         hint = f"From {before} it becomes {after}"
-    return Conflict(text, code="identity_session_final" if before in FINAL else None, param="status", hint=hint)
+    return Conflict(text, code="identity_session_final" if before in FINAL_IDENTITY_STATUSES else None, param="status", hint=hint)
+
+
+class IdentityStatus(TypedDict):
+    """`session` is the newest; null where there never was one."""
+
+    object: Literal["identity_status"]
+    status: Annotated[
+        Literal["unverified"] | IdentitySessionStatus,
+        Field(description="verified as soon as any session was; else that of the newest session"),
+    ]
+    session: VerificationSession | None
+
+
+@operation(
+    "GET",
+    "/v1/operator-billing/identity/status",
+    title="Get identity status",
+    examples=[
+        Example("Are we verified?", {}, {"object": "identity_status", "status": "requires_input", "session": IDENTITY_SESSION_EXAMPLE}),
+    ],
+)
+async def operator_identity_status(ctx: Ctx, params: Nothing) -> IdentityStatus:
+    """Tell whether it has been verified who runs your organisation.
+
+    `unverified` until operator_identity_create_session begins a session, and after the newest was canceled. Once verified, an
+    organisation stays so, whatever further sessions come to.
+    """
+    del params
+    return await ctx.deps.store.read(read_identity_status, organisation=ctx.organisation)
+
+
+def read_identity_status(connection: Connection, *, organisation: str) -> IdentityStatus:
+    """The answer, from one look at the sessions."""
+    latest = latest_identity_session(connection, organisation=organisation)
+    if latest is None:
+        return {"object": "identity_status", "status": "unverified", "session": None}
+    session = render_identity_session(latest)
+    status: Literal["unverified"] | IdentitySessionStatus = "unverified" if session["status"] == "canceled" else session["status"]
+    if has_verified_identity(connection, organisation=organisation):
+        status = "verified"
+    return {"object": "identity_status", "status": status, "session": session}

@@ -7,24 +7,22 @@ from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import TypedDict
 
 from clients.payments.records import Money, NewPromotion
-from operations.connectivity.shapes import Currency
 from operations.deps import Ctx
-from operations.services.payments.connect import account_of
-from operations.vocabulary import Limit, ListOf, StartingAfter, page
-from registry.errors import BadRequest, Conflict, NotFound, ProviderError, Refusal
+from operations.ledger.payment_accounts import find_payment_account
+from operations.vocabulary import Currency, ListOf, PageLimit, StartingAfter, list_page
+from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, ProviderError, Refusal
 from registry.limits import Scope
 from registry.model import FieldRule, Input
 from registry.operation import Example, Once, operation
-from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.ports import Conclusion
-from storage.connection import Connection
-from storage.money.connect import Connected
-from storage.money.promotions import PromotionRow, insert_promotion, list_promotions, name_promotion, remove_promotion
+from storage.connect_accounts import ConnectAccount
+from storage.engine.connection import Connection
+from storage.promotions import PromotionRow, insert_promotion, list_promotions, name_promotion, remove_promotion
 
-LATEST = 4_102_444_800  # 2100-01-01
+PROMOTION_LATEST_EXPIRY = 4_102_444_800  # 2100-01-01
 
 
-def in_hundredths(percent: float) -> float:
+def check_percent_decimals(percent: float) -> float:
     """Two decimals are what the processor keeps."""
     exponent = Decimal(repr(percent)).as_tuple().exponent
     if isinstance(exponent, int) and exponent < -2:
@@ -42,7 +40,7 @@ class NewCode(Input):
     percent_off: Annotated[
         float | None,
         Field(gt=0, le=100, allow_inf_nan=False, description="Per cent off, above 0 to 100, two decimals at most. This or amount_off."),
-        AfterValidator(lambda value: None if value is None else in_hundredths(value)),
+        AfterValidator(lambda value: None if value is None else check_percent_decimals(value)),
     ] = None
     amount_off: Annotated[
         int | None, Field(ge=1, le=99_999_999, description="Amount off, in minor units (cents) of currency. This or percent_off.")
@@ -51,9 +49,9 @@ class NewCode(Input):
     max_redemptions: Annotated[
         int | None, Field(ge=1, le=2**31 - 1, description="How often it may be used in all; absent: without limit.")
     ] = None
-    expires_at: Annotated[int | None, Field(ge=1, le=LATEST, description="Until when, Unix seconds, in the future; absent: for ever.")] = (
-        None
-    )
+    expires_at: Annotated[
+        int | None, Field(ge=1, le=PROMOTION_LATEST_EXPIRY, description="Until when, Unix seconds, in the future; absent: for ever.")
+    ] = None
 
     @model_validator(mode="after")
     def check(self) -> "NewCode":
@@ -75,7 +73,7 @@ class NewCode(Input):
 class PromotionPage(Input):
     """Which part of the list."""
 
-    limit: Limit = 20
+    limit: PageLimit = 20
     starting_after: StartingAfter = None
 
 
@@ -95,7 +93,7 @@ class Promotion(TypedDict):
     created: int
 
 
-SPRING: Promotion = {
+PROMOTION_EXAMPLE: Promotion = {
     "id": "pro_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "object": "promotion",
     "code": "SPRING-15",
@@ -110,7 +108,7 @@ SPRING: Promotion = {
 }
 
 
-def promotion_of(row: PromotionRow, now: float) -> Promotion:
+def render_promotion(row: PromotionRow, now: float) -> Promotion:
     """As it is shown."""
     return {
         "id": row.id,
@@ -127,10 +125,10 @@ def promotion_of(row: PromotionRow, now: float) -> Promotion:
     }
 
 
-async def where_sold(ctx: Ctx, params: NewCode) -> Connected | None:
+async def find_active_payment_account(ctx: Ctx, params: NewCode) -> ConnectAccount | None:
     """The organisation's account, where it takes payments: the code is then made there as well."""
     del params
-    account = await account_of(ctx)
+    account = await find_payment_account(ctx)
     if account is None or account.status != "active":
         return None
     ctx.stage()
@@ -144,17 +142,17 @@ async def where_sold(ctx: Ctx, params: NewCode) -> Connected | None:
     once=Once(shown=True),
     status=201,
     title="Create promotion",
-    access=where_sold,
+    access=find_active_payment_account,
     raises=[BadRequest, Conflict, PaymentsError, PaymentsRefused],
     examples=[
         Example(
             "15 % off for the first 500 buyers",
             {"code": "spring-15", "percent_off": 15, "max_redemptions": 500, "expires_at": 1830297599},
-            SPRING,
+            PROMOTION_EXAMPLE,
         )
     ],
 )
-async def operator_create_promotion(ctx: Ctx, params: NewCode, account: Connected | None) -> Promotion:
+async def operator_create_promotion(ctx: Ctx, params: NewCode, account: ConnectAccount | None) -> Promotion:
     """Make a code that takes a percentage or an amount off what buyers pay.
 
     Give `percent_off`, or `amount_off` with `currency`. A code is your organisation's once and for ever: one that is there already is
@@ -164,26 +162,26 @@ async def operator_create_promotion(ctx: Ctx, params: NewCode, account: Connecte
     `payments_promotion_id` is then its id there. Otherwise it is only kept. Where the processor refuses it, nothing is kept; where its
     answer is lost (`outcome_unknown`), the code stays taken without an id: make another one.
     """
-    row = row_of(ctx, params)
+    row = promotion_row(ctx, params)
     if account is None:
-        return await ctx.settle(promotion_of(row, ctx.now), keep_promotion, row=row)
-    lost = unanswered()
+        return await ctx.settle(render_promotion(row, ctx.now), insert_new_promotion, row=row)
+    lost = promotion_outcome_unknown()
     ctx.if_unsent(remove_promotion, promotion=row.id)
-    await ctx.dispatch((lost.status, lost.body(ctx.call.request_id)), keep_promotion, row=row)
+    await ctx.dispatch((lost.status, lost.body(ctx.call.request_id)), insert_new_promotion, row=row)
     request = ctx.call.request_id
     try:
-        made = await ctx.deps.payments.create_promotion(account.account, asked_of(row))
+        made = await ctx.deps.payments.create_promotion(account.account, promotion_request(row))
     except (PaymentsError, PaymentsRefused, NotFound) as refusal:
         if isinstance(refusal, PaymentsError) and refusal.before_execution:
             raise  # it never left: the pipeline takes the row back
-        await ctx.conclude(not_made, row=row, refusal=refusal, request_id=request)
+        await ctx.conclude(record_promotion_not_made, row=row, refusal=refusal, request_id=request)
         raise
     named = row._replace(processor_promotion=made.id)
-    await ctx.conclude(made_there, row=named, now=ctx.now)
-    return promotion_of(named, ctx.now)
+    await ctx.conclude(record_promotion_made, row=named, now=ctx.now)
+    return render_promotion(named, ctx.now)
 
 
-def row_of(ctx: Ctx, params: NewCode) -> PromotionRow:
+def promotion_row(ctx: Ctx, params: NewCode) -> PromotionRow:
     """What is kept of a new code."""
     if params.expires_at is not None and params.expires_at <= ctx.now:
         raise BadRequest(
@@ -206,13 +204,13 @@ def row_of(ctx: Ctx, params: NewCode) -> PromotionRow:
     )
 
 
-def asked_of(row: PromotionRow) -> NewPromotion:
+def promotion_request(row: PromotionRow) -> NewPromotion:
     """What the processor is asked to make; the row's id makes it one."""
     off = None if row.amount_off is None or row.currency is None else Money(row.amount_off, row.currency)
     return NewPromotion(row.id, row.code, row.percent_off_bps, off, row.max_redemptions, row.expires_at)
 
 
-def keep_promotion(connection: Connection, *, row: PromotionRow) -> None:
+def insert_new_promotion(connection: Connection, *, row: PromotionRow) -> None:
     """The code is the organisation's from now on, unless it was."""
     if not insert_promotion(connection, row=row):
         raise Conflict(
@@ -223,13 +221,13 @@ def keep_promotion(connection: Connection, *, row: PromotionRow) -> None:
         )
 
 
-def made_there(connection: Connection, *, row: PromotionRow, now: float) -> Conclusion:
+def record_promotion_made(connection: Connection, *, row: PromotionRow, now: float) -> Conclusion:
     """The processor has it."""
     name_promotion(connection, promotion=row.id, processor_promotion=row.processor_promotion or "")
-    return Conclusion(201, promotion_of(row, now), False, "ok")
+    return Conclusion(201, render_promotion(row, now), False, "ok")
 
 
-def not_made(connection: Connection, *, row: PromotionRow, refusal: Refusal, request_id: str) -> Conclusion:
+def record_promotion_not_made(connection: Connection, *, row: PromotionRow, refusal: Refusal, request_id: str) -> Conclusion:
     """The processor surely has none, and the code is free again; or nobody knows, and it stays taken."""
     unknown = isinstance(refusal, ProviderError) and refusal.outcome_unknown
     if not unknown:
@@ -237,7 +235,7 @@ def not_made(connection: Connection, *, row: PromotionRow, refusal: Refusal, req
     return Conclusion(refusal.status, refusal.body(request_id), unknown, refusal.error_code)
 
 
-def unanswered() -> PaymentsError:
+def promotion_outcome_unknown() -> PaymentsError:
     """What a key answers whose call was broken off after it was sent."""
     return PaymentsError(
         "The payment processor was asked to make the code, and what came of it is not known; the code stays taken",
@@ -251,10 +249,10 @@ def unanswered() -> PaymentsError:
     "GET",
     "/v1/operator-billing/promotions",
     title="List promotions",
-    examples=[Example("Which codes are out?", {"limit": 20}, {"object": "list", "data": [SPRING], "has_more": False})],
+    examples=[Example("Which codes are out?", {"limit": 20}, {"object": "list", "data": [PROMOTION_EXAMPLE], "has_more": False})],
 )
 async def operator_list_promotions(ctx: Ctx, params: PromotionPage) -> ListOf[Promotion]:
     """List your organisation's promotions, newest first, expired ones among them."""
     read = ctx.deps.store.read
     rows = await read(list_promotions, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
-    return page([promotion_of(row, ctx.now) for row in rows], params.limit)
+    return list_page([render_promotion(row, ctx.now) for row in rows], params.limit)

@@ -1,13 +1,35 @@
-"""Refunds: what went back to payers."""
+"""Refunds: what went back to payers, and giving money back: taken of what is left of the charge first, sent once."""
 
-from operations.billing.record_page import RecordPage, read_page
-from operations.deps import Ctx
-from operations.services.payments.payment_records import RefundRecord, shown
-from operations.vocabulary import ListOf, page
-from registry.errors import BadRequest
-from registry.operation import Example, operation
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-REFUNDED: RefundRecord = {
+from pydantic import Field
+
+from clients.payments.records import Refund
+from operations.billing.charges import PaymentRecordPage, read_payment_records
+from operations.deps import Ctx, Deps
+from operations.ledger.payment_accounts import ProcessorId, payments_not_connected, require_payment_account
+from operations.ledger.payment_attempts import correct_unknown_answer, new_payment_attempt, send_refund_attempt
+from operations.ledger.payment_dispatch import send_payment_once
+from operations.ledger.payment_records import (
+    ChargeRecord,
+    RefundRecord,
+    load_payment_record,
+    payment_record_of,
+    refundable_amount,
+    reserve_refund,
+)
+from operations.vocabulary import ListOf, list_page
+from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused
+from registry.limits import Scope
+from registry.model import Input
+from registry.operation import Example, Once, operation
+from storage.connect_accounts import ConnectAccount
+from storage.engine.connection import Connection
+from storage.payment_attempts import AttemptKind, PaymentAttempt, insert_attempt
+from storage.payment_records import PaymentRecord, find_payment_record, lock_payment_account, put_payment_record
+
+REFUND_EXAMPLE: RefundRecord = {
     "id": "re_3QxAbCdEfGhIjKlM",
     "object": "refund",
     "amount": 500,
@@ -26,13 +48,177 @@ REFUNDED: RefundRecord = {
     "/v1/operator-billing/refunds",
     title="List refunds",
     raises=[BadRequest],
-    examples=[Example("What did we give back?", {"limit": 20}, {"object": "list", "data": [REFUNDED], "has_more": False})],
+    examples=[Example("What did we give back?", {"limit": 20}, {"object": "list", "data": [REFUND_EXAMPLE], "has_more": False})],
 )
-async def operator_billing_list_refunds(ctx: Ctx, params: RecordPage) -> ListOf[RefundRecord]:
+async def operator_billing_list_refunds(ctx: Ctx, params: PaymentRecordPage) -> ListOf[RefundRecord]:
     """List refunds of your connected account's charges, newest first.
 
     Amounts are minor units. A failed refund gave nothing back: see `failure_reason`.
 
     Refunds made through this service and at the processor's own pages are both there. Empty while no account is connected.
     """
-    return page([shown(row, RefundRecord) for row in await read_page(ctx, "refund", params)], params.limit)
+    return list_page([load_payment_record(row, RefundRecord) for row in await read_payment_records(ctx, "refund", params)], params.limit)
+
+
+REFUND_CENTS_LIMIT = 999_999_999_999
+RefundAmount = Annotated[
+    int | None, Field(ge=1, le=REFUND_CENTS_LIMIT, description="Minor units (cents), from 1 to what is left. Absent: all of it.")
+]
+RefundCurrency = Annotated[
+    str | None, Field(pattern=r"^[A-Z]{3}$", description="The charge's, ISO 4217 in upper case, as EUR; anything else is refused.")
+]
+
+
+class NewRefund(Input):
+    """What is to be given back."""
+
+    charge: Annotated[ProcessorId, Field(description="Charge id, ch_...")]
+    amount: RefundAmount = None
+    currency: RefundCurrency = None
+    reason: Annotated[
+        Literal["duplicate", "fraudulent", "requested_by_customer"] | None, Field(description="Why, for the payer's bank.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCharge:
+    """The caller's account, and the charge where it is not among our records yet."""
+
+    account: ConnectAccount
+    asked: PaymentRecord | None
+
+
+async def own_charge(ctx: Ctx, params: NewRefund) -> OwnCharge:
+    """The charge is in the caller's own account: by our records, else by the processor's."""
+    account = await require_payment_account(ctx)
+    ctx.stage()
+    await correct_unknown_answer(ctx, "refund")
+    known = await ctx.deps.store.read(find_payment_record, account=account.account, kind="charge", id=params.charge)
+    if known is not None:
+        return OwnCharge(account, None)
+    ctx.reached_upstream = True
+    try:
+        charge = await ctx.deps.payments.find_charge(account.account, params.charge)
+    except NotFound:
+        raise no_such_charge() from None
+    asked = payment_record_of(charge, account=account.account, organisation=account.organisation, as_of=int(ctx.now))
+    return OwnCharge(account, asked)
+
+
+def no_such_charge() -> NotFound:
+    """Unknown charges and those of other accounts are answered alike."""
+    return NotFound("Your account has no charge with this id", param="charge", hint="operator_billing_list_charges names yours")
+
+
+@dataclass(slots=True)
+class RefundSending:
+    """A refund on its way. `attempt` is there once `begin` has run."""
+
+    deps: Deps
+    own: OwnCharge
+    wanted: NewRefund
+    claim_key: str | None
+    id: str
+    attempt: PaymentAttempt | None = None
+    kind: AttemptKind = "refund"
+
+    def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
+        """Take the amount of what is left of the charge."""
+        account = self.own.account
+        if lock_payment_account(connection, account=account.account) != account.organisation:
+            raise payments_not_connected()
+        if self.own.asked is not None:
+            put_payment_record(connection, record=self.own.asked)
+        charge = find_payment_record(connection, account=account.account, kind="charge", id=self.wanted.charge)
+        if charge is None:
+            raise no_such_charge()
+        known = load_payment_record(charge, ChargeRecord)
+        require_refundable_charge(known, self.wanted)
+        left = refundable_amount(connection, account=account.account, charge=charge.id)
+        amount = self.wanted.amount or left
+        if not 1 <= amount <= left or not reserve_refund(connection, account=account.account, charge=charge, amount=amount, now=now):
+            raise refund_too_large(known, self.wanted.amount, left)
+        self.attempt = new_payment_attempt(
+            self.id,
+            self.kind,
+            organisation=account.organisation,
+            account=account.account,
+            charge=charge.id,
+            amount=amount,
+            currency=known["currency"],
+            now=now,
+            claim_key=self.claim_key,
+        )
+        insert_attempt(connection, attempt=self.attempt)
+        return self.attempt
+
+    async def send(self) -> Refund:
+        """Ask the processor for it."""
+        return await send_refund_attempt(self.deps, self.attempt, reason=self.wanted.reason)
+
+
+def require_refundable_charge(charge: ChargeRecord, wanted: NewRefund) -> None:
+    """Only money that was received goes back, in the currency in which it came."""
+    if charge["status"] != "succeeded":
+        raise Conflict(
+            f"The charge is {charge['status']}, so there is nothing to give back; nothing was done",
+            code="charge_not_refundable",
+            hint="Only a succeeded charge can be refunded; operator_billing_list_charges shows the status",
+        )
+    if wanted.currency is not None and wanted.currency != charge["currency"]:
+        raise BadRequest(
+            f"currency: {wanted.currency} is not the charge's, which is {charge['currency']}; nothing was done",
+            param="currency",
+            hint=f"Send {charge['currency']}, or leave currency out",
+        )
+
+
+def refund_too_large(charge: ChargeRecord, amount: int | None, left: int) -> BadRequest:
+    """More than is left. What other refunds have taken is taken, those under way and those of unknown outcome as well."""
+    of, currency = charge["amount"], charge["currency"]
+    if left == 0:
+        return BadRequest(
+            f"charge: nothing is left to refund of its {of} {currency} in minor units; nothing was done",
+            code="refund_too_large",
+            param="charge" if amount is None else "amount",
+            hint="operator_billing_list_refunds shows what was refunded; a refund whose outcome is unknown counts until it is settled",
+        )
+    return BadRequest(
+        f"amount: {amount} is more than what is left to refund, {left} of {of} {currency} in minor units; nothing was done",
+        code="refund_too_large",
+        param="amount",
+        hint=f"Send 1 to {left}, or leave amount out for all that is left",
+    )
+
+
+@operation(
+    "POST",
+    "/v1/operator-billing/refunds",
+    scope=Scope.WRITE,
+    once=Once(forever=True, shown=True),
+    processor=True,
+    moves=True,
+    status=201,
+    access=own_charge,
+    title="Refund charge",
+    raises=[NotFound, Conflict, PaymentsRefused, PaymentsError],
+    examples=[
+        Example(
+            "Give five euros of a charge back",
+            {"charge": "ch_3QxAbCdEfGhIjKlM", "amount": 500, "currency": "EUR", "reason": "requested_by_customer"},
+            REFUND_EXAMPLE,
+        )
+    ],
+)
+async def operator_billing_create_refund(ctx: Ctx, params: NewRefund, own: OwnCharge) -> RefundRecord:
+    """Refund a charge of your connected account, in whole or in part.
+
+    Moves money. Send an idempotency key: repeated without one it is a second refund. After OUTCOME_UNKNOWN repeat it with the same key.
+
+    The amount is taken of what is left of the charge before the processor is asked, so refunds at the same time never give back more than
+    was paid. The key is passed on to the processor and never expires. An unknown outcome keeps the amount taken until the processor's
+    events, or `reseller payments sync`, tell what came of it; the same key answers it then. The platform fee goes back in proportion.
+    """
+    sending = RefundSending(ctx.deps, own, params, ctx.call.idempotency_key, ctx.deps.ids.new("att_"))
+    concluded = await send_payment_once(ctx, sending)
+    return concluded.body

@@ -5,23 +5,24 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from operations.connectivity.shapes import IntentId
 from operations.deps import Ctx
-from operations.services.per_minute import minute_of, too_often
-from operations.services.webhooks.event_body import Event, event_of
-from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from operations.ledger.intents import IntentId
+from operations.ledger.webhooks import Event, event_of_row
+from operations.rate_limits import minute_limit_reached, minute_number
+from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
 from registry.errors import NotFound, QuotaExceeded
 from registry.ids import Ids, first_id
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
-from registry.policy import stamp
-from registry.redaction import mask
-from storage.connection import Connection
-from storage.webhooks.deliveries import AttemptRow, DeliveryRow, enqueue, list_deliveries
-from storage.webhooks.events import AHEAD_SECONDS, EventRow, count_retry, list_events, read_event
+from registry.policy import rfc3339_utc
+from registry.redaction import redact
+from storage.deliveries import AttemptRow, DeliveryRow, list_deliveries
+from storage.engine.connection import Connection
+from storage.events import EVENT_AHEAD_SECONDS, EventRow, count_event_retry, list_events, read_event
+from storage.webhook_endpoints import enqueue_event
 
-RETRIES_PER_MINUTE = 10
+EVENT_RETRIES_PER_MINUTE = 10
 EventId = Annotated[str, Field(max_length=64, description="Event id, evt_...")]
 
 
@@ -43,7 +44,7 @@ class DeliveryPage(Input):
     """Which event, and which part of its deliveries."""
 
     id: EventId
-    limit: Limit = 20
+    limit: PageLimit = 20
     starting_after: StartingAfter = None
 
 
@@ -69,20 +70,20 @@ class Delivery(TypedDict):
     created_at: str
 
 
-STATES: tuple[Literal["pending", "delivered", "failed"], ...] = ("pending", "delivered", "failed")
-ID = "evt_01k0a8w7zv6q4k3m2n1p0r9s8t"
-EXAMPLE: Event = {
-    "id": ID,
+DELIVERY_STATES: tuple[Literal["pending", "delivered", "failed"], ...] = ("pending", "delivered", "failed")
+EXAMPLE_EVENT_ID = "evt_01k0a8w7zv6q4k3m2n1p0r9s8t"
+EVENT_EXAMPLE: Event = {
+    "id": EXAMPLE_EVENT_ID,
     "object": "connectivity.event",
     "type": "esim.issued",
     "livemode": False,
     "created": 1_795_166_400,
     "data": {"intent": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t", "iccid": "8999012345678901237", "plan": "test_global_1gb"},
 }
-DELIVERY: Delivery = {
+DELIVERY_EXAMPLE: Delivery = {
     "id": "dlv_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "object": "connectivity.delivery",
-    "event": ID,
+    "event": EXAMPLE_EVENT_ID,
     "endpoint": "we_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "state": "delivered",
     "attempts": [{"number": 1, "at": "2026-11-20T09:20:00Z", "outcome": "ok", "milliseconds": 84, "next_attempt_at": None}],
@@ -90,14 +91,14 @@ DELIVERY: Delivery = {
 }
 
 
-def shown(row: EventRow) -> Event:
+def render_event(row: EventRow) -> Event:
     """The event of a row."""
-    return event_of(id=row.id, type=row.type, livemode=row.livemode, created=row.created, data=row.data)
+    return event_of_row(id=row.id, type=row.type, livemode=row.livemode, created=row.created, data=row.data)
 
 
-def unknown(event: str) -> NotFound:
+def event_not_found(event: str) -> NotFound:
     """Unknown and foreign events are answered alike."""
-    return NotFound(f"No event {mask(event)} in your organisation", param="id", hint="list_connectivity_events shows the ids")
+    return NotFound(f"No event {redact(event)} in your organisation", param="id", hint="list_connectivity_events shows the ids")
 
 
 @operation(
@@ -108,7 +109,7 @@ def unknown(event: str) -> NotFound:
         Example(
             "What happened to an intent?",
             {"intent": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t"},
-            {"object": "list", "data": [EXAMPLE], "has_more": False},
+            {"object": "list", "data": [EVENT_EXAMPLE], "has_more": False},
         )
     ],
 )
@@ -119,9 +120,9 @@ async def list_connectivity_events(ctx: Ctx, params: EventPage) -> ListOf[Event]
 
     `starting_after` gives the older ones. The same objects are sent to the organisation's webhook endpoints as signed POSTs.
     """
-    after = params.starting_after or first_id("evt_", ctx.now + AHEAD_SECONDS)
+    after = params.starting_after or first_id("evt_", ctx.now + EVENT_AHEAD_SECONDS)
     rows = await ctx.deps.store.read(list_events, organisation=ctx.organisation, intent=params.intent, after=after, most=params.limit + 1)
-    return page([shown(row) for row in rows], params.limit)
+    return list_page([render_event(row) for row in rows], params.limit)
 
 
 @operation(
@@ -129,14 +130,14 @@ async def list_connectivity_events(ctx: Ctx, params: EventPage) -> ListOf[Event]
     "/v1/connectivity/events/{id}",
     title="Get event",
     raises=[NotFound],
-    examples=[Example("One event", {"id": ID}, EXAMPLE)],
+    examples=[Example("One event", {"id": EXAMPLE_EVENT_ID}, EVENT_EXAMPLE)],
 )
 async def get_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
     """Get one event."""
     row = await ctx.deps.store.read(read_event, event=params.id, organisation=ctx.organisation)
     if row is None:
-        raise unknown(params.id)
-    return shown(row)
+        raise event_not_found(params.id)
+    return render_event(row)
 
 
 @operation(
@@ -146,7 +147,7 @@ async def get_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
     scope=Scope.ANY,
     title="Retry event",
     raises=[NotFound, QuotaExceeded],
-    examples=[Example("Send an event again", {"id": ID}, EXAMPLE)],
+    examples=[Example("Send an event again", {"id": EXAMPLE_EVENT_ID}, EVENT_EXAMPLE)],
 )
 async def retry_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
     """Send an existing event again to every enabled webhook endpoint.
@@ -158,7 +159,7 @@ async def retry_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
     that is under way at this moment is not sent twice. The eleventh call of a minute is 429 `rate_limited`.
     """
     event = await ctx.settle_result(
-        requeue,
+        requeue_event,
         event=params.id,
         organisation=ctx.organisation,
         now=ctx.now,
@@ -169,15 +170,15 @@ async def retry_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
     return event
 
 
-def requeue(connection: Connection, *, event: str, organisation: str, now: float, ids: Ids, upgrade_url: str) -> Event:
+def requeue_event(connection: Connection, *, event: str, organisation: str, now: float, ids: Ids, upgrade_url: str) -> Event:
     """Count the retry and queue the event again, or refuse and change nothing."""
-    row = count_retry(connection, event=event, organisation=organisation, minute=minute_of(now), most=RETRIES_PER_MINUTE)
+    row = count_event_retry(connection, event=event, organisation=organisation, minute=minute_number(now), most=EVENT_RETRIES_PER_MINUTE)
     if row is None:
         if read_event(connection, event=event, organisation=organisation) is None:
-            raise unknown(event)
-        raise too_often(f"{event} was retried", most=RETRIES_PER_MINUTE, now=now, upgrade_url=upgrade_url)
-    enqueue(connection, event=event, organisation=organisation, now_ms=int(now * 1000), ids=ids)
-    return shown(row)
+            raise event_not_found(event)
+        raise minute_limit_reached(f"{event} was retried", most=EVENT_RETRIES_PER_MINUTE, now=now, upgrade_url=upgrade_url)
+    enqueue_event(connection, event=event, organisation=organisation, now_ms=int(now * 1000), ids=ids)
+    return render_event(row)
 
 
 @operation(
@@ -185,7 +186,9 @@ def requeue(connection: Connection, *, event: str, organisation: str, now: float
     "/v1/connectivity/events/{id}/deliveries",
     title="List event deliveries",
     raises=[NotFound],
-    examples=[Example("Did my server get it?", {"id": ID}, {"object": "list", "data": [DELIVERY], "has_more": False})],
+    examples=[
+        Example("Did my server get it?", {"id": EXAMPLE_EVENT_ID}, {"object": "list", "data": [DELIVERY_EXAMPLE], "has_more": False})
+    ],
 )
 async def list_event_deliveries(ctx: Ctx, params: DeliveryPage) -> ListOf[Delivery]:
     """List an event's deliveries to webhook endpoints, with every attempt.
@@ -196,14 +199,14 @@ async def list_event_deliveries(ctx: Ctx, params: DeliveryPage) -> ListOf[Delive
     says when the next one is due. Of a delivery that was retried very often the newest 100 attempts are shown.
     """
     found = await ctx.deps.store.read(
-        read_deliveries, event=params.id, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1
+        read_event_deliveries, event=params.id, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1
     )
     if found is None:
-        raise unknown(params.id)
-    return page([delivery_of(row, attempts) for row, attempts in found], params.limit)
+        raise event_not_found(params.id)
+    return list_page([render_delivery(row, attempts) for row, attempts in found], params.limit)
 
 
-def read_deliveries(
+def read_event_deliveries(
     connection: Connection, *, event: str, organisation: str, after: str | None, most: int
 ) -> list[tuple[DeliveryRow, list[AttemptRow]]] | None:
     """The deliveries of an event, if it is the organisation's."""
@@ -212,23 +215,23 @@ def read_deliveries(
     return list_deliveries(connection, event=event, after=after, most=most)
 
 
-def delivery_of(row: DeliveryRow, attempts: list[AttemptRow]) -> Delivery:
+def render_delivery(row: DeliveryRow, attempts: list[AttemptRow]) -> Delivery:
     """A delivery as it is shown."""
     return {
         "id": row.id,
         "object": "connectivity.delivery",
         "event": row.event_id,
         "endpoint": row.endpoint_id,
-        "state": STATES[row.state],
+        "state": DELIVERY_STATES[row.state],
         "attempts": [
             {
                 "number": attempt.number,
-                "at": stamp(attempt.at_ms / 1000),
+                "at": rfc3339_utc(attempt.at_ms / 1000),
                 "outcome": attempt.outcome,
                 "milliseconds": attempt.milliseconds,
-                "next_attempt_at": None if attempt.next_ms is None else stamp(attempt.next_ms / 1000),
+                "next_attempt_at": None if attempt.next_ms is None else rfc3339_utc(attempt.next_ms / 1000),
             }
             for attempt in attempts
         ],
-        "created_at": stamp(row.created_ms / 1000),
+        "created_at": rfc3339_utc(row.created_ms / 1000),
     }

@@ -1,40 +1,144 @@
-"""Intents: one request, one eSIM."""
+"""Intents: one request, one eSIM; which plan an intent names, and the QR picture of its activation code."""
 
-from typing import Annotated
+import re
+from typing import Annotated, Literal, NamedTuple
 
 import orjson
 from pydantic import AfterValidator, Field
 
-from clients.ocs.token_places import issuing
-from operations.connectivity.intent_view import intent_of, shown
-from operations.connectivity.plan_choice import LiveChoice, choose_plan, live_plan, still_own
-from operations.connectivity.plans import TEST_PLANS
-from operations.connectivity.shapes import Intent, IntentId, Plan, without_codes
+from clients.ocs.places import issuing
+from operations.connectivity.plans import TEST_PLANS, priced_live_plans
+from operations.connectivity.products import product_plan
 from operations.deps import Ctx
-from operations.services.issuing.intent_purpose import IntentPurpose, processing
-from operations.services.issuing.issuance import Issue, issue_test
-from operations.services.issuing.ledger import Order, before_draw, draw
-from operations.services.issuing.purpose import TakenBack
-from operations.services.network.upstream import reach
-from operations.vocabulary import Limit, ListOf, StartingAfter, page
-from registry.errors import NotFound, OcsError, OrgNotConnected, Refusal, UpgradeRequired
+from operations.ledger.esims import IssuedTestEsim, issue_test_esim, open_esim_profile, qr_picture
+from operations.ledger.intents import Intent, IntentId, intent_without_codes, render_intent, unseal_intent
+from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, before_issuance, draw_esim, require_not_given_back
+from operations.ledger.issuance_targets import IntentTarget, as_processing_intent
+from operations.plans import Plan, product_not_found
+from operations.upstream.access import connect_upstream
+from operations.upstream.connection import AccountGone, Upstream
+from operations.upstream.templates import find_template
+from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
+from registry.errors import Conflict, NotFound, OcsConflict, OcsError, OrgNotConnected, Refusal, UpgradeRequired
 from registry.limits import Scope
-from registry.model import Input
+from registry.model import Document, Input
 from registry.operation import Example, Once, operation
-from storage.connection import Connection
-from storage.issuing.intents import IntentNotConfirmable, IntentRow, attach_plan, find_intent, insert_intent, list_intents, not_confirmable
-from storage.issuing.issuance import find_issuance, issuance_of_claim
+from registry.policy import require_connection
+from storage.directory import StoreDirectory
+from storage.engine.connection import Connection
+from storage.intents import IntentNotConfirmable, IntentRow, attach_plan, find_intent, insert_intent, intent_not_confirmable, list_intents
+from storage.issuance import IssuanceRow, find_issuance, issuance_of_claim
+from storage.products import ProductRow, find_product
 
-METADATA_BYTES = 16 * 1024
+PLAN_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
+
+
+class LivePlanChoice(NamedTuple):
+    """A plan that draws an eSIM from stock: a product of the caller's, or a slug of the live catalogue that is yet to be looked up."""
+
+    id: str
+    product: ProductRow | None
+
+
+class LivePlan(NamedTuple):
+    """A plan with what is drawn for it, and from where."""
+
+    plan: Plan
+    template_id: int
+    account_id: int
+
+
+async def choose_plan(ctx: Ctx, plan: str) -> Plan | LivePlanChoice:
+    """The test plan, or a live one that the caller may have issued: scope first, then existence, then the connection.
+
+    Choice: whether a slug is there is asked after the replay, since a plan that has left the catalogue has its answer all the same.
+    """
+    test = TEST_PLANS.get(plan)
+    if test is not None:
+        return test
+    named = plan.startswith("cnp_")
+    if not named and not PLAN_SLUG.fullmatch(plan):
+        raise plan_not_found()
+    try:
+        ctx.need(Scope.WRITE, ctx.deps.site)
+    except UpgradeRequired as refusal:
+        refusal.hint = "Test plans work on every tier: test_global_1gb, test_eu_1gb"
+        raise
+    product = await ctx.deps.store.read(find_product, product=plan, organisation=ctx.organisation) if named else None
+    if named and product is None:
+        raise product_not_found("plan")
+    try:
+        await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
+    except OrgNotConnected as refusal:
+        refusal.hint = "Test plans need no account: use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan"
+        raise
+    ctx.stage()
+    return LivePlanChoice(plan, product)
+
+
+async def require_still_own(ctx: Ctx, row: IssuanceRow | None) -> None:
+    """What was drawn from an account that is no longer the caller's is not shown again by a repeated call (abuse case 6)."""
+    if row is not None and not await (await connect_upstream(ctx)).owns_account(row.account_id):
+        raise NotFound(
+            "This eSIM was drawn from an account that your organisation has no more",
+            param="plan",
+            hint="Connect the account again, or use a new key to draw from the one you have",
+        )
+    require_not_given_back(row)
+
+
+async def find_live_plan(ctx: Ctx, upstream: Upstream, choice: LivePlanChoice) -> LivePlan:
+    """What to draw, or a refusal: the product's template and account, or the catalogue's plan of that name."""
+    product = choice.product
+    if product is None:
+        for template_id, plan in (await priced_live_plans(ctx, upstream)).items():
+            if plan["id"] == choice.id:
+                return LivePlan(plan, template_id, await default_account(upstream))
+        raise plan_not_found()
+    await find_template(upstream, product.package_template_id, "plan")
+    account = product.account_id
+    if account is None:
+        account = await default_account(upstream)
+    elif not await upstream.owns_account(account):
+        raise AccountGone(
+            f"The product draws from account {account}, which is not yours; nothing was drawn",
+            hint="Define a product without account_id, or with one of list_reseller_accounts",
+        )
+    return LivePlan(product_plan(product), product.package_template_id, account)
+
+
+async def default_account(upstream: Upstream) -> int:
+    """Where to draw from when nobody says. Choice: a token with several accounts draws from the one with the lowest number."""
+    if upstream.account_id is not None:
+        return upstream.account_id
+    accounts = await upstream.accounts()
+    found = accounts[0].get("id") if accounts else None
+    if found is None:
+        raise OcsConflict(
+            "The charging system knows no account of your token, so there is nothing to draw from",
+            hint="Have your provider make one, or define the product with the account_id to draw from",
+            before_execution=True,
+        )
+    return found
+
+
+def plan_not_found() -> NotFound:
+    """Choice: a plan that does not exist is 404 with `param`, as a foreign one is."""
+    return NotFound(
+        "There is no plan with this id", param="plan", hint="Use test_global_1gb or test_eu_1gb, or an id of list_connectivity_plans"
+    )
+
+
+INTENT_METADATA_BYTES = 16 * 1024
 # What stands between a caller and a live eSIM.
-LIVE: tuple[type[Refusal], ...] = (UpgradeRequired, OrgNotConnected, TakenBack, OcsError)
+LIVE_PLAN_REFUSALS: tuple[type[Refusal], ...] = (UpgradeRequired, OrgNotConnected, IssuanceTakenBack, OcsError)
 
 
-def small_enough(metadata: dict[str, str]) -> dict[str, str]:
+def check_metadata_size(metadata: dict[str, str]) -> dict[str, str]:
     """16 KiB in all."""
     size = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items())
-    if size > METADATA_BYTES:
-        raise ValueError(f"keys and values have {size} bytes; at most {METADATA_BYTES} in all")
+    if size > INTENT_METADATA_BYTES:
+        raise ValueError(f"keys and values have {size} bytes; at most {INTENT_METADATA_BYTES} in all")
     return metadata
 
 
@@ -47,15 +151,15 @@ Metadata = Annotated[
         description="Your notes: <= 50 keys of 1-40 characters, no [ ]; values <= 500.",
         json_schema_extra={"additionalProperties": False},  # else the schema would allow every key that the pattern does not match
     ),
-    AfterValidator(small_enough),
+    AfterValidator(check_metadata_size),
 ]
-PlanId = Annotated[str, Field(min_length=1, max_length=80, description="test_eu_1gb, test_global_1gb, or another listed id.")]
+IntentPlanId = Annotated[str, Field(min_length=1, max_length=80, description="test_eu_1gb, test_global_1gb, or another listed id.")]
 
 
 class NewIntent(Input):
     """What to issue an eSIM for."""
 
-    plan: PlanId | None = None
+    plan: IntentPlanId | None = None
     metadata: Metadata = Field(default_factory=dict)
 
 
@@ -68,18 +172,18 @@ class IntentRef(Input):
 class PlanForIntent(IntentRef):
     """Which plan to attach to which intent."""
 
-    plan: PlanId
+    plan: IntentPlanId
 
 
 class IntentPage(Input):
     """Which part of the list."""
 
-    limit: Limit = 20
+    limit: PageLimit = 20
     starting_after: StartingAfter = None
     activation_codes: Annotated[bool, Field(description="With what installs each eSIM; get_connectivity_intent has it of one.")] = True
 
 
-EXAMPLE: Intent = {
+INTENT_EXAMPLE: Intent = {
     "id": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "object": "connectivity.intent",
     "status": "succeeded",
@@ -96,10 +200,10 @@ EXAMPLE: Intent = {
     "error": None,
     "created": 1795168800,
 }
-WAITING: Intent = {**EXAMPLE, "status": "requires_plan", "plan": None, "esim": None}
+WAITING_INTENT_EXAMPLE: Intent = {**INTENT_EXAMPLE, "status": "requires_plan", "plan": None, "esim": None}
 
 
-def next_step(id: str) -> str:
+def intent_next_step(id: str) -> str:
     """What was done for whoever sent no body, which may have got lost.
 
     Choice: an additional member of this answer alone; `{}` is somebody's wish for an intent that waits, and is answered as ever.
@@ -110,15 +214,15 @@ def next_step(id: str) -> str:
     )
 
 
-async def plan_wanted(ctx: Ctx, params: NewIntent) -> Plan | LiveChoice | None:
+async def plan_for_new_intent(ctx: Ctx, params: NewIntent) -> Plan | LivePlanChoice | None:
     """The plan, unless the intent is to wait for one."""
     if params.plan is None:
         return None
     with issuing():
         chosen = await choose_plan(ctx, params.plan)
-    if isinstance(chosen, LiveChoice):
+    if isinstance(chosen, LivePlanChoice):
         named = {"organisation": ctx.organisation, "operation": ctx.call.operation.id, "claim_key": ctx.call.idempotency_key or ""}
-        await still_own(ctx, await ctx.deps.store.read(issuance_of_claim, **named))
+        await require_still_own(ctx, await ctx.deps.store.read(issuance_of_claim, **named))
     return chosen
 
 
@@ -130,14 +234,14 @@ async def plan_wanted(ctx: Ctx, params: NewIntent) -> Plan | LiveChoice | None:
     moves=True,
     status=201,
     title="Issue an eSIM",
-    access=plan_wanted,
-    raises=[NotFound, *LIVE],
+    access=plan_for_new_intent,
+    raises=[NotFound, *LIVE_PLAN_REFUSALS],
     examples=[
-        Example("Issue a test eSIM for an order", {"plan": "test_eu_1gb", "metadata": {"order": "1042"}}, EXAMPLE),
-        Example("Reserve an intent and choose the plan later", {"metadata": {"order": "1042"}}, WAITING),
+        Example("Issue a test eSIM for an order", {"plan": "test_eu_1gb", "metadata": {"order": "1042"}}, INTENT_EXAMPLE),
+        Example("Reserve an intent and choose the plan later", {"metadata": {"order": "1042"}}, WAITING_INTENT_EXAMPLE),
     ],
 )
-async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | LiveChoice | None) -> Intent:
+async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | LivePlanChoice | None) -> Intent:
     """Issue one eSIM for a plan; returns its activation code and QR text.
 
     Test plans are free and succeed at once. Without `plan` it waits for confirm_connectivity_intent. The same key and body
@@ -154,15 +258,15 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | L
         id, ctx.organisation, "requires_plan", 0, None, None, orjson.dumps(params.metadata).decode(), None, None, None, int(ctx.now)
     )
     if plan is None:
-        waiting = shown(row, None)
+        waiting = render_intent(row, None)
         if ctx.call.has_no_body:
-            waiting["hint"] = next_step(id)
+            waiting["hint"] = intent_next_step(id)
         return await ctx.settle(waiting, insert_intent, row=row, event=None, ids=deps.ids)
-    if isinstance(plan, LiveChoice):
-        return await draw_for(ctx, row, plan, waited=False)
-    issue = issue_test(plan, intent=id, organisation=ctx.organisation, now=ctx.now, ids=deps.ids, keyring=deps.keyring)
+    if isinstance(plan, LivePlanChoice):
+        return await draw_live_intent(ctx, row, plan, waited=False)
+    issue = issue_test_esim(plan, intent=id, organisation=ctx.organisation, now=ctx.now, ids=deps.ids, keyring=deps.keyring)
     row = row._replace(status="succeeded", **issue.kept._asdict())
-    answer = await ctx.settle(shown(row, issue.profile), insert_intent, row=row, event=issue.event, ids=deps.ids)
+    answer = await ctx.settle(render_intent(row, issue.profile), insert_intent, row=row, event=issue.event, ids=deps.ids)
     deps.wake_worker()
     return answer
 
@@ -172,14 +276,14 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | L
     "/v1/connectivity/intents",
     title="List intents",
     tool_defaults={"activation_codes": False},
-    examples=[Example("The newest intent", {"limit": 1}, {"object": "list", "data": [EXAMPLE], "has_more": True})],
+    examples=[Example("The newest intent", {"limit": 1}, {"object": "list", "data": [INTENT_EXAMPLE], "has_more": True})],
 )
 async def list_connectivity_intents(ctx: Ctx, params: IntentPage) -> ListOf[Intent]:
     """List your intents with their eSIMs, newest first."""
     read = ctx.deps.store.read
     rows = await read(list_intents, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
-    intents = [intent_of(row, ctx.deps.keyring) for row in rows]
-    return page(intents if params.activation_codes else [without_codes(each) for each in intents], params.limit)
+    intents = [unseal_intent(row, ctx.deps.keyring) for row in rows]
+    return list_page(intents if params.activation_codes else [intent_without_codes(each) for each in intents], params.limit)
 
 
 @operation(
@@ -187,20 +291,20 @@ async def list_connectivity_intents(ctx: Ctx, params: IntentPage) -> ListOf[Inte
     "/v1/connectivity/intents/{id}",
     title="Get intent",
     raises=[NotFound],
-    examples=[Example("Read an intent and its activation code", {"id": EXAMPLE["id"]}, EXAMPLE)],
+    examples=[Example("Read an intent and its activation code", {"id": INTENT_EXAMPLE["id"]}, INTENT_EXAMPLE)],
 )
 async def get_connectivity_intent(ctx: Ctx, params: IntentRef) -> Intent:
     """Get one intent with its status, plan and eSIM, activation code included."""
-    return intent_of(await read_intent(ctx, params.id), ctx.deps.keyring)
+    return unseal_intent(await read_own_intent(ctx, params.id), ctx.deps.keyring)
 
 
-async def plan_to_attach(ctx: Ctx, params: PlanForIntent) -> Plan | LiveChoice:
+async def plan_for_waiting_intent(ctx: Ctx, params: PlanForIntent) -> Plan | LivePlanChoice:
     """The plan; the intent is looked up first, so that a foreign one answers as an unknown one does."""
-    await read_intent(ctx, params.id)
+    await read_own_intent(ctx, params.id)
     with issuing():
         chosen = await choose_plan(ctx, params.plan)
-    if isinstance(chosen, LiveChoice):
-        await still_own(ctx, await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=params.id))
+    if isinstance(chosen, LivePlanChoice):
+        await require_still_own(ctx, await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=params.id))
     return chosen
 
 
@@ -210,11 +314,11 @@ async def plan_to_attach(ctx: Ctx, params: PlanForIntent) -> Plan | LiveChoice:
     scope=Scope.ANY,
     moves=True,
     title="Confirm intent",
-    access=plan_to_attach,
-    raises=[IntentNotConfirmable, *LIVE],
-    examples=[Example("Choose the plan of a waiting intent", {"id": EXAMPLE["id"], "plan": "test_eu_1gb"}, EXAMPLE)],
+    access=plan_for_waiting_intent,
+    raises=[IntentNotConfirmable, *LIVE_PLAN_REFUSALS],
+    examples=[Example("Choose the plan of a waiting intent", {"id": INTENT_EXAMPLE["id"], "plan": "test_eu_1gb"}, INTENT_EXAMPLE)],
 )
-async def confirm_connectivity_intent(ctx: Ctx, params: PlanForIntent, plan: Plan | LiveChoice) -> Intent:
+async def confirm_connectivity_intent(ctx: Ctx, params: PlanForIntent, plan: Plan | LivePlanChoice) -> Intent:
     """Attach a plan to an intent in requires_plan and issue its eSIM.
 
     Again with the same plan: the same eSIM. Another plan or state: refused.
@@ -222,59 +326,106 @@ async def confirm_connectivity_intent(ctx: Ctx, params: PlanForIntent, plan: Pla
     The plans and what they need are those of create_connectivity_intent.
     """
     deps = ctx.deps
-    if isinstance(plan, LiveChoice):
-        return await confirm_live(ctx, params.id, plan)
-    issue = issue_test(plan, intent=params.id, organisation=ctx.organisation, now=ctx.now, ids=deps.ids, keyring=deps.keyring)
-    answer = await ctx.settle_result(confirm, intent=params.id, organisation=ctx.organisation, issue=issue, ctx=ctx)
+    if isinstance(plan, LivePlanChoice):
+        return await confirm_live_intent(ctx, params.id, plan)
+    issue = issue_test_esim(plan, intent=params.id, organisation=ctx.organisation, now=ctx.now, ids=deps.ids, keyring=deps.keyring)
+    answer = await ctx.settle_result(confirm_test_intent, intent=params.id, organisation=ctx.organisation, issue=issue, ctx=ctx)
     deps.wake_worker()
     return answer
 
 
-def confirm(connection: Connection, *, intent: str, organisation: str, issue: Issue, ctx: Ctx) -> Intent:
+def confirm_test_intent(connection: Connection, *, intent: str, organisation: str, issue: IssuedTestEsim, ctx: Ctx) -> Intent:
     """The winner's eSIM, whoever asks for the same plan."""
     row, _ = attach_plan(connection, intent=intent, organisation=organisation, issued=issue.kept, event=issue.event, ids=ctx.deps.ids)
     if row is None:
-        raise no_such_intent("id")
+        raise intent_not_found("id")
     if row.status != "succeeded" or row.plan_id != issue.kept.plan_id:
-        raise not_confirmable(row.status)
-    return intent_of(row, ctx.deps.keyring)
+        raise intent_not_confirmable(row.status)
+    return unseal_intent(row, ctx.deps.keyring)
 
 
-async def draw_for(ctx: Ctx, row: IntentRow, choice: LiveChoice, *, waited: bool) -> Intent:
+async def draw_live_intent(ctx: Ctx, row: IntentRow, choice: LivePlanChoice, *, waited: bool) -> Intent:
     """Draw the eSIM of a live plan; the intent says what came of it."""
     deps = ctx.deps
-    upstream = await reach(ctx)
-    with before_draw():
-        live = await live_plan(ctx, upstream, choice)
-    purpose = IntentPurpose(processing(row, live.plan), waited, ctx.status, deps.keyring, deps.ids)
-    concluded = await draw(ctx, upstream, Order(row.id, live.account_id, live.template_id, intent=row.id), purpose)
+    upstream = await connect_upstream(ctx)
+    with before_issuance():
+        live = await find_live_plan(ctx, upstream, choice)
+    purpose = IntentTarget(as_processing_intent(row, live.plan), waited, ctx.status, deps.keyring, deps.ids)
+    concluded = await draw_esim(ctx, upstream, IssuanceOrder(row.id, live.account_id, live.template_id, intent=row.id), purpose)
     deps.wake_worker()
     return concluded.body
 
 
-async def confirm_live(ctx: Ctx, intent: str, choice: LiveChoice) -> Intent:
+async def confirm_live_intent(ctx: Ctx, intent: str, choice: LivePlanChoice) -> Intent:
     """An intent that has this plan already is what it is; one that waits gets its eSIM drawn, by one of those who ask."""
-    row = await read_intent(ctx, intent)
+    row = await read_own_intent(ctx, intent)
     if row.status == "requires_plan":
         try:
-            return await draw_for(ctx, row, choice, waited=True)
+            return await draw_live_intent(ctx, row, choice, waited=True)
         except IntentNotConfirmable:
-            row = await read_intent(ctx, intent)
+            row = await read_own_intent(ctx, intent)
     if row.status not in ("processing", "succeeded") or row.plan_id != choice.id:
-        raise not_confirmable(row.status)
-    return intent_of(row, ctx.deps.keyring)
+        raise intent_not_confirmable(row.status)
+    return unseal_intent(row, ctx.deps.keyring)
 
 
-async def read_intent(ctx: Ctx, intent: str) -> IntentRow:
-    """The caller's intent."""
+async def read_own_intent(ctx: Ctx, intent: str, param: str = "id") -> IntentRow:
+    """The row of the caller's intent; NotFound names `param` where the organisation has none with this id."""
     row = await ctx.deps.store.read(find_intent, intent=intent, organisation=ctx.organisation)
     if row is None:
-        raise no_such_intent("id")
+        raise intent_not_found(param)
     return row
 
 
-def no_such_intent(param: str) -> NotFound:
+def intent_not_found(param: str) -> NotFound:
     """Unknown and foreign intents are answered alike."""
     return NotFound(
         "Your organisation has no intent with this id", param=param, hint="list_connectivity_intents names the ones you created"
     )
+
+
+QR_MEDIA_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
+
+
+class EsimNotIssued(Conflict):
+    """The intent has no eSIM yet."""
+
+    code = "esim_not_issued"
+
+
+class QrRef(IntentRef):
+    """Which intent's code, and as what."""
+
+    format: Annotated[Literal["svg", "png"], Field(description="Kind of picture.")]
+
+
+@operation(
+    "GET",
+    "/v1/connectivity/intents/{id}/qr.{format}",
+    tool=False,
+    title="Get QR code",
+    raises=[NotFound, EsimNotIssued],
+    examples=[Example("The code as a picture for a web page", {"id": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t", "format": "svg"})],
+)
+async def get_connectivity_intent_qr(ctx: Ctx, params: QrRef) -> Annotated[Document, "image/svg+xml", "image/png"]:
+    """Get the activation code of an issued eSIM as a QR picture.
+
+    The picture holds the activation code: show it to the buyer and nobody else. It is not to be cached.
+    """
+    code = issued_activation_code(ctx, await read_own_intent(ctx, params.id))
+    return Document(qr_picture(code, params.format), QR_MEDIA_TYPES[params.format], {"Cache-Control": "no-store"})
+
+
+def issued_activation_code(ctx: Ctx, row: IntentRow) -> str:
+    """What the picture shows, once there is an eSIM."""
+    if row.iccid is not None and row.esim is not None:
+        profile = open_esim_profile(row.iccid, row.esim, keyring=ctx.deps.keyring, organisation=row.organisation, intent=row.id)
+        if profile.activation_code is not None:
+            return profile.activation_code
+    raise esim_not_issued(row.status, "id")
+
+
+def esim_not_issued(status: str, param: str) -> EsimNotIssued:
+    """What to do first."""
+    first = "give it a plan with confirm_connectivity_intent" if status == "requires_plan" else f"read it with {get_connectivity_intent.id}"
+    return EsimNotIssued(f"This intent is {status} and has no eSIM yet", param=param, hint=f"First {first}")

@@ -3,23 +3,23 @@
 from typing import Annotated, NotRequired
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from typing_extensions import TypedDict
 
-from operations.connectivity.moment import Moment
 from operations.deps import Ctx
-from operations.services.network.mobile_countries import country_of
-from operations.vocabulary import Mcc, Mnc
-from registry import teaching
+from operations.mobile_countries import network_country
+from operations.times import UnixTime
+from operations.vocabulary import Mcc, Mnc, zero_padded
+from registry import validation_errors
 from registry.errors import BadRequest
 from registry.ids import Ids
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
-from storage.connection import Connection
-from storage.network.observations import Sighting, observe
+from storage.engine.connection import Connection
+from storage.sightings import Sighting, observe_line
 
-KNOWN = frozenset({"network.attach", "location.update", "package.usage", "esim.status"})
+BRIDGE_EVENT_TYPES = frozenset({"network.attach", "location.update", "package.usage", "esim.status"})
 
 
 class Observation(Input):
@@ -32,25 +32,20 @@ class Observation(Input):
     ]
     iccid: Annotated[str | None, Field(max_length=64, description="The SIM it is about.")] = None
     imsi: Annotated[str | None, Field(max_length=64, description="Accepted and neither used nor kept.")] = None
-    occurred_at: Moment | None = None
+    occurred_at: UnixTime | None = None
     data: Annotated[
         dict[str, JsonValue],
         Field(description="mcc, mnc and country of a place; used_bytes of a package so far; status of a profile. Others are not kept."),
     ] = Field(default_factory=dict)
 
 
-def padded(digits: int) -> BeforeValidator:
-    """Codes that arrive as numbers get their leading zeros back."""
-    return BeforeValidator(lambda value: str(value).zfill(digits) if isinstance(value, int) and not isinstance(value, bool) else value)
-
-
-class Seen(BaseModel):
+class ObservedData(BaseModel):
     """The members of `data` that mean something."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True, defer_build=True)
 
-    mcc: Annotated[Mcc | None, padded(3), Field(description="Mobile country code, 3 digits.")] = None
-    mnc: Annotated[Mnc | None, padded(2), Field(description="Mobile network code, 2 or 3 digits.")] = None
+    mcc: Annotated[Mcc | None, zero_padded(3), Field(description="Mobile country code, 3 digits.")] = None
+    mnc: Annotated[Mnc | None, zero_padded(2), Field(description="Mobile network code, 2 or 3 digits.")] = None
     country: Annotated[str | None, Field(pattern=r"^[A-Z]{2}$", description="ISO 3166-1 alpha-2, when the codes do not tell.")] = None
     used_bytes: Annotated[int | None, Field(ge=0, le=2**53 - 1, description="Bytes used of the package so far.")] = None
     status: Annotated[str | None, Field(max_length=64, description="State of the profile.")] = None
@@ -87,30 +82,30 @@ async def observe_connectivity_event(ctx: Ctx, params: Observation) -> Observed:
     moves the intent's usage up, never down, and crosses its thresholds. What happened before a live eSIM was drawn is ignored; what is
     told while it is being drawn is kept for its intent, and answered `ignored` until then.
     """
-    if params.bridge_type not in KNOWN or params.iccid is None:
+    if params.bridge_type not in BRIDGE_EVENT_TYPES or params.iccid is None:
         ignored: Observed = {"ignored": True}
         return await ctx.settle(ignored)
-    answer = await ctx.settle_result(record, seen=sighting(params, params.iccid, ctx.now), now=ctx.now, ids=ctx.deps.ids)
+    answer = await ctx.settle_result(record_sighting, seen=read_sighting(params, params.iccid, ctx.now), now=ctx.now, ids=ctx.deps.ids)
     ctx.deps.wake_worker()
     return answer
 
 
-def sighting(params: Observation, iccid: str, now: float) -> Sighting:
+def read_sighting(params: Observation, iccid: str, now: float) -> Sighting:
     """What is kept of an observation, and what it means."""
     try:
-        seen = Seen.model_validate(params.data)
+        seen = ObservedData.model_validate(params.data)
     except ValidationError as error:
-        refusal = teaching.refuse(Seen, error)
+        refusal = validation_errors.refuse_input(ObservedData, error)
         raise BadRequest(f"data.{refusal.message}", param=f"data.{refusal.param}", hint=refusal.hint) from None
     # The codes come first: a bridge's own idea of the country fills in where they span several.
-    country = (country_of(seen.mcc, seen.mnc) if seen.mcc else None) or seen.country
+    country = (network_country(seen.mcc, seen.mnc) if seen.mcc else None) or seen.country
     used = seen.used_bytes if params.bridge_type == "package.usage" else None
     at = now if params.occurred_at is None else params.occurred_at
     kept = orjson.dumps(seen.model_dump(exclude_none=True)).decode()
     return Sighting(params.bridge_type, iccid, seen.mcc, seen.mnc, kept, at, country, used)
 
 
-def record(connection: Connection, *, seen: Sighting, now: float, ids: Ids) -> Observed:
+def record_sighting(connection: Connection, *, seen: Sighting, now: float, ids: Ids) -> Observed:
     """Against an intent, or ignored."""
-    intent = observe(connection, seen=seen, now=now, ids=ids)
+    intent = observe_line(connection, seen=seen, now=now, ids=ids)
     return {"ignored": True} if intent is None else {"ignored": False, "intent": intent}

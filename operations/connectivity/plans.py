@@ -1,28 +1,73 @@
-"""Plans: what an intent can be created with."""
+"""Plans: what an intent can be created with. Test plans, products, and one live plan per package template of the connected account."""
 
-from collections.abc import Mapping
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from operations.connectivity.products import plan_of
-from operations.connectivity.shapes import Plan
+from clients.ocs.wire.template import Template
+from operations.connectivity.products import product_plan
 from operations.deps import Ctx
-from operations.services.network.live_plans import live_plans
-from operations.services.network.reached import Upstream
-from operations.services.network.upstream import reach
-from operations.vocabulary import ListOf, StartingAfter, page
+from operations.plans import BYTES_PER_MB, Plan
+from operations.upstream.access import connect_upstream
+from operations.upstream.connection import Upstream
+from operations.upstream.templates import own_templates, zone_countries
+from operations.vocabulary import ListOf, StartingAfter, list_page
 from registry.model import Input
 from registry.operation import Example, operation
-from storage.issuing.products import list_products
+from storage.products import list_products
 
-EUROPE = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK"
-PRODUCT = "cnp_"
-MOST_PRODUCTS = 1000
-GLOBAL = "AE AU BR CA CH CN DE ES FR GB IN IT JP KR MX SG TH TR US ZA"
+PLAN_SLUG_GAPS = re.compile(r"[^a-z0-9]+")
+NAMELESS_PLAN_SLUG = "plan"
 
 
-def test_plan(id: Literal["test_global_1gb", "test_eu_1gb"], name: str, countries: str) -> Plan:
+async def read_live_plans(upstream: Upstream) -> dict[int, Plan]:
+    """By template number, lowest first; a minute old at most, the countries two."""
+    templates = await own_templates(upstream)
+    countries = await zone_countries(upstream)
+    taken: set[str] = set()
+    found: dict[int, Plan] = {}
+    for id, template in sorted(
+        (template["prepaidpackagetemplateid"], template) for template in templates if "prepaidpackagetemplateid" in template
+    ):
+        name = template.get("prepaidpackagetemplatename", "").strip()
+        slug = plan_slug(name, id, taken)
+        taken.add(slug)
+        found[id] = template_plan(template, slug, name or slug, countries.get(template.get("locationzoneid"), []))
+    return found
+
+
+def template_plan(template: Template, slug: str, name: str, countries: list[str]) -> Plan:
+    """A template as an offer without a price."""
+    return {
+        "id": slug,
+        "object": "connectivity.plan",
+        "name": name,
+        "data_mb": template.get("databyte", 0) // BYTES_PER_MB,
+        "unlimited": False,
+        "validity_days": template.get("perioddays", 0),
+        "countries": countries,
+        "livemode": True,
+        "price": None,
+    }
+
+
+def plan_slug(name: str, id: int, taken: Iterable[str]) -> str:
+    """`Nordic 1GB 30d` is `nordic-1gb-30d`. Choice: of equal names the lowest number has the plain one, the others add theirs."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    slug = PLAN_SLUG_GAPS.sub("-", plain).strip("-")[:60].strip("-") or NAMELESS_PLAN_SLUG
+    return f"{slug}-{id}" if slug in taken or slug == NAMELESS_PLAN_SLUG else slug
+
+
+TEST_PLAN_EUROPE = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK"
+PRODUCT_PREFIX = "cnp_"
+PRODUCT_LIST_LIMIT = 1000
+TEST_PLAN_GLOBAL = "AE AU BR CA CH CN DE ES FR GB IN IT JP KR MX SG TH TR US ZA"
+
+
+def make_test_plan(id: Literal["test_global_1gb", "test_eu_1gb"], name: str, countries: str) -> Plan:
     """One gigabyte, 30 days, no price: nothing is sold."""
     return {
         "id": id,
@@ -38,8 +83,8 @@ def test_plan(id: Literal["test_global_1gb", "test_eu_1gb"], name: str, countrie
 
 
 TEST_PLANS: Mapping[str, Plan] = {
-    "test_global_1gb": test_plan("test_global_1gb", "Test Global 1 GB", GLOBAL),
-    "test_eu_1gb": test_plan("test_eu_1gb", "Test Europe 1 GB", EUROPE),
+    "test_global_1gb": make_test_plan("test_global_1gb", "Test Global 1 GB", TEST_PLAN_GLOBAL),
+    "test_eu_1gb": make_test_plan("test_eu_1gb", "Test Europe 1 GB", TEST_PLAN_EUROPE),
 }
 
 
@@ -78,33 +123,33 @@ async def list_connectivity_plans(ctx: Ctx, params: PlanPage) -> ListOf[Plan]:
         named = list(TEST_PLANS)
         parts = list(TEST_PLANS.values())[0 if after is None else named.index(after) + 1 :]
         after = None
-    if len(parts) <= params.limit and (after is None or after.startswith(PRODUCT)):
+    if len(parts) <= params.limit and (after is None or after.startswith(PRODUCT_PREFIX)):
         most = params.limit + 1 - len(parts)
         rows = await ctx.deps.store.read(list_products, organisation=ctx.organisation, after=after, most=most)
-        parts += [plan_of(row) for row in rows]
+        parts += [product_plan(row) for row in rows]
         after = None
     if len(parts) <= params.limit and ctx.caller.connection is not None:
-        parts += after_slug(await live_catalogue(ctx), after)
-    return page(parts, params.limit)
+        parts += plans_after(await list_live_plans(ctx), after)
+    return list_page(parts, params.limit)
 
 
-def after_slug(plans: list[Plan], after: str | None) -> list[Plan]:
+def plans_after(plans: list[Plan], after: str | None) -> list[Plan]:
     """The plans behind one; all of them when it is not there any more."""
     names = [plan["id"] for plan in plans]
     return plans[names.index(after) + 1 :] if after in names else plans
 
 
-async def live_catalogue(ctx: Ctx) -> list[Plan]:
+async def list_live_plans(ctx: Ctx) -> list[Plan]:
     """The connected account's plans."""
-    return list((await priced_catalogue(ctx, await reach(ctx))).values())
+    return list((await priced_live_plans(ctx, await connect_upstream(ctx))).values())
 
 
-async def priced_catalogue(ctx: Ctx, upstream: Upstream) -> dict[int, Plan]:
+async def priced_live_plans(ctx: Ctx, upstream: Upstream) -> dict[int, Plan]:
     """By template number; each with the price of the newest product that prices its template."""
-    found = await live_plans(upstream)
-    products = await ctx.deps.store.read(list_products, organisation=ctx.organisation, after=None, most=MOST_PRODUCTS)
+    found = await read_live_plans(upstream)
+    products = await ctx.deps.store.read(list_products, organisation=ctx.organisation, after=None, most=PRODUCT_LIST_LIMIT)
     for row in reversed(products):
         plan = found.get(row.package_template_id)
         if plan is not None:
-            found[row.package_template_id] = {**plan, "price": plan_of(row)["price"]}
+            found[row.package_template_id] = {**plan, "price": product_plan(row)["price"]}
     return found

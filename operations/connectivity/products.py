@@ -5,17 +5,17 @@ from typing import Annotated, cast
 import orjson
 from pydantic import Field
 
-from operations.connectivity.shapes import Currency, Plan
 from operations.deps import Ctx
-from operations.vocabulary import ListOf, StartingAfter, page
+from operations.plans import Plan, product_not_found
+from operations.vocabulary import Currency, ListOf, StartingAfter, list_page
 from registry.errors import NotFound
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
-from storage.issuing.products import ProductRow, find_product, insert_product, list_products
+from storage.products import ProductRow, find_product, insert_product, list_products
 
 # Choice: two upper-case letters as in ISO 3166-1, but any two: the codes are the operator's own words.
-Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$")]
+ProductCountry = Annotated[str, Field(pattern=r"^[A-Z]{2}$")]
 # Choice: no control characters in a name that other people will be shown.
 ProductName = Annotated[
     str, Field(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="Shown to buyers; 1-80 characters.")
@@ -28,7 +28,9 @@ class NewProduct(Input):
     name: ProductName
     data_mb: Annotated[int, Field(ge=1, description="Megabytes (10^6 bytes).")]
     validity_days: Annotated[int, Field(ge=1, description="Days it is valid, from 1.")]
-    countries: Annotated[list[Country], Field(min_length=1, max_length=250, description='Countries you promise, ISO 3166: ["DE","FR"].')]
+    countries: Annotated[
+        list[ProductCountry], Field(min_length=1, max_length=250, description='Countries you promise, ISO 3166: ["DE","FR"].')
+    ]
     price_cents: Annotated[int, Field(ge=1, description="Price in minor units (cents).")]
     currency: Annotated[Currency, Field(description="Currency of the price (ISO 4217).")]
     package_template_id: Annotated[int, Field(ge=1, description="Upstream template to draw from.")]
@@ -48,7 +50,7 @@ class ProductPage(Input):
     starting_after: StartingAfter = None
 
 
-def plan_of(row: ProductRow) -> Plan:
+def product_plan(row: ProductRow) -> Plan:
     """The product as a plan."""
     return {
         "id": row.id,
@@ -63,7 +65,7 @@ def plan_of(row: ProductRow) -> Plan:
     }
 
 
-EXAMPLE: Plan = {
+PRODUCT_EXAMPLE: Plan = {
     "id": "cnp_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "object": "connectivity.plan",
     "name": "Nordic 5 GB",
@@ -80,13 +82,13 @@ EXAMPLE: Plan = {
     "GET",
     "/v1/connectivity/products",
     title="List products",
-    examples=[Example("Which plans have we defined?", {}, {"object": "list", "data": [EXAMPLE], "has_more": False})],
+    examples=[Example("Which plans have we defined?", {}, {"object": "list", "data": [PRODUCT_EXAMPLE], "has_more": False})],
 )
 async def list_connectivity_products(ctx: Ctx, params: ProductPage) -> ListOf[Plan]:
     """List the plans your organisation defined, newest first; no test plans."""
     read = ctx.deps.store.read
     rows = await read(list_products, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
-    return page([plan_of(row) for row in rows], params.limit)
+    return list_page([product_plan(row) for row in rows], params.limit)
 
 
 @operation(
@@ -108,7 +110,7 @@ async def list_connectivity_products(ctx: Ctx, params: ProductPage) -> ListOf[Pl
                 "currency": "EUR",
                 "package_template_id": 581423,
             },
-            EXAMPLE,
+            PRODUCT_EXAMPLE,
         )
     ],
 )
@@ -133,7 +135,7 @@ async def create_connectivity_product(ctx: Ctx, params: NewProduct) -> Plan:
         params.account_id,
         int(ctx.now),
     )
-    return await ctx.settle(plan_of(row), insert_product, row=row)
+    return await ctx.settle(product_plan(row), insert_product, row=row)
 
 
 @operation(
@@ -141,18 +143,11 @@ async def create_connectivity_product(ctx: Ctx, params: NewProduct) -> Plan:
     "/v1/connectivity/products/{id}",
     title="Get product",
     raises=[NotFound],
-    examples=[Example("Read one product", {"id": EXAMPLE["id"]}, EXAMPLE)],
+    examples=[Example("Read one product", {"id": PRODUCT_EXAMPLE["id"]}, PRODUCT_EXAMPLE)],
 )
 async def get_connectivity_product(ctx: Ctx, params: ProductRef) -> Plan:
     """Get one product of your organisation by id."""
     row = await ctx.deps.store.read(find_product, product=params.id, organisation=ctx.organisation)
     if row is None:
-        raise no_such_product("id")
-    return plan_of(row)
-
-
-def no_such_product(param: str) -> NotFound:
-    """Unknown and foreign products are answered alike."""
-    return NotFound(
-        "Your organisation has no product with this id", param=param, hint="list_connectivity_products names the ones you defined"
-    )
+        raise product_not_found("id")
+    return product_plan(row)

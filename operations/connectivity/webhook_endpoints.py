@@ -5,33 +5,33 @@ from typing import Annotated, Literal, NotRequired, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.webhooks.signature import SECRET_BYTES, new_secret
+from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from operations.deps import Ctx
-from operations.services.per_minute import minute_of, too_often
-from operations.services.webhooks.webhook_address import check_address
-from operations.vocabulary import ListOf, page
+from operations.ledger.webhooks import check_webhook_address
+from operations.rate_limits import minute_limit_reached, minute_number
+from operations.vocabulary import ListOf, list_page
 from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded
 from registry.limits import Scope
 from registry.model import Input, Nothing
 from registry.operation import Example, operation
-from registry.redaction import mask
-from storage.connection import Connection
-from storage.secrets.sealed_fields import webhook_secret_field
-from storage.webhooks.deliveries import Requeued, replay, replay_one
-from storage.webhooks.endpoints import (
+from registry.redaction import redact
+from storage.deliveries import Requeued, requeue_deliveries, requeue_delivery
+from storage.engine.connection import Connection
+from storage.sealing import webhook_secret_field
+from storage.webhook_endpoints import (
     MOST_ENDPOINTS,
     EndpointRow,
-    count_replay,
+    count_endpoint_replay,
     delete_endpoint,
     enable_endpoint,
     insert_endpoint,
     list_endpoints,
     read_endpoint,
-    rotate_secret,
+    rotate_endpoint_secret,
 )
 
-REPLAYS_PER_MINUTE = 10
-Kind = Literal["connectivity.webhook_endpoint"]
+ENDPOINT_REPLAYS_PER_MINUTE = 10
+EndpointKind = Literal["connectivity.webhook_endpoint"]
 
 
 class NewEndpoint(Input):
@@ -46,7 +46,7 @@ class EndpointRef(Input):
     id: Annotated[str, Field(max_length=64, description="Endpoint id, we_...")]
 
 
-class Replay(EndpointRef):
+class ReplayQuery(EndpointRef):
     """Which endpoint, and since when or which delivery."""
 
     # Choice: Unix seconds, the unit of an event's `created`.
@@ -60,7 +60,7 @@ class WebhookEndpoint(TypedDict):
     """Where events are sent. `secret` stands only in the answers that create or rotate it; `created` is Unix seconds."""
 
     id: str
-    object: Kind
+    object: EndpointKind
     url: str
     status: Literal["enabled", "disabled"]
     created: int
@@ -71,7 +71,7 @@ class DeletedEndpoint(TypedDict):
     """The endpoint is gone."""
 
     id: str
-    object: Kind
+    object: EndpointKind
     deleted: Literal[True]
 
 
@@ -83,34 +83,34 @@ class Replayed(TypedDict):
     brought_forward: int
 
 
-ID = "we_01k0a8w7zv6q4k3m2n1p0r9s8t"
-DELIVERY = "dlv_01k0a8w7zv6q4k3m2n1p0r9s8t"
-EXAMPLE: WebhookEndpoint = {
-    "id": ID,
+EXAMPLE_ENDPOINT_ID = "we_01k0a8w7zv6q4k3m2n1p0r9s8t"
+EXAMPLE_DELIVERY_ID = "dlv_01k0a8w7zv6q4k3m2n1p0r9s8t"
+ENDPOINT_EXAMPLE: WebhookEndpoint = {
+    "id": EXAMPLE_ENDPOINT_ID,
     "object": "connectivity.webhook_endpoint",
     "url": "https://hooks.example.com/esim",
     "status": "enabled",
     "created": 1_795_166_400,
 }
-WITH_SECRET: WebhookEndpoint = {**EXAMPLE, "secret": "whsec_..."}
+ENDPOINT_WITH_SECRET_EXAMPLE: WebhookEndpoint = {**ENDPOINT_EXAMPLE, "secret": "whsec_..."}
 
 
-def shown(row: EndpointRow) -> WebhookEndpoint:
+def render_endpoint(row: EndpointRow) -> WebhookEndpoint:
     """The endpoint without its secret."""
     status = cast(Literal["enabled", "disabled"], row.status)
     return {"id": row.id, "object": "connectivity.webhook_endpoint", "url": row.url, "status": status, "created": row.created}
 
 
-def unknown(endpoint: str) -> NotFound:
+def endpoint_not_found(endpoint: str) -> NotFound:
     """Unknown and foreign endpoints are answered alike."""
     return NotFound(
-        f"No webhook endpoint {mask(endpoint)} in your organisation", param="id", hint="list_connectivity_webhook_endpoints shows the ids"
+        f"No webhook endpoint {redact(endpoint)} in your organisation", param="id", hint="list_connectivity_webhook_endpoints shows the ids"
     )
 
 
-def sealed_secret(ctx: Ctx, endpoint: str) -> tuple[str, str]:
+def new_sealed_secret(ctx: Ctx, endpoint: str) -> tuple[str, str]:
     """A new signing secret, and what is kept of it."""
-    secret = new_secret(ctx.deps.ids.bytes(SECRET_BYTES))
+    secret = new_webhook_secret(ctx.deps.ids.bytes(WEBHOOK_SECRET_BYTES))
     return secret, ctx.deps.keyring.seal(secret, org_id=ctx.organisation, field=webhook_secret_field(endpoint))
 
 
@@ -121,7 +121,7 @@ def sealed_secret(ctx: Ctx, endpoint: str) -> tuple[str, str]:
     status=201,
     title="Create webhook endpoint",
     raises=[Conflict],
-    examples=[Example("Be told when an eSIM is issued", {"url": "https://hooks.example.com/esim"}, WITH_SECRET)],
+    examples=[Example("Be told when an eSIM is issued", {"url": "https://hooks.example.com/esim"}, ENDPOINT_WITH_SECRET_EXAMPLE)],
 )
 async def create_connectivity_webhook_endpoint(ctx: Ctx, params: NewEndpoint) -> WebhookEndpoint:
     """Create a webhook endpoint that every event is sent to as a signed POST.
@@ -134,11 +134,11 @@ async def create_connectivity_webhook_endpoint(ctx: Ctx, params: NewEndpoint) ->
     only, disables the endpoint.
     """
     # Choice: the same URL may be registered more than once, as two systems behind one address may want.
-    await check_address(ctx, params.url)
+    await check_webhook_address(ctx, params.url)
     id = ctx.deps.ids.new("we_")
-    secret, sealed = sealed_secret(ctx, id)
+    secret, sealed = new_sealed_secret(ctx, id)
     row = EndpointRow(id=id, url=params.url, status="enabled", created=int(ctx.now))
-    answer: WebhookEndpoint = {**shown(row), "secret": secret}
+    answer: WebhookEndpoint = {**render_endpoint(row), "secret": secret}
     return await ctx.settle(answer, insert_endpoint, id=id, organisation=ctx.organisation, url=params.url, secret=sealed, now=ctx.now)
 
 
@@ -146,13 +146,13 @@ async def create_connectivity_webhook_endpoint(ctx: Ctx, params: NewEndpoint) ->
     "GET",
     "/v1/connectivity/webhook_endpoints",
     title="List webhook endpoints",
-    examples=[Example("Where are my events sent?", {}, {"object": "list", "data": [EXAMPLE], "has_more": False})],
+    examples=[Example("Where are my events sent?", {}, {"object": "list", "data": [ENDPOINT_EXAMPLE], "has_more": False})],
 )
 async def list_connectivity_webhook_endpoints(ctx: Ctx, params: Nothing) -> ListOf[WebhookEndpoint]:
     """List your webhook endpoints, newest first, without their secrets."""
     del params  # Choice: no pages, since there are at most 16
     rows = await ctx.deps.store.read(list_endpoints, organisation=ctx.organisation)
-    return page([shown(row) for row in rows], MOST_ENDPOINTS)
+    return list_page([render_endpoint(row) for row in rows], MOST_ENDPOINTS)
 
 
 @operation(
@@ -161,17 +161,23 @@ async def list_connectivity_webhook_endpoints(ctx: Ctx, params: Nothing) -> List
     scope=Scope.ANY,
     title="Delete webhook endpoint",
     raises=[NotFound],
-    examples=[Example("Stop sending", {"id": ID}, {"id": ID, "object": "connectivity.webhook_endpoint", "deleted": True})],
+    examples=[
+        Example(
+            "Stop sending",
+            {"id": EXAMPLE_ENDPOINT_ID},
+            {"id": EXAMPLE_ENDPOINT_ID, "object": "connectivity.webhook_endpoint", "deleted": True},
+        )
+    ],
 )
 async def delete_connectivity_webhook_endpoint(ctx: Ctx, params: EndpointRef) -> DeletedEndpoint:
     """Delete a webhook endpoint and drop its pending deliveries."""
-    return await ctx.settle_result(remove, endpoint=params.id, organisation=ctx.organisation)
+    return await ctx.settle_result(remove_own_endpoint, endpoint=params.id, organisation=ctx.organisation)
 
 
-def remove(connection: Connection, *, endpoint: str, organisation: str) -> DeletedEndpoint:
+def remove_own_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> DeletedEndpoint:
     """The endpoint and what waits for it, or a refusal."""
     if not delete_endpoint(connection, endpoint=endpoint, organisation=organisation):
-        raise unknown(endpoint)
+        raise endpoint_not_found(endpoint)
     return {"id": endpoint, "object": "connectivity.webhook_endpoint", "deleted": True}
 
 
@@ -182,7 +188,7 @@ def remove(connection: Connection, *, endpoint: str, organisation: str) -> Delet
     tool=False,
     title="Rotate webhook secret",
     raises=[NotFound],
-    examples=[Example("Replace a secret that may be known", {"id": ID}, WITH_SECRET)],
+    examples=[Example("Replace a secret that may be known", {"id": EXAMPLE_ENDPOINT_ID}, ENDPOINT_WITH_SECRET_EXAMPLE)],
 )
 async def rotate_webhook_secret(ctx: Ctx, params: EndpointRef) -> WebhookEndpoint:
     """Give a webhook endpoint a new secret; the old one signs too for 24 hours.
@@ -191,16 +197,18 @@ async def rotate_webhook_secret(ctx: Ctx, params: EndpointRef) -> WebhookEndpoin
 
     Rotating again within the 24 hours ends the older secret at once.
     """
-    secret, sealed = sealed_secret(ctx, params.id)
-    return await ctx.settle_result(rotate, endpoint=params.id, organisation=ctx.organisation, secret=secret, sealed=sealed, now=ctx.now)
+    secret, sealed = new_sealed_secret(ctx, params.id)
+    return await ctx.settle_result(
+        rotate_own_secret, endpoint=params.id, organisation=ctx.organisation, secret=secret, sealed=sealed, now=ctx.now
+    )
 
 
-def rotate(connection: Connection, *, endpoint: str, organisation: str, secret: str, sealed: str, now: float) -> WebhookEndpoint:
+def rotate_own_secret(connection: Connection, *, endpoint: str, organisation: str, secret: str, sealed: str, now: float) -> WebhookEndpoint:
     """The endpoint with its new secret, or a refusal."""
-    row = rotate_secret(connection, endpoint=endpoint, organisation=organisation, sealed=sealed, now=now)
+    row = rotate_endpoint_secret(connection, endpoint=endpoint, organisation=organisation, sealed=sealed, now=now)
     if row is None:
-        raise unknown(endpoint)
-    return {**shown(row), "secret": secret}
+        raise endpoint_not_found(endpoint)
+    return {**render_endpoint(row), "secret": secret}
 
 
 @operation(
@@ -209,7 +217,7 @@ def rotate(connection: Connection, *, endpoint: str, organisation: str, secret: 
     scope=Scope.ANY,
     title="Enable webhook endpoint",
     raises=[NotFound],
-    examples=[Example("The receiver works again", {"id": ID}, EXAMPLE)],
+    examples=[Example("The receiver works again", {"id": EXAMPLE_ENDPOINT_ID}, ENDPOINT_EXAMPLE)],
 )
 async def enable_webhook_endpoint(ctx: Ctx, params: EndpointRef) -> WebhookEndpoint:
     """Enable a disabled webhook endpoint again.
@@ -219,15 +227,15 @@ async def enable_webhook_endpoint(ctx: Ctx, params: EndpointRef) -> WebhookEndpo
     A 410, or 120 hours of failures only, had disabled it, and what was pending then has failed. Events that happened while it was
     disabled were not queued for it; retry_connectivity_event sends one of them. Enabling an enabled endpoint changes nothing.
     """
-    return await ctx.settle_result(enable, endpoint=params.id, organisation=ctx.organisation)
+    return await ctx.settle_result(enable_own_endpoint, endpoint=params.id, organisation=ctx.organisation)
 
 
-def enable(connection: Connection, *, endpoint: str, organisation: str) -> WebhookEndpoint:
+def enable_own_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> WebhookEndpoint:
     """The endpoint, enabled, or a refusal."""
     row = enable_endpoint(connection, endpoint=endpoint, organisation=organisation)
     if row is None:
-        raise unknown(endpoint)
-    return shown(row)
+        raise endpoint_not_found(endpoint)
+    return render_endpoint(row)
 
 
 @operation(
@@ -240,17 +248,17 @@ def enable(connection: Connection, *, endpoint: str, organisation: str) -> Webho
     examples=[
         Example(
             "Catch up after an outage",
-            {"id": ID, "since": 1_795_166_400},
+            {"id": EXAMPLE_ENDPOINT_ID, "since": 1_795_166_400},
             {"object": "connectivity.replay", "replayed": 12, "brought_forward": 3},
         ),
         Example(
             "Send one delivery again",
-            {"id": ID, "delivery": DELIVERY},
+            {"id": EXAMPLE_ENDPOINT_ID, "delivery": EXAMPLE_DELIVERY_ID},
             {"object": "connectivity.replay", "replayed": 1, "brought_forward": 0},
         ),
     ],
 )
-async def replay_failed_deliveries(ctx: Ctx, params: Replay) -> Replayed:
+async def replay_failed_deliveries(ctx: Ctx, params: ReplayQuery) -> Replayed:
     """Send an endpoint's failed and waiting deliveries now, or one delivery.
 
     The endpoint must be enabled. At most 10 a minute.
@@ -263,13 +271,13 @@ async def replay_failed_deliveries(ctx: Ctx, params: Replay) -> Replayed:
     """
     if params.since is not None and params.delivery is not None:
         raise BadRequest(
-            f"since ({params.since}) and delivery ({mask(params.delivery)}) were given together; one delivery is sent again whenever "
+            f"since ({params.since}) and delivery ({redact(params.delivery)}) were given together; one delivery is sent again whenever "
             "it was queued",
             param="since",
             hint="Send delivery alone for one delivery, or since alone for all that failed since then",
         )
     answer = await ctx.settle_result(
-        restart,
+        replay_deliveries,
         endpoint=params.id,
         organisation=ctx.organisation,
         since_ms=(params.since or 0) * 1000,
@@ -281,33 +289,35 @@ async def replay_failed_deliveries(ctx: Ctx, params: Replay) -> Replayed:
     return answer
 
 
-def restart(
+def replay_deliveries(
     connection: Connection, *, endpoint: str, organisation: str, since_ms: int, delivery: str | None, now: float, upgrade_url: str
 ) -> Replayed:
     """Count the replay and queue what is to be sent again, or refuse and change nothing."""
     row = read_endpoint(connection, endpoint=endpoint, organisation=organisation)
     if row is None:
-        raise unknown(endpoint)
+        raise endpoint_not_found(endpoint)
     if row.status != "enabled":
         raise Conflict(
             f"The webhook endpoint {endpoint} is disabled, so nothing can be sent to it",
             code="webhook_endpoint_disabled",
             hint="Enable it first with POST /v1/connectivity/webhook_endpoints/{id}/enable",
         )
-    if not count_replay(connection, endpoint=endpoint, organisation=organisation, minute=minute_of(now), most=REPLAYS_PER_MINUTE):
-        raise too_often(f"{endpoint} was replayed", most=REPLAYS_PER_MINUTE, now=now, upgrade_url=upgrade_url)
-    queued = requeue(connection, endpoint, since_ms, delivery, int(now * 1000))
+    if not count_endpoint_replay(
+        connection, endpoint=endpoint, organisation=organisation, minute=minute_number(now), most=ENDPOINT_REPLAYS_PER_MINUTE
+    ):
+        raise minute_limit_reached(f"{endpoint} was replayed", most=ENDPOINT_REPLAYS_PER_MINUTE, now=now, upgrade_url=upgrade_url)
+    queued = queue_replay(connection, endpoint, since_ms, delivery, int(now * 1000))
     return {"object": "connectivity.replay", "replayed": queued.ended, "brought_forward": queued.waiting}
 
 
-def requeue(connection: Connection, endpoint: str, since_ms: int, delivery: str | None, now_ms: int) -> Requeued:
+def queue_replay(connection: Connection, endpoint: str, since_ms: int, delivery: str | None, now_ms: int) -> Requeued:
     """What has failed or waits, or the one delivery; how many."""
     if delivery is None:
-        return replay(connection, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)
-    replayed = replay_one(connection, endpoint=endpoint, delivery=delivery, now_ms=now_ms)
+        return requeue_deliveries(connection, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)
+    replayed = requeue_delivery(connection, endpoint=endpoint, delivery=delivery, now_ms=now_ms)
     if replayed is None:
         raise NotFound(
-            f"The webhook endpoint {endpoint} has no delivery {mask(delivery)}",
+            f"The webhook endpoint {endpoint} has no delivery {redact(delivery)}",
             param="delivery",
             hint="GET /v1/connectivity/events/{id}/deliveries shows an event's deliveries and their endpoints",
         )

@@ -1,4 +1,4 @@
-"""How a fleet is, as one number and the figures behind it."""
+"""How a fleet is, as one number and the figures behind it; and the sheet of it."""
 
 from typing import Annotated
 
@@ -6,25 +6,23 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.costs.euros import euros
-from operations.intelligence.finding import Factor, Finding, finding
-from operations.intelligence.fleet.lines import Counts
-from operations.intelligence.fleet.score import ToDo
-from operations.intelligence.fleet.survey import AccountHealth, health_of
-from operations.intelligence.upstream_text import plain
-from operations.services.network.accounts import UpstreamId
-from operations.services.network.passing import after
-from operations.services.network.reached import AccountGone
-from operations.services.network.upstream import reach
+from operations.intelligence.fleet.health import AccountHealth, FleetCounts, HealthAction, ToDo, health_snapshot
+from operations.intelligence.lines.usage import euros
+from operations.intelligence.reports.finding import Factor, Finding, make_finding, upstream_text
+from operations.intelligence.reports.sheet import Chart, Figure, Sheet, Table
+from operations.upstream.access import connect_upstream
+from operations.upstream.connection import AccountGone
+from operations.upstream.paging import cursor_index
+from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Example, operation
 
-METHOD = (
+HEALTH_METHOD = (
     "Lines are counted by the list of the charging system, eSIMs by its stock; what accounts spend is estimated from a sample of lines."
 )
-NOTES = [
+HEALTH_NOTES = [
     "score: 100 less at most 25 for ACTIVE lines that were used, but not in 30 days (all from 50 %), 15 for issued lines never used (from "
     "30 %), 15 for SUSPENDED ones (from 20 %), 25 for the account whose eSIMs end first and 20 for the one whose balance does (none from "
     "60 days on).",
@@ -85,7 +83,7 @@ class FleetHealth(TypedDict):
     notes: Annotated[list[str], Field(description="How the figures were made")]
 
 
-EXAMPLE: FleetHealth = {
+HEALTH_EXAMPLE: FleetHealth = {
     "score": 79.2,
     "factors": [{"name": "full_marks", "value": 100.0, "weight": 100.0}, {"name": "stock_days", "value": 10.0, "weight": -20.8}],
     "first": [{"do": "order_esims", "account_id": 8101, "more_accounts": 0, "lines": None, "days": 10.0, "points": 20.8}],
@@ -117,15 +115,15 @@ EXAMPLE: FleetHealth = {
             "balance_days": 104.5,
         }
     ],
-    "notes": NOTES,
+    "notes": HEALTH_NOTES,
 }
-ANSWER: Finding[FleetHealth] = {
+HEALTH_FINDING_EXAMPLE: Finding[FleetHealth] = {
     "generated_at": "2027-01-15T12:00:00Z",
     "sampled": 140,
     "of": 140,
-    "method": METHOD,
+    "method": HEALTH_METHOD,
     "incomplete": None,
-    "data": EXAMPLE,
+    "data": HEALTH_EXAMPLE,
 }
 
 
@@ -136,7 +134,7 @@ ANSWER: Finding[FleetHealth] = {
     upstream=True,
     operator=True,
     raises=[BadRequest, NotFound, AccountGone, OcsError],
-    examples=[Example("How is our fleet, and what should we do first?", {}, ANSWER)],
+    examples=[Example("How is our fleet, and what should we do first?", {}, HEALTH_FINDING_EXAMPLE)],
     tool_defaults={"limit": 10},
 )
 async def fleet_health(ctx: Ctx, params: HealthQuery) -> Finding[FleetHealth]:
@@ -148,9 +146,9 @@ async def fleet_health(ctx: Ctx, params: HealthQuery) -> Finding[FleetHealth]:
     that charge an account. Packages are not read. The figures are kept for a minute.
     """
     place = params.starting_after
-    upstream = await reach(ctx)
-    health = await health_of(ctx, upstream, params.account_id, further=place is not None)
-    start = after([row.supply.account_id for row in health.accounts], place)
+    upstream = await connect_upstream(ctx)
+    health = await health_snapshot(ctx, upstream, params.account_id, further=place is not None)
+    start = cursor_index([row.supply.account_id for row in health.accounts], place)
     page = health.accounts[start : start + params.limit]
     if start + len(page) < len(health.accounts):
         ctx.next_cursor = str(page[-1].supply.account_id)
@@ -159,14 +157,14 @@ async def fleet_health(ctx: Ctx, params: HealthQuery) -> Finding[FleetHealth]:
         "score": health.score.score,
         "factors": health.score.factors,
         "first": health.score.first,
-        "lines": lines_told(health.counts),
-        "accounts": [account_told(row) for row in page],
-        "notes": NOTES,
+        "lines": line_counts(health.counts),
+        "accounts": [account_state(row) for row in page],
+        "notes": HEALTH_NOTES,
     }
-    return finding(data, now=health.at, sampled=health.lines, of=health.lines, method=METHOD, incomplete=health.incomplete)
+    return make_finding(data, now=health.at, sampled=health.lines, of=health.lines, method=HEALTH_METHOD, incomplete=health.incomplete)
 
 
-def lines_told(counts: Counts) -> LineCounts:
+def line_counts(counts: FleetCounts) -> LineCounts:
     """The lines as the answer counts them."""
     return {
         "in_stock": counts.stock,
@@ -181,11 +179,11 @@ def lines_told(counts: Counts) -> LineCounts:
     }
 
 
-def account_told(row: AccountHealth) -> AccountState:
+def account_state(row: AccountHealth) -> AccountState:
     """An account as the answer shows it."""
     return {
         "account_id": row.supply.account_id,
-        "name": plain(row.account.get("name")),
+        "name": upstream_text(row.account.get("name")),
         "issued": row.counts.issued,
         "used_30d": row.counts.used_month,
         "free_esims": row.free,
@@ -197,4 +195,128 @@ def account_told(row: AccountHealth) -> AccountState:
         "spending_read": row.spending.read,
         "spending_lines": row.spending.lines,
         "balance_days": row.supply.balance_days,
+    }
+
+
+HEALTH_ACTION_LABELS: dict[HealthAction, str] = {
+    "order_esims": "Order eSIMs",
+    "raise_balance": "Raise the balance",
+    "start_unused_lines": "Start lines never used",
+    "look_at_idle_lines": "Look at idle lines",
+    "settle_suspended_lines": "Settle suspended lines",
+}
+HEALTH_FACTOR_LABELS = {
+    "full_marks": "Full marks",
+    "idle_share": "Idle for 30 days",
+    "never_used_share": "Never used",
+    "suspended_share": "Suspended",
+    "stock_days": "eSIM stock",
+    "balance_days": "Balance",
+}
+
+
+def health_sheet(found: Finding[FleetHealth]) -> Sheet:
+    """Score, what to do, lines, accounts."""
+    data = found["data"]
+    return {
+        "title": "Fleet health",
+        "headline": health_headline(data),
+        "figures": health_figures(data),
+        "charts": [health_factor_chart(data["factors"]), line_status_chart(data)],
+        "tables": [actions_table(data["first"]), health_accounts_table(data["accounts"])],
+    }
+
+
+def health_headline(data: FleetHealth) -> str:
+    """The score and what costs most of it."""
+    first = f" First: {HEALTH_ACTION_LABELS[data['first'][0]['do']].lower()}." if data["first"] else " Nothing needs to be done."
+    lines = data["lines"]
+    return f"The fleet scores {data['score']:g} of 100: {lines['used_30d']} of {lines['issued']} issued lines were used in 30 days." + first
+
+
+def health_figures(data: FleetHealth) -> list[Figure]:
+    """The numbers at the top."""
+    lines = data["lines"]
+    return [
+        {"label": "Score", "kind": "number", "value": data["score"]},
+        {"label": "Issued lines", "kind": "number", "value": lines["issued"]},
+        {"label": "Used in 7 days", "kind": "number", "value": lines["used_7d"]},
+        {"label": "Used in 30 days", "kind": "number", "value": lines["used_30d"]},
+        {"label": "Never used", "kind": "number", "value": lines["never_used"]},
+        {"label": "Silent for 60 days", "kind": "number", "value": lines["silent_60d"]},
+        {"label": "Suspended", "kind": "number", "value": lines["suspended"]},
+        {"label": "In stock", "kind": "number", "value": lines["in_stock"]},
+    ]
+
+
+def health_factor_chart(factors: list[Factor]) -> Chart:
+    """What makes the score."""
+    return {
+        "title": "Points of the score",
+        "shape": "bar",
+        "kind": "number",
+        "places_kind": "word",
+        "places": [HEALTH_FACTOR_LABELS.get(factor["name"], "Other") for factor in factors],
+        "series_kind": "word",
+        "series": [{"label": "Points", "values": [factor["weight"] for factor in factors]}],
+    }
+
+
+def line_status_chart(data: FleetHealth) -> Chart:
+    """Lines by status. The words are ours: what the charging system says otherwise is UNKNOWN."""
+    counts = data["lines"]["by_status"]
+    return {
+        "title": "Issued lines by status",
+        "shape": "bar",
+        "kind": "number",
+        "places_kind": "word",
+        "places": list(counts),
+        "series_kind": "word",
+        "series": [{"label": "Lines", "values": [float(count) for count in counts.values()]}],
+    }
+
+
+def actions_table(first: list[ToDo]) -> Table:
+    """What to do first."""
+    return {
+        "title": "Do first",
+        "columns": [
+            {"label": "What", "kind": "word"},
+            {"label": "Lines", "kind": "number"},
+            {"label": "Days left", "kind": "days"},
+            {"label": "Points", "kind": "number"},
+        ],
+        "rows": [[HEALTH_ACTION_LABELS[row["do"]], row["lines"], row["days"], row["points"]] for row in first],
+        "note": None,
+    }
+
+
+def health_accounts_table(rows: list[AccountState]) -> Table:
+    """Every account that the finding shows."""
+    return {
+        "title": "Accounts",
+        "columns": [
+            {"label": "Account", "kind": "text"},
+            {"label": "Issued", "kind": "number"},
+            {"label": "Used in 30 days", "kind": "number"},
+            {"label": "Free eSIMs", "kind": "number"},
+            {"label": "Stock lasts", "kind": "days"},
+            {"label": "Balance", "kind": "money"},
+            {"label": "Spent a day", "kind": "money"},
+            {"label": "Balance lasts", "kind": "days"},
+        ],
+        "rows": [
+            [
+                row["name"],
+                row["issued"],
+                row["used_30d"],
+                row["free_esims"],
+                row["stock_days"],
+                row["balance"],
+                row["spent_daily"],
+                row["balance_days"],
+            ]
+            for row in rows
+        ],
+        "note": "What an account spends a day is estimated from a sample of its lines, without what packages cost.",
     }

@@ -1,45 +1,52 @@
-"""Which lines cost most, and where and by what."""
+"""Which lines cost most, and where and by what; and the sheet of it."""
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Annotated, NamedTuple, Self
 
 import anyio.to_thread
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
-from operations.deps import Ctx
-from operations.intelligence.costs.euros import euros
-from operations.intelligence.costs.figures import (
+from operations.deps import Ctx, Deps
+from operations.intelligence.costs.bills import (
+    NETWORKS_SHOWN,
+    PARETO_PERCENT,
     CostFigures,
     CountryCost,
     Euros,
+    FleetBill,
+    LineBill,
     LineCost,
+    NetworkCost,
     OtherCountries,
+    cost_figures,
+    cost_margin,
     country_cost,
-    difference,
-    figures,
+    fleet_bill,
     kind_costs,
+    line_bill,
     line_cost,
-    margin,
     other_countries,
+    sum_costs,
+    unattributed_figures,
 )
-from operations.intelligence.costs.fleet_bill import PARETO_PERCENT, FleetBill, fleet_bill
-from operations.intelligence.costs.line_bill import Bill, bill_of, summed
-from operations.intelligence.finding import Finding, Incomplete, finding, gaps
-from operations.intelligence.fleet.reading import FleetLine, fleet_of, read_each
-from operations.intelligence.kept_finding import kept_finding
-from operations.intelligence.lines.use import SETTLED_DAYS, use_of
-from operations.intelligence.lines.use_kinds import Kind
-from operations.intelligence.ranking import PageCursor, Rows, page_of
-from operations.services.network.reached import Upstream
-from operations.services.network.upstream import reach
-from operations.services.network.windows import Day, Window, today, window_of
-from registry.errors import BadRequest, OcsError
-from registry.model import CamelInput
+from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet
+from operations.intelligence.lines.query import PageCursor, RankingLimit, ranking_page
+from operations.intelligence.lines.usage import LATE_RECORD_DAYS, UseKind, euros, read_line_use
+from operations.intelligence.reports.finding import Finding, Incomplete, cached_result, make_finding, missing_parts
+from operations.intelligence.reports.sheet import Chart, Series, Sheet, SheetValue, Table
+from operations.times import DayWindow, UtcDay, day_window, utc_today
+from operations.upstream.access import connect_upstream
+from operations.upstream.connection import Upstream
+from registry.call import Call
+from registry.caller import Caller
+from registry.errors import BadRequest, MethodNotAllowed, OcsError
+from registry.model import CamelInput, Input
 from registry.operation import Example, operation
 
-METHOD = (
+COST_METHOD = (
     "The cost of a line is that of its days as the charging system totals them, in whole millionths of a euro; networks and kinds are its "
     "single records added up, and what these leave open is `unattributed`."
 )
@@ -48,14 +55,14 @@ METHOD = (
 class CostQuery(CamelInput):
     """Which days."""
 
-    start: Annotated[Day, Field(description="First UTC day.")]
-    end: Annotated[Day, Field(description="Last; at most 92 days.")]
-    limit: Annotated[Rows, Field(description="Lines and countries, 1-500.")] = 100
+    start: Annotated[UtcDay, Field(description="First UTC day.")]
+    end: Annotated[UtcDay, Field(description="Last; at most 92 days.")]
+    limit: Annotated[RankingLimit, Field(description="Lines and countries, 1-500.")] = 100
     starting_after: PageCursor = None
 
     @model_validator(mode="after")
     def _range(self) -> Self:
-        window_of(self.start, self.end, 0.0)
+        day_window(self.start, self.end, 0.0)
         return self
 
 
@@ -83,7 +90,7 @@ class FleetCosts(CostFigures):
     margin: Annotated[float, Field(description="EUR: charged less cost. What packages were sold for is in neither")]
     lines_with_cost: Annotated[int, Field(description="Lines in the ranking; the others cost nothing")]
     pareto: Pareto
-    kinds: Annotated[dict[Kind, Euros], Field(description="Cost by kind of use, EUR")]
+    kinds: Annotated[dict[UseKind, Euros], Field(description="Cost by kind of use, EUR")]
     countries: Annotated[list[CountryCost], Field(description="Dearest first, at most `limit`")]
     other_countries: OtherCountries | None
     unattributed: Annotated[
@@ -92,7 +99,7 @@ class FleetCosts(CostFigures):
     lines: Annotated[list[LineCost], Field(description="Dearest first; a page of them")]
 
 
-class Costs(NamedTuple):
+class CostSearch(NamedTuple):
     """What was found of the fleet, kept while it is paged through."""
 
     now: float
@@ -102,11 +109,11 @@ class Costs(NamedTuple):
     incomplete: Incomplete | None
 
 
-EXAMPLE: Finding[FleetCosts] = {
+FLEET_COSTS_EXAMPLE: Finding[FleetCosts] = {
     "generated_at": "2027-01-15T12:00:00Z",
     "sampled": 1,
     "of": 1,
-    "method": METHOD,
+    "method": COST_METHOD,
     "incomplete": None,
     "data": {
         "window": {"start": "2027-01-01", "end": "2027-01-07", "days": 7, "provisional_from": None},
@@ -153,7 +160,9 @@ EXAMPLE: Finding[FleetCosts] = {
     operator=True,
     title="High-cost lines",
     raises=[BadRequest, OcsError],
-    examples=[Example("What did last week cost, and which lines?", {"start": "2027-01-01", "end": "2027-01-07", "limit": 10}, EXAMPLE)],
+    examples=[
+        Example("What did last week cost, and which lines?", {"start": "2027-01-01", "end": "2027-01-07", "limit": 10}, FLEET_COSTS_EXAMPLE)
+    ],
     # Choice: a row with its networks is long, and few of them say which lines to look at.
     tool_defaults={"limit": 5},
 )
@@ -167,61 +176,229 @@ async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCos
     were sold for is no part of `charged`, so a negative margin of a line with packages is no loss by itself. Operators are called as the
     charging system calls them. Pages within a minute show one state.
     """
-    window = Window(params.start, params.end)
-    if window.first > today(ctx.now):
+    window = DayWindow(params.start, params.end)
+    if window.first > utc_today(ctx.now):
         raise BadRequest(
-            f"start: {window.first} has not come, so nothing has been used then", param="start", hint=f"Today is {today(ctx.now)} (UTC)"
+            f"start: {window.first} has not come, so nothing has been used then", param="start", hint=f"Today is {utc_today(ctx.now)} (UTC)"
         )
-    upstream = await reach(ctx)
+    upstream = await connect_upstream(ctx)
     key = ("high_cost_subscribers", ctx.organisation, *window)
-    load = partial(costs_of, ctx, upstream, window)
-    costs = await kept_finding(upstream, key, load, further=params.starting_after is not None)
-    data = shown(costs, window, page_of(ctx, costs.bill.lines, params.limit, params.starting_after), params.limit)
-    return finding(data, now=costs.now, sampled=costs.sampled, of=costs.of, method=METHOD, incomplete=costs.incomplete)
+    load = partial(read_fleet_costs, ctx, upstream, window)
+    costs = await cached_result(upstream, key, load, further=params.starting_after is not None)
+    data = fleet_costs_answer(costs, window, ranking_page(ctx, costs.bill.lines, params.limit, params.starting_after), params.limit)
+    return make_finding(data, now=costs.now, sampled=costs.sampled, of=costs.of, method=COST_METHOD, incomplete=costs.incomplete)
 
 
-async def costs_of(ctx: Ctx, upstream: Upstream, window: Window) -> Costs:
+async def read_fleet_costs(ctx: Ctx, upstream: Upstream, window: DayWindow) -> CostSearch:
     """The bills of all lines."""
-    fleet = await fleet_of(upstream)
+    fleet = await read_fleet(upstream)
 
-    async def read(line: FleetLine) -> Bill:
-        return bill_of(line, await use_of(upstream, line, window, ctx.deps.weeks, ctx.now))
+    async def read(line: FleetLine) -> LineBill:
+        return line_bill(line, await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now))
 
-    reading = await read_each(fleet.lines, read, clock=ctx.deps.clock, tell=ctx.progress)
+    reading = await read_each_line(fleet.lines, read, clock=ctx.deps.clock, tell=ctx.progress)
     bill = await anyio.to_thread.run_sync(fleet_bill, list(reading.found.values()))
-    incomplete = gaps(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete)
-    return Costs(ctx.now, bill, len(reading.found), len(fleet.lines), incomplete)
+    incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete)
+    return CostSearch(ctx.now, bill, len(reading.found), len(fleet.lines), incomplete)
 
 
-def shown(costs: Costs, window: Window, page: list[Bill], most: int) -> FleetCosts:
+def fleet_costs_answer(costs: CostSearch, window: DayWindow, page: list[LineBill], most: int) -> FleetCosts:
     """The answer around a page of lines."""
     bill = costs.bill
     return {
-        "window": days_of(window, costs.now),
-        **figures(bill.total),
-        "margin": margin(bill.total),
+        "window": cost_days(window, costs.now),
+        **cost_figures(bill.total),
+        "margin": cost_margin(bill.total),
         "lines_with_cost": len(bill.lines),
-        "pareto": pareto_of(bill),
+        "pareto": pareto_figures(bill),
         "kinds": kind_costs(bill.kinds),
         "countries": [country_cost(country, bill.total) for country in bill.countries[:most]],
         "other_countries": other_countries(bill.countries[most:]),
-        "unattributed": difference(bill.unattributed),
+        "unattributed": unattributed_figures(bill.unattributed),
         "lines": [line_cost(line, bill.total) for line in page],
     }
 
 
-def pareto_of(bill: FleetBill) -> Pareto:
+def pareto_figures(bill: FleetBill) -> Pareto:
     """The few lines that make most of the cost."""
-    few = summed(line.total for line in bill.lines[: bill.pareto])
+    few = sum_costs(line.total for line in bill.lines[: bill.pareto])
     return {"percent": PARETO_PERCENT, "lines": bill.pareto, "cost": euros(few.reseller)}
 
 
-def days_of(window: Window, now: float) -> CostDays:
+def cost_days(window: DayWindow, now: float) -> CostDays:
     """The days, and from which on they may still change."""
-    open_from = max(window.first, today(now) - timedelta(days=SETTLED_DAYS - 1))
+    open_from = max(window.first, utc_today(now) - timedelta(days=LATE_RECORD_DAYS - 1))
     return {
         "start": window.first.isoformat(),
         "end": window.last.isoformat(),
         "days": window.days,
         "provisional_from": open_from.isoformat() if open_from <= window.last else None,
     }
+
+
+class AnyCostQuery(Input):
+    """Whatever older clients sent, such as `threshold`; nothing of it is read."""
+
+    model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": True})
+
+
+async def refuse_cost_query_by_get(deps: Deps, call: Call, now: float) -> Caller:
+    """Refuse whoever has a credential.
+
+    Choice: api.md says "always 405", so it comes before everything that looks at tier, restrictions or query.
+    """
+    del deps, call, now
+    raise cost_method_refusal()
+
+
+def cost_method_refusal() -> MethodNotAllowed:
+    """The refusal."""
+    return MethodNotAllowed(
+        "The ranking is asked for with POST, and there is no threshold",
+        allow="POST",
+        hint="POST /v1/intelligence/high-cost-subscribers with start, end and, if you like, limit in the JSON body",
+    )
+
+
+@operation(
+    "GET",
+    "/v1/intelligence/high-cost-subscribers",
+    tool=False,
+    charged=False,
+    organisation=False,
+    title="High-cost lines by GET",
+    proof=refuse_cost_query_by_get,
+    raises=[MethodNotAllowed],
+    examples=[Example("What an older client sends", {})],
+)
+async def high_cost_subscribers_method_guard(ctx: Ctx, params: AnyCostQuery) -> Finding[FleetCosts]:
+    """Always answers 405: high_cost_subscribers is a POST.
+
+    Nothing is read or charged, whatever the query says; a `threshold` is not accepted there either.
+    """
+    del ctx, params
+    raise cost_method_refusal()
+
+
+COST_CHART_COUNTRIES = 12
+"""Countries of the chart."""
+NETWORK_PLACE_LABELS = ("Dearest network", "Second network", "Third network", "Other networks")
+USE_KIND_LABELS: Mapping[UseKind, str] = {
+    "data": "Data",
+    "calls_out": "Calls made",
+    "calls_in": "Calls received",
+    "sms_out": "Messages sent",
+    "sms_in": "Messages received",
+    "other": "Other use",
+}
+
+
+def cost_sheet(found: Finding[FleetCosts]) -> Sheet:
+    """The report of a finding."""
+    data = found["data"]
+    few = data["pareto"]
+    return {
+        "title": "What lines cost",
+        "headline": f"{few['lines']} of {found['of']} lines make {few['percent']} % of what use cost: EUR {data['cost']:.2f}.",
+        "figures": [
+            {"label": "Cost", "kind": "money", "value": data["cost"]},
+            {"label": "Charged outside packages", "kind": "money", "value": data["charged"]},
+            {"label": "Margin without packages", "kind": "money", "value": data["margin"]},
+            {"label": "Lines with cost", "kind": "number", "value": data["lines_with_cost"]},
+            {"label": "First day", "kind": "day", "value": data["window"]["start"]},
+            {"label": "Last day", "kind": "day", "value": data["window"]["end"]},
+        ],
+        "charts": [cost_country_chart(data["countries"]), cost_kind_chart(data["kinds"])],
+        "tables": [cost_lines_table(data["lines"], data["lines_with_cost"]), cost_countries_table(data["countries"])],
+    }
+
+
+def cost_country_chart(rows: Sequence[CountryCost]) -> Chart:
+    """The dearest countries. Networks differ from country to country, so the layers are their places in it."""
+    named = [row for row in rows if row["country"] is not None][:COST_CHART_COUNTRIES]
+    series: list[Series] = [
+        {"label": NETWORK_PLACE_LABELS[place], "values": [network_place_cost(row, place) for row in named]}
+        for place in range(NETWORKS_SHOWN)
+    ]
+    series.append(
+        {
+            "label": NETWORK_PLACE_LABELS[NETWORKS_SHOWN],
+            "values": [row["rest"]["cost"] if row["rest"] is not None else None for row in named],
+        }
+    )
+    return {
+        "title": "Cost by country, stacked by network",
+        "shape": "stacked",
+        "kind": "money",
+        "places_kind": "country",
+        "places": [row["country"] or "" for row in named],
+        "series_kind": "word",
+        "series": [one for one in series if any(one["values"])],
+    }
+
+
+def network_place_cost(row: CountryCost, place: int) -> float | None:
+    """The cost of the country's network at this place."""
+    return row["networks"][place]["cost"] if place < len(row["networks"]) else None
+
+
+def cost_kind_chart(kinds: Mapping[UseKind, float]) -> Chart:
+    """What is paid for."""
+    ordered = sorted(kinds, key=lambda kind: -kinds[kind])
+    return {
+        "title": "Cost by kind of use",
+        "shape": "bar",
+        "kind": "money",
+        "places_kind": "word",
+        "places": [USE_KIND_LABELS[kind] for kind in ordered],
+        "series_kind": "word",
+        "series": [{"label": "Cost", "values": [kinds[kind] for kind in ordered]}],
+    }
+
+
+def cost_lines_table(rows: Sequence[LineCost], of: int) -> Table:
+    """The dearest lines, each with where most of it comes from."""
+    return {
+        "title": "Dearest lines",
+        "columns": [
+            {"label": "Line", "kind": "line"},
+            {"label": "Cost", "kind": "money"},
+            {"label": "Share", "kind": "percent"},
+            {"label": "Charged", "kind": "money"},
+            {"label": "Margin", "kind": "money"},
+            {"label": "Country", "kind": "country"},
+            {"label": "Network", "kind": "network"},
+        ],
+        "rows": [cost_line_row(row) for row in rows],
+        "note": f"{len(rows)} of {of} lines with cost; country and network are the dearest of each" if rows else None,
+    }
+
+
+def cost_line_row(row: LineCost) -> list[SheetValue]:
+    """A line."""
+    first = row["networks"][0] if row["networks"] else None
+    country, network = (None, None) if first is None else (first["country"], cost_network_code(first))
+    return [row["iccid"], row["cost"], row["share_percent"], row["charged"], row["margin"], country, network]
+
+
+def cost_countries_table(rows: Sequence[CountryCost]) -> Table:
+    """Countries with their dearest network."""
+    return {
+        "title": "Countries",
+        "columns": [
+            {"label": "Country", "kind": "country"},
+            {"label": "Cost", "kind": "money"},
+            {"label": "Share", "kind": "percent"},
+            {"label": "Charged", "kind": "money"},
+            {"label": "Dearest network", "kind": "network"},
+        ],
+        "rows": [
+            [row["country"], row["cost"], row["share_percent"], row["charged"], cost_network_code(row["networks"][0])] for row in rows
+        ],
+        "note": None,
+    }
+
+
+def cost_network_code(network: NetworkCost) -> str:
+    """MCC-MNC."""
+    return f"{network['mcc']:03d}-{network['mnc']:02d}"

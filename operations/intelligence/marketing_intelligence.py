@@ -1,4 +1,4 @@
-"""Where a fleet travels, who it is made of, what sells, and what could be sold."""
+"""Where a fleet travels, who it is made of, what sells, and what could be sold; and the sheet of it."""
 
 from typing import Annotated, Literal
 
@@ -6,22 +6,35 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.costs.euros import euros
-from operations.intelligence.finding import Finding, finding
-from operations.intelligence.lines.habits import RULES, Segment
-from operations.intelligence.market.figures import Chance, Kind, Place, Sold, Trend, chances, kinds, places, sold, trends
-from operations.intelligence.market.survey import Market, market_of
-from operations.intelligence.packages.uptake import UPSELL_RULES, Upsell
-from operations.services.network.accounts import UpstreamId
-from operations.services.network.reached import AccountGone
-from operations.services.network.upstream import reach
+from operations.intelligence.lines.usage import euros
+from operations.intelligence.market.market import (
+    CountryFigures,
+    FleetMarket,
+    SalesFigures,
+    SegmentFigures,
+    TrendValues,
+    UpsellFigures,
+    country_figures,
+    fleet_market,
+    sales_figures,
+    segment_figures,
+    trend_values,
+    upsell_figures,
+)
+from operations.intelligence.market.upsell import UPSELL_RULES, UpsellKind
+from operations.intelligence.market.usage_profile import SEGMENT_RULES, LineSegment
+from operations.intelligence.reports.finding import Finding, make_finding
+from operations.intelligence.reports.sheet import Chart, Column, Sheet, Table
+from operations.upstream.access import connect_upstream
+from operations.upstream.connection import AccountGone
+from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Example, operation
 
 # Choice: five lines are the fewest of which an aggregate is shown, so that it shows nobody.
-METHOD = (
+MARKET_METHOD = (
     "Use of every issued line over the last 28 whole UTC days, packages of at most 2,000 lines evenly chosen; groups of fewer than 5 "
     "lines are merged into `other`, and left out where that has fewer, too."
 )
@@ -47,7 +60,7 @@ class CountryUse(TypedDict):
 class SegmentSize(TypedDict):
     """A segment; every line is in one."""
 
-    segment: Segment | Literal["other"]
+    segment: LineSegment | Literal["other"]
     lines: int
     data_bytes: int
     rule: str
@@ -69,7 +82,7 @@ class PackageSales(TypedDict):
 class UpsellChance(TypedDict):
     """Lines that something could be sold to, of those whose packages were read. A line is in one row."""
 
-    kind: Upsell | Literal["other"]
+    kind: UpsellKind | Literal["other"]
     lines: int
     potential: Annotated[float, Field(description="EUR, were all to buy")]
     rule: str
@@ -101,13 +114,13 @@ class MarketingIntelligence(TypedDict):
     trends: list[FigureTrend]
 
 
-EXAMPLE: MarketingIntelligence = {
+MARKET_EXAMPLE: MarketingIntelligence = {
     "first_day": "2026-12-18",
     "last_day": "2027-01-14",
     "in_stock": 14,
     "countries": [{"country": "NO", "lines": 38, "home_lines": 33, "line_days": 611, "data_bytes": 54131011570}],
     "more_countries": 9,
-    "segments": [{"segment": "at_home", "lines": 84, "data_bytes": 98873550330, "rule": RULES["at_home"]}],
+    "segments": [{"segment": "at_home", "lines": 84, "data_bytes": 98873550330, "rule": SEGMENT_RULES["at_home"]}],
     "package_lines": 126,
     "packages": [
         {
@@ -125,13 +138,13 @@ EXAMPLE: MarketingIntelligence = {
     "upsell": [{"kind": "renewal", "lines": 12, "potential": 118.8, "rule": UPSELL_RULES["renewal"]}],
     "trends": [{"figure": "packages_sold", "days": 28, "now": 129, "before": 118, "change_percent": 9.3}],
 }
-ANSWER: Finding[MarketingIntelligence] = {
+MARKET_FINDING_EXAMPLE: Finding[MarketingIntelligence] = {
     "generated_at": "2027-01-15T12:00:00Z",
     "sampled": 126,
     "of": 126,
-    "method": METHOD,
+    "method": MARKET_METHOD,
     "incomplete": None,
-    "data": EXAMPLE,
+    "data": MARKET_EXAMPLE,
 }
 
 
@@ -142,7 +155,7 @@ ANSWER: Finding[MarketingIntelligence] = {
     upstream=True,
     operator=True,
     raises=[NotFound, AccountGone, OcsError],
-    examples=[Example("Where do our customers travel, and what could we sell them?", {"limit": 1}, ANSWER)],
+    examples=[Example("Where do our customers travel, and what could we sell them?", {"limit": 1}, MARKET_FINDING_EXAMPLE)],
     tool_defaults={"limit": 6},
 )
 async def marketing_intelligence(ctx: Ctx, params: MarketQuery) -> Finding[MarketingIntelligence]:
@@ -153,30 +166,30 @@ async def marketing_intelligence(ctx: Ctx, params: MarketQuery) -> Finding[Marke
     A line takes up to four calls, and one for its packages. Days that ended are kept, so that asking again takes fewer. The figures are
     kept for a minute.
     """
-    market = await market_of(ctx, await reach(ctx), params.account_id)
-    data, of = told(market, params.limit), len(market.lines)
-    return finding(data, now=market.at, sampled=len(market.seen), of=of, method=METHOD, incomplete=market.incomplete)
+    market = await fleet_market(ctx, await connect_upstream(ctx), params.account_id)
+    data, of = market_answer(market, params.limit), len(market.lines)
+    return make_finding(data, now=market.at, sampled=len(market.seen), of=of, method=MARKET_METHOD, incomplete=market.incomplete)
 
 
-def told(market: Market, limit: int) -> MarketingIntelligence:
+def market_answer(market: FleetMarket, limit: int) -> MarketingIntelligence:
     """The figures as the answer shows them."""
-    countries, packages = places(market), sold(market)
+    countries, packages = country_figures(market), sales_figures(market)
     return {
         "first_day": market.window.first.isoformat(),
         "last_day": market.window.last.isoformat(),
         "in_stock": market.stock,
-        "countries": [country_told(row) for row in countries[:limit]],
+        "countries": [country_use(row) for row in countries[:limit]],
         "more_countries": max(0, len(countries) - limit),
-        "segments": [segment_told(row) for row in kinds(market)],
+        "segments": [segment_size(row) for row in segment_figures(market)],
         "package_lines": len(market.packages),
-        "packages": [package_told(row) for row in packages[:limit]],
+        "packages": [package_sales(row) for row in packages[:limit]],
         "more_packages": max(0, len(packages) - limit),
-        "upsell": [chance_told(row) for row in chances(market)],
-        "trends": [trend_told(row) for row in trends(market)],
+        "upsell": [upsell_chance(row) for row in upsell_figures(market)],
+        "trends": [figure_trend(row) for row in trend_values(market)],
     }
 
 
-def country_told(row: Place) -> CountryUse:
+def country_use(row: CountryFigures) -> CountryUse:
     """A country."""
     return {
         "country": row.country,
@@ -187,48 +200,211 @@ def country_told(row: Place) -> CountryUse:
     }
 
 
-def segment_told(row: Kind) -> SegmentSize:
+def segment_size(row: SegmentFigures) -> SegmentSize:
     """A segment with its rule."""
     return {
         "segment": row.segment,
         "lines": row.lines,
         "data_bytes": row.data_bytes,
-        "rule": "" if row.segment == "other" else RULES[row.segment],
+        "rule": "" if row.segment == "other" else SEGMENT_RULES[row.segment],
     }
 
 
-def package_told(row: Sold) -> PackageSales:
+def package_sales(row: SalesFigures) -> PackageSales:
     """A template."""
-    sales, ware = row.sales, row.ware
+    sales, template = row.sales, row.template
     return {
         "template_id": row.template_id,
-        "name": "" if ware is None else ware.name,
-        "price": None if ware is None else euros(ware.price),
+        "name": "" if template is None else template.name,
+        "price": None if template is None else euros(template.price),
         "lines": len(sales.lines),
         "sold": sales.sold,
         "sold_before": sales.sold_before,
         "revenue": euros(row.revenue),
-        "used_percent": percent(sales.data_used, sales.data_sold) or 0.0,
+        "used_percent": market_percent(sales.data_used, sales.data_sold) or 0.0,
     }
 
 
-def chance_told(row: Chance) -> UpsellChance:
+def upsell_chance(row: UpsellFigures) -> UpsellChance:
     """Something that could be sold."""
     rule = "" if row.kind == "other" else UPSELL_RULES[row.kind]
     return {"kind": row.kind, "lines": row.lines, "potential": euros(row.potential), "rule": rule}
 
 
-def trend_told(row: Trend) -> FigureTrend:
+def figure_trend(row: TrendValues) -> FigureTrend:
     """A figure and its change."""
     return {
         "figure": row.figure,
         "days": row.days,
         "now": row.now,
         "before": row.before,
-        "change_percent": percent(row.now - row.before, row.before),
+        "change_percent": market_percent(row.now - row.before, row.before),
     }
 
 
-def percent(part: int, whole: int) -> float | None:
+def market_percent(part: int, whole: int) -> float | None:
     """A share, to a tenth."""
     return round(100 * part / whole, 1) if whole else None
+
+
+SEGMENT_LABELS: dict[LineSegment, str] = {
+    "machine": "Machines",
+    "heavy": "Heavy users",
+    "frequent_traveller": "Frequent travellers",
+    "occasional_traveller": "Occasional travellers",
+    "at_home": "In one country",
+    "dormant": "Dormant",
+    "not_active": "Not active",
+}
+UPSELL_LABELS: dict[UpsellKind, str] = {
+    "larger_package": "A larger package",
+    "renewal": "The same again",
+    "first_package": "A first package",
+}
+TREND_FIGURE_LABELS = {
+    "data_bytes": "Data",
+    "lines_in_use": "Lines in use",
+    "lines_issued": "Lines issued",
+    "packages_sold": "Packages sold",
+}
+OTHER_GROUP_LABEL = "Other"
+MARKET_CHART_COUNTRIES = 12
+
+
+def market_sheet(found: Finding[MarketingIntelligence]) -> Sheet:
+    """Countries, segments, packages, what could be sold."""
+    data = found["data"]
+    named = [row for row in data["countries"] if row["country"] != "other"]
+    return {
+        "title": "Market of the fleet",
+        "headline": market_headline(data, named),
+        "figures": [
+            {"label": "Lines looked into", "kind": "number", "value": found["sampled"]},
+            {"label": "Countries with 5 lines or more", "kind": "number", "value": len(named) + data["more_countries"]},
+            {"label": "Could be sold", "kind": "money", "value": round(sum(row["potential"] for row in data["upsell"]), 6)},
+            {"label": "Packages sold in 28 days", "kind": "number", "value": figure_now(data["trends"], "packages_sold")},
+        ],
+        "charts": [market_country_chart(named), market_segment_chart(data)],
+        "tables": [
+            market_countries_table(data, named),
+            market_packages_table(data),
+            market_upsell_table(data["upsell"]),
+            market_trends_table(data["trends"]),
+        ],
+    }
+
+
+def market_headline(data: MarketingIntelligence, named: list[CountryUse]) -> str:
+    """Where most lines are, and what could be sold."""
+    lines = sum(row["lines"] for row in data["upsell"])
+    where = f"Lines were used in {len(named) + data['more_countries']} countries with five lines or more"
+    return f"{where}; {lines} lines could be sold something."
+
+
+def figure_now(rows: list[FigureTrend], figure: str) -> int | None:
+    """What a figure is now."""
+    return next((row["now"] for row in rows if row["figure"] == figure), None)
+
+
+def market_country_chart(named: list[CountryUse]) -> Chart:
+    """The countries with most lines: those at home there, and those on a journey."""
+    rows = named[:MARKET_CHART_COUNTRIES]
+    return {
+        "title": "Lines by country",
+        "shape": "stacked",
+        "kind": "number",
+        "places_kind": "country",
+        "places": [row["country"] for row in rows],
+        "series_kind": "word",
+        "series": [
+            {"label": "Mostly there", "values": [float(row["lines"] if row["home_lines"] is None else row["home_lines"]) for row in rows]},
+            {"label": "Travelling", "values": [float(travelling_lines(row)) for row in rows]},
+        ],
+    }
+
+
+def travelling_lines(row: CountryUse) -> int:
+    """Lines on a journey there. Choice: where few enough are that it is not told how many, all count as mostly there."""
+    return 0 if row["home_lines"] is None else row["lines"] - row["home_lines"]
+
+
+def market_segment_chart(data: MarketingIntelligence) -> Chart:
+    """Who the fleet is made of."""
+    return {
+        "title": "Lines by segment",
+        "shape": "bar",
+        "kind": "number",
+        "places_kind": "word",
+        "places": [OTHER_GROUP_LABEL if row["segment"] == "other" else SEGMENT_LABELS[row["segment"]] for row in data["segments"]],
+        "series_kind": "word",
+        "series": [{"label": "Lines", "values": [float(row["lines"]) for row in data["segments"]]}],
+    }
+
+
+def market_countries_table(data: MarketingIntelligence, named: list[CountryUse]) -> Table:
+    """The countries that are shown by name; the others are no country and stand in the note."""
+    rest = [row for row in data["countries"] if row["country"] == "other"]
+    small = [f"{row['lines']} lines were in countries with fewer than 5 lines." for row in rest]
+    left = [f"{data['more_countries']} rows are not shown."] if data["more_countries"] else []
+    return {
+        "title": "Countries",
+        "columns": [
+            {"label": "Country", "kind": "country"},
+            {"label": "Lines", "kind": "number"},
+            {"label": "Mostly there", "kind": "number"},
+            {"label": "Days of all lines", "kind": "number"},
+            {"label": "Data", "kind": "bytes"},
+        ],
+        "rows": [[row["country"], row["lines"], row["home_lines"], row["line_days"], row["data_bytes"]] for row in named],
+        "note": " ".join([*small, *left]) or None,
+    }
+
+
+def market_packages_table(data: MarketingIntelligence) -> Table:
+    """What sells. Names are somebody's words, so whoever is not of the organisation sees the figures alone."""
+    columns: list[Column] = [
+        {"label": "Package", "kind": "text"},
+        {"label": "Price", "kind": "money"},
+        {"label": "Lines", "kind": "number"},
+        {"label": "Sold", "kind": "number"},
+        {"label": "Sold before", "kind": "number"},
+        {"label": "Revenue", "kind": "money"},
+        {"label": "Data used", "kind": "percent"},
+    ]
+    rest = f" {data['more_packages']} rows are not shown." if data["more_packages"] else ""
+    note = f"Packages of {data['package_lines']} lines; sold in 28 days, and in the 28 before.{rest}"
+    return {"title": "Packages", "columns": columns, "rows": [market_package_row(row) for row in data["packages"]], "note": note}
+
+
+def market_package_row(row: PackageSales) -> list[str | int | float | None]:
+    """A row."""
+    name = OTHER_GROUP_LABEL if row["template_id"] is None else row["name"]
+    return [name, row["price"], row["lines"], row["sold"], row["sold_before"], row["revenue"], row["used_percent"]]
+
+
+def market_upsell_table(rows: list[UpsellChance]) -> Table:
+    """What could be sold."""
+    return {
+        "title": "What could be sold",
+        "columns": [{"label": "What", "kind": "word"}, {"label": "Lines", "kind": "number"}, {"label": "Were all to buy", "kind": "money"}],
+        "rows": [
+            [OTHER_GROUP_LABEL if row["kind"] == "other" else UPSELL_LABELS[row["kind"]], row["lines"], row["potential"]] for row in rows
+        ],
+        "note": "At catalogue prices.",
+    }
+
+
+def market_trends_table(rows: list[FigureTrend]) -> Table:
+    """What moved."""
+    return {
+        "title": "Trends",
+        "columns": [
+            {"label": "Figure", "kind": "word"},
+            {"label": "Days", "kind": "days"},
+            {"label": "Now", "kind": "number"},
+            {"label": "Before", "kind": "number"},
+            {"label": "Change", "kind": "percent"},
+        ],
+        "rows": [[TREND_FIGURE_LABELS[row["figure"]], row["days"], row["now"], row["before"], row["change_percent"]] for row in rows],
+        "note": "Data is in bytes.",
+    }

@@ -6,33 +6,33 @@ import orjson
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from clients.webhooks.signature import SECRET_BYTES, new_secret
+from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from operations.deps import Ctx
-from operations.intelligence.scheduling.cron_rules import first_boundary
-from operations.intelligence.scheduling.input import Composite, CompositeInput, checked_input
-from operations.services.secret_token import digest_of, new_token
-from operations.services.webhooks.webhook_address import check_address
-from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from operations.intelligence.scheduling.composites import Composite, CompositeInput, check_composite_input
+from operations.intelligence.scheduling.cron import first_boundary
+from operations.ledger.webhooks import check_webhook_address
+from operations.secret_tokens import new_secret_token, secret_digest
+from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
 from registry.errors import Conflict, NotFound, Restricted
 from registry.limits import Scope
 from registry.model import Input
-from registry.narrowing import check_operation
 from registry.operation import Example, operation
-from registry.policy import stamp
-from registry.redaction import mask
-from storage.connection import Connection
-from storage.reports.schedule_endpoints import ScheduleEndpoint
-from storage.reports.schedules import EVER, NewSchedule, ScheduleRow, delete_schedule, insert_schedule, list_schedules
-from storage.secrets.sealed_fields import webhook_secret_field
+from registry.policy import rfc3339_utc
+from registry.redaction import redact
+from registry.restrictions import check_restricted_operation
+from storage.engine.connection import Connection
+from storage.schedule_endpoints import ScheduleEndpoint
+from storage.schedules import END_OF_TIME_MS, NewSchedule, ScheduleRow, delete_schedule, insert_schedule, list_schedules
+from storage.sealing import webhook_secret_field
 
-Kind = Literal["intelligence.schedule"]
+ScheduleObject = Literal["intelligence.schedule"]
 ScheduleId = Annotated[str, Field(max_length=64, description="Schedule id, sch_...")]
 
 
 class SchedulePage(Input):
     """Which part of the list."""
 
-    limit: Limit = 20
+    limit: PageLimit = 20
     starting_after: StartingAfter = None
 
 
@@ -71,7 +71,7 @@ class Schedule(TypedDict):
     """
 
     id: str
-    object: Kind
+    object: ScheduleObject
     composite: Composite
     input: dict[str, JsonValue]
     cron: str
@@ -99,13 +99,13 @@ class DeletedSchedule(TypedDict):
     """The schedule is gone."""
 
     id: str
-    object: Kind
+    object: ScheduleObject
     deleted: Literal[True]
 
 
-ID = "sch_01k0a8w7zv6q4k3m2n1p0r9s8t"
-EXAMPLE: Schedule = {
-    "id": ID,
+EXAMPLE_SCHEDULE_ID = "sch_01k0a8w7zv6q4k3m2n1p0r9s8t"
+SCHEDULE_EXAMPLE: Schedule = {
+    "id": EXAMPLE_SCHEDULE_ID,
     "object": "intelligence.schedule",
     "composite": "fleet_health",
     "input": {},
@@ -122,20 +122,24 @@ EXAMPLE: Schedule = {
     "ends_at": None,
     "created": "2026-11-20T09:20:00Z",
 }
-CREATED: CreatedSchedule = {**EXAMPLE, "secret": "whsec_...", "share_url": "https://api.example.com/v1/intelligence/share/..."}
+CREATED_SCHEDULE_EXAMPLE: CreatedSchedule = {
+    **SCHEDULE_EXAMPLE,
+    "secret": "whsec_...",
+    "share_url": "https://api.example.com/v1/intelligence/share/...",
+}
 
 
-def unknown(schedule: str) -> NotFound:
+def schedule_not_found(schedule: str) -> NotFound:
     """Unknown and foreign schedules are answered alike."""
-    return NotFound(f"No schedule {mask(schedule)} in your organisation", param="id", hint="list_intelligence_schedules shows the ids")
+    return NotFound(f"No schedule {redact(schedule)} in your organisation", param="id", hint="list_intelligence_schedules shows the ids")
 
 
-def shown(row: ScheduleRow) -> Schedule:
+def render_schedule(row: ScheduleRow) -> Schedule:
     """The schedule of a row."""
     last: LastReport | None = None
     if row.report is not None and row.report_finished is not None:
         state = cast(Literal["done", "failed"], row.report_state)
-        last = {"id": row.report, "state": state, "finished": stamp(row.report_finished)}
+        last = {"id": row.report, "state": state, "finished": rfc3339_utc(row.report_finished)}
     return {
         "id": row.id,
         "object": "intelligence.schedule",
@@ -143,7 +147,7 @@ def shown(row: ScheduleRow) -> Schedule:
         "input": cast("dict[str, JsonValue]", orjson.loads(row.input)),
         "cron": row.cron,
         "timezone": row.timezone,
-        "next_run": None if row.next_ms >= EVER else stamp(row.next_ms / 1000),
+        "next_run": None if row.next_ms >= END_OF_TIME_MS else rfc3339_utc(row.next_ms / 1000),
         "webhook_url": row.url,
         "webhook_status": cast(Literal["enabled", "disabled"] | None, row.status),
         "shared": bool(row.shared),
@@ -151,8 +155,8 @@ def shown(row: ScheduleRow) -> Schedule:
         "made_by": row.created_by,
         "made_with": row.made_with,
         "status": "active" if row.works else "resting",
-        "ends_at": None if row.ends is None else stamp(row.ends),
-        "created": stamp(row.created),
+        "ends_at": None if row.ends is None else rfc3339_utc(row.ends),
+        "created": rfc3339_utc(row.created),
     }
 
 
@@ -160,7 +164,7 @@ def shown(row: ScheduleRow) -> Schedule:
     "GET",
     "/v1/intelligence/schedules",
     title="List report schedules",
-    examples=[Example("Which reports run by themselves?", {}, {"object": "list", "data": [EXAMPLE], "has_more": False})],
+    examples=[Example("Which reports run by themselves?", {}, {"object": "list", "data": [SCHEDULE_EXAMPLE], "has_more": False})],
 )
 async def list_intelligence_schedules(ctx: Ctx, params: SchedulePage) -> ListOf[Schedule]:
     """List your report schedules, newest first, without their secrets.
@@ -173,7 +177,7 @@ async def list_intelligence_schedules(ctx: Ctx, params: SchedulePage) -> ListOf[
     rows = await ctx.deps.store.read(
         list_schedules, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1, now=ctx.now
     )
-    return page([shown(row) for row in rows], params.limit)
+    return list_page([render_schedule(row) for row in rows], params.limit)
 
 
 @operation(
@@ -194,7 +198,7 @@ async def list_intelligence_schedules(ctx: Ctx, params: SchedulePage) -> ListOf[
                 "webhook_url": "https://hooks.example.com/reports",
                 "share": True,
             },
-            CREATED,
+            CREATED_SCHEDULE_EXAMPLE,
         )
     ],
 )
@@ -219,12 +223,12 @@ async def create_intelligence_schedule(ctx: Ctx, params: NewSchedules) -> Create
     schedule is deleted.
     """
     next_ms = first_boundary(params.cron, params.timezone, ctx.now)
-    check_composite(ctx, params.composite)
-    given = checked_input(ctx.deps.inside, params.composite, params.input, ctx.now)
+    check_composite_allowed(ctx, params.composite)
+    given = check_composite_input(ctx.deps.internal_calls, params.composite, params.input, ctx.now)
     if params.webhook_url is not None:
-        await check_address(ctx, params.webhook_url, param="webhook_url")
-    id, token = ctx.deps.ids.new("sch_"), new_token(ctx.deps.ids) if params.share else None
-    secret, endpoint = new_endpoint(ctx, id, params.webhook_url)
+        await check_webhook_address(ctx, params.webhook_url, param="webhook_url")
+    id, token = ctx.deps.ids.new("sch_"), new_secret_token(ctx.deps.ids) if params.share else None
+    secret, endpoint = new_schedule_endpoint(ctx, id, params.webhook_url)
     row = NewSchedule(
         id=id,
         organisation=ctx.organisation,
@@ -233,13 +237,13 @@ async def create_intelligence_schedule(ctx: Ctx, params: NewSchedules) -> Create
         cron=params.cron,
         timezone=params.timezone,
         endpoint=None if endpoint is None else endpoint.id,
-        share_digest=None if token is None else digest_of(token),
+        share_digest=None if token is None else secret_digest(token),
         created_by=ctx.principal,
         next_ms=next_ms,
         created=int(ctx.now),
         made_with=ctx.caller.key_id or None,
     )
-    answer = created(row, params.webhook_url, ctx.caller.expires_at)
+    answer = created_schedule(row, params.webhook_url, ctx.caller.expires_at)
     if secret is not None:
         answer["secret"] = secret
     if token is not None:
@@ -247,27 +251,27 @@ async def create_intelligence_schedule(ctx: Ctx, params: NewSchedules) -> Create
     return await ctx.settle(answer, insert_schedule, schedule=row, endpoint=endpoint)
 
 
-def new_endpoint(ctx: Ctx, schedule: str, url: str | None) -> tuple[str | None, ScheduleEndpoint | None]:
+def new_schedule_endpoint(ctx: Ctx, schedule: str, url: str | None) -> tuple[str | None, ScheduleEndpoint | None]:
     """A signing secret, and the hidden endpoint that keeps it sealed."""
     if url is None:
         return None, None
-    id, secret = ctx.deps.ids.new("we_"), new_secret(ctx.deps.ids.bytes(SECRET_BYTES))
+    id, secret = ctx.deps.ids.new("we_"), new_webhook_secret(ctx.deps.ids.bytes(WEBHOOK_SECRET_BYTES))
     sealed = ctx.deps.keyring.seal(secret, org_id=ctx.organisation, field=webhook_secret_field(id))
     return secret, ScheduleEndpoint(id, ctx.organisation, url, sealed, schedule, int(ctx.now))
 
 
-def check_composite(ctx: Ctx, composite: Composite) -> None:
+def check_composite_allowed(ctx: Ctx, composite: Composite) -> None:
     """Refuse a composite that the caller's restrictions leave out, now rather than in every report."""
-    catalogue, held = ctx.deps.inside.pipeline.catalogue, ctx.caller.restrictions
-    check_operation(catalogue.operations[composite], held, catalogue.inside(held.toolsets or ()))
+    catalogue, held = ctx.deps.internal_calls.pipeline.catalogue, ctx.caller.restrictions
+    check_restricted_operation(catalogue.operations[composite], held, catalogue.operations_in(held.toolsets or ()))
 
 
-def created(row: NewSchedule, url: str | None, ends: int | None) -> CreatedSchedule:
+def created_schedule(row: NewSchedule, url: str | None, ends: int | None) -> CreatedSchedule:
     """The answer without what is shown once. `ends`: when the credential expires that the schedule is made with, Unix seconds."""
     status = None if url is None else "enabled"
     shared = 0 if row.share_digest is None else 1
     given = (row.id, row.composite, row.input, row.cron, row.timezone, row.next_ms, url, status, shared, row.created)
-    return {**shown(ScheduleRow(*given, row.created_by, row.made_with, 1, ends, None, None, None))}
+    return {**render_schedule(ScheduleRow(*given, row.created_by, row.made_with, 1, ends, None, None, None))}
 
 
 @operation(
@@ -276,18 +280,22 @@ def created(row: NewSchedule, url: str | None, ends: int | None) -> CreatedSched
     scope=Scope.WRITE,
     title="Delete report schedule",
     raises=[NotFound],
-    examples=[Example("No more reports", {"id": ID}, {"id": ID, "object": "intelligence.schedule", "deleted": True})],
+    examples=[
+        Example(
+            "No more reports", {"id": EXAMPLE_SCHEDULE_ID}, {"id": EXAMPLE_SCHEDULE_ID, "object": "intelligence.schedule", "deleted": True}
+        )
+    ],
 )
 async def delete_intelligence_schedule(ctx: Ctx, params: ScheduleRef) -> DeletedSchedule:
     """Delete a report schedule, its share link, its webhook and its reports.
 
     The share link is dead at once, and nothing more is sent. A run that is under way changes nothing any more.
     """
-    return await ctx.settle_result(remove, schedule=params.id, organisation=ctx.organisation)
+    return await ctx.settle_result(remove_schedule, schedule=params.id, organisation=ctx.organisation)
 
 
-def remove(connection: Connection, *, schedule: str, organisation: str) -> DeletedSchedule:
+def remove_schedule(connection: Connection, *, schedule: str, organisation: str) -> DeletedSchedule:
     """The schedule with all it has, or a refusal."""
     if not delete_schedule(connection, schedule=schedule, organisation=organisation):
-        raise unknown(schedule)
+        raise schedule_not_found(schedule)
     return {"id": schedule, "object": "intelligence.schedule", "deleted": True}

@@ -5,24 +5,24 @@ from typing import Annotated, Literal, cast
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
-from operations.connectivity.shapes import Currency
 from operations.deps import Ctx
-from operations.invoicing.invoice.figures import MOST_PRICE_CENTS
-from operations.services.payments.platform_fees import fee_bps_of
+from operations.invoicing.invoice_creation import PRICE_PER_GB_CENTS_LIMIT
+from operations.ledger.payment_accounts import platform_fee_bps_of
+from operations.vocabulary import Currency
 from registry.errors import BadRequest
 from registry.limits import Scope
 from registry.model import Input, Nothing
 from registry.operation import Example, operation
-from storage.connection import Connection
-from storage.money.billing_config import BillingConfig, change_config, ensure_config, find_config
+from storage.billing_config import BillingConfig, change_config, ensure_config, find_config
+from storage.engine.connection import Connection
 
-CONNECT = "Connecting an account at the payment processor sets it: POST /v1/invoices/payments/connect/begin"
+CONNECT_ACCOUNT_HINT = "Connecting an account at the payment processor sets it: POST /v1/invoices/payments/connect/begin"
 # Who sets what an organisation cannot set here.
-ELSEWHERE = {
+CONFIG_SET_ELSEWHERE = {
     "billing_cycle_day": "It is 1: an invoice is of a calendar month in UTC",
     "platform_fee_bps": "Whoever runs the service sets it: reseller org set-fee",
-    "payments_connect_account_id": CONNECT,
-    "payments_connect_status": CONNECT,
+    "payments_connect_account_id": CONNECT_ACCOUNT_HINT,
+    "payments_connect_status": CONNECT_ACCOUNT_HINT,
     "org_id": "It is the organisation of your credential; another one's needs a credential of that one",
     "updated_at": "The service sets it with every change",
 }
@@ -34,7 +34,7 @@ class ConfigChange(Input):
     currency: Annotated[Currency | None, Field(description="Of new invoices (ISO 4217).")] = None
     price_per_gb_cents: Annotated[
         int | None,
-        Field(ge=0, le=MOST_PRICE_CENTS, description="Cents per GB (10^9 bytes), 0-1000000000, of new invoices."),
+        Field(ge=0, le=PRICE_PER_GB_CENTS_LIMIT, description="Cents per GB (10^9 bytes), 0-1000000000, of new invoices."),
     ] = None
     invoice_prefix: Annotated[
         str | None,
@@ -45,7 +45,7 @@ class ConfigChange(Input):
     @classmethod
     def _only_what_is_theirs(cls, given: object) -> object:
         if isinstance(given, dict):
-            for name, whose in ELSEWHERE.items():
+            for name, whose in CONFIG_SET_ELSEWHERE.items():
                 if name in given:
                     raise BadRequest(f"{name}: cannot be set here", param=name, hint=f"{whose}. Leave it out")
         return given  # pyright: ignore[reportUnknownVariableType]  # JSON: the fields give it its types
@@ -65,7 +65,7 @@ class ShownConfig(TypedDict):
     updated_at: int
 
 
-EXAMPLE: ShownConfig = {
+BILLING_CONFIG_EXAMPLE: ShownConfig = {
     "org_id": "org_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "currency": "USD",
     "billing_cycle_day": 1,
@@ -76,10 +76,10 @@ EXAMPLE: ShownConfig = {
     "invoice_prefix": "INV",
     "updated_at": 1_795_168_800,
 }
-CHANGED: ShownConfig = {**EXAMPLE, "currency": "EUR", "price_per_gb_cents": 250, "invoice_prefix": "FJORD"}
+CHANGED_CONFIG_EXAMPLE: ShownConfig = {**BILLING_CONFIG_EXAMPLE, "currency": "EUR", "price_per_gb_cents": 250, "invoice_prefix": "FJORD"}
 
 
-def shown(row: BillingConfig, fee_bps: int) -> ShownConfig:
+def render_billing_config(row: BillingConfig, fee_bps: int) -> ShownConfig:
     """The answer."""
     return {
         "org_id": row.organisation,
@@ -98,7 +98,7 @@ def shown(row: BillingConfig, fee_bps: int) -> ShownConfig:
     "GET",
     "/v1/invoices/config",
     title="Get billing config",
-    examples=[Example("How do we bill?", {}, EXAMPLE)],
+    examples=[Example("How do we bill?", {}, BILLING_CONFIG_EXAMPLE)],
 )
 async def get_billing_config(ctx: Ctx, params: Nothing) -> ShownConfig:
     """Get how you bill: currency, price per GB, number prefix, platform fee.
@@ -109,7 +109,7 @@ async def get_billing_config(ctx: Ctx, params: Nothing) -> ShownConfig:
     store = ctx.deps.store
     found = await store.read(find_config, organisation=ctx.organisation)
     row = found or await store.write(ensure_config, organisation=ctx.organisation, now=ctx.now)
-    return shown(row, await fee_bps_of(ctx.deps, ctx.organisation))
+    return render_billing_config(row, await platform_fee_bps_of(ctx.deps, ctx.organisation))
 
 
 @operation(
@@ -119,7 +119,9 @@ async def get_billing_config(ctx: Ctx, params: Nothing) -> ShownConfig:
     title="Update billing config",
     raises=[BadRequest],
     examples=[
-        Example("Bill in euros, 2.50 a GB", {"currency": "EUR", "price_per_gb_cents": 250, "invoice_prefix": "FJORD"}, CHANGED),
+        Example(
+            "Bill in euros, 2.50 a GB", {"currency": "EUR", "price_per_gb_cents": 250, "invoice_prefix": "FJORD"}, CHANGED_CONFIG_EXAMPLE
+        ),
     ],
 )
 async def update_billing_config(ctx: Ctx, params: ConfigChange) -> ShownConfig:
@@ -130,9 +132,9 @@ async def update_billing_config(ctx: Ctx, params: ConfigChange) -> ShownConfig:
     A new prefix does not begin a new count: numbers go on. `billing_cycle_day`, the platform fee and the account at the payment
     processor cannot be set here; the refusal says who sets them.
     """
-    bps = await fee_bps_of(ctx.deps, ctx.organisation)
+    bps = await platform_fee_bps_of(ctx.deps, ctx.organisation)
 
     def write(connection: Connection, *, organisation: str, now: float) -> ShownConfig:
-        return shown(change_config(connection, organisation=organisation, **params.model_dump(), now=now), bps)
+        return render_billing_config(change_config(connection, organisation=organisation, **params.model_dump(), now=now), bps)
 
     return await ctx.settle_result(write, organisation=ctx.organisation, now=ctx.now)

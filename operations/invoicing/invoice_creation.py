@@ -1,35 +1,356 @@
-"""Making invoices from call detail records."""
+"""Making invoices: the sums of a month are read, priced, numbered and kept in one transaction, and frozen from then on."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from heapq import nsmallest
+from typing import Annotated, Literal, NamedTuple, Protocol
 
 from pydantic import FailFast, Field, model_validator
 from typing_extensions import TypedDict
 
-from operations.connectivity.shapes import Currency
 from operations.deps import Ctx
-from operations.invoicing.invoice.figures import MOST_PRICE_CENTS, TooLarge
-from operations.invoicing.invoice.making import Made, NothingToBill, Wanted, make_invoice, no_such_period
-from operations.invoicing.invoice_selection import AccountNotReadWhole, own_accounts, sims_of
-from operations.invoicing.invoice_shape import DRAFT, PERIOD, LineItem, ShownInvoice, shown_invoice, shown_lines
-from operations.invoicing.invoice_update import RecipientName
-from operations.invoicing.invoices import LINE
-from operations.services.network.accounts import UpstreamId
-from operations.services.people.addresses import Email
-from operations.vocabulary import Iccid
-from registry.errors import BadRequest, NotFound, OcsError, OrgNotConnected
+from operations.invoicing.invoice_sending import RecipientName
+from operations.invoicing.invoices import (
+    DRAFT_INVOICE_EXAMPLE,
+    LINE_ITEM_EXAMPLE,
+    PERIOD_ID_EXAMPLE,
+    LineItem,
+    ShownInvoice,
+    render_invoice,
+    render_invoice_lines,
+)
+from operations.upstream.access import connect_upstream, require_own_account
+from operations.upstream.account_lines import read_account_lines
+from operations.vocabulary import Currency, Email, Iccid, UpstreamId
+from registry.errors import BadRequest, Conflict, NotFound, OcsError, OrgNotConnected
 from registry.ids import Ids
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
+from registry.policy import require_connection
 from registry.ports import Site
-from storage.connection import Connection
-from storage.long import Long
-from storage.money.invoice_periods import find_period
+from storage.billing_config import BillingConfig, ensure_config
+from storage.cdr_sums import SimMonth, sim_month_slices
+from storage.directory import StoreDirectory
+from storage.engine.connection import Connection, runs_in_thread
+from storage.invoice_lines import BilledUsage, InvoiceLineRow, billed_by_sim, insert_invoice_lines
+from storage.invoice_periods import InvoicePeriodRow, find_period, mark_period_invoiced, month_text
+from storage.invoices import Invoice, insert_invoice, take_invoice_number
+from storage.organisations import own_fee_bps
 
-MOST_SIMS, MOST_ACCOUNTS = 1000, 20
+# 10^9 and not 2^30, which would bill 7.37 % less; it is printed on every invoice.
+INVOICE_GB_BYTES = 1_000_000_000
+INVOICE_FULL_BPS = 10_000
+# Choice: ten million units of a currency for a GB, so that no price is refused that somebody could mean.
+PRICE_PER_GB_CENTS_LIMIT = 1_000_000_000
+# JSON numbers are exact up to here in every language.
+INVOICE_FIGURE_LIMIT = 2**53 - 1
+INVOICE_TAX_CENTS = 0
+"""api.md gives no rate to compute a tax with."""
 
 
-def absent(value: object) -> bool:
+class InvoiceTooLarge(Conflict):
+    """A figure that no JSON number holds exactly."""
+
+    code = "invoice_too_large"
+
+
+class InvoiceTotals(NamedTuple):
+    """What is billed in all, in minor units."""
+
+    subtotal: int
+    tax: int
+    platform_fee: int
+    total: int
+
+
+def invoice_line_amount(used: int, price: int) -> int:
+    """`used` bytes at `price` cents per GB, half-up."""
+    return (2 * used * price + INVOICE_GB_BYTES) // (2 * INVOICE_GB_BYTES)
+
+
+def invoice_platform_fee(subtotal: int, bps: int) -> int:
+    """The service's share in basis points, half-up."""
+    return (2 * subtotal * bps + INVOICE_FULL_BPS) // (2 * INVOICE_FULL_BPS)
+
+
+def invoice_totals(subtotal: int, *, price: int, bps: int, largest_usage: int) -> InvoiceTotals:
+    """The totals over lines that add up to `subtotal`; `largest_usage` is the most bytes of one line. Every amount is at most the total."""
+    fee = invoice_platform_fee(subtotal, bps)
+    total = subtotal + INVOICE_TAX_CENTS + fee
+    largest = max(total, largest_usage)
+    if largest > INVOICE_FIGURE_LIMIT:
+        raise InvoiceTooLarge(
+            f"A figure of the invoice would be {largest}, and none may exceed {INVOICE_FIGURE_LIMIT}; nothing was made",
+            param="price_per_gb_cents",
+            hint=f"The price is {price} cents per GB; check it, and the records of the month with cdr_aggregate",
+        )
+    return InvoiceTotals(subtotal, INVOICE_TAX_CENTS, fee, total)
+
+
+INVOICE_SLICE_LINES = 1000
+"""Lines that are priced and inserted in one step."""
+LARGEST_LINES_SHOWN = 5
+"""Lines of a new invoice that its answer shows."""
+
+
+class NothingToBill(Conflict):
+    """The period has no records."""
+
+    code = "nothing_to_bill"
+
+
+class InvoiceSpec(NamedTuple):
+    """Which invoice. `price` in cents per GB, 0: the organisation's own; `fee_bps`: the rate of those that have none of their own.
+
+    `iccids`: the SIMs to bill, nothing: all of the month. `currency`: nothing is the organisation's own.
+    """
+
+    id: str
+    organisation: str
+    period: str
+    price: int
+    fee_bps: int
+    currency: str | None = None
+    recipient_name: str | None = None
+    recipient_email: str | None = None
+    iccids: tuple[str, ...] | None = None
+
+
+@dataclass(slots=True)
+class BilledLines:
+    """The lines of a new invoice: how many, their sum in minor units, the most bytes of one, and those that cost most.
+
+    `sims` and `already_billed` are kept for a selection of SIMs alone: those with a line, and those that other invoices bill whole.
+    """
+
+    selected: bool
+    lines: int = 0
+    subtotal: int = 0
+    largest_usage: int = 0
+    found_usage: bool = False
+    largest: list[InvoiceLineRow] = field(default_factory=list[InvoiceLineRow])
+    sims: set[str] = field(default_factory=set[str])
+    already_billed: set[str] = field(default_factory=set[str])
+
+    def add(self, rows: Sequence[InvoiceLineRow]) -> None:
+        """Count further lines."""
+        self.lines += len(rows)
+        self.subtotal += sum(row.amount_cents for row in rows)
+        self.largest_usage = max([self.largest_usage, *(row.bytes_up + row.bytes_down for row in rows)])
+        self.largest = nsmallest(LARGEST_LINES_SHOWN, [*self.largest, *rows], key=largest_line_key)
+        if self.selected:
+            self.sims.update(row.iccid for row in rows)
+
+
+class CreatedInvoice(NamedTuple):
+    """A new invoice, the month it is of, and its lines."""
+
+    row: Invoice
+    month: int
+    billed: BilledLines
+
+
+def largest_line_key(line: InvoiceLineRow) -> tuple[int, int, int]:
+    """Sorts lines: those that cost most first, then those that used most."""
+    return (-line.amount_cents, -line.bytes_up - line.bytes_down, line.position)
+
+
+def make_draft_invoice(connection: Connection, *, wanted: InvoiceSpec, now: float, ids: Ids) -> CreatedInvoice:
+    """The draft. The period is locked first, so that two invoices never bill the same; the row of the numbers is locked last."""
+    period = find_period(connection, period=wanted.period, organisation=wanted.organisation)
+    if period is None:
+        raise no_such_invoice_period()
+    mark_period_invoiced(connection, period=period.id)
+    config = ensure_config(connection, organisation=wanted.organisation, now=now)
+    own = own_fee_bps(connection, organisation=wanted.organisation)
+    price, bps = wanted.price or config.price_per_gb_cents, wanted.fee_bps if own is None else own
+    billed = bill_invoice_lines(connection, wanted=wanted, period=period, price=price, ids=ids)
+    if not billed.lines:
+        raise nothing_left_to_bill(period) if billed.found_usage else no_records_to_bill(period, some=wanted.iccids is not None)
+    totals = invoice_totals(billed.subtotal, price=price, bps=bps, largest_usage=billed.largest_usage)
+    row = draft_invoice_row(wanted, config, totals, lines=billed.lines, price=price, bps=bps, now=now)
+    year = datetime.fromtimestamp(now, UTC).year
+    number = take_invoice_number(connection, organisation=wanted.organisation, year=year)
+    # Choice: a millionth invoice of a year has seven digits.
+    row = row._replace(number=f"{config.invoice_prefix}-{year}-{number:06d}")
+    insert_invoice(connection, row=row)
+    return CreatedInvoice(row, period.month, billed)
+
+
+def bill_invoice_lines(connection: Connection, *, wanted: InvoiceSpec, period: InvoicePeriodRow, price: int, ids: Ids) -> BilledLines:
+    """Price and insert one line per SIM, in the order of the ICCIDs.
+
+    One statement reads all sums: a batch of records that is stored meanwhile is in them whole, or not at all. They are taken in slices,
+    since a step over all lines of a large fleet, such as writing them out, holds up every other thread as well.
+    """
+    billed = BilledLines(selected=wanted.iccids is not None)
+    before = billed_by_sim(connection, period=period.id, selected=wanted.iccids is None, size=INVOICE_SLICE_LINES)
+    for usage in sim_month_slices(
+        connection, organisation=wanted.organisation, month=period.month, iccids=wanted.iccids, size=INVOICE_SLICE_LINES
+    ):
+        billed.found_usage = True
+        rest = unbilled_usage(usage, before) if before else usage
+        if billed.selected:
+            left = {line.iccid for line in rest}
+            billed.already_billed.update(line.iccid for line in usage if line.iccid not in left)
+        if rest:
+            rows = new_invoice_lines(wanted.id, rest, ids, price=price, behind=billed.lines)
+            insert_invoice_lines(connection, rows=rows)
+            billed.add(rows)
+    return billed
+
+
+def unbilled_usage(usage: Sequence[SimMonth], billed: Mapping[str, BilledUsage]) -> list[SimMonth]:
+    """What of the month no such invoice bills. A SIM of which nothing is left has no line; one that never used anything keeps its own."""
+    found: list[SimMonth] = []
+    for line in usage:
+        before = billed.get(line.iccid)
+        if before is None:
+            found.append(line)
+        elif (line.bytes_up, line.bytes_down) != (before.bytes_up, before.bytes_down):
+            # Choice: a sum only grows; were it ever smaller than what was billed, nothing is billed rather than a negative amount.
+            up, down = max(0, line.bytes_up - before.bytes_up), max(0, line.bytes_down - before.bytes_down)
+            if up or down:
+                found.append(line._replace(bytes_up=up, bytes_down=down))
+    return found
+
+
+def new_invoice_lines(invoice: str, usage: Sequence[SimMonth], ids: Ids, *, price: int, behind: int) -> list[InvoiceLineRow]:
+    """A line for each sum at `price` cents per GB, at the positions behind `behind`."""
+    return [
+        InvoiceLineRow(
+            invoice,
+            position,
+            ids.new("ili_"),
+            line.iccid,
+            line.bytes_up,
+            line.bytes_down,
+            invoice_line_amount(line.bytes_up + line.bytes_down, price),
+            line.network,
+            line.country,
+        )
+        for position, line in enumerate(usage, behind + 1)
+    ]
+
+
+def draft_invoice_row(
+    wanted: InvoiceSpec, config: BillingConfig, totals: InvoiceTotals, *, lines: int, price: int, bps: int, now: float
+) -> Invoice:
+    """The invoice, still without its number."""
+    return Invoice(
+        id=wanted.id,
+        organisation=wanted.organisation,
+        period=wanted.period,
+        number="",
+        status="draft",
+        sending=0,
+        revision=0,
+        discarded=0,
+        currency=wanted.currency or config.currency,
+        price_per_gb_cents=price,
+        platform_fee_bps=bps,
+        subtotal_cents=totals.subtotal,
+        tax_cents=totals.tax,
+        platform_fee_cents=totals.platform_fee,
+        total_cents=totals.total,
+        lines=lines,
+        selected=int(wanted.iccids is not None),
+        connect_account=None,
+        processor_invoice=None,
+        pay_url=None,
+        recipient_name=wanted.recipient_name,
+        recipient_email=wanted.recipient_email,
+        notes=None,
+        document=0,
+        issued_at=None,
+        due_at=None,
+        paid_at=None,
+        created=int(now),
+        updated=int(now),
+    )
+
+
+def no_such_invoice_period() -> NotFound:
+    """Unknown and foreign periods are answered alike."""
+    return NotFound(
+        "Your organisation has no invoice period with this id", param="period_id", hint="list_invoice_periods names those with records"
+    )
+
+
+def no_records_to_bill(period: InvoicePeriodRow, *, some: bool) -> NothingToBill:
+    """Choice: an invoice without lines would take a number and say nothing."""
+    month = month_text(period.month)
+    if some:
+        return NothingToBill(
+            f"There is nothing to bill in {month} for these SIMs: no record of theirs is stored for that month; nothing was made",
+            hint="aggregate_cdr names the SIMs that have records in a month",
+        )
+    return NothingToBill(
+        f"There is nothing to bill in {month}: no record of that month is stored; nothing was made",
+        param="period_id",
+        hint="ingest_cdr_events stores records; list_invoice_periods names the months that have some",
+    )
+
+
+def nothing_left_to_bill(period: InvoicePeriodRow) -> NothingToBill:
+    """All of it is on invoices that stand."""
+    return NothingToBill(
+        f"There is nothing left to bill in {month_text(period.month)}: other invoices bill all of it already; nothing was made",
+        hint="list_invoices names them; what void_invoice voids can be billed again",
+    )
+
+
+class AccountNotReadWhole(Conflict):
+    """Some lines of an account stay out of reach, so nobody can say what the account has to be billed."""
+
+    code = "account_not_read_whole"
+
+
+class NamesSims(Protocol):
+    """An input that may name SIMs, or accounts."""
+
+    @property
+    def iccids(self) -> list[str] | None: ...
+    @property
+    def account_ids(self) -> list[int] | None: ...
+
+
+async def own_invoice_accounts(ctx: Ctx, params: NamesSims) -> None:
+    """The access rule: accounts that are named are the caller's. Without any the charging system is not asked."""
+    if params.account_ids is None:
+        return
+    await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
+    upstream = await connect_upstream(ctx)
+    for account in params.account_ids:
+        await require_own_account(upstream, account, "account_ids")
+
+
+async def sims_to_bill(ctx: Ctx, params: NamesSims) -> tuple[str, ...] | None:
+    """The ICCIDs to bill; nothing: all of the month."""
+    if params.account_ids is None:
+        return None if params.iccids is None else tuple(dict.fromkeys(params.iccids))
+    return await sims_of_accounts(ctx, params.account_ids)
+
+
+async def sims_of_accounts(ctx: Ctx, accounts: Sequence[int]) -> tuple[str, ...]:
+    """Every ICCID that the accounts' lines have or had: what a line used before its SIM was replaced is billed with it."""
+    fleet = await read_account_lines(await connect_upstream(ctx), list(dict.fromkeys(accounts)))
+    if fleet.incomplete:
+        raise AccountNotReadWhole(
+            "account_ids: the charging system does not show every line of these accounts, so their bill would lack some; nothing was made",
+            param="account_ids",
+            hint="Name the SIMs in iccids, at most 1000 at once",
+        )
+    found = (past.get("iccid") for row in fleet.rows for past in row.get("imsiList", ()))
+    return tuple(dict.fromkeys(iccid for iccid in found if iccid))
+
+
+INVOICE_SIMS_LIMIT, INVOICE_ACCOUNTS_LIMIT = 1000, 20
+
+
+def is_absent_field(value: object) -> bool:
     """For `exclude_if`: what is not given has no part in the fingerprint, so that a key of before these fields still names its call."""
     return value is None
 
@@ -40,21 +361,33 @@ class NewInvoice(Input):
     period_id: Annotated[str, Field(max_length=64, description="Period id, per_..., from list_invoice_periods.")]
     price_per_gb_cents: Annotated[
         int,
-        Field(ge=0, le=MOST_PRICE_CENTS, description="Cents per GB (10^9 bytes), 0-1000000000; 0 or absent: your organisation's rate."),
+        Field(
+            ge=0, le=PRICE_PER_GB_CENTS_LIMIT, description="Cents per GB (10^9 bytes), 0-1000000000; 0 or absent: your organisation's rate."
+        ),
     ] = 0
     currency: Annotated[
-        Currency | None, Field(description="Of this invoice, with price_per_gb_cents; absent: your organisation's.", exclude_if=absent)
+        Currency | None,
+        Field(description="Of this invoice, with price_per_gb_cents; absent: your organisation's.", exclude_if=is_absent_field),
     ] = None
-    recipient_name: Annotated[RecipientName | None, Field(description="Who is billed, 1-200 characters.", exclude_if=absent)] = None
-    recipient_email: Annotated[Email | None, Field(description="Where it is sent, at most 254 characters.", exclude_if=absent)] = None
+    recipient_name: Annotated[RecipientName | None, Field(description="Who is billed, 1-200 characters.", exclude_if=is_absent_field)] = (
+        None
+    )
+    recipient_email: Annotated[Email | None, Field(description="Where it is sent, at most 254 characters.", exclude_if=is_absent_field)] = (
+        None
+    )
     iccids: Annotated[
         list[Iccid] | None,
         FailFast(),
-        Field(min_length=1, max_length=MOST_SIMS, description="Bill these SIMs alone, 1-1000.", exclude_if=absent),
+        Field(min_length=1, max_length=INVOICE_SIMS_LIMIT, description="Bill these SIMs alone, 1-1000.", exclude_if=is_absent_field),
     ] = None
     account_ids: Annotated[
         list[UpstreamId] | None,
-        Field(min_length=1, max_length=MOST_ACCOUNTS, description="Bill the SIMs that these accounts have now, 1-20.", exclude_if=absent),
+        Field(
+            min_length=1,
+            max_length=INVOICE_ACCOUNTS_LIMIT,
+            description="Bill the SIMs that these accounts have now, 1-20.",
+            exclude_if=is_absent_field,
+        ),
     ] = None
 
     @model_validator(mode="after")
@@ -90,7 +423,7 @@ class MadeInvoice(ShownInvoice):
     not_billed: list[NotBilled]
 
 
-MADE: MadeInvoice = {**DRAFT, "line_count": 1, "largest_lines": [LINE], "not_billed": []}
+MADE_INVOICE_EXAMPLE: MadeInvoice = {**DRAFT_INVOICE_EXAMPLE, "line_count": 1, "largest_lines": [LINE_ITEM_EXAMPLE], "not_billed": []}
 
 
 @operation(
@@ -101,22 +434,22 @@ MADE: MadeInvoice = {**DRAFT, "line_count": 1, "largest_lines": [LINE], "not_bil
     moves=True,
     status=201,
     title="Create invoice",
-    access=own_accounts,
-    raises=[NotFound, NothingToBill, AccountNotReadWhole, TooLarge, OrgNotConnected, OcsError],
+    access=own_invoice_accounts,
+    raises=[NotFound, NothingToBill, AccountNotReadWhole, InvoiceTooLarge, OrgNotConnected, OcsError],
     examples=[
-        Example("Bill a month at our own rate", {"period_id": PERIOD}, MADE),
-        Example("Bill it at 2.50 a GB", {"period_id": PERIOD, "price_per_gb_cents": 250}, MADE),
+        Example("Bill a month at our own rate", {"period_id": PERIOD_ID_EXAMPLE}, MADE_INVOICE_EXAMPLE),
+        Example("Bill it at 2.50 a GB", {"period_id": PERIOD_ID_EXAMPLE, "price_per_gb_cents": 250}, MADE_INVOICE_EXAMPLE),
         Example(
             "Bill one customer's SIMs in their currency",
             {
-                "period_id": PERIOD,
+                "period_id": PERIOD_ID_EXAMPLE,
                 "price_per_gb_cents": 250,
                 "currency": "EUR",
                 "recipient_name": "Fjord Ferries AS",
                 "recipient_email": "accounts@fjord.example",
                 "iccids": ["8988303000000912345"],
             },
-            MADE,
+            MADE_INVOICE_EXAMPLE,
         ),
     ],
 )
@@ -138,8 +471,8 @@ async def create_invoice(ctx: Ctx, params: NewInvoice, granted: None) -> MadeInv
     del granted
     deps = ctx.deps
     if await deps.store.read(find_period, period=params.period_id, organisation=ctx.organisation) is None:
-        raise no_such_period()
-    wanted = Wanted(
+        raise no_such_invoice_period()
+    wanted = InvoiceSpec(
         deps.ids.new("inv_"),
         ctx.organisation,
         params.period_id,
@@ -148,18 +481,18 @@ async def create_invoice(ctx: Ctx, params: NewInvoice, granted: None) -> MadeInv
         currency=params.currency,
         recipient_name=params.recipient_name,
         recipient_email=params.recipient_email,
-        iccids=await sims_of(ctx, params),
+        iccids=await sims_to_bill(ctx, params),
     )
     named = tuple(dict.fromkeys(params.iccids or ()))
 
-    @Long  # a month may have a hundred thousand SIMs
-    def write(connection: Connection, *, wanted: Wanted, now: float, ids: Ids) -> MadeInvoice:
-        return shown_made(make_invoice(connection, wanted=wanted, now=now, ids=ids), named, deps.site)
+    @runs_in_thread  # a month may have a hundred thousand SIMs
+    def write(connection: Connection, *, wanted: InvoiceSpec, now: float, ids: Ids) -> MadeInvoice:
+        return render_made_invoice(make_draft_invoice(connection, wanted=wanted, now=now, ids=ids), named, deps.site)
 
     return await ctx.settle_result(write, wanted=wanted, now=ctx.now, ids=deps.ids)
 
 
-def shown_made(made: Made, named: tuple[str, ...], site: Site) -> MadeInvoice:
+def render_made_invoice(made: CreatedInvoice, named: tuple[str, ...], site: Site) -> MadeInvoice:
     """The answer; of the SIMs that were named it says which are not on the invoice."""
     billed = made.billed
     left_out: list[NotBilled] = [
@@ -168,8 +501,8 @@ def shown_made(made: Made, named: tuple[str, ...], site: Site) -> MadeInvoice:
         if iccid not in billed.sims
     ]
     return {
-        **shown_invoice(made.row, site),
+        **render_invoice(made.row, site),
         "line_count": billed.lines,
-        "largest_lines": shown_lines(made.row, billed.largest, made.month),
+        "largest_lines": render_invoice_lines(made.row, billed.largest, made.month),
         "not_billed": left_out,
     }

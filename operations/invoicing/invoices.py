@@ -1,40 +1,237 @@
-"""Reading invoices."""
+"""Invoices and their lines: reading them, and as every door shows them. An invoice may have hundreds of thousands of lines."""
 
-from collections.abc import AsyncGenerator
-from typing import Annotated
+from collections.abc import AsyncGenerator, Sequence
+from typing import Annotated, Literal, NamedTuple, cast
 
 import orjson
 from anyio.lowlevel import checkpoint
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.invoicing.invoice.whole import MANY, InvoiceWithPeriod, find_with_period
-from operations.invoicing.invoice_shape import (
-    DRAFT,
-    ID,
-    PERIOD,
-    InvoiceRef,
-    LineItem,
-    ShownInvoice,
-    no_such_invoice,
-    shown_invoice,
-    shown_lines,
-)
-from operations.invoicing.period import InvoicePeriod, period_of
-from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from operations.invoicing.invoice_periods import InvoicePeriod, render_invoice_period
+from operations.vocabulary import Currency, ListOf, PageLimit, StartingAfter, list_page
 from registry.errors import BadRequest, NotFound
-from registry.model import Input, Passed
+from registry.model import Input, StreamedAnswer
 from registry.operation import Example, operation
-from storage.connection import Connection
-from storage.long import Long
-from storage.money.invoice_lines import find_position, read_lines
-from storage.money.invoices import list_invoices as read_invoices
+from registry.ports import Site
+from storage.engine.connection import Connection, runs_in_thread
+from storage.invoice_lines import InvoiceLineRow, find_line_position, read_invoice_lines
+from storage.invoice_periods import InvoicePeriodRow, find_period
+from storage.invoices import Invoice, find_invoice
+from storage.invoices import list_invoices as read_invoices
+
+INVOICE_MONTH_NAMES = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+
+
+def invoice_month_name(month: int) -> str:
+    """YYYYMM in words, in English wherever the service runs."""
+    return f"{INVOICE_MONTH_NAMES[month % 100 - 1]} {month // 100}"
+
+
+InvoiceStatus = Literal["draft", "sent", "paid", "void"]
+
+
+class InvoiceRef(Input):
+    """Which invoice."""
+
+    id: Annotated[str, Field(max_length=64, description="Invoice id, inv_...")]
+
+
+class ShownInvoice(TypedDict):
+    """An invoice. Amounts are minor units (cents) of `currency`, times Unix seconds; `payment_url` is the processor's page to pay on."""
+
+    id: str
+    org_id: str
+    period_id: str
+    invoice_number: str
+    status: InvoiceStatus
+    currency: Currency
+    subtotal_cents: int
+    tax_cents: int
+    total_cents: int
+    platform_fee_cents: int
+    payments_connect_account_id: str | None
+    payments_invoice_id: str | None
+    recipient_name: str | None
+    recipient_email: str | None
+    notes: str | None
+    pdf_url: str | None
+    payment_url: str | None
+    issued_at: int | None
+    due_at: int | None
+    paid_at: int | None
+    created_at: int
+    updated_at: int
+
+
+class LineItem(TypedDict):
+    """One SIM's usage of the month. `unit_price_cents` is the price of 1 GB (10^9 bytes), `amount_cents` what its bytes cost."""
+
+    id: str
+    invoice_id: str
+    iccid: str
+    description: str
+    bytes_up: int
+    bytes_down: int
+    bytes_total: int
+    unit_price_cents: int
+    quantity: Literal[1]
+    amount_cents: int
+    currency: Currency
+    network: str | None
+    country: str | None
+    created_at: int
+
+
+def render_invoice(row: Invoice, site: Site) -> ShownInvoice:
+    """An invoice without its lines.
+
+    Choice: the processor's ids are shown once the invoice was sent, not while it is being handed over. `payment_url` is ours: without
+    it nobody could be told where to pay but by the processor's mail.
+    """
+    handed = row.status != "draft"
+    return {
+        "id": row.id,
+        "org_id": row.organisation,
+        "period_id": row.period,
+        "invoice_number": row.number,
+        "status": cast(InvoiceStatus, row.status),
+        "currency": cast(Currency, row.currency),
+        "subtotal_cents": row.subtotal_cents,
+        "tax_cents": row.tax_cents,
+        "total_cents": row.total_cents,
+        "platform_fee_cents": row.platform_fee_cents,
+        "payments_connect_account_id": row.connect_account if handed else None,
+        "payments_invoice_id": row.processor_invoice if handed else None,
+        "recipient_name": row.recipient_name,
+        "recipient_email": row.recipient_email,
+        "notes": row.notes,
+        "pdf_url": f"{site.base_url}/v1/invoices/{row.id}/pdf" if row.document else None,
+        "payment_url": row.pay_url if handed else None,
+        "issued_at": row.issued_at,
+        "due_at": row.due_at,
+        "paid_at": row.paid_at,
+        "created_at": row.created,
+        "updated_at": row.updated,
+    }
+
+
+def render_invoice_lines(row: Invoice, lines: Sequence[InvoiceLineRow], month: int) -> list[LineItem]:
+    """The lines of an invoice; `month` is YYYYMM."""
+    description, currency = f"Mobile data {invoice_month_name(month)}", cast(Currency, row.currency)
+    return [
+        {
+            "id": line.id,
+            "invoice_id": row.id,
+            "iccid": line.iccid,
+            "description": description,
+            "bytes_up": line.bytes_up,
+            "bytes_down": line.bytes_down,
+            "bytes_total": line.bytes_up + line.bytes_down,
+            "unit_price_cents": row.price_per_gb_cents,
+            "quantity": 1,
+            "amount_cents": line.amount_cents,
+            "currency": currency,
+            "network": line.network,
+            "country": line.country,
+            "created_at": row.created,
+        }
+        for line in lines
+    ]
+
+
+def no_such_invoice(param: str) -> NotFound:
+    """Unknown and foreign invoices are answered alike."""
+    return NotFound("Your organisation has no invoice with this id", param=param, hint="list_invoices names them")
+
+
+INVOICE_ID_EXAMPLE = "inv_01k0a8w7zv6q4k3m2n1p0r9s8t"
+PERIOD_ID_EXAMPLE = "per_01k0a8w7zv6q4k3m2n1p0r9s8t"
+DRAFT_INVOICE_EXAMPLE: ShownInvoice = {
+    "id": INVOICE_ID_EXAMPLE,
+    "org_id": "org_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "period_id": PERIOD_ID_EXAMPLE,
+    "invoice_number": "INV-2026-000042",
+    "status": "draft",
+    "currency": "EUR",
+    "subtotal_cents": 12_345,
+    "tax_cents": 0,
+    "total_cents": 12_468,
+    "platform_fee_cents": 123,
+    "payments_connect_account_id": None,
+    "payments_invoice_id": None,
+    "recipient_name": None,
+    "recipient_email": None,
+    "notes": None,
+    "pdf_url": None,
+    "payment_url": None,
+    "issued_at": None,
+    "due_at": None,
+    "paid_at": None,
+    "created_at": 1_795_168_800,
+    "updated_at": 1_795_168_800,
+}
+"""The documented invoice."""
+
+
+MANY_INVOICE_LINES = 1000
+"""Lines that are read and written out on the event loop; more would hold it up."""
+
+
+class InvoiceOfMonth(NamedTuple):
+    """An invoice, and the month it is of: YYYYMM."""
+
+    row: Invoice
+    month: int
+
+
+class InvoiceWithPeriod(NamedTuple):
+    """An invoice and the period it bills."""
+
+    row: Invoice
+    period: InvoicePeriodRow
+
+
+def find_invoice_with_period(connection: Connection, *, invoice: str, organisation: str) -> InvoiceWithPeriod | None:
+    """An organisation's invoice and its period."""
+    row = find_invoice(connection, invoice=invoice, organisation=organisation)
+    period = None if row is None else find_period(connection, period=row.period, organisation=organisation)
+    return None if row is None or period is None else InvoiceWithPeriod(row, period)
+
+
+def find_invoice_of_month(connection: Connection, *, invoice: str, organisation: str) -> InvoiceOfMonth | None:
+    """An organisation's invoice without its lines."""
+    row = find_invoice(connection, invoice=invoice, organisation=organisation)
+    period = None if row is None else find_period(connection, period=row.period, organisation=organisation)
+    return None if row is None or period is None else InvoiceOfMonth(row, period.month)
+
+
+def current_invoice(connection: Connection, row: Invoice) -> Invoice:
+    """The row as it is now; no invoice is ever deleted."""
+    found = find_invoice(connection, invoice=row.id, organisation=row.organisation)
+    if found is None:
+        raise RuntimeError(f"there is no invoice {row.id}")
+    return found
 
 
 class InvoicePage(Input):
     """Which part of the list."""
 
-    limit: Limit = 20
+    limit: PageLimit = 20
     starting_after: StartingAfter = None
 
 
@@ -56,13 +253,13 @@ class WholeInvoice(ShownInvoice):
     line_items: list[LineItem]
 
 
-PIECE_LINES = 250
+STREAMED_LINES = 250
 """Lines that are read and sent in one step: some 100 KB and two milliseconds of the event loop."""
-LINE_BYTES = 400
+LINE_ITEM_BYTES = 400
 """About as many has a line in JSON."""
-LINE: LineItem = {
+LINE_ITEM_EXAMPLE: LineItem = {
     "id": "ili_01k0a8w7zv6q4k3m2n1p0r9s8t",
-    "invoice_id": ID,
+    "invoice_id": INVOICE_ID_EXAMPLE,
     "iccid": "8988303000000912345",
     "description": "Mobile data October 2026",
     "bytes_up": 9_380_000_000,
@@ -74,11 +271,11 @@ LINE: LineItem = {
     "currency": "EUR",
     "network": "Nordic Mobile",
     "country": "NO",
-    "created_at": DRAFT["created_at"],
+    "created_at": DRAFT_INVOICE_EXAMPLE["created_at"],
 }
-OF_EXAMPLE: InvoicePeriod = {
-    "id": PERIOD,
-    "org_id": DRAFT["org_id"],
+PERIOD_OF_EXAMPLE_INVOICE: InvoicePeriod = {
+    "id": PERIOD_ID_EXAMPLE,
+    "org_id": DRAFT_INVOICE_EXAMPLE["org_id"],
     "year": 2026,
     "month": 10,
     "status": "invoiced",
@@ -91,13 +288,13 @@ OF_EXAMPLE: InvoicePeriod = {
     "GET",
     "/v1/invoices",
     title="List invoices",
-    examples=[Example("Our newest invoices", {"limit": 1}, {"object": "list", "data": [DRAFT], "has_more": True})],
+    examples=[Example("Our newest invoices", {"limit": 1}, {"object": "list", "data": [DRAFT_INVOICE_EXAMPLE], "has_more": True})],
 )
 async def list_invoices(ctx: Ctx, params: InvoicePage) -> ListOf[ShownInvoice]:
     """List your organisation's invoices without their lines, newest first."""
     read, site = ctx.deps.store.read, ctx.deps.site
     rows = await read(read_invoices, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
-    return page([shown_invoice(row, site) for row in rows], params.limit)
+    return list_page([render_invoice(row, site) for row in rows], params.limit)
 
 
 @operation(
@@ -107,10 +304,14 @@ async def list_invoices(ctx: Ctx, params: InvoicePage) -> ListOf[ShownInvoice]:
     raises=[NotFound],
     tool_defaults={"limit": 20},
     examples=[
-        Example("An invoice with its lines", {"id": ID}, {**DRAFT, "period": OF_EXAMPLE, "line_items_total": 1, "line_items": [LINE]}),
+        Example(
+            "An invoice with its lines",
+            {"id": INVOICE_ID_EXAMPLE},
+            {**DRAFT_INVOICE_EXAMPLE, "period": PERIOD_OF_EXAMPLE_INVOICE, "line_items_total": 1, "line_items": [LINE_ITEM_EXAMPLE]},
+        ),
     ],
 )
-async def get_invoice(ctx: Ctx, params: InvoiceLines) -> WholeInvoice | Passed:
+async def get_invoice(ctx: Ctx, params: InvoiceLines) -> WholeInvoice | StreamedAnswer:
     """Get one invoice with its period and one line per SIM.
 
     Totals are of the whole invoice, whatever `limit` is; `line_items_total` says how many lines there are.
@@ -119,19 +320,19 @@ async def get_invoice(ctx: Ctx, params: InvoiceLines) -> WholeInvoice | Passed:
     `limit` the next page is named by the header Link, over MCP by `_meta.next`. Lines never change, so pages of one invoice agree.
     """
     read = ctx.deps.store.read
-    found = await read(find_with_period, invoice=params.id, organisation=ctx.organisation)
+    found = await read(find_invoice_with_period, invoice=params.id, organisation=ctx.organisation)
     if found is None:
         raise no_such_invoice("id")
-    after = await line_position(ctx, found, params.starting_after)
+    after = await invoice_line_position(ctx, found, params.starting_after)
     left = max(0, found.row.lines - after)
-    if params.limit is None and left > MANY:
-        return Passed(invoice_pieces(ctx, found, after), size=left * LINE_BYTES)
+    if params.limit is None and left > MANY_INVOICE_LINES:
+        return StreamedAnswer(invoice_pieces(ctx, found, after), size=left * LINE_ITEM_BYTES)
     most = left if params.limit is None else params.limit
-    lines = await read(read_lines, invoice=found.row.id, after=after, most=most)
+    lines = await read(read_invoice_lines, invoice=found.row.id, after=after, most=most)
     if left > most:
         ctx.next_cursor = str(after + most)
         ctx.note = f"{most} of {found.row.lines} lines."
-    return {**invoice_head(ctx, found), "line_items": shown_lines(found.row, lines, found.period.month)}
+    return {**invoice_head(ctx, found), "line_items": render_invoice_lines(found.row, lines, found.period.month)}
 
 
 class InvoiceHead(ShownInvoice):
@@ -144,19 +345,19 @@ class InvoiceHead(ShownInvoice):
 def invoice_head(ctx: Ctx, found: InvoiceWithPeriod) -> InvoiceHead:
     """What stands before the lines."""
     return {
-        **shown_invoice(found.row, ctx.deps.site),
-        "period": period_of(found.period, ctx.now),
+        **render_invoice(found.row, ctx.deps.site),
+        "period": render_invoice_period(found.period, ctx.now),
         "line_items_total": found.row.lines,
     }
 
 
-async def line_position(ctx: Ctx, found: InvoiceWithPeriod, cursor: str | None) -> int:
+async def invoice_line_position(ctx: Ctx, found: InvoiceWithPeriod, cursor: str | None) -> int:
     """The position that a page begins behind; BadRequest for a cursor that names no line of the invoice."""
     if cursor is None:
         return 0
     if cursor.isascii() and cursor.isdigit():
         return min(int(cursor), found.row.lines)
-    look = Long(find_position) if found.row.lines > MANY else find_position
+    look = runs_in_thread(find_line_position) if found.row.lines > MANY_INVOICE_LINES else find_line_position
     position = await ctx.deps.store.read(look, invoice=found.row.id, line=cursor)
     if position is None:
         raise BadRequest(
@@ -169,11 +370,11 @@ async def invoice_pieces(ctx: Ctx, found: InvoiceWithPeriod, after: int) -> Asyn
     """The same bytes as the whole answer would be, read page by page as they are sent: no read stays open while a reader is waited for."""
 
     def piece(connection: Connection, *, after: int) -> bytes:
-        lines = read_lines(connection, invoice=found.row.id, after=after, most=PIECE_LINES)
-        return orjson.dumps(shown_lines(found.row, lines, found.period.month))[1:-1]
+        lines = read_invoice_lines(connection, invoice=found.row.id, after=after, most=STREAMED_LINES)
+        return orjson.dumps(render_invoice_lines(found.row, lines, found.period.month))[1:-1]
 
     yield orjson.dumps(invoice_head(ctx, found))[:-1] + b',"line_items":['
-    for position in range(after, found.row.lines, PIECE_LINES):
+    for position in range(after, found.row.lines, STREAMED_LINES):
         part = await ctx.deps.store.read(piece, after=position)
         yield part if position == after else b"," + part
         await checkpoint()  # a reader who is never waited for would keep the loop to itself

@@ -5,20 +5,25 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.failure import OcsNotFound
+from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.network import DestinationPrefixes, DetailedDestinationList
 from operations.deps import Ctx
-from operations.network.references import DESTINATIONS, require_destination_list
-from operations.services.network.accounts import UpstreamId
-from operations.services.network.passing import Data, listed
-from operations.services.network.reached import Upstream
-from operations.services.network.reseller_lists import reseller_rows
-from operations.services.network.resellers import ResellerPage, ResellerQuery
-from operations.services.network.upstream import reach, reseller_for
+from operations.upstream.access import connect_upstream
+from operations.upstream.connection import Upstream
+from operations.upstream.paging import Data, paged_data
+from operations.upstream.resellers import (
+    DESTINATION_LISTS,
+    ResellerPage,
+    ResellerQuery,
+    read_reseller_list,
+    require_destination_list,
+    resolve_reseller,
+)
+from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 
-EXAMPLE: DetailedDestinationList = {
+DESTINATION_LIST_EXAMPLE: DetailedDestinationList = {
     "listId": 64,
     "listName": "Home",
     "reseller": {"id": 7001, "name": "Fjord Mobile"},
@@ -26,7 +31,7 @@ EXAMPLE: DetailedDestinationList = {
 }
 
 
-class PrefixQuery(ResellerQuery):
+class DestinationPrefixQuery(ResellerQuery):
     """Which list."""
 
     destination_list_id: Annotated[UpstreamId | None, Field(description="Absent: all lists merged.")] = None
@@ -46,7 +51,7 @@ class Prefixes(TypedDict):
     "/v1/destination-lists",
     upstream=True,
     raises=[NotFound, OcsError],
-    examples=[Example("Which destinations can a package cover?", {}, {"data": [EXAMPLE]})],
+    examples=[Example("Which destinations can a package cover?", {}, {"data": [DESTINATION_LIST_EXAMPLE]})],
     tool_defaults={"limit": 20},
 )
 async def list_destination_lists(ctx: Ctx, params: ResellerPage) -> Data[list[DetailedDestinationList]]:
@@ -54,16 +59,21 @@ async def list_destination_lists(ctx: Ctx, params: ResellerPage) -> Data[list[De
 
     A template that names one covers calls to these prefixes only.
     """
-    upstream = await reach(ctx)
-    return listed(ctx, sorted(await lists_of(upstream, params.reseller_id), key=list_id), params, list_id)
+    upstream = await connect_upstream(ctx)
+    return paged_data(
+        ctx,
+        sorted(await read_destination_lists(upstream, params.reseller_id), key=destination_list_number),
+        params,
+        destination_list_number,
+    )
 
 
-async def lists_of(upstream: Upstream, requested: int | None) -> list[DetailedDestinationList]:
+async def read_destination_lists(upstream: Upstream, requested: int | None) -> list[DetailedDestinationList]:
     """All destination lists of a reseller."""
-    return await reseller_rows(upstream, DESTINATIONS, requested, upstream.ocs.templates.detailed_destination_lists)
+    return await read_reseller_list(upstream, DESTINATION_LISTS, requested, upstream.ocs.templates.detailed_destination_lists)
 
 
-def list_id(row: DetailedDestinationList) -> int:
+def destination_list_number(row: DetailedDestinationList) -> int:
     """The number of a list."""
     return row.get("listId", 0)
 
@@ -82,17 +92,17 @@ def list_id(row: DetailedDestinationList) -> int:
         )
     ],
 )
-async def list_destination_prefixes(ctx: Ctx, params: PrefixQuery) -> Data[Prefixes]:
+async def list_destination_prefixes(ctx: Ctx, params: DestinationPrefixQuery) -> Data[Prefixes]:
     """List the called-number prefixes of one destination list, or of all.
 
     Digits without plus; the longest prefix wins. list_destination_lists names the lists.
     """
-    upstream = await reach(ctx)
+    upstream = await connect_upstream(ctx)
     if params.destination_list_id is None:
-        return {"data": await merged(upstream, params.reseller_id)}
+        return {"data": await merged_prefixes(upstream, params.reseller_id)}
     if params.reseller_id is not None:
-        await reseller_for(upstream, params.reseller_id)
-    found = await prefixes_of(upstream, params.destination_list_id)
+        await resolve_reseller(upstream, params.reseller_id)
+    found = await read_prefixes(upstream, params.destination_list_id)
     return {
         "data": {
             "listId": found.get("listId", params.destination_list_id),
@@ -103,14 +113,14 @@ async def list_destination_prefixes(ctx: Ctx, params: PrefixQuery) -> Data[Prefi
     }
 
 
-async def merged(upstream: Upstream, requested: int | None) -> Prefixes:
+async def merged_prefixes(upstream: Upstream, requested: int | None) -> Prefixes:
     """Every prefix that any list of the reseller has, once."""
-    rows = await lists_of(upstream, requested)
+    rows = await read_destination_lists(upstream, requested)
     found = {prefix for row in rows for prefix in row.get("prefixes", [])}
-    return {"listId": None, "listName": None, "resellerId": await reseller_for(upstream, requested), "prefixes": sorted(found)}
+    return {"listId": None, "listName": None, "resellerId": await resolve_reseller(upstream, requested), "prefixes": sorted(found)}
 
 
-async def prefixes_of(upstream: Upstream, list_id: int) -> DestinationPrefixes:
+async def read_prefixes(upstream: Upstream, list_id: int) -> DestinationPrefixes:
     """The prefixes of a list that is the caller's to see."""
     if upstream.managed:
         await require_destination_list(upstream, list_id)

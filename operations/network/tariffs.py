@@ -1,66 +1,55 @@
-"""What traffic costs the reseller, by network."""
+"""What roaming traffic costs the reseller by network, and what the price plans for calls over IP charge."""
 
-from typing import Annotated, Literal, cast
+from typing import Annotated, cast
 
 from pydantic import Field
-from typing_extensions import TypedDict
 
-from clients.ocs.wire.tariff import TariffRule
+from clients.ocs.outcome import OcsNotFound
+from clients.ocs.wire.tariff import TariffRule, VoipRule, VoipTariff
+from clients.ocs.wire.values import parse_wire_time
 from operations.deps import Ctx
-from operations.services.network.accounts import UpstreamId
-from operations.services.network.passing import Data, PartOf, chosen, listed, passed_data
-from operations.services.network.reached import Upstream
-from operations.services.network.resellers import of_reseller
-from operations.services.network.upstream import reach, reseller_for
+from operations.times import utc_text
+from operations.upstream.access import connect_upstream
+from operations.upstream.paging import Data, FieldsQuery, PageQuery, paged_data, raw_data, select_fields
+from operations.upstream.resellers import (
+    VOIP_PLAN_LIST,
+    ResellerPage,
+    read_of_reseller,
+    read_reseller_list,
+    require_voip_plan,
+    resolve_reseller,
+    voip_plan_not_found,
+)
+from operations.upstream.tariffs import (
+    ALL_TARIFF_PRICES,
+    TARIFF_PRICES,
+    TariffRow,
+    TrafficKind,
+    read_tariff_rules,
+    render_tariff_row,
+    tariff_rule_number,
+)
+from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
-from registry.model import Passed
+from registry.model import StreamedAnswer
 from registry.operation import Example, operation
 
-Traffic = Literal["data", "voice", "sms"]
 
-# What the wire calls a price, and what we call it.
-PRICES: dict[Traffic, dict[str, str]] = {
-    "data": {"datarate": "dataPerMb"},
-    "voice": {"mocallrate": "mocPerMin", "mtcallrate": "mtcPerMin"},
-    "sms": {"mosmsrate": "moSms", "mtsmsrate": "mtSms"},
-}
-ALL_PRICES = {wire: name for prices in PRICES.values() for wire, name in prices.items()}
-
-
-class TariffQuery(PartOf):
+class TariffQuery(FieldsQuery):
     """Which prices of which reseller."""
 
     reseller_id: Annotated[UpstreamId, Field(description="Your reseller's id; get_reseller_info names it.")]
     country: Annotated[str | None, Field(min_length=2, max_length=60, description="ISO code or name, such as NO or Norway.")] = None
-    traffic_type: Annotated[Traffic | None, Field(description="Only these prices.")] = None
+    traffic_type: Annotated[TrafficKind | None, Field(description="Only these prices.")] = None
     verbose: Annotated[bool, Field(description="The upstream's full rules.")] = False
 
     @property
     def everything(self) -> bool:
         """All rules as they are: they need not be decoded."""
-        return self.verbose and self.whole and self.country is None and self.traffic_type is None
+        return self.verbose and self.is_unrestricted and self.country is None and self.traffic_type is None
 
 
-class TariffRow(TypedDict, total=False):
-    """What one network costs; a price that is missing is not sold."""
-
-    country: str
-    countryIso2: Annotated[str, Field(description="Upper case")]
-    operator: str
-    networkId: int
-    mccMnc: Annotated[list[str], Field(description="MCC-MNC")]
-    tadigs: list[str]
-    sponsorId: Annotated[int, Field(description="Absent: any sponsor")]
-    currency: str
-    dataPerMb: Annotated[float, Field(description="Per MiB (1,048,576 bytes)")]
-    mocPerMin: Annotated[float, Field(description="Per minute of a call made")]
-    mtcPerMin: Annotated[float, Field(description="Per minute of a call received")]
-    moSms: Annotated[float, Field(description="Per SMS sent")]
-    mtSms: Annotated[float, Field(description="Per SMS received")]
-    active: bool
-
-
-EXAMPLE: TariffRow = {
+TARIFF_EXAMPLE: TariffRow = {
     "country": "Norway",
     "countryIso2": "NO",
     "operator": "Telco A",
@@ -73,20 +62,6 @@ EXAMPLE: TariffRow = {
 }
 
 
-async def rules_of(upstream: Upstream, reseller: int) -> list[TariffRule]:
-    """All prices of a reseller, by rule id, a minute old at most."""
-
-    async def load() -> list[TariffRule]:
-        return sorted(await upstream.ocs.tariffs.customer_tariff(reseller), key=rule_id)
-
-    return await upstream.reads.get((upstream.identity, "customer_tariff", reseller), load)
-
-
-def rule_id(rule: TariffRule) -> int:
-    """The number of a rule."""
-    return rule.get("roamingplanruleid", 0)
-
-
 @operation(
     "GET",
     "/v1/tariffs/{resellerId}",
@@ -94,11 +69,11 @@ def rule_id(rule: TariffRule) -> int:
     operator=True,
     raises=[NotFound, OcsError],
     examples=[
-        Example("What does data in Norway cost?", {"resellerId": 7001, "country": "NO", "trafficType": "data"}, {"data": [EXAMPLE]}),
+        Example("What does data in Norway cost?", {"resellerId": 7001, "country": "NO", "trafficType": "data"}, {"data": [TARIFF_EXAMPLE]}),
     ],
     tool_defaults={"limit": 20},
 )
-async def get_tariff(ctx: Ctx, params: TariffQuery) -> Data[list[TariffRow]] | Data[list[TariffRule]] | Passed:
+async def get_tariff(ctx: Ctx, params: TariffQuery) -> Data[list[TariffRow]] | Data[list[TariffRule]] | StreamedAnswer:
     """List what roaming costs your reseller by network: per MiB, minute, SMS.
 
     plan_network_default finds the cheapest networks of countries.
@@ -106,47 +81,110 @@ async def get_tariff(ctx: Ctx, params: TariffQuery) -> Data[list[TariffRow]] | D
     With `verbose` rows are the charging system's own rules, country codes in lower case. Where a network has a rule for one
     sponsor and one for any, the sponsor's own counts.
     """
-    upstream = await reach(ctx)
-    reseller = await reseller_for(upstream, params.reseller_id)
+    upstream = await connect_upstream(ctx)
+    reseller = await resolve_reseller(upstream, params.reseller_id)
     named = None if reseller == await upstream.reseller_id() else reseller  # the own one exists, even without a tariff
     if params.everything:
-        return passed_data(await of_reseller(named, upstream.ocs.tariffs.stream_customer_tariff(reseller)))
-    rules = [rule for rule in await of_reseller(named, rules_of(upstream, reseller)) if wanted(rule, params)]
-    page = listed(ctx, rules, params.model_copy(update={"fields": None}), rule_id)["data"]
+        return raw_data(await read_of_reseller(named, upstream.ocs.tariffs.stream_customer_tariff(reseller)))
+    rules = [rule for rule in await read_of_reseller(named, read_tariff_rules(upstream, reseller)) if rule_matches(rule, params)]
+    page = paged_data(ctx, rules, params.model_copy(update={"fields": None}), tariff_rule_number)["data"]
     if params.verbose:
-        return {"data": chosen(ctx, page, params.fields)}
-    prices = ALL_PRICES if params.traffic_type is None else PRICES[params.traffic_type]
-    return {"data": chosen(ctx, [compact(rule, prices) for rule in page], params.fields)}
+        return {"data": select_fields(ctx, page, params.fields)}
+    prices = ALL_TARIFF_PRICES if params.traffic_type is None else TARIFF_PRICES[params.traffic_type]
+    return {"data": select_fields(ctx, [render_tariff_row(rule, prices) for rule in page], params.fields)}
 
 
-def wanted(rule: TariffRule, params: TariffQuery) -> bool:
+def rule_matches(rule: TariffRule, params: TariffQuery) -> bool:
     """Of the country, and with a price for the traffic."""
-    if params.country is not None and not in_country(rule, params.country.strip()):
+    if params.country is not None and not rule_in_country(rule, params.country.strip()):
         return False
-    return params.traffic_type is None or any(rule.get(name) is not None for name in PRICES[params.traffic_type])
+    return params.traffic_type is None or any(rule.get(name) is not None for name in TARIFF_PRICES[params.traffic_type])
 
 
-def in_country(rule: TariffRule, country: str) -> bool:
+def rule_in_country(rule: TariffRule, country: str) -> bool:
     """By code or by name, in any case."""
     operator, sought = rule.get("operator", {}), country.casefold()
     return sought in ((operator.get("countryIso2") or "").casefold(), (operator.get("countryName") or "").casefold())
 
 
-def compact(rule: TariffRule, prices: dict[str, str] = ALL_PRICES) -> TariffRow:
-    """The network and its prices on one level."""
-    operator = rule.get("operator", {})
-    row: dict[str, object] = {
-        "country": operator.get("countryName", ""),
-        "countryIso2": (operator.get("countryIso2") or "").upper(),
-        "operator": (operator.get("operatorName") or "").strip(),
-        "networkId": rule.get("networkid", operator.get("networkId", 0)),
-        "mccMnc": [f"{code.get('mcc', '')}-{code.get('mnc', '')}" for code in operator.get("mccMncs", [])],
-        "tadigs": operator.get("tadigs", []),
-    }
-    sponsor = rule.get("sponsorid")
-    if sponsor is not None:
-        row["sponsorId"] = sponsor
-    row["currency"] = rule.get("currency", {}).get("currencycode", "")
-    row |= {name: rule[wire] for wire, name in prices.items() if rule.get(wire) is not None}
-    row["active"] = rule.get("active", False)
-    return cast(TariffRow, row)
+VOIP_TARIFF_EXAMPLE: VoipTariff = {
+    "id": 92,
+    "planName": "Std",
+    "reseller": {"resellerId": 7001, "resellerName": "Fjord Mobile"},
+    "deleted": False,
+    "costPlan": False,
+    "maxAllowRate": 1.5,
+}
+
+
+class VoipRuleQuery(PageQuery):
+    """Which plan, and which part of its rules."""
+
+    voip_plan_id: Annotated[UpstreamId, Field(description="Id of list_subscriber_voip_tariff.")]
+
+
+@operation(
+    "GET",
+    "/v1/voip-tariffs",
+    upstream=True,
+    operator=True,
+    title="List VoIP plans",
+    raises=[NotFound, OcsError],
+    examples=[Example("Which plans can a line's calls over IP be charged by?", {}, {"data": [VOIP_TARIFF_EXAMPLE]})],
+    tool_defaults={"limit": 20},
+)
+async def list_subscriber_voip_tariff(ctx: Ctx, params: ResellerPage) -> Data[list[VoipTariff]]:
+    """List the price plans for calls over IP.
+
+    list_voip_tariff_rule shows a plan's prices; modify_subscriber_voip_plan assigns one. Deleted plans are left out.
+    """
+    upstream = await connect_upstream(ctx)
+    tariffs = upstream.ocs.tariffs
+    rows = await read_reseller_list(
+        upstream, VOIP_PLAN_LIST, params.reseller_id, lambda reseller: tariffs.list_voip_tariffs(reseller_id=reseller)
+    )
+    return paged_data(ctx, sorted((row for row in rows if not row.get("deleted")), key=voip_plan_number), params, voip_plan_number)
+
+
+def voip_plan_number(row: VoipTariff) -> int:
+    """The number of a plan."""
+    return row.get("id", 0)
+
+
+@operation(
+    "GET",
+    "/v1/voip-tariffs/{voipPlanId}/rules",
+    upstream=True,
+    operator=True,
+    title="List VoIP prices",
+    raises=[NotFound, OcsError],
+    examples=[
+        Example(
+            "What do calls to Norway cost?",
+            {"voipPlanId": 92},
+            {"data": [{"prefix": "47", "country": "NORWAY", "price": 0.02, "fromdate": "2026-01-01T00:00:00Z"}]},
+        )
+    ],
+    tool_defaults={"limit": 20},
+)
+async def list_voip_tariff_rule(ctx: Ctx, params: VoipRuleQuery) -> Data[list[VoipRule]]:
+    """List what calls over IP cost by called prefix, per minute.
+
+    The longest prefix wins.
+    """
+    upstream, plan = await connect_upstream(ctx), params.voip_plan_id
+    if upstream.managed:
+        await require_voip_plan(upstream, plan, "voipPlanId")
+    try:
+        rows = await upstream.reads.get((upstream.identity, "voip_rules", plan), lambda: upstream.ocs.tariffs.list_voip_rules(plan))
+    except OcsNotFound:
+        raise voip_plan_not_found("voipPlanId") from None
+    return paged_data(ctx, [render_voip_rule(row) for row in rows], params)
+
+
+def render_voip_rule(row: VoipRule) -> VoipRule:
+    """The rule with its day as RFC 3339; one that cannot be read stays as it came."""
+    try:
+        return cast(VoipRule, {**row, "fromdate": utc_text(parse_wire_time(row.get("fromdate", "")))})
+    except (ValueError, TypeError):
+        return row

@@ -1,26 +1,38 @@
-"""Location zones: the networks in which packages work."""
+"""Location zones, the networks in which packages work: listing and making them, and the network profile that each one uses."""
 
 from typing import Annotated
 
-from pydantic import AliasChoices, Field
+from pydantic import AfterValidator, AliasChoices, FailFast, Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.members import Named
-from clients.ocs.wire.network import DetailedLocationZone, Operator
+from clients.ocs.wire.network import DetailedLocationZone, NetworkProfile, Operator
+from clients.ocs.wire.values import Named
 from operations.deps import Ctx
-from operations.network.references import ZONES, require_zone
-from operations.services.network.accounts import UpstreamId
-from operations.services.network.passing import Data, PartOf, listed, passed_data
-from operations.services.network.reached import Upstream
-from operations.services.network.reseller_lists import reseller_rows
-from operations.services.network.resellers import ResellerId, of_reseller
-from operations.services.network.upstream import reach, reseller_for
+from operations.upstream.access import connect_upstream, name_refused_field
+from operations.upstream.connection import Upstream
+from operations.upstream.paging import Data, FieldsQuery, paged_data, raw_data
+from operations.upstream.resellers import (
+    NETWORK_PROFILE_LIST,
+    ZONE_LIST,
+    ResellerId,
+    ResellerPage,
+    read_of_reseller,
+    read_reseller_list,
+    require_creator,
+    require_network_profile,
+    require_zone,
+    resolve_reseller,
+)
+from operations.upstream.templates import TEMPLATE_CACHE_KEY
+from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
-from registry.model import Passed
+from registry.limits import Scope
+from registry.model import CamelInput, StreamedAnswer
 from registry.operation import Example, operation
+from storage.upstream_objects import add_upstream_object
 
 
-class ZonesQuery(PartOf):
+class ZoneQuery(FieldsQuery):
     """All zones, or the networks of one."""
 
     zone_id: Annotated[
@@ -30,7 +42,7 @@ class ZonesQuery(PartOf):
     reseller_id: ResellerId = None
 
 
-class DetailedQuery(PartOf):
+class DetailedZoneQuery(FieldsQuery):
     """Which zones, and how much of their networks."""
 
     reseller_id: ResellerId = None
@@ -64,23 +76,23 @@ class ZoneWithNetworks(TypedDict, total=False):
     operators: list[ZoneNetwork]
 
 
-async def zones_of(upstream: Upstream, requested: int | None) -> list[DetailedLocationZone]:
+async def read_zones(upstream: Upstream, requested: int | None) -> list[DetailedLocationZone]:
     """All zones of a reseller with their networks, lowest id first."""
-    rows = await reseller_rows(upstream, ZONES, requested, upstream.ocs.templates.detailed_location_zones)
-    return sorted(rows, key=zone_id)
+    rows = await read_reseller_list(upstream, ZONE_LIST, requested, upstream.ocs.templates.detailed_location_zones)
+    return sorted(rows, key=zone_number)
 
 
-def zone_id(row: DetailedLocationZone | ZoneRow | ZoneWithNetworks) -> int:
+def zone_number(row: DetailedLocationZone | ZoneRow | ZoneWithNetworks) -> int:
     """The number of a zone."""
     return row.get("zoneId", 0)
 
 
-def network_id(row: Operator) -> int:
+def network_number(row: Operator) -> int:
     """The number of a network."""
     return row.get("networkId", 0)
 
 
-def country_of(row: Operator) -> str:
+def operator_country(row: Operator) -> str:
     """ISO 3166-1 alpha-2, upper case; the wire writes it in lower case."""
     return (row.get("countryIso2") or "").upper()
 
@@ -100,29 +112,29 @@ def country_of(row: Operator) -> str:
     ],
     tool_defaults={"limit": 20},
 )
-async def list_location_zones(ctx: Ctx, params: ZonesQuery) -> Data[list[ZoneRow]] | Data[list[Operator]]:
+async def list_location_zones(ctx: Ctx, params: ZoneQuery) -> Data[list[ZoneRow]] | Data[list[Operator]]:
     """List the zones with their countries, or the networks of one zone.
 
     A template's packages work in one zone. With zoneId the rows are networks.
     """
-    upstream = await reach(ctx)
+    upstream = await connect_upstream(ctx)
     if params.zone_id is None:
-        rows = [summary(row) for row in await zones_of(upstream, params.reseller_id)]
-        return listed(ctx, rows, params, zone_id)
-    networks = await of_reseller(params.reseller_id, networks_of(upstream, params.zone_id, params.reseller_id))
-    return listed(ctx, sorted(networks, key=network_id), params, network_id)
+        rows = [zone_summary(row) for row in await read_zones(upstream, params.reseller_id)]
+        return paged_data(ctx, rows, params, zone_number)
+    networks = await read_of_reseller(params.reseller_id, read_zone_networks(upstream, params.zone_id, params.reseller_id))
+    return paged_data(ctx, sorted(networks, key=network_number), params, network_number)
 
 
-def summary(zone: DetailedLocationZone) -> ZoneRow:
+def zone_summary(zone: DetailedLocationZone) -> ZoneRow:
     """The zone at a glance."""
     networks = zone.get("operators", [])
-    countries = sorted({country_of(network) for network in networks} - {""})
-    return {"zoneId": zone_id(zone), "zoneName": zone.get("zoneName", ""), "countries": countries, "operatorCount": len(networks)}
+    countries = sorted({operator_country(network) for network in networks} - {""})
+    return {"zoneId": zone_number(zone), "zoneName": zone.get("zoneName", ""), "countries": countries, "operatorCount": len(networks)}
 
 
-async def networks_of(upstream: Upstream, wanted: int, requested: int | None) -> list[Operator]:
+async def read_zone_networks(upstream: Upstream, wanted: int, requested: int | None) -> list[Operator]:
     """The networks of a zone that is the caller's to see. Answers about some zones are unreadable: the list of all zones has them too."""
-    zone = await require_zone(upstream, wanted, "zoneId", await reseller_for(upstream, requested))
+    zone = await require_zone(upstream, wanted, "zoneId", await resolve_reseller(upstream, requested))
     try:
         return await upstream.ocs.templates.location_zone_elements(wanted)
     except OcsError as error:
@@ -157,39 +169,243 @@ async def networks_of(upstream: Upstream, wanted: int, requested: int | None) ->
     tool_defaults={"limit": 1},
 )
 async def list_detailed_location_zones(
-    ctx: Ctx, params: DetailedQuery
-) -> Data[list[ZoneWithNetworks]] | Data[list[DetailedLocationZone]] | Passed:
+    ctx: Ctx, params: DetailedZoneQuery
+) -> Data[list[ZoneWithNetworks]] | Data[list[DetailedLocationZone]] | StreamedAnswer:
     """List the zones with all their networks.
 
     Long: list_location_zones gives an overview, or one zone's networks.
 
     With `verbose` networks carry dial code, UTC offset and MCC/MNC, and country codes are as the network writes them (lower case).
     """
-    upstream = await reach(ctx)
-    if params.verbose and params.whole:
-        reseller = await reseller_for(upstream, params.reseller_id)
-        return passed_data(await of_reseller(params.reseller_id, upstream.ocs.templates.stream_detailed_location_zones(reseller)))
-    rows = await zones_of(upstream, params.reseller_id)
+    upstream = await connect_upstream(ctx)
+    if params.verbose and params.is_unrestricted:
+        reseller = await resolve_reseller(upstream, params.reseller_id)
+        return raw_data(await read_of_reseller(params.reseller_id, upstream.ocs.templates.stream_detailed_location_zones(reseller)))
+    rows = await read_zones(upstream, params.reseller_id)
     if params.verbose:
-        return listed(ctx, rows, params, zone_id)
-    return listed(ctx, [compact(row) for row in rows], params, zone_id)
+        return paged_data(ctx, rows, params, zone_number)
+    return paged_data(ctx, [render_zone(row) for row in rows], params, zone_number)
 
 
-def compact(zone: DetailedLocationZone) -> ZoneWithNetworks:
+def render_zone(zone: DetailedLocationZone) -> ZoneWithNetworks:
     """The zone with what identifies its networks."""
     return {
-        "zoneId": zone_id(zone),
+        "zoneId": zone_number(zone),
         "zoneName": zone.get("zoneName", ""),
         "reseller": zone.get("reseller", {}),
-        "operators": [zone_network(row) for row in zone.get("operators", [])],
+        "operators": [render_zone_network(row) for row in zone.get("operators", [])],
     }
 
 
-def zone_network(row: Operator) -> ZoneNetwork:
+def render_zone_network(row: Operator) -> ZoneNetwork:
     """A network's identity."""
     return {
-        "networkId": network_id(row),
+        "networkId": network_number(row),
         "operatorName": (row.get("operatorName") or "").strip(),
-        "countryIso2": country_of(row),
+        "countryIso2": operator_country(row),
         "tadigs": row.get("tadigs", []),
     }
+
+
+SAME_NETWORKS_CODE = 10002
+ZONE_FAULT_FIELDS = {4: "locationZoneName", 10001: "tadigList", SAME_NETWORKS_CODE: "tadigList", 10003: "tadigList", 10004: "tadigList"}
+ZONE_REUSE_HINT = "Use the zone in details.existingLZ (its Id is the locationZoneId), or name other networks"
+
+TadigCode = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{3,12}$")]
+
+
+def canonical_tadigs(tadigs: list[str]) -> list[str]:
+    """Upper case, each once, in the order given."""
+    return list(dict.fromkeys(tadig.upper() for tadig in tadigs))
+
+
+class NewZone(CamelInput):
+    """The zone to make."""
+
+    location_zone_name: Annotated[
+        str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="Unique; 1-120 characters.")
+    ]
+    tadig_list: Annotated[
+        list[TadigCode],
+        FailFast(),
+        Field(min_length=1, max_length=2000, description="Networks by TADIG code, such as NORAA."),
+        AfterValidator(canonical_tadigs),
+    ]
+    network_profile_id: Annotated[UpstreamId, Field(description="Id of list_network_profiles.")]
+
+
+class ZoneMade(TypedDict):
+    """The new zone."""
+
+    id: int
+    name: str
+
+
+async def require_new_zone_profile(ctx: Ctx, params: NewZone) -> Upstream:
+    """A profile that the caller's reseller has."""
+    upstream = await connect_upstream(ctx)
+    await require_network_profile(upstream, params.network_profile_id)
+    return upstream
+
+
+@operation(
+    "POST",
+    "/v1/location-zones",
+    scope=Scope.WRITE,
+    upstream=True,
+    operator=True,
+    status=201,
+    access=require_new_zone_profile,
+    raises=[NotFound, OcsError],
+    examples=[
+        Example(
+            "A zone of two networks",
+            {"locationZoneName": "Norway and Sweden", "tadigList": ["NORAA", "SWEAA"], "networkProfileId": 412},
+            {"data": {"id": 2327, "name": "Norway and Sweden"}},
+        )
+    ],
+)
+async def create_location_zone(ctx: Ctx, params: NewZone, upstream: Upstream) -> Data[ZoneMade]:
+    """Make a location zone of some networks of a network profile.
+
+    Names and sets of networks are unique: on code 10002 use the zone in `details.existingLZ`.
+
+    Refusals with 10001, 10003 and 10004 list the codes at fault in `details.invalidTadigs`.
+    """
+    try:
+        making = upstream.ocs.zones.create_location_zone(params.network_profile_id, params.location_zone_name, params.tadig_list)
+        made = await name_refused_field(making, ZONE_FAULT_FIELDS)
+    except OcsError as error:
+        if error.ocs_code == SAME_NETWORKS_CODE:
+            error.hint = ZONE_REUSE_HINT
+        raise
+    upstream.reads.forget(upstream.identity, ZONE_LIST)
+    id = made.get("Id", 0)  # the client refuses an answer without it
+    ctx.at_close(add_upstream_object, kind="zone", id=id, organisation=ctx.organisation, now=ctx.now)
+    return {"data": {"id": id, "name": made.get("name") or params.location_zone_name}}
+
+
+UNKNOWN_METHOD_CODE, PROFILE_IMPOSSIBLE_CODE = 1, 14
+
+PROFILE_MISMATCH = (
+    "The network profile does not fit the zone: it is of another reseller, or lacks one of the zone's networks; nothing was changed"
+)
+
+
+class ZoneProfileChange(CamelInput):
+    """Which profile for which zone."""
+
+    location_zone_id: Annotated[UpstreamId, Field(description="Zone id.")]
+    network_profile_id: Annotated[UpstreamId, Field(description="Id of list_network_profiles.")]
+
+
+class ZoneProfileChanged(TypedDict):
+    """What applies now."""
+
+    locationZoneId: int
+    networkProfileId: int
+
+
+async def own_zone(ctx: Ctx, params: ZoneProfileChange) -> Upstream:
+    """A zone that the caller made, and a profile that its reseller has."""
+    upstream = await connect_upstream(ctx)
+    await require_zone(upstream, params.location_zone_id, "locationZoneId")
+    await require_creator(ctx, upstream, "zone", params.location_zone_id, "locationZoneId")
+    await require_network_profile(upstream, params.network_profile_id)
+    return upstream
+
+
+@operation(
+    "PUT",
+    "/v1/location-zones/{locationZoneId}/network-profile",
+    scope=Scope.ADMIN,
+    upstream=True,
+    confirm=True,
+    title="Change a zone's profile",
+    access=own_zone,
+    raises=[NotFound, OcsError],
+    examples=[
+        Example(
+            "Use another profile",
+            {"locationZoneId": 2327, "networkProfileId": 414},
+            {"data": {"locationZoneId": 2327, "networkProfileId": 414}},
+        )
+    ],
+)
+async def change_network_profile_of_location_zone(ctx: Ctx, params: ZoneProfileChange, upstream: Upstream) -> Data[ZoneProfileChanged]:
+    """Give a location zone another network profile.
+
+    The sponsor of the zone's templates follows. Only zones that your organisation made.
+
+    The charging system does not document this method: its wire name is the setting SERVICE_OCS_ZONE_METHOD.
+    """
+    zone, profile = params.location_zone_id, params.network_profile_id
+    try:
+        await upstream.ocs.zones.change_network_profile(zone, profile)
+    except OcsError as error:
+        if error.ocs_code == UNKNOWN_METHOD_CODE:
+            raise unknown_zone_method() from None
+        if error.ocs_code == PROFILE_IMPOSSIBLE_CODE:
+            raise error.retold(
+                PROFILE_MISMATCH, hint="list_network_profiles names the profiles, list_location_zones the zone's networks"
+            ) from None
+        raise
+    upstream.reads.forget(upstream.identity, ZONE_LIST)
+    upstream.reads.forget(upstream.identity, TEMPLATE_CACHE_KEY)
+    return {"data": {"locationZoneId": zone, "networkProfileId": profile}}
+
+
+def unknown_zone_method() -> OcsError:
+    """The one method whose name may be wrong; a call of an unknown one changes nothing."""
+    return OcsError(
+        "The charging system does not know the method that changes a zone's profile; nothing was changed. Its name is undocumented "
+        "and therefore a setting, SERVICE_OCS_ZONE_METHOD",
+        ocs_code=UNKNOWN_METHOD_CODE,
+        hint="Whoever runs the service asks the provider for the method's name and sets SERVICE_OCS_ZONE_METHOD to it",
+        before_execution=True,
+    )
+
+
+NETWORK_PROFILE_EXAMPLE: NetworkProfile = {
+    "id": 412,
+    "name": "Fjord SPX",
+    "sponsorId": 31,
+    "sponsorName": "SPX",
+    "resellerId": 7001,
+    "resellerName": "Fjord Mobile",
+    "allowedListId": 77,
+}
+
+
+class NetworkProfileQuery(ResellerPage):
+    """Which profiles."""
+
+    sponsor_id: Annotated[UpstreamId | None, Field(description="Only this sponsor's.")] = None
+
+
+@operation(
+    "GET",
+    "/v1/network-profiles",
+    upstream=True,
+    operator=True,
+    raises=[NotFound, OcsError],
+    examples=[Example("Which profiles can a zone use?", {}, {"data": [NETWORK_PROFILE_EXAMPLE]})],
+    tool_defaults={"limit": 20},
+)
+async def list_network_profiles(ctx: Ctx, params: NetworkProfileQuery) -> Data[list[NetworkProfile]]:
+    """List the network profiles; each belongs to one sponsor.
+
+    create_location_zone needs one.
+    """
+    upstream = await connect_upstream(ctx)
+    zones = upstream.ocs.zones
+    rows = await read_reseller_list(
+        upstream, NETWORK_PROFILE_LIST, params.reseller_id, lambda reseller: zones.list_network_profile(reseller_id=reseller)
+    )
+    kept = [row for row in rows if params.sponsor_id in (None, row.get("sponsorId"))]
+    return paged_data(ctx, sorted(kept, key=network_profile_number), params, network_profile_number)
+
+
+def network_profile_number(row: NetworkProfile) -> int:
+    """The number of a profile."""
+    return row.get("id", 0)

@@ -1,29 +1,164 @@
-"""API keys of the caller's organisation, or of the person where there is none."""
+"""API keys of the caller's organisation, or of the person where there is none; and what a key may be restricted to."""
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.people.api_key import new_api_key
-from operations.services.people.invitations import left
-from operations.services.people.key_restrictions import KeyRestrictions, ShownRestrictions, effective, shown_restrictions
-from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from operations.secret_tokens import new_api_key
+from operations.setup.members import membership_changed
+from operations.vocabulary import Iccid, ListOf, PageLimit, StartingAfter, UpstreamId, list_page
+from registry.caller import EVERY_TOOL, UNRESTRICTED, Caller, Restrictions
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
+from registry.input_bounds import MaxEntries
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import AuthorityChange, Example, operation
-from registry.policy import stamp
-from registry.restrictions import Restrictions
-from storage.connection import Connection
-from storage.people.accounts import create_person
-from storage.people.grants import hold_credential
-from storage.people.keys import KeyRow, end_key, find_key_row, insert_key, list_keys, list_own_keys
-from storage.people.members import hold_membership
-from storage.people.restrictions import read_restrictions, write_restrictions
+from registry.policy import rfc3339_utc
+from storage.access_grants import hold_credential
+from storage.api_keys import ApiKeyRow, end_key, find_key_row, insert_key, list_keys, list_own_keys, read_restrictions, write_restrictions
+from storage.engine.connection import Connection
+from storage.members import hold_membership
+from storage.people import create_person
 
-YEAR = 31_536_000
+RestrictedTo = TypeVar("RestrictedTo", str, int)
+_MOST_RESTRICTION_ENTRIES = 100
+_MOST_KEY_CALLS = 1_000_000
+_RESTRICTIONS_FIELD = "restrictions"
+_RESTRICTION_LIST_SCHEMA: dict[str, JsonValue] = {"minItems": 1, "maxItems": _MOST_RESTRICTION_ENTRIES}
+
+
+def _distinct_entries(values: list[RestrictedTo]) -> list[RestrictedTo]:
+    """Each once, in the order given; a list that allows nothing is a mistake."""
+    if not values:
+        raise ValueError("an empty list would allow nothing; leave it out for no such restriction")
+    if len(values) > _MOST_RESTRICTION_ENTRIES:
+        raise ValueError(f"must hold at most {_MOST_RESTRICTION_ENTRIES} entries")
+    return list(dict.fromkeys(values))
+
+
+class KeyRestrictions(Input):
+    """What the key may not do although its maker may. Every member only takes away; without any the key does what its maker does."""
+
+    read_only: Annotated[bool, Field(description="Only what changes nothing.")] = False
+    toolsets: Annotated[
+        list[str] | None,
+        MaxEntries(_MOST_RESTRICTION_ENTRIES),
+        AfterValidator(lambda values: values if values is None else _distinct_entries(values)),
+        Field(description="Only operations of these toolsets, 1-100.", json_schema_extra=_RESTRICTION_LIST_SCHEMA),
+    ] = None
+    iccids: Annotated[
+        list[Iccid] | None,
+        MaxEntries(_MOST_RESTRICTION_ENTRIES),
+        AfterValidator(lambda values: values if values is None else _distinct_entries(values)),
+        Field(description="Only operations on one line, and only these lines, 1-100.", json_schema_extra=_RESTRICTION_LIST_SCHEMA),
+    ] = None
+    account_ids: Annotated[
+        list[UpstreamId] | None,
+        MaxEntries(_MOST_RESTRICTION_ENTRIES),
+        AfterValidator(lambda values: values if values is None else _distinct_entries(values)),
+        Field(description="Only operations on a line or an account, of these accounts, 1-100.", json_schema_extra=_RESTRICTION_LIST_SCHEMA),
+    ] = None
+    calls_per_day: Annotated[
+        int | None, Field(ge=1, le=_MOST_KEY_CALLS, description="Calls per UTC day, 1-1000000, within your organisation's quota.")
+    ] = None
+
+
+class ShownRestrictions(TypedDict):
+    """What a key may not do although its maker may; null: not restricted in this respect."""
+
+    read_only: bool
+    no_admin: bool
+    toolsets: list[str] | None
+    iccids: list[str] | None
+    account_ids: list[int] | None
+    calls_per_day: int | None
+
+
+def shown_restrictions(held: Restrictions) -> ShownRestrictions | None:
+    """As they are answered."""
+    if held == UNRESTRICTED:
+        return None
+    return {
+        "read_only": held.read_only,
+        "no_admin": held.no_admin,
+        "toolsets": _restriction_list(held.toolsets),
+        "iccids": _restriction_list(held.iccids),
+        "account_ids": _restriction_list(held.account_ids),
+        "calls_per_day": held.calls_per_day,
+    }
+
+
+def _restriction_list(values: tuple[RestrictedTo, ...] | None) -> list[RestrictedTo] | None:
+    """As JSON has it."""
+    return None if values is None else list(values)
+
+
+def _requested_restrictions(asked: KeyRestrictions | None) -> Restrictions:
+    """What was asked for."""
+    if asked is None:
+        return UNRESTRICTED
+    return Restrictions(
+        read_only=asked.read_only,
+        toolsets=None if asked.toolsets is None else tuple(asked.toolsets),
+        iccids=None if asked.iccids is None else tuple(asked.iccids),
+        account_ids=None if asked.account_ids is None else tuple(asked.account_ids),
+        calls_per_day=asked.calls_per_day,
+    )
+
+
+def effective_restrictions(asked: KeyRestrictions | None, maker: Caller, toolsets: Iterable[str]) -> Restrictions:
+    """What a new key is held to: what was asked for, and what its maker is held to.
+
+    Choice: asking by name for what the maker lacks is refused; a key that silently could do less than it was made for would fail later,
+    and elsewhere. What is not asked for is inherited.
+    """
+    own, outer = _requested_restrictions(asked), maker.restrictions
+    _require_known_toolsets(own.toolsets, tuple(toolsets))
+    held_toolsets = None if outer.toolsets is not None and EVERY_TOOL in outer.toolsets else outer.toolsets
+    _require_part_of_makers("toolsets", own.toolsets, held_toolsets)
+    _require_part_of_makers("iccids", own.iccids, outer.iccids)
+    _require_part_of_makers("account_ids", own.account_ids, outer.account_ids)
+    if own.calls_per_day is not None and outer.calls_per_day is not None and own.calls_per_day > outer.calls_per_day:
+        raise _more_than_maker("calls_per_day", str(own.calls_per_day), f"{outer.calls_per_day} a day")
+    both = own.within(outer)
+    return both if outer.calls_per_day is None else replace(both, counted_as=maker.counter)
+
+
+def _require_known_toolsets(names: tuple[str, ...] | None, known: tuple[str, ...]) -> None:
+    """Refuse toolsets that there are not."""
+    unknown = [name for name in names or () if name not in known]
+    if unknown:
+        raise BadRequest(
+            f"{_RESTRICTIONS_FIELD}.toolsets: got {', '.join(name[:40] for name in unknown[:5])}; there is no such toolset",
+            param=f"{_RESTRICTIONS_FIELD}.toolsets",
+            hint=f"Known are {', '.join(known)}",
+        )
+
+
+def _require_part_of_makers(member: str, asked: tuple[RestrictedTo, ...] | None, held: tuple[RestrictedTo, ...] | None) -> None:
+    """Refuse what is not among what the maker is restricted to."""
+    if asked is None or held is None:
+        return
+    more = [name for name in asked if name not in held]
+    if more:
+        raise _more_than_maker(member, ", ".join(str(name) for name in more[:5]), ", ".join(str(name) for name in held[:5]))
+
+
+def _more_than_maker(member: str, asked: str, held: str) -> Restricted:
+    """A key can do no more than its maker."""
+    name = f"{_RESTRICTIONS_FIELD}.{member}"
+    return Restricted(
+        f"{name}: got {asked}; the credential you make the key with is restricted to {held}, and a key can do no more than its maker",
+        param=name,
+        hint=f"Leave {name} out to give the key what you have, ask for a part of it, or make the key with another credential",
+    )
+
+
+_YEAR_SECONDS = 31_536_000
 
 
 class NewApiKey(Input):
@@ -35,7 +170,7 @@ class NewApiKey(Input):
         int | None,
         Field(
             ge=60,
-            le=YEAR,
+            le=_YEAR_SECONDS,
             description="Lifetime in seconds, 60-31536000; absent: it never expires, but ends with the credential it is made with.",
         ),
     ] = None
@@ -97,7 +232,7 @@ class ListedApiKey(TypedDict):
 class KeyPage(Input):
     """Which part of the list."""
 
-    limit: Limit = 20
+    limit: PageLimit = 20
     starting_after: StartingAfter = None
 
 
@@ -107,9 +242,9 @@ class KeyRef(Input):
     id: Annotated[str, Field(max_length=64, description="Key id, key_...")]
 
 
-ID = "key_01k0a8w7zv6q4k3m2n1p0r9s8t"
-ORGANISATION = "org_01k0a8w7zv6q4k3m2n1p0r9s8t"
-READ_ONLY: ShownRestrictions = {
+_KEY_ID_EXAMPLE = "key_01k0a8w7zv6q4k3m2n1p0r9s8t"
+_KEY_ORGANISATION_EXAMPLE = "org_01k0a8w7zv6q4k3m2n1p0r9s8t"
+_READ_ONLY_EXAMPLE: ShownRestrictions = {
     "read_only": True,
     "no_admin": False,
     "toolsets": ["subscribers"],
@@ -117,39 +252,39 @@ READ_ONLY: ShownRestrictions = {
     "account_ids": None,
     "calls_per_day": 1000,
 }
-EXAMPLE: ApiKey = {
-    "id": ID,
+_API_KEY_EXAMPLE: ApiKey = {
+    "id": _KEY_ID_EXAMPLE,
     "object": "api_key",
     "name": "order service",
     "description": None,
-    "organization_id": ORGANISATION,
+    "organization_id": _KEY_ORGANISATION_EXAMPLE,
     "secret": "ak_...",
     "created_at": "2026-11-20T09:00:00Z",
     "expires_at": "2027-11-20T09:00:00Z",
     "restrictions": None,
 }
-LISTED: ListedApiKey = {
-    "id": ID,
+_LISTED_API_KEY_EXAMPLE: ListedApiKey = {
+    "id": _KEY_ID_EXAMPLE,
     "object": "api_key",
     "name": "support desk",
     "description": None,
-    "organization_id": ORGANISATION,
+    "organization_id": _KEY_ORGANISATION_EXAMPLE,
     "prefix": "ak_7Gk2mQ9xT",
     "status": "active",
     "created_at": "2026-11-20T09:00:00Z",
     "expires_at": None,
     "revoked_at": None,
     "last_used_on": "2026-11-21",
-    "restrictions": READ_ONLY,
+    "restrictions": _READ_ONLY_EXAMPLE,
     "made_by": {"id": "usr_01k0a8w7zv6q4k3m2n1p0r9s8t", "name": "Ada Berg"},
     "made_with": None,
 }
 
 
-async def no_more_than_maker(ctx: Ctx, params: NewApiKey) -> Restrictions:
+async def _restrictions_within_maker(ctx: Ctx, params: NewApiKey) -> Restrictions:
     """What the key is held to. Its secret is never replayed to another credential, which might do less than the key."""
-    ctx.answers_caller_alone()
-    return effective(params.restrictions, ctx.caller, ctx.deps.toolsets)
+    ctx.mark_answer_private()
+    return effective_restrictions(params.restrictions, ctx.caller, ctx.deps.toolsets)
 
 
 @operation(
@@ -159,15 +294,19 @@ async def no_more_than_maker(ctx: Ctx, params: NewApiKey) -> Restrictions:
     organisation=False,
     status=201,
     authority=AuthorityChange(narrower=True),
-    access=no_more_than_maker,
+    access=_restrictions_within_maker,
     title="Create API key",
     raises=[Restricted],
     examples=[
-        Example("A key for the order service, valid for a year", {"name": "order service", "seconds_until_expiration": YEAR}, EXAMPLE),
+        Example(
+            "A key for the order service, valid for a year",
+            {"name": "order service", "seconds_until_expiration": _YEAR_SECONDS},
+            _API_KEY_EXAMPLE,
+        ),
         Example(
             "A key for the support desk, which only looks at lines, a thousand times a day",
             {"name": "support desk", "restrictions": {"read_only": True, "toolsets": ["subscribers"], "calls_per_day": 1000}},
-            {**EXAMPLE, "name": "support desk", "expires_at": None, "restrictions": READ_ONLY},
+            {**_API_KEY_EXAMPLE, "name": "support desk", "expires_at": None, "restrictions": _READ_ONLY_EXAMPLE},
         ),
     ],
 )
@@ -195,13 +334,13 @@ async def create_api_key(ctx: Ctx, params: NewApiKey, held: Restrictions) -> Api
         "description": params.description,
         "organization_id": caller.organisation or None,
         "secret": key.secret,
-        "created_at": stamp(ctx.now),
-        "expires_at": None if expires is None else stamp(expires),
+        "created_at": rfc3339_utc(ctx.now),
+        "expires_at": None if expires is None else rfc3339_utc(expires),
         "restrictions": shown_restrictions(held),
     }
     return await ctx.settle(
         answer,
-        keep_key,
+        insert_api_key,
         id=answer["id"],
         digest=key.digest,
         prefix=key.prefix,
@@ -216,7 +355,7 @@ async def create_api_key(ctx: Ctx, params: NewApiKey, held: Restrictions) -> Api
     )
 
 
-def keep_key(
+def insert_api_key(
     connection: Connection,
     *,
     id: str,
@@ -235,7 +374,7 @@ def keep_key(
     theirs with their first key."""
     # The membership is held first, in the order in which whoever ends it takes the two.
     if organisation is not None and hold_membership(connection, person=person, organisation=organisation) is None:
-        raise left()
+        raise membership_changed()
     if made_with is not None and not hold_credential(connection, credential=made_with, now=now):
         raise Unauthorized("The credential has ended since the call began; nothing was done", presented=True)
     create_person(connection, id=person, now=now)
@@ -261,7 +400,7 @@ def keep_key(
     organisation=False,
     tool=False,
     title="List API keys",
-    examples=[Example("Which keys are there?", {}, {"object": "list", "data": [LISTED], "has_more": False})],
+    examples=[Example("Which keys are there?", {}, {"object": "list", "data": [_LISTED_API_KEY_EXAMPLE], "has_more": False})],
 )
 async def list_api_keys(ctx: Ctx, params: KeyPage) -> ListOf[ListedApiKey]:
     """List the API keys of your organisation, newest first; never a secret.
@@ -273,10 +412,10 @@ async def list_api_keys(ctx: Ctx, params: KeyPage) -> ListOf[ListedApiKey]:
         rows = await store.read(list_keys, organisation=caller.organisation, after=after, most=most)
     else:
         rows = await store.read(list_own_keys, person=caller.principal, after=after, most=most)
-    return page([shown(row, ctx.now) for row in rows], params.limit)
+    return list_page([_listed_api_key(row, ctx.now) for row in rows], params.limit)
 
 
-async def own_key(ctx: Ctx, params: KeyRef) -> KeyRow:
+async def _revocable_key(ctx: Ctx, params: KeyRef) -> ApiKeyRow:
     """The key, if the caller may revoke it: an admin all of the organisation, a member those they made."""
     caller, row = ctx.caller, await ctx.deps.store.read(find_key_row, key=params.id)
     own = row is not None and row.organisation_id == (caller.organisation or None)
@@ -296,16 +435,18 @@ async def own_key(ctx: Ctx, params: KeyRef) -> KeyRow:
     organisation=False,
     tool=False,
     authority=AuthorityChange(itself="id"),
-    access=own_key,
+    access=_revocable_key,
     title="Revoke API key",
     raises=[NotFound],
     examples=[
         Example(
-            "The laptop was lost", {"id": ID}, {**LISTED, "status": "revoked", "revoked_at": "2026-11-21T16:20:00Z", "restrictions": None}
+            "The laptop was lost",
+            {"id": _KEY_ID_EXAMPLE},
+            {**_LISTED_API_KEY_EXAMPLE, "status": "revoked", "revoked_at": "2026-11-21T16:20:00Z", "restrictions": None},
         )
     ],
 )
-async def revoke_api_key(ctx: Ctx, params: KeyRef, row: KeyRow) -> ListedApiKey:
+async def revoke_api_key(ctx: Ctx, params: KeyRef, row: ApiKeyRow) -> ListedApiKey:
     """Revoke an API key, and the keys that were made with it; for good.
 
     From the next call on they are refused. Revoking a revoked key changes nothing and answers as before.
@@ -314,16 +455,16 @@ async def revoke_api_key(ctx: Ctx, params: KeyRef, row: KeyRow) -> ListedApiKey:
     one with restrictions, and a login that was granted less than its person has, revokes nothing else (403 `credential_restricted`).
     """
     del params
-    return await ctx.settle_result(revoke, row=row, now=ctx.now)
+    return await ctx.settle_result(_end_api_key, row=row, now=ctx.now)
 
 
-def revoke(connection: Connection, *, row: KeyRow, now: float) -> ListedApiKey:
+def _end_api_key(connection: Connection, *, row: ApiKeyRow, now: float) -> ListedApiKey:
     """The key as it is then. Choice: repeated, it is the same answer, so that a lost one can be asked for again."""
     end_key(connection, key=row.id, now=now)
-    return shown(find_key_row(connection, key=row.id) or row, now)
+    return _listed_api_key(find_key_row(connection, key=row.id) or row, now)
 
 
-def shown(row: KeyRow, now: float) -> ListedApiKey:
+def _listed_api_key(row: ApiKeyRow, now: float) -> ListedApiKey:
     """A key as it is listed."""
     return {
         "id": row.id,
@@ -332,10 +473,10 @@ def shown(row: KeyRow, now: float) -> ListedApiKey:
         "description": row.description,
         "organization_id": row.organisation_id,
         "prefix": row.prefix,
-        "status": status_of(row, now),
-        "created_at": stamp(row.created),
-        "expires_at": None if row.expires_at is None else stamp(row.expires_at),
-        "revoked_at": None if row.revoked_at is None else stamp(row.revoked_at),
+        "status": _api_key_status(row, now),
+        "created_at": rfc3339_utc(row.created),
+        "expires_at": None if row.expires_at is None else rfc3339_utc(row.expires_at),
+        "revoked_at": None if row.revoked_at is None else rfc3339_utc(row.revoked_at),
         "last_used_on": row.last_used_day,
         "restrictions": shown_restrictions(read_restrictions(row.restrictions)),
         "made_by": {"id": row.person_id, "name": row.maker},
@@ -343,7 +484,7 @@ def shown(row: KeyRow, now: float) -> ListedApiKey:
     }
 
 
-def status_of(row: KeyRow, now: float) -> Literal["active", "expired", "revoked"]:
+def _api_key_status(row: ApiKeyRow, now: float) -> Literal["active", "expired", "revoked"]:
     """Whether it still works."""
     if row.revoked_at is not None:
         return "revoked"

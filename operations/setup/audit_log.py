@@ -6,31 +6,31 @@ from typing import Annotated, Literal, cast
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from operations.connectivity.moment import unix_seconds
 from operations.deps import Ctx
-from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from operations.times import unix_seconds
+from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
 from registry.call import Surface
 from registry.errors import BadRequest
 from registry.limits import Role
 from registry.model import Input
 from registry.operation import Example, operation
-from registry.policy import stamp
-from storage.calls.audit import AHEAD_SECONDS, AuditRow, Wanted, list_audit
+from registry.policy import rfc3339_utc
+from storage.audit import AUDIT_AHEAD_SECONDS, AuditFilter, AuditRow, list_audit
 
-ID = re.compile(r"aud_([0-9]{1,19})", re.ASCII)
-Word = Annotated[str, Field(min_length=1, max_length=64)]
+_AUDIT_ENTRY_ID = re.compile(r"aud_([0-9]{1,19})", re.ASCII)
+AuditFilterWord = Annotated[str, Field(min_length=1, max_length=64)]
 
 
-def rfc3339_seconds(value: object) -> object:
+def _audit_time_seconds(value: object) -> object:
     """RFC 3339 text as Unix seconds; a number is none."""
     if not isinstance(value, str):
         raise ValueError("it is no RFC 3339 time, such as 2026-11-20T09:00:00Z")
     return unix_seconds(value)
 
 
-Time = Annotated[
+AuditTime = Annotated[
     float,
-    BeforeValidator(rfc3339_seconds),
+    BeforeValidator(_audit_time_seconds),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 
@@ -38,15 +38,15 @@ Time = Annotated[
 class AuditQuery(Input):
     """Which entries; every filter that is given must fit."""
 
-    operation: Annotated[Word | None, Field(description="Only of this operation.")] = None
-    principal: Annotated[Word | None, Field(description="Only of this person, usr_...")] = None
-    outcome: Annotated[Word | None, Field(description="Only what ended so: ok, replayed, or the code of a refusal.")] = None
+    operation: Annotated[AuditFilterWord | None, Field(description="Only of this operation.")] = None
+    principal: Annotated[AuditFilterWord | None, Field(description="Only of this person, usr_...")] = None
+    outcome: Annotated[AuditFilterWord | None, Field(description="Only what ended so: ok, replayed, or the code of a refusal.")] = None
     surface: Annotated[
         Surface | None, Field(description="Only what came this way; web: our own pages, assistant: its look-ups, schedule: its reports.")
     ] = None
-    since: Annotated[Time | None, Field(alias="from", description="From then on, RFC 3339.")] = None
-    until: Annotated[Time | None, Field(alias="to", description="Before then, RFC 3339.")] = None
-    limit: Limit = 20
+    since: Annotated[AuditTime | None, Field(alias="from", description="From then on, RFC 3339.")] = None
+    until: Annotated[AuditTime | None, Field(alias="to", description="Before then, RFC 3339.")] = None
+    limit: PageLimit = 20
     starting_after: StartingAfter = None
 
 
@@ -68,7 +68,7 @@ class AuditEntry(TypedDict):
     change: Annotated[str | None, Field(description="What it changed of who gets money and SIMs, from what to what; else null")]
 
 
-EXAMPLE: AuditEntry = {
+_AUDIT_ENTRY_EXAMPLE: AuditEntry = {
     "id": "aud_18241",
     "object": "audit_entry",
     "at": "2026-11-20T09:00:00Z",
@@ -83,7 +83,7 @@ EXAMPLE: AuditEntry = {
     "request_id": "req_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "change": None,
 }
-REFUSED: AuditEntry = {**EXAMPLE, "outcome": "credential_restricted", "status": 403}
+_REFUSED_ENTRY_EXAMPLE: AuditEntry = {**_AUDIT_ENTRY_EXAMPLE, "outcome": "credential_restricted", "status": 403}
 
 
 @operation(
@@ -96,9 +96,13 @@ REFUSED: AuditEntry = {**EXAMPLE, "outcome": "credential_restricted", "status": 
         Example(
             "What was refused today?",
             {"outcome": "credential_restricted", "from": "2026-11-20T00:00:00Z"},
-            {"object": "list", "data": [REFUSED], "has_more": False},
+            {"object": "list", "data": [_REFUSED_ENTRY_EXAMPLE], "has_more": False},
         ),
-        Example("Who removed packages?", {"operation": "clean_all_packages"}, {"object": "list", "data": [EXAMPLE], "has_more": False}),
+        Example(
+            "Who removed packages?",
+            {"operation": "clean_all_packages"},
+            {"object": "list", "data": [_AUDIT_ENTRY_EXAMPLE], "has_more": False},
+        ),
     ],
 )
 async def list_audit_log(ctx: Ctx, params: AuditQuery) -> ListOf[AuditEntry]:
@@ -111,37 +115,37 @@ async def list_audit_log(ctx: Ctx, params: AuditQuery) -> ListOf[AuditEntry]:
     nobody's log. What whoever runs the service changes from the command line (tier, members, keys) is in it as well.
     """
     await ctx.catch_up()
-    wanted = Wanted(params.operation, params.principal, params.outcome, params.surface)
+    wanted = AuditFilter(params.operation, params.principal, params.outcome, params.surface)
     wanted = wanted if params.since is None else wanted._replace(since=params.since)
-    wanted = wanted._replace(until=ctx.now + AHEAD_SECONDS if params.until is None else params.until)
-    after = None if params.starting_after is None else number(params.starting_after)
+    wanted = wanted._replace(until=ctx.now + AUDIT_AHEAD_SECONDS if params.until is None else params.until)
+    after = None if params.starting_after is None else _audit_entry_number(params.starting_after)
     rows = await ctx.deps.store.read(list_audit, organisation=ctx.organisation, wanted=wanted, after=after, most=params.limit + 1)
     if rows is None:
-        raise no_such_entry()
-    return page([shown(row) for row in rows], params.limit)
+        raise _no_such_entry()
+    return list_page([_audit_entry(row) for row in rows], params.limit)
 
 
-def number(id: str) -> int:
+def _audit_entry_number(id: str) -> int:
     """The place of an entry in the log."""
-    found = ID.fullmatch(id)
+    found = _AUDIT_ENTRY_ID.fullmatch(id)
     if found is None or int(found[1]) >= 1 << 63:
-        raise no_such_entry()
+        raise _no_such_entry()
     return int(found[1])
 
 
-def no_such_entry() -> BadRequest:
+def _no_such_entry() -> BadRequest:
     """What is no entry of this organisation's log, or has been forgotten meanwhile."""
     return BadRequest(
         "starting_after: not an entry of your log; ids are aud_ and digits", param="starting_after", hint="Send the last id of a page"
     )
 
 
-def shown(row: AuditRow) -> AuditEntry:
+def _audit_entry(row: AuditRow) -> AuditEntry:
     """An entry as it is answered."""
     return {
         "id": f"aud_{row.id}",
         "object": "audit_entry",
-        "at": stamp(row.at),
+        "at": rfc3339_utc(row.at),
         "principal": row.principal,
         "principal_name": row.name,
         "key_id": row.key_id or None,

@@ -1,24 +1,150 @@
 """The people of the caller's organisation, and those who are invited."""
 
-from typing import Annotated, Literal, cast
+import hashlib
+import re
+from typing import Annotated, Literal, NamedTuple, cast
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from clients.mail.letter import Letter
 from operations.deps import Ctx
-from operations.services.people.addresses import Email, normal
-from operations.services.people.invitations import SECONDS, AlreadyMember, Invitation, invitation_letter, invite, left
-from operations.services.people.letters import Sealed, seal_letter
-from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from operations.letters import SealedLetter, queue_letter, seal_letter
+from operations.vocabulary import MISLEADING_CHARACTERS, Email, ListOf, PageLimit, StartingAfter, list_page, mailbox_of, normal_email
 from registry.clock import Clock
-from registry.errors import Conflict, NotFound, QuotaExceeded
+from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
 from registry.limits import Role, Scope
 from registry.model import Input
 from registry.operation import AuthorityChange, Example, operation
-from registry.policy import stamp
-from storage.connection import Connection
-from storage.people.invitations import withdraw_invitation
-from storage.people.members import MemberRow, end_membership, hold_membership, is_member, list_people, queue_for_members
+from registry.policy import quota_period, rfc3339_utc
+from registry.ports import Site
+from storage import quota
+from storage.engine.connection import Connection
+from storage.invitations import StoredInvitation, WaitingInvitation, invitations_for, put_invitation, take_invitation, withdraw_invitation
+from storage.members import (
+    MemberRow,
+    end_membership,
+    hold_membership,
+    is_member,
+    join_organisation,
+    list_people,
+    member_with_address,
+    queue_for_members,
+)
+
+INVITATION_DAYS = 7
+_INVITATION_SECONDS = INVITATION_DAYS * 86_400
+# Choice: so many a day, for whoever signs up to send mail in our name to strangers must get nowhere.
+INVITATION_MAILS_PER_DAY, INVITATION_MAILS_PER_ADDRESS = 50, 3
+# And so many to one mailbox, whoever invites it: organisations are free. Beyond it the invitation waits without a mail, for a refusal
+# would tell one organisation of another's.
+_INVITATION_MAILS_PER_MAILBOX = 10
+_LONGEST_INVITING_NAME = 80
+# What mail programs make a link of: a scheme, and a dot between letters, in the spellings that browsers take.
+_LINK_START = re.compile("(?<=:)(?=//)|(?<=[.\u3002\uff0e\uff61])(?=\\w)")
+
+
+class Invitation(NamedTuple):
+    """Who is asked to be what, and by whom."""
+
+    id: str
+    organisation: str
+    address: str
+    role: Role
+    invited_by: str
+
+
+class AlreadyMember(Conflict):
+    """Who is invited is a member."""
+
+    code = "already_member"
+
+
+def invitation_letter(address: str, organisation: str, role: Role, site: Site) -> Letter:
+    """What is mailed. It holds no secret: whoever reads the mail of the address proves it by signing in with it.
+
+    The name is whatever somebody called themselves, so it is one line and no link.
+    """
+    name = _LINK_START.sub(" ", " ".join(MISLEADING_CHARACTERS.sub(" ", organisation).split()))[:_LONGEST_INVITING_NAME]
+    text = (
+        f"You are invited to join the organisation\n\n    {name}\n\nas {'an admin' if role is Role.ADMIN else 'a member'} "
+        f"at {site.base_url}.\n\nSign in with this e-mail address and accept within {INVITATION_DAYS} days:\n\n"
+        f"{site.base_url}/auth/invitations\n\n"
+        "If you do not know them, ignore this mail: nothing happens.\n"
+    )
+    return Letter(normal_email(address), "You are invited to join an organisation", text)
+
+
+def _keep_invitation_and_mail(
+    connection: Connection, *, invitation: Invitation, mail: SealedLetter, clock: Clock, upgrade_url: str, now: float
+) -> StoredInvitation:
+    """The invitation and its mail. Nothing here looks whether the address has an account: nobody can be found out by inviting them."""
+    if hold_membership(connection, person=invitation.invited_by, organisation=invitation.organisation) != Role.ADMIN:
+        raise membership_changed()  # else who is being removed would be back by their own invitation
+    present = member_with_address(connection, organisation=invitation.organisation, address=invitation.address)
+    if present is not None:
+        raise AlreadyMember(
+            f"email: this person is a member of your organisation already, with the role {present.role}",
+            param="email",
+            hint=f"To change the role, remove {present.id} and invite the address again" if present.role != invitation.role else None,
+        )
+    _spend_invitation_mail(connection, organisation=invitation.organisation, address=invitation.address, upgrade_url=upgrade_url, now=now)
+    if _mailbox_takes_more(connection, address=invitation.address, now=now):
+        queue_letter(connection, mail, clock)
+    return put_invitation(connection, **invitation._asdict(), now=now, expires_at=now + _INVITATION_SECONDS)
+
+
+def _spend_invitation_mail(connection: Connection, *, organisation: str, address: str, upgrade_url: str, now: float) -> None:
+    """One mail of the organisation's and one to the address, of this UTC day; a refusal undoes the whole write."""
+    period, whom = quota_period(now), hashlib.sha256(f"{organisation}|{address}".encode()).hexdigest()
+    for name, limit, what in (
+        (f"mail|{organisation}", INVITATION_MAILS_PER_DAY, "your organisation"),
+        (f"mail|{whom}", INVITATION_MAILS_PER_ADDRESS, "this address from your organisation"),
+    ):
+        if quota.charge_quota(connection, organisation=name, period=period.name, cost=1, limit=limit) is None:
+            raise QuotaExceeded(
+                f"Too many invitations: {limit} mails a UTC day are sent for {what}; invite again after {rfc3339_utc(period.reset)}",
+                code="rate_limited",
+                limit=limit,
+                used=limit,
+                reset_at=rfc3339_utc(period.reset),
+                retry_after=int(period.reset - now) + 1,
+                upgrade_url=upgrade_url,
+            )
+
+
+def _mailbox_takes_more(connection: Connection, *, address: str, now: float) -> bool:
+    """Counts one more mail to the mailbox of `address`; False where it has had as many as a day allows."""
+    whom = hashlib.sha256(mailbox_of(address).encode()).hexdigest()
+    period = quota_period(now).name
+    return (
+        quota.charge_quota(connection, organisation=f"mail|to|{whom}", period=period, cost=1, limit=_INVITATION_MAILS_PER_MAILBOX)
+        is not None
+    )
+
+
+def membership_changed() -> Unauthorized:
+    """The refusal of somebody whose membership has ended since the call began."""
+    return Unauthorized("Your membership has changed since the call began; nothing was done", presented=True)
+
+
+def open_invitations(connection: Connection, *, address: str, now: float) -> list[WaitingInvitation]:
+    """The invitations that somebody who has proved an address may accept, newest first."""
+    return invitations_for(connection, address=normal_email(address), now=now)
+
+
+def accept_invitation(connection: Connection, *, invitation: str, person: str, address: str, now: float) -> str:
+    """Become a member; the organisation's id. One that is gone, too old or another's is not found."""
+    taken = take_invitation(connection, invitation=invitation, address=normal_email(address), now=now)
+    if taken is None:
+        raise NotFound(
+            "There is no such invitation for you: it was withdrawn, accepted, or is too old",
+            param="id",
+            hint="Ask an admin of the organisation to invite you again",
+        )
+    join_organisation(connection, person=person, organisation=taken.organisation_id, role=taken.role, now=now)
+    return taken.organisation_id
+
 
 RoleName = Literal["admin", "member"]
 
@@ -52,7 +178,7 @@ class RemovedMember(TypedDict):
 class MemberPage(Input):
     """Which part of the list."""
 
-    limit: Limit = 20
+    limit: PageLimit = 20
     starting_after: StartingAfter = None
 
 
@@ -69,7 +195,7 @@ class MemberRef(Input):
     id: Annotated[str, Field(max_length=64, description="Member id, usr_..., or invitation id, ivt_...")]
 
 
-ADA: Member = {
+_MEMBER_EXAMPLE: Member = {
     "id": "usr_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "object": "member",
     "email": "ada@example.com",
@@ -78,8 +204,15 @@ ADA: Member = {
     "status": "active",
     "created_at": "2026-11-20T09:00:00Z",
 }
-INVITATION = "ivt_01k0a8w7zv6q4k3m2n1p0r9s8t"
-INVITED: Member = {**ADA, "id": INVITATION, "email": "bo@example.com", "name": None, "role": "member", "status": "invited"}
+_INVITATION_ID_EXAMPLE = "ivt_01k0a8w7zv6q4k3m2n1p0r9s8t"
+_INVITED_EXAMPLE: Member = {
+    **_MEMBER_EXAMPLE,
+    "id": _INVITATION_ID_EXAMPLE,
+    "email": "bo@example.com",
+    "name": None,
+    "role": "member",
+    "status": "invited",
+}
 
 
 @operation(
@@ -87,7 +220,9 @@ INVITED: Member = {**ADA, "id": INVITATION, "email": "bo@example.com", "name": N
     "/v1/members",
     tool=False,
     title="List members",
-    examples=[Example("Who is in our organisation?", {}, {"object": "list", "data": [ADA, INVITED], "has_more": False})],
+    examples=[
+        Example("Who is in our organisation?", {}, {"object": "list", "data": [_MEMBER_EXAMPLE, _INVITED_EXAMPLE], "has_more": False})
+    ],
 )
 async def list_members(ctx: Ctx, params: MemberPage) -> ListOf[Member]:
     """List the members of your organisation, then the invitations that wait.
@@ -97,7 +232,7 @@ async def list_members(ctx: Ctx, params: MemberPage) -> ListOf[Member]:
     rows = await ctx.deps.store.read(
         list_people, organisation=ctx.organisation, now=ctx.now, after=params.starting_after, most=params.limit + 1
     )
-    return page([shown(row) for row in rows], params.limit)
+    return list_page([_listed_member(row) for row in rows], params.limit)
 
 
 @operation(
@@ -110,7 +245,7 @@ async def list_members(ctx: Ctx, params: MemberPage) -> ListOf[Member]:
     status=201,
     title="Invite member",
     raises=[AlreadyMember, QuotaExceeded],
-    examples=[Example("Ask a colleague in", {"email": "bo@example.com", "role": "member"}, INVITED)],
+    examples=[Example("Ask a colleague in", {"email": "bo@example.com", "role": "member"}, _INVITED_EXAMPLE)],
 )
 async def invite_member(ctx: Ctx, params: NewMember) -> Member:
     """Invite somebody to your organisation by mail; they accept within 7 days.
@@ -122,12 +257,12 @@ async def invite_member(ctx: Ctx, params: NewMember) -> Member:
     address again. At most 50 mails per organisation and UTC day, 3 of them to one address. A mailbox that got 10 that day, from whomever,
     gets no further one: the invitation is there all the same.
     """
-    deps, address, role = ctx.deps, normal(params.email), Role(params.role)
+    deps, address, role = ctx.deps, normal_email(params.email), Role(params.role)
     letter = invitation_letter(address, ctx.caller.organisation_name, role, deps.site)
     answer = await ctx.settle_result(
-        ask_in,
+        _write_invitation,
         invitation=Invitation(deps.ids.new("ivt_"), ctx.organisation, address, role, ctx.caller.principal),
-        mail=seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=ctx.now + SECONDS),
+        mail=seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=ctx.now + _INVITATION_SECONDS),
         clock=deps.clock,
         upgrade_url=deps.site.upgrade_url,
         now=ctx.now,
@@ -136,10 +271,12 @@ async def invite_member(ctx: Ctx, params: NewMember) -> Member:
     return answer
 
 
-def ask_in(connection: Connection, *, invitation: Invitation, mail: Sealed, clock: Clock, upgrade_url: str, now: float) -> Member:
+def _write_invitation(
+    connection: Connection, *, invitation: Invitation, mail: SealedLetter, clock: Clock, upgrade_url: str, now: float
+) -> Member:
     """The invitation as it is listed."""
-    kept = invite(connection, invitation=invitation, mail=mail, clock=clock, upgrade_url=upgrade_url, now=now)
-    return shown(MemberRow(kept.id, invitation.address, None, invitation.role, 0, kept.created))
+    kept = _keep_invitation_and_mail(connection, invitation=invitation, mail=mail, clock=clock, upgrade_url=upgrade_url, now=now)
+    return _listed_member(MemberRow(kept.id, invitation.address, None, invitation.role, 0, kept.created))
 
 
 @operation(
@@ -151,7 +288,11 @@ def ask_in(connection: Connection, *, invitation: Invitation, mail: Sealed, cloc
     tool=False,
     title="Remove member",
     raises=[NotFound, LastAdmin],
-    examples=[Example("Withdraw an invitation", {"id": INVITATION}, {"id": INVITATION, "object": "member", "deleted": True})],
+    examples=[
+        Example(
+            "Withdraw an invitation", {"id": _INVITATION_ID_EXAMPLE}, {"id": _INVITATION_ID_EXAMPLE, "object": "member", "deleted": True}
+        )
+    ],
 )
 async def remove_member(ctx: Ctx, params: MemberRef) -> RemovedMember:
     """Remove a member from your organisation, or withdraw an invitation.
@@ -161,14 +302,14 @@ async def remove_member(ctx: Ctx, params: MemberRef) -> RemovedMember:
     Needs the role admin, on any tier, and a key or login without restrictions. An admin may remove themselves, but the last admin cannot
     be removed (409 `last_admin`): invite another one first. A member who joins again later gets no old key back.
     """
-    return await ctx.settle_result(remove, id=params.id, organisation=ctx.organisation, by=ctx.caller.principal, now=ctx.now)
+    return await ctx.settle_result(_end_member, id=params.id, organisation=ctx.organisation, by=ctx.caller.principal, now=ctx.now)
 
 
-def remove(connection: Connection, *, id: str, organisation: str, by: str, now: float) -> RemovedMember:
+def _end_member(connection: Connection, *, id: str, organisation: str, by: str, now: float) -> RemovedMember:
     """The membership or the invitation, or a refusal; foreign and unknown ones are answered alike."""
     queue_for_members(connection)
     if hold_membership(connection, person=by, organisation=organisation) != Role.ADMIN:
-        raise left()  # who was removed at this moment removes nobody any more
+        raise membership_changed()  # who was removed at this moment removes nobody any more
     gone: RemovedMember = {"id": id, "object": "member", "deleted": True}
     if withdraw_invitation(connection, invitation=id, organisation=organisation, now=now):
         return gone
@@ -185,7 +326,7 @@ def remove(connection: Connection, *, id: str, organisation: str, by: str, now: 
     )
 
 
-def shown(row: MemberRow) -> Member:
+def _listed_member(row: MemberRow) -> Member:
     """As it is listed."""
     return {
         "id": row.id,
@@ -194,5 +335,5 @@ def shown(row: MemberRow) -> Member:
         "name": row.name,
         "role": cast(RoleName, row.role),
         "status": "active" if row.active else "invited",
-        "created_at": stamp(row.created),
+        "created_at": rfc3339_utc(row.created),
     }

@@ -1,20 +1,183 @@
-"""Onboarding: how far an organisation has come, its first step and its last."""
+"""Onboarding: its state, which each of its operations answers, and the steps org, plan and complete."""
 
-from typing import Annotated
+from typing import Annotated, Literal, cast
 
+import orjson
 from pydantic import AfterValidator, Field
+from typing_extensions import TypedDict
 
+from clients.ocs.wire.template import Template
 from operations.deps import Ctx
-from operations.services.people.onboarding import EXAMPLE, OnboardingState, OperatorType, read_state
-from operations.services.plain_line import plain_line
-from operations.setup.onboarding_country import Country
-from operations.setup.onboarding_website import Website
-from registry.errors import Conflict
+from operations.upstream.access import connect_upstream
+from operations.upstream.templates import find_template
+from operations.vocabulary import CountryOfRegistration, UpstreamId, check_web_address, plain_line
+from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected
 from registry.limits import Scope
 from registry.model import Input, Nothing
 from registry.operation import Example, operation
-from storage.connection import Connection
-from storage.people.onboarding import complete, save_details
+from registry.policy import require_connection, rfc3339_utc
+from storage.directory import StoreDirectory
+from storage.engine.connection import Connection
+from storage.onboarding import OnboardingRow, complete_onboarding, find_onboarding, save_onboarding_details, save_plan, skip_plan
+
+StepName = Literal["org", "ocs", "plan", "test_esim", "complete"]
+StepStatus = Literal["todo", "done", "pending", "skipped"]
+PendingReason = Literal["account_absent", "account_conflict", "not_configured", "ocs_unavailable"]
+DemoReason = Literal["not_connected", "not_configured", "account_absent", "no_lines", "unreadable", "ocs_timeout", "ocs_unavailable"]
+# Choice: what kinds of operators there are is not shown; these are the ones that resell connectivity.
+OperatorType = Literal["mno", "mvno", "mvne", "travel_esim", "iot", "enterprise", "marketplace", "other"]
+
+
+class OnboardingStep(TypedDict):
+    """A step. `pending`: a managed account was asked for and is not there yet."""
+
+    step: StepName
+    status: StepStatus
+
+
+class OperatorDetails(TypedDict):
+    """Your organisation as step org saved it; null until then."""
+
+    id: str
+    name: str
+    website: str | None
+    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2")]
+    operator_type: OperatorType | None
+
+
+class OnboardingConnection(TypedDict):
+    """How your organisation reaches the charging system; a token is never shown."""
+
+    connected: bool
+    mode: Literal["managed", "own"] | None
+    account_id: Annotated[int | None, Field(description="The sub-account, in managed mode")]
+    former_token_until: Annotated[
+        str | None, Field(description="Until then (RFC 3339) an admin can go back to the token before: onboarding_restore_ocs_token")
+    ]
+
+
+class StartingPlan(TypedDict):
+    """The package template that you begin with."""
+
+    template_id: int
+    display_name: str | None
+
+
+class TestEsim(TypedDict):
+    """A line of your account as a preview; where there is none to show, a demo that exists nowhere, and why."""
+
+    iccid: str
+    demo: bool
+    demo_reason: DemoReason | None
+    status: Annotated[str | None, Field(description="Of the line, such as Active")]
+    activated_at: Annotated[str | None, Field(description="As the charging system writes it, UTC")]
+    last_used_at: Annotated[str | None, Field(description="As the charging system writes it, UTC")]
+
+
+class OnboardingState(TypedDict):
+    """How far your organisation has come. `current_step` is the first one to do; null when there is none."""
+
+    object: Literal["onboarding"]
+    organization: OperatorDetails
+    steps: list[OnboardingStep]
+    current_step: StepName | None
+    connection: OnboardingConnection
+    managed_path_chosen: bool
+    pending: Annotated[bool, Field(description="A managed account was asked for and is not connected: ask again later")]
+    pending_reason: PendingReason | None
+    plan: StartingPlan | None
+    test_esim: TestEsim | None
+    completed: bool
+
+
+ONBOARDING_EXAMPLE: OnboardingState = {
+    "object": "onboarding",
+    "organization": {
+        "id": "org_01k0a8w7zv6q4k3m2n1p0r9s8t",
+        "name": "Fjord Mobile",
+        "website": "https://fjord.example",
+        "country": "NO",
+        "operator_type": "mvno",
+    },
+    "steps": [
+        {"step": "org", "status": "done"},
+        {"step": "ocs", "status": "done"},
+        {"step": "plan", "status": "todo"},
+        {"step": "test_esim", "status": "todo"},
+        {"step": "complete", "status": "todo"},
+    ],
+    "current_step": "plan",
+    "connection": {"connected": True, "mode": "managed", "account_id": 8101, "former_token_until": None},
+    "managed_path_chosen": True,
+    "pending": False,
+    "pending_reason": None,
+    "plan": None,
+    "test_esim": None,
+    "completed": False,
+}
+
+
+def read_onboarding(connection: Connection, *, organisation: str) -> OnboardingState:
+    """The state as it is now."""
+    return _onboarding_state(find_onboarding(connection, organisation=organisation))
+
+
+def _onboarding_state(row: OnboardingRow) -> OnboardingState:
+    """The state that a row tells."""
+    steps = _onboarding_steps(row)
+    # Choice: what is pending is waited for by others, so it is not the step to do now.
+    current: StepName | None = next((step["step"] for step in steps if step["status"] == "todo"), None)
+    template = row.template_id
+    return {
+        "object": "onboarding",
+        "organization": {
+            "id": row.id,
+            "name": row.name,
+            "website": row.website,
+            "country": row.country,
+            "operator_type": cast(OperatorType | None, row.operator_type),
+        },
+        "steps": steps,
+        "current_step": None if row.completed_at is not None else current,
+        "connection": {
+            "connected": row.mode is not None,
+            "mode": cast(Literal["managed", "own"] | None, row.mode),
+            "account_id": row.account_id if row.mode == "managed" else None,
+            "former_token_until": None if row.former_token_expires_at is None else rfc3339_utc(row.former_token_expires_at),
+        },
+        "managed_path_chosen": row.managed_chosen_at is not None,
+        "pending": row.pending_reason is not None,
+        "pending_reason": cast(PendingReason | None, row.pending_reason),
+        "plan": None if template is None else {"template_id": template, "display_name": row.plan_name},
+        "test_esim": None if row.test_esim is None else cast(TestEsim, orjson.loads(row.test_esim)),
+        "completed": row.completed_at is not None,
+    }
+
+
+def _onboarding_steps(row: OnboardingRow) -> list[OnboardingStep]:
+    """Each step in its order. Whether there is a connection is what holds now, whoever made or ended it."""
+    connected: StepStatus = "done" if row.mode is not None else "todo" if row.pending_reason is None else "pending"
+    plan: StepStatus = "done" if row.plan_saved_at is not None else "todo" if row.plan_skipped_at is None else "skipped"
+    return [
+        {"step": "org", "status": _done_or_todo(row.org_saved_at is not None)},
+        {"step": "ocs", "status": connected},
+        {"step": "plan", "status": plan},
+        {"step": "test_esim", "status": _done_or_todo(row.test_esim is not None)},
+        {"step": "complete", "status": _done_or_todo(row.completed_at is not None)},
+    ]
+
+
+def _done_or_todo(was: bool) -> StepStatus:
+    """A step that is done or not."""
+    return "done" if was else "todo"
+
+
+def _check_website(address: str) -> str:
+    """An address that is shown, and that nobody is led to."""
+    return check_web_address(address, what="an address of a website", such_as="address such as https://fjord.example", strict=False)
+
+
+Website = Annotated[str, Field(max_length=300, pattern=r"^https?://[^\s\\\x1c-\x1f\x85\ufeff]+$"), AfterValidator(_check_website)]
 
 
 class OperatorProfile(Input):
@@ -28,26 +191,26 @@ class OperatorProfile(Input):
         Website | None,
         Field(repr=False, description="Your website, http or https, at most 300 characters; left out, the one that was saved goes."),
     ] = None
-    country: Country
+    country: CountryOfRegistration
     operator_type: Annotated[OperatorType, Field(description="What you are; mvne: you enable others' mobile networks.")]
 
 
-class Incomplete(Conflict):
+class OnboardingIncomplete(Conflict):
     """A step is missing that onboarding cannot be completed without."""
 
     code = "onboarding_incomplete"
 
 
-BEGUN: OnboardingState = {
-    **EXAMPLE,
-    "steps": [{"step": "org", "status": "done"}, *({**step, "status": "todo"} for step in EXAMPLE["steps"][1:])],
+_ONBOARDING_BEGUN_EXAMPLE: OnboardingState = {
+    **ONBOARDING_EXAMPLE,
+    "steps": [{"step": "org", "status": "done"}, *({**step, "status": "todo"} for step in ONBOARDING_EXAMPLE["steps"][1:])],
     "current_step": "ocs",
     "connection": {"connected": False, "mode": None, "account_id": None, "former_token_until": None},
     "managed_path_chosen": False,
 }
-COMPLETED: OnboardingState = {
-    **EXAMPLE,
-    "steps": [{**step, "status": "skipped" if step["step"] == "plan" else "done"} for step in EXAMPLE["steps"]],
+_ONBOARDING_COMPLETED_EXAMPLE: OnboardingState = {
+    **ONBOARDING_EXAMPLE,
+    "steps": [{**step, "status": "skipped" if step["step"] == "plan" else "done"} for step in ONBOARDING_EXAMPLE["steps"]],
     "current_step": None,
     "completed": True,
 }
@@ -58,7 +221,7 @@ COMPLETED: OnboardingState = {
     "/v1/onboarding",
     charged=False,
     title="Get onboarding state",
-    examples=[Example("What is left to do?", {}, EXAMPLE)],
+    examples=[Example("What is left to do?", {}, ONBOARDING_EXAMPLE)],
 )
 async def get_onboarding_state(ctx: Ctx, params: Nothing) -> OnboardingState:
     """Show how far your organisation's onboarding has come.
@@ -70,7 +233,7 @@ async def get_onboarding_state(ctx: Ctx, params: Nothing) -> OnboardingState:
     is advice; only complete asks for what comes before it.
     """
     del params
-    return await ctx.deps.store.read(read_state, organisation=ctx.organisation)
+    return await ctx.deps.store.read(read_onboarding, organisation=ctx.organisation)
 
 
 @operation(
@@ -82,7 +245,7 @@ async def get_onboarding_state(ctx: Ctx, params: Nothing) -> OnboardingState:
         Example(
             "Who we are",
             {"name": "Fjord Mobile", "website": "https://fjord.example", "country": "NO", "operator_type": "mvno"},
-            BEGUN,
+            _ONBOARDING_BEGUN_EXAMPLE,
         )
     ],
 )
@@ -92,7 +255,7 @@ async def onboarding_save_org(ctx: Ctx, params: OperatorProfile) -> OnboardingSt
     Renames your organisation to `name`, everywhere. Saving again replaces all four details.
     """
     return await ctx.settle_result(
-        record_operator,
+        _save_operator,
         organisation=ctx.organisation,
         name=params.name,
         website=params.website,
@@ -107,8 +270,8 @@ async def onboarding_save_org(ctx: Ctx, params: OperatorProfile) -> OnboardingSt
     "/v1/onboarding/complete",
     scope=Scope.ANY,
     title="Complete onboarding",
-    raises=[Incomplete],
-    examples=[Example("We are ready", {}, COMPLETED)],
+    raises=[OnboardingIncomplete],
+    examples=[Example("We are ready", {}, _ONBOARDING_COMPLETED_EXAMPLE)],
 )
 async def onboarding_complete(ctx: Ctx, params: Nothing) -> OnboardingState:
     """Onboarding step complete: end the onboarding.
@@ -118,30 +281,111 @@ async def onboarding_complete(ctx: Ctx, params: Nothing) -> OnboardingState:
     Completing again changes nothing. What is missing is named by a 409 `onboarding_incomplete`.
     """
     del params
-    return await ctx.settle_result(finish, organisation=ctx.organisation, now=ctx.now)
+    return await ctx.settle_result(_complete_onboarding, organisation=ctx.organisation, now=ctx.now)
 
 
-def record_operator(
+def _save_operator(
     connection: Connection, *, organisation: str, name: str, website: str | None, country: str, operator_type: str, now: float
 ) -> OnboardingState:
     """The details, and the state with them."""
     details = {"name": name, "country": country, "operator_type": operator_type}
-    save_details(connection, organisation=organisation, website=website, now=now, **details)
-    return read_state(connection, organisation=organisation)
+    save_onboarding_details(connection, organisation=organisation, website=website, now=now, **details)
+    return read_onboarding(connection, organisation=organisation)
 
 
-def finish(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
+def _complete_onboarding(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
     """Completed; or the refusal that names the first step that is missing.
 
     Choice: a managed account that is pending is enough, since nothing is left for the organisation to do.
     """
-    complete(connection, organisation=organisation, now=now)
-    state = read_state(connection, organisation=organisation)
+    complete_onboarding(connection, organisation=organisation, now=now)
+    state = read_onboarding(connection, organisation=organisation)
     if state["completed"]:
         return state
     if state["steps"][0]["status"] == "todo":
-        raise Incomplete("Step org is missing: the operator's details are not saved", hint="Call onboarding_save_org, then complete again")
-    raise Incomplete(
+        raise OnboardingIncomplete(
+            "Step org is missing: the operator's details are not saved", hint="Call onboarding_save_org, then complete again"
+        )
+    raise OnboardingIncomplete(
         "Step ocs is missing: there is no connection, and no managed account was asked for",
         hint="Call onboarding_start_managed_account or onboarding_connect_ocs_token, then complete again",
     )
+
+
+class PlanChoice(Input):
+    """A package template, and what you call it."""
+
+    template_id: Annotated[UpstreamId, Field(description="Package template id, from list_package_templates.")]
+    display_name: Annotated[
+        str | None,
+        Field(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="What buyers are to read, 1-80 characters."),
+    ] = None
+
+
+async def _visible_template(ctx: Ctx, params: PlanChoice) -> Template:
+    """A template that the connected account can use."""
+    try:
+        await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
+    except OrgNotConnected as refusal:
+        refusal.hint = "Connect first: onboarding_start_managed_account; onboarding_skip_plan goes on without a plan"
+        raise
+    return await find_template(await connect_upstream(ctx), params.template_id, "template_id")
+
+
+@operation(
+    "POST",
+    "/v1/onboarding/plan",
+    scope=Scope.ANY,
+    access=_visible_template,
+    title="Save starting plan",
+    raises=[NotFound, OrgNotConnected, OcsError],
+    examples=[
+        Example(
+            "Begin with 1 GB for the Nordics",
+            {"template_id": 55010, "display_name": "Nordic starter"},
+            {**ONBOARDING_EXAMPLE, "plan": {"template_id": 55010, "display_name": "Nordic starter"}, "current_step": "test_esim"},
+        )
+    ],
+)
+async def onboarding_save_plan(ctx: Ctx, params: PlanChoice, template: Template) -> OnboardingState:
+    """Onboarding step plan: record the package template you begin with.
+
+    Only recorded: nothing is issued, priced or changed upstream. The template must be one that list_package_templates shows.
+
+    Saving again replaces the plan. Connecting another account forgets it, since its template was of the account before.
+    """
+    del template
+    return await ctx.settle_result(
+        _save_starting_plan,
+        organisation=ctx.organisation,
+        template_id=params.template_id,
+        display_name=params.display_name,
+        now=ctx.now,
+    )
+
+
+@operation(
+    "POST",
+    "/v1/onboarding/plan/skip",
+    scope=Scope.ANY,
+    title="Skip starting plan",
+    examples=[Example("Choose later", {}, {**ONBOARDING_EXAMPLE, "current_step": "test_esim"})],
+)
+async def onboarding_skip_plan(ctx: Ctx, params: Nothing) -> OnboardingState:
+    """Onboarding step plan: go on without one; a plan that was saved is forgotten."""
+    del params
+    return await ctx.settle_result(_skip_starting_plan, organisation=ctx.organisation, now=ctx.now)
+
+
+def _save_starting_plan(
+    connection: Connection, *, organisation: str, template_id: int, display_name: str | None, now: float
+) -> OnboardingState:
+    """The plan, and the state with it."""
+    save_plan(connection, organisation=organisation, template_id=template_id, plan_name=display_name, now=now)
+    return read_onboarding(connection, organisation=organisation)
+
+
+def _skip_starting_plan(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
+    """No plan, and the state without it."""
+    skip_plan(connection, organisation=organisation, now=now)
+    return read_onboarding(connection, organisation=organisation)

@@ -5,27 +5,27 @@ from typing import cast
 
 import orjson
 
-from clients.ocs.failure import OcsNotFound
+from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
-from operations.services.issuing.esim_profile import new_test_profile
-from operations.services.network.reached import AccountGone, Upstream
-from operations.services.network.subscriber_rows import public_row
-from operations.services.network.upstream import reach
-from operations.services.people.onboarding import EXAMPLE, DemoReason, OnboardingState, TestEsim, read_state
+from operations.ledger.esims import new_test_esim_profile
+from operations.setup.onboarding import ONBOARDING_EXAMPLE, DemoReason, OnboardingState, TestEsim, read_onboarding
+from operations.upstream.access import connect_upstream
+from operations.upstream.connection import AccountGone, Upstream
+from operations.upstream.line_rows import public_line_row
 from registry.errors import OcsError, Refusal
 from registry.ids import Ids
 from registry.limits import Scope
 from registry.model import Nothing
 from registry.operation import Example, operation
-from storage.connection import Connection
-from storage.people.onboarding import save_test_esim
+from storage.engine.connection import Connection
+from storage.onboarding import save_test_esim
 
-ICCID = re.compile(r"89[0-9]{16,20}", re.ASCII)
-LONGEST_TEXT = 64
+_PREVIEW_ICCID = re.compile(r"89[0-9]{16,20}", re.ASCII)
+_LONGEST_PREVIEW_TEXT = 64
 # Choice: a token of one's own may see many accounts, and the first of them may be empty.
-MOST_ACCOUNTS = 3
-PREVIEW: TestEsim = {
+_MOST_PREVIEW_ACCOUNTS = 3
+_PREVIEW_EXAMPLE: TestEsim = {
     "iccid": "8988303700000100286",
     "demo": False,
     "demo_reason": None,
@@ -35,7 +35,7 @@ PREVIEW: TestEsim = {
 }
 
 
-class NothingToShow(Exception):
+class NoLineToPreview(Exception):
     """Control flow: there is no line that could be previewed."""
 
     def __init__(self, reason: DemoReason) -> None:
@@ -49,7 +49,7 @@ class NothingToShow(Exception):
     reaches_out=True,
     scope=Scope.ANY,
     title="Preview test eSIM",
-    examples=[Example("Is there a line to look at?", {}, {**EXAMPLE, "test_esim": PREVIEW})],
+    examples=[Example("Is there a line to look at?", {}, {**ONBOARDING_EXAMPLE, "test_esim": _PREVIEW_EXAMPLE})],
 )
 async def onboarding_test_esim(ctx: Ctx, params: Nothing) -> OnboardingState:
     """Onboarding step test_esim: preview the first line of your account.
@@ -62,36 +62,36 @@ async def onboarding_test_esim(ctx: Ctx, params: Nothing) -> OnboardingState:
     """
     del params
     try:
-        shown = preview_of(await first_line(ctx))
-    except NothingToShow as nothing:
-        shown = demo(ctx.deps.ids, nothing.reason)
-    return await ctx.settle_result(note_preview, organisation=ctx.organisation, shown=shown, now=ctx.now)
+        shown = _line_preview(await _first_line(ctx))
+    except NoLineToPreview as nothing:
+        shown = _demo_preview(ctx.deps.ids, nothing.reason)
+    return await ctx.settle_result(_save_preview, organisation=ctx.organisation, shown=shown, now=ctx.now)
 
 
-async def first_line(ctx: Ctx) -> Subscriber:
+async def _first_line(ctx: Ctx) -> Subscriber:
     """The first line that the charging system lists."""
     connection = ctx.caller.connection
     if connection is None:
-        raise NothingToShow("not_connected")
+        raise NoLineToPreview("not_connected")
     if connection.mode == "managed" and not ctx.deps.ocs_token.strip():
-        raise NothingToShow("not_configured")
+        raise NoLineToPreview("not_configured")
     try:
-        found = await listed(await reach(ctx))
+        found = await _first_listed_line(await connect_upstream(ctx))
     except (AccountGone, OcsNotFound):
-        raise NothingToShow("account_absent") from None
+        raise NoLineToPreview("account_absent") from None
     except OcsError as error:
-        raise NothingToShow("ocs_timeout" if error.error_code == "ocs_timeout" else "ocs_unavailable") from None
+        raise NoLineToPreview("ocs_timeout" if error.error_code == "ocs_timeout" else "ocs_unavailable") from None
     except Refusal:
-        raise NothingToShow("ocs_unavailable") from None
+        raise NoLineToPreview("ocs_unavailable") from None
     if found is None:
-        raise NothingToShow("no_lines")
+        raise NoLineToPreview("no_lines")
     return found
 
 
-async def listed(upstream: Upstream) -> Subscriber | None:
+async def _first_listed_line(upstream: Upstream) -> Subscriber | None:
     """The first line of the caller's accounts; a row of another account is nobody's here."""
     accounts = [upstream.account_id] if upstream.managed else [account.get("id") for account in await upstream.accounts()]
-    for account in accounts[:MOST_ACCOUNTS]:
+    for account in accounts[:_MOST_PREVIEW_ACCOUNTS]:
         if account is None:
             continue
         lines = await upstream.ocs.subscriber.list_subscriber(account)
@@ -101,34 +101,34 @@ async def listed(upstream: Upstream) -> Subscriber | None:
     return None
 
 
-def preview_of(row: Subscriber) -> TestEsim:
+def _line_preview(row: Subscriber) -> TestEsim:
     """A line through the declared shape: what else the charging system says of it is dropped."""
-    line = public_row(row)
-    iccid = words(line.get("iccid"))
-    if iccid is None or not ICCID.fullmatch(iccid):
-        raise NothingToShow("unreadable")
+    line = public_line_row(row)
+    iccid = _preview_text(line.get("iccid"))
+    if iccid is None or not _PREVIEW_ICCID.fullmatch(iccid):
+        raise NoLineToPreview("unreadable")
     return {
         "iccid": iccid,
         "demo": False,
         "demo_reason": None,
-        "status": words(line.get("currentStatus")),
-        "activated_at": words(line.get("activationDate")),
-        "last_used_at": words(line.get("lastUsageDate")),
+        "status": _preview_text(line.get("currentStatus")),
+        "activated_at": _preview_text(line.get("activationDate")),
+        "last_used_at": _preview_text(line.get("lastUsageDate")),
     }
 
 
-def words(value: object) -> str | None:
+def _preview_text(value: object) -> str | None:
     """A short text of the charging system's, or nothing."""
-    return value if isinstance(value, str) and len(value) <= LONGEST_TEXT and value.isprintable() else None
+    return value if isinstance(value, str) and len(value) <= _LONGEST_PREVIEW_TEXT and value.isprintable() else None
 
 
-def demo(ids: Ids, reason: DemoReason) -> TestEsim:
+def _demo_preview(ids: Ids, reason: DemoReason) -> TestEsim:
     """An eSIM that exists nowhere."""
-    iccid = new_test_profile(ids).iccid
+    iccid = new_test_esim_profile(ids).iccid
     return cast(TestEsim, {"iccid": iccid, "demo": True, "demo_reason": reason, "status": None, "activated_at": None, "last_used_at": None})
 
 
-def note_preview(connection: Connection, *, organisation: str, shown: TestEsim, now: float) -> OnboardingState:
+def _save_preview(connection: Connection, *, organisation: str, shown: TestEsim, now: float) -> OnboardingState:
     """What was shown, and the state with it."""
     save_test_esim(connection, organisation=organisation, test_esim=orjson.dumps(shown).decode(), now=now)
-    return read_state(connection, organisation=organisation)
+    return read_onboarding(connection, organisation=organisation)

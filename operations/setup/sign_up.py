@@ -7,35 +7,41 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.hourly import spend_allowances
-from operations.services.people.addresses import Email, mailbox, normal
-from operations.services.people.letters import Sealed, put_in_queue, seal_letter
-from operations.services.people.mail_texts import sign_up_letter
-from operations.services.people.referrals import attach, known
-from operations.services.people.verifications import CODE_MINUTES, CODE_SECONDS, new_code, prove, wrong_code
-from operations.services.plain_line import plain_line
+from operations.letters import SealedLetter, queue_letter, seal_letter
+from operations.people.verifications import (
+    MAILED_CODE_MINUTES,
+    MAILED_CODE_SECONDS,
+    new_mailed_code,
+    prove_mailed_code,
+    sign_up_letter,
+    wrong_mailed_code,
+)
+from operations.rate_limits import spend_allowances
+from operations.setup.affiliates import attach_referral, is_referral_code
+from operations.vocabulary import Email, mailbox_of, normal_email, plain_line
 from registry.clock import Clock
 from registry.errors import BadRequest, QuotaExceeded
 from registry.limits import Role, Scope, Tier
 from registry.model import Input
 from registry.operation import Auth, Example, operation
-from registry.throttle import network_of
-from storage.calls.allowances import Allowance, allowance
-from storage.connection import Connection
-from storage.people.accounts import add_member, create_organisation
-from storage.people.people import keep_person
-from storage.people.verifications import Verification, keep_verification, use_verification
+from registry.rate_limits import address_network
+from storage.allowances import Allowance, allowance_for
+from storage.engine.connection import Connection
+from storage.memberships import add_member
+from storage.organisations import create_organisation
+from storage.people import ensure_person
+from storage.verifications import Verification, insert_verification, use_verification
 
 SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_NETWORK = 3, 5
-Line = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(plain_line)]
+SignUpName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(plain_line)]
 
 
 class NewSignUp(Input):
     """Who signs up, and what for."""
 
     email: Email
-    organization_name: Annotated[Line, Field(description="Name of the organization, 1-200 characters.")]
-    name: Annotated[Line | None, Field(description="Your name, 1-200 characters.")] = None
+    organization_name: Annotated[SignUpName, Field(description="Name of the organization, 1-200 characters.")]
+    name: Annotated[SignUpName | None, Field(description="Your name, 1-200 characters.")] = None
     referral_code: Annotated[
         str | None, Field(min_length=1, max_length=32, description="Code of the affiliate who sent you, 8 characters.")
     ] = None
@@ -55,7 +61,7 @@ class Proof(Input):
     code: Annotated[str, Field(min_length=1, max_length=64, description="The six digits from the mail.")]
 
 
-Referral = Literal["attached", "self", "unknown"]
+ReferralOutcome = Literal["attached", "self", "unknown"]
 
 
 class SignedUp(TypedDict):
@@ -64,11 +70,11 @@ class SignedUp(TypedDict):
     object: Literal["organization"]
     organization_id: str
     name: str
-    referral: Referral | None
+    referral: ReferralOutcome | None
     sign_in_url: str
 
 
-class Details(TypedDict):
+class SignUpDetails(TypedDict):
     """What a sign-up remembers until its code comes."""
 
     organization_name: str
@@ -76,9 +82,9 @@ class Details(TypedDict):
     referral_code: str | None
 
 
-TOKEN = "Jb1oVvYw0k2cX4b8G0m9y1nqT7sZ5dL3rQ6uE8hA2fM"
-STARTED: SignUpStarted = {"client_token": TOKEN, "expires_in_seconds": CODE_SECONDS}
-SIGNED_UP: SignedUp = {
+_SIGN_UP_TOKEN_EXAMPLE = "Jb1oVvYw0k2cX4b8G0m9y1nqT7sZ5dL3rQ6uE8hA2fM"
+_SIGN_UP_STARTED_EXAMPLE: SignUpStarted = {"client_token": _SIGN_UP_TOKEN_EXAMPLE, "expires_in_seconds": MAILED_CODE_SECONDS}
+_SIGNED_UP_EXAMPLE: SignedUp = {
     "object": "organization",
     "organization_id": "org_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "name": "Fjord Mobile",
@@ -97,7 +103,11 @@ SIGNED_UP: SignedUp = {
     title="Start sign-up",
     raises=[BadRequest, QuotaExceeded],
     examples=[
-        Example("A new reseller", {"email": "ada@fjord.example", "organization_name": "Fjord Mobile", "name": "Ada Berg"}, STARTED),
+        Example(
+            "A new reseller",
+            {"email": "ada@fjord.example", "organization_name": "Fjord Mobile", "name": "Ada Berg"},
+            _SIGN_UP_STARTED_EXAMPLE,
+        ),
     ],
 )
 async def signup_start(ctx: Ctx, params: NewSignUp) -> SignUpStarted:
@@ -109,24 +119,24 @@ async def signup_start(ctx: Ctx, params: NewSignUp) -> SignUpStarted:
     Five sign-ups an hour are allowed from one network (an IPv6 /64) and three for one address; beyond that the answer is 429
     `rate_limited`. An unknown `referral_code` is refused here, so that it can be mended before the code is mailed.
     """
-    deps, now, address = ctx.deps, ctx.now, normal(params.email)
-    if params.referral_code is not None and not await deps.store.read(known, code=params.referral_code):
+    deps, now, address = ctx.deps, ctx.now, normal_email(params.email)
+    if params.referral_code is not None and not await deps.store.read(is_referral_code, code=params.referral_code):
         raise BadRequest(
             "referral_code: no affiliate has this code", param="referral_code", hint="Check it for typing errors, or leave it out"
         )
-    details: Details = {"organization_name": params.organization_name, "name": params.name, "referral_code": params.referral_code}
-    mailed = new_code(deps.ids, purpose="sign_up", address=address, details=json.dumps(details), now=now)
-    letter = sign_up_letter(address, mailed.code, CODE_MINUTES, deps.site)
-    answer: SignUpStarted = {"client_token": mailed.token, "expires_in_seconds": CODE_SECONDS}
+    details: SignUpDetails = {"organization_name": params.organization_name, "name": params.name, "referral_code": params.referral_code}
+    mailed = new_mailed_code(deps.ids, purpose="sign_up", address=address, details=json.dumps(details), now=now)
+    letter = sign_up_letter(address, mailed.code, MAILED_CODE_MINUTES, deps.site)
+    answer: SignUpStarted = {"client_token": mailed.token, "expires_in_seconds": MAILED_CODE_SECONDS}
     await ctx.settle(
         answer,
-        mail_sign_up,
+        _queue_sign_up_mail,
         wanted=[
-            allowance("sign_up_address", mailbox(address), SIGN_UPS_PER_ADDRESS),
-            allowance("sign_up_network", network_of(ctx.call.client), SIGN_UPS_PER_NETWORK),
+            allowance_for("sign_up_address", mailbox_of(address), SIGN_UPS_PER_ADDRESS),
+            allowance_for("sign_up_network", address_network(ctx.call.client), SIGN_UPS_PER_NETWORK),
         ],
         verification=mailed.verification,
-        mail=seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=now + CODE_SECONDS),
+        mail=seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=now + MAILED_CODE_SECONDS),
         clock=deps.clock,
         upgrade_url=deps.site.upgrade_url,
         now=now,
@@ -135,20 +145,20 @@ async def signup_start(ctx: Ctx, params: NewSignUp) -> SignUpStarted:
     return answer
 
 
-def mail_sign_up(
+def _queue_sign_up_mail(
     connection: Connection,
     *,
     wanted: list[Allowance],
     verification: Verification,
-    mail: Sealed,
+    mail: SealedLetter,
     clock: Clock,
     upgrade_url: str,
     now: float,
 ) -> None:
     """Count it, remember it and queue the mail; who the address belongs to is not even looked up."""
     spend_allowances(connection, wanted=wanted, what="sign-ups", upgrade_url=upgrade_url, now=now)
-    keep_verification(connection, verification=verification)
-    put_in_queue(connection, mail, clock)
+    insert_verification(connection, verification=verification)
+    queue_letter(connection, mail, clock)
 
 
 @operation(
@@ -160,7 +170,7 @@ def mail_sign_up(
     tool=False,
     title="Finish sign-up",
     raises=[BadRequest],
-    examples=[Example("The code from the mail", {"client_token": TOKEN, "code": "482913"}, SIGNED_UP)],
+    examples=[Example("The code from the mail", {"client_token": _SIGN_UP_TOKEN_EXAMPLE, "code": "482913"}, _SIGNED_UP_EXAMPLE)],
 )
 async def signup_verify(ctx: Ctx, params: Proof) -> SignedUp:
     """Finish a sign-up with the mailed code: the organization is created.
@@ -173,9 +183,9 @@ async def signup_verify(ctx: Ctx, params: Proof) -> SignedUp:
     answered like a wrong code. With your own `referral_code` the organization is created and `referral` is `self`; nobody is credited then.
     """
     deps = ctx.deps
-    digest = await prove(deps, token=params.client_token, code=params.code, purpose="sign_up", now=ctx.now)
+    digest = await prove_mailed_code(deps, token=params.client_token, code=params.code, purpose="sign_up", now=ctx.now)
     return await ctx.settle_result(
-        found,
+        _found_organisation,
         digest=digest,
         organisation=deps.ids.new("org_"),
         new_person=deps.ids.new("usr_"),
@@ -185,21 +195,21 @@ async def signup_verify(ctx: Ctx, params: Proof) -> SignedUp:
     )
 
 
-def found(
+def _found_organisation(
     connection: Connection, *, digest: bytes, organisation: str, new_person: str, tier: Tier, sign_in_url: str, now: float
 ) -> SignedUp:
     """Use the code up, and found the organisation: of two who come with the right code at once one does."""
     verified = use_verification(connection, digest=digest, purpose="sign_up", now=now)
     if verified is None:
-        raise wrong_code()
-    details = cast(Details, json.loads(verified.details))
+        raise wrong_mailed_code()
+    details = cast(SignUpDetails, json.loads(verified.details))
     name, code = details["organization_name"], details["referral_code"]
-    person = keep_person(connection, address=verified.address, id=new_person, name=details["name"], now=now)
+    person = ensure_person(connection, address=verified.address, id=new_person, name=details["name"], now=now)
     create_organisation(connection, id=organisation, name=name, tier=tier, now=now)
     add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
-    referral: Referral | None = None
+    referral: ReferralOutcome | None = None
     if code is not None:
-        referral = attach(connection, organisation=organisation, person=person, code=code, now=now)
+        referral = attach_referral(connection, organisation=organisation, person=person, code=code, now=now)
     return {
         "object": "organization",
         "organization_id": organisation,

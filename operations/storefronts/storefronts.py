@@ -1,44 +1,195 @@
-"""Shops of the caller's organisation: listing, making, reading."""
+"""Shops of an organisation, as their operator makes, reads and changes them."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal, cast
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from typing_extensions import TypedDict
 
-from operations.connectivity.shapes import Currency
 from operations.deps import Ctx
-from operations.storefronts.storefront_fields import (
-    Accent,
-    Logo,
-    Name,
-    Slug,
-    Status,
-    StorefrontRef,
-    SupportEmail,
-    Tagline,
+from operations.storefronts.hosted_storefronts import (
+    PLAN_ID_EXAMPLE,
+    PUBLIC_STOREFRONT_EXAMPLE,
+    STOREFRONT_ID_EXAMPLE,
+    PublicStorefront,
+    render_public_plan,
+    render_public_storefront,
 )
-from operations.storefronts.storefront_shape import (
-    EXAMPLE,
-    ID,
-    PLAN,
-    ShownPlan,
-    ShownStorefront,
-    SlugTaken,
-    no_such_storefront,
-    plan_of_row,
-    slug_taken,
-    storefront_of_row,
-)
-from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from operations.vocabulary import Currency, Email, ListOf, PageLimit, StartingAfter, list_page, plain_line, without_default
 from registry.errors import Conflict, NotFound
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
-from storage.connection import Connection
-from storage.shop.storefront_plans import plans_of
-from storage.shop.storefronts import Storefront, find_storefront, hold_number, insert_storefront
-from storage.shop.storefronts import list_storefronts as list_shops
+from registry.policy import rfc3339_utc
+from storage.engine.connection import Connection
+from storage.storefront_plans import StorefrontPlan, count_plans, plans_of
+from storage.storefronts import (
+    Storefront,
+    find_storefront,
+    hold_storefront,
+    hold_storefront_count,
+    insert_storefront,
+    slug_is_taken,
+    take_address,
+    write_storefront,
+)
+from storage.storefronts import list_storefronts as list_shops
 
-MOST_STOREFRONTS = 100
+StorefrontStatus = Literal["draft", "published"]
+ProcessorPriceMode = Literal["test", "live"]
+LOGO_LENGTH_LIMIT = 32 * 1024
+LOGO_BASE64_PATTERN = r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)"
+LOGO_PATTERN = rf"^data:image/(?:png|jpeg|webp|gif);base64,{LOGO_BASE64_PATTERN}$"
+
+
+# Choice: a slug begins and ends with a letter or a digit.
+StorefrontSlug = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z0-9][a-z0-9-]{1,38}[a-z0-9]$",
+        description="Where it is found, /shop/{slug}: 3-40 of a-z, 0-9 and hyphens, none first or last; no other shop may have it.",
+    ),
+]
+ShopDisplayName = Annotated[
+    str, Field(min_length=1, max_length=80, description="Shown to buyers, 1-80 characters."), AfterValidator(plain_line)
+]
+ShopTagline = Annotated[
+    str, Field(min_length=1, max_length=160, description="A line below the name, 1-160 characters."), AfterValidator(plain_line)
+]
+# Choice: pictures made of dots alone. An SVG is a document, with links and styles of its own.
+ShopLogo = Annotated[
+    str,
+    Field(
+        max_length=LOGO_LENGTH_LIMIT,
+        pattern=LOGO_PATTERN,
+        description="data:image/png;base64,... (or jpeg, webp, gif), at most 32768 characters.",
+    ),
+]
+ShopAccent = Annotated[
+    str, Field(pattern=r"^#[0-9a-fA-F]{6}$", description="Colour of buttons: #rrggbb."), AfterValidator(lambda text: text.lower())
+]
+ShopSupportEmail = Annotated[Email, Field(description="Where buyers ask for help, at most 254 characters; shown to them.")]
+
+
+class StorefrontRef(Input):
+    """Which shop."""
+
+    id: Annotated[str, Field(max_length=64, description="Storefront id, sf_...")]
+
+
+class PartialStorefrontChange(StorefrontRef):
+    """What is left out stays: a call that leaves a field out is another one than a call that gives it, whatever it gives."""
+
+    @property
+    def removed(self) -> Sequence[str]:
+        """All fields that were given, so that the same key with other fields is refused."""
+        return sorted(self.model_fields_set)
+
+
+class IdentifiedStorefront(TypedDict):
+    """What has an id, which its schema names first."""
+
+    id: str
+
+
+class ShownStorefront(IdentifiedStorefront, PublicStorefront):
+    """A shop; times are RFC 3339 UTC. Only a published one is there for buyers."""
+
+    status: StorefrontStatus
+    created: str
+    updated: str
+
+
+class ShownPlan(TypedDict):
+    """What a shop sells. `price_cents` in cents of `currency`; `position` is its place in the shop."""
+
+    id: str
+    object: Literal["storefront.plan"]
+    slug: str
+    name: str
+    data_mb: int
+    validity_days: int
+    countries: list[str]
+    price_cents: int
+    currency: Currency
+    on_sale: bool
+    position: int
+    product_id: Annotated[str | None, Field(description="The product it was copied from")]
+    package_template_id: int
+    account_id: Annotated[int | None, Field(description="Null: your connected account")]
+    payments_price_id: str | None
+    payments_price_mode: ProcessorPriceMode | None
+
+
+STOREFRONT_EXAMPLE: ShownStorefront = {
+    "id": STOREFRONT_ID_EXAMPLE,
+    **PUBLIC_STOREFRONT_EXAMPLE,
+    "status": "draft",
+    "created": "2026-11-20T09:00:00Z",
+    "updated": "2026-11-20T09:00:00Z",
+}
+STOREFRONT_PLAN_EXAMPLE: ShownPlan = {
+    "id": PLAN_ID_EXAMPLE,
+    "object": "storefront.plan",
+    "slug": "nordic-5gb",
+    "name": "Nordic 5 GB",
+    "data_mb": 5000,
+    "validity_days": 30,
+    "countries": ["DK", "NO", "SE"],
+    "price_cents": 1490,
+    "currency": "EUR",
+    "on_sale": True,
+    "position": 0,
+    "product_id": None,
+    "package_template_id": 55010,
+    "account_id": None,
+    "payments_price_id": None,
+    "payments_price_mode": None,
+}
+
+
+class SlugTaken(Conflict):
+    """Another shop is found under this slug."""
+
+    code = "slug_taken"
+
+
+def render_storefront(row: Storefront) -> ShownStorefront:
+    """As its operator sees it."""
+    return {
+        "id": row.id,
+        **render_public_storefront(row),
+        "status": cast(StorefrontStatus, row.status),
+        "created": rfc3339_utc(row.created),
+        "updated": rfc3339_utc(row.updated),
+    }
+
+
+def render_storefront_plan(row: StorefrontPlan, currency: str) -> ShownPlan:
+    """As its operator sees it."""
+    return {
+        "object": "storefront.plan",
+        **render_public_plan(row, currency),
+        "on_sale": bool(row.on_sale),
+        "product_id": row.product,
+        "package_template_id": row.template_id,
+        "account_id": row.account_id,
+        "payments_price_id": row.price_id,
+        "payments_price_mode": cast("ProcessorPriceMode | None", row.price_mode),
+    }
+
+
+def no_such_storefront(param: str = "id") -> NotFound:
+    """Unknown and foreign shops are answered alike."""
+    return NotFound("Your organisation has no storefront with this id", param=param, hint="list_storefronts names yours")
+
+
+def slug_is_refused(slug: str) -> SlugTaken:
+    """Choice: whoever has it is not named."""
+    return SlugTaken(f"Another shop has the slug {slug}, or had it; nothing was changed", param="slug", hint="Choose another slug")
+
+
+STOREFRONTS_LIMIT = 100
 
 
 class TooManyStorefronts(Conflict):
@@ -50,20 +201,20 @@ class TooManyStorefronts(Conflict):
 class NewStorefront(Input):
     """A shop to make."""
 
-    slug: Slug
-    name: Name
+    slug: StorefrontSlug
+    name: ShopDisplayName
     currency: Annotated[Currency, Field(description="Of all its prices (ISO 4217); stays once it has a plan.")]
-    tagline: Tagline | None = None
-    logo: Logo | None = None
-    accent: Accent | None = None
-    support_email: SupportEmail | None = None
-    status: Annotated[Status, Field(description="Only a published shop is there for buyers.")] = "draft"
+    tagline: ShopTagline | None = None
+    logo: ShopLogo | None = None
+    accent: ShopAccent | None = None
+    support_email: ShopSupportEmail | None = None
+    status: Annotated[StorefrontStatus, Field(description="Only a published shop is there for buyers.")] = "draft"
 
 
 class StorefrontPage(Input):
     """Which part of the list."""
 
-    limit: Limit = 20
+    limit: PageLimit = 20
     starting_after: StartingAfter = None
 
 
@@ -77,12 +228,12 @@ class WholeStorefront(ShownStorefront):
     "GET",
     "/v1/storefronts",
     title="List storefronts",
-    examples=[Example("Which shops have we?", {}, {"object": "list", "data": [EXAMPLE], "has_more": False})],
+    examples=[Example("Which shops have we?", {}, {"object": "list", "data": [STOREFRONT_EXAMPLE], "has_more": False})],
 )
 async def list_storefronts(ctx: Ctx, params: StorefrontPage) -> ListOf[ShownStorefront]:
     """List the shops of your organisation, newest first; no plans."""
     rows = await ctx.deps.store.read(list_shops, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
-    return page([storefront_of_row(row) for row in rows], params.limit)
+    return list_page([render_storefront(row) for row in rows], params.limit)
 
 
 @operation(
@@ -104,7 +255,7 @@ async def list_storefronts(ctx: Ctx, params: StorefrontPage) -> ListOf[ShownStor
                 "accent": "#0b6e4f",
                 "support_email": "help@fjord.example",
             },
-            EXAMPLE,
+            STOREFRONT_EXAMPLE,
         )
     ],
 )
@@ -118,18 +269,18 @@ async def create_storefront(ctx: Ctx, params: NewStorefront) -> ShownStorefront:
     """
     made = int(ctx.now)
     row = Storefront(id=ctx.deps.ids.new("sf_"), organisation=ctx.organisation, **params.model_dump(), created=made, updated=made)
-    return await ctx.settle(storefront_of_row(row), make, row=row)
+    return await ctx.settle(render_storefront(row), insert_new_storefront, row=row)
 
 
-def make(connection: Connection, *, row: Storefront) -> None:
+def insert_new_storefront(connection: Connection, *, row: Storefront) -> None:
     """Keep it, unless its slug is another's or there are too many."""
-    if hold_number(connection, organisation=row.organisation) >= MOST_STOREFRONTS:
+    if hold_storefront_count(connection, organisation=row.organisation) >= STOREFRONTS_LIMIT:
         raise TooManyStorefronts(
-            f"Your organisation has {MOST_STOREFRONTS} storefronts, which is the most; nothing was made",
+            f"Your organisation has {STOREFRONTS_LIMIT} storefronts, which is the most; nothing was made",
             hint="Change one that you no longer need: update_storefront",
         )
     if not insert_storefront(connection, row=row):
-        raise slug_taken(row.slug)
+        raise slug_is_refused(row.slug)
 
 
 @operation(
@@ -137,23 +288,116 @@ def make(connection: Connection, *, row: Storefront) -> None:
     "/v1/storefronts/{id}",
     title="Get storefront",
     raises=[NotFound],
-    examples=[Example("Read a shop and what it sells", {"id": ID}, {**EXAMPLE, "plans": [PLAN]})],
+    examples=[
+        Example("Read a shop and what it sells", {"id": STOREFRONT_ID_EXAMPLE}, {**STOREFRONT_EXAMPLE, "plans": [STOREFRONT_PLAN_EXAMPLE]})
+    ],
 )
 async def get_storefront(ctx: Ctx, params: StorefrontRef) -> WholeStorefront:
     """Get one shop of your organisation, with all its plans.
 
     Plans that are not on sale are among them; buyers see only the others, once the shop is published.
     """
-    found = await ctx.deps.store.read(whole, storefront=params.id, organisation=ctx.organisation)
+    found = await ctx.deps.store.read(find_storefront_with_plans, storefront=params.id, organisation=ctx.organisation)
     if found is None:
         raise no_such_storefront()
     return found
 
 
-def whole(connection: Connection, *, storefront: str, organisation: str) -> WholeStorefront | None:
+def find_storefront_with_plans(connection: Connection, *, storefront: str, organisation: str) -> WholeStorefront | None:
     """The shop and its plans, of one moment."""
     row = find_storefront(connection, storefront=storefront, organisation=organisation)
     if row is None:
         return None
     plans = plans_of(connection, storefront=row.id)
-    return {**storefront_of_row(row), "plans": [plan_of_row(plan, row.currency) for plan in plans]}
+    return {**render_storefront(row), "plans": [render_storefront_plan(plan, row.currency) for plan in plans]}
+
+
+STOREFRONT_FIELD_UNSET = Field(json_schema_extra=without_default)
+
+
+class StorefrontHasPlans(Conflict):
+    """Prices are in the shop's currency, which therefore stays."""
+
+    code = "storefront_has_plans"
+
+
+class StorefrontChange(PartialStorefrontChange):
+    """What to change; what is left out stays, null clears what may be unset."""
+
+    null_clears: ClassVar[frozenset[str]] = frozenset({"tagline", "logo", "accent", "support_email"})
+
+    slug: Annotated[StorefrontSlug, STOREFRONT_FIELD_UNSET] = ""
+    name: Annotated[ShopDisplayName, STOREFRONT_FIELD_UNSET] = ""
+    tagline: ShopTagline | None = None
+    logo: ShopLogo | None = None
+    accent: ShopAccent | None = None
+    support_email: ShopSupportEmail | None = None
+    currency: Annotated[Currency, Field(description="Only while it has no plan.", json_schema_extra=without_default)] = "USD"
+    status: Annotated[
+        StorefrontStatus, Field(description="published opens it, draft closes it to buyers.", json_schema_extra=without_default)
+    ] = "draft"
+
+    @property
+    def given(self) -> dict[str, str | None]:
+        """What is to be different, null for what is cleared."""
+        return {name: getattr(self, name) for name in self.model_fields_set if name != "id"}
+
+
+async def own_storefront(ctx: Ctx, params: StorefrontRef) -> Storefront:
+    """The shop; a foreign one is not found."""
+    row = await ctx.deps.store.read(find_storefront, storefront=params.id, organisation=ctx.organisation)
+    if row is None:
+        raise no_such_storefront()
+    return row
+
+
+@operation(
+    "PATCH",
+    "/v1/storefronts/{id}",
+    scope=Scope.WRITE,
+    access=own_storefront,
+    title="Update storefront",
+    raises=[NotFound, SlugTaken, StorefrontHasPlans],
+    examples=[
+        Example(
+            "Open the shop to buyers", {"id": STOREFRONT_ID_EXAMPLE, "status": "published"}, {**STOREFRONT_EXAMPLE, "status": "published"}
+        ),
+        Example("Another colour", {"id": STOREFRONT_ID_EXAMPLE, "accent": "#7a1f5c"}, {**STOREFRONT_EXAMPLE, "accent": "#7a1f5c"}),
+    ],
+)
+async def update_storefront(ctx: Ctx, params: StorefrontChange, row: Storefront) -> ShownStorefront:
+    """Change a shop, open it to buyers (`published`) or close it (`draft`).
+
+    What is left out stays; null clears tagline, logo, accent and support_email. A new slug takes the old address off the web.
+
+    An address that was yours once stays yours: no other organisation gets it, and the links in your buyers' mails go on working.
+
+    The currency cannot change once the shop has a plan (409 `storefront_has_plans`). Orders that were paid are not touched by anything
+    that is changed here.
+    """
+    return await ctx.settle_result(change_storefront, storefront=row.id, organisation=row.organisation, given=params.given, now=ctx.now)
+
+
+def change_storefront(
+    connection: Connection, *, storefront: str, organisation: str, given: dict[str, str | None], now: float
+) -> ShownStorefront:
+    """The shop as it is from now on. Choice: what changes nothing leaves `updated` as it is."""
+    row = hold_storefront(connection, storefront=storefront, organisation=organisation)
+    if row is None:
+        raise no_such_storefront()
+    wanted = row._replace(**given)
+    if wanted == row:
+        return render_storefront(row)
+    if wanted.currency != row.currency and count_plans(connection, storefront=row.id):
+        raise StorefrontHasPlans(
+            f"The shop's plans are priced in {row.currency}, so its currency stays; nothing was changed",
+            param="currency",
+            hint="Make another storefront for another currency: create_storefront",
+        )
+    if wanted.slug != row.slug and (
+        slug_is_taken(connection, slug=wanted.slug, storefront=row.id) or not take_address(connection, row=wanted, now=now)
+    ):
+        raise slug_is_refused(wanted.slug)
+    wanted = wanted._replace(updated=int(now))
+    write_storefront(connection, row=wanted)
+    return render_storefront(wanted)

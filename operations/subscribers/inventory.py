@@ -4,37 +4,42 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from clients.ocs.moment import wire_time
-from clients.ocs.token_places import issuing
+from clients.ocs.places import issuing
+from clients.ocs.wire.values import wire_time
 from operations.deps import Ctx
-from operations.services.issuing.inventory_purpose import InventoryPurpose, IssuedData
-from operations.services.issuing.issued_line import LineHasPackages, issued_line
-from operations.services.issuing.ledger import Order, before_draw, draw
-from operations.services.issuing.purpose import NoInventory, TakenBack, require_kept
-from operations.services.issuing.rollback import LedgerData, NotIssued, ledger_row, require_issued, roll_back
-from operations.services.network.lines import Line
-from operations.services.network.package_window import PackageWindow
-from operations.services.network.reached import Upstream
-from operations.services.network.templates import find_template
-from operations.services.network.upstream import reach
-from operations.services.shop.order_opening import issuance_named
+from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, NoInventory, before_issuance, draw_esim, require_not_given_back
+from operations.ledger.issuance_targets import InventoryTarget, IssuedData
+from operations.ledger.order_tokens import find_issuance_named
+from operations.ledger.rollback import (
+    LedgerData,
+    LineHasPackages,
+    NotIssued,
+    find_issued_line,
+    render_ledger_row,
+    require_rollbackable,
+    roll_back_issuance,
+)
+from operations.subscribers.package_assignment import PackageWindow
+from operations.upstream.access import connect_upstream
+from operations.upstream.connection import Upstream
+from operations.upstream.lines import Line
+from operations.upstream.templates import find_template
+from operations.vocabulary import LARGEST_ID
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
-from registry.idempotency_key import LONGEST
 from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Example, Once, operation
-from registry.policy import stamp
-from storage.issuing.issuance import IssuanceRow, find_issuance
+from registry.policy import KEY_SPELLING_LIMIT, rfc3339_utc
+from storage.issuance import IssuanceRow, find_issuance
 
-MOST = 9_007_199_254_740_991
-OURS = ("onr_", "ord_", "cni_")
-KEY = "order-1042"
+RESERVED_KEY_PREFIXES = ("onr_", "ord_", "cni_")
+EXAMPLE_ISSUANCE_KEY = "order-1042"
 
 
 class FromInventory(PackageWindow):
     """From which account, with which package, for when."""
 
-    account_id: Annotated[int, Field(ge=1, le=MOST, description="Id of list_reseller_accounts.")]
+    account_id: Annotated[int, Field(ge=1, le=LARGEST_ID, description="Id of list_reseller_accounts.")]
 
 
 class IssuanceRef(CamelInput):
@@ -44,7 +49,7 @@ class IssuanceRef(CamelInput):
         str,
         Field(
             min_length=1,
-            max_length=LONGEST,
+            max_length=KEY_SPELLING_LIMIT,
             pattern=r"^[\x21-\x7e]+$",
             alias="idempotencyKey",
             description="Its idempotency key, an intent's id, or an order's number.",
@@ -52,8 +57,8 @@ class IssuanceRef(CamelInput):
     ]
 
 
-ROW = {
-    "idempotency_key": KEY,
+ROLLED_BACK_EXAMPLE = {
+    "idempotency_key": EXAMPLE_ISSUANCE_KEY,
     "status": "rolled_back",
     "iccid": "8988303700000100286",
     "package_id": 3300871,
@@ -62,21 +67,21 @@ ROW = {
 }
 
 
-async def own_account(ctx: Ctx, params: FromInventory) -> Upstream:
+async def account_to_draw_from(ctx: Ctx, params: FromInventory) -> Upstream:
     """The caller's account, asked again at every replay; keys that our own ids would meet are refused."""
     key = ctx.call.idempotency_key or ""
-    if key.startswith(OURS):
+    if key.startswith(RESERVED_KEY_PREFIXES):
         raise BadRequest(
             f"X-Idempotency-Key: begins with {key[:4]}, which is kept for the service's own issuances",
             param="idempotency_key",
             hint="Choose keys that do not begin with onr_, ord_ or cni_, such as a UUID",
         )
-    upstream = await reach(ctx)
+    upstream = await connect_upstream(ctx)
     with issuing():
         owned = await upstream.owns_account(params.account_id)
     if not owned:
         raise NotFound("You have no account with this id", param="accountId", hint="list_reseller_accounts names yours")
-    require_kept(await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=key))
+    require_not_given_back(await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=key))
     ctx.stage()
     return upstream
 
@@ -89,9 +94,9 @@ async def own_account(ctx: Ctx, params: FromInventory) -> Upstream:
     upstream=True,
     moves=True,
     status=201,
-    access=own_account,
+    access=account_to_draw_from,
     title="Issue eSIM from inventory",
-    raises=[NotFound, NoInventory, TakenBack, EndOfLife, OcsError],
+    raises=[NotFound, NoInventory, IssuanceTakenBack, EndOfLife, OcsError],
     examples=[
         Example(
             "A free eSIM with a package for 30 days",
@@ -106,7 +111,7 @@ async def own_account(ctx: Ctx, params: FromInventory) -> Upstream:
                     "esimId": 760112,
                     "subsPackageId": 3300871,
                     "userSimName": "Fjord_910045",
-                    "idempotencyKey": KEY,
+                    "idempotencyKey": EXAMPLE_ISSUANCE_KEY,
                     "status": "issued",
                 }
             },
@@ -124,28 +129,28 @@ async def issue_esim_from_inventory(ctx: Ctx, params: FromInventory, upstream: U
     person at the service settles it (MANUAL_RECONCILIATION_REQUIRED). The answer holds what installs the eSIM: keep it as you would
     a password. `esim.issued` goes to your webhook endpoints. Keys may not begin with `onr_`, `ord_` or `cni_`.
     """
-    require_time_left(params, ctx.now)
-    with before_draw():
+    require_period_ahead(params, ctx.now)
+    with before_issuance():
         await find_template(upstream, params.package_template_id, "packageTemplateId")
-    purpose = InventoryPurpose(ctx.call.idempotency_key or "", ctx.call.request_id, ctx.deps.ids)
-    order = Order(
+    purpose = InventoryTarget(ctx.call.idempotency_key or "", ctx.call.request_id, ctx.deps.ids)
+    order = IssuanceOrder(
         key=purpose.key,
         account_id=params.account_id,
         template_id=params.package_template_id,
         validity_days=params.validity_period,
         period=params.period,
     )
-    concluded = await draw(ctx, upstream, order, purpose)
+    concluded = await draw_esim(ctx, upstream, order, purpose)
     ctx.deps.wake_worker()
     return concluded.body
 
 
-def require_time_left(params: FromInventory, now: float) -> None:
+def require_period_ahead(params: FromInventory, now: float) -> None:
     """A package that has ended before it begins would cost an eSIM. Asked after the replay, which is for ever."""
     dates = params.active_period
     if dates is not None and dates.end.timestamp() <= now:
         raise BadRequest(
-            f"activePeriod.end: {wire_time(dates.end)} is over; now it is {stamp(now)}",
+            f"activePeriod.end: {wire_time(dates.end)} is over; now it is {rfc3339_utc(now)}",
             param="activePeriod.end",
             hint="Send an end that is still to come, in UTC",
         )
@@ -160,22 +165,22 @@ class OwnIssuance(NamedTuple):
 
 async def own_issuance(ctx: Ctx, params: IssuanceRef) -> OwnIssuance:
     """The row, of an account that still is the caller's, and of a line that still is there; a foreign one is not found."""
-    row = await ctx.deps.store.read(issuance_named, organisation=ctx.organisation, named=params.issuance_key)
+    row = await ctx.deps.store.read(find_issuance_named, organisation=ctx.organisation, named=params.issuance_key)
     if row is None:
-        raise no_such_issuance()
+        raise issuance_not_found()
     ctx.same_as(params.model_copy(update={"issuance_key": row.key}))
-    upstream = await reach(ctx)
+    upstream = await connect_upstream(ctx)
     if not await upstream.owns_account(row.account_id):
-        raise no_such_issuance()
+        raise issuance_not_found()
     ctx.of_account(row.account_id)
-    line = await issued_line(upstream, row) if row.state == "issued" else None
+    line = await find_issued_line(upstream, row) if row.state == "issued" else None
     if row.state == "issued" and line is None:
-        raise no_such_issuance()
+        raise issuance_not_found()
     ctx.stage()
     return OwnIssuance(row, line)
 
 
-def no_such_issuance() -> NotFound:
+def issuance_not_found() -> NotFound:
     """Unknown keys, those of others, and those whose line was moved to others are answered alike."""
     return NotFound(
         "Your organisation issued nothing under this key",
@@ -194,7 +199,7 @@ def no_such_issuance() -> NotFound:
     access=own_issuance,
     title="Roll back eSIM issuance",
     raises=[NotFound, NotIssued, LineHasPackages, Conflict, OcsError],
-    examples=[Example("The order was cancelled", {"idempotencyKey": KEY}, {"data": ROW})],
+    examples=[Example("The order was cancelled", {"idempotencyKey": EXAMPLE_ISSUANCE_KEY}, {"data": ROLLED_BACK_EXAMPLE})],
 )
 async def rollback_esim_issuance(ctx: Ctx, params: IssuanceRef, issuance: OwnIssuance) -> LedgerData:
     """Take an issued eSIM back: remove its package, and return the SIM to stock.
@@ -209,7 +214,7 @@ async def rollback_esim_issuance(ctx: Ctx, params: IssuanceRef, issuance: OwnIss
     del params
     row, line = issuance
     if row.state in ("rolled_back", "released"):
-        return {"data": ledger_row(row)}
-    concluded = await roll_back(ctx, require_issued(row, line), row)
+        return {"data": render_ledger_row(row)}
+    concluded = await roll_back_issuance(ctx, require_rollbackable(row, line), row)
     ctx.deps.wake_worker()
     return concluded.body

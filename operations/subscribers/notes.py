@@ -6,25 +6,35 @@ from pydantic import Field, StringConstraints
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.network.lines import own_line_of_account
+from operations.upstream.lines import HasIccid, own_line
 from operations.vocabulary import Iccid
 from registry.errors import OcsError
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
-from registry.policy import stamp
-from storage.network.notes import NoteRow, add_note, put_notes, read_notes
-
-ICCID = "8988303700000100286"
+from registry.policy import rfc3339_utc
+from storage.notes import NoteRow, add_note, put_notes, read_notes
 
 
-class NotesOf(Input):
+async def note_access(ctx: Ctx, params: HasIccid) -> None:
+    """The access rule of what we keep about a line. Only a credential for named accounts has to know which one the line is in."""
+    if ctx.caller.restrictions.account_ids is None:
+        return
+    if ctx.caller.connection is None:
+        ctx.of_account(None)
+    await own_line(ctx, params)
+
+
+NOTE_EXAMPLE_ICCID = "8988303700000100286"
+
+
+class LineNotesRef(Input):
     """Which line."""
 
     iccid: Iccid
 
 
-class NewNote(NotesOf):
+class NewNote(LineNotesRef):
     """One entry of the history."""
 
     note: Annotated[
@@ -36,7 +46,7 @@ class NewNote(NotesOf):
     ] = None
 
 
-class NewNotes(NotesOf):
+class NotesChange(LineNotesRef):
     """The one text."""
 
     notes: Annotated[str, Field(max_length=4000, description="At most 4000 characters; empty clears it.")]
@@ -69,7 +79,7 @@ class SubscriberNoteAdded(TypedDict):
     data: SubscriberNote
 
 
-EXAMPLE: SubscriberNote = {
+NOTE_EXAMPLE: SubscriberNote = {
     "id": "not_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "note": "Customer moved to a new phone; profile installed again.",
     "author": "Mia",
@@ -80,12 +90,18 @@ EXAMPLE: SubscriberNote = {
 @operation(
     "GET",
     "/v1/subscribers/{iccid}/notes",
-    access=own_line_of_account,
+    access=note_access,
     raises=[OcsError],
     title="Get notes of a line",
-    examples=[Example("What do we know about this line?", {"iccid": ICCID}, {"notes": "VIP: call before changes.", "data": [EXAMPLE]})],
+    examples=[
+        Example(
+            "What do we know about this line?",
+            {"iccid": NOTE_EXAMPLE_ICCID},
+            {"notes": "VIP: call before changes.", "data": [NOTE_EXAMPLE]},
+        )
+    ],
 )
-async def get_subscriber_notes(ctx: Ctx, params: NotesOf, seen: None) -> SubscriberNotes:
+async def get_subscriber_notes(ctx: Ctx, params: LineNotesRef, seen: None) -> SubscriberNotes:
     """Get what your organisation wrote about a line.
 
     `notes` is one text, empty when unset; `data` is the history, newest first, at most 100 entries.
@@ -93,18 +109,24 @@ async def get_subscriber_notes(ctx: Ctx, params: NotesOf, seen: None) -> Subscri
     Only your organisation sees them. A line nobody wrote about has an empty text and no history: the line itself is not looked up.
     """
     found = await ctx.deps.store.read(read_notes, organisation=ctx.organisation, iccid=params.iccid)
-    return {"notes": found.notes, "data": [shown(row) for row in found.history]}
+    return {"notes": found.notes, "data": [render_note(row) for row in found.history]}
 
 
 @operation(
     "POST",
     "/v1/subscribers/{iccid}/notes",
-    access=own_line_of_account,
+    access=note_access,
     raises=[OcsError],
     scope=Scope.WRITE,
     status=201,
     title="Add a note to a line",
-    examples=[Example("Remember a call", {"iccid": ICCID, "note": EXAMPLE["note"], "author": EXAMPLE["author"]}, {"data": EXAMPLE})],
+    examples=[
+        Example(
+            "Remember a call",
+            {"iccid": NOTE_EXAMPLE_ICCID, "note": NOTE_EXAMPLE["note"], "author": NOTE_EXAMPLE["author"]},
+            {"data": NOTE_EXAMPLE},
+        )
+    ],
 )
 async def add_subscriber_note(ctx: Ctx, params: NewNote, seen: None) -> SubscriberNoteAdded:
     """Append an entry to the support history of a line.
@@ -112,23 +134,27 @@ async def add_subscriber_note(ctx: Ctx, params: NewNote, seen: None) -> Subscrib
     Entries stay as they are; `notes`, the one text, is not changed.
     """
     row = NoteRow(ctx.deps.ids.new("not_"), params.note, params.author, int(ctx.now))
-    added: SubscriberNoteAdded = {"data": shown(row)}
+    added: SubscriberNoteAdded = {"data": render_note(row)}
     return await ctx.settle(added, add_note, organisation=ctx.organisation, iccid=params.iccid, row=row)
 
 
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/notes",
-    access=own_line_of_account,
+    access=note_access,
     raises=[OcsError],
     scope=Scope.WRITE,
     title="Set the text of a line",
     examples=[
-        Example("Pin a text to a line", {"iccid": ICCID, "notes": "VIP: call before changes."}, {"notes": "VIP: call before changes."}),
-        Example("Clear it", {"iccid": ICCID, "notes": ""}, {"notes": ""}),
+        Example(
+            "Pin a text to a line",
+            {"iccid": NOTE_EXAMPLE_ICCID, "notes": "VIP: call before changes."},
+            {"notes": "VIP: call before changes."},
+        ),
+        Example("Clear it", {"iccid": NOTE_EXAMPLE_ICCID, "notes": ""}, {"notes": ""}),
     ],
 )
-async def put_subscriber_notes(ctx: Ctx, params: NewNotes, seen: None) -> NotesText:
+async def put_subscriber_notes(ctx: Ctx, params: NotesChange, seen: None) -> NotesText:
     """Replace the one text about a line; the history is not changed.
 
     An empty text clears it. The text before is not kept.
@@ -137,6 +163,6 @@ async def put_subscriber_notes(ctx: Ctx, params: NewNotes, seen: None) -> NotesT
     return await ctx.settle(text, put_notes, organisation=ctx.organisation, iccid=params.iccid, notes=params.notes, now=ctx.now)
 
 
-def shown(row: NoteRow) -> SubscriberNote:
+def render_note(row: NoteRow) -> SubscriberNote:
     """An entry as it is answered."""
-    return {"id": row.id, "note": row.note, "author": row.author, "created": stamp(row.created)}
+    return {"id": row.id, "note": row.note, "author": row.author, "created": rfc3339_utc(row.created)}

@@ -1,33 +1,61 @@
-"""Messages to a line."""
+"""Messages to a line, and how long one may be: GSM 7-bit (3GPP TS 23.038 6.2.1), or UCS-2 as soon as one character is Unicode."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
+from clients.ocs.subscriber import escape_sms_text
 from operations.deps import Ctx
-from operations.services.network.lines import Line, LineRef, own_line
-from operations.services.network.passing import Data
-from operations.services.network.sms_text import measured
+from operations.upstream.lines import Line, LineRef, own_line
+from operations.upstream.paging import Data
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, Once, operation
 
-NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]+", re.ASCII)
-SENDER_LENGTH = 11
+GSM_BASIC = frozenset("@$\n\r_ !\"#%&'()*+,-./0123456789:;<=>?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+GSM_EXTENDED = frozenset("^{}\\[~]|")
+SMS_SEPTET_LIMIT = 160
+SMS_UNICODE_LIMIT = 70
 
 
-def fits(text: str) -> str:
+class SmsLength(NamedTuple):
+    """The alphabet, and the length in its units: septets, or UTF-16 code units."""
+
+    unicode: bool
+    length: int
+
+    @property
+    def most(self) -> int:
+        """What fits into one message."""
+        return SMS_UNICODE_LIMIT if self.unicode else SMS_SEPTET_LIMIT
+
+
+def measure_sms(text: str) -> SmsLength:
+    """A character of the extension table takes two septets; one outside the basic plane takes two units.
+
+    Choice: what travels escaped is Unicode to the charging system, so é or £ are, too, though the GSM alphabet has them.
+    """
+    if escape_sms_text(text) == text and all(character in GSM_BASIC or character in GSM_EXTENDED for character in text):
+        return SmsLength(False, sum(2 if character in GSM_EXTENDED else 1 for character in text))
+    return SmsLength(True, len(text.encode("utf-16-le")) // 2)
+
+
+SENDER_GAPS = re.compile(r"[^A-Za-z0-9]+", re.ASCII)
+SMS_SENDER_LENGTH = 11
+
+
+def check_sms_length(text: str) -> str:
     """One message: the upstream joins none."""
-    found = measured(text)
+    found = measure_sms(text)
     if found.length > found.most:
         alphabet = "Unicode characters, since one of them is not in the GSM alphabet's ASCII part" if found.unicode else "GSM characters"
         raise ValueError(f"the message has {found.length} of at most {found.most} {alphabet}")
     return text
 
 
-class Message(LineRef):
+class SmsMessage(LineRef):
     """What is sent, and who is shown as its sender."""
 
     message: Annotated[
@@ -38,7 +66,7 @@ class Message(LineRef):
             pattern=r"^[^\x00-\x09\x0b\x0c\x0e-\x1f\x7f]*$",
             description="1-160 ASCII (GSM-7) or 1-70 Unicode characters.",
         ),
-        AfterValidator(fits),
+        AfterValidator(check_sms_length),
     ]
     sender: Annotated[
         str | None,
@@ -55,7 +83,7 @@ class MessageSent(TypedDict):
     length: Annotated[int, Field(description="Septets, or UTF-16 units when unicode")]
 
 
-async def line_with_number(ctx: Ctx, params: Message) -> Line:
+async def own_line_with_number(ctx: Ctx, params: SmsMessage) -> Line:
     """The caller's own line; a number that is not its own is not found."""
     line = await own_line(ctx, params)
     if params.msisdn is not None:
@@ -74,7 +102,7 @@ async def line_with_number(ctx: Ctx, params: Message) -> Line:
     upstream=True,
     moves=True,
     operator=True,
-    access=line_with_number,
+    access=own_line_with_number,
     raises=[NotFound, EndOfLife, OcsError],
     title="Send SMS",
     examples=[
@@ -85,14 +113,14 @@ async def line_with_number(ctx: Ctx, params: Message) -> Line:
         )
     ],
 )
-async def send_sms(ctx: Ctx, params: Message, line: Line) -> Data[MessageSent]:
+async def send_sms(ctx: Ctx, params: SmsMessage, line: Line) -> Data[MessageSent]:
     """Send one SMS to a line.
 
     It cannot be taken back; a repeated call sends another. Delivery is not reported.
 
     Without `sender` the letters and digits of the organisation's name are shown, at most 11.
     """
-    sender = params.sender or NOT_ALPHANUMERIC.sub("", ctx.caller.organisation_name)[:SENDER_LENGTH] or "Info"
+    sender = params.sender or SENDER_GAPS.sub("", ctx.caller.organisation_name)[:SMS_SENDER_LENGTH] or "Info"
     await line.upstream.ocs.messages.send_mt_sms(params.message, sender_id=sender, imsi=line.imsi)
-    found = measured(params.message)
+    found = measure_sms(params.message)
     return {"data": {"sent": True, "unicode": found.unicode, "length": found.length}}

@@ -1,18 +1,322 @@
-"""One line; new ones cannot be made."""
+"""Finding and listing lines, and reading one; new ones cannot be made."""
 
-from typing import Annotated
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Literal, NamedTuple, NotRequired, cast
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
+from typing_extensions import TypedDict
 
+from clients.ocs.outcome import OcsNotFound
+from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
-from operations.services.network.lines import Line, LineRef, reached_line
-from operations.services.network.passing import Data, FieldName
-from operations.services.network.subscriber_rows import SubscriberRow, chosen_rows, public_row
-from operations.services.network.upstream import reach
-from registry.errors import NotFound, NotSupported, OcsError
+from operations.upstream.access import connect_upstream, require_own_account
+from operations.upstream.account_lines import OCS_INVALID_REQUEST, LineList, read_account_lines
+from operations.upstream.connection import AccountGone, Upstream
+from operations.upstream.line_page import read_line_page
+from operations.upstream.line_rows import PublicSim, SubscriberRow, current_line_status, public_line_row, subscriber_number
+from operations.upstream.lines import Line, LineRef, find_own_line
+from operations.upstream.paging import Data, FieldName, FieldsQuery, cursor_value, page_rows, select_fields
+from operations.vocabulary import UpstreamId
+from registry.errors import BadRequest, NotFound, NotSupported, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Example, operation
+
+INSTALL_CODES = ("activationCode", "confirmationCode")
+"""Members of `sim` that install the profile on any device."""
+
+
+def select_line_fields(ctx: Ctx, rows: list[SubscriberRow], fields: Sequence[str] | None) -> list[SubscriberRow]:
+    """The rows with the members that `fields` names. Codes are shown where it names each; without `fields` a row is whole.
+
+    Choice: neither `*` nor `sim` names the codes, so that nobody is shown them who asked for something else.
+    """
+    if fields is None:
+        return rows
+    named = [name.removeprefix("sim.") for name in fields]
+    codes = [name for name in INSTALL_CODES if name in named]
+    members = [name for name in fields if name.removeprefix("sim.") not in INSTALL_CODES]
+    parts = select_fields(ctx, [without_install_codes(row) for row in rows], members) if members else [SubscriberRow() for _ in rows]
+    return [with_install_codes(part, row, codes) for part, row in zip(parts, rows, strict=True)] if codes else parts
+
+
+def without_install_codes(row: SubscriberRow) -> SubscriberRow:
+    """The row without what installs its profile."""
+    sim = row.get("sim")
+    if sim is None:
+        return row
+    return {**row, "sim": cast(PublicSim, {name: value for name, value in sim.items() if name not in INSTALL_CODES})}
+
+
+def with_install_codes(part: SubscriberRow, row: SubscriberRow, codes: Sequence[str]) -> SubscriberRow:
+    """The part of a row with these codes of it, where it has them."""
+    found = {name: value for name, value in row.get("sim", {}).items() if name in codes}
+    return {**part, "sim": cast(PublicSim, {**part.get("sim", {}), **found})} if found else part
+
+
+SearchField = Literal["iccidPrefix", "imsiPrefix", "msisdnPrefix", "activationCode", "text"]
+ICCID_TERM = re.compile(r"89[0-9]{4,20}", re.ASCII)
+IMSI_TERM = re.compile(r"[0-9]{15}", re.ASCII)
+MSISDN_TERM = re.compile(r"[0-9]{6,15}", re.ASCII)
+LAST_DIGITS_TERM = re.compile(r"[0-9]{2,5}", re.ASCII)
+SEARCH_VALUES: dict[SearchField, Callable[[Subscriber], Iterable[str]]] = {
+    "iccidPrefix": lambda row: (past.get("iccid", "") for past in row.get("imsiList", [])),
+    "imsiPrefix": lambda row: (past.get("imsi", "") for past in row.get("imsiList", [])),
+    "msisdnPrefix": lambda row: (past.get("phoneNumber", "") for past in row.get("phoneNumberList", [])),
+}
+
+
+class SearchTerm(NamedTuple):
+    """What is looked for, and where."""
+
+    by: SearchField
+    value: str
+
+
+class SearchScope(NamedTuple):
+    """Whose lines a search may find: those of one account, or all that the token sees."""
+
+    upstream: Upstream
+    account: int | None
+    """The one whose lines may be found; None: any."""
+    default: int | None
+    """The one that is listed where the network cannot search; None: the caller has no account."""
+
+
+def parse_search_term(q: str) -> SearchTerm:
+    """A number by its form (api.md 4.2), anything else is part of a name or e-mail address, or the end of a number."""
+    if ICCID_TERM.fullmatch(q):
+        return SearchTerm("iccidPrefix", q)
+    if IMSI_TERM.fullmatch(q):
+        return SearchTerm("imsiPrefix", q)
+    if MSISDN_TERM.fullmatch(q):
+        return SearchTerm("msisdnPrefix", q)
+    return SearchTerm("text", q.strip().casefold())
+
+
+async def search_lines(scope: SearchScope, term: SearchTerm | None) -> LineList:
+    """The lines that match; none of anybody else."""
+    if term is None or term.by == "text":
+        fleet = await read_account_lines(scope.upstream, [] if scope.default is None else [scope.default])
+        rows = fleet.rows if term is None else [row for row in fleet.rows if line_matches(row, term)]
+        return LineList(rows, fleet.incomplete)
+    return await search_lines_by_number(scope, term)
+
+
+async def search_lines_by_number(scope: SearchScope, term: SearchTerm) -> LineList:
+    """The network's own search. Where it refuses the term as too short, or cuts its answer off, accounts are read and searched here."""
+    found = await search_upstream(scope, term)
+    if found.whole or term.by == "activationCode":
+        return LineList(found.rows, not found.whole)
+    accounts = [scope.account] if scope.account is not None else [row.get("id", 0) for row in await scope.upstream.accounts()]
+    fleet = await read_account_lines(scope.upstream, accounts)
+    seen = {row.get("subscriberId"): row for row in found.rows}
+    seen |= {row.get("subscriberId"): row for row in fleet.rows if has_number_prefix(row, term)}
+    return LineList(list(seen.values()), fleet.incomplete)
+
+
+class UpstreamSearchResult(NamedTuple):
+    """What the network's own search finds, and whether that is all."""
+
+    rows: list[Subscriber]
+    whole: bool
+
+
+async def search_upstream(scope: SearchScope, term: SearchTerm) -> UpstreamSearchResult:
+    """Lines by a number, those of anybody else left out; none of a term that the network takes for too short."""
+    assert term.by != "text"
+    try:
+        answer = await scope.upstream.ocs.subscriber.list_subscriber(term.value, by=term.by)
+    except OcsNotFound:
+        return UpstreamSearchResult([], True)
+    except OcsError as refusal:
+        if refusal.ocs_code != OCS_INVALID_REQUEST or term.by == "activationCode":
+            raise
+        return UpstreamSearchResult([], False)
+    return UpstreamSearchResult(drop_foreign_lines(scope, answer.get("subscriberList", [])), not answer.get("hasMore"))
+
+
+def has_number_prefix(row: Subscriber, term: SearchTerm) -> bool:
+    """Whether a number of the line begins with the term."""
+    return any(value.startswith(term.value) for value in SEARCH_VALUES[term.by](row))
+
+
+def drop_foreign_lines(scope: SearchScope, rows: list[Subscriber]) -> list[Subscriber]:
+    """A search sees the whole reseller: strangers are dropped without a word."""
+    return rows if scope.account is None else [row for row in rows if row.get("accountId") == scope.account]
+
+
+def line_matches(row: Subscriber, term: SearchTerm) -> bool:
+    """Whether a number begins with the term; a text is a part of the line's name or address, or the end of its ICCID or number."""
+    return has_name_part(row, term.value) or has_number_suffix(row, term.value) if term.by == "text" else has_number_prefix(row, term)
+
+
+def has_number_suffix(row: Subscriber, digits: str) -> bool:
+    """Whether an ICCID or a number ends so: people read the last digits of a SIM."""
+    if not LAST_DIGITS_TERM.fullmatch(digits):
+        return False
+    return any(value.endswith(digits) for column in ("iccidPrefix", "msisdnPrefix") for value in SEARCH_VALUES[column](row))
+
+
+def has_name_part(row: Subscriber, text: str) -> bool:
+    """Whether name or e-mail address hold the text."""
+    return text in row.get("subscriberName", "").casefold() or text in row.get("email", "").casefold()
+
+
+LINE_SELECTORS = ("q", "iccid", "msisdn", "imsi", "activationCode")
+
+
+def canonical_line_status(value: object) -> object:
+    """Statuses are read in title case and written in capitals: both are taken."""
+    return value.upper().replace(" ", "_") if isinstance(value, str) and len(value) <= 20 else value
+
+
+LineStatus = Annotated[
+    Literal["ACTIVE", "INACTIVE", "SUSPENDED", "DISCONNECTED", "PENDING", "END_OF_LIFE"], BeforeValidator(canonical_line_status)
+]
+
+
+class SubscriberSearch(FieldsQuery):
+    """What to look for; at most one of q, iccid, msisdn, imsi and activationCode."""
+
+    q: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=120,
+            description="First 6+ or last 2-5 digits of an ICCID or number, an IMSI, or part of a name or email.",
+        ),
+    ] = None
+    account_id: Annotated[UpstreamId | None, Field(description="Only of this account.")] = None
+    iccid: Annotated[str | None, Field(pattern=r"^89[0-9]{4,20}$", description="First 6+ digits.")] = None
+    msisdn: Annotated[str | None, Field(pattern=r"^\+?[0-9]{6,15}$", description="First 6+ digits.")] = None
+    imsi: Annotated[str | None, Field(pattern=r"^[0-9]{6,15}$", description="First 6+ digits.")] = None
+    activation_code: Annotated[str | None, Field(min_length=1, max_length=200, description="Exact.")] = None
+    status: Annotated[LineStatus | None, Field(description="Current status.")] = None
+
+
+class SubscriberPage(TypedDict):
+    """Lines, lowest subscriberId first."""
+
+    data: list[SubscriberRow]
+    incomplete: NotRequired[Annotated[bool, Field(description="True when the network has more lines than it lets us read")]]
+
+
+LINE_SEARCH_EXAMPLE: SubscriberRow = {
+    "iccid": "8988303700000100286",
+    "msisdn": "882390910045",
+    "subscriberName": "Anna Berg",
+    "currentStatus": "Active",
+    "lastUsageDate": "2027-01-15T09:41:07",
+}
+
+
+async def own_search_scope(ctx: Ctx, params: SubscriberSearch) -> SearchScope:
+    """Whose lines may be found. Choice: without an account, names are looked up in the one with the lowest id and numbers in all."""
+    given = [name for name, value in zip(LINE_SELECTORS, selector_values(params), strict=True) if value is not None]
+    if len(given) > 1:
+        raise BadRequest(
+            f"{given[0]} and {given[1]} were both sent", param=given[1], hint=f"Send at most one of {', '.join(LINE_SELECTORS)}"
+        )
+    if params.q is not None and not params.q.strip():
+        raise BadRequest("q: got only blanks; it must hold what to look for", param="q", hint="Leave q out to list all lines")
+    upstream = await connect_upstream(ctx)
+    if params.account_id is not None:
+        await require_own_account(upstream, params.account_id)
+        return SearchScope(upstream, params.account_id, params.account_id)
+    if upstream.managed:
+        own = upstream.account_id or 0  # no account is 0: without one nothing is theirs
+        return SearchScope(upstream, own, own)
+    accounts = await upstream.accounts()
+    return SearchScope(upstream, None, accounts[0].get("id") if accounts else None)
+
+
+def selector_values(params: SubscriberSearch) -> tuple[str | None, ...]:
+    """The values of SELECTORS."""
+    return params.q, params.iccid, params.msisdn, params.imsi, params.activation_code
+
+
+def search_term(params: SubscriberSearch) -> SearchTerm | None:
+    """What is looked for."""
+    if params.q is not None:
+        return parse_search_term(params.q)
+    if params.iccid is not None:
+        return SearchTerm("iccidPrefix", params.iccid)
+    if params.imsi is not None:
+        return SearchTerm("imsiPrefix", params.imsi)
+    if params.msisdn is not None:
+        return SearchTerm("msisdnPrefix", params.msisdn.removeprefix("+"))
+    return None if params.activation_code is None else SearchTerm("activationCode", params.activation_code)
+
+
+@operation(
+    "GET",
+    "/v1/subscribers",
+    upstream=True,
+    operator=True,
+    title="List lines",
+    access=own_search_scope,
+    raises=[NotFound, AccountGone, OcsError],
+    examples=[Example("Find the line of a customer by name", {"q": "anna"}, {"data": [LINE_SEARCH_EXAMPLE]})],
+    tool_defaults={"limit": 20, "fields": ["iccid", "msisdn", "subscriberName", "currentStatus", "lastUsageDate", "balance"]},
+)
+async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: SearchScope) -> SubscriberPage:
+    """Find or list lines of your account.
+
+    At most one of q, iccid, msisdn, imsi, activationCode; none lists all. More `fields`: sim, email, imsi, ... or *;
+    activationCode by name only. For one known line: get_subscriber.
+
+    Rows are sorted by subscriberId, which the cursor follows. Former ICCIDs and numbers match too. `incomplete` is true when an account
+    has more lines than the network lets anybody read.
+    """
+    wanted = search_term(params)
+    account = scope.default if wanted is None or wanted.by == "text" else scope.account
+    if wanted is not None and wanted.by in SEARCH_VALUES and params.limit is not None and account is not None:
+        search = await search_upstream(scope, wanted)
+        if search.whole:
+            return page_of_lines(ctx, params, LineList(search.rows, False))
+    if params.limit is not None and account is not None and (wanted is None or wanted.by != "activationCode"):
+        return await first_matching_lines(ctx, params, scope, wanted, account)
+    return page_of_lines(ctx, params, await search_lines(scope, wanted))
+
+
+def page_of_lines(ctx: Ctx, params: SubscriberSearch, fleet: LineList) -> SubscriberPage:
+    """A page of lines that were all read."""
+    rows = fleet.rows if params.status is None else [row for row in fleet.rows if has_line_status(row, params.status)]
+    page = page_rows(ctx, sorted(rows, key=subscriber_number), params, subscriber_number)
+    return render_lines(ctx, params, page, incomplete=fleet.incomplete)
+
+
+async def first_matching_lines(
+    ctx: Ctx, params: SubscriberSearch, scope: SearchScope, wanted: SearchTerm | None, account: int
+) -> SubscriberPage:
+    """A page of one account's lines: reading stops when it is full."""
+
+    def fits(row: Subscriber) -> bool:
+        return (params.status is None or has_line_status(row, params.status)) and (wanted is None or line_matches(row, wanted))
+
+    assert params.limit is not None
+    after = 0 if params.starting_after is None else cursor_value(params.starting_after)
+    filtered = params.status is not None or wanted is not None
+    page = await read_line_page(scope.upstream, account, after=after, count=params.limit, fits=fits if filtered else None)
+    if page.incomplete and wanted is not None and wanted.by in SEARCH_VALUES:  # its own search may know lines that no part shows
+        return page_of_lines(ctx, params, await search_lines(scope, wanted))
+    if page.more:
+        ctx.next_cursor = str(subscriber_number(page.rows[-1]))
+        ctx.note = f"{len(page.rows)} lines." if page.total is None else f"{len(page.rows)} of {page.total}."
+    return render_lines(ctx, params, page.rows, incomplete=page.incomplete)
+
+
+def has_line_status(row: Subscriber, status: str) -> bool:
+    """Whether a line has a status now, however the charging system writes it."""
+    return canonical_line_status(current_line_status(row)) == status
+
+
+def render_lines(ctx: Ctx, params: SubscriberSearch, rows: Sequence[Subscriber], *, incomplete: bool) -> SubscriberPage:
+    """Lines with the members that were asked for."""
+    data = select_line_fields(ctx, [public_line_row(row) for row in rows], params.fields)
+    return {"data": data, "incomplete": True} if incomplete else {"data": data}
 
 
 class SubscriberQuery(LineRef):
@@ -30,7 +334,7 @@ class NewSubscriber(CamelInput):
     model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": True})
 
 
-EXAMPLE: SubscriberRow = {
+SUBSCRIBER_EXAMPLE: SubscriberRow = {
     "iccid": "8988303700000100286",
     "imsi": "901700000912345",
     "msisdn": "882390910045",
@@ -48,9 +352,9 @@ EXAMPLE: SubscriberRow = {
 }
 
 
-async def own_line_in_full(ctx: Ctx, params: SubscriberQuery) -> Line:
+async def own_line_with_counter(ctx: Ctx, params: SubscriberQuery) -> Line:
     """The caller's own line; the counter comes with the same call."""
-    return await reached_line(ctx, await reach(ctx), params.iccid, green_zone=params.gz_counter)
+    return await find_own_line(ctx, await connect_upstream(ctx), params.iccid, green_zone=params.gz_counter)
 
 
 @operation(
@@ -59,9 +363,9 @@ async def own_line_in_full(ctx: Ctx, params: SubscriberQuery) -> Line:
     upstream=True,
     operator=True,
     title="Get line",
-    access=own_line_in_full,
+    access=own_line_with_counter,
     raises=[NotFound, OcsError],
-    examples=[Example("What do we know of this line?", {"iccid": "8988303700000100286"}, {"data": EXAMPLE})],
+    examples=[Example("What do we know of this line?", {"iccid": "8988303700000100286"}, {"data": SUBSCRIBER_EXAMPLE})],
     tool_defaults={"fields": ["*"]},
 )
 async def get_subscriber(ctx: Ctx, params: SubscriberQuery, line: Line) -> Data[SubscriberRow]:
@@ -71,7 +375,7 @@ async def get_subscriber(ctx: Ctx, params: SubscriberQuery, line: Line) -> Data[
 
     PIN and PUK are never shown. Histories (status, imsiList, phoneNumberList) hold former values with their endDate.
     """
-    return {"data": chosen_rows(ctx, [public_row(line.row)], params.fields)[0]}
+    return {"data": select_line_fields(ctx, [public_line_row(line.row)], params.fields)[0]}
 
 
 @operation(

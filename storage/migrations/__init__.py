@@ -1,1 +1,1 @@
-"""Schema revisions, run by alembic through `storage.migrate`."""
+"""Schema revisions, run by alembic through `storage.engine.migrate`."""

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the revisions on the connection `storage.migrate` has opened and locked.
+"""Alembic's entry: runs the revisions on the connection `storage.engine.migrate` has opened and locked.
 
 Each revision from 0016 on says `expands`: whether it only adds what a program of the version before does not need, so that such a program
 goes on working on the new schema. It is written into the database, where that program reads it.
@@ -11,14 +11,14 @@ from alembic import context
 from alembic.runtime.migration import MigrationContext, MigrationInfo
 from alembic.script.base import Script
 
-from storage import schema
-from storage.schema_steps import SchemaStepTable
-from storage.statement import table
+from storage import metadata
+from storage.engine.table import table_of
+from storage.replicas import SchemaStepTable
 
-STEP = table(SchemaStepTable)
+STEP = table_of(SchemaStepTable)
 connection = context.config.attributes["connection"]
 if not isinstance(connection, sa.Connection):
-    raise TypeError("migrations run through storage.migrate, which opens and locks the database")
+    raise TypeError("migrations run through storage.engine.migrate, which opens and locks the database")
 
 
 def note_step(ctx: MigrationContext, step: MigrationInfo, heads: Collection[object], run_args: Mapping[str, object]) -> None:
@@ -37,6 +37,6 @@ def note_step(ctx: MigrationContext, step: MigrationInfo, heads: Collection[obje
 
 
 # Batch mode: SQLite changes a column by copying the table.
-context.configure(connection=connection, target_metadata=schema.SQLModel.metadata, render_as_batch=True, on_version_apply=note_step)
+context.configure(connection=connection, target_metadata=metadata.SQLModel.metadata, render_as_batch=True, on_version_apply=note_step)
 with context.begin_transaction():
     context.run_migrations()

@@ -7,11 +7,13 @@ from typing import cast
 
 import httpx
 
-from operations.services.people.api_key import new_api_key
+from operations.secret_tokens import new_api_key
 from registry.limits import Role, Tier
-from storage.people.accounts import add_member, create_organisation, create_person
-from storage.people.keys import insert_key
-from storage.store import open_store
+from storage.api_keys import insert_key
+from storage.engine.store import open_store
+from storage.memberships import add_member
+from storage.organisations import create_organisation
+from storage.people import create_person
 from tests.mcp.refusals import refusal_in
 from tests.world import CountingIds, SettableClock
 

@@ -11,11 +11,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from clients.sandbox.ocs.entities import Token
-from clients.sandbox.ocs.index import ANSWER_KEYS
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
-from clients.sandbox.ocs.state import World
+from simulators.network.dispatch import ANSWER_KEYS
+from simulators.network.entities import NetworkToken
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world import World
 
 START = 1_800_014_400
 PIN = "pin-canary-0417"
@@ -122,14 +122,14 @@ class Parrot(HTTPServer):
 
     def __init__(self, *tokens: str) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.world: World = build(1, START, history_days=1)
+        self.world: World = build_world(1, START, history_days=1)
         for token in tokens:
-            self.world.tokens[token] = Token(token, 7001)
+            self.world.tokens[token] = NetworkToken(token, 7001)
         for line in self.world.lines.values():
             line.sim.pin1 = line.sim.pin2 = line.sim.puk1 = line.sim.puk2 = PIN
         self.heard: set[str] = set()
         self._loop = asyncio.new_event_loop()
-        self._sandbox = Sandbox(self.world, wall=lambda: float(START))
+        self._sandbox = SimulatedNetwork(self.world, wall=lambda: float(START))
 
     @property
     def url(self) -> str:

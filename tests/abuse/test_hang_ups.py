@@ -10,8 +10,8 @@ import pytest
 from operations.catalogue import CATALOGUE
 from registry.call import Call, Reply
 from registry.limits import Limits, Tier
-from registry.policy import period_of
-from storage.calls.quota import read_used
+from registry.policy import quota_period
+from storage.quota import read_quota_used
 from tests.world import Credentials, World, open_world
 
 pytestmark = pytest.mark.anyio
@@ -34,9 +34,9 @@ async def call(world: World, owner: Credentials, key: str | None) -> Reply:
 
 async def spent(world: World, owner: Credentials) -> int:
     """Calls charged to the organisation, without those that were only leased."""
-    period = period_of(world.clock.now())
+    period = quota_period(world.clock.now())
     leased = world.blocks.unspent(owner.organisation, period)
-    return await world.store.read(read_used, organisation=owner.organisation, period=period.name) - leased
+    return await world.store.read(read_quota_used, organisation=owner.organisation, period=period.name) - leased
 
 
 @pytest.mark.parametrize("ticks", range(6))

@@ -13,15 +13,15 @@ import pytest
 import sqlalchemy as sa
 
 from operations.catalogue import CATALOGUE
-from registry.answer import answer
+from registry.answer import answer_call
 from registry.call import Call
 from registry.catalogue import AnyOperation
 from registry.limits import Limits, Tier
 from registry.operation import Auth
 from registry.ports import SharedSecrets
-from storage.connection import Connection
-from storage.schema import SQLModel
-from storage.statement import Query
+from storage.engine.connection import Connection
+from storage.engine.statement import Query
+from storage.metadata import SQLModel
 from tests.abuse.nasty import instead
 from tests.world import World, open_world
 
@@ -101,7 +101,7 @@ async def test_no_value_of_any_field_is_a_fault_and_a_refusal_changes_nothing(wo
                 assert await world.store.read(counted) == before, (values, reply.text)
             if operation.tool:
                 call = Call(operation, "mcp", "req_x", caller=caller, arguments=values, idempotency_key=f"m{number}")
-                await answer(world.pipeline, call, lambda call, error: faults.append((call.arguments, error)))
+                await answer_call(world.pipeline, call, lambda call, error: faults.append((call.arguments, error)))
     assert faults == []
 
 

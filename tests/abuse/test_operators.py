@@ -7,10 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from clients.sandbox.ocs.entities import Line
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
+from simulators.network.entities import Line
 from tests.bridge.pushing import INTERNAL, PATH, SECRET, place, push_signed, remembered, status
 from tests.contract.stage import request_of
 from tests.faults.inputs import Inputs

@@ -60,7 +60,7 @@ async def test_pages_and_calls_share_ten_misses_a_minute_of_an_address(market: M
     async with market.browser("203.0.113.7") as guesser, market.browser("203.0.113.8") as buyer:
         number, order = order_of(await market.bought(buyer)), token_of(buyer)
         page = f"{SHOP}/orders/{order}"
-        market.counter.world.pipeline.pace.limits = Limits()
+        market.counter.world.pipeline.rate_limiter.limits = Limits()
         said = [(await guesser.http.request(method, f"/api/orders/{wrong(at)}{way}")).status_code for at, (method, way) in enumerate(WAYS)]
         said += [(await guesser.get(f"{SHOP}/orders/{wrong(at)}")).status for at in range(3)]
         said += [(await guesser.post(f"{SHOP}/orders/{wrong(9)}/{act}", {"plan": "nordic"})).status for act in ("cancel", "top-up")]

@@ -11,14 +11,13 @@ import pytest
 import sqlalchemy as sa
 from cryptography.hazmat.primitives import serialization
 
-from clients.identity.audience import HttpAudience, McpAudience
 from clients.identity.jwks import JwksCache
-from clients.identity.tokens import Verifier
+from clients.identity.session_tokens import HttpAudience, McpAudience, TokenVerifier
 from operations.catalogue import CATALOGUE
 from registry.limits import Role, Tier
-from storage.connection import Connection
-from storage.people.directory import PERSON
-from storage.statement import Command, Query
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.people import PERSON
 from tests.clients.identity.provider import (
     EC_KEY,
     ISSUER,
@@ -78,7 +77,7 @@ class Scene:
 async def scene(tmp_path: Path) -> AsyncGenerator[Scene]:
     async with open_house(tmp_path) as house:
         world, provider = house.world, Provider(rsa_jwk("rsa-1"), ec_jwk("ec-1"))
-        verifier = Verifier(ISSUER, JwksCache(provider, world.clock.monotonic), world.clock.now)
+        verifier = TokenVerifier(ISSUER, JwksCache(provider, world.clock.monotonic), world.clock.now)
         audience = HttpAudience(AUDIENCE, frozenset({PARTY}))
         world.pipeline.sessions = ProviderSessions(verifier, audience, McpAudience(SITE.mcp_url))
         scene = Scene(house, provider, await world.person(subject="user_1"), await world.organisation(Tier.PRO))

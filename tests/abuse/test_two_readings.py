@@ -11,9 +11,9 @@ from registry.call import Reply
 from registry.errors import BadRequest
 from registry.limits import Tier
 from registry.ports import SharedSecrets
-from registry.schema import Answer
+from registry.schema import OutputSchema
 from tests.world import World, open_world
-from transports.mcp.result import tool_result
+from transports.mcp.calls import tool_result
 from transports.mcp.selection import read_selection
 
 pytestmark = pytest.mark.anyio
@@ -75,5 +75,5 @@ HIDDEN = (0x1B, 0x7F, 0x85, 0x9B, 0xAD, 0x61C, 0x115F, 0x180E, 0x200B, 0x200F, 0
 @pytest.mark.parametrize("code", HIDDEN, ids=hex)
 def test_a_character_that_only_a_machine_reads_is_not_shown_to_a_model(code: int) -> None:
     text = f'{{"name":"a{chr(code)}b"}}' if code > 0x1F else f'{{"name":"a\\u{code:04x}b"}}'
-    result = tool_result(Reply(200, text.encode()), Answer({}, None))
+    result = tool_result(Reply(200, text.encode()), OutputSchema({}, None))
     assert result["structuredContent"] == {"name": "ab"}

@@ -14,15 +14,15 @@ import pytest
 from pydantic import TypeAdapter
 
 from clients.http import Outbound
-from clients.ocs.mask import Mask
-from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.client import OcsPool, ocs_limits
+from clients.ocs.link import TokenRedaction
 from clients.ocs.settings import OcsSettings
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.transport import SandboxTransport
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.transport import NetworkTransport
 from tests.faults.inputs import CATALOGUE
 from tests.faults.rows import ROWS, Row
 from tests.faults.stage import Stage, open_stage
-from transports.upstream import SIMULATED, SIMULATED_TOKEN
+from transports.upstream import SIMULATED_OCS_TOKEN, SIMULATED_OCS_URL
 
 pytestmark = pytest.mark.anyio
 Change = Callable[[Any], bytes]
@@ -35,8 +35,8 @@ WRONG: tuple[object, ...] = (None, 1e300, "x", {}, [], True, 2**63, "12")
 class Twisting(httpx.AsyncBaseTransport):
     """The simulated network; answers of one method are changed on their way."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._network = SandboxTransport(sandbox)
+    def __init__(self, sandbox: SimulatedNetwork) -> None:
+        self._network = NetworkTransport(sandbox)
         self.method, self.change = "", cast(Change, orjson.dumps)
         self.seen: dict[str, Any] = {}
 
@@ -50,7 +50,7 @@ class Twisting(httpx.AsyncBaseTransport):
 
 def twist(stage: Stage) -> Twisting:
     """Put it between the service and its network."""
-    world, wire = stage.world, OcsSettings(url=SIMULATED, backoff_seconds=0.0, concurrency=64)
+    world, wire = stage.world, OcsSettings(url=SIMULATED_OCS_URL, backoff_seconds=0.0, concurrency=64)
     between = Twisting(world.sandbox)
     world.pipeline.deps = replace(world.pipeline.deps, ocs=OcsPool(Outbound(ocs_limits(wire), transport=between), wire, world.clock))
     return between
@@ -189,7 +189,7 @@ async def test_a_token_inside_an_array_that_is_handed_on_is_taken_out(tmp_path: 
     def laden(document: Any) -> bytes:
         value = next(value for name, value in document.items() if name != "status")
         for row in cast(list[dict[str, object]], value["rule"] if isinstance(value, dict) else value):
-            row["credential"] = f"Token {SIMULATED_TOKEN}"
+            row["credential"] = f"Token {SIMULATED_OCS_TOKEN}"
         return orjson.dumps(document)
 
     async with open_stage(tmp_path) as stage:
@@ -197,7 +197,7 @@ async def test_a_token_inside_an_array_that_is_handed_on_is_taken_out(tmp_path: 
         between.method, between.change = {"t": "getCustomerTariff", "l": "listDetailedLocationZone"}[path[4]], laden
         answer = await stage.managed.get(path)
         assert answer.status_code == 200 and len(answer.content) > 100_000
-        assert SIMULATED_TOKEN not in answer.text
+        assert SIMULATED_OCS_TOKEN not in answer.text
         assert {row["credential"] for row in answer.json()["data"]} == {"Token ***"}
 
 
@@ -212,6 +212,6 @@ async def test_a_token_is_taken_out_in_every_spelling_and_wherever_an_answer_is_
             for start in range(0, len(whole), size):
                 yield whole[start : start + size]
 
-        assert b"".join([part async for part in Mask(token).parts(cut())]) == b"*** *** *** own-token ***"
-    assert Mask(token).whole(whole) == b"*** *** *** own-token ***"
-    assert Mask("short").whole(b"a short text") == b"a short text"
+        assert b"".join([part async for part in TokenRedaction(token).parts(cut())]) == b"*** *** *** own-token ***"
+    assert TokenRedaction(token).whole(whole) == b"*** *** *** own-token ***"
+    assert TokenRedaction("short").whole(b"a short text") == b"a short text"

@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from operations.services.people.api_key import new_api_key
+from operations.secret_tokens import new_api_key
 from registry.limits import Role, Tier
-from storage.people.accounts import add_member, create_organisation, create_person, set_connection
-from storage.people.keys import insert_key
-from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
-from storage.secrets.sealing import Keyring
-from storage.store import Store, open_store
+from storage.api_keys import insert_key
+from storage.engine.store import Store, open_store
+from storage.memberships import add_member
+from storage.organisations import create_organisation
+from storage.people import create_person
+from storage.sealing import OWN_TOKEN_FIELD, Keyring
+from storage.upstream_connections import set_connection
 from tests.abuse.canaries import ask, bearer, everything_below, hits, text_of
 from tests.abuse.parrot import PIN, SQUAWKS, Parrot, parrot
 from tests.cli.reseller import reseller, said

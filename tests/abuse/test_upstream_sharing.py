@@ -12,17 +12,17 @@ import orjson
 import pytest
 
 from clients.http import Outbound, OutboundLimits
+from clients.ocs.client import OcsPool
 from clients.ocs.places import Places
-from clients.ocs.pool import OcsPool
 from clients.ocs.settings import OcsSettings
-from clients.sandbox.ocs.desk import Answer as SandboxAnswer
-from operations.services.network.read_cache import ReadCache
+from operations.upstream.connection import ReadCache
 from registry.limits import Tier
+from simulators.network.world_runtime import NetworkAnswer as SandboxAnswer
 from tests.clients.clock import ManualClock
 from tests.faults.stage import Stage, open_stage
 from tests.world import HOST, Credentials
 from transports.http.asgi import Message, Scope
-from transports.http.passing import MOST_OF_ONE
+from transports.http.concurrency import STREAMS_OF_ONE
 
 pytestmark = pytest.mark.anyio
 URL = "https://ocs.example/ocs-custo/main/v1"
@@ -162,7 +162,7 @@ async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
 
 async def test_slow_readers_of_long_answers_hold_a_few_connections_and_no_more(stage: Stage) -> None:
     slow, other = [await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=8101) for _ in range(2)]
-    readers = [Reader(stage, slow) for _ in range(MOST_OF_ONE)]
+    readers = [Reader(stage, slow) for _ in range(STREAMS_OF_ONE)]
     await waited(lambda: all(reader.pieces for reader in readers))
     async with stage.world.client(slow.secret) as http:
         refused = await http.get(LONG, params={"verbose": "true"})
@@ -180,7 +180,7 @@ async def test_slow_readers_of_long_answers_hold_a_few_connections_and_no_more(s
 async def test_an_answer_whose_reader_has_hung_up_is_not_read_to_its_end(stage: Stage) -> None:
     who = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
     before = len(asyncio.all_tasks())
-    readers = [Reader(stage, who) for _ in range(MOST_OF_ONE)]
+    readers = [Reader(stage, who) for _ in range(STREAMS_OF_ONE)]
     await waited(lambda: all(reader.pieces for reader in readers))
     for reader in readers:
         reader.hung_up.set()

@@ -8,18 +8,18 @@ from typing import Any
 
 import httpx
 
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.state import World as Network
-from operations.accounts import accounts, balance, esim_stock, moves, reseller, sponsors, webhook_config
-from operations.subscribers import bitrate, cell_location, location, periods, search, sim_status, statistics, subscribers
+from operations.accounts import accounts, line_moves, resellers
+from operations.subscribers import line_status, locations, network_access, subscribers, usage
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
+from simulators.network.entities import Line
+from simulators.network.faults import NetworkFault
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world import World as Network
 from tests.world import World, open_world
 
-ACCOUNTS = Toolset("accounts", "Accounts.", (accounts, balance, esim_stock, moves, reseller, sponsors, webhook_config))
-LINES = Toolset("subscribers", "Lines.", (bitrate, cell_location, location, periods, search, sim_status, statistics, subscribers))
+ACCOUNTS = Toolset("accounts", "Accounts.", (accounts, accounts, accounts, line_moves, resellers, resellers, resellers))
+LINES = Toolset("subscribers", "Lines.", (network_access, locations, locations, usage, subscribers, line_status, usage, subscribers))
 CATALOGUE = Catalogue([ACCOUNTS, LINES])
 TOKEN = "sandbox-7001-token"
 
@@ -53,11 +53,11 @@ class Stage:
 
     def trouble(self, method: str, **kind: object) -> None:
         """What the next call of a method meets."""
-        self.world.sandbox.faults.add(Fault(method, **kind))  # pyright: ignore[reportArgumentType]  # the kinds are checked by the fault
+        self.world.sandbox.faults.add(NetworkFault(method, **kind))  # pyright: ignore[reportArgumentType]  # the kinds are checked by the fault
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, sandbox: Sandbox | None = None) -> AsyncGenerator[Stage]:
+async def open_stage(folder: Path, sandbox: SimulatedNetwork | None = None) -> AsyncGenerator[Stage]:
     """A faultless service."""
     async with open_world(folder, CATALOGUE, limits=Limits(burst_enabled=False), sandbox=sandbox) as world:
         network = await world.network()

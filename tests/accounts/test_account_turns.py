@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
-from operations.services.network.account_turns import SharedRead, turn
-from registry.active_request import ACTIVE, ActiveRequest
+from operations.upstream.account_parts import SharedRead, account_turn
+from registry.clock import ACTIVE_REQUEST, ActiveRequest
 from registry.errors import OcsUnavailable
 from tests.world import SettableClock
 
@@ -70,14 +70,14 @@ async def test_whose_request_is_over_before_their_turn_comes_is_refused() -> Non
     lock, clock, done, told = anyio.Lock(), SettableClock(), anyio.Event(), list[str]()
 
     async def read_long() -> None:
-        async with turn(lock):
+        async with account_turn(lock):
             await done.wait()
 
     async def ask_late() -> None:
-        ACTIVE.set(ActiveRequest(clock))
+        ACTIVE_REQUEST.set(ActiveRequest(clock))
         clock.advance(60)
         with pytest.raises(OcsUnavailable, match="wait for the lines of this account"):
-            async with turn(lock):
+            async with account_turn(lock):
                 told.append("it was not free")
         done.set()
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from operations.accounts.webhook_config import config_of
+from operations.accounts.resellers import webhook_config_of
 from registry.limits import Tier
 from tests.accounts.stage import TOKEN, Stage, confirmed
 
@@ -178,7 +178,7 @@ async def test_relays_are_told_to_everybody(stage: Stage) -> None:
 def test_what_newer_networks_add_to_the_configuration_is_shown_without_secrets() -> None:
     notified = {"type": "es2_status", "url": "https://u:p@us.example/es2/in?key=s", "thresholds": [80, 100]}
     info = {"id": 7001, "trafficInfo": {"relayGy": True}, "notifications": [notified], "lowCreditUrl": "https://us.example/low?k=1"}
-    assert config_of(info) == snapshot(  # pyright: ignore[reportArgumentType]  # members beyond the documented ones are the point
+    assert webhook_config_of(info) == snapshot(  # pyright: ignore[reportArgumentType]  # members beyond the documented ones are the point
         {
             "relay": {"lu": False, "gy": True, "voip": False, "callSms": False},
             "notifications": [{"type": "es2_status", "url": "https://***@us.example/es2/in?***", "thresholds": [80, 100]}],

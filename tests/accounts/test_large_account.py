@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
-from operations.services.network.account_parts import AccountParts
-from operations.services.network.line_page import line_page
-from operations.services.network.upstream import reach_for
+from operations.upstream.access import upstream_of_organisation
+from operations.upstream.account_parts import AccountParts
+from operations.upstream.line_page import read_line_page
+from simulators.network.faults import NetworkFault
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
 from tests.accounts.stage import Stage, open_stage
 from tests.world import NOON
 
@@ -24,15 +24,15 @@ FIRST_TIME, KNOWN = 12, 2
 
 
 @pytest.fixture(scope="module")
-def network() -> Sandbox:
+def network() -> SimulatedNetwork:
     """1140 lines in account 8101, of which one answer lists 100; each test has a copy of its own."""
-    world = build(1, int(NOON), history_days=0, lines=1400)
+    world = build_world(1, int(NOON), history_days=0, lines=1400)
     world.row_cap = CAP
-    return Sandbox(world, wall=lambda: NOON)
+    return SimulatedNetwork(world, wall=lambda: NOON)
 
 
 @pytest.fixture
-async def stage(tmp_path: Path, network: Sandbox) -> AsyncGenerator[Stage]:
+async def stage(tmp_path: Path, network: SimulatedNetwork) -> AsyncGenerator[Stage]:
     async with open_stage(tmp_path, network.fork()) as stage:
         yield stage
 
@@ -94,9 +94,9 @@ async def test_what_is_known_of_an_account_outlives_the_process(stage: Stage) ->
     await learn(stage)
     world, lines = stage.world, expected(stage)
     deps = world.pipeline.deps
-    upstream = replace(await reach_for(deps, stage.operator), parts=AccountParts(deps.store, deps.clock))
+    upstream = replace(await upstream_of_organisation(deps, stage.operator), parts=AccountParts(deps.store, deps.clock))
     before = len(stage.world.sandbox.calls)
-    page = await line_page(upstream, ACCOUNT, after=lines[600], count=2)
+    page = await read_line_page(upstream, ACCOUNT, after=lines[600], count=2)
     assert [row.get("subscriberId") for row in page.rows] == lines[601:603]
     assert len(stage.world.sandbox.calls) - before <= KNOWN
 
@@ -168,7 +168,7 @@ async def test_a_list_that_is_not_in_the_order_of_ids_is_not_taken_for_the_begin
 
 
 async def test_what_fails_while_the_parts_are_learned_does_not_fail_the_page(stage: Stage) -> None:
-    for fault in (Fault("listSubscriber", has_more=True), Fault("listSubscriber", code=7, times=4)):
+    for fault in (NetworkFault("listSubscriber", has_more=True), NetworkFault("listSubscriber", code=7, times=4)):
         stage.world.sandbox.faults.add(fault)
     assert (await listed(stage, limit=2))[0] == expected(stage)[:2]
 

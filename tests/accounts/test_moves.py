@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from clients.sandbox.ocs.entities import Line
+from registry.caller import Restrictions
 from registry.limits import Role, Tier
-from registry.restrictions import Restrictions
+from simulators.network.entities import Line
 from tests.accounts.stage import TOKEN, Stage
 
 pytestmark = pytest.mark.anyio

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple, cast
 import httpx
 
 from clients.model.client import ModelClient
-from clients.model.settings import ModelSettings
-from clients.sandbox.model.script import Heard, Script, Turn
-from clients.sandbox.model.server import ModelServer, model_server
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.state import World as Network
+from clients.model.port import ModelSettings
 from operations.catalogue import CATALOGUE
 from registry.clock import SystemClock
 from registry.limits import Limits, Tier
+from simulators.model.script import ModelRequest, ModelScript, ModelTurn
+from simulators.model.server import ModelServer, model_server
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world import World as Network
 from tests.world import Credentials, World, open_world
 
 QUICK = ModelSettings("", ("small-1", "large-1"), "sk-secret-of-ours", repeats=0)
@@ -71,7 +71,7 @@ class Stage:
     http: httpx.AsyncClient
     model: ModelServer
 
-    def follow(self, script: Script) -> None:
+    def follow(self, script: ModelScript) -> None:
         """From now on the model says what this script says."""
         self.model.script = script
 
@@ -98,10 +98,10 @@ class Stage:
         return [(row["operation"], row["outcome"]) for row in reversed(rows) if row["surface"] == surface]
 
 
-def nothing(heard: Heard) -> Turn:
+def nothing(heard: ModelRequest) -> ModelTurn:
     """A model with nothing to say."""
     del heard
-    return Turn("Well.")
+    return ModelTurn("Well.")
 
 
 @asynccontextmanager
@@ -112,7 +112,7 @@ async def open_stage(
     tier: Tier = Tier.ENTERPRISE,
     settings: ModelSettings | None = QUICK,
     mode: str | None = "managed",
-    sandbox: Sandbox | None = None,
+    sandbox: SimulatedNetwork | None = None,
 ) -> AsyncGenerator[Stage]:
     """Without settings the service has no model."""
     given = settings or QUICK

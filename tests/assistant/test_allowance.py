@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.model.script import Heard, Turn
 from registry.limits import Tier
-from registry.policy import period_of
-from storage.calls.quota import read_used
+from registry.policy import quota_period
+from simulators.model.script import ModelRequest, ModelTurn
+from storage.quota import read_quota_used
 from tests.assistant.stage import Event, Stage, events_of, open_stage, user
 from tests.databases import NO_POSTGRES, migrated_postgres
-from transports.retention import retention
+from transports.worker.retention import retention_chore
 
 pytestmark = pytest.mark.anyio
 
@@ -34,9 +34,9 @@ def database_url(request: pytest.FixtureRequest) -> Generator[str | None]:
 
 async def charged(stage: Stage) -> int:
     """Ordinary calls of the organisation."""
-    organisation, period = stage.me.organisation, period_of(stage.world.clock.now())
+    organisation, period = stage.me.organisation, quota_period(stage.world.clock.now())
     leased = stage.world.blocks.unspent(organisation, period)
-    return await stage.world.store.read(read_used, organisation=organisation, period=period.name) - leased
+    return await stage.world.store.read(read_quota_used, organisation=organisation, period=period.name) - leased
 
 
 @pytest.mark.rule("7.20")
@@ -117,7 +117,7 @@ async def test_without_a_model_the_chat_ends_with_an_error_and_the_allowance_is_
 @pytest.mark.parametrize("fault", ["broken", "breaks_off", "garbage"])
 @pytest.mark.rule("4.8.2")
 async def test_a_model_that_fails_has_spent_the_allowance(stage: Stage, fault: str) -> None:
-    stage.follow(lambda heard: Turn("One two three four.", fault=fault))  # pyright: ignore[reportArgumentType]  # one of the faults
+    stage.follow(lambda heard: ModelTurn("One two three four.", fault=fault))  # pyright: ignore[reportArgumentType]  # one of the faults
     assert (await stage.chat("Well?"))[-1].name == "error"
     assert (await stage.allowance())["used"] == 1
 
@@ -127,11 +127,11 @@ async def test_a_model_that_fails_has_spent_the_allowance(stage: Stage, fault: s
 async def test_the_allowance_is_committed_before_the_model_hears_of_anything(stage: Stage, tmp_path: Path) -> None:
     seen: list[object] = []
 
-    def script(heard: Heard) -> Turn:
+    def script(heard: ModelRequest) -> ModelTurn:
         del heard
         with closing(sqlite3.connect(tmp_path / "service.db")) as others:
             seen.extend(others.execute("select used from quota where organisation like 'ai:%'").fetchall())
-        return Turn("Well.")
+        return ModelTurn("Well.")
 
     stage.follow(script)
     await stage.chat("Well?")
@@ -152,8 +152,8 @@ async def test_a_malformed_chat_spends_nothing(stage: Stage) -> None:
 
 async def test_counts_of_past_days_are_forgotten(stage: Stage) -> None:
     await stage.chat("Well?")
-    day = period_of(stage.world.clock.now()).name
+    day = quota_period(stage.world.clock.now()).name
     for days, used in [(1, 1), (1, 0)]:
         stage.world.clock.advance(days * 86_400)
-        await retention(stage.world.store, stage.world.clock, print).run()
-        assert await stage.world.store.read(read_used, organisation=f"ai:{stage.me.organisation}", period=day) == used
+        await retention_chore(stage.world.store, stage.world.clock, print).run()
+        assert await stage.world.store.read(read_quota_used, organisation=f"ai:{stage.me.organisation}", period=day) == used

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.model.fleet import fleet
-from clients.sandbox.model.script import Fault, Turn, Use
-from clients.sandbox.model.server import TELLS
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
-from operations.assistant.events import event, kept_alive
+from operations.assistant.chat import chat_event, keep_chat_alive
+from registry.caller import Restrictions
 from registry.limits import Tier
-from registry.policy import period_of
-from registry.restrictions import Restrictions
-from storage.calls.quota import read_used
+from registry.policy import quota_period
+from simulators.model.fleet_script import fleet_script
+from simulators.model.script import ModelFault, ModelTurn, ToolUse
+from simulators.model.server import FAILURE_TEXT
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
+from storage.quota import read_quota_used
 from tests.assistant.stage import Event, Stage, events_of, open_stage, said, user
 from tests.http.test_server import serving
 from tests.world import NOON
@@ -29,7 +29,7 @@ PROMPT = 10.0
 
 @pytest.mark.rule("4.8.1")
 async def test_an_answer_is_a_stream_of_events(stage: Stage) -> None:
-    stage.follow(fleet)
+    stage.follow(fleet_script)
     assert await stage.chat("How many lines do I have?") == snapshot(
         [
             Event(name="quota", data={"limit": 2000, "used": 1, "remaining": 1999, "resets_at": "2027-01-16T00:00:00Z"}),
@@ -42,7 +42,7 @@ async def test_an_answer_is_a_stream_of_events(stage: Stage) -> None:
 
 async def test_text_with_line_ends_and_colons_keeps_the_frames_whole(stage: Stage) -> None:
     text = "One:\n\ndata: two\nevent: done\n\n\u2028three"
-    stage.follow(lambda heard: Turn(text))
+    stage.follow(lambda heard: ModelTurn(text))
     events = await stage.chat("Well?")
     assert (said(events), [each.name for each in events if each.name != "delta"]) == (text, ["quota", "done"])
 
@@ -103,18 +103,22 @@ async def test_the_tools_are_the_callers_reading_operations_and_fit_a_models_mem
 
 
 async def test_tools_are_called_as_the_caller_counted_and_audited(stage: Stage) -> None:
-    stage.follow(fleet)
+    stage.follow(fleet_script)
     await stage.chat("Which are suspended?")
     assert await stage.audited() == [("list_subscribers", "ok")]
     assert (await stage.audited("http"))[0] == ("ai_chat", "ok")
-    organisation, period = stage.me.organisation, period_of(stage.world.clock.now())
-    used = await stage.world.store.read(read_used, organisation=organisation, period=period.name)
+    organisation, period = stage.me.organisation, quota_period(stage.world.clock.now())
+    used = await stage.world.store.read(read_quota_used, organisation=organisation, period=period.name)
     assert used - stage.world.blocks.unspent(organisation, period) == 4  # the chat, its tool, and twice the audit log
 
 
 async def test_a_key_that_is_restricted_restricts_the_assistant(stage: Stage) -> None:
     _, secret = await stage.world.key(stage.me.person, stage.me.organisation, restrictions=Restrictions(toolsets=("assistant", "accounts")))
-    stage.follow(lambda heard: Turn("Done.") if heard.results else Turn(uses=(Use("list_subscribers"), Use("list_reseller_accounts"))))
+    stage.follow(
+        lambda heard: (
+            ModelTurn("Done.") if heard.results else ModelTurn(uses=(ToolUse("list_subscribers"), ToolUse("list_reseller_accounts")))
+        )
+    )
     async with stage.world.client(secret) as http:
         events = await stage.chat("Well?", http)
     assert events[-1].data["operations"] == snapshot(
@@ -134,7 +138,11 @@ async def test_a_key_for_named_things_may_not_chat(stage: Stage, held: Restricti
 
 async def test_an_organisation_that_is_not_connected_can_ask_about_what_it_has(tmp_path: Path) -> None:
     async with open_stage(tmp_path, mode=None) as stage:
-        stage.follow(lambda heard: Turn("Done.") if heard.results else Turn(uses=(Use("list_subscribers"), Use("list_connectivity_plans"))))
+        stage.follow(
+            lambda heard: (
+                ModelTurn("Done.") if heard.results else ModelTurn(uses=(ToolUse("list_subscribers"), ToolUse("list_connectivity_plans")))
+            )
+        )
         events = await stage.chat("Well?")
     assert events[-1].data["operations"] == snapshot(
         [{"operation": "list_subscribers", "status": 409}, {"operation": "list_connectivity_plans", "status": 200}]
@@ -143,13 +151,13 @@ async def test_an_organisation_that_is_not_connected_can_ask_about_what_it_has(t
 
 async def test_what_is_wrong_with_a_tool_call_is_taught_back(stage: Stage) -> None:
     uses = (
-        Use("drop_everything"),
-        Use("list_subscribers", "{broken"),
-        Use("list_subscribers", "[1]"),
-        Use("list_subscribers", {"limit": 0}),
-        Use("get_subscriber", {"iccid": "8988303000000000015", "confirm_token": "x"}),
+        ToolUse("drop_everything"),
+        ToolUse("list_subscribers", "{broken"),
+        ToolUse("list_subscribers", "[1]"),
+        ToolUse("list_subscribers", {"limit": 0}),
+        ToolUse("get_subscriber", {"iccid": "8988303000000000015", "confirm_token": "x"}),
     )
-    stage.follow(lambda heard: Turn("I see.") if heard.results else Turn(uses=uses))
+    stage.follow(lambda heard: ModelTurn("I see.") if heard.results else ModelTurn(uses=uses))
     assert (await stage.chat("Well?"))[-1].name == "done"
     assert stage.model.calls[1].results == snapshot(
         [
@@ -183,15 +191,15 @@ async def test_what_is_wrong_with_a_tool_call_is_taught_back(stage: Stage) -> No
 
 
 async def test_an_answer_that_is_too_long_for_a_model_is_cut_and_says_so(stage: Stage) -> None:
-    use = Use("list_subscribers", {"limit": 1000, "fields": ["*"]})
+    use = ToolUse("list_subscribers", {"limit": 1000, "fields": ["*"]})
     stage.follow(
         lambda heard: (
-            Turn("I see.")
+            ModelTurn("I see.")
             if heard.results
-            else Turn(
+            else ModelTurn(
                 uses=(
                     use,
-                    Use("list_subscribers", {"limit": 150, "fields": ["imsi", "iccid", "account", "activationDate", "subscriberName"]}),
+                    ToolUse("list_subscribers", {"limit": 150, "fields": ["imsi", "iccid", "account", "activationDate", "subscriberName"]}),
                 )
             )
         )
@@ -203,21 +211,25 @@ async def test_an_answer_that_is_too_long_for_a_model_is_cut_and_says_so(stage: 
 
 
 async def test_a_model_that_never_stops_asking_is_made_to_answer(stage: Stage) -> None:
-    stage.follow(lambda heard: Turn(f"{len(heard.results)} rounds.") if not heard.tools else Turn(uses=(Use("list_reseller_accounts"),)))
+    stage.follow(
+        lambda heard: (
+            ModelTurn(f"{len(heard.results)} rounds.") if not heard.tools else ModelTurn(uses=(ToolUse("list_reseller_accounts"),))
+        )
+    )
     events = await stage.chat("Well?")
     assert (said(events), len(events[-1].data["operations"]), len(stage.model.calls)) == ("8 rounds.", 8, 9)
     assert "No more tools" in str(stage.model.calls[-1].messages[-1]["content"])
 
 
 async def test_a_chat_makes_at_most_24_calls(stage: Stage) -> None:
-    stage.follow(lambda heard: Turn("Enough.") if not heard.tools else Turn(uses=(Use("list_reseller_accounts"),) * 14))
+    stage.follow(lambda heard: ModelTurn("Enough.") if not heard.tools else ModelTurn(uses=(ToolUse("list_reseller_accounts"),) * 14))
     events = await stage.chat("Well?")
     assert len(events[-1].data["operations"]) == 24
     assert "No more tools" in str(stage.model.calls[-1].results[-1]["error"])
 
 
 async def test_a_model_that_asks_for_tools_when_there_are_none_is_ended(stage: Stage) -> None:
-    stage.follow(lambda heard: Turn(uses=(Use("list_reseller_accounts"),)))
+    stage.follow(lambda heard: ModelTurn(uses=(ToolUse("list_reseller_accounts"),)))
     assert (await stage.chat("Well?"))[-1] == snapshot(
         Event(
             name="error",
@@ -232,18 +244,18 @@ async def test_a_model_that_asks_for_tools_when_there_are_none_is_ended(stage: S
 
 
 @pytest.mark.parametrize("fault", ["unauthorized", "busy", "broken", "breaks_off", "cut_short", "filtered", "garbage", "error_event"])
-async def test_a_chat_that_stops_early_says_why_and_nothing_that_the_endpoint_said(stage: Stage, fault: Fault) -> None:
-    stage.follow(lambda heard: Turn("One two three four.", fault=fault))
+async def test_a_chat_that_stops_early_says_why_and_nothing_that_the_endpoint_said(stage: Stage, fault: ModelFault) -> None:
+    stage.follow(lambda heard: ModelTurn("One two three four.", fault=fault))
     answer = await stage.http.post("/v1/ai/chat", json=user("Well?"))
     events = events_of(answer.content)
     assert [each.name for each in events][0 :: len(events) - 1] == ["quota", "error"]
     assert set(events[-1].data) - {"hint"} == {"error", "code", "request_id"}
-    assert TELLS not in answer.text and "sk-" not in answer.text
+    assert FAILURE_TEXT not in answer.text and "sk-" not in answer.text
 
 
 async def test_a_failing_charging_system_is_a_tools_failure_and_not_the_chats(stage: Stage) -> None:
     await stage.world.sandbox.handle("POST", "/control/faults", body=json.dumps({"method": "*", "status": 500, "times": 50}).encode())
-    stage.follow(fleet)
+    stage.follow(fleet_script)
     events = await stage.chat("How many lines do I have?")
     assert (events[-1].name, events[-1].data["operations"][0]["status"]) == ("done", 502)
     assert "It was refused" in said(events)
@@ -251,10 +263,10 @@ async def test_a_failing_charging_system_is_a_tools_failure_and_not_the_chats(st
 
 async def test_a_silence_is_bridged_by_comments_and_too_long_a_one_is_ended() -> None:
     async def slow() -> AsyncGenerator[bytes]:
-        yield event("quota", {})
+        yield chat_event("quota", {})
         await asyncio.Event().wait()
 
-    got = [piece async for piece in kept_alive(slow(), late=event("error", {}), most=0.1, every=0.03)]
+    got = [piece async for piece in keep_chat_alive(slow(), late=chat_event("error", {}), most=0.1, every=0.03)]
     assert got[0] == b"event: quota\ndata: {}\n\n" and got[-1] == b"event: error\ndata: {}\n\n"
     assert len(got) >= 3 and set(got[1:-1]) == {b": still working\n\n"}
     assert events_of(b"".join(got))[1].name == "error"
@@ -268,8 +280,8 @@ def asked(stage: Stage) -> bytes:
 
 
 @pytest.mark.parametrize("fault", ["silent", "stalls"])
-async def test_hanging_up_ends_the_models_work_within_a_second(stage: Stage, fault: Fault) -> None:
-    stage.follow(lambda heard: Turn("One two three four.", fault=fault))
+async def test_hanging_up_ends_the_models_work_within_a_second(stage: Stage, fault: ModelFault) -> None:
+    stage.follow(lambda heard: ModelTurn("One two three four.", fault=fault))
     async with serving(stage.world.door, stage.world) as server:
         await asyncio.sleep(0)
         before = asyncio.all_tasks()
@@ -295,10 +307,10 @@ async def test_hanging_up_while_a_tool_works_ends_the_chat(tmp_path: Path) -> No
         held.set()
         await asyncio.Event().wait()
 
-    sandbox = Sandbox(build(1, int(NOON), history_days=0), wall=lambda: NOON, sleep=for_ever)
+    sandbox = SimulatedNetwork(build_world(1, int(NOON), history_days=0), wall=lambda: NOON, sleep=for_ever)
     async with open_stage(tmp_path, sandbox=sandbox) as stage:
         await sandbox.handle("POST", "/control/faults", body=json.dumps({"method": "*", "delay": 60}).encode())
-        stage.follow(fleet)
+        stage.follow(fleet_script)
         before = asyncio.all_tasks()
         task = asyncio.create_task(stage.chat("How many lines do I have?"))
         await asyncio.wait_for(held.wait(), 60)
@@ -310,5 +322,5 @@ async def test_hanging_up_while_a_tool_works_ends_the_chat(tmp_path: Path) -> No
 
 async def test_a_session_without_the_tier_for_writing_may_chat(tmp_path: Path) -> None:
     async with open_stage(tmp_path, tier=Tier.FREE) as stage:
-        stage.follow(fleet)
+        stage.follow(fleet_script)
         assert said(await stage.chat("How many lines do I have?")) == "140 lines."

@@ -11,8 +11,8 @@ from typing import cast
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.model.script import Heard, Turn, Use
-from clients.sandbox.ocs.entities import Line
+from simulators.model.script import ModelRequest, ModelTurn, ToolUse
+from simulators.network.entities import Line
 from tests.assistant.stage import Stage, said
 
 pytestmark = pytest.mark.anyio
@@ -37,17 +37,17 @@ def texts(value: object) -> Iterator[str]:
 class ObeyingModel:
     """Makes the first calls, and then every call that a text of an answer tells it to make."""
 
-    def __init__(self, first: tuple[Use, ...]) -> None:
+    def __init__(self, first: tuple[ToolUse, ...]) -> None:
         self.first = first
-        self.obeyed: list[Use] = []
+        self.obeyed: list[ToolUse] = []
 
-    def __call__(self, heard: Heard) -> Turn:
+    def __call__(self, heard: ModelRequest) -> ModelTurn:
         if not heard.results:
-            return Turn(uses=self.first)
-        orders = [Use(name, arguments) for text in texts(heard.results) for name, arguments in ORDER.findall(text)]
+            return ModelTurn(uses=self.first)
+        orders = [ToolUse(name, arguments) for text in texts(heard.results) for name, arguments in ORDER.findall(text)]
         new = [order for order in dict.fromkeys(orders) if order not in self.obeyed]
         self.obeyed += new
-        return Turn(uses=tuple(new[:16])) if new and heard.tools else Turn("I did what I was told.")
+        return ModelTurn(uses=tuple(new[:16])) if new and heard.tools else ModelTurn("I did what I was told.")
 
 
 def contents(folder: Path) -> dict[str, list[object]]:
@@ -116,10 +116,10 @@ READS = {
     "getSingleSubscriber",
 }
 PLACES = {
-    "line name": Use("list_subscribers", {"limit": 5, "fields": ["*"]}),
-    "template name": Use("list_package_templates", {"limit": 1}),
-    "account name": Use("list_reseller_accounts"),
-    "steering list name": Use("list_steering_lists"),
+    "line name": ToolUse("list_subscribers", {"limit": 5, "fields": ["*"]}),
+    "template name": ToolUse("list_package_templates", {"limit": 1}),
+    "account name": ToolUse("list_reseller_accounts"),
+    "steering list name": ToolUse("list_steering_lists"),
 }
 
 
@@ -172,7 +172,7 @@ async def test_a_note_and_an_operators_name_are_data_too(planted: Stage, tmp_pat
     noted = await planted.http.post(f"/v1/subscribers/{mine}/notes", json={"note": text[:4000]})
     assert noted.status_code < 300, noted.text
     before = contents(tmp_path)
-    model = ObeyingModel((Use("get_subscriber_notes", {"iccid": mine}), Use("subscriber_usage", {"iccid": mine})))
+    model = ObeyingModel((ToolUse("get_subscriber_notes", {"iccid": mine}), ToolUse("subscriber_usage", {"iccid": mine})))
     planted.follow(model)
     events = await planted.chat("What do the notes say?")
     assert len(model.obeyed) == 14 and contents(tmp_path) == before
@@ -184,7 +184,9 @@ async def test_even_the_user_cannot_have_the_assistant_write(stage: Stage, tmp_p
     mine = iccid(own(stage))
     stage.follow(
         lambda heard: (
-            Turn("No.") if heard.results else Turn(uses=(Use("modify_subscriber_status", {"iccid": mine, "status": "SUSPENDED"}),))
+            ModelTurn("No.")
+            if heard.results
+            else ModelTurn(uses=(ToolUse("modify_subscriber_status", {"iccid": mine, "status": "SUSPENDED"}),))
         )
     )
     before = contents(tmp_path)
@@ -198,11 +200,11 @@ async def test_codes_that_are_worth_an_esim_and_addresses_of_people_are_not_told
     line = own(stage)
     line.name, line.email = "ak_live0123456789abcdef Bearer abc.def", "someone@people.example"
     uses = (
-        Use("get_subscriber", {"iccid": iccid(line)}),
-        Use("list_subscribers", {"limit": 3, "fields": ["*"]}),
-        Use("list_subscribers", {"limit": 2, "fields": ["iccid", "subscriberName", "email", "sim"]}),
+        ToolUse("get_subscriber", {"iccid": iccid(line)}),
+        ToolUse("list_subscribers", {"limit": 3, "fields": ["*"]}),
+        ToolUse("list_subscribers", {"limit": 2, "fields": ["iccid", "subscriberName", "email", "sim"]}),
     )
-    stage.follow(lambda heard: Turn("I see.") if heard.results else Turn(uses=uses))
+    stage.follow(lambda heard: ModelTurn("I see.") if heard.results else ModelTurn(uses=uses))
     await stage.chat("Well?")
     heard = json.dumps(stage.model.calls[1].body["messages"])
     sims = [each.sim for each in stage.network.lines.values()]
@@ -215,7 +217,9 @@ async def test_codes_that_are_worth_an_esim_and_addresses_of_people_are_not_told
 async def test_what_only_a_machine_reads_is_taken_out_of_texts_and_long_ones_are_cut(stage: Stage) -> None:
     line = own(stage)
     line.name = "Ha\u202er\u200bry\x1b[2J\U000e0041" + "x" * 5_000
-    stage.follow(lambda heard: Turn("I see.") if heard.results else Turn(uses=(Use("get_subscriber", {"iccid": iccid(line)}),)))
+    stage.follow(
+        lambda heard: ModelTurn("I see.") if heard.results else ModelTurn(uses=(ToolUse("get_subscriber", {"iccid": iccid(line)}),))
+    )
     await stage.chat("Well?")
     [result] = stage.model.calls[1].results
     name = next(text for text in texts(result) if text.startswith("Har"))

@@ -7,19 +7,18 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.model.script import Fault, Heard, Script, Turn
+from registry.caller import Restrictions
 from registry.limits import Tier
-from registry.policy import period_of
-from registry.restrictions import Restrictions
-from storage.calls.ai_allowance import reserve
-from storage.calls.quota import read_used
+from registry.policy import quota_period
+from simulators.model.script import ModelFault, ModelRequest, ModelScript, ModelTurn
+from storage.quota import charge_ai_call, read_quota_used
 from tests.assistant.stage import Stage, open_stage
 
 pytestmark = pytest.mark.anyio
 CANARY = "Canary of the Upstream Text"
 
 
-def measured(heard: Heard) -> list[dict[str, Any]]:
+def measured(heard: ModelRequest) -> list[dict[str, Any]]:
     """What the model was given."""
     return json.loads(heard.question)["measured"]
 
@@ -28,12 +27,12 @@ def card(text: str, *, title: str = "The fleet", kind: str = "fleet", figures: t
     return json.dumps({"cards": [{"title": title, "text": text, "kind": kind, "figures": figures}]})
 
 
-def writing(text: str) -> Script:
+def writing(text: str) -> ModelScript:
     """A model that writes one card; {active} is the measured figure."""
 
-    def script(heard: Heard) -> Turn:
+    def script(heard: ModelRequest) -> ModelTurn:
         figures = {figure["name"]: figure["value"] for each in measured(heard) for figure in each["figures"]}
-        return Turn(text.replace("{active}", str(figures["active"])).replace("{balance}", str(figures["balance"])))
+        return ModelTurn(text.replace("{active}", str(figures["active"])).replace("{balance}", str(figures["balance"])))
 
     return script
 
@@ -126,14 +125,14 @@ async def test_numbers_may_be_written_in_a_sentence(stage: Stage, text: str) -> 
 @pytest.mark.parametrize("written", ["1,234", "1 234", "1.234", "1\u202f234", "1234", "1234.00"])
 async def test_thousands_may_be_grouped(stage: Stage, written: str) -> None:
     stage.network.accounts[8101].balance = 1_234_000_000
-    stage.follow(lambda heard: Turn(card(f"{written} EUR.", kind="balance", figures=("balance",))))
+    stage.follow(lambda heard: ModelTurn(card(f"{written} EUR.", kind="balance", figures=("balance",))))
     assert (await stage.insights())["generated"] == "ai"
 
 
 @pytest.mark.rule("4.8.3")
 @pytest.mark.parametrize("fault", ["broken", "busy", "breaks_off", "garbage", "endless_error"])
-async def test_a_model_that_fails_leaves_measured_cards(stage: Stage, fault: Fault) -> None:
-    stage.follow(lambda heard: Turn("One two three four.", fault=fault))
+async def test_a_model_that_fails_leaves_measured_cards(stage: Stage, fault: ModelFault) -> None:
+    stage.follow(lambda heard: ModelTurn("One two three four.", fault=fault))
     found = await stage.insights()
     assert (found["generated"], found["quota"]["used"]) == ("measured", 1)
 
@@ -142,7 +141,7 @@ async def test_a_model_that_fails_leaves_measured_cards(stage: Stage, fault: Fau
 async def test_with_the_allowance_spent_the_cards_are_measured(tmp_path: Path) -> None:
     async with open_stage(tmp_path, tier=Tier.FREE) as stage:
         for _ in range(10):
-            await stage.world.store.write(reserve, owner=stage.me.organisation, period="2027-01-15", limit=10)
+            await stage.world.store.write(charge_ai_call, owner=stage.me.organisation, period="2027-01-15", limit=10)
         found = await stage.insights()
         assert (found["generated"], found["quota"]["remaining"], stage.model.calls) == ("measured", 0, [])
 
@@ -194,7 +193,7 @@ async def test_no_text_of_the_charging_systems_reaches_the_model(stage: Stage) -
 
 async def test_what_insights_look_at_is_audited_as_the_assistants_and_all_is_one_call(stage: Stage) -> None:
     await stage.insights()
-    organisation, period = stage.me.organisation, period_of(stage.world.clock.now())
-    used = await stage.world.store.read(read_used, organisation=organisation, period=period.name)
+    organisation, period = stage.me.organisation, quota_period(stage.world.clock.now())
+    used = await stage.world.store.read(read_quota_used, organisation=organisation, period=period.name)
     assert used - stage.world.blocks.unspent(organisation, period) == 1
     assert {"list_subscribers", "list_reseller_accounts", "esim_status_per_account"} <= {name for name, _ in await stage.audited()}

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from clients.sandbox.model.script import Heard, Turn, Use
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
-from registry.caller import Caller
+from registry.caller import Caller, Restrictions
 from registry.limits import Tier
-from registry.ports import Claims
-from registry.restrictions import Restrictions
-from storage.people.accounts import set_connection
-from storage.people.directory import StoreDirectory
-from storage.people.grants import Grant, insert_grant, revoke_grant
+from registry.ports import SessionClaims
+from simulators.model.script import ModelRequest, ModelTurn, ToolUse
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
+from storage.access_grants import AccessGrant, insert_grant, revoke_grant
+from storage.directory import StoreDirectory
+from storage.upstream_connections import set_connection
 from tests.assistant.stage import Stage, open_stage, said
 from tests.world import NOON
 
@@ -43,12 +42,12 @@ async def disconnect(stage: Stage) -> None:
     await stage.world.store.write(set_connection, organisation=stage.me.organisation, mode=None, account_id=None, own_token=None)
 
 
-def looking_twice(heard: Heard) -> Turn:
+def looking_twice(heard: ModelRequest) -> ModelTurn:
     """One look, two others, and what came of each."""
     if heard.results:
-        uses = () if len(heard.results) == 3 else (Use("list_subscribers", {"limit": 1}), Use("operator_billing_list_fees"))
-        return Turn(" ".join(str(found["status"]) for found in heard.results) if not uses else "", uses)
-    return Turn(uses=(Use("list_reseller_accounts"),))
+        uses = () if len(heard.results) == 3 else (ToolUse("list_subscribers", {"limit": 1}), ToolUse("operator_billing_list_fees"))
+        return ModelTurn(" ".join(str(found["status"]) for found in heard.results) if not uses else "", uses)
+    return ModelTurn(uses=(ToolUse("list_reseller_accounts"),))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,7 @@ async def test_what_ends_or_changes_in_the_middle_of_a_chat_holds_from_its_next_
         if begun:
             await change(begun.pop())
 
-    sandbox = Sandbox(build(1, int(NOON), history_days=0), wall=lambda: NOON, sleep=meanwhile)
+    sandbox = SimulatedNetwork(build_world(1, int(NOON), history_days=0), wall=lambda: NOON, sleep=meanwhile)
     async with open_stage(tmp_path, sandbox=sandbox) as stage:
         await sandbox.handle("POST", "/control/faults", body=json.dumps({"method": "*", "delay": 1}).encode())
         stage.follow(looking_twice)
@@ -83,10 +82,10 @@ async def test_what_ends_or_changes_in_the_middle_of_a_chat_holds_from_its_next_
 async def test_whoever_is_looked_up_again_is_the_same_caller_until_their_login_or_membership_ends(stage: Stage) -> None:
     world, me, now = stage.world, stage.me, stage.world.clock.now()
     _, read_only = await world.key(me.person, me.organisation, restrictions=Restrictions(read_only=True, calls_per_day=5))
-    grant = Grant("gnt_1", me.person, me.organisation, "client", "A program", "read", "", now, now + 600)
+    grant = AccessGrant("gnt_1", me.person, me.organisation, "client", "A program", "read", "", now, now + 600)
     await world.store.write(insert_grant, grant)
     directory = StoreDirectory(world.store)
-    login = await directory.by_session(Claims(me.person, None, grant.id), now)
+    login = await directory.by_session(SessionClaims(me.person, None, grant.id), now)
     callers = [login, await directory.by_key(read_only, now), await directory.signed_in(me.person, me.organisation)]
     assert [await directory.again(required(caller), now) for caller in callers] == callers
     assert await directory.again(required(login), now + 600) is None

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import pytest
 
-from clients.sandbox.model.fleet import SKILLS, fleet
-from clients.sandbox.ocs.entities import Line
+from simulators.model.fleet_script import FLEET_SKILLS, fleet_script
+from simulators.network.entities import Line
 from tests.assistant.stage import Stage, said
 
 pytestmark = pytest.mark.anyio
@@ -81,13 +81,13 @@ QUESTIONS = [
 
 
 async def test_every_question_the_simulated_model_understands_is_asked_here() -> None:
-    assert len(QUESTIONS) == len(SKILLS) == 10
-    assert [question.tool for question in QUESTIONS] == [skill.tool for skill in SKILLS]
+    assert len(QUESTIONS) == len(FLEET_SKILLS) == 10
+    assert [question.tool for question in QUESTIONS] == [skill.tool for skill in FLEET_SKILLS]
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=[question.text for question in QUESTIONS])
 async def test_a_question_is_answered_from_what_the_tools_say(stage: Stage, question: Question) -> None:
-    stage.follow(fleet)
+    stage.follow(fleet_script)
     line = next(each for each in own(stage, "ACTIVE") if each.sighting is not None)
     events = await stage.chat(question.text.format(iccid=line.imsis[-1].iccid))
     assert [event.name for event in events if event.name != "delta"] == ["quota", "done"]

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from clients.http import Outbound
-from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
-from clients.sandbox.model.script import Heard, Turn, Use
+from simulators.model.script import ModelRequest, ModelTurn, ToolUse
 from tests.abuse.test_upstream_answers import Twisting
 from tests.assistant.stage import Stage, said
-from transports.upstream import SIMULATED
+from transports.upstream import SIMULATED_OCS_URL
 
 pytestmark = pytest.mark.anyio
 ACCOUNTS = "listResellerAccount"
@@ -21,15 +21,15 @@ ACCOUNTS = "listResellerAccount"
 
 def twist(stage: Stage, change: Callable[[Any], bytes]) -> None:
     """The network's answer about accounts is changed on its way."""
-    world, wire = stage.world, OcsSettings(url=SIMULATED, backoff_seconds=0.0)
+    world, wire = stage.world, OcsSettings(url=SIMULATED_OCS_URL, backoff_seconds=0.0)
     between = Twisting(world.sandbox)
     between.method, between.change = ACCOUNTS, change
     world.pipeline.deps = replace(world.pipeline.deps, ocs=OcsPool(Outbound(ocs_limits(wire), transport=between), wire, world.clock))
 
 
-def looking(heard: Heard) -> Turn:
+def looking(heard: ModelRequest) -> ModelTurn:
     """One look, and what came of it."""
-    return Turn(str(heard.results[0]["status"])) if heard.results else Turn(uses=(Use("list_reseller_accounts"),))
+    return ModelTurn(str(heard.results[0]["status"])) if heard.results else ModelTurn(uses=(ToolUse("list_reseller_accounts"),))
 
 
 @pytest.mark.parametrize("depth", [250, 251, 252])
@@ -55,7 +55,7 @@ async def test_an_amount_that_nobody_has_is_in_no_card(stage: Stage, balance: fl
 
     twist(stage, rich)
     for text in ("No cards.", '{"cards": [{"title": "Lines", "text": "140 lines.", "kind": "fleet", "figures": ["lines"]}]}'):
-        stage.follow(lambda heard, text=text: Turn(text))
+        stage.follow(lambda heard, text=text: ModelTurn(text))
         found = await stage.insights()
         shown = [figure for card in found["cards"] for figure in card["figures"] if figure["name"] == "balance"]
         assert (found["generated"], shown) == ("measured" if text == "No cards." else "ai", [])

@@ -17,8 +17,8 @@ from benchmarks.names import CDR_TUNED, CDR_TUTORIAL, DUCKDB, OURS
 from benchmarks.tables import Row
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from storage.money.cdr_events import CdrEvent, ingest
-from storage.store import open_store
+from storage.cdr_events import CdrEvent, ingest_cdr
+from storage.engine.store import open_store
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 
 ORGANISATION = "org_01k0a8w7zv6q4k3m2n1p0r9s8t"
@@ -43,7 +43,7 @@ async def stored_anew(url: str, events: list[CdrEvent]) -> None:
     try:
         for first in range(0, len(events), 700):
             batch = events[first : first + 700]
-            await store.write(ingest, organisation=ORGANISATION, events=batch, now=clock.now(), ids=SystemIds(clock))
+            await store.write(ingest_cdr, organisation=ORGANISATION, events=batch, now=clock.now(), ids=SystemIds(clock))
     finally:
         await store.aclose()
 

@@ -3,7 +3,7 @@
 from benchmarks.intelligence import TITLES, Run, page, seeds_of
 from benchmarks.intelligence_packages import Ware, cheapest, covers, turns
 from benchmarks.intelligence_scores import Score, precision_and_recall, score
-from clients.sandbox.ocs.entities import DATA, MO_SMS, MOC, MT_SMS, MTC
+from simulators.network.entities import DATA, MO_SMS, MOC, MT_SMS, MTC
 
 NOTHING = {MOC: {}, MTC: {}, MO_SMS: {}, MT_SMS: {}}
 NORWAY, SWEDEN = 1, 2

@@ -12,11 +12,10 @@ from benchmarks.names import CLIENT, KEYLESS, OURS_POSTGRES, OURS_SQLITE, SQLALC
 from benchmarks.rivals.issuing_network import TOKEN, make
 from benchmarks.tables import Row
 from clients.http import Outbound
-from clients.ocs.client import Ocs
-from clients.ocs.pool import OcsPool
+from clients.ocs.client import Ocs, OcsPool
 from clients.ocs.settings import OcsSettings
-from operations.services.issuing.account_stock import is_free
-from operations.services.network.account_parts import iccid_of
+from operations.ledger.stock import is_sim_in_stock
+from operations.upstream.line_rows import iccid_in_use
 from tests.clients.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
@@ -37,8 +36,8 @@ def ocs(transport: httpx.ASGITransport) -> Ocs:
 
 async def free(ocs: Ocs, account: int) -> list[str | None]:
     found = await ocs.subscriber.list_subscriber(account)
-    assert all(is_free(row) for row in found.get("subscriberList", []))
-    return [iccid_of(row) for row in found.get("subscriberList", [])]
+    assert all(is_sim_in_stock(row) for row in found.get("subscriberList", []))
+    return [iccid_in_use(row) for row in found.get("subscriberList", [])]
 
 
 async def test_a_drawn_esim_leaves_the_account_and_a_new_one_comes_in(ocs: Ocs, transport: httpx.ASGITransport) -> None:

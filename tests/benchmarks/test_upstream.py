@@ -13,12 +13,11 @@ from benchmarks.rivals.upstream import STRANGER, Bodies, speaking
 from benchmarks.tables import Row
 from benchmarks.upstream_page import LINE, LINES, RULES, SOME, aims, section
 from clients.http import Outbound
-from clients.ocs.client import Ocs
-from clients.ocs.failure import OcsNotFound
-from clients.ocs.pool import OcsPool
+from clients.ocs.client import Ocs, OcsPool
+from clients.ocs.outcome import OcsNotFound
 from clients.ocs.settings import OcsSettings
 from clients.ocs.wire.subscriber import Subscriber
-from operations.services.network.subscriber_rows import public_row, subscriber_id
+from operations.upstream.line_rows import public_line_row, subscriber_number
 from tests.clients.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
@@ -51,8 +50,8 @@ async def test_the_stand_in_prices_come_whole_through_a_stream() -> None:
 
 def test_the_rivals_show_a_line_as_the_service_does() -> None:
     rows = [cast(Subscriber, line(number)) for number in (3, 1, 2)]
-    assert shown(line(1)) == public_row(rows[1])
-    assert listed((line(number) for number in (3, 1, 2)), ACCOUNT) == sorted(map(public_row, rows), key=subscriber_id)
+    assert shown(line(1)) == public_line_row(rows[1])
+    assert listed((line(number) for number in (3, 1, 2)), ACCOUNT) == sorted(map(public_line_row, rows), key=subscriber_number)
     assert b"pin" not in orjson.dumps(shown(line(1)))
 
 

@@ -4,7 +4,7 @@ from benchmarks.names import HTTPX_CLOSING, HTTPX_POSTS, OURS_SQLITE, SENDER
 from benchmarks.tables import Row
 from benchmarks.webhooks import CONCURRENT, endpoints
 from benchmarks.webhooks_page import aims, section
-from storage.webhooks.fair_share import IN_FLIGHT, IN_FLIGHT_OF_ORGANISATION
+from storage.fair_share import IN_FLIGHT, IN_FLIGHT_OF_ORGANISATION
 
 
 def test_the_limits_of_endpoints_and_organisations_leave_room_for_the_highest_concurrency() -> None:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from clients.sandbox.payments.control_faults import Fault, Trouble
-from clients.sandbox.payments.entities import Account
 from registry.limits import Tier
-from storage.money.connect import attach_account
+from simulators.processor.entities import ProcessorAccount
+from simulators.processor.faults import FaultTrouble, ProcessorFault
+from storage.connect_accounts import attach_connect_account
 from tests.contract.stage import House
 from tests.world import Credentials
 
@@ -56,7 +56,7 @@ async def onboarded(house: House, who: Credentials, *, finished: bool = True) ->
 
 async def finish(house: House, account: str) -> None:
     """The account's owner tells the processor everything."""
-    from clients.sandbox.payments.onboarding import complete_onboarding
+    from simulators.processor.onboarding import complete_onboarding
 
     async with house.world.payments.turn(writes=True) as state:
         complete_onboarding(state, account)
@@ -64,7 +64,7 @@ async def finish(house: House, account: str) -> None:
 
 async def restricted(house: House, who: Credentials, account: str) -> None:
     """The processor wants to know more of the account's owner and stops payments; the service has seen it."""
-    from clients.sandbox.payments.onboarding import restrict_account
+    from simulators.processor.onboarding import restrict_account
 
     async with house.world.payments.turn(writes=True) as state:
         restrict_account(state, account, None)
@@ -74,7 +74,7 @@ async def restricted(house: House, who: Credentials, account: str) -> None:
 
 async def own_account(house: House) -> str:
     """A Standard account that somebody has at the processor, and that no organisation is connected with."""
-    from clients.sandbox.payments.onboarding import open_standard_account
+    from simulators.processor.onboarding import open_standard_account
 
     async with house.world.payments.turn(writes=True) as state:
         return open_standard_account(state).id
@@ -82,18 +82,18 @@ async def own_account(house: House) -> str:
 
 async def brought(house: House, who: Credentials) -> str:
     """A Standard account that the organisation has connected."""
-    from clients.sandbox.payments.onboarding import attach
+    from simulators.processor.onboarding import attach_account
 
     account = await own_account(house)
     async with house.world.payments.turn(writes=True) as state:
-        attach(state, account)
+        attach_account(state, account)
     await attached(house, who, account, kind="standard")
     return account
 
 
 async def let_go(house: House, account: str) -> None:
     """Its owner lets the service go, and the event of it is lost."""
-    from clients.sandbox.payments.onboarding import release_account
+    from simulators.processor.onboarding import release_account
 
     async with house.world.payments.turn(writes=True) as state:
         release_account(state, account)
@@ -101,13 +101,13 @@ async def let_go(house: House, account: str) -> None:
 
 async def consented(house: House, account: str) -> str:
     """The code with which its owner comes back."""
-    from clients.sandbox.payments.onboarding import authorize_oauth
+    from simulators.processor.onboarding import authorize_oauth
 
     async with house.world.payments.turn(writes=True) as state:
         return authorize_oauth(state, account)
 
 
-async def accounts(house: House) -> list[Account]:
+async def accounts(house: House) -> list[ProcessorAccount]:
     """The connected accounts that are at the processor, without its platform's own."""
     async with house.world.payments.turn(writes=False) as state:
         return [account for id, account in state.accounts.items() if id != state.platform]
@@ -117,10 +117,10 @@ async def attached(house: House, who: Credentials, account: str, *, kind: str = 
     """The organisation's account is this one, whatever the processor knows."""
     now = house.world.clock.now()
     assert await house.world.store.write(
-        attach_account, organisation=who.organisation, account=account, kind=kind, status=status, as_of=now, now=now
+        attach_connect_account, organisation=who.organisation, account=account, kind=kind, status=status, as_of=now, now=now
     )
 
 
-def trouble(house: House, kind: Trouble, path: str = "*", *, method: Any = "*", times: int = 50, after: bool = False) -> None:
+def trouble(house: House, kind: FaultTrouble, path: str = "*", *, method: Any = "*", times: int = 50, after: bool = False) -> None:
     """What the next calls of this path meet."""
-    house.world.payments.faults.queue.append(Fault(trouble=kind, method=method, path=path, account=None, times=times, after=after))
+    house.world.payments.faults.queue.append(ProcessorFault(trouble=kind, method=method, path=path, account=None, times=times, after=after))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.payments.sandbox import PaymentsSandbox
 from operations.catalogue import CATALOGUE
+from simulators.processor.simulated_processor import SimulatedProcessor
 from tests.billing_connect.asking import BILLING, ask, onboarded, trouble
 from tests.contract.stage import House, StubProvider
 from tests.world import HOST, open_world
@@ -22,7 +22,7 @@ BALANCE = f"{BILLING}/balance"
 async def live_house(folder: Path) -> AsyncGenerator[House]:
     """A service whose processor says that its money is real."""
     clock: list[Any] = []
-    processor = PaymentsSandbox(
+    processor = SimulatedProcessor(
         wall=lambda: clock[0].now(),
         pages_url=f"https://{HOST}/sandbox/payments",
         key="sk_live_simulated_processor",

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.payments.records import Account
-from operations.services.payments.connect_status import detach, take_account
-from storage.money.billing_config import find_config
-from storage.money.connect import Connected, connected
+from clients.payments.records import ConnectedAccount
+from operations.ledger.payment_accounts import detach_payment_account, keep_payment_account_status
+from storage.billing_config import find_config
+from storage.connect_accounts import ConnectAccount, find_connect_account
 from tests.billing_connect.asking import BILLING, ask, attached, finish, onboarded, session_of, trouble
 from tests.contract.stage import House
 from tests.world import NOON, Credentials
@@ -29,14 +29,16 @@ NOTHING = {
 }
 
 
-async def stored(house: House, caller: Credentials) -> Connected | None:
-    return await house.world.store.read(connected, organisation=caller.organisation)
+async def stored(house: House, caller: Credentials) -> ConnectAccount | None:
+    return await house.world.store.read(find_connect_account, organisation=caller.organisation)
 
 
 async def told(house: House, account: str, as_of: float, *, charges: bool) -> None:
     """The processor's word of an account, as a webhook brings it."""
-    said = Account(account, "express", charges_enabled=charges, payouts_enabled=charges, details_submitted=True, default_currency="EUR")
-    await house.world.store.write(take_account, account=said, as_of=as_of, now=house.world.clock.now())
+    said = ConnectedAccount(
+        account, "express", charges_enabled=charges, payouts_enabled=charges, details_submitted=True, default_currency="EUR"
+    )
+    await house.world.store.write(keep_payment_account_status, account=said, as_of=as_of, now=house.world.clock.now())
 
 
 @pytest.mark.rule("3.5.3")
@@ -90,7 +92,7 @@ async def test_what_the_processor_still_asks_for_is_listed(house: House) -> None
 
 
 async def test_a_restricted_account_is_pending_again(house: House) -> None:
-    from clients.sandbox.payments.onboarding import restrict_account
+    from simulators.processor.onboarding import restrict_account
 
     caller = await house.world.caller()
     account = await onboarded(house, caller)
@@ -154,9 +156,9 @@ async def test_the_time_of_change_moves_with_the_status_alone(house: House) -> N
 async def test_an_account_that_is_let_go_is_forgotten_unless_it_came_back_since(house: House) -> None:
     caller = await house.world.caller()
     await attached(house, caller, "acct_1Own", kind="standard")
-    await house.world.store.write(detach, account="acct_1Own", as_of=NOON - 1, now=NOON)
+    await house.world.store.write(detach_payment_account, account="acct_1Own", as_of=NOON - 1, now=NOON)
     assert await stored(house, caller) is not None
-    await house.world.store.write(detach, account="acct_1Own", as_of=NOON, now=NOON)
+    await house.world.store.write(detach_payment_account, account="acct_1Own", as_of=NOON, now=NOON)
     assert (await ask(house, caller.secret, "GET", STATUS)) == (200, NOTHING)
 
 
@@ -164,7 +166,7 @@ async def test_whoever_lost_an_account_begins_with_a_new_one(house: House) -> No
     caller = await house.world.caller()
     before = await onboarded(house, caller)
     house.world.clock.advance(60)
-    await house.world.store.write(detach, account=before, as_of=house.world.clock.now(), now=house.world.clock.now())
+    await house.world.store.write(detach_payment_account, account=before, as_of=house.world.clock.now(), now=house.world.clock.now())
     status, body = await ask(house, await session_of(house, caller), "POST", f"{BILLING}/connect/begin", {})
     assert (status, body["status"]) == (200, "pending")
     assert body["account_id"] != before
@@ -177,7 +179,7 @@ async def test_an_organisation_sees_no_account_of_another(house: House) -> None:
 
 
 async def test_the_fee_is_the_organisation_s_own(house: House) -> None:
-    from storage.money.fee_rates import set_fee_bps
+    from storage.organisations import set_fee_bps
 
     caller = await house.world.caller()
     assert (await ask(house, caller.secret, "GET", STATUS))[1]["platform_fee_bps"] == 100

@@ -18,7 +18,7 @@ EMPTY = {"object": "list", "data": [], "has_more": False}
 
 async def review(house: House, account: str) -> str:
     """A payment of this account that a rule holds up."""
-    from clients.sandbox.payments.trouble import open_review
+    from simulators.processor.fraud import open_review
 
     charge = await house.world.charge(account, 2500, "EUR")
     async with house.world.payments.turn(writes=True) as state:
@@ -31,7 +31,7 @@ async def decide(house: House, caller: Credentials, id: str, word: str = "approv
 
 async def countries_of(house: House, account: str) -> str:
     """A list of countries that this account's rules go by."""
-    from clients.sandbox.payments.entities import ValueList
+    from simulators.processor.entities import ValueList
 
     async with house.world.payments.turn(writes=True) as state:
         row = ValueList(state.new_id("rsl_"), state.now(), "blocked_countries", "Countries we do not sell to", "country")

@@ -8,34 +8,36 @@ from typing import Any
 import orjson
 import pytest
 
-from clients.sandbox.payments.call import Answer
-from clients.sandbox.payments.control_faults import Fault
-from clients.sandbox.payments.sandbox import PaymentsSandbox
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
-from storage.money.connect import connected
+from simulators.processor.call import ApiAnswer
+from simulators.processor.faults import ProcessorFault
+from simulators.processor.simulated_processor import SimulatedProcessor
+from storage.connect_accounts import find_connect_account
 from tests.billing_connect.asking import BILLING, accounts, ask, attached, consented, own_account, person, session_of
 from tests.contract.stage import House, StubProvider
 from tests.world import HOST, SettableClock, open_world
-from transports.payments import SIMULATED_KEY
+from transports.payments import SIMULATED_PROCESSOR_KEY
 
 pytestmark = pytest.mark.anyio
 BEGIN = f"{BILLING}/connect/begin"
 
 
-class Liar(PaymentsSandbox):
+class Liar(SimulatedProcessor):
     """Does what it is asked, and tells something else of it."""
 
     about = "/nowhere"
     lie: Callable[[dict[str, Any]], object]
 
-    async def handle(self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b"") -> Answer:
+    async def handle(
+        self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> ApiAnswer:
         answer = await super().handle(method, path, query, headers, body)
         if self.about not in path or answer.status != 200:
             return answer
         told = orjson.loads(answer.body)
         instead = self.lie(told)
-        return instead if isinstance(instead, Answer) else Answer(answer.status, answer.headers, orjson.dumps(told))
+        return instead if isinstance(instead, ApiAnswer) else ApiAnswer(answer.status, answer.headers, orjson.dumps(told))
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ async def house(tmp_path: Path) -> AsyncGenerator[House]:
     liar = Liar(
         wall=SettableClock().now,
         pages_url=f"https://{HOST}/sandbox/payments",
-        key=SIMULATED_KEY,
+        key=SIMULATED_PROCESSOR_KEY,
         webhook_secret="whsec_dGVzdHMgb2YgdGhlIHJlc2VsbGVyIHNlcnZpY2U=",
     )
     limits = Limits(burst_enabled=False)
@@ -60,7 +62,7 @@ def lies(house: House, about: str, **members: object) -> None:
 
 
 async def status_in_store(house: House, organisation: str) -> str | None:
-    found = await house.world.store.read(connected, organisation=organisation)
+    found = await house.world.store.read(find_connect_account, organisation=organisation)
     return None if found is None else found.status
 
 
@@ -123,7 +125,7 @@ async def test_an_account_that_the_processor_does_not_let_us_into_is_not_attache
     liar = house.world.payments
     assert isinstance(liar, Liar)
     error = {"error": {"type": "invalid_request_error", "code": code, "message": "hidden words"}}
-    liar.about, liar.lie = "/v1/accounts/", lambda told: Answer(refused, {"content-type": "application/json"}, orjson.dumps(error))
+    liar.about, liar.lie = "/v1/accounts/", lambda told: ApiAnswer(refused, {"content-type": "application/json"}, orjson.dumps(error))
     status, body = await ask(house, caller.secret, "POST", f"{BILLING}/connect/oauth/complete", given)
     assert (status, body.get("code")) == said
     assert await status_in_store(house, caller.organisation) is None
@@ -132,7 +134,7 @@ async def test_an_account_that_the_processor_does_not_let_us_into_is_not_attache
 
 async def test_whoever_begins_again_in_another_country_after_a_lost_answer_is_told_what_to_do(house: House) -> None:
     session, _ = await person(house)
-    lost = Fault(trouble="closed", method="POST", path="/v1/accounts", account=None, times=5, after=True)
+    lost = ProcessorFault(trouble="closed", method="POST", path="/v1/accounts", account=None, times=5, after=True)
     house.world.payments.faults.queue.append(lost)
     assert (await ask(house, session, "POST", BEGIN, {"country": "NO"}))[0] == 502
     house.world.payments.faults.queue.clear()
@@ -144,7 +146,7 @@ async def test_whoever_begins_again_in_another_country_after_a_lost_answer_is_to
 
 
 async def test_whoever_begins_with_an_account_that_went_unheard_gets_a_new_one(house: House) -> None:
-    from clients.sandbox.payments.onboarding import release_account
+    from simulators.processor.onboarding import release_account
 
     session, organisation = await person(house)
     first = (await ask(house, session, "POST", BEGIN, {"country": "NO"}))[1]["account_id"]

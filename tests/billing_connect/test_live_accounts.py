@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from operations.catalogue import CATALOGUE
+from registry.caller import Restrictions
 from registry.limits import Role, Tier
-from registry.restrictions import Restrictions
-from storage.money.connect import connected, write_status
-from storage.people.grants import Grant, insert_grant
+from storage.access_grants import AccessGrant, insert_grant
+from storage.connect_accounts import find_connect_account, write_connect_status
 from tests.billing_connect.asking import BILLING, ask, brought, consented, let_go, onboarded, own_account, restricted
 from tests.contract.stage import House
 from tests.world import Credentials
@@ -27,7 +27,9 @@ class Organisation:
     async def login(self, scopes: str) -> str:
         """A login of the admin at the built-in identity provider, with what was granted."""
         world, now = self.house.world, self.house.world.clock.now()
-        grant = Grant(world.ids.new("gnt_"), self.admin.person, self.admin.organisation, "client", "A program", scopes, "", now, now + 3600)
+        grant = AccessGrant(
+            world.ids.new("gnt_"), self.admin.person, self.admin.organisation, "client", "A program", scopes, "", now, now + 3600
+        )
         await world.store.write(insert_grant, grant)
         return f"login.{grant.person_id}.{grant.id}"
 
@@ -47,7 +49,7 @@ class Organisation:
 
     async def account(self) -> str | None:
         """The account that is connected now."""
-        found = await self.house.world.store.read(connected, organisation=self.admin.organisation)
+        found = await self.house.world.store.read(find_connect_account, organisation=self.admin.organisation)
         return found and found.account
 
 
@@ -179,7 +181,7 @@ async def test_an_older_word_that_an_account_was_live_protects_it_too(house: Hou
     own = await organisation(house)
     first, now = await onboarded(house, own.admin, finished=False), house.world.clock.now()
     for status, as_of in (("pending", now + 20), ("active", now + 10)):  # the processor's words may come in any order
-        await house.world.store.write(write_status, account=first, status=status, as_of=as_of, now=now)
+        await house.world.store.write(write_connect_status, account=first, status=status, as_of=as_of, now=now)
     assert (await ask(house, await own.session(Role.MEMBER), "POST", PATHS[0], {}))[1]["code"] == "role_required"
     status, body = await ask(house, await own.session(Role.ADMIN), "POST", PATHS[0], {})
     assert (status, body["account_id"], body["status"]) == (200, first, "pending")

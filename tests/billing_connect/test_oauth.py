@@ -9,8 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
-from storage.money.connect import Connected, attach_account, connected
-from storage.money.connect_states import sweep_states
+from storage.connect_accounts import ConnectAccount, attach_connect_account, find_connect_account, sweep_connect_states
 from tests.billing_connect.asking import (
     BILLING,
     Said,
@@ -54,8 +53,8 @@ async def complete(house: House, caller: Credentials, code: str, state: str, *, 
     return await ask(house, caller.secret, "POST", COMPLETE, {"code": code, "state": state}, key=key, sure=True)
 
 
-async def stored(house: House, caller: Credentials) -> Connected | None:
-    return await house.world.store.read(connected, organisation=caller.organisation)
+async def stored(house: House, caller: Credentials) -> ConnectAccount | None:
+    return await house.world.store.read(find_connect_account, organisation=caller.organisation)
 
 
 def asked(house: House, path: str) -> bool:
@@ -92,10 +91,10 @@ def all_states(connection: Any) -> list[Any]:
     """Every consent under way."""
     import sqlalchemy as sa
 
-    from storage.money.connect_states import STATE, ConnectState
-    from storage.statement import Query
+    from storage.connect_accounts import CONNECT_STATE, ConnectState
+    from storage.engine.statement import Query
 
-    return connection.all(Query(ConnectState, sa.select(*(STATE.c[name] for name in ConnectState._fields))))
+    return connection.all(Query(ConnectState, sa.select(*(CONNECT_STATE.c[name] for name in ConnectState._fields))))
 
 
 async def test_consent_leads_back_to_the_page_that_was_named(house: House) -> None:
@@ -261,7 +260,7 @@ async def test_an_express_account_that_was_never_finished_gives_way(house: House
 
 
 async def test_an_express_account_that_was_restricted_does_not_give_way(house: House) -> None:
-    from clients.sandbox.payments.onboarding import restrict_account
+    from simulators.processor.onboarding import restrict_account
 
     caller = await house.world.caller()
     first = await onboarded(house, caller)
@@ -322,7 +321,7 @@ async def test_an_account_of_which_something_newer_is_known_does_not_give_way(ho
 
     async def attach(as_of: float) -> bool:
         said = {"organisation": caller.organisation, "account": "acct_1Next", "kind": "standard", "status": "active", "gone": "acct_1First"}
-        return await house.world.store.write(attach_account, **said, as_of=as_of, now=now)
+        return await house.world.store.write(attach_connect_account, **said, as_of=as_of, now=now)
 
     assert [await attach(now - 1), await attach(now)] == [False, True]
 
@@ -383,7 +382,7 @@ async def test_a_service_without_a_client_id_says_so(house: House) -> None:
 
     from clients.http import Outbound
     from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
-    from clients.payments.settings import ProcessorSettings
+    from clients.payments.port import ProcessorSettings
 
     caller = await house.world.caller()
     without = ProcessorClient(ProcessorSettings(key="sk_test_1", webhook_secrets=()), Outbound(PROCESSOR_LIMITS))
@@ -407,8 +406,8 @@ async def test_a_service_without_a_client_id_says_so(house: House) -> None:
 async def test_states_are_forgotten_when_their_time_has_passed(house: House) -> None:
     caller = await house.world.caller()
     await state_for(house, caller)
-    assert await house.world.store.write(sweep_states, now=NOON + 599) == 0
-    assert await house.world.store.write(sweep_states, now=NOON + 600) == 1
+    assert await house.world.store.write(sweep_connect_states, now=NOON + 599) == 0
+    assert await house.world.store.write(sweep_connect_states, now=NOON + 600) == 1
 
 
 @pytest.mark.parametrize("given", [{"code": ""}, {"code": "a b"}, {"code": "x" * 501}, {"state": "é"}, {"state": ""}, {"code": 5}])

@@ -7,8 +7,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
-from storage.money.connect import attach_account, connected
-from storage.people.grants import Grant, insert_grant
+from storage.access_grants import AccessGrant, insert_grant
+from storage.connect_accounts import attach_connect_account, find_connect_account
 from tests.billing_connect.asking import BILLING, accounts, ask, brought, let_go, onboarded, person, session_of, trouble
 from tests.contract.stage import House
 
@@ -29,7 +29,7 @@ async def test_the_first_call_makes_an_express_account_and_links_to_its_pages(ho
         (200, {"url": "", "account_id": "", "expires_at": 1800014700, "status": "pending"})
     )
     assert body["account_id"] == account.id
-    found = await house.world.store.read(connected, organisation=organisation)
+    found = await house.world.store.read(find_connect_account, organisation=organisation)
     assert found == (organisation, account.id, "express", "pending", 0)
 
 
@@ -51,7 +51,7 @@ async def test_many_who_begin_at_once_make_one_account(house: House) -> None:
     (account,) = await accounts(house)
     assert {body["account_id"] for _, body in said} == {account.id}
     assert len({body["url"] for _, body in said}) == MANY
-    assert (await house.world.store.read(connected, organisation=organisation) or pytest.fail()).account == account.id
+    assert (await house.world.store.read(find_connect_account, organisation=organisation) or pytest.fail()).account == account.id
 
 
 async def test_many_who_begin_at_once_in_different_countries_make_one_account(house: House) -> None:
@@ -67,7 +67,7 @@ async def test_an_account_that_was_made_and_not_heard_of_is_found_again(house: H
     trouble(house, kind, "/v1/accounts", method="POST", after=True)
     status, body = await ask(house, session, "POST", PATHS[0], {})
     assert (status, body["code"], body["outcome_unknown"]) == (502, "OUTCOME_UNKNOWN", True)
-    assert await house.world.store.read(connected, organisation=organisation) is None
+    assert await house.world.store.read(find_connect_account, organisation=organisation) is None
     house.world.payments.faults.queue.clear()
     status, body = await ask(house, session, "POST", PATHS[0], {})
     (account,) = await accounts(house)
@@ -79,7 +79,7 @@ async def test_a_processor_that_takes_no_more_calls_makes_no_account(house: Hous
     trouble(house, "rate_limited")
     status, body = await ask(house, session, "POST", PATHS[0], {})
     assert (status, body["code"]) == (502, "payments_error")
-    assert await house.world.store.read(connected, organisation=organisation) is None
+    assert await house.world.store.read(find_connect_account, organisation=organisation) is None
     assert await accounts(house) == []
 
 
@@ -89,7 +89,7 @@ async def test_an_account_whose_link_failed_is_kept(house: House) -> None:
     status, body = await ask(house, session, "POST", PATHS[0], {})
     assert (status, body["code"]) == (502, "payments_error")
     (account,) = await accounts(house)
-    assert (await house.world.store.read(connected, organisation=organisation) or pytest.fail()).account == account.id
+    assert (await house.world.store.read(find_connect_account, organisation=organisation) or pytest.fail()).account == account.id
 
 
 async def test_a_country_in_lower_case_is_told_how_it_is_written(house: House) -> None:
@@ -125,7 +125,7 @@ async def test_an_api_key_begins_nothing_and_neither_does_a_login_that_may_only_
     assert (status, body["code"]) == (401, "unauthorized")
     assert (await ask(house, None, "POST", path, {}))[0] == 401
     now = world.clock.now()
-    grant = Grant(world.ids.new("gnt_"), caller.person, caller.organisation, "client", "A program", "read", "", now, now + 3600)
+    grant = AccessGrant(world.ids.new("gnt_"), caller.person, caller.organisation, "client", "A program", "read", "", now, now + 3600)
     await world.store.write(insert_grant, grant)
     status, body = await ask(house, f"login.{caller.person}.{grant.id}", "POST", path, {})
     assert (status, body["code"]) == (403, "credential_restricted")
@@ -166,7 +166,7 @@ async def test_whoever_brought_an_account_and_let_the_service_go_unheard_gets_on
     await let_go(house, own)
     status, body = await ask(house, await session_of(house, caller), "POST", path, {"country": "NO"}, sure=True)
     assert (status, body["status"]) == (200, "pending") and body["account_id"] != own
-    found = await house.world.store.read(connected, organisation=caller.organisation)
+    found = await house.world.store.read(find_connect_account, organisation=caller.organisation)
     assert found == (caller.organisation, body["account_id"], "express", "pending", 0)
 
 
@@ -209,7 +209,7 @@ async def test_an_account_is_attached_to_one_organisation_alone(house: House) ->
 
     async def attach(organisation: str) -> bool:
         said = {"account": "acct_1Own", "kind": "standard", "status": "active"}
-        return await house.world.store.write(attach_account, organisation=organisation, **said, as_of=now, now=now)
+        return await house.world.store.write(attach_connect_account, organisation=organisation, **said, as_of=now, now=now)
 
     done = await asyncio.gather(*(attach(caller.organisation) for caller in callers))
     assert sorted(done) == [False] * 7 + [True]

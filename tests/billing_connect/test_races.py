@@ -8,7 +8,7 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
-from storage.money.connect import connected
+from storage.connect_accounts import find_connect_account
 from tests.billing_connect.asking import BILLING, accounts, ask, consented, finish, own_account, person, session_of
 from tests.contract.stage import House, StubProvider
 from tests.world import open_world
@@ -26,7 +26,7 @@ async def house(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Hous
 
 
 async def account_of(house: House, organisation: str) -> str | None:
-    found = await house.world.store.read(connected, organisation=organisation)
+    found = await house.world.store.read(find_connect_account, organisation=organisation)
     return None if found is None else found.account
 
 
@@ -89,7 +89,7 @@ async def test_a_code_is_made_once_by_many_at_once(house: House) -> None:
 
 
 async def test_an_event_tells_of_an_account_before_anybody_asks(house: House) -> None:
-    from clients.sandbox.payments.onboarding import release_account, restrict_account
+    from simulators.processor.onboarding import release_account, restrict_account
 
     session, organisation = await person(house)
     account = (await ask(house, session, "POST", f"{BILLING}/connect/begin", {}))[1]["account_id"]
@@ -97,7 +97,7 @@ async def test_an_event_tells_of_an_account_before_anybody_asks(house: House) ->
 
     async def told() -> None:
         await house.world.settle_payments()
-        found = await house.world.store.read(connected, organisation=organisation)
+        found = await house.world.store.read(find_connect_account, organisation=organisation)
         seen.append(None if found is None else found.status)
 
     await told()

@@ -12,18 +12,19 @@ import httpx
 import orjson
 import sqlalchemy as sa
 
-from operations.billing import charges, disputes, fees, manual_payout, payouts, refund_creation, refunds, webhook
-from operations.services.payments.payments_sync import bring_up_to_date
+from operations.billing import charges, disputes, payments_webhook, payouts, refunds
+from operations.ledger.payments_sync import sync_payments
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
-from storage.connection import Connection
-from storage.money.charge_refunds import find_refunds
-from storage.money.connect import attach_account
-from storage.people.setup_tables import PlatformFeeTable
-from storage.statement import Query, table
+from storage.commissions import PlatformFeeTable
+from storage.connect_accounts import attach_connect_account
+from storage.engine.connection import Connection
+from storage.engine.statement import Query
+from storage.engine.table import table_of
+from storage.payment_attempts import find_refunds
 from tests.world import NOON, Credentials, World, open_world
 
-MODULES = (charges, disputes, fees, manual_payout, payouts, refund_creation, refunds, webhook)
+MODULES = (charges, disputes, charges, payouts, payouts, refunds, refunds, payments_webhook)
 CATALOGUE = Catalogue([Toolset("billing", "Charges, refunds, disputes, payouts, fees.", MODULES)])
 WEBHOOK = "/v1/operator-billing/payments-webhook"
 ACCOUNT, OTHER_ACCOUNT = "acct_1Fjord", "acct_1Alpine"
@@ -41,7 +42,7 @@ class PlatformFee(NamedTuple):
     amount: int
 
 
-ALL_FEES = Query(PlatformFee, sa.select(*(table(PlatformFeeTable).c[name] for name in PlatformFee._fields)).order_by("ref"))
+ALL_FEES = Query(PlatformFee, sa.select(*(table_of(PlatformFeeTable).c[name] for name in PlatformFee._fields)).order_by("ref"))
 
 
 def all_fees(connection: Connection) -> list[PlatformFee]:
@@ -152,7 +153,7 @@ class Stage:
 
     async def sync(self) -> int:
         """Everything read from the processor."""
-        return await bring_up_to_date(self.world.pipeline.deps, organisation=self.who.organisation, account=self.account)
+        return await sync_payments(self.world.pipeline.deps, organisation=self.who.organisation, account=self.account)
 
     async def platform_fees(self) -> list[PlatformFee]:
         """What the service has earned, by its reference."""
@@ -169,7 +170,7 @@ async def with_account(world: World, account: str, tier: Tier = Tier.ENTERPRISE)
     """A new organisation that has this account, which the simulated processor need not know."""
     who, now = await world.caller(tier), world.clock.now()
     named = {"organisation": who.organisation, "account": account, "kind": "express", "status": "active"}
-    await world.store.write(attach_account, **named, as_of=now - 3600, now=now)
+    await world.store.write(attach_connect_account, **named, as_of=now - 3600, now=now)
     return who
 
 

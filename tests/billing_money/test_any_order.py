@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from registry.limits import Tier
-from storage.money.charge_refunds import find_refunds, open_refunds
-from storage.money.payment_records import list_records
+from storage.payment_attempts import find_refunds, open_refunds
+from storage.payment_records import list_payment_records
 from tests.billing_money.stage import START, Object, Stage, charge, dispute, event, fee, payout, refund, with_account
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +51,7 @@ async def told(stage: Stage, account: str, events: Sequence[Told]) -> Any:
     for moment, (type, about) in events:
         about = {**about, "account": account} if about["object"] == "application_fee" else about
         await stage.tell(event(type, about, account=None if about["object"] == "application_fee" else account, created=START + moment))
-    mine = partial(list_records, account=account, organisation=who.organisation, most=100)
+    mine = partial(list_payment_records, account=account, organisation=who.organisation, most=100)
     rows = [await stage.world.store.read(mine, kind=kind) for kind in KINDS]
     left = await stage.world.store.read(find_refunds, **named)
     kept = [(row.kind, row.id, row.body.replace(account, "acct"), row.as_of, row.stage) for each in rows for row in each]

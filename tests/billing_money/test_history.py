@@ -7,8 +7,8 @@ import pytest
 
 from tests.billing_money.stage import Stage, open_stage
 from tests.setup.signing_up import BOTH, address_of
-from transports.history_days import SHORTEST
-from transports.retention import retention
+from transports.settings import SHORTEST_HISTORY
+from transports.worker.retention import retention_chore
 
 pytestmark = pytest.mark.anyio
 DAY = 86_400.0
@@ -24,7 +24,7 @@ async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator
 async def sweep(shop: Stage) -> None:
     shop.world.clock.advance(31 * DAY)
     for _ in range(2):  # the first run only closes the database to older programs
-        await retention(shop.world.store, shop.world.clock, print, SHORTEST).run()
+        await retention_chore(shop.world.store, shop.world.clock, print, SHORTEST_HISTORY).run()
 
 
 async def test_the_key_of_a_refund_and_of_a_payout_moves_money_once_and_says_so_after_a_sweep(shop: Stage) -> None:

@@ -9,8 +9,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Role, Tier
-from storage.money.payment_records import LIST
-from storage.statement import sqlite_dialect
+from storage.engine.statement import sqlite_dialect
+from storage.payment_records import LIST_PAYMENT_RECORDS
 from tests.billing_money.stage import OTHER_ACCOUNT, START, Object, Stage, charge, dispute, event, fee, payout, refund, with_account
 from tests.databases import migrated_sqlite
 
@@ -151,7 +151,7 @@ async def test_fees_are_for_admins(stage: Stage) -> None:
 
 def test_a_page_far_behind_is_looked_up_in_the_index(tmp_path: Path) -> None:
     path = migrated_sqlite(tmp_path).removeprefix("sqlite:///")
-    text = LIST.text(sqlite_dialect())
+    text = LIST_PAYMENT_RECORDS.text(sqlite_dialect())
     given = dict.fromkeys(("account", "organisation", "kind", "before", "after", "most"), 1)
     with closing(sqlite3.connect(path)) as raw:
         plan = raw.execute(f"explain query plan {text.sql}", {**text.literals, **given}).fetchall()

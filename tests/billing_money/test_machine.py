@@ -11,8 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from clients.sandbox.payments.refunding import fail_refund
-from storage.money.payment_attempts import open_attempts
+from simulators.processor.refunds import fail_refund
+from storage.payment_attempts import open_attempts
 from tests.billing_money.stage import Object, Stage, open_stage
 
 MEMORY = "/dev/shm"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from clients.payments.records import Dispute, Evidence, Refund
-from operations.services.payments.payments_sync import bring_up_to_date
+from clients.payments.records import Dispute, EvidenceTexts, Refund
+from operations.ledger.payments_sync import sync_payments
 from registry.limits import Tier
-from storage.money.connect import attach_account, forget_account
+from storage.connect_accounts import attach_connect_account, detach_connect_account
 from tests.billing_money.stage import Stage
 from tests.billing_money.test_disputes import answer, disputed
 from tests.world import Credentials
@@ -17,10 +17,10 @@ async def move(shop: Stage, heir: Credentials) -> None:
     """Its owner lets the service out, and a while later lets another organisation in."""
     store, clock = shop.world.store, shop.world.clock
     clock.advance(5)
-    await store.write(forget_account, account=shop.account, as_of=clock.now(), now=clock.now())
+    await store.write(detach_connect_account, account=shop.account, as_of=clock.now(), now=clock.now())
     clock.advance(5)
     named = {"organisation": heir.organisation, "account": shop.account, "kind": "express", "status": "active"}
-    assert await store.write(attach_account, **named, as_of=clock.now(), now=clock.now())
+    assert await store.write(attach_connect_account, **named, as_of=clock.now(), now=clock.now())
 
 
 async def test_what_nobody_knew_of_a_former_owners_refund_is_settled_for_the_next_one(shop: Stage) -> None:
@@ -32,7 +32,7 @@ async def test_what_nobody_knew_of_a_former_owners_refund_is_settled_for_the_nex
     former, heir = shop.who, await shop.world.caller(Tier.ENTERPRISE)
     await move(shop, heir)
     shop.world.clock.advance(1000)
-    await bring_up_to_date(shop.world.pipeline.deps, organisation=heir.organisation, account=shop.account)
+    await sync_payments(shop.world.pipeline.deps, organisation=heir.organisation, account=shop.account)
     assert await shop.reserved(made) == 0
     assert (await shop.refund(who=heir, charge=made, amount=9000)).status_code == 201
     await move(shop, former)
@@ -63,7 +63,7 @@ async def test_evidence_during_which_the_account_moved_is_its_new_owners(shop: S
     ask = shop.world.pipeline.deps.payments
     asked = ask.answer_dispute
 
-    async def slow(account: str, dispute: str, evidence: Evidence, *, submit: bool, key: str) -> Dispute:
+    async def slow(account: str, dispute: str, evidence: EvidenceTexts, *, submit: bool, key: str) -> Dispute:
         await move(shop, heir)
         return await asked(account, dispute, evidence, submit=submit, key=key)
 

@@ -8,8 +8,8 @@ from inline_snapshot import snapshot
 
 from clients.outside_system import OutsideSystem
 from registry.limits import Tier
-from registry.policy import period_of
-from storage.calls.quota import read_used
+from registry.policy import quota_period
+from storage.quota import read_quota_used
 from tests.billing_money.stage import Stage
 from transports.payments import simulated_processor
 
@@ -34,9 +34,9 @@ async def charged(shop: Stage) -> str:
 
 async def used(shop: Stage) -> int:
     """Calls charged to the organisation today, without those that were only leased."""
-    period = period_of(shop.world.clock.now())
+    period = quota_period(shop.world.clock.now())
     leased = shop.world.blocks.unspent(shop.who.organisation, period)
-    return await shop.world.store.read(read_used, organisation=shop.who.organisation, period=period.name) - leased
+    return await shop.world.store.read(read_quota_used, organisation=shop.who.organisation, period=period.name) - leased
 
 
 async def sent(shop: Stage) -> int:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from storage.connection import Connection
-from storage.money.invoices import Invoice, insert_invoice
+from storage.engine.connection import Connection
+from storage.invoices import Invoice, insert_invoice
 from tests.billing_money.stage import ACCOUNT, START, PlatformFee, Stage, charge, event, fee, with_account
 
 pytestmark = pytest.mark.anyio

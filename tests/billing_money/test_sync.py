@@ -2,8 +2,8 @@
 
 import pytest
 
-from clients.payments.records import ApplicationFee, InvoiceLine, Listed, NewInvoice
-from storage.money.invoices import find_invoice
+from clients.payments.records import ApplicationFee, InvoiceLine, NewInvoice, ProcessorPage
+from storage.invoices import find_invoice
 from tests.billing_money.stage import START, Stage, charge, event
 from tests.billing_money.test_platform_fees import keep_invoice
 
@@ -88,7 +88,7 @@ async def test_a_payout_that_was_sent_while_a_long_reading_went_on_is_not_given_
     ask = shop.world.pipeline.deps.payments
     listed = ask.list_fees
 
-    async def slow(*, limit: int, starting_after: str | None = None, charge: str | None = None) -> Listed[ApplicationFee]:
+    async def slow(*, limit: int, starting_after: str | None = None, charge: str | None = None) -> ProcessorPage[ApplicationFee]:
         await shop.trouble("timeout", "/v1/payouts", after=True)
         await shop.pay_out("key", amount=1000, currency="EUR")
         await shop.calm()

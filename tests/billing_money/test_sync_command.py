@@ -9,9 +9,9 @@ from threading import Thread
 
 import pytest
 
-from storage.money.connect import attach_account
-from storage.money.payment_records import list_records
-from storage.store import open_store
+from storage.connect_accounts import attach_connect_account
+from storage.engine.store import open_store
+from storage.payment_records import list_payment_records
 from tests.billing_money.stage import ACCOUNT, OTHER_ACCOUNT, charge
 from tests.cli.reseller import refused, reseller, said
 from tests.databases import sqlite_url
@@ -55,7 +55,7 @@ def founded(folder: Path, name: str, account: str) -> str:
 
     async def attach() -> None:
         store = open_store(sqlite_url(folder / "data"))
-        assert await store.write(attach_account, **named, as_of=0.0, now=0.0)
+        assert await store.write(attach_connect_account, **named, as_of=0.0, now=0.0)
         await store.aclose()
 
     asyncio.run(attach())
@@ -67,7 +67,7 @@ def kept(folder: Path, organisation: str) -> list[str]:
 
     async def read() -> list[str]:
         store = open_store(sqlite_url(folder / "data"))
-        rows = await store.read(list_records, account=ACCOUNT, organisation=organisation, kind="charge", most=9)
+        rows = await store.read(list_payment_records, account=ACCOUNT, organisation=organisation, kind="charge", most=9)
         await store.aclose()
         return [row.id for row in rows]
 

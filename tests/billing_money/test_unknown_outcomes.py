@@ -6,10 +6,10 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from operations.services.payments.payment_attempts import REFUND, not_made
-from operations.services.payments.payment_dispatch import settle_refused, settle_unknown
-from storage.calls.claims import CLAIM, same
-from storage.statement import Command
+from operations.ledger.payment_attempts import REFUND_OPERATION, payment_not_made
+from operations.ledger.payment_dispatch import record_payment_refused, record_payment_unknown
+from storage.claims import CLAIM, claim_is
+from storage.engine.statement import Command
 from tests.billing_money.stage import Object, Stage
 
 pytestmark = pytest.mark.anyio
@@ -87,8 +87,8 @@ async def test_a_key_whose_process_died_says_what_was_found_out_since(shop: Stag
     await shop.trouble("timeout", "/v1/refunds", after=True)
     await shop.refund("key", charge=made, amount=1000)
     await shop.calm()
-    where = {"organisation": shop.who.organisation, "operation": REFUND, "key": "key"}
-    under_way = Command(sa.update(CLAIM).where(same("organisation", "operation", "key")).values(state=sa.bindparam("to")))
+    where = {"organisation": shop.who.organisation, "operation": REFUND_OPERATION, "key": "key"}
+    under_way = Command(sa.update(CLAIM).where(claim_is("organisation", "operation", "key")).values(state=sa.bindparam("to")))
     await shop.world.store.write(lambda connection: connection.run(under_way, **where, to="dispatching"))
     await shop.world.settle_payments()
     await shop.world.store.write(lambda connection: connection.run(under_way, **where, to="unknown"))
@@ -103,8 +103,8 @@ async def test_a_lost_answer_does_not_outweigh_the_event_that_came_before_it(sho
     await shop.world.settle_payments()
     attempt = shop.at_processor("refunds")[0].metadata["attempt"]
     said: dict[str, Any] = {"attempt": attempt, "request_id": "req_1", "now": shop.world.clock.now()}
-    late = await shop.world.store.write(settle_unknown, **said)
-    refused = await shop.world.store.write(settle_refused, **said, refusal=not_made("refund"))
+    late = await shop.world.store.write(record_payment_unknown, **said)
+    refused = await shop.world.store.write(record_payment_refused, **said, refusal=payment_not_made("refund"))
     assert (late.status, refused.status, late.body) == (201, 201, refused.body)
     assert await shop.reserved(made) == 1000
 

@@ -5,7 +5,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
-from storage.money.connect import connected
+from storage.connect_accounts import find_connect_account
 from tests.billing_money.stage import ACCOUNT, OTHER_ACCOUNT, START, Stage, charge, event, sign, with_account
 
 pytestmark = pytest.mark.anyio
@@ -129,7 +129,7 @@ async def test_an_account_that_is_told_complete_becomes_active_and_an_older_word
         return event("account.updated", {**about, "details_submitted": enabled, "default_currency": "eur"}, created=created)
 
     async def status() -> str | None:
-        found = await stage.world.store.read(connected, organisation=stage.who.organisation)
+        found = await stage.world.store.read(find_connect_account, organisation=stage.who.organisation)
         return None if found is None else found.status
 
     await stage.tell(told(enabled=False, created=START))

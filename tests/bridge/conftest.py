@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from operations.bridge import webhook
+from operations.bridge import notifications
 from operations.connectivity import events, intents
 from registry.catalogue import Catalogue, Toolset
 from registry.ports import SharedSecrets
@@ -14,7 +14,7 @@ from tests.bridge.pushing import INTERNAL, SECRET
 from tests.world import World, open_world
 
 CATALOGUE = Catalogue(
-    [Toolset("bridge", "What the network tells.", (webhook,)), Toolset("connectivity", "Intents and events.", (intents, events))]
+    [Toolset("bridge", "What the network tells.", (notifications,)), Toolset("connectivity", "Intents and events.", (intents, events))]
 )
 
 

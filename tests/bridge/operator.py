@@ -10,13 +10,13 @@ from urllib.parse import quote
 import httpx
 import orjson
 
-from clients.sandbox.ocs.desk import Call
 from operations.catalogue import CATALOGUE
-from operations.services.issuing.reconciliation import Reconciliation
+from operations.ledger.reconciliation import Reconciliation
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
-from storage.calls.replicas import renew
-from storage.issuing.issuance import IssuanceRow, find_issuance
+from simulators.network.world_runtime import NetworkCall
+from storage.issuance import IssuanceRow, find_issuance
+from storage.replicas import renew_replica
 from tests.bridge.pushing import INTERNAL, OK, PATH, SECRET
 from tests.issuance.road import Road
 from tests.world import HOST, Credentials, World, open_world
@@ -89,7 +89,7 @@ class Operator:
 
     async def settle(self) -> int:
         """Unknown outcomes are looked into."""
-        await self.world.store.write(renew, replica=self.world.journal.replica, now=self.world.clock.now())
+        await self.world.store.write(renew_replica, replica=self.world.journal.replica, now=self.world.clock.now())
         return await Reconciliation(self.world.pipeline.deps, print).step()
 
     async def control(self, name: str, body: dict[str, object]) -> Any:
@@ -98,7 +98,7 @@ class Operator:
         assert said.status == 200, said.body
         return orjson.loads(said.body)
 
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[NetworkCall]:
         """What was asked of the network."""
         return self.world.sandbox.calls
 

@@ -6,10 +6,12 @@ import httpx
 import orjson
 import sqlalchemy as sa
 
-from clients.webhooks.signature import sign
-from storage.network.country_ring import country_history
-from storage.schema import InboundPushTable, NetworkEventTable
-from storage.statement import Query, table
+from clients.webhooks.signature import sign_delivery
+from storage.country_entries import country_history
+from storage.engine.statement import Query
+from storage.engine.table import table_of
+from storage.inbound_pushes import InboundPushTable
+from storage.sightings import NetworkEventTable
 from tests.world import World
 
 PATH = "/v1/webhooks/bridge4ip"
@@ -17,7 +19,7 @@ INTERNAL = "internal-key-of-the-bridge"
 SECRET = "whsec_YnJpZGdlLXNlY3JldC1mb3ItdGVzdHMtMDEyMw=="
 ICCID = "8988303000000912345"
 OK = {"result": {"code": 0, "msg": "OK"}}
-SEEN, PUSH = table(NetworkEventTable), table(InboundPushTable)
+SEEN, PUSH = table_of(NetworkEventTable), table_of(InboundPushTable)
 
 
 class Kept(NamedTuple):
@@ -49,7 +51,7 @@ def place(iccid: str = ICCID, mcc: object = 208, mnc: object = 1, at: object = "
 
 def signed(body: bytes, world: World, id: str = "msg_1", *, age: int = 0, secret: str = SECRET) -> dict[str, str]:
     """The headers of a signed notification."""
-    headers = sign([secret], id, int(world.clock.now()) - age, body)
+    headers = sign_delivery([secret], id, int(world.clock.now()) - age, body)
     del headers["Connectivity-Signature"]
     return headers
 

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from operations.connectivity.plans import TEST_PLANS
-from operations.services.issuing.drawn_esim import DrawnEsim
-from operations.services.issuing.intent_purpose import IntentPurpose
-from operations.services.issuing.ledger import settle_issued
-from storage.connection import Connection
-from storage.issuing.intents import IntentRow
-from storage.issuing.issuance import NewIssuance, begin_issuance
+from operations.ledger.esims import DrawnEsim
+from operations.ledger.issuance import record_issued_esim
+from operations.ledger.issuance_targets import IntentTarget
+from storage.engine.connection import Connection
+from storage.intents import IntentRow
+from storage.issuance import NewIssuance, begin_issuance
 from tests.bridge.operator import Operator, open_operator, used_of
 from tests.bridge.pushing import place
 from tests.world import NOON
@@ -65,8 +65,8 @@ async def sent(operator: Operator, number: int, at: float = NOON) -> Draw:
     made = Draw(operator.world.ids.new("cni_"), f"8988303000{number:09}", number)
 
     def begin(connection: Connection) -> None:
-        purpose = purpose_of(operator, made)
-        purpose.begin(connection)
+        target = target_of(operator, made)
+        target.begin(connection)
         owner = operator.world.pipeline.deps.replica
         row = NewIssuance(
             operator.me.organisation,
@@ -89,19 +89,19 @@ async def sent(operator: Operator, number: int, at: float = NOON) -> Draw:
     return made
 
 
-def purpose_of(operator: Operator, made: Draw) -> IntentPurpose:
+def target_of(operator: Operator, made: Draw) -> IntentTarget:
     """What the draw is for."""
     plan = orjson.dumps(PLAN).decode()
     intent = IntentRow(made.intent, operator.me.organisation, "processing", 1, "cnp_live", plan, "{}", None, None, None, int(NOON))
-    return IntentPurpose(intent, False, 201, operator.world.pipeline.deps.keyring, operator.world.ids)
+    return IntentTarget(intent, False, 201, operator.world.pipeline.deps.keyring, operator.world.ids)
 
 
 async def answer(operator: Operator, made: Draw) -> None:
     """The draw's answer comes, or reconciliation finds it; a second time changes nothing."""
     esim = DrawnEsim(made.iccid, "smdp.example", "CODE", "LPA:1$smdp.example$CODE", 7, 8, made.package, None)
     await operator.world.store.write(
-        settle_issued,
-        purpose=purpose_of(operator, made),
+        record_issued_esim,
+        target=target_of(operator, made),
         organisation=operator.me.organisation,
         key=made.intent,
         esim=esim,

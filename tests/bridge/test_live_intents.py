@@ -12,27 +12,28 @@ import pytest
 import sqlalchemy as sa
 
 from clients.http import OutboundLimits
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.faults import Fault
 from clients.webhooks.addresses import parse_networks
-from clients.webhooks.sender import Sender
-from storage.network.network_tables import EarlySightingTable
-from storage.statement import Query, table
+from clients.webhooks.sender import WebhookSender
+from simulators.network.entities import Line
+from simulators.network.faults import NetworkFault
+from storage.engine.statement import Query
+from storage.engine.table import table_of
+from storage.sightings import EarlySightingTable
 from tests.bridge.operator import ACCOUNT, DRAW, GIB, RESELLER, WEBHOOK, Operator, open_operator, used_of
 from tests.bridge.pushing import kept, place, status
 from tests.clients.webhooks.receiver import receiver
 from tests.clients.webhooks.receiver import status as answering
 from tests.deliveries.post_office import read
 from tests.issuance.road import Gate
-from transports.upstream import hand_over
-from transports.worker import Worker
+from transports.upstream import deliver_network_push
+from transports.worker.worker import Worker
 
 pytestmark = pytest.mark.anyio
 ISSUED = "esim.issued"
 ANOTHER = 8102
 LOOPBACK = parse_networks(["127.0.0.0/8"])
 QUICK = OutboundLimits(connections=20, keepalive_seconds=None, connect_seconds=2.0, total_seconds=2.0)
-EARLY = table(EarlySightingTable)
+EARLY = table_of(EarlySightingTable)
 HOUR = 3600
 
 
@@ -92,7 +93,7 @@ async def test_a_phone_abroad_is_told_to_the_operators_own_endpoint(operator: Op
     targets = {"usageUrl": WEBHOOK, "esimUrl": WEBHOOK, "locationUrl": WEBHOOK, "thresholds": [50, 80, 100]}
     await operator.control("push-targets", {"resellerId": RESELLER, **targets})
     world.pipeline.deps = replace(world.pipeline.deps, webhook_exempt=LOOPBACK)
-    sender = Sender(world.clock, exempt=LOOPBACK, limits=QUICK)
+    sender = WebhookSender(world.clock, exempt=LOOPBACK, limits=QUICK)
     keyring = world.pipeline.deps.keyring
     worker = Worker(
         store=world.store, keyring=keyring, sender=sender, clock=world.clock, ids=world.ids, report=pytest.fail, chores=[], listener=None
@@ -110,7 +111,7 @@ async def test_a_phone_abroad_is_told_to_the_operators_own_endpoint(operator: Op
             await world.sandbox.handle("POST", "/control/usage", body=orjson.dumps(used))
             world.clock.advance(600)
             await world.sandbox.handle("GET", "/control/state")
-            await world.sandbox.deliver(partial(hand_over, world.door))
+            await world.sandbox.deliver(partial(deliver_network_push, world.door))
         while await worker.step():
             pass
         posts = [read(request) for request in there.requests]
@@ -174,7 +175,7 @@ async def test_what_comes_while_the_answer_comes_is_told_once(either: Operator) 
 async def test_what_comes_while_the_outcome_is_unknown_is_told_when_it_is_found_out(either: Operator) -> None:
     operator = either
     free = await free_lines(operator)
-    operator.world.sandbox.faults.add(Fault(DRAW, drop_after=True))
+    operator.world.sandbox.faults.add(NetworkFault(DRAW, drop_after=True))
     intent = await operator.draw()
     assert (intent["status"], intent["error"]["code"]) == ("processing", "OUTCOME_UNKNOWN")
     operator.world.clock.advance(2 * HOUR)
@@ -189,7 +190,7 @@ async def test_what_comes_while_the_outcome_is_unknown_is_told_when_it_is_found_
 
 async def test_a_draw_that_came_to_nothing_leaves_reports_to_nobody(operator: Operator) -> None:
     iccid = min(await free_lines(operator))
-    operator.world.sandbox.faults.add(Fault(DRAW, drop_before=True))
+    operator.world.sandbox.faults.add(NetworkFault(DRAW, drop_before=True))
     first = await operator.draw()
     await operator.push(place(iccid, at=None))
     assert await kept_early(operator) == 1
@@ -205,7 +206,7 @@ async def test_a_draw_that_came_to_nothing_leaves_reports_to_nobody(operator: Op
 
 async def test_what_turned_out_to_be_nobodys_is_forgotten(operator: Operator) -> None:
     first, second, *_ = sorted(await free_lines(operator))
-    operator.world.sandbox.faults.add(Fault(DRAW, drop_before=True))
+    operator.world.sandbox.faults.add(NetworkFault(DRAW, drop_before=True))
     await operator.draw()
     await operator.push(place(first, at=None))
     for _ in range(2):
@@ -299,6 +300,6 @@ async def test_an_esim_is_told_in_the_country_where_the_account_before_was_seen_
 
 async def test_where_nobody_can_say_whose_the_line_is_its_intent_is_told(operator: Operator) -> None:
     intent = await operator.draw()
-    operator.world.sandbox.faults.add(Fault("getSingleSubscriber", drop_before=True))
+    operator.world.sandbox.faults.add(NetworkFault("getSingleSubscriber", drop_before=True))
     await operator.push(place(intent["esim"]["iccid"], at=None))
     assert await operator.told(intent["id"]) == [ISSUED, "FR"]

@@ -17,8 +17,8 @@ from tests.http.asking import ask, bearer
 from tests.registry.ledgers import audited
 from tests.world import SettableClock, World, open_world
 from transports.http.door import HttpDoor
-from transports.http.rules import HttpRules
-from transports.logs import Logs, ServerLog
+from transports.http.limits import HttpRules
+from transports.logs import LibraryLog, Logs
 
 pytestmark = pytest.mark.anyio
 BODY = orjson.dumps(place())
@@ -173,7 +173,7 @@ async def test_no_log_line_holds_the_token_of_the_address(world: World) -> None:
     assert [answer.status for answer in answers] == [200, 401, 200, 400, 405, 404]
     for log in (logs, bare):
         logger = logging.Logger("server")
-        logger.addHandler(ServerLog(log))
+        logger.addHandler(LibraryLog(log))
         logger.error('"POST %s%s HTTP/1.1" 500', PATH, TOKEN)
         log.fault("req_1", "receive_bridge4ip_webhook", ValueError(f"{PATH}{TOKEN} {PATH}?token={SECRET}"))
         log.flush()

@@ -13,11 +13,11 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from clients.payments.port import Processor
 from clients.payments.records import InvoiceLine, NewCheckout, NewInvoice, ProcessorInvoice
-from clients.sandbox.payments.sandbox import PaymentsSandbox
 from registry.clock import SystemClock
+from simulators.processor.simulated_processor import SimulatedProcessor
 from tests.browser.test_docs_pages import QUIET
 from tests.running import Running, running
-from transports.payments import PAGES_PATH, SIMULATED_KEY, simulated_processor
+from transports.payments import PAYMENT_PAGES_PATH, SIMULATED_PROCESSOR_KEY, simulated_processor
 
 CHROMIUM = shutil.which("chromium")
 SHOTS = os.environ.get("SHOTS")
@@ -59,10 +59,10 @@ class Platform:
 
     def __init__(self, data: Path, base_url: str, portal: BlockingPortal) -> None:
         self.portal = portal
-        self.sandbox = PaymentsSandbox(
+        self.sandbox = SimulatedProcessor(
             wall=SystemClock().now,
-            pages_url=base_url + PAGES_PATH,
-            key=SIMULATED_KEY,
+            pages_url=base_url + PAYMENT_PAGES_PATH,
+            key=SIMULATED_PROCESSOR_KEY,
             webhook_secret="whsec_bm90IG5lZWRlZA==",
             state_file=data / "payments-sandbox.json",
         )

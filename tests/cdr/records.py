@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import httpx
 import sqlalchemy as sa
 
-from storage.connection import Connection
-from storage.money.invoice_periods import list_periods
-from storage.money.money_tables import CdrEventTable, CdrMonthTable, CdrSumTable
-from storage.statement import Query, table
+from storage.cdr_events import CdrEventTable
+from storage.cdr_sums import CdrMonthTable, CdrSumTable
+from storage.engine.connection import Connection
+from storage.engine.statement import Query
+from storage.engine.table import table_of
+from storage.invoice_periods import list_periods
 
 INGEST, AGGREGATE, PERIODS = "/v1/cdr/ingest", "/v1/cdr/aggregate", "/v1/invoices/periods"
 Json = dict[str, Any]
@@ -51,7 +53,7 @@ class Everything(NamedTuple):
     periods: list[int]
 
 
-EVENT, SUM, MONTH = table(CdrEventTable), table(CdrSumTable), table(CdrMonthTable)
+EVENT, SUM, MONTH = table_of(CdrEventTable), table_of(CdrSumTable), table_of(CdrMonthTable)
 MINE = sa.bindparam("organisation")
 RAW = Query(Raw, sa.select(*(EVENT.c[name] for name in Raw._fields)).where(EVENT.c.organisation == MINE))
 SUMS = Query(

@@ -6,10 +6,10 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
+from registry.caller import Restrictions
 from registry.limits import Tier
-from registry.restrictions import Restrictions
-from storage.connection import Connection
-from storage.money.cdr_sums import MonthLine, month_line_slices
+from storage.cdr_sums import SimMonth, sim_month_slices
+from storage.engine.connection import Connection
 from tests.cdr.records import INGEST, PERIODS, Json, Raw, assert_exact, event, everything, iccid, month, send
 from tests.world import NOON, Credentials, World
 
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.anyio
 MOST = 2**53 - 1
 
 
-def lines_of_month(connection: Connection, *, organisation: str, month: int) -> list[MonthLine]:
-    return [line for lines in month_line_slices(connection, organisation=organisation, month=month, size=5) for line in lines]
+def lines_of_month(connection: Connection, *, organisation: str, month: int) -> list[SimMonth]:
+    return [line for lines in sim_month_slices(connection, organisation=organisation, month=month, size=5) for line in lines]
 
 
 @pytest.mark.rule("4.4.2")

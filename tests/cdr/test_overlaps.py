@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from registry.ids import Ids
 from registry.limits import Tier
-from storage.money.cdr_events import CdrEvent, ingest
-from storage.store import Store, open_store
+from storage.cdr_events import CdrEvent, ingest_cdr
+from storage.engine.store import Store, open_store
 from tests.cdr.records import assert_exact, everything, iccid, send
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 from tests.world import CountingIds, SettableClock, World
@@ -34,7 +34,7 @@ def overlapping(rng: Random) -> list[list[CdrEvent]]:
 
 
 async def write(store: Store, organisation: str, batch: Sequence[CdrEvent], ids: Ids) -> int:
-    return await store.write(ingest, organisation=organisation, events=batch, now=NOW, ids=ids)
+    return await store.write(ingest_cdr, organisation=organisation, events=batch, now=NOW, ids=ids)
 
 
 async def twenty_runs(url: str) -> None:

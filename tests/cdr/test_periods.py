@@ -6,7 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from storage.money.invoice_periods import mark_invoiced
+from storage.invoice_periods import mark_period_invoiced
 from tests.cdr.records import PERIODS, Json, event, month, send
 from tests.world import World
 
@@ -55,7 +55,7 @@ async def test_a_period_closes_48_hours_after_its_month_to_the_second(
 async def test_an_invoiced_period_stays_so_before_and_after_it_has_closed(http: httpx.AsyncClient, world: World) -> None:
     await send(http, event("a"))
     (row,) = await periods(http)
-    await world.store.write(mark_invoiced, period=row["id"])
+    await world.store.write(mark_period_invoiced, period=row["id"])
     assert await states(http) == [("invoiced", None)]
     world.clock.wall = at("2027-02-03T00:00:00Z")
     await send(http, event("late"))

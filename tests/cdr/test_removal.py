@@ -16,30 +16,28 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clients.payments.records import ProcessorInvoice
-from operations.services.payments.invoice_payment import take_payment
+from operations.ledger.payment_intake import take_invoice_payment
 from registry.limits import Tier
-from storage.calls.replicas import leave
-from storage.connection import Connection
-from storage.migrate import current_schema
-from storage.money.cdr_events import CdrEvent, ingest
-from storage.money.money_tables import CallRecordDigestTable
-from storage.money.record_digests import FIND, REVISION, RecordKey
-from storage.money.record_removal import FOLLOWING, OLD, REMOVE, begin_pass, remove_records, sweep_call_records
-from storage.schema import ReplicaTable
-from storage.statement import Command, Query, postgresql_dialect, table
-from storage.store import Store, open_store
+from storage.cdr_events import CDR_DIGESTS_REVISION, FIND_CDR_DIGESTS, CallRecordDigestTable, CdrEvent, CdrKey, ingest_cdr
+from storage.cdr_removal import FIND_FOLLOWING_PLACE, OLD_CDRS, REMOVE_CDRS, begin_pass, remove_cdrs, sweep_call_records
+from storage.engine.connection import Connection
+from storage.engine.migrate import current_schema
+from storage.engine.statement import Command, Query, postgresql_dialect
+from storage.engine.store import Store, open_store
+from storage.engine.table import table_of
+from storage.replicas import ReplicaTable, end_replica
 from tests.cdr.records import PERIODS, Json, event, everything, iccid, month, send
 from tests.databases import NO_POSTGRES, migrated_postgres, sqlite_url
 from tests.invoices.billing import GB, INVOICES, Billing, invoice_of, sim
 from tests.invoices.test_sending import TO
 from tests.world import CountingIds, Credentials, SettableClock, World
-from transports.history_days import SHORTEST, HistoryDays
-from transports.retention import retention
+from transports.settings import SHORTEST_HISTORY, HistoryDays
+from transports.worker.retention import retention_chore
 
 pytestmark = pytest.mark.anyio
 DAY = 86_400
-KEPT = SHORTEST.call_records
-DIGEST, REPLICA = table(CallRecordDigestTable), table(ReplicaTable)
+KEPT = SHORTEST_HISTORY.call_records
+DIGEST, REPLICA = table_of(CallRecordDigestTable), table_of(ReplicaTable)
 
 
 class Rows(NamedTuple):
@@ -67,7 +65,7 @@ async def sweep(world: World, days: float = 0) -> None:
     """So many days later the retention runs; its first run only closes the database to older programs."""
     world.clock.advance(days * DAY)
     for _ in range(2):
-        await retention(world.store, world.clock, print, HistoryDays(call_records=KEPT)).run()
+        await retention_chore(world.store, world.clock, print, HistoryDays(call_records=KEPT)).run()
 
 
 async def kept(world: World, who: Credentials) -> set[str]:
@@ -118,7 +116,7 @@ async def test_nothing_is_removed_unless_it_is_asked_for(world: World, caller: C
     await send(http, event("a", occurred_at="2011-01-10T08:00:00Z"))
     for _ in range(3):
         world.clock.advance(100 * DAY)
-        await retention(world.store, world.clock, print).run()
+        await retention_chore(world.store, world.clock, print).run()
     assert await kept(world, caller) == {"a"}
 
 
@@ -150,7 +148,7 @@ async def test_invoices_of_every_status_and_their_documents_are_the_same_to_the_
     payment = ProcessorInvoice(
         there["payments_invoice_id"], "paid", total, total, "USD", there["payment_url"], now, {"invoice": there["id"]}
     )
-    assert await bill.world.store.write(take_payment, account=account, invoice=payment, now=now)
+    assert await bill.world.store.write(take_invoice_payment, account=account, invoice=payment, now=now)
     ids = [each["id"] for each in (draft, some, voided, sent, paid)]
     assert [(await bill.read(id))["status"] for id in ids] == ["draft", "draft", "void", "sent", "paid"]
     bill.world.clock.advance(200 * DAY)  # the month closes meanwhile, which its invoices say
@@ -186,7 +184,7 @@ async def test_nothing_is_removed_while_a_program_runs_that_would_not_find_the_i
     await world.store.write(run_old_program, until=world.clock.now() + 100 * DAY)
     await sweep(world, KEPT + 1)
     assert await kept(world, caller) == {"a"}
-    await world.store.write(leave, replica="rpl_old", now=world.clock.now())
+    await world.store.write(end_replica, replica="rpl_old", now=world.clock.now())
     await sweep(world)
     assert await kept(world, caller) == set()
 
@@ -195,17 +193,17 @@ async def test_no_older_program_starts_where_records_may_have_been_removed(world
     url = database_url or sqlite_url(tmp_path)
     assert current_schema(url).works_from == "0015"
     await sweep(world)
-    assert current_schema(url).works_from == REVISION
+    assert current_schema(url).works_from == CDR_DIGESTS_REVISION
 
 
 async def test_a_pass_goes_on_where_the_run_before_ended_and_each_run_does_so_many_steps(world: World, caller: Credentials) -> None:
     many, old = 2400, int(world.clock.now()) - 100 * DAY
     batch = [CdrEvent(f"cdr-{n:05}", iccid(), old if n % 3 else old + 99 * DAY, 1, 1, None, None) for n in range(many)]
-    await world.store.write(ingest, organisation=caller.organisation, events=batch, now=world.clock.now(), ids=world.ids)
+    await world.store.write(ingest_cdr, organisation=caller.organisation, events=batch, now=world.clock.now(), ids=world.ids)
     await sweep(world)  # a pass of its own begins in three days; what it removed is in these
     assert len(await kept(world, caller)) == many // 3
     batch = [each._replace(event=f"{each.event}-more") for each in batch]
-    await world.store.write(ingest, organisation=caller.organisation, events=batch, now=world.clock.now(), ids=world.ids)
+    await world.store.write(ingest_cdr, organisation=caller.organisation, events=batch, now=world.clock.now(), ids=world.ids)
     world.clock.advance(3 * DAY)
     removed: list[int] = []
     while len(removed) < 60 and sum(removed) < many * 2 // 3:
@@ -231,14 +229,14 @@ async def test_a_record_that_comes_again_while_it_is_being_removed_counts_as_a_r
     record = CdrEvent("cdr-1", iccid(), int(now) - 100 * DAY, 1, 2, None, None)
 
     async def store_it() -> int:
-        return await store.write(ingest, organisation="org_1", events=[record], now=now, ids=ids)
+        return await store.write(ingest_cdr, organisation="org_1", events=[record], now=now, ids=ids)
 
     assert await store_it() == 1
     for _ in range(2):
         await store.write(begin_pass, now=now, every=DAY)
     with psycopg.connect(url) as removing, psycopg.connect(url, autocommit=True) as looking:
         transaction = Connection(removing, postgresql_dialect())  # pyright: ignore[reportArgumentType]  # as the store's own session
-        assert remove_records(transaction, records=[RecordKey("org_1", "cdr-1")], now=now) == 1
+        assert remove_cdrs(transaction, records=[CdrKey("org_1", "cdr-1")], now=now) == 1
         again = asyncio.create_task(store_it())
         waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
         while looking.execute(waits).fetchone() == (0,):
@@ -257,7 +255,7 @@ def test_postgresql_reads_the_blocks_of_a_step_and_finds_ids_and_records_by_thei
             pytest.skip(NO_POSTGRES)
         with closing(psycopg.connect(url)) as raw:
             raw.execute("set enable_seqscan = off")  # the tables are empty
-            texts = {query: query.text(postgresql_dialect()) for query in (OLD, FOLLOWING, REMOVE, FIND)}
+            texts = {query: query.text(postgresql_dialect()) for query in (OLD_CDRS, FIND_FOLLOWING_PLACE, REMOVE_CDRS, FIND_CDR_DIGESTS)}
             given = {"block": 3, "blocks": 128, "before": 1, "records": "[]", "digests": b"", "offsets": "[]"}
             plans = [str(raw.execute(f"explain {text.sql}".encode(), {**text.literals, **given}).fetchall()) for text in texts.values()]
     assert "Tid Range Scan on cdr_event" in plans[0] and "TID Cond" in plans[0]

@@ -8,8 +8,8 @@ from inline_snapshot import snapshot
 
 from registry.call import Reply
 from tests.world import SettableClock
-from transports.cli.cdr_sending import Sender, Sent
-from transports.cli.failure import Failure, Unreachable
+from transports.cli.cdr import RecordSender, SentBatch
+from transports.cli.terminal import Failure, Unreachable
 
 pytestmark = pytest.mark.anyio
 
@@ -46,8 +46,8 @@ class Scripted:
     async def pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
 
-    async def send(self, *ids: str) -> Sent:
-        sender = Sender(self, SettableClock(), say=self.told.append, pause=self.pause)
+    async def send(self, *ids: str) -> SentBatch:
+        sender = RecordSender(self, SettableClock(), say=self.told.append, pause=self.pause)
         return await sender.send([{"id": id} for id in ids])
 
 
@@ -74,14 +74,14 @@ async def test_the_last_refusal_of_a_server_in_trouble_is_told() -> None:
 
 async def test_who_answers_again_gets_the_same_batch() -> None:
     door = Scripted(None, DOWN, stored(2))
-    assert await door.send("a", "b") == Sent(2, 0, {})
+    assert await door.send("a", "b") == SentBatch(2, 0, {})
     assert door.asked == [[{"id": "a"}, {"id": "b"}]] * 3
 
 
 async def test_it_waits_as_long_as_it_is_asked_to_and_however_often() -> None:
     burst, quota = reply(429, wait="1", code="rate_limited"), reply(429, wait="43200", code="quota_exceeded")
     door = Scripted(*[burst] * 9, quota, reply(429), stored(1))
-    assert await door.send("a") == Sent(1, 0, {})
+    assert await door.send("a") == SentBatch(1, 0, {})
     assert door.pauses == [1.0] * 9 + [43_200.0, 1.0]
     assert door.told == snapshot(["429 quota_exceeded: goes on in 43200 s, at 2027-01-16T00:00:00Z"])
 
@@ -91,14 +91,14 @@ async def test_records_that_are_refused_are_left_out_one_by_one() -> None:
     second = reply(400, error="events[1]: its SIM is full", param="events[1]")
     door = Scripted(first, second, stored(2))
     door_said = await door.send("a", "b", "c", "d")
-    assert door_said == Sent(2, 0, {1: "iccid: not today", 2: "its SIM is full"})
+    assert door_said == SentBatch(2, 0, {1: "iccid: not today", 2: "its SIM is full"})
     assert door.asked[-1] == [{"id": "a"}, {"id": "d"}]
 
 
 async def test_nothing_is_sent_when_nothing_is_left() -> None:
     door = Scripted(reply(400, error="events[0]: no", param="events[0]"))
-    assert await door.send("a") == Sent(0, 0, {0: "no"})
-    assert await door.send() == Sent(0, 0, {})
+    assert await door.send("a") == SentBatch(0, 0, {0: "no"})
+    assert await door.send() == SentBatch(0, 0, {})
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ import pytest
 
 from registry.ports import Site
 from tests.cli.reseller import refused, said
-from transports.cli.banner import Started, opened_by
-from transports.cli.serve import payments_of, way_to_new_key
-from transports.settings import load_settings
+from transports.cli.serve import StartBanner, new_key_command, opened_text, payments_text
+from transports.settings_files import load_settings
 
 SITE = Site(
     base_url="http://127.0.0.1:8000",
@@ -21,7 +20,7 @@ SITE = Site(
 )
 
 
-TREE = Started(SITE, "data/service.db", "demo", "org_1", None, 1, 19, "simulated", "reseller keys create NAME --data data")
+TREE = StartBanner(SITE, "data/service.db", "demo", "org_1", None, 1, 19, "simulated", "reseller keys create NAME --data data")
 
 
 def tree(api_key: str | None) -> str:
@@ -51,32 +50,32 @@ def test_a_start_without_demo_data_speaks_of_no_earlier_start() -> None:
 
 def test_it_says_which_payment_processor_it_is_and_how_to_take_another() -> None:
     settings = load_settings({})
-    assert payments_of(settings).startswith("simulated in this process, no real money; a real one by SERVICE_PAYMENTS_KEY")
-    started = replace(TREE, payments=payments_of(settings))
+    assert payments_text(settings).startswith("simulated in this process, no real money; a real one by SERVICE_PAYMENTS_KEY")
+    started = replace(TREE, payments=payments_text(settings))
     assert "─ Payments  simulated in this process" in started.as_tree()
     for key, mode in (("sk_live_12345678", "real, live mode"), ("rk_test_12345678", "real, test mode")):
-        assert payments_of(load_settings({}, payments_key=key, payments_webhook_secret="whsec_12345678")) == mode
+        assert payments_text(load_settings({}, payments_key=key, payments_webhook_secret="whsec_12345678")) == mode
 
 
 def test_the_command_for_a_new_key_names_the_directory_of_a_sqlite_file_alone() -> None:
-    assert way_to_new_key(load_settings({}, data="my data")).endswith("reseller keys create NAME --data 'my data'")
+    assert new_key_command(load_settings({}, data="my data")).endswith("reseller keys create NAME --data 'my data'")
     on_postgresql = load_settings({}, data="data", database_url="postgresql://reseller@127.0.0.1/reseller")
-    assert way_to_new_key(on_postgresql).endswith("reseller keys create NAME")
+    assert new_key_command(on_postgresql).endswith("reseller keys create NAME")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7"])
 def test_a_demo_that_listens_to_other_machines_says_what_it_opens_and_to_whom(host: str) -> None:
-    told = opened_by(host, True, SITE.base_url)
+    told = opened_text(host, True, SITE.base_url)
     assert told in replace(TREE, opened=told).as_tree()
     assert all(
         words in told for words in ("machine that reaches", "unencrypted", "the key above", "codes", "payment pages", "--host 127.0.0.1")
     )
-    assert opened_by(host, False, SITE.base_url) == ""
+    assert opened_text(host, False, SITE.base_url) == ""
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
 def test_a_demo_for_this_machine_alone_opens_nothing(host: str) -> None:
-    assert opened_by(host, True, SITE.base_url) == "" and "Open " not in TREE.as_tree()
+    assert opened_text(host, True, SITE.base_url) == "" and "Open " not in TREE.as_tree()
 
 
 def test_the_configuration_follows_the_server_and_the_organisation_that_are_named(tmp_path: Path) -> None:

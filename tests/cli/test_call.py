@@ -8,7 +8,7 @@ import pytest
 from tests.cli.reseller import refused, reseller, said
 from tests.cli.terminal import at_terminal
 from tests.running import Running
-from transports.cli.call import repeatable
+from transports.cli.call import repeatable_command
 
 
 @pytest.fixture(params=["local", "remote"])
@@ -163,4 +163,4 @@ def test_ids_are_shown_whole_whatever_the_width_of_the_terminal(columns: int, pl
     ids=["plain", "key", "key-with-equals", "token-with-equals"],
 )
 def test_the_command_to_type_again_repeats_neither_the_key_nor_a_token_that_was_used(words: list[str], again: str) -> None:
-    assert repeatable(words) == again
+    assert repeatable_command(words) == again

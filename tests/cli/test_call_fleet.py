@@ -10,8 +10,7 @@ from operations.catalogue import CATALOGUE
 from tests.cli.reseller import reseller, said
 from tests.cli.terminal import at_terminal
 from tests.running import Running
-from transports.cli.call import TAKEN
-from transports.cli.fields import flag, takes_null
+from transports.cli.call import TAKEN_OPTIONS, option_flag, takes_null
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +110,7 @@ def test_the_help_names_the_values_of_a_field_and_the_name_behind_another_option
 
 def test_no_two_fields_share_an_option() -> None:
     for operation in CATALOGUE.operations.values():
-        flags = [flag(info.alias or name, TAKEN) for name, info in operation.params.model_fields.items()]
+        flags = [option_flag(info.alias or name, TAKEN_OPTIONS) for name, info in operation.params.model_fields.items()]
         assert len(set(flags)) == len(flags), operation.id
         assert not {f"--no-{word.removeprefix('--')}" for word in flags} & set(flags), operation.id
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.network import network
 from tests.cli.reseller import refused, reseller, said
-from transports.cli.connect_check import listed
+from transports.cli.org_connection import account_list
 
 WAY_OUT = "nothing was changed; --unchecked does it without asking\n"
 OWN = ("--own-token-stdin",)
@@ -128,6 +128,6 @@ def test_an_account_is_assigned_when_the_charging_system_knows_it(place: Path, o
 
 
 def test_a_refusal_names_some_of_many_accounts_and_nothing_that_a_terminal_obeys() -> None:
-    assert listed({}) == "nor any other"
-    assert listed({1: "One\x1b[2J", 2: "T" * 70}) == f"only 1 (One?[2J), 2 ({'T' * 60})"
-    assert listed(dict.fromkeys(range(1, 24), "A")).endswith(", 20 (A) and 3 more")
+    assert account_list({}) == "nor any other"
+    assert account_list({1: "One\x1b[2J", 2: "T" * 70}) == f"only 1 (One?[2J), 2 ({'T' * 60})"
+    assert account_list(dict.fromkeys(range(1, 24), "A")).endswith(", 20 (A) and 3 more")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from storage.migrate import HEAD
+from storage.engine.revision import HEAD
 from tests.cli.reseller import refused, said
 from tests.running import Running, running
 

@@ -10,8 +10,8 @@ import httpx
 import psycopg
 import pytest
 
-from storage.migrate import downgrade, upgrade
-from storage.revision import REVISIONS
+from storage.engine.migrate import downgrade_database, upgrade_database
+from storage.engine.revision import REVISIONS
 from tests.cli.reseller import environment
 from tests.databases import NO_POSTGRES, postgres_url
 from tests.replicas.cluster import KEYS
@@ -64,11 +64,11 @@ def test_the_owner_migrates_and_a_server_works_as_the_role_of_the_guide_which_ch
             pytest.skip(NO_POSTGRES)
         url, name = made
         owner, role = as_user(url, OWNER), as_user(url, ROLE)
-        upgrade(owner)
-        downgrade(owner, REVISIONS[-2])
+        upgrade_database(owner)
+        downgrade_database(owner, REVISIONS[-2])
         with psycopg.connect(url, autocommit=True) as admin:
             admin.execute(sql_of_the_guide(name).encode())
-        upgrade(owner)  # what this makes is the role's to use as well
+        upgrade_database(owner)  # what this makes is the role's to use as well
         settings = {"SERVICE_DATABASE_URL": role, "SERVICE_SECRET_KEYS": KEYS, "SERVICE_WORKER": "true"}
         with running(tmp_path / "server", environment(settings)) as server:
             key = {"Authorization": f"Bearer {server.api_key}", "Idempotency-Key": "one"}

@@ -16,11 +16,11 @@ from prometheus_client.exposition import generate_latest
 
 from clients.outside_system import OutsideSystem
 from registry.clock import SystemClock
-from storage.migrate import HEAD
+from storage.engine.revision import HEAD
 from tests.cli.reseller import refused, reseller, said
 from tests.running import running
-from transports.metrics import Reading, of_systems
-from transports.settings import PREFIX, Settings
+from transports.metrics import MetricsSnapshot, outside_system_metrics
+from transports.settings import SETTING_PREFIX, Settings
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
@@ -54,7 +54,7 @@ def test_a_database_that_is_not_there_is_a_note_that_says_where_it_was_looked_fo
 
 
 def test_an_unknown_setting_is_answered_with_the_one_that_was_meant_and_the_known_ones(tmp_path: Path) -> None:
-    known = "known settings: " + ", ".join(PREFIX + name.upper() for name in Settings.model_fields)
+    known = "known settings: " + ", ".join(SETTING_PREFIX + name.upper() for name in Settings.model_fields)
     said = "; `reseller doctor` lists the known ones"
     assert findings(tmp_path, SERVICE_OF_NOBODY="1") == {"settings": (f"unknown setting SERVICE_OF_NOBODY{said}", known)}
     [(text, fix)] = findings(tmp_path, SERVICE_OCS_ULR="http://127.0.0.1:1/v1").values()
@@ -151,7 +151,7 @@ class Metrics(BaseHTTPRequestHandler):
             other.ended("acct_2", failed=True)
         self.send_response_only(200)
         self.end_headers()
-        self.wfile.write(generate_latest(Reading(of_systems([system, other]))))
+        self.wfile.write(generate_latest(MetricsSnapshot(outside_system_metrics([system, other]))))
 
 
 def test_an_outside_system_that_the_running_server_does_not_ask_is_named(tmp_path: Path) -> None:

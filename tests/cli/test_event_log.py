@@ -2,8 +2,8 @@
 
 import pytest
 
-from operations.services.webhooks.event_body import Event
-from transports.cli.event_log import EventLog, Page
+from operations.ledger.webhooks import Event
+from transports.cli.events import EventLog, EventPage
 
 pytestmark = pytest.mark.anyio
 
@@ -27,10 +27,10 @@ class Journal:
                 "data": {},
             }
 
-    async def page(self, after: str | None) -> Page:
+    async def page(self, after: str | None) -> EventPage:
         self.asked += 1
         older = sorted((id for id in self.events if after is None or id < after), reverse=True)
-        return Page([self.events[id] for id in older[:20]], len(older) > 20)
+        return EventPage([self.events[id] for id in older[:20]], len(older) > 20)
 
     def now(self) -> float:
         return self.time
@@ -106,7 +106,7 @@ async def test_a_reading_that_breaks_off_half_way_is_made_again_whole() -> None:
     journal = Journal()
     failing = [False, True]
 
-    async def breaking(after: str | None) -> Page:
+    async def breaking(after: str | None) -> EventPage:
         if after is not None and failing.pop():
             raise ConnectionError
         return await journal.page(after)
@@ -129,7 +129,7 @@ async def test_the_newest_that_are_wanted_are_collected_over_pages() -> None:
 
 
 async def test_the_memory_of_what_was_seen_is_bounded_and_forgets_nothing_that_could_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transports.cli.event_log.REMEMBERED", 50)
+    monkeypatch.setattr("transports.cli.events.REMEMBERED", 50)
     journal = Journal()
     log = await begun(journal)
     for start in range(0, 200, 40):

@@ -15,12 +15,11 @@ import pytest
 from operations.catalogue import CATALOGUE
 from registry.binding import Binding
 from registry.catalogue import AnyOperation
+from registry.model import shown_field_name
 from registry.operation import Example
-from registry.spelling import shown
 from tests.cli.reseller import reseller
 from tests.contract.stage import is_document
-from transports.cli.call import TAKEN
-from transports.cli.fields import flag, is_secret
+from transports.cli.call import TAKEN_OPTIONS, is_secret_field, option_flag
 
 ALL = [pytest.param(o, id=o.id) for o in CATALOGUE.operations.values()]
 KEY, TOKEN = "ak_of_the_command", "of-the-first-step"
@@ -80,10 +79,10 @@ def listener() -> Iterator[Listener]:
 def options(operation: AnyOperation, example: Example) -> list[str]:
     """The fields as a person types them; a notification, which holds what no field names, as a whole."""
     found: list[str] = []
-    if not set(example.input) <= {shown(name, info) for name, info in operation.params.model_fields.items()}:
+    if not set(example.input) <= {shown_field_name(name, info) for name, info in operation.params.model_fields.items()}:
         return ["--json-input", json.dumps(dict(example.input))]
     for name, value in example.input.items():
-        word = flag(name, TAKEN)
+        word = option_flag(name, TAKEN_OPTIONS)
         if isinstance(value, bool):
             found.append(word if value else word.replace("--", "--no-", 1))
         else:
@@ -93,7 +92,7 @@ def options(operation: AnyOperation, example: Example) -> list[str]:
 
 def secrets_of(operation: AnyOperation) -> set[str]:
     """The fields that are typed or piped, never written on the command line."""
-    return {shown(name, info) for name, info in operation.params.model_fields.items() if is_secret(info)}
+    return {shown_field_name(name, info) for name, info in operation.params.model_fields.items() if is_secret_field(info)}
 
 
 def answer_of(operation: AnyOperation, example: Example) -> tuple[str, bytes]:

@@ -12,10 +12,10 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from storage.calls.audit import AUDIT
-from storage.issuing.reconciling import hand_over
-from storage.statement import Query
-from storage.store import open_store
+from storage.audit import AUDIT
+from storage.engine.statement import Query
+from storage.engine.store import open_store
+from storage.reconciliation import require_manual
 from tests.cli.network import network
 from tests.cli.reseller import refused, reseller, said
 from tests.cli.terminal import at_terminal
@@ -234,7 +234,7 @@ def test_a_person_at_a_terminal_sees_what_is_known_and_decides(counter: Counter)
 
     async def wait() -> None:
         store = open_store(counter.database)
-        await store.write(hand_over, organisation=counter.organisation, key="shown", obstacle="equal_keys", now=1.0)
+        await store.write(require_manual, organisation=counter.organisation, key="shown", obstacle="equal_keys", now=1.0)
         await store.aclose()
 
     asyncio.run(wait())

@@ -8,8 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from storage.secrets.sealed_fields import claim_field, esim_field
-from storage.secrets.sealing import Keyring
+from storage.sealing import Keyring, claim_field, esim_field
 from tests.cli.reseller import refused, reseller, said
 from tests.running import Running, running, start, stop
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.secrets.sealed_rows import sealed_key_ids
+from storage.database_state import sealed_key_ids
 from tests.cli.reseller import refused, reseller, said
 from tests.databases import NO_POSTGRES, postgres_url
 from tests.running import running

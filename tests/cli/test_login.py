@@ -166,7 +166,7 @@ def test_a_login_that_has_run_out_is_renewed_once_by_all_who_want_it_at_the_same
     probe = (
         "import asyncio, sys\n"
         "from registry.clock import SystemClock\n"
-        "from transports.cli.stored_login import stored_token\n"
+        "from transports.cli.stored_logins import stored_token\n"
         "async def many():\n"
         "    return await asyncio.gather(*(stored_token(sys.argv[1], SystemClock()) for _ in range(5)))\n"
         "print(len(set(asyncio.run(many()))))\n"

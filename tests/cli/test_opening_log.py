@@ -6,10 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from registry.clock import SystemClock
-from transports.cli.opening_log import OpeningLog, loaded_secrets
-from transports.http.serve import LIBRARIES, listen_to_libraries
-from transports.logs import Logs
-from transports.settings import load_settings
+from transports.http.server import LOGGED_LIBRARIES, listen_to_libraries
+from transports.logs import Logs, OpeningLog, loaded_secrets
+from transports.settings_files import load_settings
 
 KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 OTHER = "HxwdHhsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
@@ -51,7 +50,7 @@ def test_what_is_noted_before_the_log_opens_is_written_when_it_opens(logs: Logs,
 @pytest.fixture
 def loggers() -> Iterator[list[logging.Logger]]:
     """The libraries' loggers, as they were afterwards."""
-    found = [logging.getLogger(name) for name in LIBRARIES]
+    found = [logging.getLogger(name) for name in LOGGED_LIBRARIES]
     before = [(logger.handlers[:], logger.level, logger.propagate) for logger in found]
     yield found
     for logger, (handlers, level, propagate) in zip(found, before, strict=True):

@@ -8,8 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
-from storage.secrets.sealing import Keyring
+from storage.sealing import OWN_TOKEN_FIELD, Keyring
 from tests.cli.reseller import refused, said
 from tests.running import Running
 

@@ -12,11 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from storage.network.connections import find_connection
-from storage.secrets.sealed_fields import OWN_TOKEN_FIELD, claim_field
-from storage.secrets.sealing import Keyring
-from storage.session import Session
-from storage.statement import postgresql_dialect
+from storage.engine.session import Session
+from storage.engine.statement import postgresql_dialect
+from storage.sealing import OWN_TOKEN_FIELD, Keyring, claim_field
+from storage.upstream_connections import find_upstream
 from tests.children import Child
 from tests.cli.hook import listening
 from tests.cli.reseller import COMMAND, environment, reseller, said
@@ -64,7 +63,7 @@ def sealed_token(place: Path, settings: dict[str, str], organisation: str) -> st
     """As it lies in the database."""
     if "SERVICE_DATABASE_URL" in settings:
         session = Session(settings["SERVICE_DATABASE_URL"], postgresql_dialect())
-        row = session.run(lambda connection: find_connection(connection, organisation=organisation), read_only=True)
+        row = session.run(lambda connection: find_upstream(connection, organisation=organisation), read_only=True)
         session.close()
         assert row is not None and row.own_token is not None
         return row.own_token

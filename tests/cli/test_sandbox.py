@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.network import network
 from tests.cli.reseller import refused
-from transports.cli.sandbox import start_of
+from transports.cli.sandbox import start_moment
 
 TOKEN = {"token": "sandbox-7001-token"}
 
@@ -75,7 +75,7 @@ def test_a_dropped_answer_breaks_the_connection_and_long_answers_arrive_whole(tm
 
 @pytest.mark.parametrize(("start", "ago"), [("now", 0), ("-31d", 31 * 86_400), ("-12h", 12 * 3_600), ("-90m", 90 * 60)])
 def test_the_start_may_be_told_by_how_long_ago_it_is(start: str, ago: int) -> None:
-    assert int(time()) <= start_of(start) + ago <= time()
+    assert int(time()) <= start_moment(start) + ago <= time()
 
 
 @pytest.mark.parametrize(

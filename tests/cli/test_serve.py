@@ -152,14 +152,14 @@ PROBE = """
 import sys
 import sqlmodel  # declares the tables, and brings its part of the ORM
 orm = {name for name in sys.modules if name.startswith("sqlalchemy.orm")}
-from transports.http import serve
-original = serve.make_server
+from transports.http import server
+original = server.make_http_server
 def make_server(app, *, ready, **rest):
     def told():
         print(*sorted(set(sys.modules) - orm), file=sys.stderr, flush=True)
         ready()
     return original(app, ready=told, **rest)
-serve.make_server = make_server
+server.make_http_server = make_server
 from transports.cli.main import main
 main()
 """

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.cli.reseller import refused, reseller, said
 from tests.cli.terminal import at_terminal
 from tests.running import Running
-from transports.cli.terminal_text import COMMANDING, harmless
+from transports.cli.terminal import COMMANDING_CHARACTERS, harmless_text
 
 TURNED = "invoice\u202egpj.exe\u2066\u2069"
 TOKEN = "sandbox-7002-token"
@@ -19,15 +19,15 @@ TOKEN = "sandbox-7002-token"
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3), max_leaves=8))
 def test_what_is_escaped_reads_as_the_same_json_and_holds_nothing_that_commands(value: object) -> None:
-    shown = harmless(orjson.dumps(value).decode())
+    shown = harmless_text(orjson.dumps(value).decode())
     assert json.loads(shown) == value
-    assert not COMMANDING.search(shown)
+    assert not COMMANDING_CHARACTERS.search(shown)
 
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x9b31m", "\x7f", "\r", "\x85", "a\u202eb", "\u2028", "\x00", "\u200f", "\u061c"])
 def test_a_text_that_commands_is_shown_as_an_escape(text: str) -> None:
-    assert not COMMANDING.search(harmless(text)) and "\\" in harmless(text)
-    assert harmless("Åse\tØrsted\n日本 🙂") == "Åse\tØrsted\n日本 🙂"
+    assert not COMMANDING_CHARACTERS.search(harmless_text(text)) and "\\" in harmless_text(text)
+    assert harmless_text("Åse\tØrsted\n日本 🙂") == "Åse\tØrsted\n日本 🙂"
 
 
 def test_json_on_a_terminal_is_escaped_and_in_a_pipe_it_is_as_it_was_written(place: Path, server: Running) -> None:

@@ -17,8 +17,7 @@ from tests.cli.hook import Hook, listening
 from tests.cli.reseller import Done, refused, reseller, said
 from tests.cli.terminal import at_terminal
 from tests.running import Running, running
-from transports.cli.failure import Failure
-from transports.cli.since import moment
+from transports.cli.terminal import Failure, parse_moment
 
 OPEN = {"SERVICE_BURST_LIMIT": "false", "SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8"}
 GIVEN = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -175,13 +174,13 @@ NOW = 1_795_166_400.0
     ],
 )
 def test_a_time_is_given_as_such_or_by_how_long_ago_it_was(text: str, seconds: float) -> None:
-    assert moment("--since", text, NOW) == seconds
+    assert parse_moment("--since", text, NOW) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "2 h", "yesterday", "2h30m", "-5m", "2026-11-20", "2026-11-20T09:00:00", "1e9"])
 def test_a_time_that_is_none_is_refused_with_the_ways_to_give_one(text: str) -> None:
     with pytest.raises(Failure, match=r"must be Unix seconds, .*30m, 2h, 1d"):
-        moment("--since", text, NOW)
+        parse_moment("--since", text, NOW)
 
 
 def test_a_time_that_has_not_come_yet_is_refused(place: Path) -> None:

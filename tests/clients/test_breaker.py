@@ -8,9 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from clients.breaker import PAUSE_SECONDS, WINDOW, CircuitBreaker, Verdict
+from clients.circuit_breaker import PROBE_PAUSE_SECONDS, WINDOW_SECONDS, BreakerVerdict, CircuitBreaker
 
-SEND, PROBE, REFUSE = Verdict.SEND, Verdict.PROBE, Verdict.REFUSE
+SEND, PROBE, REFUSE = BreakerVerdict.SEND, BreakerVerdict.PROBE, BreakerVerdict.REFUSE
 NAMES = ("a", "b", "c", "d")
 
 
@@ -77,8 +77,8 @@ def test_a_failed_probe_is_followed_by_the_next_after_a_pause_and_an_answered_on
     breaker.begin_probe("a")
     assert breaker.verdict("a", 1001) is REFUSE, "one at a time"
     breaker.end_probe("a", 1003, answered=False)
-    assert (breaker.verdict("a", 1003 + PAUSE_SECONDS / 2), breaker.retry_after("a", 1003)) == (REFUSE, 1)
-    assert breaker.verdict("a", 1003 + PAUSE_SECONDS) is PROBE
+    assert (breaker.verdict("a", 1003 + PROBE_PAUSE_SECONDS / 2), breaker.retry_after("a", 1003)) == (REFUSE, 1)
+    assert breaker.verdict("a", 1003 + PROBE_PAUSE_SECONDS) is PROBE
     breaker.begin_probe("a")
     breaker.end_probe("a", 1005, answered=None)  # whoever waited for it hung up
     assert breaker.verdict("a", 1005) is PROBE
@@ -104,7 +104,7 @@ class AnyOrder(RuleBasedStateMachine):
         return [
             failed
             for place, (second, owner, failed) in seen
-            if place >= self.forgotten.get(name, 0) and name in ("", owner) and second > int(self.now) - WINDOW
+            if place >= self.forgotten.get(name, 0) and name in ("", owner) and second > int(self.now) - WINDOW_SECONDS
         ]
 
     def end(self, name: str, tell: Callable[[], None], *, failed: bool) -> None:
@@ -164,7 +164,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def nobody_is_shut_out_for_ever(self) -> None:
-        later = self.now + WINDOW + PAUSE_SECONDS
+        later = self.now + WINDOW_SECONDS + PROBE_PAUSE_SECONDS
         for name in NAMES:
             if not self.probes[name]:
                 assert deepcopy(self.breaker).verdict(name, later) is not REFUSE

@@ -11,8 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from clients.failure import OutboundFailed
-from clients.http import Outbound, OutboundLimits
+from clients.http import Outbound, OutboundFailed, OutboundLimits
 from tests.clients.webhooks.receiver import receiver, status
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +21,8 @@ SECRET = "s3cret"
 
 def test_importing_the_clients_loads_no_slow_package() -> None:
     program = (
-        "import sys, clients.http, clients.ocs.pool, clients.webhooks.sender, clients.webhooks.signature, clients.identity.tokens\n"
+        "import sys, clients.http, clients.ocs.client, clients.webhooks.sender, clients.webhooks.signature\n"
+        "import clients.identity.session_tokens\n"
         "slow = {'httpx', 'aiohttp', 'httpx_aiohttp', 'jwt', 'cryptography', 'idna'} & set(sys.modules)\n"
         "sys.exit(f'loaded: {slow}' if slow else 0)"
     )

@@ -5,8 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from clients.failure import OutboundFailed
-from clients.http import Outbound, OutboundLimits, Reply
+from clients.http import HttpReply, Outbound, OutboundFailed, OutboundLimits
 from tests.clients.webhooks.receiver import receiver, silence, status
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +21,7 @@ async def opened(seconds: float = 5):
         await outbound.aclose()
 
 
-async def post(outbound: Outbound, url: str, content: bytes = b"{}", **headers: str) -> Reply:
+async def post(outbound: Outbound, url: str, content: bytes = b"{}", **headers: str) -> HttpReply:
     return await outbound.exchange("POST", url, headers=headers, content=content)
 
 

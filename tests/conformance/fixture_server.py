@@ -23,10 +23,10 @@ from tests.conformance.fixtures import fixture_server
 from tests.mcp.house import CATALOGUE
 from tests.world import open_world
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
-from transports.http.inner import Inner
-from transports.http.rules import HttpRules
-from transports.mcp.app import PATHS, McpDoor
-from transports.mcp.server import HttpServer
+from transports.http.door import InnerApplication
+from transports.http.limits import HttpRules
+from transports.mcp.door import MCP_PATHS, McpDoor
+from transports.mcp.server import McpHttpServer
 from transports.mcp.settings import McpSettings
 
 HOSTS = ("127.0.0.1", "localhost")
@@ -46,10 +46,10 @@ async def production(folder: Path, settings: McpSettings, operations: Catalogue 
         await doors[0](scope, receive, send)
 
     rules = HttpRules(hosts=frozenset(settings.allowed_hosts), origins=frozenset(settings.allowed_origins))
-    async with open_world(folder, catalogue, rules=rules, inner=Inner(inner, PATHS)) as world:
+    async with open_world(folder, catalogue, rules=rules, inner=InnerApplication(inner, MCP_PATHS)) as world:
         doors.append(McpDoor(catalogue, world.pipeline, settings, lambda call, error: None))
         if operations is None:
-            doors[0].make = lambda: HttpServer(fixture_server(settings), settings)
+            doors[0].make = lambda: McpHttpServer(fixture_server(settings), settings)
         caller = await world.caller()
 
         async def signed_in(scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,7 +72,7 @@ def whole_sdk(folder: Path, settings: McpSettings) -> AbstractAsyncContextManage
 @asynccontextmanager
 async def stateful(folder: Path, settings: McpSettings) -> AsyncGenerator[App]:
     del folder
-    server = HttpServer(fixture_server(settings), settings, stateless=False)
+    server = McpHttpServer(fixture_server(settings), settings, stateless=False)
     async with server.manager.run():
         yield server.app
 

@@ -44,7 +44,7 @@ from mcp_types.methods import CacheableMethod
 
 from tests.conformance.asking import ASKING, Context, Handler, ask, form
 from tests.conformance.content import PIXEL, audio, embedded, image, said, text
-from transports.mcp.server import seal
+from transports.mcp.server import seal_request_state
 from transports.mcp.settings import McpSettings
 
 HINTS: dict[CacheableMethod, CacheHint] = {
@@ -286,5 +286,5 @@ def fixture_server(settings: McpSettings) -> Server:
         on_completion=fixtures.complete,
         on_set_logging_level=fixtures.set_level,
     )
-    seal(server, settings)
+    seal_request_state(server, settings)
     return server

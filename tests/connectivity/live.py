@@ -3,8 +3,8 @@
 import orjson
 
 from operations.connectivity.plans import TEST_PLANS
-from operations.services.issuing.esim_profile import Profile, seal_profile
-from storage.issuing.intents import IntentRow, insert_intent
+from operations.ledger.esims import EsimProfile, seal_esim_profile
+from storage.intents import IntentRow, insert_intent
 from tests.world import World
 
 ICCID = "8988303000000912345"
@@ -14,8 +14,8 @@ async def live_intent(world: World, organisation: str, *, iccid: str = ICCID, da
     """Its id."""
     id = world.ids.new("cni_")
     plan = {**TEST_PLANS["test_eu_1gb"], "id": "cnp_live", "livemode": True, "data_mb": 0 if unlimited else data_mb, "unlimited": unlimited}
-    profile = Profile(iccid, "LPA:1$smdp.example$LIVE", "smdp.example", "LIVE")
-    sealed = seal_profile(profile, keyring=world.pipeline.deps.keyring, organisation=organisation, intent=id)
+    profile = EsimProfile(iccid, "LPA:1$smdp.example$LIVE", "smdp.example", "LIVE")
+    sealed = seal_esim_profile(profile, keyring=world.pipeline.deps.keyring, organisation=organisation, intent=id)
     row = IntentRow(
         id, organisation, "succeeded", 1, "cnp_live", orjson.dumps(plan).decode(), "{}", iccid, sealed, None, int(world.clock.now())
     )

@@ -8,7 +8,7 @@ import pytest
 from inline_snapshot import snapshot
 from stdnum import luhn
 
-from operations.services.issuing.esim_profile import luhn_digit
+from operations.ledger.esims import luhn_digit
 from registry.limits import Tier
 from tests.connectivity.requests import INTENTS, create, events, issued
 from tests.world import Credentials, World

@@ -6,7 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 from stdnum import numdb
 
-from operations.services.network.mobile_countries import ABROAD, COUNTRIES, country_of, pairs
+from operations.mobile_countries import COUNTRY_BY_MCC, NETWORK_TABLE, code_pairs, network_country
 
 
 def stdnum_countries() -> dict[str, Counter[str]]:
@@ -19,28 +19,28 @@ def stdnum_countries() -> dict[str, Counter[str]]:
 
 def test_every_code_agrees_with_stdnums_majority() -> None:
     theirs = {code: countries.most_common(1)[0][0] for code, countries in stdnum_countries().items() if countries}
-    ours = {code: country_of(code, None) for code in theirs}
+    ours = {code: network_country(code, None) for code in theirs}
     # 340 spans several countries; of 505's networks theirs places only the one of Norfolk Island.
     assert {code: (ours[code], theirs[code]) for code in theirs if ours[code] != theirs[code]} == {"340": (None, "GF"), "505": ("AU", "NF")}
 
 
 def test_codes_that_only_we_have_are_assigned_and_hardly_used() -> None:
     known = {code for code, countries in stdnum_countries().items() if countries}
-    extra = {code: COUNTRIES[code] for code in sorted(set(COUNTRIES) - known)}
+    extra = {code: COUNTRY_BY_MCC[code] for code in sorted(set(COUNTRY_BY_MCC) - known)}
     assert extra == snapshot(
         {"225": "VA", "315": "US", "332": "VI", "406": "IN", "430": "AE", "431": "AE", "461": "CN", "534": "MP", "535": "GU"}
     )
 
 
 def test_about_240_codes_are_known() -> None:
-    assert 220 <= len(COUNTRIES) <= 260
+    assert 220 <= len(COUNTRY_BY_MCC) <= 260
 
 
 @pytest.mark.parametrize(
     ("mcc", "mnc"), [("901", "28"), ("001", "01"), ("999", None), ("340", "01"), ("362", None), ("289", "67"), ("647", "10")]
 )
 def test_a_code_that_tells_no_country_answers_none(mcc: str, mnc: str | None) -> None:
-    assert country_of(mcc, mnc) is None
+    assert network_country(mcc, mnc) is None
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_a_code_that_tells_no_country_answers_none(mcc: str, mnc: str | None) ->
     ],
 )
 def test_a_network_abroad_answers_its_own_country(mcc: str, mnc: str, country: str) -> None:
-    assert country_of(mcc, mnc) == country
+    assert network_country(mcc, mnc) == country
 
 
 def test_no_network_stands_in_the_table_twice() -> None:
-    codes = [code for code, _ in pairs(ABROAD)]
+    codes = [code for code, _ in code_pairs(NETWORK_TABLE)]
     assert len(codes) == len(set(codes))

@@ -7,13 +7,14 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from storage.schema import NetworkEventTable
-from storage.statement import Query, table
+from storage.engine.statement import Query
+from storage.engine.table import table_of
+from storage.sightings import NetworkEventTable
 from tests.connectivity.requests import events, issued
 from tests.world import World
 
 pytestmark = pytest.mark.anyio
-SEEN = table(NetworkEventTable)
+SEEN = table_of(NetworkEventTable)
 OBSERVE = "/v1/connectivity/events/observe"
 ATTACH = "esim.first_attach"
 

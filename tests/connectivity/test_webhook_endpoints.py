@@ -11,7 +11,7 @@ import pytest
 from inline_snapshot import Is, snapshot
 
 from registry.limits import Tier
-from storage.webhooks.outbox import Outcome, ack, claim
+from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
 from tests.clients.webhooks.receiver import receiver, status
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.deliveries.post_office import PostOffice, open_post_office, read
@@ -266,10 +266,10 @@ async def test_a_delivery_that_waits_or_is_under_way_is_not_doubled(office: Post
     named = (await one_delivery(office, event))["id"]
     assert await sent_again(office, endpoint, named) == 0
     now_ms = int(office.clock.now() * 1000)
-    (row,) = (await office.store.write(claim, token="one", now_ms=now_ms, most=9)).leased
+    (row,) = (await office.store.write(claim_deliveries, token="one", now_ms=now_ms, most=9)).leased
     assert await sent_again(office, endpoint, named) == 0
-    done = Outcome(row.id, row.endpoint_id, "one", now_ms, "ok", 5, "ok", None)
-    assert await office.store.write(ack, outcomes=[done]) == 1  # its lease was left to it
+    done = AttemptOutcome(row.id, row.endpoint_id, "one", now_ms, "ok", 5, "ok", None)
+    assert await office.store.write(acknowledge_attempts, outcomes=[done]) == 1  # its lease was left to it
     assert await office.states(event) == [("delivered", ["ok"])]
 
 

@@ -4,12 +4,17 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.connection import Connection
-from storage.schema import AccessGrantTable, ApiKeyTable, BrowserSessionTable, InvitationTable, MembershipTable
-from storage.statement import Query, table
+from storage.access_grants import AccessGrantTable
+from storage.api_keys import ApiKeyTable
+from storage.browser_sessions import BrowserSessionTable
+from storage.engine.connection import Connection
+from storage.engine.statement import Query
+from storage.engine.table import table_of
+from storage.invitations import InvitationTable
+from storage.memberships import MembershipTable
 
-MEMBERSHIP, INVITATION, KEY = table(MembershipTable), table(InvitationTable), table(ApiKeyTable)
-GRANT, SESSION = table(AccessGrantTable), table(BrowserSessionTable)
+MEMBERSHIP, INVITATION, KEY = table_of(MembershipTable), table_of(InvitationTable), table_of(ApiKeyTable)
+GRANT, SESSION = table_of(AccessGrantTable), table_of(BrowserSessionTable)
 NOTHING = sa.literal_column("''", sa.Text)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from registry.catalogue import AnyOperation
-from registry.schema import NESTED
-from registry.spelling import shown, spellings
+from registry.model import field_spellings, shown_field_name
+from registry.schema import NESTED_KEYWORDS
 from tests.contract.stage import Input
 
 Json = dict[str, Any]
@@ -82,7 +82,7 @@ def resolved(schema: Json, definitions: Json) -> Json:
         return resolved({**choices[0], **{name: value for name, value in schema.items() if name == "description"}}, definitions)
     kept = dict(schema)
     kept["properties"] = {name: resolved(part, definitions) for name, part in schema.get("properties", {}).items()}
-    return {**kept, **{name: resolved(schema[name], definitions) for name in NESTED if isinstance(schema.get(name), dict)}}
+    return {**kept, **{name: resolved(schema[name], definitions) for name in NESTED_KEYWORDS if isinstance(schema.get(name), dict)}}
 
 
 def bad_calls(operation: AnyOperation, given: Input, *, in_query: bool) -> Iterator[Bad]:
@@ -97,8 +97,8 @@ def bad_calls(operation: AnyOperation, given: Input, *, in_query: bool) -> Itera
         if name not in inside:
             yield Bad(f"without {name}", {other: value for other, value in given.items() if other != name}, name)
     for name, info in operation.params.model_fields.items():
-        documented = shown(name, info)
-        for word, field in spellings(operation.params).items():
+        documented = shown_field_name(name, info)
+        for word, field in field_spellings(operation.params).items():
             if field == name and word != documented:
                 value = given.get(documented, 1)
                 yield Bad(f"{documented} and {word}", {**given, documented: value, word: value}, word)

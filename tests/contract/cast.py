@@ -6,17 +6,19 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from operations.catalogue import CATALOGUE
-from operations.services.people.api_key import new_api_key
+from operations.secret_tokens import new_api_key
+from registry.caller import UNRESTRICTED, Restrictions
 from registry.catalogue import AnyOperation
 from registry.limits import Role, Tier
-from registry.restrictions import UNRESTRICTED, Restrictions
-from storage.connection import Connection
-from storage.people.accounts import add_member, create_organisation, create_person, set_connection
-from storage.people.grants import Grant, insert_grant
-from storage.people.keys import insert_key
-from storage.people.onboarding import save_details
-from storage.people.restrictions import write_restrictions
-from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
+from storage.access_grants import AccessGrant, insert_grant
+from storage.api_keys import insert_key, write_restrictions
+from storage.engine.connection import Connection
+from storage.memberships import add_member
+from storage.onboarding import save_onboarding_details
+from storage.organisations import create_organisation
+from storage.people import create_person
+from storage.sealing import OWN_TOKEN_FIELD
+from storage.upstream_connections import set_connection
 from tests.contract.fleet import ACCOUNT, ALPINE, SIBLING, UNKNOWN_ICCID
 from tests.contract.founding import OPERATOR
 from tests.contract.stage import ID, INTERNAL, SHOP, House, Input, Stage
@@ -106,7 +108,7 @@ class Rows(NamedTuple):
     subject: str
     organisation: str | None
     role: Role
-    grant: Grant | None
+    grant: AccessGrant | None
     key_id: str
     digest: bytes
     prefix: str
@@ -159,7 +161,7 @@ def enlisted(world: World, operation: AnyOperation, company: Company, actor: Act
     grant, founded, secret = None, None, key.secret
     if identity.by is By.LOGIN:
         now = world.clock.now()
-        grant = Grant(ids.new("gnt_"), person, organisation, "client", "A program", identity.granted or "", "", now, now + 3600)
+        grant = AccessGrant(ids.new("gnt_"), person, organisation, "client", "A program", identity.granted or "", "", now, now + 3600)
         secret = f"login.{grant.person_id}.{grant.id}"
     elif identity.by is By.SESSION:
         secret = f"session.{subject}.{organisation}"
@@ -226,6 +228,6 @@ def found_abroad(connection: Connection, organisation: str, founded: Founded, no
         account_id=founded.account,
         service_own=True,
     )
-    save_details(connection, organisation=organisation, website=None, now=now, **OPERATOR)
+    save_onboarding_details(connection, organisation=organisation, website=None, now=now, **OPERATOR)
     if founded.sealed is not None:
         set_connection(connection, organisation=organisation, mode="own", account_id=None, own_token=founded.sealed)

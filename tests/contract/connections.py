@@ -3,10 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from storage.connection import Connection
-from storage.network.connections import find_connection
-from storage.people.accounts import set_connection, use_own_token
-from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
+from storage.engine.connection import Connection
+from storage.sealing import OWN_TOKEN_FIELD
+from storage.upstream_connections import find_upstream, set_connection, use_own_token
 from tests.contract.fleet import ALPINE, FJORD
 from tests.world import Credentials, World
 
@@ -18,7 +17,7 @@ async def replaced_token(world: World, who: Credentials) -> dict[str, Any]:
 
     def write(connection: Connection) -> None:
         set_connection(connection, organisation=organisation, mode="own", account_id=None, own_token=first)
-        seen = find_connection(connection, organisation=organisation)
+        seen = find_upstream(connection, organisation=organisation)
         assert seen is not None
         now = world.clock.now()
         use_own_token(connection, organisation=organisation, own_token=second, simulated=False, seen=seen, now=now)

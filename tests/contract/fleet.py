@@ -5,22 +5,22 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from clients.http import Outbound
-from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
-from clients.sandbox.ocs import packages
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.methods.templates import create_prepaid_package_template
-from clients.sandbox.ocs.methods.zones import create_location_zone
-from clients.sandbox.ocs.provider import add_provider_status
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
-from clients.sandbox.ocs.seed.tokens import TOKENS
-from clients.sandbox.ocs.state import World as Network
-from clients.sandbox.ocs.transport import SandboxTransport
+from simulators.network import packages
+from simulators.network.entities import Line
+from simulators.network.methods.templates import create_prepaid_package_template
+from simulators.network.methods.zones import create_location_zone
+from simulators.network.pushes import add_provider_status
+from simulators.network.seed.build import build_world
+from simulators.network.seed.resellers import SIMULATED_TOKENS
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.transport import NetworkTransport
+from simulators.network.world import World as Network
 from tests.originals import Original
 from tests.world import SettableClock
 
-FJORD, ALPINE = TOKENS
+FJORD, ALPINE = SIMULATED_TOKENS
 ACCOUNT, SIBLING, FOREIGN_ACCOUNT = 8101, 8102, 8201
 ONE_TIME, MONTHLY = "Nordic 1GB 30d", "Nordic monthly 3GB"
 DOCUMENTED_ICCID, DOCUMENTED_PACKAGES = "8988303700000100286", (3300871, 3300873, 3300872)
@@ -64,13 +64,13 @@ class Own(NamedTuple):
 @cache
 def staged(start: int) -> tuple[Network, int, Original[dict[str, Any]]]:
     """A small network with the line of the stage, before anything else happens there; and what of it may change."""
-    network = build(1, start, history_days=3, lines=40)
+    network = build_world(1, start, history_days=3, lines=40)
     line = next(line for line in network.lines_of(ACCOUNT) if line.status == "ACTIVE" and line.sighting and line.cdrs)
-    packages.clean(network, line)
+    packages.remove_all_packages(network, line)
     one_time, monthly = template(network, ONE_TIME), template(network, MONTHLY)
-    packages.assign(network, line, network.templates[one_time], period=None, validity_days=30)
-    packages.assign(network, line, network.templates[one_time], period=None, validity_days=None)
-    packages.assign_recurring(network, line, network.templates[monthly], start=None, at_first_use=False)
+    packages.assign_package(network, line, network.templates[one_time], period=None, validity_days=30)
+    packages.assign_package(network, line, network.templates[one_time], period=None, validity_days=None)
+    packages.assign_package_series(network, line, network.templates[monthly], start=None, at_first_use=False)
     line.balance, line.bitrate, line.throttled = 5_000_000, "UNLIMITED", False
     network.steering[FOREIGN_LIST] = network.steering[17]._replace(id=FOREIGN_LIST, reseller_id=ALPINE.reseller_id)
     for other in network.lines.values():
@@ -113,7 +113,7 @@ def stock(network: Network) -> list[Line]:
 def drawn(network: Network) -> tuple[Line, int]:
     """The last eSIM of the stock as a draw and its user leave it: with a package, and installed. The package's number, too."""
     line = stock(network)[-1]
-    package = packages.assign(network, line, network.templates[template(network, ONE_TIME)], period=None, validity_days=30)
+    package = packages.assign_package(network, line, network.templates[template(network, ONE_TIME)], period=None, validity_days=30)
     add_provider_status(network, line, "Installed", "P1")
     return line, package.id
 
@@ -140,10 +140,10 @@ def own(network: Network, line: Line, zone: int) -> Own:
     )
 
 
-def opened(network: Network, clock: SettableClock) -> tuple[Sandbox, OcsPool]:
+def opened(network: Network, clock: SettableClock) -> tuple[SimulatedNetwork, OcsPool]:
     """The network at work, and the way to it."""
-    sandbox = Sandbox(network, wall=clock.now, following=True, sleep=too_long)
-    return sandbox, OcsPool(Outbound(ocs_limits(SETTINGS), transport=lambda: SandboxTransport(sandbox)), SETTINGS, clock)
+    sandbox = SimulatedNetwork(network, wall=clock.now, following=True, sleep=too_long)
+    return sandbox, OcsPool(Outbound(ocs_limits(SETTINGS), transport=lambda: NetworkTransport(sandbox)), SETTINGS, clock)
 
 
 async def too_long(seconds: float) -> None:

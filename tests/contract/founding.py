@@ -2,14 +2,17 @@
 
 from typing import NamedTuple
 
-from operations.services.people.api_key import new_api_key
+from operations.secret_tokens import new_api_key
 from registry.limits import Role, Tier
-from storage.connection import Connection
-from storage.network.upstream_objects import Kind, add_upstream_object
-from storage.people.accounts import add_member, create_organisation, create_person, set_connection
-from storage.people.keys import insert_key
-from storage.people.onboarding import save_details
-from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
+from storage.api_keys import insert_key
+from storage.engine.connection import Connection
+from storage.memberships import add_member
+from storage.onboarding import save_onboarding_details
+from storage.organisations import create_organisation
+from storage.people import create_person
+from storage.sealing import OWN_TOKEN_FIELD
+from storage.upstream_connections import set_connection
+from storage.upstream_objects import UpstreamObjectKind, add_upstream_object
 from tests.contract.fleet import ACCOUNT, Own
 from tests.world import Credentials, World
 
@@ -24,7 +27,7 @@ class Founding(NamedTuple):
     role: Role
     mode: str | None
     sealed: str | None
-    made: tuple[tuple[Kind, int], ...]
+    made: tuple[tuple[UpstreamObjectKind, int], ...]
     digest: bytes
     prefix: str
     now: float
@@ -38,7 +41,7 @@ async def found(world: World, own: Own, *, tier: Tier, role: Role, token: str | 
     if token is not None:
         sealed = world.pipeline.deps.keyring.seal(token, org_id=who.organisation, field=OWN_TOKEN_FIELD)
     mode = "managed" if connected and token is None else None
-    made: tuple[tuple[Kind, int], ...] = (("zone", own.zone), ("template", own.template))
+    made: tuple[tuple[UpstreamObjectKind, int], ...] = (("zone", own.zone), ("template", own.template))
     wanted = Founding(tier, role, mode, sealed, made, key.digest, key.prefix, world.clock.now())
     await world.store.write(write, who=who, wanted=wanted)
     return who
@@ -53,7 +56,7 @@ def write(connection: Connection, *, who: Credentials, wanted: Founding) -> None
     )
     if wanted.sealed is not None:
         set_connection(connection, organisation=organisation, mode="own", account_id=None, own_token=wanted.sealed)
-    save_details(connection, organisation=organisation, website=None, now=now, **OPERATOR)
+    save_onboarding_details(connection, organisation=organisation, website=None, now=now, **OPERATOR)
     create_person(connection, id=person, now=now, subject=person)
     add_member(connection, person=person, organisation=organisation, role=wanted.role, now=now)
     insert_key(

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from registry.limits import Role, Scope, Tier
+from registry.model import shown_field_name
 from registry.operation import Auth
-from registry.spelling import shown
 from tests.contract.cast import IDENTITIES, By, Identity, Narrow, Place
 from tests.contract.connections import REPLACING
 from tests.contract.payments import UNCONNECTED
@@ -244,7 +244,7 @@ RULES: tuple[Callable[[AnyOperation, Identity], Answer | None], ...] = (
 
 def fields(operation: AnyOperation) -> dict[str, bool]:
     """The documented names of the input's fields, and whether each is required."""
-    return {shown(name, info): info.is_required() for name, info in operation.params.model_fields.items()}
+    return {shown_field_name(name, info): info.is_required() for name, info in operation.params.model_fields.items()}
 
 
 def accounts(operation: AnyOperation) -> list[str]:

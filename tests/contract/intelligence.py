@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from operations.services.secret_token import digest_of, new_token
+from operations.secret_tokens import new_secret_token, secret_digest
 from registry.limits import Tier
-from storage.reports.schedule_reports import ask_report
-from storage.reports.schedules import NewSchedule, insert_schedule
+from storage.schedule_reports import ask_report
+from storage.schedules import NewSchedule, insert_schedule
 from tests.world import Credentials, World
 
 Input = dict[str, Any]
@@ -32,9 +32,9 @@ async def report(world: World, who: Credentials) -> Input:
 async def shared(world: World, who: Credentials) -> Input:
     """A share link whose first report is not finished yet: of somebody who may have one, whoever opens it."""
     del who
-    id, token, now = world.ids.new("sch_"), new_token(world.ids), world.clock.now()
+    id, token, now = world.ids.new("sch_"), new_secret_token(world.ids), world.clock.now()
     owner, day = await world.caller(Tier.PRO), "0 6 * * *"
-    row = NewSchedule(id, owner.organisation, "fleet_health", "{}", day, "UTC", None, digest_of(token), owner.person, 2**62, int(now))
+    row = NewSchedule(id, owner.organisation, "fleet_health", "{}", day, "UTC", None, secret_digest(token), owner.person, 2**62, int(now))
     await world.store.write(insert_schedule, schedule=row, endpoint=None)
     return {"token": token}
 

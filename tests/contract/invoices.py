@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from operations.invoicing.invoice.making import Wanted, make_invoice
-from storage.money.cdr_events import CdrEvent, ingest
-from storage.money.invoice_periods import list_periods
+from operations.invoicing.invoice_creation import InvoiceSpec, make_draft_invoice
+from storage.cdr_events import CdrEvent, ingest_cdr
+from storage.invoice_periods import list_periods
 from tests.world import Credentials, World
 
 Input = dict[str, Any]
@@ -14,7 +14,7 @@ async def period(world: World, who: Credentials) -> Input:
     """A month with a record."""
     now, organisation = world.clock.now(), who.organisation
     event = CdrEvent("cdr-1", "8988303000000912345", int(now) - 3600, 0, 4 * 10**9, "Nordic Mobile", "NO")
-    await world.store.write(ingest, organisation=organisation, events=[event], now=now, ids=world.ids)
+    await world.store.write(ingest_cdr, organisation=organisation, events=[event], now=now, ids=world.ids)
     (found,) = await world.store.read(list_periods, organisation=organisation, most=1)
     return {"period_id": found.id}
 
@@ -22,8 +22,8 @@ async def period(world: World, who: Credentials) -> Input:
 async def invoice(world: World, who: Credentials) -> Input:
     """A draft of that month."""
     month = await period(world, who)
-    wanted = Wanted(world.ids.new("inv_"), who.organisation, month["period_id"], 250, 100)
-    made = await world.store.write(make_invoice, wanted=wanted, now=world.clock.now(), ids=world.ids)
+    wanted = InvoiceSpec(world.ids.new("inv_"), who.organisation, month["period_id"], 250, 100)
+    made = await world.store.write(make_draft_invoice, wanted=wanted, now=world.clock.now(), ids=world.ids)
     return {"id": made.row.id}
 
 

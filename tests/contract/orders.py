@@ -5,11 +5,11 @@ from typing import Any
 import orjson
 
 from clients.payments.records import NewCheckout
-from operations.services.issuing.esim_profile import Profile, seal_profile
-from storage.issuing.issuance import Drawn, NewIssuance, begin_issuance, issue
-from storage.shop.order_queue import Esim, Paid, claim_order, make_ready, pay_order, send_order
-from storage.shop.orders import NewOrder, insert_order, name_session
-from storage.shop.storefronts import find_storefront
+from operations.ledger.esims import EsimProfile, seal_esim_profile
+from storage.issuance import DrawnSim, NewIssuance, begin_issuance, mark_issued
+from storage.order_queue import OrderEsim, OrderPayment, claim_order, mark_order_ready, pay_order, send_order
+from storage.orders import NewOrder, insert_order, name_session
+from storage.storefronts import find_storefront
 from tests.contract.fleet import ACCOUNT, drawn
 from tests.contract.shops import TEMPLATE, plan, shop_by_id
 from tests.world import Credentials, World
@@ -31,7 +31,7 @@ async def order(world: World, who: Credentials) -> Input:
     made, now, store = await plan(world, who), world.clock.now(), world.store
     id, token = world.ids.new("onr_"), world.ids.new("lse_")
     await store.write(insert_order, order=new_order(who, id, made["id"], None, "acct_none", now))
-    await store.write(pay_order, order=id, paid=Paid("ada@example.com", "pi_1", 1490, None), now=now)
+    await store.write(pay_order, order=id, paid=OrderPayment("ada@example.com", "pi_1", 1490, None), now=now)
     await store.write(claim_order, organisation=who.organisation, token=token, now_ms=int(now * 1000))
     await store.write(send_order, order=id, token=token, owner="rpl_staged", now=now)
     line, package = drawn(await world.network())
@@ -51,10 +51,10 @@ async def order(world: World, who: Credentials) -> Input:
         stock="stk_staged",
     )
     await store.write(begin_issuance, row=row, now=now)
-    await store.write(issue, **of, drawn=Drawn(line.iccid, line.id, line.sim.id, package), now=now)
-    keyring, profile = world.pipeline.deps.keyring, Profile(line.iccid, "LPA:1$smdp.sandbox.invalid$K2", "smdp.sandbox.invalid", "K2")
-    sealed = seal_profile(profile, keyring=keyring, organisation=who.organisation, intent=id)
-    await store.write(make_ready, order=id, esim=Esim(line.iccid, sealed, package), now=now)
+    await store.write(mark_issued, **of, drawn=DrawnSim(line.iccid, line.id, line.sim.id, package), now=now)
+    keyring, profile = world.pipeline.deps.keyring, EsimProfile(line.iccid, "LPA:1$smdp.sandbox.invalid$K2", "smdp.sandbox.invalid", "K2")
+    sealed = seal_esim_profile(profile, keyring=keyring, organisation=who.organisation, intent=id)
+    await store.write(mark_order_ready, order=id, esim=OrderEsim(line.iccid, sealed, package), now=now)
     return {"orderId": id}
 
 

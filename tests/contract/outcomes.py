@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from clients.sandbox.ocs.faults import Fault
 from registry.catalogue import AnyOperation
 from registry.limits import Tier
 from registry.operation import Auth
+from simulators.network.faults import NetworkFault
 from tests.contract.fleet import ALPINE, writes
 from tests.contract.stage import NEVER, Answered, House, Input, Stage, key_for
 
@@ -83,18 +83,18 @@ async def free_tier(case: Case) -> Answered | Cell:
 
 
 async def refused_upstream(case: Case) -> Answered | Cell:
-    return await troubled(case, lambda method: Fault(method, code=REFUSAL, times=None))
+    return await troubled(case, lambda method: NetworkFault(method, code=REFUSAL, times=None))
 
 
 async def timed_out(case: Case) -> Answered | Cell:
-    return await troubled(case, lambda method: Fault(method, delay=60.0, times=None))
+    return await troubled(case, lambda method: NetworkFault(method, delay=60.0, times=None))
 
 
 async def limited_upstream(case: Case) -> Answered | Cell:
-    return await troubled(case, lambda method: Fault(method, code=TRAFFIC_LIMIT, times=None))
+    return await troubled(case, lambda method: NetworkFault(method, code=TRAFFIC_LIMIT, times=None))
 
 
-async def troubled(case: Case, fault: Callable[[str], Fault]) -> Answered | Cell:
+async def troubled(case: Case, fault: Callable[[str], NetworkFault]) -> Answered | Cell:
     """The call when its own method upstream is in trouble; what is looked up before it is not."""
     if case.method is None:
         return NO_UPSTREAM

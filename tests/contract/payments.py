@@ -3,14 +3,14 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from clients.sandbox.payments.entities import ValueList
-from clients.sandbox.payments.hooks import SIGNATURE, signed
-from clients.sandbox.payments.onboarding import authorize_oauth, open_standard_account
-from clients.sandbox.payments.trouble import open_review
 from operations.billing.identity_sessions import NewSession
-from operations.billing.oauth_begin import digest_of
-from storage.money.connect_states import ConnectState, insert_state
-from storage.money.identity_sessions import IdentitySession, insert_session
+from operations.billing.payment_account import oauth_state_digest
+from simulators.processor.entities import ValueList
+from simulators.processor.fraud import open_review
+from simulators.processor.onboarding import authorize_oauth, open_standard_account
+from simulators.processor.webhooks import SIGNATURE_HEADER, sign_webhook
+from storage.connect_accounts import ConnectState, insert_connect_state
+from storage.identity_sessions import IdentitySession, insert_identity_session
 from tests.contract.connections import CONNECTED
 from tests.contract.intelligence import INTELLIGENCE
 from tests.contract.invoices import INVOICED
@@ -47,8 +47,8 @@ async def value_list(world: World, who: Credentials) -> Input:
 async def consent(world: World, who: Credentials) -> Input:
     """Somebody who has an account and has consented."""
     given = world.ids.new("state_")
-    row = ConnectState(digest_of(given), who.organisation, who.person, world.clock.now() + 600)
-    await world.store.write(insert_state, state=row)
+    row = ConnectState(oauth_state_digest(given), who.organisation, who.person, world.clock.now() + 600)
+    await world.store.write(insert_connect_state, state=row)
     async with world.payments.turn(writes=True) as state:
         return {"code": authorize_oauth(state, open_standard_account(state).id), "state": given}
 
@@ -58,7 +58,7 @@ async def identity_session(world: World, who: Credentials) -> Input:
     id, now = world.ids.new("ids_"), int(world.clock.now())
     kind = NewSession(type="document").type
     row = IdentitySession(id, who.organisation, who.person, kind, "requires_input", None, None, now, now)
-    await world.store.write(insert_session, session=row)
+    await world.store.write(insert_identity_session, session=row)
     return {"id": id}
 
 
@@ -87,7 +87,7 @@ async def dispute(world: World, who: Credentials) -> Input:
 
 def signature(world: World, body: bytes) -> str:
     """The header with which the processor would send a body."""
-    return signed(body, world.payments.webhook_secret, world.clock.now())[SIGNATURE]
+    return sign_webhook(body, world.payments.webhook_secret, world.clock.now())[SIGNATURE_HEADER]
 
 
 PREPARED: Mapping[str, Callable[[World, Credentials], Awaitable[Input]]] = {

@@ -4,9 +4,9 @@ from typing import Any
 
 import orjson
 
-from storage.issuing.products import ProductRow, insert_product
-from storage.shop.storefront_plans import StorefrontPlan, put_plan
-from storage.shop.storefronts import Storefront, insert_storefront
+from storage.products import ProductRow, insert_product
+from storage.storefront_plans import StorefrontPlan, put_plan
+from storage.storefronts import Storefront, insert_storefront
 from tests.world import Credentials, World
 
 Input = dict[str, Any]

@@ -11,21 +11,21 @@ from urllib.parse import quote, urlencode
 import httpx
 import orjson
 
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.state import World as Network
 from operations.catalogue import CATALOGUE
-from operations.services.network.read_cache import ReadCache
+from operations.upstream.connection import ReadCache
 from registry.call import Call, Surface
 from registry.catalogue import AnyOperation
 from registry.errors import Unauthorized
 from registry.limits import Limits, Role, Tier
 from registry.model import Document
 from registry.operation import Auth
-from registry.policy import period_of
-from registry.ports import Claims, SharedSecrets
-from storage.issuing.issuance import Drawn, NewIssuance, begin_issuance, issue
-from storage.people.affiliates import join
-from storage.people.invitations import keep_invitation
+from registry.policy import quota_period
+from registry.ports import SessionClaims, SharedSecrets
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world import World as Network
+from storage.affiliates import insert_affiliate
+from storage.invitations import put_invitation
+from storage.issuance import DrawnSim, NewIssuance, begin_issuance, mark_issued
 from tests.contract.fleet import ACCOUNT, FJORD, Own, drawn, new_network, opened
 from tests.contract.founding import found
 from tests.contract.payments import prepared, signature
@@ -34,9 +34,9 @@ from tests.mcp.refusals import refusal_in
 from tests.registry.ledgers import AuditRow, audited, audited_by, audited_of, used_by
 from tests.world import BASE, HOST, ORIGIN, SITE, Credentials, World, open_world
 from transports.http.asgi import Receive, Scope, Send
-from transports.http.inner import Inner
-from transports.http.rules import HttpRules
-from transports.mcp.app import METADATA, PATH, McpDoor
+from transports.http.door import InnerApplication
+from transports.http.limits import HttpRules
+from transports.mcp.door import MCP_METADATA_PATH, MCP_PATH, McpDoor
 from transports.mcp.settings import McpSettings
 from transports.openapi.page import OpenapiPage
 
@@ -69,11 +69,11 @@ Input = dict[str, Any]
 class StubProvider:
     """An identity provider whose tokens say `session.SUBJECT.ORGANISATION`, or `login.PERSON.GRANT` as the built-in one's do."""
 
-    async def verify(self, token: str, surface: Surface) -> Claims:
+    async def verify(self, token: str, surface: Surface) -> SessionClaims:
         kind, name, other = token.split(".")
         if kind not in ("session", "login"):
             raise Unauthorized("The session is not one of ours", presented=True)
-        return Claims(name, None, grant=other) if kind == "login" else Claims(name, other)
+        return SessionClaims(name, None, grant=other) if kind == "login" else SessionClaims(name, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Stage:
     """An organisation, its admin, the ids of what it has, and the network that its account is in."""
 
     who: Credentials
-    sandbox: Sandbox
+    sandbox: SimulatedNetwork
     own: Own
     place: int = 0
     """How many stages there were before it."""
@@ -180,7 +180,7 @@ class House:
             await self._furnish(stage, tier)
         return stage
 
-    async def enter(self, network: Network) -> Sandbox:
+    async def enter(self, network: Network) -> SimulatedNetwork:
         """Everybody's upstream is this network from now on."""
         sandbox, pool = opened(network, self.world.clock)
         before = self.world.pipeline.deps
@@ -209,7 +209,7 @@ class House:
         )
         now = self.world.clock.now()
         await self.world.store.write(begin_issuance, row=row, now=now)
-        await self.world.store.write(issue, **of, drawn=Drawn(line.iccid, line.id, line.sim.id, package), now=now)
+        await self.world.store.write(mark_issued, **of, drawn=DrawnSim(line.iccid, line.id, line.sim.id, package), now=now)
 
     async def _sign_up(self, stage: Stage) -> Input:
         """A sign-up that has begun."""
@@ -223,7 +223,7 @@ class House:
         """Test eSIMs, a product, an endpoint, events: what is the organisation's with us."""
         made: dict[str, Answered] = {}
         await self.world.store.write(
-            keep_invitation,
+            put_invitation,
             id=stage.ids.setdefault("ivt", self.world.ids.new("ivt_")),
             organisation=stage.who.organisation,
             address=f"invited{stage.place}@fjord.example",
@@ -320,7 +320,7 @@ class House:
 
     async def charged(self, organisation: str) -> int:
         """Calls charged to an organisation so far, all replicas and blocks counted."""
-        period = period_of(self.world.clock.now())
+        period = quota_period(self.world.clock.now())
         total = await self.world.store.read(used_by, organisation=organisation)
         return total - self.world.blocks.unspent(organisation, period)
 
@@ -383,7 +383,7 @@ async def open_house(folder: Path, *hosts: str) -> AsyncGenerator[House]:
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:
         await (pages if scope["path"] == "/openapi.json" else doors[0])(scope, receive, send)
 
-    behind = Inner(inner, frozenset((PATH, METADATA, "/openapi.json")))
+    behind = InnerApplication(inner, frozenset((MCP_PATH, MCP_METADATA_PATH, "/openapi.json")))
     calm = Limits(burst_enabled=False)
     sessions = StubProvider()
     async with open_world(folder, CATALOGUE, limits=calm, secrets=SECRETS, sessions=sessions, rules=rules, inner=behind) as world:
@@ -391,7 +391,9 @@ async def open_house(folder: Path, *hosts: str) -> AsyncGenerator[House]:
         def report(call: Call, error: BaseException) -> None:
             world.faults.append((call.request_id, call.operation.id, error))
 
-        await world.store.write(join, organisation=await world.organisation(name="Affiliate"), code=AFFILIATE, now=world.clock.now())
+        await world.store.write(
+            insert_affiliate, organisation=await world.organisation(name="Affiliate"), code=AFFILIATE, now=world.clock.now()
+        )
         doors.append(McpDoor(CATALOGUE, world.pipeline, SETTINGS, report))
         async with doors[0].running():
             try:

@@ -7,9 +7,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from registry.catalogue import AnyOperation
+from registry.model import field_spellings, shown_field_name
 from registry.operation import Auth
 from registry.schema import input_schema, output_schema
-from registry.spelling import shown, spellings
 from tests.contract.authority import who_may
 from tests.contract.fleet import writes
 from tests.contract.outcomes import code_of
@@ -115,8 +115,12 @@ def other_spellings(operation: AnyOperation, number: int) -> list[tuple[str, str
     """Each way to write a field of the example that is not the documented one; what stands in the path has no spelling."""
     model = operation.params
     given = operation.examples[number].input
-    fields = {shown(name, info): name for name, info in model.model_fields.items() if "{" + shown(name, info) + "}" not in operation.path}
-    return [(name, word) for name in given for word, field in spellings(model).items() if fields.get(name) == field and word != name]
+    fields = {
+        shown_field_name(name, info): name
+        for name, info in model.model_fields.items()
+        if "{" + shown_field_name(name, info) + "}" not in operation.path
+    }
+    return [(name, word) for name in given for word, field in field_spellings(model).items() if fields.get(name) == field and word != name]
 
 
 @pytest.mark.parametrize(("operation", "number"), [each for each in EXAMPLES if other_spellings(*each.values)])  # pyright: ignore[reportArgumentType]
@@ -134,7 +138,7 @@ def nullable(operation: AnyOperation) -> list[str]:
     if operation.method in ("GET", "DELETE"):
         return []
     fields = operation.params.model_fields
-    clears = {shown(name, fields[name]) for name in operation.params.null_clears}
+    clears = {shown_field_name(name, fields[name]) for name in operation.params.null_clears}
     schema = operation.params.model_json_schema(by_alias=True)
     optional = {name: part for name, part in schema["properties"].items() if name not in schema.get("required", [])}
     return [name for name, part in optional.items() if name not in clears and {"type": "null"} in part.get("anyOf", [])]

@@ -8,9 +8,9 @@ import pytest
 
 from registry.catalogue import AnyOperation
 from registry.limits import Tier
+from registry.model import shown_field_name
 from registry.operation import Auth
-from registry.redaction import mask
-from registry.spelling import shown
+from registry.redaction import redact
 from tests.contract.fleet import ALPINE, FOREIGN_ACCOUNT, FOREIGN_LIST, SIBLING, UNKNOWN_ICCID, UNKNOWN_ID, writes
 from tests.contract.stage import MOVE, NEVER, OPERATIONS, Answered, House, Input, Stage, key_for
 
@@ -68,7 +68,7 @@ def named(stage: Stage, operation: AnyOperation, field: str) -> Named | None:
 
 def fields_of(operation: AnyOperation) -> list[str]:
     """The documented names of an operation's fields."""
-    return [shown(name, info) for name, info in operation.params.model_fields.items()]
+    return [shown_field_name(name, info) for name, info in operation.params.model_fields.items()]
 
 
 IDS = [
@@ -84,7 +84,7 @@ IDS = [
 def without(said: Answered, id: object) -> str:
     """The body without the id that was asked for, and without what masking leaves of it."""
     text = orjson.dumps({**said.body, "request_id": ""}).decode()
-    return text.replace(str(id), "ID").replace(mask(str(id)), "ID")
+    return text.replace(str(id), "ID").replace(redact(str(id)), "ID")
 
 
 @pytest.mark.parametrize("operation", STORED)

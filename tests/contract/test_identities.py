@@ -11,11 +11,11 @@ from typing import NamedTuple
 import pytest
 import sqlalchemy as sa
 
+from registry.caller import Restrictions
 from registry.catalogue import AnyOperation
 from registry.limits import Role
-from registry.restrictions import Restrictions
-from storage.connection import Connection
-from storage.statement import Query
+from storage.engine.connection import Connection
+from storage.engine.statement import Query
 from tests.contract.cast import IDENTITIES, Company, Identity, Place, company
 from tests.contract.fleet import ACCOUNT, SIBLING, writes
 from tests.contract.identities import COMMAND, PATH, Answer, accounts, expected, table

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from clients.sandbox.ocs.seed.build import build
 from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from registry.errors import EndOfLife
 from registry.limits import Scope
+from simulators.network.seed.build import build_world
 from tests.contract.fleet import ACCOUNT, DOCUMENTED_ICCID
 from tests.world import NOON
-from transports.openapi.refusals import faults_of
+from transports.openapi.refusals import operation_faults
 
 TREE = Path(__file__).resolve().parents[2]
-PACKAGES = ("operations", "registry", "clients", "transports", "storage")
+PACKAGES = ("operations", "registry", "clients", "simulators", "transports", "storage")
 NAMED = re.compile(r"`([a-z][a-z0-9]*(?:_[a-z0-9]+)+)`|\b(?:with|by|of|see|call|use|from) ([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\b")
 # Codes of refusals and a column, which begin as operations do.
 OTHERS = {"onboarding_incomplete", "rollback_unknown", "subscriber_end_of_life", "payments_promotion_id"}
@@ -65,17 +65,17 @@ def test_a_change_of_a_line_says_that_the_line_may_have_ended(operation: AnyOper
     if operation.id in ("add_subscriber_note", "put_subscriber_notes"):  # notes are ours and outlive the line
         return
     assert EndOfLife in operation.raises
-    told = {fault.code: fault.status for fault in faults_of(operation)}
+    told = {fault.code: fault.status for fault in operation_faults(operation)}
     assert (told["subscriber_end_of_life"], told["ocs_timeout"]) == (409, 502)
 
 
 @pytest.mark.parametrize("id", ["modify_account_balance", "modify_subscriber_balance"])
 def test_a_balance_says_that_it_may_be_the_service_s(id: str) -> None:
-    assert "managed_balance" in {fault.code for fault in faults_of(CATALOGUE.operations[id])}
+    assert "managed_balance" in {fault.code for fault in operation_faults(CATALOGUE.operations[id])}
 
 
 def test_the_line_of_the_examples_is_in_the_simulated_network(source_texts: list[tuple[str, str]]) -> None:
-    network = build(1, int(NOON), history_days=0)
+    network = build_world(1, int(NOON), history_days=0)
     (line,) = [line for line in network.lines.values() if line.iccid == DOCUMENTED_ICCID]
     assert line.account_id == ACCOUNT
     written = {word for _, text in source_texts for word in re.findall(r"\b8988303[0-9]{12}\b", text)}

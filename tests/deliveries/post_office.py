@@ -12,15 +12,15 @@ from standardwebhooks import Webhook
 
 from clients.http import OutboundLimits
 from clients.webhooks.addresses import parse_networks
-from clients.webhooks.sender import Sender
+from clients.webhooks.sender import WebhookSender
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
-from storage.store import Store
-from storage.webhooks.events import NewEvent, emit
+from storage.engine.store import Store
+from storage.events import NewEvent, emit_event
 from tests.world import CountingIds, Credentials, SettableClock, World, open_world
-from transports.chores import Chore
-from transports.retention import retention
-from transports.worker import Listener, Worker
+from transports.worker.chores import Chore
+from transports.worker.retention import retention_chore
+from transports.worker.worker import Worker, WorkListener
 
 LOOPBACK = parse_networks(["127.0.0.0/8"])
 QUICK = OutboundLimits(connections=200, keepalive_seconds=None, connect_seconds=2.0, total_seconds=2.0)
@@ -65,7 +65,7 @@ class PostOffice:
     world: World
     caller: Credentials
     http: httpx.AsyncClient
-    sender: Sender
+    sender: WebhookSender
     reports: list[str] = field(default_factory=list[str])
 
     @property
@@ -80,10 +80,10 @@ class PostOffice:
         self,
         *,
         ids: CountingIds | None = None,
-        sender: Sender | None = None,
+        sender: WebhookSender | None = None,
         store: Store | None = None,
         chores: Sequence[Chore] | None = None,
-        listener: Listener | None = None,
+        listener: WorkListener | None = None,
     ) -> Worker:
         """A worker as a process makes it; its wake is the API's."""
         made = Worker(
@@ -93,7 +93,7 @@ class PostOffice:
             clock=self.clock,
             ids=ids or self.world.ids,
             report=self.reports.append,
-            chores=[retention(store or self.store, self.clock, print)] if chores is None else chores,
+            chores=[retention_chore(store or self.store, self.clock, print)] if chores is None else chores,
             listener=listener,
         )
         self.world.pipeline.deps = replace(self.world.pipeline.deps, wake_worker=made.wake)
@@ -131,7 +131,7 @@ class PostOffice:
             dedup=dedup,
             created=int(self.clock.now()),
         )
-        await self.store.write(emit, event=event, ids=self.world.ids)
+        await self.store.write(emit_event, event=event, ids=self.world.ids)
         return event.id
 
     async def deliveries(self, event: str) -> list[dict[str, object]]:
@@ -152,7 +152,7 @@ async def open_post_office(folder: Path, url: str | None = None) -> AsyncGenerat
     async with open_world(folder, CATALOGUE, url=url, limits=limits) as world:
         world.pipeline.deps = replace(world.pipeline.deps, webhook_exempt=LOOPBACK)
         caller = await world.caller(Tier.FREE)
-        sender = Sender(world.clock, exempt=LOOPBACK, limits=QUICK)
+        sender = WebhookSender(world.clock, exempt=LOOPBACK, limits=QUICK)
         async with world.client(caller.secret) as http:
             try:
                 yield PostOffice(world, caller, http, sender)

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from storage.jobs import due_at
-from storage.webhooks.listener import Listener
+from storage.delivery_notifications import Listener
+from storage.engine.jobs import job_due_at
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import PostOffice
 from tests.deliveries.test_worker import until
-from transports.chores import Chore
-from transports.worker import Worker
+from transports.worker.chores import Chore
+from transports.worker.worker import Worker
 
 pytestmark = pytest.mark.anyio
 
@@ -52,11 +52,11 @@ async def test_of_several_workers_one_does_it_each_time_it_is_due(on_both: PostO
     work.go.clear()
     running = [start(office, work) for _ in range(3)]
     await until(lambda: work.begun)
-    assert await office.store.read(due_at, name="work") > office.clock.now() * 1000
+    assert await office.store.read(job_due_at, name="work") > office.clock.now() * 1000
     work.go.set()
     for turn in range(1, 5):
         await until(lambda turn=turn: work.ended == turn)
-        while await office.store.read(due_at, name="work") > (office.clock.now() + SOON) * 1000 + 1:
+        while await office.store.read(job_due_at, name="work") > (office.clock.now() + SOON) * 1000 + 1:
             await asyncio.sleep(0)  # until the lease is given back
         assert work.begun == turn
         office.clock.advance(2 * SOON)
@@ -113,7 +113,7 @@ async def test_a_stopping_worker_finishes_the_chore_under_way_and_begins_none(on
     work.go.set()
     await task
     assert (work.begun, work.ended) == (1, 1)
-    assert await office.store.read(due_at, name="work") == int((office.clock.now() + SOON) * 1000)
+    assert await office.store.read(job_due_at, name="work") == int((office.clock.now() + SOON) * 1000)
 
 
 async def test_a_cancelled_worker_gives_its_chore_back_at_once(on_both: PostOffice) -> None:
@@ -131,7 +131,7 @@ async def test_a_cancelled_worker_gives_its_chore_back_at_once(on_both: PostOffi
 
 
 async def test_a_worker_that_cannot_listen_polls(office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transports.worker.POLL_SECONDS", SOON)
+    monkeypatch.setattr("transports.worker.worker.POLL_SECONDS", SOON)
     worker = office.worker(listener=Listener("postgresql://nobody@127.0.0.1:9/none", office.reports.append))
     task = asyncio.create_task(worker.run())
     await until(lambda: office.reports)

@@ -6,14 +6,14 @@ from collections import Counter
 import pytest
 
 from clients.http import OutboundLimits
-from clients.webhooks.sender import Sender
-from operations.services.webhooks.delivery import Claimed
+from clients.webhooks.sender import WebhookSender
+from operations.ledger.webhooks import ClaimedDelivery
 from registry.limits import Tier
-from storage.connection import Connection
-from storage.statement import Statement, Value, postgresql_dialect, sqlite_dialect
-from storage.webhooks.events import NewEvent, emit
-from storage.webhooks.fair_share import DIVIDED, ENDPOINTS_AT_ONCE, LOOK_MS, WHOLE, choose
-from storage.webhooks.outbox import CLAIM, LEASE_MS, claim
+from storage.engine.connection import Connection
+from storage.engine.statement import Statement, Value, postgresql_dialect, sqlite_dialect
+from storage.events import NewEvent, emit_event
+from storage.fair_share import DIVIDED_QUERIES, ENDPOINTS_AT_ONCE, LOOK_MS, WHOLE_QUERIES, choose_deliveries
+from storage.outbox import CLAIM_DELIVERIES, DELIVERY_LEASE_MS, claim_deliveries
 from tests.clients.webhooks.receiver import Receiver, receiver, status
 from tests.deliveries.post_office import LOOPBACK, PostOffice, read
 from tests.deliveries.transaction import Opened, fetched, told
@@ -45,7 +45,7 @@ async def flooded(office: PostOffice, stuck: Receiver) -> None:
     def flood(connection: Connection) -> None:
         for number in range(EVENTS):
             event = NewEvent(f"evt_{number:03}", office.caller.organisation, "cni_1", "esim.issued", 0, "{}", f"flood:{number}", 1)
-            emit(connection, event=event, ids=office.world.ids)
+            emit_event(connection, event=event, ids=office.world.ids)
 
     for _ in range(ENDPOINTS):
         await office.endpoint(stuck.url())
@@ -73,7 +73,7 @@ async def until_all(quick: Receiver, events: set[str]) -> None:
 @pytest.mark.anyio
 async def test_a_backlog_of_thousands_for_receivers_that_hang_delays_no_other_organisation(on_both: PostOffice) -> None:
     office, hanging = on_both, Hanging()
-    sender = Sender(office.clock, exempt=LOOPBACK, limits=PATIENT)
+    sender = WebhookSender(office.clock, exempt=LOOPBACK, limits=PATIENT)
     async with receiver(hanging) as stuck, receiver(status("200 OK")) as quick:
         await flooded(office, stuck)
         events = await others(office, quick)  # all of them queued after the flood
@@ -89,7 +89,7 @@ async def test_a_backlog_of_thousands_for_receivers_that_hang_delays_no_other_or
 @pytest.mark.anyio
 async def test_receivers_that_time_out_take_turns_within_their_own_eight_places(on_both: PostOffice) -> None:
     office, hanging = on_both, Hanging()
-    sender = Sender(office.clock, exempt=LOOPBACK, limits=OutboundLimits(200, None, 5.0, 0.1))
+    sender = WebhookSender(office.clock, exempt=LOOPBACK, limits=OutboundLimits(200, None, 5.0, 0.1))
     async with receiver(hanging) as stuck:
         await flooded(office, stuck)
         running = asyncio.create_task(office.worker(sender=sender).run())
@@ -109,7 +109,7 @@ async def test_a_process_keeps_to_the_places_it_has_room_for_and_takes_the_oldes
     async with receiver(status("200 OK")) as quick:
         await others(office, quick)
         deliveries = office.worker()._deliveries
-        first: list[Claimed] = await deliveries.claim(7)
+        first: list[ClaimedDelivery] = await deliveries.claim(7)
         second = await deliveries.claim(100)
     assert len(first) == 7
     assert len(second) == OTHERS * 2 - 7  # two of each endpoint are under way
@@ -139,12 +139,12 @@ def backlog(connection: Connection) -> None:
 
 BINDS: dict[str, Value] = {
     "now_ms": NOW,
-    "horizon": NOW + LEASE_MS,
+    "horizon": NOW + DELIVERY_LEASE_MS,
     "view": 512,
     "after": "",
     "endpoints": 512,
     "token": "t",
-    "lease_end": NOW + LEASE_MS,
+    "lease_end": NOW + DELIVERY_LEASE_MS,
     "ids": '[["dlv_a1"]]',
     "lowest": "dlv_a1",
     "highest": "dlv_a1",
@@ -173,13 +173,13 @@ def test_a_claim_reads_no_table_from_end_to_end_however_long_the_backlog_is(open
         postgresql = connection.dialect_name == "postgresql"
         backlog(connection)
         scan = "Seq Scan on delivery_default" if postgresql else "SCAN delivery"
-        queue = DIVIDED if postgresql else WHOLE
+        queue = DIVIDED_QUERIES if postgresql else WHOLE_QUERIES
         for statement, index in (
             (queue.held, "delivery_leased"),
             (queue.lapsed, "delivery_leased"),
             (queue.oldest, "delivery_due"),
             (queue.heads, "delivery_waiting"),
-            (CLAIM, "delivery_"),
+            (CLAIM_DELIVERIES, "delivery_"),
         ):
             how = plan(connection, statement)
             assert scan not in how, how
@@ -192,12 +192,12 @@ def test_a_claim_reads_no_table_from_end_to_end_however_long_the_backlog_is(open
 def test_a_claim_finds_everybody_behind_a_backlog_of_fifty_thousand_in_one_go(opened: Opened) -> None:
     with opened() as connection:
         backlog(connection)
-        chosen = choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000).ids
+        chosen = choose_deliveries(connection, now_ms=NOW, horizon=NOW + DELIVERY_LEASE_MS, most=1000).ids
         assert [len([id for id in chosen if id.startswith(kind)]) for kind in ("dlv_a", "dlv_b")] == [8, 300]
         assert [id for id in chosen if id.startswith("dlv_a")] == [f"dlv_a{number}" for number in range(1, 9)]
-        batch = claim(connection, token="one", now_ms=NOW, most=1000)
+        batch = claim_deliveries(connection, token="one", now_ms=NOW, most=1000)
         assert batch.taken == 308
-        assert choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000).ids == []
+        assert choose_deliveries(connection, now_ms=NOW, horizon=NOW + DELIVERY_LEASE_MS, most=1000).ids == []
 
 
 def hanging(connection: Connection, rows: int, organisations: int = 25) -> None:
@@ -220,10 +220,10 @@ def test_who_has_nothing_under_way_comes_before_those_who_have_however_old_their
     with opened() as connection:
         hanging(connection, rows)
         told(connection, "update delivery set due_ms = due_ms + 90000000 where id = 'dlv_new'")
-        assert claim(connection, token="before", now_ms=NOW, most=50).taken == 50
+        assert claim_deliveries(connection, token="before", now_ms=NOW, most=50).taken == 50
         told(connection, "update delivery set due_ms = due_ms - 90000000 where id = 'dlv_new'")
         assert set(owners(connection).values()) == {2}
-        batch = claim(connection, token="now", now_ms=NOW + LOOK_MS, most=1)
+        batch = claim_deliveries(connection, token="now", now_ms=NOW + LOOK_MS, most=1)
         assert [row for (row,) in fetched(connection, "select id from delivery where lease = 'now'")] == ["dlv_new"]
         assert batch.taken == 1
 
@@ -231,19 +231,21 @@ def test_who_has_nothing_under_way_comes_before_those_who_have_however_old_their
 def test_organisations_take_turns_for_the_places_and_hold_no_more_than_their_own(opened: Opened) -> None:
     with opened() as connection:
         hanging(connection, 8000)
-        claim(connection, token="one", now_ms=NOW, most=100)
+        claim_deliveries(connection, token="one", now_ms=NOW, most=100)
         held = owners(connection)
         assert (held.total(), held.pop("org_new"), sorted(held.values())) == (100, 1, [3] + [4] * 24)
-        claim(connection, token="two", now_ms=NOW, most=1000)
+        claim_deliveries(connection, token="two", now_ms=NOW, most=1000)
         held = owners(connection)
         assert (held.total(), held["org_new"], set(held.values())) == (201, 1, {1, 8})
-        assert choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000).ids == []
+        assert choose_deliveries(connection, now_ms=NOW, horizon=NOW + DELIVERY_LEASE_MS, most=1000).ids == []
 
 
 def test_of_those_with_as_many_under_way_the_oldest_comes_first(opened: Opened) -> None:
     with opened() as connection:
         hanging(connection, 8000)
-        assert choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=25).ids == [f"dlv_{number}" for number in range(1, 26)]
+        assert choose_deliveries(connection, now_ms=NOW, horizon=NOW + DELIVERY_LEASE_MS, most=25).ids == [
+            f"dlv_{number}" for number in range(1, 26)
+        ]
 
 
 def test_of_more_endpoints_than_a_claim_looks_at_the_next_one_goes_on_where_it_ended(opened: Opened) -> None:
@@ -252,7 +254,7 @@ def test_of_more_endpoints_than_a_claim_looks_at_the_next_one_goes_on_where_it_e
         hanging(connection, 20 * endpoints, organisations=endpoints // 8)
         walked, places = "", list[str]()
         for _ in range(4):
-            choice = choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=10_000, after=walked)
+            choice = choose_deliveries(connection, now_ms=NOW, horizon=NOW + DELIVERY_LEASE_MS, most=10_000, after=walked)
             walked = choice.walked
             places.append(walked)
         assert places[0] < places[1] and places[0] != "" and places[2] == ""
@@ -263,4 +265,4 @@ def test_what_a_dead_worker_had_is_found_behind_its_endpoints_backlog(opened: Op
     with opened() as connection:
         hanging(connection, 8000)
         told(connection, f"update delivery set lease = 'dead', due_ms = {NOW} - 1 where id = 'dlv_new'")
-        assert "dlv_new" in choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=100).ids
+        assert "dlv_new" in choose_deliveries(connection, now_ms=NOW, horizon=NOW + DELIVERY_LEASE_MS, most=100).ids

@@ -6,10 +6,18 @@ from typing import Any, NamedTuple
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage.connection import Connection
-from storage.webhooks.endpoints import FAILING_SECONDS, insert_endpoint
-from storage.webhooks.events import NewEvent, emit
-from storage.webhooks.outbox import LEASE_MS, Leased, Outcome, Verdict, ack, claim, give_back
+from storage.engine.connection import Connection
+from storage.events import NewEvent, emit_event
+from storage.outbox import (
+    DELIVERY_LEASE_MS,
+    AttemptOutcome,
+    AttemptVerdict,
+    LeasedDelivery,
+    acknowledge_attempts,
+    claim_deliveries,
+    return_deliveries,
+)
+from storage.webhook_endpoints import FAILING_SECONDS, insert_endpoint
 from tests.deliveries.transaction import Opened, fetched
 from tests.world import CountingIds, SettableClock
 
@@ -37,13 +45,13 @@ class Model:
     disabled: set[str] = field(default_factory=set[str])
     failing: dict[str, int] = field(default_factory=dict[str, int])
 
-    def acknowledge(self, outcomes: list[Outcome]) -> int:
+    def acknowledge(self, outcomes: list[AttemptOutcome]) -> int:
         counted = [each for each in outcomes if self._one(each)]
         for endpoint in ENDPOINTS:
             self._judge(endpoint, [each for each in counted if each.endpoint == endpoint and each.verdict != "ours"])
         return len(counted)
 
-    def _one(self, each: Outcome) -> bool:
+    def _one(self, each: AttemptOutcome) -> bool:
         row = self.rows[each.delivery]
         if row.state != 0 or row.lease != each.lease:
             return False
@@ -52,7 +60,7 @@ class Model:
         self.numbers[each.delivery].append((row.attempts + 1, each.outcome))
         return True
 
-    def _judge(self, endpoint: str, own: list[Outcome]) -> None:
+    def _judge(self, endpoint: str, own: list[AttemptOutcome]) -> None:
         for each in own:
             if each.verdict == "ok":
                 self.failing.pop(endpoint, None)
@@ -78,21 +86,21 @@ class Desk:
 
     def __init__(self, connection: Connection) -> None:
         self.connection, self.now = connection, START
-        self.leases: list[tuple[str, Leased]] = []
+        self.leases: list[tuple[str, LeasedDelivery]] = []
         ids = CountingIds(SettableClock(START / 1000))
         for endpoint, organisation in ENDPOINTS.items():
             insert_endpoint(connection, id=endpoint, organisation=organisation, url="https://x.example", secret="s", now=START / 1000)
         for number in range(6):
             organisation = "org_b" if number % 3 == 2 else "org_a"
             event = NewEvent(f"evt_{number}", organisation, "cni_1", "esim.issued", 0, "{}", f"{number}", START // 1000)
-            emit(connection, event=event, ids=ids)
+            emit_event(connection, event=event, ids=ids)
         found = fetched(self.connection, "select id, endpoint_id, state, attempt, attempts, due_ms, lease from delivery")
         of_endpoint = {id: endpoint for id, endpoint, *_ in found}
         self.model = Model({id: Row(*rest) for id, _, *rest in found}, of_endpoint, {id: [] for id in of_endpoint})
 
     def claim(self, most: int) -> None:
         token = f"lse_{len(self.leases)}_{self.now}"
-        batch = claim(self.connection, token=token, now_ms=self.now, most=most)
+        batch = claim_deliveries(self.connection, token=token, now_ms=self.now, most=most)
         taken = [
             id for id, _, lease in fetched(self.connection, "select id, endpoint_id, lease from delivery where state = 0") if lease == token
         ]
@@ -100,7 +108,7 @@ class Desk:
             row = self.model.rows[id]
             assert row.state == 0
             assert row.due_ms <= self.now
-            self.model.rows[id] = row._replace(lease=token, due_ms=self.now + LEASE_MS)
+            self.model.rows[id] = row._replace(lease=token, due_ms=self.now + DELIVERY_LEASE_MS)
         for id, row in self.model.rows.items():
             if self.model.of_endpoint[id] in self.model.disabled and row.state == 0 and row.due_ms <= self.now:
                 self.follow(id)
@@ -115,16 +123,16 @@ class Desk:
         """A claim may have met a delivery of a disabled endpoint, which ends there."""
         ended = dict(fetched(self.connection, "select id, state from delivery"))[id] == 2
         if ended:
-            self.model.rows[id] = self.model.rows[id]._replace(state=2, lease=None, due_ms=self.now + LEASE_MS)
+            self.model.rows[id] = self.model.rows[id]._replace(state=2, lease=None, due_ms=self.now + DELIVERY_LEASE_MS)
 
-    def ack(self, choices: list[tuple[int, Verdict, bool]]) -> None:
-        outcomes: list[Outcome] = []
+    def ack(self, choices: list[tuple[int, AttemptVerdict, bool]]) -> None:
+        outcomes: list[AttemptOutcome] = []
         for place, (which, verdict, last) in enumerate(choices):
             if self.leases:
                 token, row = self.leases[which % len(self.leases)]
                 next_ms = None if verdict in ("ok", "gone") or last else self.now + 5000
-                outcomes.append(Outcome(row.id, row.endpoint_id, token, self.now + place, f"{verdict}:{place}", 5, verdict, next_ms))
-        assert ack(self.connection, outcomes=outcomes) == self.model.acknowledge(outcomes)
+                outcomes.append(AttemptOutcome(row.id, row.endpoint_id, token, self.now + place, f"{verdict}:{place}", 5, verdict, next_ms))
+        assert acknowledge_attempts(self.connection, outcomes=outcomes) == self.model.acknowledge(outcomes)
 
     def let_go(self, which: int) -> None:
         if self.leases:
@@ -132,7 +140,7 @@ class Desk:
             held = self.model.rows[row.id]
             if held.lease == token and held.state == 0:
                 self.model.rows[row.id] = held._replace(lease=None, due_ms=self.now)
-            give_back(self.connection, leases=[(row.id, token)], now_ms=self.now)
+            return_deliveries(self.connection, leases=[(row.id, token)], now_ms=self.now)
 
     def compare(self) -> None:
         found = fetched(self.connection, "select id, state, attempt, attempts, due_ms, lease from delivery")
@@ -153,7 +161,7 @@ VERDICTS = st.sampled_from(["ok", "failed", "failed", "ours", "gone"])
 ACTIONS = st.one_of(
     st.tuples(st.just("claim"), st.integers(1, 9)),
     st.tuples(st.just("ack"), st.lists(st.tuples(st.integers(0, 99), VERDICTS, st.booleans()), min_size=1, max_size=6)),
-    st.tuples(st.just("wait"), st.sampled_from([1, 5_001, LEASE_MS, FAILING_SECONDS * 1000])),
+    st.tuples(st.just("wait"), st.sampled_from([1, 5_001, DELIVERY_LEASE_MS, FAILING_SECONDS * 1000])),
     st.tuples(st.just("let_go"), st.integers(0, 99)),
 )
 

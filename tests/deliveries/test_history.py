@@ -8,21 +8,22 @@ from typing import NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from storage.connection import Connection
-from storage.schema import DeliveryAttemptTable, DeliveryTable, EventTable
-from storage.statement import Command, Query, table
-from storage.webhooks.deliveries import ENDED_AT_ONCE, FAILED, PENDING
-from storage.webhooks.endpoints import delete_endpoint, note_failure
+from storage.deliveries import ENDED_AT_ONCE, FAILED_STATE, PENDING_STATE, DeliveryAttemptTable, DeliveryTable
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import table_of
+from storage.events import EventTable
+from storage.webhook_endpoints import delete_endpoint, note_endpoint_failure
 from tests.clients.webhooks.receiver import receiver
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.deliveries.post_office import PostOffice, open_post_office
 from tests.deliveries.test_worker import answers
-from transports.history_days import HistoryDays
-from transports.retention import retention
+from transports.settings import HistoryDays
+from transports.worker.retention import retention_chore
 
 pytestmark = pytest.mark.anyio
 DAY = 86_400.0
-DELIVERY, ATTEMPT, EVENT = table(DeliveryTable), table(DeliveryAttemptTable), table(EventTable)
+DELIVERY, ATTEMPT, EVENT = table_of(DeliveryTable), table_of(DeliveryAttemptTable), table_of(EventTable)
 
 
 class Rows(NamedTuple):
@@ -36,7 +37,7 @@ IN_STATE = Query(Rows, sa.select(sa.func.count().label("rows")).where(DELIVERY.c
 QUEUE = Command(
     sa.insert(DELIVERY)
     .values({name: sa.bindparam(name) for name in ("id", "event_id", "endpoint_id", "organisation")})
-    .values(state=PENDING, attempt=0, attempts=0, due_ms=2**50, created_ms=1)
+    .values(state=PENDING_STATE, attempt=0, attempts=0, due_ms=2**50, created_ms=1)
 )
 
 
@@ -78,12 +79,12 @@ async def test_old_events_go_with_what_was_delivered_and_never_happen_again(whol
         later = await office.emit("second")
         await office.worker(chores=()).step()
 
-        await retention(office.store, office.clock, print, HistoryDays(events=30)).run()  # closes the database to older programs
+        await retention_chore(office.store, office.clock, print, HistoryDays(events=30)).run()  # closes the database to older programs
         office.clock.advance(29 * DAY)
-        await retention(office.store, office.clock, print, HistoryDays(events=30, deliveries=7)).run()
+        await retention_chore(office.store, office.clock, print, HistoryDays(events=30, deliveries=7)).run()
         assert await office.store.read(count) == (1, 1, 2)  # what is still to be sent stays
         office.clock.advance(2 * DAY)
-        await retention(office.store, office.clock, print, HistoryDays(events=30, deliveries=7)).run()
+        await retention_chore(office.store, office.clock, print, HistoryDays(events=30, deliveries=7)).run()
         assert await office.store.read(count) == (1, 1, 1)
         assert [event["id"] for event in (await office.http.get("/v1/connectivity/events")).json()["data"]] == [later]
         await office.emit("first")
@@ -98,7 +99,7 @@ async def test_nothing_goes_that_is_kept_for_as_long_as_a_setting_allows(whole: 
         await office.worker(chores=()).step()
     days = HistoryDays(longest, longest, longest, longest, longest, longest, longest)
     for _ in range(2):
-        await retention(office.store, office.clock, print, days).run()
+        await retention_chore(office.store, office.clock, print, days).run()
     assert await office.store.read(count) == (1, 1, 1)
 
 
@@ -111,10 +112,10 @@ async def test_a_delivery_of_an_old_event_that_was_sent_again_stays_from_then_on
         office.clock.advance(10 * DAY)
         assert (await office.http.post(f"/v1/connectivity/events/{event}/retry")).status_code == 200
         await office.worker(chores=()).step()
-        assert await office.store.read(in_state, state=FAILED) == 1
+        assert await office.store.read(in_state, state=FAILED_STATE) == 1
         for days, left in ((6, (1, 2, 1)), (2, (0, 0, 1))):
             office.clock.advance(days * DAY)
-            await retention(office.store, office.clock, print, HistoryDays(deliveries=7)).run()
+            await retention_chore(office.store, office.clock, print, HistoryDays(deliveries=7)).run()
             assert await office.store.read(count) == left
 
 
@@ -122,14 +123,14 @@ async def test_the_end_of_a_long_queue_changes_so_many_at_once_and_the_rest_in_s
     endpoint, _ = await office.endpoint("http://127.0.0.1:9/")
     many = ENDED_AT_ONCE + 600
     await office.store.write(queue, endpoint=endpoint, organisation=office.caller.organisation, many=many)
-    await office.store.write(note_failure, endpoint=endpoint, first=0, last=0, gone=True)
-    assert await office.store.read(in_state, state=FAILED) == ENDED_AT_ONCE
-    await retention(office.store, office.clock, print).run()
-    assert await office.store.read(in_state, state=FAILED) == many
+    await office.store.write(note_endpoint_failure, endpoint=endpoint, first=0, last=0, gone=True)
+    assert await office.store.read(in_state, state=FAILED_STATE) == ENDED_AT_ONCE
+    await retention_chore(office.store, office.clock, print).run()
+    assert await office.store.read(in_state, state=FAILED_STATE) == many
 
 
 async def test_the_rest_of_a_deleted_endpoint_s_long_queue_goes_when_its_time_comes(office: PostOffice) -> None:
     endpoint, _ = await office.endpoint("http://127.0.0.1:9/")
     await office.store.write(queue, endpoint=endpoint, organisation=office.caller.organisation, many=ENDED_AT_ONCE + 1)
     assert await office.store.write(delete_endpoint, endpoint=endpoint, organisation=office.caller.organisation)
-    assert await office.store.read(in_state, state=PENDING) == 1
+    assert await office.store.read(in_state, state=PENDING_STATE) == 1

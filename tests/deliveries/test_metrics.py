@@ -10,23 +10,22 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from clients.outside_system import OutsideSystem
 from operations.deps import Build
-from registry.active_request import ActiveRequest
-from storage.connection import Connection
-from storage.schema import IssuanceTable
-from storage.statement import Command, table
-from storage.store import open_store
+from registry.clock import ActiveRequest
+from storage.engine.connection import Connection
+from storage.engine.statement import Command
+from storage.engine.store import open_store
+from storage.engine.table import table_of
+from storage.issuance import IssuanceTable
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import PostOffice
 from tests.deliveries.test_worker import to_the_next, until
+from transports.http.concurrency import AnswerReader, LargeAnswers, RequestTurns
 from transports.http.connections import Connections
-from transports.http.large_answers import LargeAnswers, Reader
-from transports.http.serve import bind, port_of
-from transports.http.turns import Turns
-from transports.metrics import Metrics, Served
-from transports.metrics_door import metrics_door
+from transports.http.server import bind_socket, socket_port
+from transports.metrics import HttpServerState, Metrics
+from transports.metrics_server import serve_metrics
 from transports.readiness import Readiness
-from transports.signals import HttpSignals
-from transports.tally import Tally
+from transports.signals import HttpSignals, WorkerTally
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +48,7 @@ async def waiting(metrics: Metrics) -> tuple[float, ...]:
 
 async def test_depth_and_lag_follow_the_deliveries_and_any_replica_knows_them(on_both: PostOffice) -> None:
     office, release = on_both, asyncio.Event()
-    idle = Metrics(office.store, office.clock, Tally())
+    idle = Metrics(office.store, office.clock, WorkerTally())
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await release.wait()
@@ -97,7 +96,7 @@ async def test_attempts_are_counted_by_class_and_by_seconds_and_chores_by_their_
 
 BINDS = {name: sa.bindparam(name) for name in ("key", "state", "dispatched", "updated")}
 OTHERS = {"organisation": "org_1", "operation": "issue", "principal": "key_1", "owner": "rpl_1", "stock": "", "account_id": 1}
-ISSUE = Command(lambda dialect: dialect.insert(table(IssuanceTable)).values({**OTHERS, "template_id": 1, "due_ms": 0, **BINDS}))
+ISSUE = Command(lambda dialect: dialect.insert(table_of(IssuanceTable)).values({**OTHERS, "template_id": 1, "due_ms": 0, **BINDS}))
 
 
 def issue(connection: Connection, *, rows: Sequence[Mapping[str, str | float]]) -> None:
@@ -117,7 +116,7 @@ async def test_unresolved_issuances_are_counted_by_state_and_the_oldest_has_an_a
     ]
     rows = [{"key": f"k{i}", "state": state, "dispatched": now - a, "updated": now - b} for i, (state, a, b) in enumerate(given)]
     await office.store.write(issue, rows=rows)
-    found = await values(Metrics(office.store, office.clock, Tally()))
+    found = await values(Metrics(office.store, office.clock, WorkerTally()))
     assert {name: value for name, value in found.items() if name.startswith("issuance") and (value or "unresolved" in name)} == {
         "issuances_unsettled{reason=not_looked_into}": 3,
         "issuances_unresolved{state=dispatching}": 1,
@@ -141,7 +140,7 @@ async def test_no_tenant_is_named(office: PostOffice) -> None:
 
 async def test_without_the_database_the_process_still_tells_of_itself(office: PostOffice) -> None:
     nowhere = open_store("postgresql://nobody@127.0.0.1:9/none", pool=1)
-    found = await values(Metrics(nowhere, office.clock, Tally(("retention",))))
+    found = await values(Metrics(nowhere, office.clock, WorkerTally(("retention",))))
     await nowhere.aclose()
     assert found["store_up"] == 0 and "deliveries_pending" not in found
     assert found["chore_last_success_timestamp_seconds{chore=retention}"] == 0
@@ -149,10 +148,12 @@ async def test_without_the_database_the_process_still_tells_of_itself(office: Po
 
 async def test_a_server_tells_what_it_holds_and_whom_it_turned_away(office: PostOffice) -> None:
     large, connections = LargeAnswers(), Connections(512, 64)
-    metrics = Metrics(office.store, office.clock, Tally(), Served(large, connections, HttpSignals(), Turns(office.clock.monotonic)))
-    with large.one_more(Reader("key_1", "org_1"), 3_000_000):
-        assert large.refusal(Reader("key_1", "org_1"), 2_000_000, 0.0, "") is not None
-        assert large.refusal(Reader("key_2", "org_2"), 100_000_000, 0.0, "") is not None
+    metrics = Metrics(
+        office.store, office.clock, WorkerTally(), HttpServerState(large, connections, HttpSignals(), RequestTurns(office.clock.monotonic))
+    )
+    with large.one_more(AnswerReader("key_1", "org_1"), 3_000_000):
+        assert large.refusal(AnswerReader("key_1", "org_1"), 2_000_000, 0.0, "") is not None
+        assert large.refusal(AnswerReader("key_2", "org_2"), 100_000_000, 0.0, "") is not None
         found = await values(metrics)
     assert {name: value for name, value in found.items() if name.startswith(("large", "connections"))} == {
         "connections": 0,
@@ -175,7 +176,7 @@ async def test_a_process_tells_which_outside_system_it_does_not_ask_and_who_wait
         system.ended("org_1", failed=True)
     system.breaker.begin_probe("org_1")
     assert system.enter(ActiveRequest(office.clock), "org_1") == "open"
-    found = await values(Metrics(office.store, office.clock, Tally(), None, (system, idle)))
+    found = await values(Metrics(office.store, office.clock, WorkerTally(), None, (system, idle)))
     told = {name.removeprefix("upstream_"): value for name, value in found.items() if name.startswith("upstream") and value}
     assert told == {
         "waiting{system=charging_system}": 1,
@@ -190,7 +191,7 @@ async def test_a_process_tells_which_outside_system_it_does_not_ask_and_who_wait
 
 async def ask(bound: socket.socket, request: bytes) -> tuple[str, bytes]:
     """The first line and the body of an answer."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(bound))
+    reader, writer = await asyncio.open_connection("127.0.0.1", socket_port(bound))
     writer.write(request)
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     writer.close()
@@ -202,11 +203,11 @@ def readiness_of(office: PostOffice) -> Readiness:
 
 
 async def test_its_address_has_metrics_and_probes_and_nothing_else(office: PostOffice) -> None:
-    metrics = Metrics(office.store, office.clock, Tally())
+    metrics = Metrics(office.store, office.clock, WorkerTally())
     rest = b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    with bind("127.0.0.1", 0) as bound:
+    with bind_socket("127.0.0.1", 0) as bound:
         readiness = readiness_of(office)
-        async with metrics_door(metrics, readiness, bound):
+        async with serve_metrics(metrics, readiness, bound):
             not_ready = b'{"ready":false,"reasons":["database_unreachable"]}'
             assert await ask(bound, b"GET /health/ready" + rest) == ("HTTP/1.1 503 Service Unavailable", not_ready)
             await readiness.look()
@@ -225,9 +226,9 @@ async def test_its_address_has_metrics_and_probes_and_nothing_else(office: PostO
 async def test_whoever_is_still_asking_when_it_closes_is_let_go_without_a_word(office: PostOffice) -> None:
     faults: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
-    with bind("127.0.0.1", 0) as bound:
-        async with metrics_door(Metrics(office.store, office.clock, Tally()), readiness_of(office), bound):
-            asking = [await asyncio.open_connection("127.0.0.1", port_of(bound)) for _ in range(5)]
+    with bind_socket("127.0.0.1", 0) as bound:
+        async with serve_metrics(Metrics(office.store, office.clock, WorkerTally()), readiness_of(office), bound):
+            asking = [await asyncio.open_connection("127.0.0.1", socket_port(bound)) for _ in range(5)]
             for _, writer in asking:
                 writer.write(b"GET /met")
             await ask(bound, b"GET / HTTP/1.1\r\n\r\n")  # by now the others are being read

@@ -4,9 +4,19 @@ import asyncio
 
 import pytest
 
-from storage.connection import Connection
-from storage.webhooks.events import NewEvent, emit
-from storage.webhooks.outbox import LEASE_MS, Batch, Leased, Outcome, Verdict, ack, claim, give_back, next_due
+from storage.engine.connection import Connection
+from storage.events import NewEvent, emit_event
+from storage.outbox import (
+    DELIVERY_LEASE_MS,
+    AttemptOutcome,
+    AttemptVerdict,
+    ClaimedBatch,
+    LeasedDelivery,
+    acknowledge_attempts,
+    claim_deliveries,
+    next_delivery_due,
+    return_deliveries,
+)
 from tests.deliveries.post_office import PostOffice
 
 pytestmark = pytest.mark.anyio
@@ -14,17 +24,19 @@ pytestmark = pytest.mark.anyio
 URL = "http://127.0.0.1:9/"
 
 
-async def take(office: PostOffice, token: str, most: int = 100) -> Batch:
-    return await office.store.write(claim, token=token, now_ms=int(office.clock.now() * 1000), most=most)
+async def take(office: PostOffice, token: str, most: int = 100) -> ClaimedBatch:
+    return await office.store.write(claim_deliveries, token=token, now_ms=int(office.clock.now() * 1000), most=most)
 
 
-def outcome(office: PostOffice, row: Leased, lease: str, verdict: Verdict = "ok", wait: float | None = None) -> Outcome:
+def outcome(
+    office: PostOffice, row: LeasedDelivery, lease: str, verdict: AttemptVerdict = "ok", wait: float | None = None
+) -> AttemptOutcome:
     now = office.clock.now()
     next_ms = None if wait is None else int((now + wait) * 1000)
-    return Outcome(row.id, row.endpoint_id, lease, int(now * 1000), "ok" if verdict == "ok" else "status:500", 5, verdict, next_ms)
+    return AttemptOutcome(row.id, row.endpoint_id, lease, int(now * 1000), "ok" if verdict == "ok" else "status:500", 5, verdict, next_ms)
 
 
-def ids(batch: Batch) -> list[str]:
+def ids(batch: ClaimedBatch) -> list[str]:
     return [row.id for row in batch.leased]
 
 
@@ -33,7 +45,7 @@ async def test_an_event_is_queued_once_for_each_enabled_endpoint(on_both: PostOf
     endpoints = {(await office.endpoint(URL))[0] for _ in range(3)}
     event = await office.emit("issued:cni_1")
     again = NewEvent(office.world.ids.new("evt_"), office.caller.organisation, "cni_1", "esim.issued", 0, "{}", "issued:cni_1", 1)
-    assert await office.store.write(emit, event=again, ids=office.world.ids) is False
+    assert await office.store.write(emit_event, event=again, ids=office.world.ids) is False
     batch = await take(office, "one")
     assert {(row.event_id, row.endpoint_id) for row in batch.leased} == {(event, endpoint) for endpoint in endpoints}
     assert (await take(office, "two")).taken == 0
@@ -43,7 +55,7 @@ async def test_an_event_too_large_to_deliver_is_a_fault_of_ours(on_both: PostOff
     office = on_both
     large = NewEvent("evt_1", office.caller.organisation, "cni_1", "esim.issued", 0, f'{{"a":"{"x" * 19_000}"}}', "large", 1)
     with pytest.raises(ValueError, match="19000 bytes"):
-        await office.store.write(emit, event=large, ids=office.world.ids)
+        await office.store.write(emit_event, event=large, ids=office.world.ids)
 
 
 async def test_no_more_than_two_are_under_way_for_one_endpoint_whoever_claims(on_both: PostOffice) -> None:
@@ -54,7 +66,7 @@ async def test_no_more_than_two_are_under_way_for_one_endpoint_whoever_claims(on
     first = await take(office, "one", most=1)
     second = await take(office, "two")
     assert (first.taken, second.taken, (await take(office, "three")).taken) == (1, 1, 0)
-    assert await office.store.write(ack, outcomes=[outcome(office, first.leased[0], "one")]) == 1
+    assert await office.store.write(acknowledge_attempts, outcomes=[outcome(office, first.leased[0], "one")]) == 1
     assert (await take(office, "four")).taken == 1
 
 
@@ -65,7 +77,7 @@ async def test_a_backlog_of_one_endpoint_hides_nobody_elses_event(on_both: PostO
     def flood(connection: Connection, count: int) -> None:
         for number in range(count):
             event = NewEvent(f"evt_{number:03}", office.caller.organisation, "cni_1", "esim.issued", 0, "{}", f"flood:{number}", 1)
-            emit(connection, event=event, ids=office.world.ids)
+            emit_event(connection, event=event, ids=office.world.ids)
 
     await office.store.write(flood, count=600)  # more than one claim looks at
     quick, _ = await office.endpoint(URL)
@@ -86,7 +98,7 @@ async def test_no_more_than_eight_are_under_way_for_one_organisation_whoever_cla
     assert (first.taken, second.taken, (await take(office, "three")).taken) == (5, 3, 0)
     stranger = await office.stranger(URL)
     assert [row.organisation for row in (await take(office, "four")).leased] == [stranger]
-    assert await office.store.write(ack, outcomes=[outcome(office, row, "one") for row in first.leased[:3]]) == 3
+    assert await office.store.write(acknowledge_attempts, outcomes=[outcome(office, row, "one") for row in first.leased[:3]]) == 3
     assert (await take(office, "five")).taken == 3
 
 
@@ -116,7 +128,7 @@ async def test_concurrent_claims_never_give_one_delivery_twice(on_both: PostOffi
         per_endpoint = [sum(row.endpoint_id == other.endpoint_id for _, row in rows) for _, other in rows]
         assert 0 < len(rows) <= 8
         assert max(per_endpoint) <= 2
-        await office.store.write(ack, outcomes=[outcome(office, row, lease) for lease, row in rows])
+        await office.store.write(acknowledge_attempts, outcomes=[outcome(office, row, lease) for lease, row in rows])
         taken += [row.id for _, row in rows]
     assert len(taken) == len(set(taken)) == 64
 
@@ -126,13 +138,13 @@ async def test_an_expired_lease_is_retaken_and_the_stale_ack_changes_nothing(on_
     endpoint, _ = await office.endpoint(URL)
     event = await office.emit()
     (row,) = (await take(office, "dead")).leased
-    office.clock.advance(LEASE_MS / 1000 - 0.001)
+    office.clock.advance(DELIVERY_LEASE_MS / 1000 - 0.001)
     assert (await take(office, "early")).taken == 0
     office.clock.advance(0.001)
     assert ids(await take(office, "second")) == [row.id]
-    assert await office.store.write(ack, outcomes=[outcome(office, row, "dead", "gone")]) == 0
+    assert await office.store.write(acknowledge_attempts, outcomes=[outcome(office, row, "dead", "gone")]) == 0
     assert (await office.states(event), await office.status(endpoint)) == ([("pending", [])], "enabled")
-    assert await office.store.write(ack, outcomes=[outcome(office, row, "second")]) == 1
+    assert await office.store.write(acknowledge_attempts, outcomes=[outcome(office, row, "second")]) == 1
     assert await office.states(event) == [("delivered", ["ok"])]
 
 
@@ -142,9 +154,9 @@ async def test_an_ack_counts_once(on_both: PostOffice) -> None:
     event = await office.emit()
     (row,) = (await take(office, "one")).leased
     done = outcome(office, row, "one", "failed", wait=5)
-    assert await office.store.write(ack, outcomes=[done, done]) == 1
+    assert await office.store.write(acknowledge_attempts, outcomes=[done, done]) == 1
     assert await office.states(event) == [("pending", ["status:500"])]
-    assert await office.store.read(next_due) == done.next_ms
+    assert await office.store.read(next_delivery_due) == done.next_ms
 
 
 async def test_a_lease_given_back_is_due_at_once(on_both: PostOffice) -> None:
@@ -153,8 +165,8 @@ async def test_a_lease_given_back_is_due_at_once(on_both: PostOffice) -> None:
     await office.emit()
     (row,) = (await take(office, "one")).leased
     now_ms = int(office.clock.now() * 1000)
-    assert await office.store.write(give_back, leases=[(row.id, "another")], now_ms=now_ms) == 0
-    assert await office.store.write(give_back, leases=[(row.id, "one")], now_ms=now_ms) == 1
+    assert await office.store.write(return_deliveries, leases=[(row.id, "another")], now_ms=now_ms) == 0
+    assert await office.store.write(return_deliveries, leases=[(row.id, "one")], now_ms=now_ms) == 1
     assert ids(await take(office, "two")) == [row.id]
 
 
@@ -163,10 +175,10 @@ async def test_what_waits_for_an_endpoint_that_is_disabled_has_failed_and_can_be
     endpoint, _ = await office.endpoint(URL)
     events = [await office.emit(f"{number}") for number in range(4)]
     gone, flying = (await take(office, "one")).leased
-    await office.store.write(ack, outcomes=[outcome(office, gone, "one", "gone")])
+    await office.store.write(acknowledge_attempts, outcomes=[outcome(office, gone, "one", "gone")])
     assert await office.status(endpoint) == "disabled"
     assert [(await office.states(event))[0][0] for event in events] == ["failed", "pending", "failed", "failed"]
-    await office.store.write(ack, outcomes=[outcome(office, flying, "one", "failed", wait=5)])  # it was under way
+    await office.store.write(acknowledge_attempts, outcomes=[outcome(office, flying, "one", "failed", wait=5)])  # it was under way
     assert [(await office.states(event))[0][0] for event in events] == ["failed"] * 4
     assert (await office.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/enable")).status_code == 200
     answer = await office.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/replay", json={})
@@ -179,8 +191,8 @@ async def test_deleting_an_endpoint_drops_what_is_pending_even_under_way_and_kee
     endpoint, _ = await office.endpoint(URL)
     ended, flying, waiting = [await office.emit(f"{number}") for number in range(3)]
     first, second = (await take(office, "one")).leased
-    await office.store.write(ack, outcomes=[outcome(office, first, "one")])
+    await office.store.write(acknowledge_attempts, outcomes=[outcome(office, first, "one")])
     assert (await office.http.delete(f"/v1/connectivity/webhook_endpoints/{endpoint}")).status_code == 200
-    assert await office.store.write(ack, outcomes=[outcome(office, second, "one")]) == 0
+    assert await office.store.write(acknowledge_attempts, outcomes=[outcome(office, second, "one")]) == 0
     assert [await office.states(event) for event in (ended, flying, waiting)] == [[("delivered", ["ok"])], [], []]
-    assert await office.store.read(next_due) is None
+    assert await office.store.read(next_delivery_due) is None

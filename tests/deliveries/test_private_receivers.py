@@ -4,11 +4,11 @@ import socket
 
 import pytest
 
-from clients.webhooks.private_receivers import parse_private_receivers
-from clients.webhooks.sender import Sender
-from storage.people.accounts import set_private_access
-from storage.secrets.sealed_fields import webhook_secret_field
-from storage.webhooks.endpoints import insert_endpoint
+from clients.webhooks.addresses import parse_private_receivers
+from clients.webhooks.sender import WebhookSender
+from storage.organisations import set_private_access
+from storage.sealing import webhook_secret_field
+from storage.webhook_endpoints import insert_endpoint
 from tests.deliveries.post_office import PostOffice
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ async def test_only_deliveries_of_a_named_organisation_look_for_a_receiver_insid
         asked.append(name)
         raise socket.gaierror(socket.EAI_NONAME, "no such name")
 
-    inside = Sender(office.clock, lookup=lookup, private=parse_private_receivers(["hooks.corp.internal"]))
+    inside = WebhookSender(office.clock, lookup=lookup, private=parse_private_receivers(["hooks.corp.internal"]))
     keyring, field = office.world.pipeline.deps.keyring, webhook_secret_field("we_inside")
     sealed = keyring.seal("whsec_AAAA", org_id=office.caller.organisation, field=field)
     await office.store.write(

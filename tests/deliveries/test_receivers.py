@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from clients.webhooks.sender import Sender
-from clients.webhooks.url import bounded_host
+from clients.webhooks.receiver_url import rate_limited_host
+from clients.webhooks.sender import WebhookSender
 from registry.limits import Tier
-from storage.connection import Connection
-from storage.webhooks.outbox import Outcome, ack, claim
-from storage.webhooks.receivers import LONGEST_WAIT_MS, OPEN, OPEN_BURST, STRICT, STRICT_BURST, sweep_receivers
+from storage.engine.connection import Connection
+from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
+from storage.webhook_receivers import LONGEST_WAIT_MS, OPEN_BURST, OPEN_RATE, STRICT_BURST, STRICT_RATE, sweep_receivers
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import LOOPBACK, QUICK, PostOffice
 from tests.deliveries.transaction import Opened, fetched, told
@@ -35,7 +35,7 @@ def endpoints(connection: Connection, *urls: str, first: int = 0, proven: int = 
 def taken(connection: Connection, now_ms: int, token: str = "lse_1") -> list[str]:
     """Endpoints that are sent to at this moment, all claims together."""
     found: list[str] = []
-    while (batch := claim(connection, token=f"{token}{len(found)}", now_ms=now_ms, most=50, host_of=bounded_host)).taken:
+    while (batch := claim_deliveries(connection, token=f"{token}{len(found)}", now_ms=now_ms, most=50, host_of=rate_limited_host)).taken:
         found += [row.endpoint_id for row in batch.leased]
     return found
 
@@ -45,10 +45,10 @@ def outcomes(connection: Connection, names: Sequence[str], verdict: str, at_ms: 
     leases = {
         row[0]: (row[1], row[2]) for row in fetched(connection, "select endpoint_id, id, lease from delivery where lease is not null")
     }
-    ack(
+    acknowledge_attempts(
         connection,
         outcomes=[
-            Outcome(
+            AttemptOutcome(
                 leases[name][0], name, leases[name][1], at_ms, verdict, 1.0, "ok" if verdict == "ok" else "failed", None, "victim.example"
             )
             for name in names
@@ -64,7 +64,7 @@ def test_endpoints_of_many_organisations_on_one_host_share_its_rate_and_others_w
         ((least, most, latest),) = fetched(connection, "select min(attempt), max(attempts), max(due_ms) from delivery where lease is null")
         assert (least, most) == (0, 0) and isinstance(latest, int) and NOW < latest <= NOW + LONGEST_WAIT_MS
         later = [len(taken(connection, NOW + second * 1000, f"lse_{second}_")) for second in range(1, 31)]
-        assert sum(later) <= 30 * STRICT and later.count(1) >= 20
+        assert sum(later) <= 30 * STRICT_RATE and later.count(1) >= 20
 
 
 def test_what_waits_for_a_busy_host_is_sent_in_time_and_nothing_is_lost(opened: Opened) -> None:
@@ -81,7 +81,7 @@ def test_a_host_that_answers_earns_places_and_one_that_fails_loses_them(opened: 
         assert fetched(connection, "select credit from webhook_receiver") == [(STRICT_BURST,)]
         assert fetched(connection, "select count(*) from webhook_endpoint where proven = 1") == [(STRICT_BURST,)]
         second = taken(connection, NOW + 3_000, "lse_b")
-        assert len(second) > 3 * STRICT
+        assert len(second) > 3 * STRICT_RATE
         outcomes(connection, second, "status:404", NOW + 3_001)
         assert fetched(connection, "select credit from webhook_receiver") == [(max(0, STRICT_BURST - 2 * len(second)),)]
 
@@ -97,9 +97,9 @@ def test_endpoints_that_answer_are_not_slowed_by_others_that_fail_on_their_host(
 
 def test_even_a_host_that_takes_everything_has_a_bound(opened: Opened) -> None:
     with opened() as connection:
-        endpoints(connection, *[VICTIM] * (OPEN_BURST + 3 * OPEN), proven=1)
+        endpoints(connection, *[VICTIM] * (OPEN_BURST + 3 * OPEN_RATE), proven=1)
         assert len(taken(connection, NOW)) == OPEN_BURST
-        assert len(taken(connection, NOW + 1000, "lse_b")) <= OPEN
+        assert len(taken(connection, NOW + 1000, "lse_b")) <= OPEN_RATE
 
 
 def test_hosts_that_nothing_is_sent_to_are_forgotten(opened: Opened) -> None:
@@ -125,13 +125,13 @@ def test_hosts_that_nothing_is_sent_to_are_forgotten(opened: Opened) -> None:
     ],
 )
 def test_a_host_has_one_name_and_this_machine_none(url: str, host: str | None) -> None:
-    assert bounded_host(url) == host
+    assert rate_limited_host(url) == host
 
 
 @pytest.mark.anyio
 async def test_a_worker_sends_no_more_than_a_host_s_rate_whoever_s_events_they_are(office: PostOffice) -> None:
     async with receiver(status("200 OK")) as there:
-        sender = Sender(office.clock, exempt=LOOPBACK, limits=QUICK, lookup=Everywhere())
+        sender = WebhookSender(office.clock, exempt=LOOPBACK, limits=QUICK, lookup=Everywhere())
         for _ in range(3):
             other = await office.world.caller(Tier.FREE)
             async with office.world.client(other.secret) as http:

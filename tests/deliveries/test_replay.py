@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from storage.connection import Connection
-from storage.statement import sqlite_dialect
-from storage.webhooks.deliveries import REPLAY, REPLAYED_AT_ONCE, Requeued, replay, replay_one
+from storage.deliveries import REPLAY_DELIVERIES, REPLAYED_AT_ONCE, Requeued, requeue_deliveries, requeue_delivery
+from storage.engine.connection import Connection
+from storage.engine.statement import sqlite_dialect
 from tests.databases import migrated_sqlite
 from tests.deliveries.test_fairness import numbers
 from tests.deliveries.transaction import Opened, fetched, on_sqlite, told
@@ -31,9 +31,9 @@ def left(connection: Connection) -> list[int]:
 def test_a_replay_takes_those_that_failed_first_and_the_next_one_the_rest(opened: Opened) -> None:
     with opened() as connection:
         failed(connection)
-        taken = [replay(connection, endpoint="we_1", since_ms=0, now_ms=NOW)]
+        taken = [requeue_deliveries(connection, endpoint="we_1", since_ms=0, now_ms=NOW)]
         assert left(connection) == list(range(REPLAYED_AT_ONCE + 1, FAILED + 1))
-        taken += [replay(connection, endpoint="we_1", since_ms=0, now_ms=NOW) for _ in range(2)]
+        taken += [requeue_deliveries(connection, endpoint="we_1", since_ms=0, now_ms=NOW) for _ in range(2)]
         assert taken == [Requeued(REPLAYED_AT_ONCE, 0), Requeued(FAILED - REPLAYED_AT_ONCE, 0), Requeued(0, 0)]
         again = "select count(*), min(attempts) from delivery where state = 0 and attempt = 0"
         assert fetched(connection, again) == [(FAILED, 10)]
@@ -42,7 +42,7 @@ def test_a_replay_takes_those_that_failed_first_and_the_next_one_the_rest(opened
 def test_a_replay_since_a_moment_leaves_what_was_queued_before(opened: Opened) -> None:
     with opened() as connection:
         failed(connection)
-        assert replay(connection, endpoint="we_1", since_ms=FAILED - 9, now_ms=NOW) == Requeued(10, 0)
+        assert requeue_deliveries(connection, endpoint="we_1", since_ms=FAILED - 9, now_ms=NOW) == Requeued(10, 0)
         assert left(connection) == list(range(1, FAILED - 9))
 
 
@@ -56,10 +56,10 @@ def test_a_replay_brings_forward_what_waits_and_leaves_alone_what_is_due_or_unde
                 connection,
                 f"insert into delivery({columns}) values ('{name}', '{name}', 'we_1', 'org_1', 0, 7, 7, {due}, {created}, {lease})",
             )
-        assert replay(connection, endpoint="we_1", since_ms=5, now_ms=NOW) == Requeued(0, 1)
+        assert requeue_deliveries(connection, endpoint="we_1", since_ms=5, now_ms=NOW) == Requeued(0, 1)
         found = fetched(connection, "select id, due_ms, attempt, attempts from delivery order by id")
         assert found == [("due", NOW, 7, 7), ("held", NOW + 1, 7, 7), ("later", NOW, 0, 7), ("old", NOW + 9, 7, 7)]
-        single = [replay_one(connection, endpoint="we_1", delivery=name, now_ms=NOW) for name in (*rows, "none")]
+        single = [requeue_delivery(connection, endpoint="we_1", delivery=name, now_ms=NOW) for name in (*rows, "none")]
         assert single == [Requeued(0, 0), Requeued(0, 0), Requeued(0, 0), Requeued(0, 1), None]
 
 
@@ -67,7 +67,7 @@ def test_on_sqlite_a_replay_reads_no_more_than_its_portion(tmp_path: Path) -> No
     """PostgreSQL's planner chooses by the numbers of rows, and others write meanwhile."""
     with on_sqlite(migrated_sqlite(tmp_path).removeprefix("sqlite:///")) as connection:
         failed(connection)
-        text = REPLAY.text(sqlite_dialect())
+        text = REPLAY_DELIVERIES.text(sqlite_dialect())
         binds = {"endpoint": "we_1", "since_ms": 0, "now_ms": NOW, **text.literals}
         how = "\n".join(str(row[-1]) for row in fetched(connection, "explain query plan " + text.sql, **binds))
         assert "delivery_failed (endpoint_id=? AND due_ms>?)" in how, how

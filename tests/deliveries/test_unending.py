@@ -2,8 +2,8 @@
 
 import pytest
 
-from transports import chores
-from transports.chores import keep_running
+from transports.worker import chores
+from transports.worker.chores import keep_running
 
 pytestmark = pytest.mark.anyio
 

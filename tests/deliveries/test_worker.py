@@ -14,14 +14,16 @@ import orjson
 import pytest
 import sqlalchemy as sa
 
-from clients.webhooks.schedule import DELAYS
-from storage.connection import Connection
-from storage.schema import AuditTable, ClaimTable
-from storage.statement import Query, table
-from storage.store import Store, open_store
-from storage.webhooks.endpoints import rotate_secret
-from storage.webhooks.listener import open_listener
-from storage.webhooks.outbox import claim, next_due
+from clients.webhooks.sender import RETRY_DELAYS
+from storage.audit import AuditTable
+from storage.claims import ClaimTable
+from storage.delivery_notifications import open_listener
+from storage.engine.connection import Connection
+from storage.engine.statement import Query
+from storage.engine.store import Store, open_store
+from storage.engine.table import table_of
+from storage.outbox import claim_deliveries, next_delivery_due
+from storage.webhook_endpoints import rotate_endpoint_secret
 from tests.clients.webhooks.receiver import Answer, receiver, status
 from tests.databases import sqlite_url
 from tests.deliveries.post_office import JitterIds, PostOffice, read
@@ -43,7 +45,7 @@ def answers(lines: list[str]) -> Answer:
 
 async def to_the_next(office: PostOffice) -> bool:
     """Move the clock to the next due time; False when nothing is pending."""
-    due = await office.store.read(next_due)
+    due = await office.store.read(next_delivery_due)
     if due is None:
         return False
     office.clock.advance(max(0.0, due / 1000 - office.clock.now()))
@@ -60,7 +62,7 @@ async def until(done: Callable[[], object]) -> None:
 async def all_ended(office: PostOffice) -> None:
     """Let the loop turn until nothing is pending."""
     async with asyncio.timeout(60):
-        while await office.store.read(next_due) is not None:
+        while await office.store.read(next_delivery_due) is not None:
             await asyncio.sleep(0.005)
 
 
@@ -110,10 +112,10 @@ async def test_ten_attempts_in_75_hours_35_minutes_5_seconds_though_every_attemp
             assert await office.worker(ids=ids).step() == 1
     assert len(times) == len(there.requests) == 10
     waits = [later - earlier for earlier, later in pairwise(times)]
-    for wait, delay in zip(waits, DELAYS[1:], strict=True):
+    for wait, delay in zip(waits, RETRY_DELAYS[1:], strict=True):
         assert 0.8 * delay - 0.01 <= wait <= 1.2 * delay + 0.01
     assert 0.8 * 272_105 <= times[-1] - times[0] <= 1.2 * 272_105
-    assert sum(DELAYS) == 75 * HOUR + 35 * 60 + 5
+    assert sum(RETRY_DELAYS) == 75 * HOUR + 35 * 60 + 5
     (delivery,) = await office.deliveries(event)
     assert (delivery["state"], delivery["endpoint"]) == ("failed", endpoint)
     attempts = delivery["attempts"]
@@ -142,7 +144,7 @@ async def test_retry_after_puts_the_next_attempt_off(office: PostOffice) -> None
         await office.endpoint(there.url())
         await office.emit()
         await office.worker().step()
-    assert await office.store.read(next_due) == int((office.clock.now() + 120) * 1000)
+    assert await office.store.read(next_delivery_due) == int((office.clock.now() + 120) * 1000)
 
 
 @pytest.mark.parametrize("way", ["events/{event}/retry", "webhook_endpoints/{endpoint}/replay"])
@@ -159,7 +161,7 @@ async def test_a_retry_or_a_replay_starts_the_schedule_again_and_attempts_keep_t
         await worker.step()
         await to_the_next(office)
         await worker.step()
-    assert office.clock.now() - again == pytest.approx(DELAYS[1], abs=0.01)
+    assert office.clock.now() - again == pytest.approx(RETRY_DELAYS[1], abs=0.01)
     (delivery,) = await office.deliveries(event)
     attempts = delivery["attempts"]
     assert isinstance(attempts, list)
@@ -262,7 +264,7 @@ async def test_a_fault_of_ours_is_reported_counts_in_the_schedule_and_not_agains
         event = await office.emit()
         lost = "dropped.bm9uY2U.Y2lwaGVy"  # sealed with a key that is not in the keyring
         await office.store.write(
-            rotate_secret, endpoint=endpoint, organisation=office.caller.organisation, sealed=lost, now=office.clock.now()
+            rotate_endpoint_secret, endpoint=endpoint, organisation=office.caller.organisation, sealed=lost, now=office.clock.now()
         )
         worker = office.worker()
         assert await worker.step() == 1
@@ -293,7 +295,7 @@ async def test_a_slow_receiver_delays_nobody_else(on_both: PostOffice) -> None:
         await until(lambda: len(stuck.requests) == 20)
         worker.stop()
         await running
-    assert await office.store.read(next_due) is None
+    assert await office.store.read(next_delivery_due) is None
 
 
 async def test_sixteen_slow_endpoints_of_one_organisation_delay_no_other_organisation(on_both: PostOffice) -> None:
@@ -321,11 +323,11 @@ async def test_sixteen_slow_endpoints_of_one_organisation_delay_no_other_organis
         for worker in workers:
             worker.stop()
         await asyncio.gather(*running)
-    assert await office.store.read(next_due) is None
+    assert await office.store.read(next_delivery_due) is None
 
 
 async def test_a_call_that_makes_work_wakes_the_worker(office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transports.worker.POLL_SECONDS", 3600.0)  # so that nothing but the call can wake it
+    monkeypatch.setattr("transports.worker.worker.POLL_SECONDS", 3600.0)  # so that nothing but the call can wake it
     async with receiver(status("200 OK")) as there:
         endpoint, _ = await office.endpoint(there.url())
         event = await office.emit()
@@ -359,7 +361,7 @@ async def test_a_commit_of_another_process_wakes_the_worker(
     on_both: PostOffice, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = on_both
-    monkeypatch.setattr("transports.worker.POLL_SECONDS", 3600.0)
+    monkeypatch.setattr("transports.worker.worker.POLL_SECONDS", 3600.0)
     async with receiver(status("200 OK")) as there:
         endpoint, _ = await office.endpoint(there.url())
         worker = office.worker(listener=open_listener(database_url, office.reports.append))
@@ -382,7 +384,7 @@ async def test_a_commit_of_another_process_wakes_the_worker(
 
 
 async def test_an_intent_of_a_test_plan_is_told_to_the_endpoint_at_once(office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transports.worker.POLL_SECONDS", 3600.0)
+    monkeypatch.setattr("transports.worker.worker.POLL_SECONDS", 3600.0)
     async with receiver(status("200 OK")) as there:
         _, secret = await office.endpoint(there.url())
         worker = office.worker()
@@ -457,8 +459,8 @@ class SlowClaims:
         return await asyncio.shield(call)
 
     async def _write(self, fn: Callable[..., object], arguments: dict[str, object]) -> object:
-        self._claims += fn is claim
-        if fn is claim and self._claims > 1:
+        self._claims += fn is claim_deliveries
+        if fn is claim_deliveries and self._claims > 1:
             self.claiming.set()
             await asyncio.sleep(0.2)
         return await self._store.write(fn, **arguments)
@@ -515,7 +517,7 @@ class Rows(NamedTuple):
     rows: int
 
 
-ROWS = [Query(Rows, sa.select(sa.func.count().label("rows")).select_from(table(model))) for model in (ClaimTable, AuditTable)]
+ROWS = [Query(Rows, sa.select(sa.func.count().label("rows")).select_from(table_of(model))) for model in (ClaimTable, AuditTable)]
 
 
 def kept(connection: Connection) -> tuple[int, ...]:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, cast
 
-from storage.connection import Connection, Driver
-from storage.statement import Value, postgresql_dialect, sqlite_dialect
+from storage.engine.connection import Connection, DriverConnection
+from storage.engine.statement import Value, postgresql_dialect, sqlite_dialect
 
 Opened = Callable[[], AbstractContextManager[Connection]]
 
@@ -23,7 +23,7 @@ def on_postgresql(url: str) -> Generator[Connection]:
     import psycopg
 
     with closing(psycopg.connect(url)) as raw:
-        yield Connection(cast(Driver, raw), postgresql_dialect())
+        yield Connection(cast(DriverConnection, raw), postgresql_dialect())
 
 
 def fetched(connection: Connection, sql: str, **binds: Value) -> list[tuple[Any, ...]]:

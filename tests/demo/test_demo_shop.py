@@ -13,12 +13,11 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.seed.build import build
-from clients.sandbox.ocs.seed.zones import countries_of
-from operations.connectivity.shapes import BYTES_PER_MB
-from operations.services.demo.logo import demo_logo
-from operations.services.demo.shop import PLANS
-from storage.shop.storefronts import published
+from operations.demo import DEMO_PLANS, demo_logo
+from operations.plans import BYTES_PER_MB
+from simulators.network.seed.build import build_world
+from simulators.network.seed.zones import zone_countries
+from storage.storefronts import find_published
 from tests.databases import migrated_sqlite
 from tests.pages.site import HTTP
 from tests.world import CountingIds, SettableClock
@@ -26,7 +25,7 @@ from transports.app import Application
 from transports.logs import Logs
 from transports.payments import DEMO_PAYEE
 from transports.service import Service, build_service
-from transports.settings import load_settings
+from transports.settings_files import load_settings
 from transports.upstream import DEMO_ACCOUNT
 
 pytestmark = pytest.mark.anyio
@@ -74,12 +73,12 @@ async def served(folder: Path, *, real: bool = False) -> AsyncGenerator[Served]:
 
 @pytest.mark.parametrize("seed", [1, 2, 7])
 def test_every_plan_is_a_template_of_the_simulated_network_that_holds_what_it_promises_and_is_in_stock(seed: int) -> None:
-    network = build(seed, 1_780_000_000, history_days=0)
+    network = build_world(seed, 1_780_000_000, history_days=0)
     [stock] = {line.sim.sponsor_id for line in network.lines_of(DEMO_ACCOUNT) if line.sim.status == "FREE"}
     reseller = network.accounts[DEMO_ACCOUNT].reseller_id
-    for plan in PLANS:
+    for plan in DEMO_PLANS:
         template = network.templates[plan.template_id]
-        places = countries_of(network.zones[template.zone_id], network.networks)
+        places = zone_countries(network.zones[template.zone_id], network.networks)
         assert (template.reseller_id, template.sponsor_id, template.ui_visible, template.recurring) == (reseller, stock, True, False)
         assert template.data_bytes is not None and template.data_bytes // BYTES_PER_MB >= plan.data_mb
         assert (template.period_days, {code.lower() for code in plan.countries.split()}) == (plan.validity_days, places)
@@ -191,13 +190,13 @@ async def test_the_shop_and_its_plans_are_such_as_anybody_could_have_made(tmp_pa
         # The currency stays as it is once there are plans.
         written = await demo.ask("PATCH", f"/v1/storefronts/{shop['id']}", {name: own[name] for name in own if name != "currency"})
         assert {**written, "updated": None} == {**shop, "updated": None}
-        for place, plan in enumerate(PLANS):
+        for place, plan in enumerate(DEMO_PLANS):
             body = {**plan._asdict(), "package_template_id": plan.template_id, "countries": plan.countries.split(), "position": place}
             del body["template_id"]
             put = await demo.ask("POST", f"/v1/storefronts/{shop['id']}/plans", body)
             assert (put["slug"], put["position"], put["on_sale"]) == (plan.slug, place, plan.on_sale)
         hosted = (await demo.ask("GET", "/api/hosted/demo"))["plans"]
-        assert [plan["slug"] for plan in hosted] == [plan.slug for plan in PLANS if plan.on_sale]
+        assert [plan["slug"] for plan in hosted] == [plan.slug for plan in DEMO_PLANS if plan.on_sale]
 
 
 async def test_its_account_at_the_processor_is_there_after_every_start_also_when_the_processor_has_forgotten_all(tmp_path: Path) -> None:
@@ -242,5 +241,5 @@ async def test_a_shop_that_its_owner_took_back_or_renamed_is_not_named_at_the_ne
             again = await demo.service.start(seed=True)
             assert again is not None and again.shop == named
     async with served(tmp_path) as demo:
-        assert await demo.service.store.read(published, slug="other") is not None
+        assert await demo.service.store.read(find_published, slug="other") is not None
         assert json.loads((await demo.http.get("/api/hosted/demo")).content)["code"] == "not_found"

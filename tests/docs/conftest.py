@@ -18,7 +18,7 @@ STOREFRONT_KEY = "the-key-of-a-shops-own-server"
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Examples and tests are the real ones, what commands write stays here."""
     folder = tmp_path_factory.mktemp("checkout")
-    for name in ("examples", "ops", "registry", "operations", "storage", "clients", "transports"):
+    for name in ("examples", "ops", "registry", "operations", "storage", "clients", "simulators", "transports"):
         (folder / name).symlink_to(ROOT / name)
     (folder / ".venv").symlink_to(Path(sys.executable).parent.parent)
     shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))

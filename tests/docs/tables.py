@@ -10,26 +10,33 @@ import yaml
 from annotated_types import Le
 from prometheus_client.core import Metric
 
-from clients.webhooks.private_receivers import PrivateReceivers
+from clients.webhooks.addresses import PrivateReceivers
 from operations.catalogue import CATALOGUE
 from operations.deps import Build
-from operations.intelligence.sheets.every import SHEETS
-from registry.call_signals import CallSignals
-from registry.latency import DELAY_SECONDS, Histogram
-from storage.database_signals import DatabaseSignals, PoolLoad
-from storage.depth import Depth, Waiting, WaitingMails
+from operations.intelligence.schedule_reports import SHEETS
+from registry.signals import DELAY_BOUNDS, CallSignals, Histogram
+from storage.backlog import Backlog, WaitingDeliveries, WaitingMails
+from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from tests.budgets import REST, SECONDS
 from tests.docs.blocks import ROOT
 from tests.spec.ledgers import promises
+from transports.http.concurrency import LargeAnswers, RequestTurns
 from transports.http.connections import Connections
-from transports.http.large_answers import LargeAnswers
-from transports.http.turns import Turns
-from transports.mcp.tools import measure
-from transports.metrics import Served, of_database, of_process, of_server, of_systems
-from transports.settings import PREFIX, Settings
-from transports.signal_metrics import of_calls, of_program, of_stock, of_store, of_upstream_calls
-from transports.signals import HttpSignals
-from transports.tally import Tally
+from transports.mcp.tools import measure_tools
+from transports.metrics import (
+    HttpServerState,
+    call_metrics,
+    database_metrics,
+    http_server_metrics,
+    outside_system_metrics,
+    process_metrics,
+    stock_metrics,
+    store_metrics,
+    upstream_call_metrics,
+    worker_metrics,
+)
+from transports.settings import SETTING_PREFIX, Settings
+from transports.signals import HttpSignals, WorkerTally
 
 NO_PYTEST = "pytest is missing: `python3 ./run test tests/docs/test_tables.py` once installs the development packages; then try again"
 
@@ -46,7 +53,7 @@ def settings_table() -> str:
             if name in BOOLEANS
             else str(field.default)
         )
-        rows.append(f"| `{PREFIX}{name.upper()}` | {f'`{default}`' if default else ''} | {field.description} |")
+        rows.append(f"| `{SETTING_PREFIX}{name.upper()}` | {f'`{default}`' if default else ''} | {field.description} |")
     return "\n".join(rows)
 
 
@@ -60,7 +67,7 @@ def toolsets_table() -> str:
     own = [toolset.name for toolset in CATALOGUE.toolsets if toolset.name in CATALOGUE.names()]
     rows = ["| Selection | Tools | Tokens, about | With output schemas |", "|---|---|---|---|"]
     for shown, names in {**selections, **{f"`{name}`": [name] for name in own}}.items():
-        size = measure(CATALOGUE, names)
+        size = measure_tools(CATALOGUE, names)
         rows.append(f"| {shown} | {size.tools} | {about(size.tokens)} | {about(size.with_outputs)} |")
     return "\n".join(rows)
 
@@ -89,18 +96,18 @@ def alerts() -> list[Rule]:
 
 def metric_families() -> list[Metric]:
     """Every metric, without samples."""
-    nothing = Depth(Waiting(0, 0, 0, 0, None), WaitingMails(0, None), None, {}, {}, {}, {}, {}, None)
-    served = Served(LargeAnswers(), Connections(1, 1), HttpSignals(), Turns(lambda: 0.0))
+    nothing = Backlog(WaitingDeliveries(0, 0, 0, 0, None), WaitingMails(0, None), None, {}, {}, {}, {}, {}, None)
+    served = HttpServerState(LargeAnswers(), Connections(1, 1), HttpSignals(), RequestTurns(lambda: 0.0))
     return [
-        *of_calls(CallSignals()),
-        *of_server(served),
-        *of_upstream_calls([]),
-        *of_systems([]),
-        *of_database(nothing, 0),
-        *of_store(DatabaseSignals(), PoolLoad()),
-        *of_stock([]),
-        *of_process(Tally(("retention",))),
-        *of_program(Histogram(DELAY_SECONDS), Build("", "")),
+        *call_metrics(CallSignals()),
+        *http_server_metrics(served),
+        *upstream_call_metrics([]),
+        *outside_system_metrics([]),
+        *database_metrics(nothing, 0),
+        *store_metrics(DatabaseSignals(), PoolLoad()),
+        *stock_metrics([]),
+        *worker_metrics(WorkerTally(("retention",))),
+        *process_metrics(Histogram(DELAY_BOUNDS), Build("", "")),
     ]
 
 

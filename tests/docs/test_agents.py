@@ -4,13 +4,13 @@ import re
 from dataclasses import fields
 
 from operations.catalogue import CATALOGUE
-from registry.catalogue import Selection
+from registry.catalogue import ToolSelection
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done, others
 from tests.running import Running
-from transports.cli.mcp import Client
-from transports.mcp.prompts import TASKS
-from transports.mcp.resources import INTENT, OPERATION, OPERATIONS, PLANS
+from transports.cli.mcp import McpClient
+from transports.mcp.prompts import PROMPT_TASKS
+from transports.mcp.resources import INTENT_RESOURCE, OPERATION_RESOURCE, OPERATIONS_RESOURCE, PLANS_RESOURCE
 from transports.mcp.settings import McpSettings
 
 PAGE = "guide-agents.md"
@@ -34,16 +34,16 @@ def test_the_key_of_the_page_is_made_and_restricted(server: Running) -> None:
 
 def test_what_plain_mcp_leaves_out_is_in_the_toolsets_that_the_page_names() -> None:
     [names] = re.findall(r"`\?toolsets=([a-z]+,[a-z,]+)` shows", TEXT.replace("\n", " "))
-    plain, whole = CATALOGUE.chosen(Selection()), CATALOGUE.chosen(Selection(tuple(names.split(","))))
+    plain, whole = CATALOGUE.chosen(ToolSelection()), CATALOGUE.chosen(ToolSelection(tuple(names.split(","))))
     [sentence] = re.findall(r"It leaves out (.*?) and others", TEXT.replace("\n", " "))
     left_out = set(re.findall(r"`(\w+)`", sentence))
     assert len(left_out) == 3 and left_out <= whole - plain
 
 
 def test_clients_prompts_resources_and_codes_are_those_of_the_service() -> None:
-    resources = (str(OPERATIONS.uri), OPERATION.uri_template, PLANS.uri, INTENT.uri)
-    assert [client for client in Client if client.value not in TEXT] == []
-    named = (*TASKS, *resources, "confirm_declined", "confirm_token", "idempotency_key")
+    resources = (str(OPERATIONS_RESOURCE.uri), OPERATION_RESOURCE.uri_template, PLANS_RESOURCE.uri, INTENT_RESOURCE.uri)
+    assert [client for client in McpClient if client.value not in TEXT] == []
+    named = (*PROMPT_TASKS, *resources, "confirm_declined", "confirm_token", "idempotency_key")
     assert [name for name in named if f"`{name}`" not in TEXT] == []
     codes = re.findall(r"`([A-Za-z_]+)`", "".join(re.findall(r"^\| (`[a-zA-Z_`, ]+`) \| [a-z]", TEXT, re.MULTILINE)))
     errors = "".join(path.read_text() for room in ("registry", "storage", "operations") for path in (ROOT / room).rglob("*.py"))

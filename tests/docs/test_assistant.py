@@ -11,20 +11,27 @@ from typing import Any, NamedTuple, cast
 import pytest
 from pydantic.fields import FieldInfo
 
-from clients.model.failure import ModelFailure
-from clients.model.settings import ModelSettings
-from clients.sandbox.model.fleet import SKILLS
-from clients.sandbox.model.script import Heard, Turn
-from operations.assistant.cards import MOST_CARDS
-from operations.assistant.chat import BODY_LIMIT, CHAT_SECONDS, Chat, Said
-from operations.assistant.events import SILENT_SECONDS
-from operations.assistant.insights import MODEL_SECONDS
-from operations.assistant.result import LONGEST
-from operations.assistant.talk import CALLS, CHARACTERS, ROUNDS
-from operations.assistant.tools import MOST_CHARACTERS, MOST_TOOLS, ORDER
+from clients.model.port import ModelFailure, ModelSettings
+from operations.assistant.chat import (
+    CHAT_BODY_LIMIT,
+    CHAT_CALLS,
+    CHAT_CHARACTERS,
+    CHAT_ROUNDS,
+    CHAT_SECONDS,
+    KEEP_ALIVE_SECONDS,
+    LONGEST_TOOL_ANSWER,
+    MOST_TOOL_CHARACTERS,
+    MOST_TOOLS,
+    TOOLSET_ORDER,
+    Chat,
+    Said,
+)
+from operations.assistant.insights import INSIGHTS_MODEL_SECONDS, MOST_CARDS
 from operations.catalogue import CATALOGUE
 from registry.limits import TIERS, Tier
-from registry.readable import LONGEST as LONGEST_TEXT
+from registry.redaction import READABLE_CHARACTERS_LIMIT as LONGEST_TEXT
+from simulators.model.fleet_script import FLEET_SKILLS
+from simulators.model.script import ModelRequest, ModelTurn
 from tests.assistant.stage import open_stage
 from tests.databases import migrated_sqlite
 from tests.docs.blocks import ROOT, blocks
@@ -100,11 +107,11 @@ def test_the_page_names_every_operation_and_every_failure() -> None:
 
 @pytest.mark.anyio
 async def test_a_model_is_given_as_many_tools_as_the_page_says(tmp_path: Path) -> None:
-    heard = list[Heard]()
+    heard = list[ModelRequest]()
 
-    def listen(said: Heard) -> Turn:
+    def listen(said: ModelRequest) -> ModelTurn:
         heard.append(said)
-        return Turn("Well.")
+        return ModelTurn("Well.")
 
     async with open_stage(tmp_path) as stage:
         stage.follow(listen)
@@ -121,10 +128,10 @@ def test_the_figures_of_the_page_are_those_of_the_code() -> None:
     messages, content = (most(field) for field in (Chat.model_fields["messages"], Said.model_fields["content"]))
     told = (
         (limits, "free 10, pro 200, enterprise 2,000", [10, 200, 2000]),
-        ((BODY_LIMIT, messages, content), "64 KiB, 64 messages, 16,000 characters each", (64 * 1024, 64, 16_000)),
-        ((MOST_TOOLS, MOST_CHARACTERS, ORDER[-1]), "at most 128 and 40,000, the toolset `setup` last", (128, 40_000, "setup")),
+        ((CHAT_BODY_LIMIT, messages, content), "64 KiB, 64 messages, 16,000 characters each", (64 * 1024, 64, 16_000)),
+        ((MOST_TOOLS, MOST_TOOL_CHARACTERS, TOOLSET_ORDER[-1]), "at most 128 and 40,000, the toolset `setup` last", (128, 40_000, "setup")),
         (
-            (ROUNDS, CALLS, LONGEST, CHARACTERS),
+            (CHAT_ROUNDS, CHAT_CALLS, LONGEST_TOOL_ANSWER, CHAT_CHARACTERS),
             "8 rounds, 24 calls, 20,000 characters of one answer, 120,000 of all",
             (8, 24, 20_000, 120_000),
         ),
@@ -134,10 +141,10 @@ def test_the_figures_of_the_page_are_those_of_the_code() -> None:
             (60, 30, 180, 64_000),
         ),
         (model.repeats, "is asked for once more", 1),
-        ((CHAT_SECONDS, SILENT_SECONDS), "300 s; a comment every 15 s", (300, 15)),
-        ((MODEL_SECONDS, MOST_CARDS), "60 s, 6 cards", (60, 6)),
+        ((CHAT_SECONDS, KEEP_ALIVE_SECONDS), "300 s; a comment every 15 s", (300, 15)),
+        ((INSIGHTS_MODEL_SECONDS, MOST_CARDS), "60 s, 6 cards", (60, 6)),
         (LONGEST_TEXT, "at most 2,000 characters each", 2000),
-        (len(SKILLS), "answers ten questions", 10),
+        (len(FLEET_SKILLS), "answers ten questions", 10),
     )
     page = " ".join(text().split())
     assert [words for number, words, meant in told if number != meant or words not in page] == []

@@ -8,7 +8,7 @@ TEXT = (ROOT / "docs" / "guide-contributors.md").read_text()
 
 
 def test_every_file_and_folder_that_is_named_is_there() -> None:
-    named = re.findall(r"`((?:registry|operations|transports|storage|clients|tests)/[\w/]*(?:\.\w+)?)`", TEXT)
+    named = re.findall(r"`((?:registry|operations|transports|storage|clients|simulators|tests)/[\w/]*(?:\.\w+)?)`", TEXT)
     assert len(named) > 30
     assert [name for name in named if not (ROOT / name).exists()] == []
 

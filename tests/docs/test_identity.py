@@ -10,33 +10,33 @@ from typing import cast
 import httpx
 import pytest
 
-from operations.services.people.browser_sessions import IDLE, LIFETIME
-from operations.services.people.consents import GRANT_SECONDS
-from operations.services.people.invitations import DAYS, MAILS_PER_ADDRESS, MAILS_PER_DAY
-from operations.services.people.key_restrictions import KeyRestrictions
-from operations.services.people.session_tokens import ACCESS_SECONDS
-from operations.services.people.signing_keys import LONGEST_USE_SECONDS
-from operations.services.people.verifications import (
-    CODE_MINUTES,
-    MOST_TRIES,
+from operations.people.browser_sessions import SESSION_IDLE_SECONDS, SESSION_LIFETIME_SECONDS
+from operations.people.consents import GRANT_SECONDS
+from operations.people.session_tokens import ACCESS_TOKEN_SECONDS
+from operations.people.signing_keys import SIGNING_KEY_SECONDS
+from operations.people.verifications import (
+    MAILED_CODE_MINUTES,
     SIGN_INS_OF_STRANGERS,
     SIGN_INS_PER_ADDRESS,
     SIGN_INS_PER_BROWSER,
     SIGN_INS_PER_NETWORK,
 )
-from operations.setup.onboarding_account import TRIES_PER_HOUR
+from operations.setup.api_keys import KeyRestrictions
+from operations.setup.members import INVITATION_DAYS, INVITATION_MAILS_PER_ADDRESS, INVITATION_MAILS_PER_DAY
+from operations.setup.onboarding_connection import TOKEN_TRIES_PER_HOUR
 from operations.setup.sign_up import SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_NETWORK
-from storage.money.commissions import RATE_BPS
-from storage.people.refresh_tokens import SAME_MOMENT_SECONDS, SLIDING_SECONDS
+from storage.commissions import RATE_BPS
+from storage.oauth_tokens import REFRESH_TOKEN_SECONDS, SAME_MOMENT_SECONDS
+from storage.verifications import MOST_CODE_TRIES
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import done, find, shell
 from tests.people import Person, code_in, console_of
 from tests.running import running
-from transports.history_days import HistoryDays
-from transports.identity.registration import MOST_UNUSED
-from transports.pages.known_browser import SECONDS as KNOWN_SECONDS
-from transports.pages.router import ROUTES
+from transports.oauth.registration import MOST_UNUSED_PROGRAMS
+from transports.settings import HistoryDays
 from transports.upstream import SPARE_ACCOUNTS
+from transports.web.pages.app import PAGE_ROUTES
+from transports.web.pages.login_cookies import KNOWN_BROWSER_SECONDS as KNOWN_SECONDS
 
 PAGE = "identity.md"
 START, VERIFY, LOGIN, STATE, LOGOUT, KEYS, MEMBERS, STEPS, AFFILIATES, AUDIT = STARTS = (
@@ -134,7 +134,7 @@ def test_every_command_of_the_page_is_run() -> None:
 def test_every_page_that_is_named_is_there() -> None:
     text = (ROOT / "docs" / PAGE).read_text()
     named = set(re.findall(r"`/auth(/[a-z-]+)`", text))
-    assert named and named <= set(ROUTES)
+    assert named and named <= set(PAGE_ROUTES)
 
 
 def test_every_restriction_is_in_the_table() -> None:
@@ -145,25 +145,25 @@ def test_every_restriction_is_in_the_table() -> None:
 
 def test_the_figures_of_the_page_are_those_of_the_code() -> None:
     text = " ".join((ROOT / "docs" / PAGE).read_text().split())
-    minutes, idle, life = ACCESS_SECONDS // 60, IDLE // 3600, LIFETIME // DAY
+    minutes, idle, life = ACCESS_TOKEN_SECONDS // 60, SESSION_IDLE_SECONDS // 3600, SESSION_LIFETIME_SECONDS // DAY
     for sentence in (
         f"| after {minutes} minutes; a refresh renews it until the login ends |",
         f"| {idle} hours unused, {life} days at most, or at sign-out |",
-        f"ends {GRANT_SECONDS // DAY:g} days later, after {SLIDING_SECONDS // DAY:g} days without use",
+        f"ends {GRANT_SECONDS // DAY:g} days later, after {REFRESH_TOKEN_SECONDS // DAY:g} days without use",
         f"Tokens last {minutes} minutes",
         f"more than {SAME_MOMENT_SECONDS:g} seconds later ends the login",
-        f"changed every {LONGEST_USE_SECONDS // DAY:g} days",
-        f"within {DAYS} days and accepts",
+        f"changed every {SIGNING_KEY_SECONDS // DAY:g} days",
+        f"within {INVITATION_DAYS} days and accepts",
         f"The commission is {RATE_BPS // 100} % of",
         f"Rows are kept for {HistoryDays().audit} days.",
         f"| Sign-ups | {SIGN_UPS_PER_ADDRESS} an hour per address, {SIGN_UPS_PER_NETWORK} per network",
         f"| Sign-ins, from a browser that is known for the address | {SIGN_INS_PER_BROWSER} an hour for that browser and address,",
         f"| {SIGN_INS_PER_ADDRESS} an hour per address and network, {SIGN_INS_PER_NETWORK} per network, {SIGN_INS_OF_STRANGERS} per",
         f"known for your address for {KNOWN_SECONDS // DAY} days",
-        f"| A code | {CODE_MINUTES} minutes, {MOST_TRIES} tries, one use, one browser |",
-        f"| Registrations of programs | {MOST_UNUSED} of a network",
-        f"| Invitations | {MAILS_PER_DAY} a day per organisation, {MAILS_PER_ADDRESS} of them to one address |",
-        f"| Own tokens tried | {TRIES_PER_HOUR} an hour per organisation |",
+        f"| A code | {MAILED_CODE_MINUTES} minutes, {MOST_CODE_TRIES} tries, one use, one browser |",
+        f"| Registrations of programs | {MOST_UNUSED_PROGRAMS} of a network",
+        f"| Invitations | {INVITATION_MAILS_PER_DAY} a day per organisation, {INVITATION_MAILS_PER_ADDRESS} of them to one address |",
+        f"| Own tokens tried | {TOKEN_TRIES_PER_HOUR} an hour per organisation |",
     ):
         assert sentence in text, sentence
     assert len(SPARE_ACCOUNTS) == 3 and "the first three newcomers" in text

@@ -11,47 +11,44 @@ from typing import Any, cast, get_args, get_type_hints
 import httpx
 import pytest
 
-from clients.webhooks.schedule import DELAYS
+from clients.webhooks.sender import RETRY_DELAYS
 from operations.catalogue import CATALOGUE
-from operations.intelligence.anomalies import silences as usage_silences
+from operations.intelligence.anomalies import line_anomalies as usage_silences
 from operations.intelligence.anomalies import spikes as usage_spikes
-from operations.intelligence.anomalies.line import LEAST_BYTES, LEAST_COST
-from operations.intelligence.anomalies.line import Kind as AnomalyKind
+from operations.intelligence.anomalies.line_anomalies import SPIKE_BYTES_MINIMUM, SPIKE_COST_MINIMUM, AnomalyKind
 from operations.intelligence.churn import score as churn_score
-from operations.intelligence.churn.signs import LONG_DAYS
-from operations.intelligence.costs.fleet_bill import PARETO_PERCENT
-from operations.intelligence.coverage.audit import FRESH_DAYS, USE_DAYS
-from operations.intelligence.coverage.verdicts import FEW, PROBLEMS, Action
-from operations.intelligence.detect_country_entry import Presence
-from operations.intelligence.diagnosis.rules import SLOW_KBPS, TABLE
-from operations.intelligence.finding import Finding
-from operations.intelligence.fleet import score as fleet_score
-from operations.intelligence.fleet.money import IN_ALL, OF_ACCOUNT
-from operations.intelligence.fleet.reading import SECONDS, TOLD_EVERY
-from operations.intelligence.lines import habits as line_habits
-from operations.intelligence.lines.calendar import DAYS
-from operations.intelligence.lines.rhythm import odds_of_silence, rhythm_of
-from operations.intelligence.lines.use import SETTLED_DAYS
-from operations.intelligence.market.small_groups import FEWEST
-from operations.intelligence.market.survey import MOST_PACKAGE_LINES
+from operations.intelligence.churn.score import QUIET_CALENDAR_DAYS
+from operations.intelligence.costs.bills import PARETO_PERCENT
+from operations.intelligence.country_entry import PresenceState
+from operations.intelligence.coverage.advice import BLAMED_LIST_LINES, CoverageAction
+from operations.intelligence.coverage.audit import SEEN_LATELY_DAYS, UNCOVERED_USE_DAYS
+from operations.intelligence.coverage.verdicts import COVERAGE_PROBLEMS
+from operations.intelligence.diagnosis.causes import CAUSE_RULES, SLOW_LIMIT_KBPS
+from operations.intelligence.fleet import health as fleet_score
+from operations.intelligence.fleet.accounts import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
+from operations.intelligence.lines.calendar import CALENDAR_DAYS, inter_use_model, silence_odds
+from operations.intelligence.lines.fleet_lines import PROGRESS_EVERY_LINES, READING_SECONDS
+from operations.intelligence.lines.usage import LATE_RECORD_DAYS
+from operations.intelligence.market import usage_profile as line_habits
+from operations.intelligence.market.market import PACKAGE_SAMPLE_LINES, SMALLEST_GROUP
+from operations.intelligence.market.upsell import HALF_USED_SHARE, NEARLY_USED_SHARE, UpsellKind
 from operations.intelligence.packages import cover as package_cover
-from operations.intelligence.packages.need import MARGIN_PERCENT
-from operations.intelligence.packages.plan import Verdict
-from operations.intelligence.packages.uptake import HALF, NEARLY, Upsell
-from operations.intelligence.reports.redaction_kinds import TOO_LONG
-from operations.intelligence.scheduling.cron_rules import LEAST_MINUTES
-from operations.intelligence.scheduling.input import WINDOW_DAYS
-from operations.intelligence.scheduling.notice import MOST_FIGURES
-from operations.intelligence.scheduling.runs import LEASE_SECONDS, MOST_TRIES, PAUSES
-from operations.intelligence.sheet import Kind
-from operations.intelligence.sheets.every import SHEETS
-from operations.services.network.usage_weeks import FRESH_SECONDS
-from operations.services.network.windows import MOST_DAYS
-from registry.active_request import COMPOSITE_SECONDS
+from operations.intelligence.packages.need import NEED_MARGIN_PERCENT
+from operations.intelligence.packages.plans import PlanVerdict
+from operations.intelligence.reports.finding import Finding
+from operations.intelligence.reports.redaction import IDENTIFIER_NUMBER
+from operations.intelligence.reports.sheet import SheetKind
+from operations.intelligence.schedule_reports import SHEETS
+from operations.intelligence.scheduling.composites import REPORT_WINDOW_DAYS
+from operations.intelligence.scheduling.cron import SCHEDULE_INTERVAL_MINUTES
+from operations.intelligence.scheduling.runs import NOTICE_FIGURES, REPORT_LEASE_SECONDS, REPORT_PAUSES, REPORT_TRIES
+from operations.times import RANGE_DAYS_LIMIT
+from operations.upstream.usage_cache import RECENT_USAGE_SECONDS
+from registry.clock import COMPOSITE_SECONDS
 from registry.limits import Limits
-from storage.reports.schedule_reports import EVENTS_KEPT_SECONDS, REPORTS_KEPT, RUNS_PER_HOUR
-from storage.reports.schedules import MOST_SCHEDULES
-from storage.webhooks.endpoints import FAILING_SECONDS
+from storage.schedule_reports import EVENTS_KEPT_SECONDS, REPORTS_KEPT, RUNS_PER_HOUR
+from storage.schedules import MOST_SCHEDULES
+from storage.webhook_endpoints import FAILING_SECONDS
 from tests.cli.hook import listening
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done, find, others, shell
@@ -162,89 +159,106 @@ def test_the_page_names_every_composite_and_has_a_section_for_each() -> None:
 
 def test_the_words_of_the_page_are_those_of_the_code() -> None:
     told = {
-        "fleet_health": (*get_args(fleet_score.Deed), "idle_share", "never_used_share", "suspended_share", "stock_days", "balance_days"),
-        "churn_risk": ("high", "medium", *churn_score.SENTENCES),
+        "fleet_health": (
+            *get_args(fleet_score.HealthAction),
+            "idle_share",
+            "never_used_share",
+            "suspended_share",
+            "stock_days",
+            "balance_days",
+        ),
+        "churn_risk": ("high", "medium", *churn_score.CHURN_SENTENCES),
         "detect_usage_anomalies": get_args(AnomalyKind),
-        "audit_network_coverage": (*PROBLEMS, "covered", "not_seen_lately", *get_args(Action)),
-        "marketing_intelligence": (*line_habits.RULES, *get_args(Upsell)),
-        "optimize_package": get_args(Verdict),
-        "detect_country_entry": get_args(Presence),
+        "audit_network_coverage": (*COVERAGE_PROBLEMS, "covered", "not_seen_lately", *get_args(CoverageAction)),
+        "marketing_intelligence": (*line_habits.SEGMENT_RULES, *get_args(UpsellKind)),
+        "optimize_package": get_args(PlanVerdict),
+        "detect_country_entry": get_args(PresenceState),
     }
     assert {name: gone for name, words in told.items() if (gone := missing(words, section(name)))} == {}
     shown = re.findall(r"^\| `(\w+)` \|", section("diagnose_subscriber"), re.MULTILINE)
-    assert shown == [*TABLE, "healthy", "undetermined"]
-    assert missing(get_args(Kind), page().split("### What strangers see")[1]) == []
+    assert shown == [*CAUSE_RULES, "healthy", "undetermined"]
+    assert missing(get_args(SheetKind), page().split("### What strangers see")[1]) == []
 
 
 def test_the_points_of_the_page_are_those_of_the_code() -> None:
-    rules = {"idle_share": fleet_score.IDLE, "never_used_share": fleet_score.UNUSED, "suspended_share": fleet_score.SUSPENDED}
+    rules = {
+        "idle_share": fleet_score.IDLE_RULE,
+        "never_used_share": fleet_score.UNUSED_RULE,
+        "suspended_share": fleet_score.SUSPENDED_RULE,
+    }
     rows = re.findall(r"^\| `(\w+)`.*? \| (\d+) \| (\d+) (?:%|days)", section("fleet_health"), re.MULTILINE)
     assert {name: (float(most), float(at)) for name, most, at in rows} == {
         **{name: (rule.points, 100 * rule.all_at) for name, rule in rules.items()},
-        "stock_days": (fleet_score.STOCK, 0),
-        "balance_days": (fleet_score.BALANCE, 0),
+        "stock_days": (fleet_score.STOCK_POINTS, 0),
+        "balance_days": (fleet_score.BALANCE_POINTS, 0),
     }
-    most = (churn_score.SILENCE, churn_score.TREND, churn_score.PACKAGE, churn_score.STATUS, churn_score.BALANCE)
+    most = (
+        churn_score.SILENCE_POINTS_LIMIT,
+        churn_score.TREND_POINTS_LIMIT,
+        churn_score.PACKAGE_POINTS_LIMIT,
+        churn_score.STATUS_POINTS,
+        churn_score.NO_BALANCE_POINTS,
+    )
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", section("churn_risk"), re.MULTILINE)
-    assert [(name, float(points)) for name, points in rows] == list(zip(churn_score.SENTENCES, most, strict=True))
+    assert [(name, float(points)) for name, points in rows] == list(zip(churn_score.CHURN_SENTENCES, most, strict=True))
 
 
 def test_the_odds_of_silence_that_the_page_gives_are_those_that_come_out() -> None:
     daily, traveller = [True] * 28, [True] * 7 + [False] * 14 + [True] * 7
-    assert round(1 / odds_of_silence(rhythm_of(daily), 5), -3) == 9000
-    assert round(odds_of_silence(rhythm_of(traveller), 5), 1) == 0.3
+    assert round(1 / silence_odds(inter_use_model(daily), 5), -3) == 9000
+    assert round(silence_odds(inter_use_model(traveller), 5), 1) == 0.3
     told = " ".join(section("churn_risk").split())
     assert "28 days of daily use have odds of 1 in 9,000;" in told and "between two weeks of use, 3 in 10." in told
 
 
 def test_the_figures_of_the_page_are_those_of_the_code() -> None:
-    bands, limits = churn_score.BANDS, Limits()
+    bands, limits = churn_score.CHURN_BANDS, Limits()
     told = (
         (MOST_SCHEDULES, "an organisation has at most 50", 50),
-        (LEAST_MINUTES, "at least 15 minutes between two", 15),
-        (WINDOW_DAYS, "looks at the last 28 whole UTC days", 28),
-        (LEASE_SECONDS, "when its lease ends, after 3 minutes", 180),
-        ((MOST_TRIES, PAUSES), "tried three times, after one minute and after five", (3, (60, 300))),
+        (SCHEDULE_INTERVAL_MINUTES, "at least 15 minutes between two", 15),
+        (REPORT_WINDOW_DAYS, "looks at the last 28 whole UTC days", 28),
+        (REPORT_LEASE_SECONDS, "when its lease ends, after 3 minutes", 180),
+        ((REPORT_TRIES, REPORT_PAUSES), "tried three times, after one minute and after five", (3, (60, 300))),
         (RUNS_PER_HOUR, "Six an hour", 6),
-        (len(DELAYS), "the same ten attempts", 10),
-        (MOST_FIGURES, "are at most eight", 8),
+        (len(RETRY_DELAYS), "the same ten attempts", 10),
+        (NOTICE_FIGURES, "are at most eight", 8),
         (EVENTS_KEPT_SECONDS, "forgotten after 30 days", 30 * 86_400),
         (FAILING_SECONDS, "or failed for 120 hours", 120 * 3600),
         (REPORTS_KEPT, "keeps the latest 30 reports", 30),
         (limits.misses_per_minute, "ten a minute from one address", 10),
-        (TOO_LONG, "from 100 TB on", 100 * 10**12),
-        ((COMPOSITE_SECONDS, TOLD_EVERY), "come 40 seconds after the question at the latest", (40, 50)),
-        (SECONDS, "reports of schedules after 100 seconds of reading", 100),
-        ((SETTLED_DAYS, FRESH_SECONDS), "ended three days ago or earlier are kept, newer ones for ten minutes", (3, 600)),
-        ((OF_ACCOUNT, IN_ALL), "at most 40 lines of an account, 160 in all", (40, 160)),
-        (fleet_score.MOST_TODOS, "`first` has at most three things", 3),
-        (fleet_score.ENOUGH_DAYS, "from 60 days", 60),
-        (MOST_PACKAGE_LINES, "at most 2,000 lines are read", 2000),
+        (IDENTIFIER_NUMBER, "from 100 TB on", 100 * 10**12),
+        ((COMPOSITE_SECONDS, PROGRESS_EVERY_LINES), "come 40 seconds after the question at the latest", (40, 50)),
+        (READING_SECONDS, "reports of schedules after 100 seconds of reading", 100),
+        ((LATE_RECORD_DAYS, RECENT_USAGE_SECONDS), "ended three days ago or earlier are kept, newer ones for ten minutes", (3, 600)),
+        ((SPENDING_LINES_PER_ACCOUNT, SPENDING_LINES_IN_ALL), "at most 40 lines of an account, 160 in all", (40, 160)),
+        (fleet_score.TODO_LIMIT, "`first` has at most three things", 3),
+        (fleet_score.HEALTHY_DAYS, "from 60 days", 60),
+        (PACKAGE_SAMPLE_LINES, "at most 2,000 lines are read", 2000),
         ((line_habits.MACHINE_DAYS, line_habits.MACHINE_BYTES), "on 4 days or more, at most 2 MB", (4, 2_000_000)),
         ((line_habits.HEAVY_BYTES, line_habits.HEAVY_MEDIANS), "at least 1 GB, and at least 4 times", (10**9, 4)),
         ((line_habits.TRAVEL_COUNTRIES, line_habits.TRAVEL_DAYS), "in 3 countries, or 7 days", (3, 7)),
-        ((NEARLY, HALF), "where 90 % of its current packages", (0.9, 0.5)),
-        (FEWEST, "fewer than five lines are merged", 5),
-        (MOST_DAYS, "both included, at most 92", 92),
+        ((NEARLY_USED_SHARE, HALF_USED_SHARE), "where 90 % of its current packages", (0.9, 0.5)),
+        (SMALLEST_GROUP, "fewer than five lines are merged", 5),
+        (RANGE_DAYS_LIMIT, "both included, at most 92", 92),
         (PARETO_PERCENT, "make 80 % of the cost", 80),
-        (MARGIN_PERCENT, "with 10 % more", 10),
-        (package_cover.MOST_PACKAGES, "at most 60 packages", 60),
-        (package_cover.MOST_PLACES, "more than ten different places", 10),
-        (package_cover.MOST_NODES, "after 20,000 steps", 20_000),
-        ((FRESH_DAYS, USE_DAYS), "seen in the last 7 days", (7, 28)),
-        (FEW, "(three at least)", 3),
-        (SLOW_KBPS, "below 10,240", 10_240),
+        (NEED_MARGIN_PERCENT, "with 10 % more", 10),
+        (package_cover.COVER_PACKAGE_LIMIT, "at most 60 packages", 60),
+        (package_cover.COVER_PLACE_LIMIT, "more than ten different places", 10),
+        (package_cover.COVER_STEP_LIMIT, "after 20,000 steps", 20_000),
+        ((SEEN_LATELY_DAYS, UNCOVERED_USE_DAYS), "seen in the last 7 days", (7, 28)),
+        (BLAMED_LIST_LINES, "(three at least)", 3),
+        (SLOW_LIMIT_KBPS, "below 10,240", 10_240),
         ((bands["high"], bands["medium"]), "`high` begins at 50, `medium` at 30", (50, 30)),
-        ((DAYS, LONG_DAYS), "for 56 when it has been quiet", (28, 56)),
-        ((churn_score.EXPECTED_ODDS, churn_score.UNUSUAL_ODDS), "at odds of 3 in 10, all at 1 in 100", (0.3, 0.01)),
-        ((churn_score.PAUSE_SHARE, churn_score.PAUSE_DAYS), "two fifths of them", (0.4, 14)),
-        ((churn_score.STEADY, churn_score.FALLING), "from 5 % a week on, all at 30 %", (0.05, 0.3)),
-        (usage_spikes.THRESHOLD, "2.8 robust standard deviations", 2.8),
-        (usage_spikes.ALARMS_PER_1000, "Of normal values 2.6 in 1,000", 2.6),
-        (LEAST_BYTES, "at least a megabyte more", 10**6),
-        (LEAST_COST, "at least ten euros more", 10 * 10**6),
-        (usage_silences.ODDS, "odds of at most 1 in 1,000", 0.001),
-        (usage_silences.REGULAR, "used on half of its days", 0.5),
+        ((CALENDAR_DAYS, QUIET_CALENDAR_DAYS), "for 56 when it has been quiet", (28, 56)),
+        ((churn_score.EXPECTED_SILENCE_ODDS, churn_score.UNUSUAL_SILENCE_ODDS), "at odds of 3 in 10, all at 1 in 100", (0.3, 0.01)),
+        ((churn_score.CHURN_PAUSE_SHARE, churn_score.CHURN_PAUSE_DAYS), "two fifths of them", (0.4, 14)),
+        ((churn_score.STEADY_TREND, churn_score.FALLING_TREND), "from 5 % a week on, all at 30 %", (0.05, 0.3)),
+        (usage_spikes.SPIKE_THRESHOLD, "2.8 robust standard deviations", 2.8),
+        (usage_spikes.FALSE_SPIKES_PER_1000, "Of normal values 2.6 in 1,000", 2.6),
+        (SPIKE_BYTES_MINIMUM, "at least a megabyte more", 10**6),
+        (SPIKE_COST_MINIMUM, "at least ten euros more", 10 * 10**6),
+        (usage_silences.SILENCE_ODDS_LIMIT, "odds of at most 1 in 1,000", 0.001),
+        (usage_silences.REGULAR_USE_SHARE, "used on half of its days", 0.5),
     )
     text = " ".join(page().split())
     assert [words for number, words, meant in told if number != meant or words not in text] == []

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from operations.invoicing.cdr_ingest import ingest_cdr_events
+from operations.invoicing.call_records import ingest_cdr_events
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done
 from tests.running import Running

@@ -9,20 +9,18 @@ from typing import Any, NamedTuple, get_args
 import httpx
 import pytest
 
-from operations.services.issuing.evidence import LATEST, SKEW
-from operations.services.issuing.inventory_purpose import UNKNOWN
-from operations.services.issuing.issued_line import LineHasPackages
-from operations.services.issuing.purpose import MANUAL, NO_INVENTORY
-from operations.services.issuing.reconciliation import LATER_SECONDS, PATIENCE_SECONDS, SOON_SECONDS
-from operations.services.issuing.rollback import NotIssued
-from operations.services.issuing.stock import FRESH_SECONDS
-from storage.calls.replicas import LEASE_SECONDS
-from storage.issuing.issuance import State
+from operations.ledger.evidence import DRAW_CLOCK_SKEW, EFFECT_WINDOW
+from operations.ledger.issuance import MANUAL_RECONCILIATION, NO_INVENTORY_CODE, OUTCOME_UNKNOWN
+from operations.ledger.reconciliation import ISSUANCE_LATER_SECONDS, ISSUANCE_PATIENCE_SECONDS, ISSUANCE_SOON_SECONDS
+from operations.ledger.rollback import LineHasPackages, NotIssued
+from operations.ledger.stock import SNAPSHOT_FRESH_SECONDS
+from storage.issuance import IssuanceState
+from storage.replicas import REPLICA_LEASE_SECONDS
 from tests.cli.network import network
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done, find
 from tests.running import Running, running
-from transports.issuance_chores import RECOVERY_SECONDS
+from transports.worker.domain_chores import RECOVERY_SECONDS
 
 PAGE = "issuance.md"
 ISSUE, LIST, FAULT, FAILED, BACK, ROLLED_BACK = STARTS = (
@@ -89,7 +87,7 @@ def test_an_esim_is_issued_once_and_taken_back(shop: Shop) -> None:
 def test_a_lost_answer_is_found_out_by_itself(shop: Shop) -> None:
     fault, issue = find(FAULT, PAGE).split("\n", 1)
     assert json.loads(shop.run(fault))["faults"][0]["drop_after"] is True
-    assert json.loads(shop.run(issue))["code"] == UNKNOWN
+    assert json.loads(shop.run(issue))["code"] == OUTCOME_UNKNOWN
     until = time.monotonic() + PATIENCE
     while shop.listed("reseller issuance list --limit 1")["order-1043"]["state"] != "issued":
         assert time.monotonic() < until
@@ -99,11 +97,11 @@ def test_a_lost_answer_is_found_out_by_itself(shop: Shop) -> None:
 def test_a_person_settles_a_draw_that_never_was_and_a_roll_back_that_was_cut_off(shop: Shop) -> None:
     back = find(BACK, PAGE).replace("order-1042", "order-1045")
     shop.lose("affectPackageToSubscriber", drop_before=True)
-    assert json.loads(shop.run(order(1044)))["code"] == UNKNOWN
+    assert json.loads(shop.run(order(1044)))["code"] == OUTCOME_UNKNOWN
     shop.run(order(1045))
     shop.lose("changeSimStatus", drop_before=True)
     said = shop.run(back)
-    assert json.loads(said)["code"] == MANUAL and '"status":"rollback_unknown"' in said
+    assert json.loads(said)["code"] == MANUAL_RECONCILIATION and '"status":"rollback_unknown"' in said
     shown = shop.listed(find(LIST, PAGE))
     assert (shown["order-1044"]["state"], shown["order-1044"]["window"]) == ("outcome_unknown", "30 days")
     assert "the worker looks again" in shown["order-1044"]["next"] and "look at the line" in shown["order-1045"]["next"]
@@ -119,20 +117,28 @@ def test_every_command_of_the_page_is_run() -> None:
 
 def test_the_page_names_every_state_and_answer() -> None:
     text = (ROOT / "docs" / PAGE).read_text()
-    assert [state for state in get_args(State) if f"`{state}`" not in text] == []
-    codes = (UNKNOWN, MANUAL, NO_INVENTORY, NotIssued.code, LineHasPackages.code, "idempotency_in_progress", "idempotency_key_reused")
+    assert [state for state in get_args(IssuanceState) if f"`{state}`" not in text] == []
+    codes = (
+        OUTCOME_UNKNOWN,
+        MANUAL_RECONCILIATION,
+        NO_INVENTORY_CODE,
+        NotIssued.code,
+        LineHasPackages.code,
+        "idempotency_in_progress",
+        "idempotency_key_reused",
+    )
     assert [code for code in codes if f"`{code}`" not in text] == []
 
 
 def test_the_figures_of_the_page_are_those_of_the_code() -> None:
     text = " ".join((ROOT / "docs" / PAGE).read_text().split())
-    minutes = (int(SKEW.total_seconds() / 60), int((LATEST + SKEW).total_seconds() / 60))
+    minutes = (int(DRAW_CLOCK_SKEW.total_seconds() / 60), int((EFFECT_WINDOW + DRAW_CLOCK_SKEW).total_seconds() / 60))
     assert f"from {minutes[0]} minutes before to {minutes[1]} after" in text
-    assert f"for {int(LATEST.total_seconds() / 60)} minutes nothing in the account shows a draw" in text
+    assert f"for {int(EFFECT_WINDOW.total_seconds() / 60)} minutes nothing in the account shows a draw" in text
     assert f"({minutes[0]} minutes past its end)" in text
-    assert f"for {PATIENCE_SECONDS // 3600} hours after the call" in text
-    assert (SOON_SECONDS, LATER_SECONDS, LATEST.total_seconds()) == (30, 300, 900)
+    assert f"for {ISSUANCE_PATIENCE_SECONDS // 3600} hours after the call" in text
+    assert (ISSUANCE_SOON_SECONDS, ISSUANCE_LATER_SECONDS, EFFECT_WINDOW.total_seconds()) == (30, 300, 900)
     assert "at once, then every 30 seconds for half an hour, then every five minutes" in text
-    assert FRESH_SECONDS == 5 and "the draws of the next five seconds" in text
-    assert f"a lease in the database of {LEASE_SECONDS:g} seconds" in text
-    assert f"by {LEASE_SECONDS + RECOVERY_SECONDS:g} seconds after a kill" in text
+    assert SNAPSHOT_FRESH_SECONDS == 5 and "the draws of the next five seconds" in text
+    assert f"a lease in the database of {REPLICA_LEASE_SECONDS:g} seconds" in text
+    assert f"by {REPLICA_LEASE_SECONDS + RECOVERY_SECONDS:g} seconds after a kill" in text

@@ -7,7 +7,7 @@ import httpx
 from operations.catalogue import CATALOGUE
 from tests.docs.blocks import ROOT
 from tests.running import Running
-from transports.reference.llms import GUIDES, llms_text
+from transports.reference.llms import LLMS_GUIDES, llms_text
 
 LINK = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\): .+$", re.MULTILINE)
 
@@ -34,7 +34,7 @@ def test_a_server_shows_its_own_addresses_to_everybody(server: Running) -> None:
         links = [address for _, address in LINK.findall(answer.text)]
         assert server.mcp_url in links and len(links) > len(CATALOGUE.operations)
         assert [address for address in links if not address.startswith(f"{server.base_url}/")] == []
-        assert [path for _, path, _ in GUIDES if f"\n- {path}: " not in answer.text or not (ROOT / path).is_file()] == []
+        assert [path for _, path, _ in LLMS_GUIDES if f"\n- {path}: " not in answer.text or not (ROOT / path).is_file()] == []
         for address in (links[1], links[3], links[-1]):
             assert http.get(address).status_code == 200
         assert http.get("/llms.txt", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304

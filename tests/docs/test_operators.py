@@ -20,7 +20,8 @@ from tests.replicas.cluster import KEYS, free_port
 from tests.replicas.test_replicas import until
 from tests.running import Running
 from transports.cli.main import make_app
-from transports.settings import BadSettings, load_settings
+from transports.settings import BadSettings
+from transports.settings_files import load_settings
 
 PAGE = "guide-operators.md"
 POSTGRES = "postgresql://reseller@127.0.0.1/reseller"

@@ -13,7 +13,7 @@ from registry.ports import Site
 from tests.docs.blocks import ROOT, Block, blocks, every_block
 from tests.docs.reader import ADDRESS, NOT_RUN, as_reader, done, find, unrun
 from tests.running import Running
-from transports.cli.banner import curl, mcp_block
+from transports.cli.serve import first_esim_curl, mcp_client_block
 
 README = (ROOT / "README.md").read_text()
 FIRST = f"curl -s {ADDRESS}"
@@ -37,7 +37,7 @@ def test_a_shell_block_runs_as_it_is_written(block: Block, place: Path, server: 
 
 def test_the_first_curl_issues_a_test_esim_and_is_the_one_that_serve_prints(place: Path, server: Running) -> None:
     text = find(FIRST)
-    assert shlex.split(text.replace("\\\n", "")) == shlex.split(curl(SITE, "$RESELLER_API_KEY"))
+    assert shlex.split(text.replace("\\\n", "")) == shlex.split(first_esim_curl(SITE, "$RESELLER_API_KEY"))
     intent = json.loads(done(place, text.replace(ADDRESS, server.base_url), **as_reader(server)))
     assert (intent["status"], intent["livemode"]) == ("succeeded", False)
     assert intent["esim"]["activation_code"].startswith("LPA:1$")
@@ -54,7 +54,7 @@ def test_the_command_line_repeats_the_curl_and_gets_the_same_esim(place: Path, s
 
 def test_the_mcp_block_is_the_one_that_serve_prints() -> None:
     [block] = blocks("json", document="README.md")
-    assert block.text.strip() == mcp_block(SITE, "ak_...")
+    assert block.text.strip() == mcp_client_block(SITE, "ak_...")
 
 
 def test_the_page_counts_the_operations_and_fits_a_few_screens() -> None:

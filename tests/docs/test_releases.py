@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from storage.revision import HEAD, REVISIONS
+from storage.engine.revision import HEAD, REVISIONS
 
 ROOT = Path(__file__).parent.parent.parent
 ROW = re.compile(r"^\| (\S+) \| (\S*) ?\| (\d{4}) \| ?(.*?) ?\|$", re.MULTILINE)

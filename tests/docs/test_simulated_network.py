@@ -13,8 +13,8 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from clients.sandbox.ocs.control import PATHS
-from clients.sandbox.ocs.faults import KINDS
+from simulators.network.control import NETWORK_CONTROL_PATHS
+from simulators.network.faults import FAULT_KINDS
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.conftest import BRIDGE_SECRET
 from tests.docs.reader import ADDRESS, as_reader, done, find, shell
@@ -93,5 +93,5 @@ def test_every_command_of_the_page_is_run() -> None:
 
 def test_the_page_names_every_path_of_the_control_api_and_every_fault() -> None:
     text = (ROOT / "docs" / PAGE).read_text()
-    assert {path.split()[1] for path in PATHS} - set(re.findall(r"/control/[a-z-]+", text)) == {"/control"}
-    assert [kind for kind in KINDS if f"`{kind}`" not in text] == []
+    assert {path.split()[1] for path in NETWORK_CONTROL_PATHS} - set(re.findall(r"/control/[a-z-]+", text)) == {"/control"}
+    assert [kind for kind in FAULT_KINDS if f"`{kind}`" not in text] == []

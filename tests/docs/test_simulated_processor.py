@@ -11,11 +11,10 @@ from typing import NamedTuple, get_args
 import httpx
 import pytest
 
-from clients.sandbox.payments.control import PATHS
-from clients.sandbox.payments.control_faults import Trouble
-from clients.sandbox.payments.control_models import NUMBERS
-from clients.sandbox.payments.pages import ROUTES
-from clients.sandbox.payments.pages_cards import CARDS
+from simulators.processor.cards import NAMED_CARDS
+from simulators.processor.control import OUTCOME_CARDS, PROCESSOR_CONTROL_PATHS
+from simulators.processor.faults import FaultTrouble
+from simulators.processor.pages import PAGE_ROUTES
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done, find, shell
 from tests.docs.test_simulated_network import free_port
@@ -77,8 +76,8 @@ def test_every_command_of_the_page_is_run() -> None:
 
 def test_the_page_names_every_path_of_the_control_api_every_fault_and_every_card() -> None:
     text = (ROOT / "docs" / PAGE).read_text()
-    assert {path.split()[1] for path in PATHS} - set(re.findall(r"/control/[a-z-]+(?:/{id})?", text)) == set()
-    assert [name for name in (*get_args(Trouble), *NUMBERS, *CARDS) if f"`{name}`" not in text] == []
-    grouped = [" ".join(number[i : i + 4] for i in range(0, 16, 4)) for number in NUMBERS.values()]
+    assert {path.split()[1] for path in PROCESSOR_CONTROL_PATHS} - set(re.findall(r"/control/[a-z-]+(?:/{id})?", text)) == set()
+    assert [name for name in (*get_args(FaultTrouble), *OUTCOME_CARDS, *NAMED_CARDS) if f"`{name}`" not in text] == []
+    grouped = [" ".join(number[i : i + 4] for i in range(0, 16, 4)) for number in OUTCOME_CARDS.values()]
     assert [number for number in grouped if number not in text] == []
-    assert len(ROUTES) == len(re.findall(r"^\| (?:Onboarding|Authorization|Invoice|Checkout|Dashboard) \|", text, re.MULTILINE))
+    assert len(PAGE_ROUTES) == len(re.findall(r"^\| (?:Onboarding|Authorization|Invoice|Checkout|Dashboard) \|", text, re.MULTILINE))

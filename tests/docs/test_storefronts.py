@@ -7,23 +7,22 @@ from typing import get_args
 import httpx
 
 from operations.catalogue import CATALOGUE
-from operations.services.shop.checkout import LOOK_SECONDS, OPEN_SECONDS
-from operations.services.shop.order_fulfilment import PATIENCE_SECONDS
-from operations.services.shop.order_refund import PATIENCE_SECONDS as REFUND_SECONDS
-from operations.services.shop.readiness import Reason
-from operations.services.shop.texts import LANGUAGES_FOLDER, languages
-from operations.services.shop.top_up_review import CLEAR_SECONDS
-from operations.storefronts.plans import MOST_PLANS
-from operations.storefronts.storefront_fields import MOST_LOGO
-from operations.storefronts.storefronts import MOST_STOREFRONTS
+from operations.languages import LANGUAGES_FOLDER, spoken_languages
+from operations.storefronts.sales.checkout import CHECKOUT_LOOK_SECONDS, CHECKOUT_OPEN_SECONDS
+from operations.storefronts.sales.order_fulfilment import FULFILMENT_PATIENCE_SECONDS
+from operations.storefronts.sales.order_fulfilment import REFUND_PATIENCE_SECONDS as REFUND_SECONDS
+from operations.storefronts.sales.plan_readiness import ReadinessReason
+from operations.storefronts.sales.top_up_sender import TOP_UP_CLEAR_SECONDS
+from operations.storefronts.storefront_plans import STOREFRONT_PLANS_LIMIT
+from operations.storefronts.storefronts import LOGO_LENGTH_LIMIT, STOREFRONTS_LIMIT
 from registry.limits import Limits
 from registry.operation import Auth
-from storage.shop.order_status import OrderStatus
+from storage.orders import OrderStatus
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.conftest import STOREFRONT_KEY
 from tests.docs.reader import as_reader, done, find
 from tests.running import Running
-from transports.retention import UNPAID_ORDERS_SECONDS
+from transports.worker.retention import UNPAID_ORDERS_SECONDS
 
 PAGE = "storefronts.md"
 VISIT = "python examples/shop_visit.py"
@@ -53,9 +52,9 @@ def text() -> str:
 
 
 def test_the_page_names_every_reason_every_status_and_every_language() -> None:
-    assert [name for name in (*get_args(Reason), *get_args(OrderStatus)) if f"`{name}`" not in text()] == []
+    assert [name for name in (*get_args(ReadinessReason), *get_args(OrderStatus)) if f"`{name}`" not in text()] == []
     assert LANGUAGES_FOLDER.relative_to(ROOT).as_posix() + "/" in text()
-    assert [language for language in languages() if f"`{language}.toml`" not in text()] == []
+    assert [language for language in spoken_languages() if f"`{language}.toml`" not in text()] == []
 
 
 def test_the_page_names_every_call_of_a_shops_own_server_and_whether_it_needs_the_key() -> None:
@@ -76,14 +75,14 @@ def calls(cell: str) -> list[str]:
 def test_the_figures_of_the_page_are_those_of_the_code() -> None:
     limits = Limits()
     told = (
-        ((MOST_STOREFRONTS, MOST_PLANS), "plans of a shop | 100, 250", (100, 250)),
+        ((STOREFRONTS_LIMIT, STOREFRONT_PLANS_LIMIT), "plans of a shop | 100, 250", (100, 250)),
         (UNPAID_ORDERS_SECONDS, "forgotten after 30 days", 30 * 86_400),
         (REFUND_SECONDS, "under the same key, for 20 hours", 20 * 3600),
-        (LOOK_SECONDS, "after ten minutes", 600),
-        (OPEN_SECONDS, "can be paid for an hour", 3600),
-        (PATIENCE_SECONDS, "it is tried again for an hour", 3600),
-        (CLEAR_SECONDS, "a top-up within fifteen", 900),
-        (MOST_LOGO, "at most 32 KiB", 32 * 1024),
+        (CHECKOUT_LOOK_SECONDS, "after ten minutes", 600),
+        (CHECKOUT_OPEN_SECONDS, "can be paid for an hour", 3600),
+        (FULFILMENT_PATIENCE_SECONDS, "it is tried again for an hour", 3600),
+        (TOP_UP_CLEAR_SECONDS, "a top-up within fifteen", 900),
+        (LOGO_LENGTH_LIMIT, "at most 32 KiB", 32 * 1024),
         (limits.orders_per_minute, "begins | 10 a minute", 10),
         (limits.public_per_minute, "from one network address | 60 a minute", 60),
         (limits.upstream_writes_per_second, "10 a second for each organisation", 10),

@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.blocks import DOCUMENTS, ROOT
 from tests.docs.tables import NO_PYTEST, TABLES, renewed
-from transports.settings import PREFIX, Settings
+from transports.settings import SETTING_PREFIX, Settings
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#]*)(?:#([^)]*))?\)")
 LINKED = [*DOCUMENTS, ROOT / "examples" / "README.md", ROOT / "llms.txt"]
@@ -52,5 +52,5 @@ def test_the_changelog_keeps_to_its_format() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_setting_that_is_named_exists(document: Path) -> None:
-    known = {PREFIX + name.upper() for name in Settings.model_fields} | {"SERVICE_SECRETS_DIR"}
+    known = {SETTING_PREFIX + name.upper() for name in Settings.model_fields} | {"SERVICE_SECRETS_DIR"}
     assert set(re.findall(r"SERVICE_[A-Z_]*[A-Z]", document.read_text())) - known == set()

@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from clients.webhooks.schedule import DELAYS
-from operations.services.webhooks.event_body import EventType
+from clients.webhooks.sender import RETRY_DELAYS
+from operations.ledger.webhooks import EventType
 from registry.limits import Limits, Tier
 from tests.cli.hook import listening
 from tests.docs.blocks import ROOT, blocks
@@ -104,6 +104,6 @@ def test_every_command_of_the_page_is_run() -> None:
 def test_the_figures_of_the_page_are_those_of_the_code() -> None:
     text = " ".join((ROOT / "docs" / PAGE).read_text().split())
     assert [type for type in EventType.__args__ if f"`{type}`" not in text] == []
-    assert DELAYS[1:] == (5, 300, 1800, *(hours * 3600 for hours in (2, 5, 10, 14, 20, 24)))
+    assert RETRY_DELAYS[1:] == (5, 300, 1800, *(hours * 3600 for hours in (2, 5, 10, 14, 20, 24)))
     assert "after 5 seconds, 5 minutes, 30 minutes, 2, 5, 10, 14, 20 and 24 hours" in text
     assert f"the free tier has {Limits().tiers[Tier.FREE].calls_per_day:,}" in text

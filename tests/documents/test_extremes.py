@@ -5,10 +5,9 @@ from pathlib import Path
 import pypdfium2
 import pytest
 
-from operations.invoicing.invoice.document import set_pdf
-from operations.invoicing.invoice.sheet import MOST_LISTED, sheet_of
-from storage.money.invoice_lines import InvoiceLineRow
-from storage.money.invoices import Invoice
+from operations.invoicing.invoice_document import INVOICE_SHEET_LIMIT, invoice_sheet, typeset_invoice_pdf
+from storage.invoice_lines import InvoiceLineRow
+from storage.invoices import Invoice
 from tests.documents.reader import Page, pages_of
 from tests.documents.stage import invoiced
 
@@ -48,7 +47,7 @@ def ink_in_the_margins(content: bytes) -> int:
 
 def test_no_text_however_long_its_words_runs_off_the_page() -> None:
     lines = [line(1, used=MOST, network="N" * 64), line(2, used=0, network="Some Long Network Name of the Sea")]
-    content = set_pdf(sheet_of(INVOICE, lines, issuer="I" * 80, month=202612), 1_800_014_400)
+    content = typeset_invoice_pdf(invoice_sheet(INVOICE, lines, issuer="I" * 80, month=202612), 1_800_014_400)
     assert ink_in_the_margins(content) == 0
     text = "".join(pages_of(content)).replace(" ", "")
     assert PAY in text
@@ -68,15 +67,15 @@ async def test_all_of_the_notes_are_printed_however_many_lines_they_have(tmp_pat
 
 
 async def test_sims_that_are_too_many_to_list_are_one_row_with_their_sum(tmp_path: Path) -> None:
-    async with invoiced(tmp_path, MOST_LISTED + 3) as desk:
+    async with invoiced(tmp_path, INVOICE_SHEET_LIMIT + 3) as desk:
         page, invoice = Page((await desk.document()).text), await desk.read()
     *listed, rest = [row for row in page.cells if row]
     lines = invoice["line_items"]
-    assert [row[1] for row in listed] == [each["iccid"] for each in lines[:MOST_LISTED]]
-    others = lines[MOST_LISTED:]
+    assert [row[1] for row in listed] == [each["iccid"] for each in lines[:INVOICE_SHEET_LIMIT]]
+    others = lines[INVOICE_SHEET_LIMIT:]
     cents = sum(each["amount_cents"] for each in others)
     figures = [f"{sum(each[name] for each in others):,}" for name in ("bytes_up", "bytes_down")]
     used = sum(each["bytes_total"] for each in others)
     assert rest == ["", "3 more SIMs", "", *figures, f"{used / 1e9:,.3f}", f"{cents // 100:,}.{cents % 100:02d}"]
     assert "The first 10,000 SIMs are listed; the last row adds up all others." in page.text
-    assert f"on {MOST_LISTED + 3:,} SIMs" in page.text
+    assert f"on {INVOICE_SHEET_LIMIT + 3:,} SIMs" in page.text

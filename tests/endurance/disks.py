@@ -11,9 +11,9 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
-from storage.connection import Connection
-from storage.statement import Command
-from storage.store import Store
+from storage.engine.connection import Connection
+from storage.engine.statement import Command
+from storage.engine.store import Store
 from tests.databases import migrated_file
 
 ROOM = 12 << 20

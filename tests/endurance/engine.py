@@ -23,7 +23,7 @@ import uvloop
 from benchmarks.cdr_fill import fill
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from storage.store import open_store
+from storage.engine.store import open_store
 from tests.endurance import ledgers
 from tests.endurance.buyers import Buyers
 from tests.endurance.calls import Crowd, hurry, stroll
@@ -39,8 +39,8 @@ from tests.endurance.troubles import Troubles
 from tests.endurance.wires import Wires
 from tests.kill.campaign import finish
 from tests.kill.stage import found
-from transports.http.deadlines import Deadlines
-from transports.payments import SIMULATED_KEY
+from transports.http.limits import Deadlines
+from transports.payments import SIMULATED_PROCESSOR_KEY
 
 CALLERS = 16
 DRAWS_PER_SECOND, ORDERS_PER_SECOND, FAULT_EVERY = 0.8, 0.1, 3.0
@@ -154,7 +154,7 @@ class Run:
         self.receivers.behave()
         broken += await finish(stage, draws.callers, draws.errands, look=draws.look)
         broken += await asyncio.to_thread(lambda: list(ledgers.of_deliveries(stage, self.members)))
-        charges = await ledgers.charges_of(house.processor, self.seller, SIMULATED_KEY)
+        charges = await ledgers.charges_of(house.processor, self.seller, SIMULATED_PROCESSOR_KEY)
         return broken + list(ledgers.of_orders(stage, self.seller, draws.sold, charges, buyers.served))
 
     def _result(self, capacity: float, rate: float, seconds: float, troubles: int, closed: int, broken: Sequence[str]) -> dict[str, Any]:

@@ -12,13 +12,13 @@ import httpx
 
 from benchmarks.contestant import await_health, free_port
 from benchmarks.postgres import database as postgres_database
-from storage.migrate import upgrade
+from storage.engine.migrate import upgrade_database
 from tests.cli.reseller import COMMAND, environment
 from tests.databases import migrated_sqlite
 from tests.kill.network import FRESH, Network, network
 from tests.kill.servers import nursery
 from tests.kill.stage import Stage, settings_of, stage_on
-from transports.payments import SIMULATED_CLIENT, SIMULATED_KEY, WEBHOOK_PATH
+from transports.payments import PAYMENTS_WEBHOOK_PATH, SIMULATED_PROCESSOR_CLIENT, SIMULATED_PROCESSOR_KEY
 
 Engine = Literal["sqlite", "postgres"]
 ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
@@ -95,11 +95,11 @@ def payments(port: int) -> Mapping[str, str]:
     """The settings of a service whose processor is simulated in a process of its own."""
     address = f"http://127.0.0.1:{port}"
     return {
-        "SERVICE_PAYMENTS_KEY": SIMULATED_KEY,
+        "SERVICE_PAYMENTS_KEY": SIMULATED_PROCESSOR_KEY,
         "SERVICE_PAYMENTS_WEBHOOK_SECRET": HOOKS_SECRET,
         "SERVICE_PAYMENTS_URL": address,
         "SERVICE_PAYMENTS_CONNECT_URL": address,
-        "SERVICE_PAYMENTS_CLIENT_ID": SIMULATED_CLIENT,
+        "SERVICE_PAYMENTS_CLIENT_ID": SIMULATED_PROCESSOR_CLIENT,
     }
 
 
@@ -111,7 +111,7 @@ def database(engine: Engine, place: Path) -> Generator[str | None]:
         return
     with postgres_database() as url:
         if url is not None:
-            upgrade(url)
+            upgrade_database(url)
         yield url
 
 
@@ -147,7 +147,7 @@ async def opened_on(
         born_by = await stack.enter_async_context(nursery(place))
         stage = await stack.enter_async_context(stage_on(url, place, upstream, born_by, settings=payments(paid)))
         stage.servers.port = ports[0]  # those that come when all is over, for the processor's events
-        events = (events_to or f"http://127.0.0.1:{ports[0]}") + WEBHOOK_PATH
+        events = (events_to or f"http://127.0.0.1:{ports[0]}") + PAYMENTS_WEBHOOK_PATH
         words = ("sandbox", "payments", "--port", str(paid), "--webhook-url", events)
         running = stack.enter_context(process(words, place / "processor", trusting or {}))
         processor = await stack.enter_async_context(

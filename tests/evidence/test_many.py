@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from operations.services.issuing.obstacles import NOT_LOOKED_INTO, REASONS, reason_of
-from operations.services.issuing.reconciliation import FEW_SUSPECTS, Pace, Reconciliation
-from storage.depth import depth
+from operations.ledger.account_reader import FEW_CANDIDATES
+from operations.ledger.evidence import OBSTACLE_NOT_EXAMINED, OBSTACLE_REASONS, obstacle_reason
+from operations.ledger.reconciliation import Reconciliation, ReconciliationLimits
+from storage.backlog import measure_backlog
 from tests.evidence.crooked_road import CrookedRoad, crooked
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_TEMPLATE, Issuing, open_issuing
 
 pytestmark = pytest.mark.anyio
-MANY = FEW_SUSPECTS + 5
+MANY = FEW_CANDIDATES + 5
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ async def test_of_a_large_account_a_turn_goes_on_with_what_the_one_before_has_re
         return rows
 
     road.bend = slowly
-    worker = Reconciliation(issuing.world.pipeline.deps, issuing.reports.append, Pace(row=3.0, turn=0.0))
+    worker = Reconciliation(issuing.world.pipeline.deps, issuing.reports.append, ReconciliationLimits(row=3.0, turn=0.0))
     assert await worker.step() == 0
     read = road.asked
     assert [await why(issuing, key) for key in keys].count("slow") == 1
@@ -135,7 +136,7 @@ async def test_what_hinders_is_counted_by_its_reason(issuing: Issuing) -> None:
     await issuing.lose("order-2", drawn=False)
     await issuing.lose("order-3", drawn=False, template=OTHER_TEMPLATE)
     await issuing.look()
-    found = await issuing.world.store.read(depth, now_ms=0)
+    found = await issuing.world.store.read(measure_backlog, now_ms=0)
     assert found.obstacles == {"equal_keys": 2, "waiting": 1}
 
 
@@ -149,5 +150,5 @@ async def test_how_far_a_turn_came_is_told_without_names(issuing: Issuing) -> No
 
 def test_every_reason_is_in_the_guide() -> None:
     guide = (Path(__file__).parents[2] / "docs/issuance.md").read_text()
-    rows = {f"| `{code}` | {text} |" for code, text in [*REASONS.items(), (NOT_LOOKED_INTO, reason_of(None))]}
+    rows = {f"| `{code}` | {text} |" for code, text in [*OBSTACLE_REASONS.items(), (OBSTACLE_NOT_EXAMINED, obstacle_reason(None))]}
     assert {row for row in rows if row not in guide} == set()

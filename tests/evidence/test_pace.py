@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from operations.services.issuing.reconciliation import FEW_SUSPECTS, Pace, Reconciliation
-from operations.services.issuing.survey import AT_ONCE
+from operations.ledger.account_reader import FEW_CANDIDATES, PACKAGES_READ_AT_ONCE
+from operations.ledger.reconciliation import Reconciliation, ReconciliationLimits
 from registry.limits import Tier
-from storage.issuing.issuance import find_issuance
+from storage.issuance import find_issuance
 from tests.evidence.crooked_road import CrookedRoad, crooked
 from tests.evidence.issuing import ACCOUNT, AFFECT, HOUR, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
 from tests.world import Credentials
 
 pytestmark = pytest.mark.anyio
 ITS_TEMPLATE = 55038
-HASTY = Pace(row=0.05)
-IMPATIENT = Pace(row=0.5)
+HASTY = ReconciliationLimits(row=0.05)
+IMPATIENT = ReconciliationLimits(row=0.5)
 """For rows of which one is to be found out in time, however busy the machine is."""
-ONE_BY_ONE = Pace(turn=0.0)
+ONE_BY_ONE = ReconciliationLimits(turn=0.0)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def state_of(issuing: Issuing, other: Credentials, key: str) -> str:
     return row.state
 
 
-def worker(issuing: Issuing, pace: Pace) -> Reconciliation:
+def worker(issuing: Issuing, pace: ReconciliationLimits) -> Reconciliation:
     """A worker in a hurry."""
     return Reconciliation(issuing.world.pipeline.deps, issuing.reports.append, pace)
 
@@ -117,19 +117,19 @@ async def test_packages_are_asked_for_a_few_at_once_and_once_for_all_rows(issuin
     for _ in range(7):
         issuing.outsider(template=OTHER_TEMPLATE)
     assert await issuing.look() == 2
-    assert (road.asked, road.most_at_once) == (9, AT_ONCE)
+    assert (road.asked, road.most_at_once) == (9, PACKAGES_READ_AT_ONCE)
 
 
 async def test_of_more_suspects_than_fifty_each_is_asked_for_once_in_ten_minutes(issuing: Issuing, road: CrookedRoad) -> None:
     await issuing.lose("order", drawn=True)
     await issuing.lose("undrawn", drawn=False, validityPeriod=9)
     used = [line for line in issuing.network.lines_of(ACCOUNT) if line.sim.status == "AFFECTED" and line.packages]
-    for line in used[: FEW_SUSPECTS + 5]:
+    for line in used[: FEW_CANDIDATES + 5]:
         line.sim.affected_at = int(issuing.world.clock.now())
     assert await issuing.look() == 1
     read = road.asked
-    assert (await issuing.state("order"), read > FEW_SUSPECTS) == ("issued", True)
+    assert (await issuing.state("order"), read > FEW_CANDIDATES) == ("issued", True)
     await issuing.look(later=31)
     assert road.asked == read
     await issuing.look(later=601)
-    assert road.asked >= read + FEW_SUSPECTS
+    assert road.asked >= read + FEW_CANDIDATES

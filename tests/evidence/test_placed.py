@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from clients.sandbox.ocs.entities import Line
 from registry.limits import Tier
-from storage.issuing.placed import keep_placed, placed_among
+from simulators.network.entities import Line
+from storage.placed_packages import insert_placed_package, placed_packages_among
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, TEMPLATE, Issuing, open_issuing
-from transports.retention import PLACED_SECONDS, retention
+from transports.worker.retention import PLACED_SECONDS, retention_chore
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +59,7 @@ async def test_a_series_that_another_caller_started_is_not_taken_for_a_draw(issu
     await issuing.lose("order", drawn=False)
     line = await place(issuing, "packages/recurring", recurring)
     package = line.packages[-1].id
-    assert await issuing.world.store.read(placed_among, packages=[package]) == {package}
+    assert await issuing.world.store.read(placed_packages_among, packages=[package]) == {package}
     assert await issuing.work(16 * MINUTE) == 1
     assert await issuing.state("order") == "failed"
 
@@ -67,13 +67,13 @@ async def test_a_series_that_another_caller_started_is_not_taken_for_a_draw(issu
 async def test_placed_packages_are_forgotten_after_two_days_and_a_second_note_of_one_changes_nothing(issuing: Issuing) -> None:
     world = issuing.world
     for package in (7, 7, 8):
-        await world.store.write(keep_placed, package_id=package, now=world.clock.now())
-    assert await world.store.read(placed_among, packages=[7, 8, 9]) == {7, 8}
-    assert await world.store.read(placed_among, packages=[]) == frozenset()
-    chore = retention(world.store, world.clock, print)
+        await world.store.write(insert_placed_package, package_id=package, now=world.clock.now())
+    assert await world.store.read(placed_packages_among, packages=[7, 8, 9]) == {7, 8}
+    assert await world.store.read(placed_packages_among, packages=[]) == frozenset()
+    chore = retention_chore(world.store, world.clock, print)
     world.clock.advance(PLACED_SECONDS - HOUR)
     await chore.run()
-    assert await world.store.read(placed_among, packages=[7]) == {7}
+    assert await world.store.read(placed_packages_among, packages=[7]) == {7}
     world.clock.advance(2 * HOUR)
     await chore.run()
-    assert await world.store.read(placed_among, packages=[7]) == frozenset()
+    assert await world.store.read(placed_packages_among, packages=[7]) == frozenset()

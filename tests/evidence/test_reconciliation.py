@@ -6,12 +6,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from clients.sandbox.ocs import packages
-from operations.services.issuing.reconciliation import Reconciliation, apply, find_out
-from operations.services.issuing.survey import Survey
+from operations.ledger.account_reader import AccountReader
+from operations.ledger.reconciliation import Reconciliation, apply_issuance_finding, find_issuance_outcome
 from registry.limits import Tier
-from storage.issuing.reconciling import Place, claim_unknown
-from storage.people.accounts import set_connection
+from simulators.network import packages
+from storage.reconciliation import DueAccount, claim_unknown_issuances
+from storage.upstream_connections import set_connection
 from tests.databases import migrated_postgres
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
 
@@ -58,7 +58,7 @@ async def test_the_15_minutes_begin_anew_when_something_cannot_be_explained(issu
     assert await issuing.work(10 * MINUTE) == 0
     gone = issuing.outsider(template=OTHER_TEMPLATE)
     package = gone.packages[-1]
-    packages.delete(issuing.network, package)
+    packages.remove_package(issuing.network, package)
     assert await issuing.work(MINUTE) == 0
     assert (await issuing.row("order-1")).clear_since is None
     gone.packages.append(package)
@@ -162,7 +162,7 @@ async def test_a_line_that_changed_meanwhile_is_a_matter_for_a_person(issuing: I
     await issuing.lose("order-1", drawn=True)
     line = issuing.line(issuing.drawn()[0])
     if what == "its package removed":
-        packages.clean(issuing.network, line)
+        packages.remove_all_packages(issuing.network, line)
     else:
         line.account_id = OTHER_ACCOUNT
     assert await issuing.work(23 * HOUR, every=HOUR) == 0
@@ -233,7 +233,7 @@ async def test_an_answer_that_named_anothers_esim_is_never_taken_for_nothing(iss
     assert (second.status_code, second.json()["code"]) == (502, "OUTCOME_UNKNOWN")
     row = await issuing.row("order-2")
     assert (row.state, row.replied) == ("outcome_unknown", first["iccid"])
-    packages.delete(issuing.network, line.packages[-1])
+    packages.remove_package(issuing.network, line.packages[-1])
     assert await issuing.work(23 * HOUR, every=HOUR) == 0
     assert await issuing.work(2 * HOUR, every=HOUR) == 1
     assert await issuing.state("order-2") == "manual_reconciliation_required"
@@ -282,7 +282,7 @@ async def test_an_esim_that_was_returned_past_us_and_drawn_again_is_found_with_i
     first = (await issuing.issue("order-1")).json()["data"]["iccid"]
     line = issuing.line(first)
     line.sim.status, line.sim.affected_at = "FREE", None
-    packages.clean(issuing.network, line)
+    packages.remove_all_packages(issuing.network, line)
     issuing.world.clock.advance(10)
     await issuing.lose("order-2", drawn=True)
     assert await issuing.look() == 1
@@ -297,12 +297,14 @@ async def test_a_worker_whose_lease_ran_out_settles_nothing(issuing: Issuing) ->
     deps = issuing.world.pipeline.deps
     issuing.world.clock.advance(30)
     now = int(deps.clock.now() * 1000)
-    [row] = await deps.store.write(claim_unknown, place=Place(issuing.operator.organisation, ACCOUNT), token="stalled", now_ms=now, most=1)
-    finding = await find_out(deps, row, Survey(deps))
+    [row] = await deps.store.write(
+        claim_unknown_issuances, place=DueAccount(issuing.operator.organisation, ACCOUNT), token="stalled", now_ms=now, most=1
+    )
+    finding = await find_issuance_outcome(deps, row, AccountReader(deps))
     assert finding.verdict.kind == "clear"
     late = issuing.outsider()
     assert await issuing.look(later=121) == 1
-    stale = await deps.store.write(apply, deps=deps, row=row, token="stalled", finding=finding, now=deps.clock.now())
+    stale = await deps.store.write(apply_issuance_finding, deps=deps, row=row, token="stalled", finding=finding, now=deps.clock.now())
     row = await issuing.row("order-1")
     assert (stale.outcome, row.state, row.iccid) == ("open", "issued", late.iccid)
 
@@ -311,12 +313,16 @@ async def test_a_worker_that_stalled_does_not_take_what_it_read_for_the_present(
     await issuing.lose("order-1", drawn=False)
     deps = issuing.world.pipeline.deps
     [row] = await deps.store.write(
-        claim_unknown, place=Place(issuing.operator.organisation, ACCOUNT), token="stalled", now_ms=int(deps.clock.now() * 1000), most=1
+        claim_unknown_issuances,
+        place=DueAccount(issuing.operator.organisation, ACCOUNT),
+        token="stalled",
+        now_ms=int(deps.clock.now() * 1000),
+        most=1,
     )
-    finding = await find_out(deps, row._replace(clear_since=deps.clock.now() - 14 * MINUTE), Survey(deps))
+    finding = await find_issuance_outcome(deps, row._replace(clear_since=deps.clock.now() - 14 * MINUTE), AccountReader(deps))
     issuing.world.clock.advance(HOUR)
     stalled = row._replace(clear_since=finding.at - 14 * MINUTE)
-    result = await deps.store.write(apply, deps=deps, row=stalled, token="stalled", finding=finding, now=deps.clock.now())
+    result = await deps.store.write(apply_issuance_finding, deps=deps, row=stalled, token="stalled", finding=finding, now=deps.clock.now())
     assert result.outcome == "open"
     assert await issuing.state("order-1") == "outcome_unknown"
 

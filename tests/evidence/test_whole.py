@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from operations.services.network.fleet import lines_of
-from operations.services.network.upstream import reach_for
+from operations.upstream.access import upstream_of_organisation
+from operations.upstream.account_lines import read_account_lines
 from tests.evidence.crooked_road import Bend, CrookedRoad, crooked
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, Issuing, open_issuing
 
@@ -114,7 +114,9 @@ async def test_the_accounts_of_the_simulated_network_are_whole(issuing: Issuing,
 @pytest.mark.parametrize("drawn", [True, False])
 async def test_a_lost_answer_of_an_account_that_one_list_does_not_hold_is_found_out(issuing: Issuing, drawn: bool) -> None:
     issuing.network.row_cap = 20
-    await lines_of(await reach_for(issuing.world.pipeline.deps, issuing.operator.organisation), [ACCOUNT])  # as after some pages and draws
+    await read_account_lines(
+        await upstream_of_organisation(issuing.world.pipeline.deps, issuing.operator.organisation), [ACCOUNT]
+    )  # as after some pages and draws
     await issuing.lose("order", drawn=drawn)
     if drawn:
         assert await issuing.look() == 1

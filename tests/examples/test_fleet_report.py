@@ -7,7 +7,7 @@ import sys
 import httpx
 from inline_snapshot import snapshot
 
-from operations.intelligence.sheets.every import SHEETS
+from operations.intelligence.schedule_reports import SHEETS
 from tests.children import Child
 from tests.examples.conftest import command, program
 from tests.running import ROOT, Running

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from clients.sandbox.ocs import packages as engine
-from clients.sandbox.ocs.entities import Line, Template
-from clients.sandbox.ocs.state import World as Network
 from operations.catalogue import CATALOGUE as WHOLE
 from registry.catalogue import Catalogue
+from simulators.network import packages as engine
+from simulators.network.entities import Line, PackageTemplate
+from simulators.network.world import World as Network
 from tests.faults.rows import Row
 from tests.network.stage import CATALOGUE as NETWORKS
 
@@ -64,13 +64,13 @@ class Inputs:
     def package(self, row: Row, line: Line) -> int:
         """A package on the line that the operation takes."""
         if row.operation == "stop_resume_recurring_package":
-            _, first = engine.assign_recurring(self.network, line, self.sold(MONTHLY), start=self.network.now, at_first_use=False)
+            _, first = engine.assign_package_series(self.network, line, self.sold(MONTHLY), start=self.network.now, at_first_use=False)
             assert first is not None
             return first.id
         waits = row.operation == "modify_subscriber_package_active_period"  # its dates are set as long as it has none
-        return engine.assign(self.network, line, self.sold(ONE_TIME), period=None, validity_days=None if waits else 30).id
+        return engine.assign_package(self.network, line, self.sold(ONE_TIME), period=None, validity_days=None if waits else 30).id
 
-    def sold(self, name: str) -> Template:
+    def sold(self, name: str) -> PackageTemplate:
         """A template of the shared reseller."""
         return next(found for found in self.network.templates.values() if (found.name, found.reseller_id) == (name, 7001))
 

@@ -9,19 +9,19 @@ from typing import Any
 import httpx
 
 from clients.http import Outbound
-from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.state import World as Network
-from clients.sandbox.ocs.transport import SandboxTransport
 from registry.limits import Limits, Tier
+from simulators.network.faults import NetworkFault
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.transport import NetworkTransport
+from simulators.network.world import World as Network
 from tests.contract.stage import request_of
 from tests.faults.inputs import CATALOGUE, OWN_TOKEN, Inputs
 from tests.faults.rows import Row
 from tests.registry import ledgers
 from tests.world import NOON, World, open_world, pristine
-from transports.upstream import SIMULATED, SIMULATED_TOKEN
+from transports.upstream import SIMULATED_OCS_TOKEN, SIMULATED_OCS_URL
 
 Wait = Callable[[float], Awaitable[None]]
 
@@ -81,17 +81,17 @@ class Stage:
 
     def trouble(self, method: str, **kind: Any) -> None:
         """What the next calls of a method meet."""
-        self.world.sandbox.faults.add(Fault(method, **kind))
+        self.world.sandbox.faults.add(NetworkFault(method, **kind))
 
     async def claims(self) -> dict[str, str]:
         """The state of every claimed key."""
         return {row.key: row.state for row in await self.world.store.read(ledgers.claimed)}
 
 
-def patient(world: World, sandbox: Sandbox, seconds: float) -> OcsPool:
+def patient(world: World, sandbox: SimulatedNetwork, seconds: float) -> OcsPool:
     """A way to the network that waits between two tries for no time."""
-    wire = OcsSettings(url=SIMULATED, backoff_seconds=0.0, concurrency=64, total_seconds=seconds)
-    return OcsPool(Outbound(ocs_limits(wire), transport=lambda: SandboxTransport(sandbox)), wire, world.clock)
+    wire = OcsSettings(url=SIMULATED_OCS_URL, backoff_seconds=0.0, concurrency=64, total_seconds=seconds)
+    return OcsPool(Outbound(ocs_limits(wire), transport=lambda: NetworkTransport(sandbox)), wire, world.clock)
 
 
 async def too_late(seconds: float) -> None:
@@ -102,12 +102,12 @@ async def too_late(seconds: float) -> None:
 @asynccontextmanager
 async def open_stage(folder: Path, *, wait: Wait = too_late, seconds: float = 20.0) -> AsyncGenerator[Stage]:
     """Everything connected; a template and a zone are the managed organisation's own."""
-    sandbox = Sandbox(lambda: pristine(1, int(NOON), 3).copy(), wall=lambda: NOON, sleep=wait)
+    sandbox = SimulatedNetwork(lambda: pristine(1, int(NOON), 3).copy(), wall=lambda: NOON, sleep=wait)
     async with open_world(folder, CATALOGUE, limits=Limits(burst_enabled=False), sandbox=sandbox) as world:
         network = await world.network()
         world.pipeline.deps = replace(world.pipeline.deps, ocs=patient(world, world.sandbox, seconds))
         managed = await world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
-        own = await world.caller(Tier.ENTERPRISE, token=SIMULATED_TOKEN)
+        own = await world.caller(Tier.ENTERPRISE, token=SIMULATED_OCS_TOKEN)
         async with world.client(managed.secret) as first, world.client(own.secret) as second:
             stage = Stage(world, network, first, second, Inputs(network))
             body = {"name": "Mine", "locationZoneId": 2301, "validityDays": 30, "dataLimit": 1 << 30, "cost": 4.5}

@@ -2,14 +2,14 @@
 
 import pytest
 
-from clients.sandbox.ocs.index import STATISTICS, VERSION_1, VERSION_2
 from registry.operation import Auth
+from simulators.network.dispatch import STATISTICS_METHODS, VERSION_1_METHODS, VERSION_2_METHODS
 from tests.faults.inputs import CATALOGUE
 from tests.faults.rows import DEGRADING, LEDGER, READS, ROWS, UNUSED, Row
 from tests.faults.stage import Stage
 
 pytestmark = pytest.mark.anyio
-METHODS = {*VERSION_1, *VERSION_2, *STATISTICS}
+METHODS = {*VERSION_1_METHODS, *VERSION_2_METHODS, *STATISTICS_METHODS}
 
 
 async def test_every_method_that_an_operation_calls_stands_in_its_row(stage: Stage) -> None:

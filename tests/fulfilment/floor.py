@@ -9,16 +9,16 @@ from typing import Any
 import orjson
 
 from clients.mail.letter import Letter
-from clients.sandbox.ocs.faults import Fault
 from operations.deps import Deps
-from operations.services.issuing.reconciliation import Reconciliation
-from operations.services.shop.order_fulfilment import Fulfilment
-from storage.calls.orphans import any_orphans, recover_orphans
-from storage.calls.replicas import LEASE_SECONDS, renew
-from storage.issuing.issuance import IssuanceRow, find_issuance
-from storage.shop.orders import OrderRow
-from storage.store import Store
-from storage.webhooks.events import list_events
+from operations.ledger.reconciliation import Reconciliation
+from operations.storefronts.sales.order_fulfilment import Fulfilment
+from simulators.network.faults import NetworkFault
+from storage.engine.store import Store
+from storage.events import list_events
+from storage.issuance import IssuanceRow, find_issuance
+from storage.orders import OrderRow
+from storage.orphans import any_orphans, recover_orphans
+from storage.replicas import REPLICA_LEASE_SECONDS, renew_replica
 from tests.top_ups.counter import ACCOUNT, BUYER, Counter, open_counter
 
 DRAW = "affectPackageToSubscriber"
@@ -63,7 +63,7 @@ class Floor:
         world = self.shop.world
         for _ in range(steps):
             world.clock.advance(every)
-            await world.store.write(renew, replica=world.journal.replica, now=world.clock.now())
+            await world.store.write(renew_replica, replica=world.journal.replica, now=world.clock.now())
             if await world.store.read(any_orphans, now=world.clock.now()):
                 await world.store.write(recover_orphans, now=world.clock.now())
             await (worker or self.shop.worker).step()
@@ -81,12 +81,12 @@ class Floor:
         self.births += 1
         deps = replace(self.deps, replica=f"rpl_{self.births}", store=store or self.deps.store)
         world = self.shop.world
-        await world.store.write(renew, replica=deps.replica, now=world.clock.now())
+        await world.store.write(renew_replica, replica=deps.replica, now=world.clock.now())
         return deps, Fulfilment(deps, self.shop.reports.append)
 
     async def mourn(self) -> None:
         """A process that died is known to be dead."""
-        self.shop.world.clock.advance(LEASE_SECONDS + 150)
+        self.shop.world.clock.advance(REPLICA_LEASE_SECONDS + 150)
         await self.work()
 
     async def letters(self, to: str | None = None) -> list[Letter]:
@@ -101,7 +101,7 @@ class Floor:
 
     def strike(self, times: int | None = 1, **fault: Any) -> None:
         """The next draws meet trouble."""
-        self.shop.trouble(Fault(DRAW, times=times, **fault))
+        self.shop.trouble(NetworkFault(DRAW, times=times, **fault))
 
     def draws(self) -> int:
         """How many eSIMs the network was asked for."""

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
 from registry.errors import StoreUnavailable
-from storage.connection import Connection
-from storage.store import Store
+from storage.engine.connection import Connection
+from storage.engine.store import Store
 from tests.wrapped_store import WrappedStore
 
 P = ParamSpec("P")

@@ -8,15 +8,15 @@ import anyio.to_thread
 import orjson
 import sqlalchemy as sa
 
-from clients.sandbox.payments.state import State
-from operations.services.issuing.esim_profile import open_profile, seal_profile
-from registry.order_numbers import without_tokens
-from storage.connection import Connection
-from storage.locked import locked
-from storage.migrate import downgrade, upgrade
-from storage.secrets.rebinding import rebind_esims
-from storage.shop.orders import ORDER, find_order
-from storage.statement import Query
+from operations.ledger.esims import open_esim_profile, seal_esim_profile
+from registry.ids import without_order_tokens
+from simulators.processor.state import ProcessorState
+from storage.engine.connection import Connection
+from storage.engine.migrate import downgrade_database, upgrade_database
+from storage.engine.migration_lock import migration_lock
+from storage.engine.statement import Query
+from storage.orders import STOREFRONT_ORDER, find_order
+from storage.rekey import rebind_esims
 from tests.fulfilment.floor import Floor
 
 FORMER = "0008"
@@ -28,7 +28,7 @@ class Number(NamedTuple):
     id: str
 
 
-ORDERS = Query(Number, sa.select(ORDER.c.id).where(ORDER.c.top_up_of.is_(None)).order_by(ORDER.c.id))
+ORDERS = Query(Number, sa.select(STOREFRONT_ORDER.c.id).where(STOREFRONT_ORDER.c.top_up_of.is_(None)).order_by(STOREFRONT_ORDER.c.id))
 REPLACED = (
     "UPDATE storefront_order SET top_up_of = :id WHERE top_up_of = :number",
     "UPDATE storefront_order SET id = :id, esim = :sealed WHERE id = :number",
@@ -53,22 +53,22 @@ async def as_release_1_0(floor: Floor, url: str) -> Mapping[str, str]:
         assert row is not None
         sealed = row.esim
         if sealed is not None:
-            profile = open_profile(row.iccid or "", sealed, keyring=keyring, organisation=row.organisation, intent=number)
-            sealed = seal_profile(profile, keyring=keyring, organisation=row.organisation, intent=id)
+            profile = open_esim_profile(row.iccid or "", sealed, keyring=keyring, organisation=row.organisation, intent=number)
+            sealed = seal_esim_profile(profile, keyring=keyring, organisation=row.organisation, intent=id)
         changes.append({"number": number, "id": id, "sealed": sealed})
     async with world.payments.turn(writes=True) as state:
         replace_all(state, ids)
-    await anyio.to_thread.run_sync(downgrade, url, FORMER)
+    await anyio.to_thread.run_sync(downgrade_database, url, FORMER)
     await anyio.to_thread.run_sync(rename, url, changes)
     return ids
 
 
 async def upgraded(floor: Floor, url: str) -> None:
     """The new release is started on it; the simulated processor's file was cleaned by being read."""
-    await anyio.to_thread.run_sync(upgrade, url)
+    await anyio.to_thread.run_sync(upgrade_database, url)
     assert await rebind_esims(floor.deps.store, floor.deps.keyring) == 0
     async with floor.shop.world.payments.turn(writes=True) as state:
-        take_over(state, orjson.loads(without_tokens(orjson.dumps(asdict(state)).decode())))
+        take_over(state, orjson.loads(without_order_tokens(orjson.dumps(asdict(state)).decode())))
 
 
 def orders(connection: Connection) -> list[Number]:
@@ -76,7 +76,7 @@ def orders(connection: Connection) -> list[Number]:
     return connection.all(ORDERS)
 
 
-def replace_all(state: State, ids: Mapping[str, str]) -> None:
+def replace_all(state: ProcessorState, ids: Mapping[str, str]) -> None:
     """The processor was told of orders by their ids."""
     text = orjson.dumps(asdict(state)).decode()
     for number, id in ids.items():
@@ -84,16 +84,16 @@ def replace_all(state: State, ids: Mapping[str, str]) -> None:
     take_over(state, orjson.loads(text))
 
 
-def take_over(state: State, members: dict[str, object]) -> None:
+def take_over(state: ProcessorState, members: dict[str, object]) -> None:
     """The state is another from now on."""
-    other = State.from_dict(members)
+    other = ProcessorState.from_dict(members)
     for name in asdict(other):
         setattr(state, name, getattr(other, name))
 
 
 def rename(url: str, changes: list[dict[str, str | None]]) -> None:
     """In the tables of release 1.0."""
-    with locked(url) as database:
+    with migration_lock(url) as database:
         for statement in REPLACED:
             for change in changes:
                 database.connection.execute(sa.text(statement), change)
@@ -101,7 +101,7 @@ def rename(url: str, changes: list[dict[str, str | None]]) -> None:
 
 def every_text(url: str) -> str:
     """All that the database holds, in one text."""
-    with locked(url) as database:
+    with migration_lock(url) as database:
         connection = database.connection
         names = connection.execute(sa.text(TABLES[connection.dialect.name])).scalars().all()
         return "\n".join(str(connection.execute(sa.text(f'select * from "{name}"')).all()) for name in names)

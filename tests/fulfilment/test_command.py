@@ -5,13 +5,15 @@ from pathlib import Path
 
 import orjson
 
-from operations.services.shop.order_opening import new_token
+from operations.ledger.order_tokens import new_order_token
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from registry.limits import Role, Tier
-from storage.people.accounts import add_member, create_organisation, create_person
-from storage.shop.order_access import order_of_token
-from storage.store import open_store
+from storage.engine.store import open_store
+from storage.memberships import add_member
+from storage.order_access import order_of_token
+from storage.organisations import create_organisation
+from storage.people import create_person
 from tests.cli.reseller import refused, said
 from tests.databases import migrated_sqlite, sqlite_url
 from tests.kill.orders import insert_paid
@@ -32,7 +34,7 @@ def test_the_command_line_takes_one_word_and_says_what_is_wrong(tmp_path: Path) 
 
 def test_access_is_renewed_by_the_number_of_the_order_or_by_its_id_of_before(tmp_path: Path) -> None:
     number, store, ids, now = asyncio.run(sold(tmp_path)), open_store(sqlite_url(tmp_path)), SystemIds(SystemClock()), SystemClock().now()
-    token, unpaid = asyncio.run(store.write(new_token, ids=ids, order=number, now=now)), ids.new("onr_")
+    token, unpaid = asyncio.run(store.write(new_order_token, ids=ids, order=number, now=now)), ids.new("onr_")
     words = ("orders", "renew-access", "--by", "ann", "--data", tmp_path)
     code, message = refused(*words, number, cwd=tmp_path)
     assert (code, "SERVICE_BASE_URL: not set" in message) == (2, True)

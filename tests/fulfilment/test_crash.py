@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 
-from operations.services.shop.order_fulfilment import Fulfilment
+from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.errors import StoreUnavailable
 from tests.fulfilment.floor import MINUTE, Floor
 from tests.fulfilment.mortal import Forgetful, Killed, Mortal

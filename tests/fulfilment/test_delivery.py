@@ -6,14 +6,16 @@ from dataclasses import replace
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.payments.paying import complete_checkout
-from operations.services.issuing.esim_profile import open_profile
-from operations.services.shop.checkout import begin_order
-from operations.services.shop.order_fulfilment import Fulfilment
+from operations.ledger.esims import open_esim_profile
+from operations.storefronts.sales.checkout import begin_order
+from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.limits import Limits, Role
-from storage.people.accounts import add_member, create_person, set_connection
-from storage.shop.order_access import order_of_token
-from storage.shop.storefronts import write_storefront
+from simulators.processor.checkout import complete_checkout
+from storage.memberships import add_member
+from storage.order_access import order_of_token
+from storage.people import create_person
+from storage.storefronts import write_storefront
+from storage.upstream_connections import set_connection
 from tests.fulfilment.floor import ACCOUNT, BUYER, DRAW, HOUR, MINUTE, Floor
 from tests.top_ups.counter import NORDIC
 
@@ -30,7 +32,7 @@ async def test_a_paid_order_is_an_esim_of_the_buyers_and_a_mail_with_its_code(on
     assert ledger is not None and row.iccid is not None and row.esim is not None
     assert (row.status, row.refund, row.package_id, row.ready_at) == ("ready", None, ledger.package_id, floor.shop.world.clock.now())
     assert (ledger.state, ledger.held, ledger.operation, ledger.principal) == ("issued", row.iccid, "fulfil_storefront_order", "worker")
-    profile = open_profile(row.iccid, row.esim, keyring=floor.deps.keyring, organisation=row.organisation, intent=order)
+    profile = open_esim_profile(row.iccid, row.esim, keyring=floor.deps.keyring, organisation=row.organisation, intent=order)
     [letter] = await floor.letters()
     assert letter.to == BUYER and letter.attachment is not None
     assert (letter.attachment.name, letter.attachment.media_type) == ("esim.png", "image/png")
@@ -260,7 +262,7 @@ async def test_what_is_written_upstream_is_paced_and_fails_nothing(floor: Floor)
 
 async def test_without_burst_limits_nothing_waits_for_a_token(floor: Floor) -> None:
     orders = [await floor.paid() for _ in range(12)]
-    pace = replace(floor.deps.pace, limits=Limits(burst_enabled=False))
-    worker = Fulfilment(replace(floor.deps, pace=pace), floor.shop.reports.append)
+    pace = replace(floor.deps.rate_limiter, limits=Limits(burst_enabled=False))
+    worker = Fulfilment(replace(floor.deps, rate_limiter=pace), floor.shop.reports.append)
     await worker.step()
     assert {(await floor.row(order)).status for order in orders} == {"ready"}

@@ -7,9 +7,9 @@ from typing import Concatenate, ParamSpec, TypeVar
 import pytest
 
 from registry.errors import StoreUnavailable
-from storage.calls.replicas import renew
-from storage.connection import Connection
-from storage.store import Store
+from storage.engine.connection import Connection
+from storage.engine.store import Store
+from storage.replicas import renew_replica
 from tests.fulfilment.floor import MINUTE, Floor
 from tests.wrapped_store import WrappedStore
 
@@ -46,7 +46,7 @@ async def outlast(floor: Floor, store: Doubtful) -> bool:
     deps, worker = await floor.born(store)
     for seconds in (0, 1, 1, 125, 125, 1, 31, 31, 31, 125):
         floor.shop.world.clock.advance(seconds)
-        await store.store.write(renew, replica=deps.replica, now=floor.shop.world.clock.now())
+        await store.store.write(renew_replica, replica=deps.replica, now=floor.shop.world.clock.now())
         with suppress(StoreUnavailable):
             await worker.step()
     await floor.mourn()

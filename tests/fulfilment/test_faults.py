@@ -7,13 +7,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 import pytest
 import sqlalchemy as sa
 
-from operations.services.shop.order_fulfilment import Fulfilment
+from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.errors import StoreUnavailable
-from storage.calls.replicas import renew
-from storage.connection import Connection
-from storage.shop.order_queue import LEASE_MS
-from storage.shop.orders import ORDER
-from storage.statement import Command
+from storage.engine.connection import Connection
+from storage.engine.statement import Command
+from storage.order_queue import ORDER_LEASE_MS
+from storage.orders import STOREFRONT_ORDER
+from storage.replicas import renew_replica
 from tests.fulfilment.floor import BUYER, Floor
 from tests.issuance.road import Gate
 from tests.wrapped_store import WrappedStore
@@ -22,7 +22,9 @@ pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
 T = TypeVar("T")
 TEMPLATES = "listPrepaidPackageTemplate"
-BLANK = Command(sa.update(ORDER).where(ORDER.c.id == sa.bindparam("named")).values(bought="{}", currency=sa.bindparam("of")))
+BLANK = Command(
+    sa.update(STOREFRONT_ORDER).where(STOREFRONT_ORDER.c.id == sa.bindparam("named")).values(bought="{}", currency=sa.bindparam("of"))
+)
 
 
 def blank(connection: Connection, *, order: str, currency: str = "EUR") -> None:
@@ -52,7 +54,7 @@ async def toil(floor: Floor, worker: Fulfilment, replica: str) -> list[str]:
     """Some steps of a process that lives, and its faults."""
     faults = list[str]()
     for _ in range(5):
-        await floor.deps.store.write(renew, replica=replica, now=floor.shop.world.clock.now())
+        await floor.deps.store.write(renew_replica, replica=replica, now=floor.shop.world.clock.now())
         try:
             with suppress(StoreUnavailable):
                 await worker.step()
@@ -90,5 +92,5 @@ async def test_a_fault_that_ends_a_step_does_not_meet_the_same_orders_again(floo
         await floor.shop.worker.step()
     assert gate.entered.is_set() and (await floor.row(well)).status == "paid"
     del floor.shop.road.gates[TEMPLATES]
-    await floor.work(1, every=LEASE_MS / 1000 + 1)
+    await floor.work(1, every=ORDER_LEASE_MS / 1000 + 1)
     assert [(await floor.row(order)).status for order in (well, broken)] == ["ready", "pending_payment"]

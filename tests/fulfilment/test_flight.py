@@ -4,15 +4,15 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from operations.services.shop.order_fulfilment import AT_ONCE, Fulfilment
+from operations.storefronts.sales.order_fulfilment import ORDERS_AT_ONCE, Fulfilment
 from registry.limits import Limits
-from storage.shop.order_queue import LEASE_MS, claim_order
+from storage.order_queue import ORDER_LEASE_MS, claim_order
 from tests.fulfilment.floor import DRAW, Floor
 from tests.fulfilment.test_stock import sold
 from tests.issuance.road import Gate
 
 pytestmark = pytest.mark.anyio
-LEASE = LEASE_MS / 1000
+LEASE = ORDER_LEASE_MS / 1000
 LOOK = "listSubscriber"
 
 
@@ -42,9 +42,9 @@ async def test_eight_orders_of_an_organisation_are_drawn_at_once_and_ten_in_a_se
     gate = floor.shop.road.gates[DRAW] = Crowd()
     async with anyio.create_task_group() as group:
         group.start_soon(floor.shop.worker.step)
-        await until(gate, AT_ONCE)
+        await until(gate, ORDERS_AT_ONCE)
         gate.open.set()
-    assert (floor.draws(), AT_ONCE) == (Limits().upstream_writes_per_second, 8)
+    assert (floor.draws(), ORDERS_AT_ONCE) == (Limits().upstream_writes_per_second, 8)
     await floor.work(1)
     assert floor.draws() == 10
     await floor.work(1, every=1)

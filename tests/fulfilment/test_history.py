@@ -4,8 +4,8 @@ import pytest
 
 from tests.fulfilment.floor import Floor
 from tests.fulfilment.test_payment import session_of, take
-from transports.history_days import SHORTEST
-from transports.retention import retention
+from transports.settings import SHORTEST_HISTORY
+from transports.worker.retention import retention_chore
 
 pytestmark = pytest.mark.anyio
 YEAR = 365 * 86_400.0
@@ -25,7 +25,7 @@ async def test_a_payment_that_is_told_again_after_every_sweep_draws_nothing(on_b
 
     shop.world.clock.advance(YEAR)
     for _ in range(2):  # the first run only closes the database to older programs
-        await retention(shop.world.store, shop.world.clock, print, SHORTEST).run()
+        await retention_chore(shop.world.store, shop.world.clock, print, SHORTEST_HISTORY).run()
     for session in sessions:
         assert not await take(floor, session)
     await floor.work(3, every=60)
@@ -43,7 +43,7 @@ async def test_an_order_that_failed_is_refunded_once_and_never_drawn_after_a_swe
     assert (await floor.row(order)).status == "failed"
     shop.world.clock.advance(YEAR)
     for _ in range(2):  # the first run only closes the database to older programs
-        await retention(shop.world.store, shop.world.clock, print, SHORTEST).run()
+        await retention_chore(shop.world.store, shop.world.clock, print, SHORTEST_HISTORY).run()
     assert not await take(floor, session)
     await floor.work(3, every=60)
     assert (floor.draws(), floor.refunds()) == (1, [1000])

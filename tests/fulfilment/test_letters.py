@@ -6,10 +6,9 @@ from email.message import Message
 import pytest
 from inline_snapshot import snapshot
 
-from clients.mail.console import ConsoleMail
-from clients.mail.letter import Attachment, Letter, unpacked
+from clients.mail.letter import Attachment, ConsoleMail, Letter, unpack_letter
 from clients.mail.smtp import SmtpMail, smtp_settings
-from operations.services.people.letters import open_letter, seal_letter
+from operations.letters import open_letter, seal_letter
 from tests.fulfilment.floor import Floor
 from tests.mail.office import open_server
 from tests.world import SettableClock
@@ -37,11 +36,11 @@ async def test_a_mail_with_a_file_arrives_as_two_parts() -> None:
 async def test_a_sealed_mail_opens_with_its_file_and_those_of_before_without(floor: Floor) -> None:
     sealed = seal_letter(LETTER, ids=floor.deps.ids, keyring=floor.deps.keyring, expires_at=0)
     assert open_letter(sealed.id, sealed.text, floor.deps.keyring) == LETTER
-    assert unpacked('{"to": "a@b.test", "subject": "s", "text": "t"}') == Letter("a@b.test", "s", "t")
-    assert unpacked(Letter("a@b.test", "s", "t").packed()) == Letter("a@b.test", "s", "t")
+    assert unpack_letter('{"to": "a@b.test", "subject": "s", "text": "t"}') == Letter("a@b.test", "s", "t")
+    assert unpack_letter(Letter("a@b.test", "s", "t").packed()) == Letter("a@b.test", "s", "t")
     for spoilt in ("[]", '{"to": "a"}', '{"to": "a", "subject": "s", "text": "t", "attachment": ["x"]}'):
         with pytest.raises(ValueError, match="not a letter"):
-            unpacked(spoilt)
+            unpack_letter(spoilt)
 
 
 @pytest.mark.anyio

@@ -7,12 +7,12 @@ import orjson
 import pytest
 
 from clients.payments.records import CheckoutSession
-from clients.sandbox.payments.hooks import signed
-from operations.services.payments.payments_sync import bring_up_to_date
-from operations.services.shop.order_payment import take_checkout
-from storage.money.connect import forget_account
-from storage.shop.order_queue import sweep_pending
-from storage.shop.orders import find_order
+from operations.ledger.payment_intake import take_checkout
+from operations.ledger.payments_sync import sync_payments
+from simulators.processor.webhooks import sign_webhook
+from storage.connect_accounts import detach_connect_account
+from storage.order_queue import sweep_pending
+from storage.orders import find_order
 from tests.fulfilment.floor import BUYER, HOUR, MINUTE, Floor
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ async def tell(floor: Floor, id: str, type: str, session: dict[str, object]) -> 
     world = floor.shop.world
     event = {"id": id, "object": "event", "type": type, "account": floor.shop.payee, "created": int(world.clock.now()), "livemode": False}
     body = orjson.dumps({**event, "data": {"object": session}})
-    headers = {**signed(body, world.payments.webhook_secret, world.clock.now()), "content-type": "application/json"}
+    headers = {**sign_webhook(body, world.payments.webhook_secret, world.clock.now()), "content-type": "application/json"}
     async with world.client() as http:
         return (await http.post(WEBHOOK, content=body, headers=headers)).status_code
 
@@ -110,7 +110,7 @@ async def test_a_payment_into_an_account_that_was_let_go_of_is_an_order_all_the_
     order = (await floor.shop.begin()).order
     await floor.shop.pay(order)
     now = floor.shop.world.clock.now()
-    await floor.deps.store.write(forget_account, account=floor.shop.payee, as_of=now, now=now)
+    await floor.deps.store.write(detach_connect_account, account=floor.shop.payee, as_of=now, now=now)
     await floor.shop.told()
     await floor.work()
     assert (await floor.row(order)).status == "ready"
@@ -146,7 +146,7 @@ async def test_a_processor_that_is_away_is_asked_again(floor: Floor) -> None:
 async def test_reading_an_account_again_finds_what_was_paid(floor: Floor) -> None:
     order = (await floor.shop.begin()).order
     await floor.shop.pay(order)
-    assert await bring_up_to_date(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee) > 0
+    assert await sync_payments(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee) > 0
     assert (await floor.row(order)).status == "paid"
     await floor.shop.told()
     await floor.work(2)

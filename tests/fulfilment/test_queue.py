@@ -3,16 +3,16 @@
 import anyio
 import pytest
 
-from operations.services.shop.order_payment import take_checkout
-from operations.services.shop.order_purpose import NotOurs, OrderPurpose
-from storage.shop.order_queue import (
-    LEASE_MS,
+from operations.ledger.issuance_targets import OrderNotOurs, OrderTarget
+from operations.ledger.payment_intake import take_checkout
+from storage.order_queue import (
+    ORDER_LEASE_MS,
     begin_refund,
     claim_order,
-    due_places,
+    due_organisations,
     fail_order,
     hold_order,
-    make_ready,
+    mark_order_ready,
     reopen_order,
     review_order,
     send_order,
@@ -20,7 +20,7 @@ from storage.shop.order_queue import (
     unsend_order,
     work_later,
 )
-from storage.shop.order_queue import Esim as Kept
+from storage.order_queue import OrderEsim as Kept
 from tests.fulfilment.floor import Floor
 
 pytestmark = pytest.mark.anyio
@@ -62,17 +62,17 @@ async def test_a_lease_keeps_a_row_for_two_minutes_and_every_move_asks_for_it(on
     organisation, now_ms = floor.shop.me.organisation, int(now * 1000)
     mine = await store.write(claim_order, organisation=organisation, token="lse_1", now_ms=now_ms)
     assert mine is not None and (mine.id, mine.lease) == (order, "lse_1")
-    assert await store.write(claim_order, organisation=organisation, token="lse_2", now_ms=now_ms + LEASE_MS - 1) is None
-    assert await store.read(due_places, now_ms=now_ms + LEASE_MS - 1) == []
-    assert await store.read(due_places, now_ms=now_ms + LEASE_MS) == [organisation]
-    theirs = await store.write(claim_order, organisation=organisation, token="lse_2", now_ms=now_ms + LEASE_MS)
+    assert await store.write(claim_order, organisation=organisation, token="lse_2", now_ms=now_ms + ORDER_LEASE_MS - 1) is None
+    assert await store.read(due_organisations, now_ms=now_ms + ORDER_LEASE_MS - 1) == []
+    assert await store.read(due_organisations, now_ms=now_ms + ORDER_LEASE_MS) == [organisation]
+    theirs = await store.write(claim_order, organisation=organisation, token="lse_2", now_ms=now_ms + ORDER_LEASE_MS)
     assert theirs is not None and theirs.lease == "lse_2"
     assert not await store.write(hold_order, order=order, token="lse_1")
     assert not await store.write(work_later, order=order, token="lse_1", due_ms=0)
-    with pytest.raises(NotOurs):
-        await store.write(OrderPurpose(floor.deps, order, organisation, "lse_1").begin)
-    with pytest.raises(NotOurs):
-        await store.write(OrderPurpose(floor.deps, order, organisation).begin)
+    with pytest.raises(OrderNotOurs):
+        await store.write(OrderTarget(floor.deps, order, organisation, "lse_1").begin)
+    with pytest.raises(OrderNotOurs):
+        await store.write(OrderTarget(floor.deps, order, organisation).begin)
     assert await store.write(send_order, order=order, token="lse_2", owner="rpl_2", now=now)
     assert not await store.write(send_order, order=order, token="lse_2", owner="rpl_2", now=now)
 
@@ -81,7 +81,7 @@ async def test_every_move_is_made_once_and_only_from_where_it_may(on_both: Floor
     floor, store = on_both, on_both.deps.store
     order, now = await floor.paid(), floor.shop.world.clock.now()
     organisation = floor.shop.me.organisation
-    assert not await store.write(make_ready, order=order, esim=KEPT, now=now)
+    assert not await store.write(mark_order_ready, order=order, esim=KEPT, now=now)
     assert not await store.write(reopen_order, order=order, code="x", now=now)
     assert await store.write(claim_order, organisation=organisation, token="lse_1", now_ms=int(now * 1000)) is not None
     assert await store.write(send_order, order=order, token="lse_1", owner="rpl_1", now=now)
@@ -96,5 +96,5 @@ async def test_every_move_is_made_once_and_only_from_where_it_may(on_both: Floor
     assert not await store.write(begin_refund, order=order, token="lse_1", attempt="att_1")
     assert await store.write(begin_refund, order=order, token="lse_2", attempt="att_1")
     assert not await store.write(reopen_order, order=order, code="z", now=now)
-    assert not await store.write(make_ready, order=order, esim=KEPT, now=now)
+    assert not await store.write(mark_order_ready, order=order, esim=KEPT, now=now)
     assert [await store.write(set_refund, order=order, token="lse_2", state="done", due_ms=None) for _ in range(2)] == [True, False]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from clients.sandbox.payments.refunding import fail_refund
-from clients.sandbox.payments.trouble import open_dispute
-from operations.services.payments.payments_sync import bring_up_to_date
-from storage.shop.order_queue import owe_again
+from operations.ledger.payments_sync import sync_payments
+from simulators.processor.disputes import open_dispute
+from simulators.processor.refunds import fail_refund
+from storage.order_queue import retry_refund
 from tests.fulfilment.floor import HOUR, MINUTE, Floor
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +47,7 @@ async def test_a_refund_whose_answers_are_lost_is_done_when_the_processor_tells_
     if way == "event":
         await floor.shop.told()
     else:
-        await bring_up_to_date(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
+        await sync_payments(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
     row = await floor.row(order)
     assert (row.refund, row.due_ms, row.lease) == ("done", None, None)
     asked = await floor.asked_processor()
@@ -61,7 +61,7 @@ async def test_a_refund_that_was_surely_never_made_is_made_anew(floor: Floor) ->
     await floor.work(3, every=1)
     assert ((await floor.row(order)).refund, floor.refunds()) == ("unknown", [])
     floor.shop.world.clock.advance(20 * MINUTE)
-    await bring_up_to_date(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
+    await sync_payments(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
     assert (await floor.row(order)).refund == "owed"
     await floor.calm()
     await floor.work(1, every=1)
@@ -80,8 +80,8 @@ async def test_what_nobody_can_tell_for_20_hours_is_for_the_operator_and_a_perso
     await floor.work(2, every=HOUR)
     assert await floor.asked_processor() == asked
     await floor.calm()
-    assert await floor.deps.store.write(owe_again, order=order, now=floor.shop.world.clock.now())
-    assert not await floor.deps.store.write(owe_again, order="ord_unknown", now=floor.shop.world.clock.now())
+    assert await floor.deps.store.write(retry_refund, order=order, now=floor.shop.world.clock.now())
+    assert not await floor.deps.store.write(retry_refund, order="ord_unknown", now=floor.shop.world.clock.now())
     await floor.work()
     assert ((await floor.row(order)).refund, floor.refunds()) == ("done", [1000])
 
@@ -93,7 +93,7 @@ async def test_what_the_processor_refuses_is_for_the_operator(floor: Floor) -> N
     await floor.work(3, every=HOUR)
     assert (await floor.end(order), floor.refunds()) == (("failed", FAILED, "failed"), [])
     assert [letter.subject for letter in await floor.letters("help@fjord.test")] == [f"A refund failed: {order}"]
-    assert await floor.shop.world.store.write(owe_again, order=order, now=floor.shop.world.clock.now())
+    assert await floor.shop.world.store.write(retry_refund, order=order, now=floor.shop.world.clock.now())
     await floor.work()
     assert (await floor.row(order)).refund == "failed"
 
@@ -134,7 +134,7 @@ async def test_an_order_whose_refund_was_told_of_before_its_payment_draws_nothin
     [charge] = floor.shop.world.payments.state.book(floor.shop.payee).charges
     await floor.deps.payments.refund(floor.shop.payee, charge=charge, amount=1000, reason=None, key="by-hand", metadata={})
     await floor.lose_news()
-    await bring_up_to_date(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
+    await sync_payments(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
     await floor.work(3, every=1)
     assert (await floor.end(begun.order), floor.refunds(), floor.draws()) == (("failed", "payment_refunded", "done"), [1000], 0)
 
@@ -148,7 +148,7 @@ async def test_a_top_up_whose_refund_was_told_of_before_its_payment_adds_nothing
     [charge] = floor.shop.world.payments.state.book(floor.shop.payee).charges.keys() - {before}
     await floor.deps.payments.refund(floor.shop.payee, charge=charge, amount=1000, reason=None, key="by-hand", metadata={})
     await floor.lose_news()
-    await bring_up_to_date(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
+    await sync_payments(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
     await floor.work(3, every=1)
     assert (await floor.end(begun.order), await floor.end(order)) == (("failed", "payment_refunded", "done"), ("ready", None, None))
 
@@ -174,7 +174,7 @@ async def test_while_nobody_knows_of_a_refund_by_hand_the_rest_waits_and_all_goe
     await floor.work(3, every=MINUTE)
     assert ((await floor.row(order)).refund, floor.refunds()) == ("owed", [])
     floor.shop.world.clock.advance(HOUR)
-    await bring_up_to_date(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
+    await sync_payments(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
     await floor.work(3, every=MINUTE)
     assert ((await floor.row(order)).refund, floor.refunds()) == ("done", [1000])
 
@@ -198,6 +198,6 @@ async def test_a_refund_that_the_buyers_bank_does_not_take_is_for_the_operator(f
     await floor.shop.told()
     assert (await floor.end(order)) == ("failed", FAILED, "failed")
     assert len(await floor.letters("help@fjord.test")) == 1
-    assert await floor.deps.store.write(owe_again, order=order, now=floor.shop.world.clock.now())
+    assert await floor.deps.store.write(retry_refund, order=order, now=floor.shop.world.clock.now())
     await floor.work(2, every=1)
     assert ((await floor.row(order)).refund, floor.refunds()) == ("done", [1000, 1000])

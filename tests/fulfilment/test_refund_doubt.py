@@ -6,14 +6,14 @@ from typing import Literal
 import pytest
 
 from clients.payments.records import Refund
-from clients.sandbox.payments.refunding import fail_refund
-from operations.services.payments.payment_dispatch import settle_refused, settle_unknown
-from operations.services.payments.payment_intake import take_word
-from operations.services.payments.payments_sync import bring_up_to_date
-from operations.services.shop.order_refund import OrderRefund, charge_of
-from registry.payments_errors import PaymentsRefused
+from operations.ledger.payment_dispatch import record_payment_refused, record_payment_unknown
+from operations.ledger.payment_intake import take_processor_record
+from operations.ledger.payments_sync import sync_payments
+from operations.storefronts.sales.order_fulfilment import OrderRefundSending, find_order_charge
+from registry.errors import PaymentsRefused
 from registry.ports import Conclusion
-from storage.shop.order_queue import claim_order, fail_order, owe_again
+from simulators.processor.refunds import fail_refund
+from storage.order_queue import claim_order, fail_order, retry_refund
 from tests.fulfilment.floor import HOUR, MINUTE, Floor
 from tests.fulfilment.test_payment import on_the_wire, take, tell
 from tests.fulfilment.test_refund import FAILED, failing
@@ -25,7 +25,7 @@ DONE = ("failed", FAILED, "done")
 
 async def synced(floor: Floor) -> None:
     """The account is read from the processor again."""
-    await bring_up_to_date(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
+    await sync_payments(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
 
 
 async def owed(floor: Floor) -> str:
@@ -40,7 +40,7 @@ async def begun(floor: Floor, attempt: str) -> None:
     store, now = floor.deps.store, floor.shop.world.clock.now()
     claimed = await store.write(claim_order, organisation=floor.shop.me.organisation, token="lse_1", now_ms=int(now * 1000))
     assert claimed is not None
-    await store.write(OrderRefund(floor.deps, claimed, await charge_of(floor.deps, claimed), None, attempt).begin, now=now)
+    await store.write(OrderRefundSending(floor.deps, claimed, await find_order_charge(floor.deps, claimed), None, attempt).begin, now=now)
 
 
 async def test_a_page_of_no_cost_that_nobody_completed_is_not_paid(floor: Floor) -> None:
@@ -111,7 +111,7 @@ async def fallen(floor: Floor, order: str) -> Refund:
         fail_refund(state, floor.shop.payee, state.book(floor.shop.payee).refunds[refund])
     await floor.shop.told()
     assert await floor.end(order) == ("failed", FAILED, "failed")
-    assert await floor.deps.store.write(owe_again, order=order, now=floor.shop.world.clock.now())
+    assert await floor.deps.store.write(retry_refund, order=order, now=floor.shop.world.clock.now())
     return first
 
 
@@ -122,7 +122,7 @@ async def test_words_about_a_refund_that_fell_do_not_end_the_next_try(floor: Flo
     if word == "old":
         of = floor.shop.me.organisation
         named = {"account": floor.shop.payee, "organisation": of}
-        await floor.deps.store.write(take_word, deps=floor.deps, **named, thing=first, as_of=first.created, now=first.created)
+        await floor.deps.store.write(take_processor_record, deps=floor.deps, **named, thing=first, as_of=first.created, now=first.created)
     else:
         await synced(floor)
     assert ((await floor.row(order)).refund, len(await floor.letters(OPERATOR))) == ("owed", 1)
@@ -140,14 +140,14 @@ async def test_a_try_that_never_left_does_not_let_the_next_one_repeat_the_refund
     assert ((await floor.row(order)).refund, floor.refunds()) == ("done", [1000, 1000])
 
 
-@pytest.mark.parametrize("settle", [settle_unknown, settle_refused])
+@pytest.mark.parametrize("settle", [record_payment_unknown, record_payment_refused])
 async def test_a_worker_whose_refund_another_one_settled_as_refused_agrees(floor: Floor, settle: Callable[..., Conclusion]) -> None:
     order, store, now = await owed(floor), floor.deps.store, floor.shop.world.clock.now()
     await begun(floor, "att_1")
     refusal = PaymentsRefused("The charge is disputed")
     named = {"attempt": "att_1", "request_id": "req_1"}
-    assert (await store.write(settle_refused, **named, refusal=refusal, now=now)).outcome != "ok"
-    more = {} if settle is settle_unknown else {"refusal": refusal}
+    assert (await store.write(record_payment_refused, **named, refusal=refusal, now=now)).outcome != "ok"
+    more = {} if settle is record_payment_unknown else {"refusal": refusal}
     concluded = await store.write(settle, **named, **more, now=now)
     assert (concluded.outcome != "ok", concluded.unknown, concluded.status) == (True, False, 400)
     await floor.work(2, every=125)

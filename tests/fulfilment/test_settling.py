@@ -3,17 +3,17 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from operations.services.issuing.drawn_esim import DrawnEsim
-from operations.services.issuing.ledger import settle_issued
-from operations.services.issuing.settlement import Settlement, settle
-from operations.services.shop.order_purpose import FULFIL, OrderPurpose
-from operations.services.shop.order_settlement import Decision, settle_order
+from operations.ledger.esims import DrawnEsim
+from operations.ledger.issuance import record_issued_esim
+from operations.ledger.issuance_targets import FULFIL_ORDER, OrderTarget
+from operations.ledger.settlement import IssuanceSettlement, apply_issuance_settlement
+from operations.storefronts.sales.order_fulfilment import OrderDecision, fulfil_by_decision
 from registry.errors import Conflict, NotFound
-from storage.shop.order_queue import review_order
-from storage.shop.orders import OrderRow
+from storage.order_queue import review_order
+from storage.orders import OrderRow
 from tests.fulfilment.floor import BUYER, Floor
 from transports.metrics import Metrics
-from transports.tally import Tally
+from transports.signals import WorkerTally
 
 pytestmark = pytest.mark.anyio
 OPERATOR = "help@fjord.test"
@@ -22,26 +22,28 @@ ESIM = DrawnEsim("8988303000000999999", "smdp.test", "K2-CODE", "LPA:1$smdp.test
 
 async def late(floor: Floor, order: str) -> None:
     """The answer of the draw comes after all."""
-    purpose, now = OrderPurpose(floor.deps, order, floor.shop.me.organisation), floor.shop.world.clock.now()
+    target, now = OrderTarget(floor.deps, order, floor.shop.me.organisation), floor.shop.world.clock.now()
     of = floor.shop.me.organisation
-    await floor.deps.store.write(settle_issued, purpose=purpose, organisation=of, key=order, esim=ESIM, now=now)
+    await floor.deps.store.write(record_issued_esim, target=target, organisation=of, key=order, esim=ESIM, now=now)
 
 
-async def decided(floor: Floor, order: str, settlement: Settlement) -> None:
+async def decided(floor: Floor, order: str, settlement: IssuanceSettlement) -> None:
     """What `reseller issuance settle` does."""
     named = {"organisation": floor.shop.me.organisation, "key": order}
-    await floor.deps.store.write(settle, deps=floor.deps, **named, settlement=settlement, now=floor.shop.world.clock.now())
+    await floor.deps.store.write(
+        apply_issuance_settlement, deps=floor.deps, **named, settlement=settlement, now=floor.shop.world.clock.now()
+    )
 
 
-async def by_hand(floor: Floor, order: str, decision: Decision) -> OrderRow:
+async def by_hand(floor: Floor, order: str, decision: OrderDecision) -> OrderRow:
     """What `reseller storefront settle` does."""
     now = floor.shop.world.clock.now()
-    return await floor.deps.store.write(settle_order, deps=floor.deps, order=order, decision=decision, by="ann", now=now)
+    return await floor.deps.store.write(fulfil_by_decision, deps=floor.deps, order=order, decision=decision, by="ann", now=now)
 
 
 async def metrics(floor: Floor) -> dict[str, float]:
     """The numbers about orders."""
-    text = (await Metrics(floor.deps.store, floor.shop.world.clock, Tally()).text()).decode()
+    text = (await Metrics(floor.deps.store, floor.shop.world.clock, WorkerTally()).text()).decode()
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     return {"|".join((one.name, *one.labels.values())): one.value for one in samples if one.name.startswith("reseller_order")}
 
@@ -52,8 +54,8 @@ async def test_an_unknown_order_is_settled_by_a_person_as_delivered_or_not(on_bo
     orders = [await floor.paid(), await floor.paid()]
     floor.strike(times=2, drop_before=True)
     await floor.work()
-    await decided(floor, orders[0], Settlement("issued", "ann", ESIM))
-    await decided(floor, orders[1], Settlement("failed", "ann"))
+    await decided(floor, orders[0], IssuanceSettlement("issued", "ann", ESIM))
+    await decided(floor, orders[1], IssuanceSettlement("failed", "ann"))
     await floor.work(2, every=1)
     assert [await floor.end(order) for order in orders] == [("ready", None, None), ("failed", "issuance_failed", "done")]
     assert [await floor.is_settled_well(order) for order in orders] == [True, True]
@@ -66,13 +68,13 @@ async def test_an_esim_that_is_named_before_the_refund_was_begun_stops_it_for_a_
     order = await floor.paid()
     floor.strike(drop_before=True)
     await floor.work()
-    await decided(floor, order, Settlement("failed", "ann"))
+    await decided(floor, order, IssuanceSettlement("failed", "ann"))
     assert (await floor.row(order)).refund == "owed"
     await late(floor, order)
     assert await floor.end(order) == ("needs_review", "MANUAL_RECONCILIATION_REQUIRED", None)
     await floor.work(3, every=3600)
     assert floor.refunds() == []
-    await decided(floor, order, Settlement("issued", "ann", ESIM))
+    await decided(floor, order, IssuanceSettlement("issued", "ann", ESIM))
     row = await floor.row(order)
     assert (row.status, row.iccid, await floor.told(), await floor.is_settled_well(order)) == ("ready", ESIM.iccid, [ESIM.iccid], True)
 
@@ -82,14 +84,14 @@ async def test_an_esim_that_is_named_after_the_refund_is_never_the_buyers(on_bot
     order = await floor.paid()
     floor.strike(drop_before=True)
     await floor.work()
-    await decided(floor, order, Settlement("failed", "ann"))
+    await decided(floor, order, IssuanceSettlement("failed", "ann"))
     await floor.work(2, every=1)
     assert await floor.end(order) == ("failed", "issuance_failed", "done")
     await late(floor, order)
     ledger = await floor.ledger(order)
     assert ledger is not None and (ledger.state, ledger.replied) == ("manual_reconciliation_required", ESIM.iccid)
     assert (await floor.letters(OPERATOR))[-1].subject == f"An eSIM came too late for an order: {order}"
-    await decided(floor, order, Settlement("issued", "ann", ESIM))
+    await decided(floor, order, IssuanceSettlement("issued", "ann", ESIM))
     ledger, row = await floor.ledger(order), await floor.row(order)
     assert ledger is not None and (ledger.state, ledger.held) == ("issued", ESIM.iccid)
     assert (row.status, row.refund, row.iccid, row.esim, await floor.told()) == ("failed", "done", None, None, [])
@@ -103,7 +105,7 @@ async def test_what_a_dead_process_may_have_sent_needs_review_once(floor: Floor)
     await floor.mourn()
     await floor.mourn()
     assert len(await floor.letters(OPERATOR)) == 1
-    assert FULFIL == "fulfil_storefront_order" and (await floor.row(order)).status == "needs_review"
+    assert FULFIL_ORDER == "fulfil_storefront_order" and (await floor.row(order)).status == "needs_review"
 
 
 async def test_a_person_has_the_money_of_what_has_no_ledger_row_sent_back_and_nothing_else(floor: Floor) -> None:
@@ -152,7 +154,7 @@ async def test_metrics_show_what_was_paid_and_has_not_ended(floor: Floor) -> Non
     floor.shop.world.clock.advance(90)
     found = await metrics(floor)
     assert (found["reseller_orders_unfinished|needs_review"], found["reseller_order_unfinished_age_seconds"]) == (1, 90)
-    await decided(floor, order, Settlement("failed", "ann"))
+    await decided(floor, order, IssuanceSettlement("failed", "ann"))
     found = await metrics(floor)
     assert (found["reseller_order_refunds|owed"], found["reseller_order_refunds|failed"]) == (1, 0)
     await floor.work(2, every=1)

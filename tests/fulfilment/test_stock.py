@@ -6,12 +6,12 @@ from copy import deepcopy
 import pytest
 
 from clients.payments.records import CheckoutSession
-from clients.sandbox.payments.cards import Card
-from clients.sandbox.payments.paying import make_charge
-from operations.services.shop.order_payment import take_checkout
-from storage.connection import Connection
-from storage.issuing.issuance import Holder, holders_of
-from storage.shop.orders import NewOrder, insert_order, name_session
+from operations.ledger.payment_intake import take_checkout
+from simulators.processor.cards import TestCard
+from simulators.processor.charges import make_charge
+from storage.engine.connection import Connection
+from storage.issuance import IssuanceHolder, holders_of_iccids
+from storage.orders import NewOrder, insert_order, name_session
 from tests.fulfilment.floor import ACCOUNT, PRICE, Floor
 from tests.top_ups.counter import BUYER, GOOD_CARD, NORDIC
 
@@ -36,7 +36,7 @@ async def sold(floor: Floor, count: int) -> list[str]:
     """So many orders that were paid."""
     shop, world, orders = floor.shop, floor.shop.world, [f"ord_{number:03d}" for number in range(count)]
     async with world.payments.turn(writes=True) as state:
-        card = Card(GOOD_CARD, "B. Uyer", BUYER)
+        card = TestCard(GOOD_CARD, "B. Uyer", BUYER)
         charges = [make_charge(state, shop.payee, amount=PRICE, currency="eur", card=card) for _ in orders]
     now = world.clock.now()
 
@@ -66,7 +66,7 @@ async def test_the_last_esims_are_for_those_who_get_them_and_all_others_get_thei
         ("failed", "no_inventory", "done"): BUYERS - STOCK,
     }
     issued = {row.iccid or "" for row in rows if row.status == "ready"}
-    holders: list[Holder] = await floor.deps.store.read(holders_of, iccids=sorted(issued))
+    holders: list[IssuanceHolder] = await floor.deps.store.read(holders_of_iccids, iccids=sorted(issued))
     assert (len(issued), {holder.key for holder in holders}) == (STOCK, {row.id for row in rows if row.status == "ready"})
     assert (floor.refunds(), floor.draws(), await floor.gone()) == ([PRICE] * (BUYERS - STOCK), BUYERS, STOCK)
     assert Counter(letter.attachment is not None for letter in await floor.letters(BUYER)) == {True: STOCK, False: BUYERS - STOCK}

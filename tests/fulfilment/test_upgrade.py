@@ -9,9 +9,9 @@ import httpx
 import orjson
 import pytest
 
-from registry.order_numbers import former_number
+from registry.ids import former_order_number
 from registry.ports import SharedSecrets
-from storage.shop.storefronts import take_address
+from storage.storefronts import take_address
 from tests.databases import sqlite_url
 from tests.fulfilment.floor import HOUR, MINUTE, PRICE, Floor, open_floor
 from tests.fulfilment.release_1_0 import as_release_1_0, every_text, upgraded
@@ -49,7 +49,7 @@ async def test_after_the_upgrade_the_old_id_opens_its_order_and_the_organisation
     await floor.work()
     esim = (await shop.http.get(f"/api/orders/{before}")).json()["esim"]
     old = (await house.upgraded())[before]
-    number = former_number(old)
+    number = former_order_number(old)
     shown = (await shop.http.get(f"/api/orders/{number}")).json()
     assert (shown["number"], shown["status"], shown["esim"]) == (number, "ready", esim)
     assert [one["id"] for one in shown["top_ups"]] == [top_up]
@@ -97,7 +97,7 @@ async def test_a_refund_whose_answer_was_lost_before_the_upgrade_is_sent_under_t
     assert ((await floor.row(before)).refund, floor.refunds()) == ("unknown", [PRICE])
     sent = [call.key for call in world.payments.calls if call.path == "/v1/refunds"]
     old = (await house.upgraded())[before]
-    number = former_number(old)
+    number = former_order_number(old)
     assert f"order-refund:{old}" in every_text(house.url)  # what may have been sent keeps its key
     await floor.work(4, every=5 * MINUTE)
     again = [call.key for call in world.payments.calls if call.path == "/v1/refunds"][len(sent) :]
@@ -110,7 +110,7 @@ async def test_a_refund_that_was_committed_and_not_sent_before_the_upgrade_is_ma
     floor = house.floor
     before = await owed(floor)
     await begun(floor, "att_1")
-    number = former_number((await house.upgraded())[before])
+    number = former_order_number((await house.upgraded())[before])
     await floor.work(4, every=5 * MINUTE)
     await synced(floor)
     await floor.work(4, every=5 * MINUTE)
@@ -124,7 +124,7 @@ async def test_an_esim_that_was_being_drawn_at_the_upgrade_is_drawn_once(house: 
     floor.strike(drop_after=True)
     await floor.work()
     assert (await floor.row(before)).status == "needs_review"
-    number = former_number((await house.upgraded())[before])
+    number = former_order_number((await house.upgraded())[before])
     await floor.reconcile(5 * MINUTE)
     await floor.work(3, every=1)
     row, ledger = await floor.row(number), await floor.ledger(number)
@@ -138,7 +138,7 @@ async def test_an_order_whose_worker_died_with_the_old_release_is_never_drawn_ag
     before = await floor.paid()
     floor.strike(drop_before=True)
     await floor.work()
-    number = former_number((await house.upgraded())[before])
+    number = former_order_number((await house.upgraded())[before])
     await floor.mourn()
     await floor.work(5, every=MINUTE)
     assert floor.draws() == 1
@@ -151,7 +151,7 @@ async def test_an_order_whose_worker_died_with_the_old_release_is_never_drawn_ag
 async def test_a_page_that_was_open_at_the_upgrade_pays_its_order(house: House) -> None:
     floor, shop = house.floor, house.floor.shop
     before = (await shop.begin()).order
-    number = former_number((await house.upgraded())[before])
+    number = former_order_number((await house.upgraded())[before])
     await shop.pay(number)
     await shop.told()
     await floor.work()

@@ -9,10 +9,10 @@ from hypothesis.stateful import invariant, rule
 
 from registry.catalogue import AnyOperation
 from registry.limits import Tier
-from registry.policy import DAY
-from storage.calls.claims import freeze_orphans, sweep_claims
-from storage.calls.replicas import renew
-from storage.sweep import swept
+from registry.policy import DAY_SECONDS
+from storage.claims import release_orphaned_claims, sweep_claims
+from storage.engine.sweep import sweep_in_steps
+from storage.replicas import renew_replica
 from tests.fuzz.seat import Machine
 from tests.registry import things
 from tests.registry.bench import Bench, open_bench
@@ -86,7 +86,7 @@ class ClaimMachine(Machine):
         if how in FREES:
             self.kept.pop(place, None)
             return
-        until = self.bench.clock.now() + 30 * DAY if what == "make" else None
+        until = self.bench.clock.now() + 30 * DAY_SECONDS if what == "make" else None
         self.kept[place] = Kept(given, answer, until)
         self.crashes += how == "crash"
         effect = f"sent {given['name']}" if what == "order" else given["name"]
@@ -157,11 +157,11 @@ class ClaimMachine(Machine):
     def time_passes(self, days: float, sweep: bool) -> None:
         """The process lives; what has had its time may be swept away."""
         world, now = self.bench.world, self.bench.clock
-        now.advance(days * DAY)
-        self.run(world.store.write(renew, replica=world.journal.replica, now=now.now()))
-        self.run(world.store.write(freeze_orphans, now=now.now()))
+        now.advance(days * DAY_SECONDS)
+        self.run(world.store.write(renew_replica, replica=world.journal.replica, now=now.now()))
+        self.run(world.store.write(release_orphaned_claims, now=now.now()))
         if sweep:
-            self.run(swept(world.store, sweep_claims, before=now.now()))
+            self.run(sweep_in_steps(world.store, sweep_claims, before=now.now()))
 
     @invariant()
     def each_key_had_one_effect(self) -> None:

@@ -1,14 +1,14 @@
 """What Schemathesis's checks cannot know, each with its reason."""
 
 from tests.contract.stage import GUARD, NEVER, OPERATIONS, ROLLBACK
-from transports.openapi.responses import media_types
+from transports.openapi.document import document_media_types
 
 NEVER_OFFERED = {f"{o.method} {o.path}": NEVER[o.id] for o in OPERATIONS if o.id in NEVER}
 REFUSED_METHOD = {o.path for o in OPERATIONS if o.id == GUARD}
 GIVEN_BACK = next(f"{o.method} {o.path}" for o in OPERATIONS if o.id == ROLLBACK)
 REPLACING = {f"{o.method} {o.path}" for o in OPERATIONS if o.replaces is not None}
 KEPT = ("/v1/invoices/", "/api/orders/", "/v1/subscribers/issue-from-inventory/")
-STREAMS = {f"{o.method} {o.path}" for o in OPERATIONS if "text/event-stream" in media_types(o)}
+STREAMS = {f"{o.method} {o.path}" for o in OPERATIONS if "text/event-stream" in document_media_types(o)}
 
 JUDGE_INPUT = ("positive_data_acceptance", "negative_data_rejection", "missing_required_header")
 # Refusals with a code of their own that no schema foresees.

@@ -6,9 +6,9 @@ from typing import Any
 
 from clients.payments.records import AccountKind
 from operations.catalogue import CATALOGUE
+from registry.caller import Restrictions
 from registry.catalogue import AnyOperation
 from registry.limits import Role
-from registry.restrictions import Restrictions
 from tests.contract.fleet import ACCOUNT
 from tests.contract.orders import numbered, order, top_up
 from tests.contract.payments import PREPARED

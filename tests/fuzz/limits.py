@@ -19,8 +19,8 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from registry.limit_report import portion_of
 from registry.limits import Tier
+from registry.shared_limits import bucket_portion
 from tests.databases import postgres_url
 from tests.fuzz.loop import ROOT, Server, key_in, say, serving
 from tests.fuzz.loop_shapes import http
@@ -111,7 +111,7 @@ async def try_places(ports: Sequence[int], key: str, seconds: float, system: Hol
 
 def rate_bound(rate: float, size: int, seconds: float, servers: int) -> float:
     """The most that may be let through in so many seconds: the limit, and a portion of each process."""
-    return size + rate * seconds + servers * portion_of(size)
+    return size + rate * seconds + servers * bucket_portion(size)
 
 
 def settings_of(port: int, rate: float, size: int) -> dict[str, str]:

@@ -22,15 +22,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from operations.services.people.api_key import new_api_key
+from operations.secret_tokens import new_api_key
+from registry.caller import UNRESTRICTED
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from registry.limits import Role, Tier
-from registry.restrictions import UNRESTRICTED
-from storage.people.accounts import add_member, create_organisation, create_person
-from storage.people.keys import insert_key
-from storage.people.restrictions import write_restrictions
-from storage.store import open_store
+from storage.api_keys import insert_key, write_restrictions
+from storage.engine.store import open_store
+from storage.memberships import add_member
+from storage.organisations import create_organisation
+from storage.people import create_person
 from tests.fuzz.loop_attack import answered
 from tests.fuzz.loop_shapes import Attack, anonymous, http, organisation
 

@@ -8,8 +8,8 @@ import httpx
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
-from operations.services.shop.checkout import OrderCancelled
-from registry.payments_errors import PaymentsError
+from operations.storefronts.sales.checkout import OrderCancelled
+from registry.errors import PaymentsError
 from tests.fulfilment.floor import HOUR, MINUTE, PRICE, Floor, open_floor
 from tests.fuzz.seat import Machine
 

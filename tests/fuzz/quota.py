@@ -6,11 +6,11 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
+from registry.caller import Restrictions
 from registry.limits import Limits, Tier, TierLimits
-from registry.policy import DAY, period_of
-from registry.ports import Period
-from registry.restrictions import Restrictions
-from storage.calls.quota import read_used
+from registry.policy import DAY_SECONDS, quota_period
+from registry.ports import QuotaPeriod
+from storage.quota import read_quota_used
 from tests.fuzz.seat import Machine
 from tests.registry import things
 from tests.registry.bench import Bench, Replica, Said, open_bench
@@ -52,9 +52,9 @@ class QuotaMachine(Machine):
         self.past: list[tuple[str, int, int]] = []
 
     @property
-    def period(self) -> Period:
+    def period(self) -> QuotaPeriod:
         """Today."""
-        return period_of(self.bench.clock.now())
+        return quota_period(self.bench.clock.now())
 
     async def ask(self, who: str, kind: str) -> Said:
         """One call that costs one."""
@@ -89,7 +89,7 @@ class QuotaMachine(Machine):
 
     def stored(self, owner: str, period: str | None = None) -> int:
         """Charged or leased, as it is kept."""
-        return self.run(self.bench.store.read(read_used, organisation=owner, period=period or self.period.name))
+        return self.run(self.bench.store.read(read_quota_used, organisation=owner, period=period or self.period.name))
 
     def unspent(self, owner: str) -> int:
         """Leased by living processes."""
@@ -160,14 +160,14 @@ class QuotaMachine(Machine):
         """A new day; what was used yesterday stays so, and what was leased and not used may still be given back."""
         organisation = self.people["me"].organisation
         self.past.append((self.period.name, self.day.used + self.day.lost, self.stored(organisation)))
-        self.bench.clock.advance(DAY - self.bench.clock.now() % DAY)
+        self.bench.clock.advance(DAY_SECONDS - self.bench.clock.now() % DAY_SECONDS)
         self.day = Day()
         assert self.stored(organisation) == 0
 
     @rule(seconds=st.sampled_from([0.5, 3600.0]))
     def time_passes(self, seconds: float) -> None:
         """The same day goes on."""
-        if (self.bench.clock.now() + seconds) // DAY == self.bench.clock.now() // DAY:
+        if (self.bench.clock.now() + seconds) // DAY_SECONDS == self.bench.clock.now() // DAY_SECONDS:
             self.bench.clock.advance(seconds)
 
     @invariant()

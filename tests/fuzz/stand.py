@@ -19,7 +19,7 @@ from tests.contract.stage import House, open_house
 from tests.fuzz.furnished import Furnished, Input, furnish
 from tests.world import SITE
 from transports.http.asgi import Message, Receive, Send
-from transports.openapi.document import build_document
+from transports.openapi.document import build_openapi
 
 HOST = "testserver"
 SIGNED, TOKEN = b"stripe-signature", b"x-confirm-token"
@@ -118,7 +118,7 @@ async def reply(send: Send, body: bytes) -> None:
 @cache
 def whole() -> Any:
     """The document of the service."""
-    return build_document(CATALOGUE, SITE)
+    return build_openapi(CATALOGUE, SITE)
 
 
 def document_of(operation: AnyOperation | None, inputs: Mapping[str, Input]) -> Any:

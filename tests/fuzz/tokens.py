@@ -10,7 +10,7 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from registry.call import Surface
 from registry.catalogue import AnyOperation
-from storage.calls.confirm import sweep_tokens
+from storage.confirm_tokens import sweep_confirm_tokens
 from tests.fuzz.seat import Machine
 from tests.registry import things
 from tests.registry.bench import Bench, Said, open_bench
@@ -189,7 +189,7 @@ class TokenMachine(Machine):
         """By the clock; what is over may be swept away."""
         self.bench.clock.advance(seconds)
         if sweep:
-            self.run(self.bench.store.write(sweep_tokens, now=self.bench.clock.now()))
+            self.run(self.bench.store.write(sweep_confirm_tokens, now=self.bench.clock.now()))
 
     @rule(who=WHO)
     def revoke(self, who: str) -> None:

@@ -6,9 +6,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
 from registry.limits import Scope
-from registry.model import Document, Input, Nothing, Passed
+from registry.model import Document, Input, Nothing, StreamedAnswer
 from registry.operation import Auth, Once, operation
 from tests.note_rows import Name, Note, add, every
 
@@ -24,7 +24,7 @@ class NewNote(Input):
 
 
 class NoteList(Input):
-    limit: Limit = 10
+    limit: PageLimit = 10
     starting_after: StartingAfter = None
     prefix: str = ""
 
@@ -59,7 +59,7 @@ async def list_notes(ctx: Ctx, params: NoteList) -> ListOf[Note]:
     rest = [row for row in rows if row["name"] > (params.starting_after or "") and row["name"].startswith(params.prefix)]
     if len(rest) > params.limit:
         ctx.next_cursor = rest[params.limit - 1]["name"]
-    return page(rest, params.limit)
+    return list_page(rest, params.limit)
 
 
 @operation("POST", "/v1/notes", scope=Scope.ANY, status=201)
@@ -148,17 +148,17 @@ async def six_pieces() -> AsyncGenerator[bytes]:
 
 
 @operation("GET", "/v1/streams")
-async def get_stream(ctx: Ctx, params: Nothing) -> Seen | Passed:
+async def get_stream(ctx: Ctx, params: Nothing) -> Seen | StreamedAnswer:
     """Answer in pieces, of which nobody knows how many there are."""
     del ctx, params
-    return Passed(six_pieces())
+    return StreamedAnswer(six_pieces())
 
 
 @operation("GET", "/v1/streams/known")
-async def get_known_stream(ctx: Ctx, params: Nothing) -> Seen | Passed:
+async def get_known_stream(ctx: Ctx, params: Nothing) -> Seen | StreamedAnswer:
     """Answer in pieces whose size is known."""
     del ctx, params
-    return Passed(six_pieces(), size=2_100_000)
+    return StreamedAnswer(six_pieces(), size=2_100_000)
 
 
 @operation("POST", "/v1/large", scope=Scope.ANY)

@@ -11,7 +11,7 @@ from tests.http.asking import ask, bearer
 from tests.http.conftest import CATALOGUE
 from tests.world import World, open_world
 from transports.http.asgi import Receive, Scope, Send
-from transports.http.inner import Inner
+from transports.http.door import InnerApplication
 
 pytestmark = pytest.mark.anyio
 
@@ -224,12 +224,12 @@ async def page(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @pytest.fixture
-def inner() -> Inner:
-    return Inner(page, paths=frozenset({"/"}), prefixes=("/docs", "/health"))
+def inner() -> InnerApplication:
+    return InnerApplication(page, paths=frozenset({"/"}), prefixes=("/docs", "/health"))
 
 
 async def test_other_paths_go_to_the_inner_application_with_our_request_id(
-    world: World, tmp_path_factory: pytest.TempPathFactory, inner: Inner
+    world: World, tmp_path_factory: pytest.TempPathFactory, inner: InnerApplication
 ) -> None:
     async with open_world(tmp_path_factory.mktemp("inner"), CATALOGUE, inner=inner) as housed, housed.client() as http:
         for path in ("/", "/docs", "/docs/secret-token"):

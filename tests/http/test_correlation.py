@@ -7,10 +7,9 @@ import pytest
 from tests.http.asking import ask, bearer
 from tests.http.conftest import CATALOGUE
 from tests.world import World
-from transports.http.correlation import Correlation, correlation_of
 from transports.http.door import HttpDoor
-from transports.http.forwarded import Forwarded, address_in
-from transports.http.rules import HttpRules
+from transports.http.forwarded import Correlation, ForwardedClients, correlation_of, parse_address
+from transports.http.limits import HttpRules
 from transports.logs import RequestLine
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -25,7 +24,7 @@ async def test_names_of_a_request_are_taken_from_a_trusted_proxy_alone(world: Wo
     lines = list[RequestLine]()
     door = HttpDoor(CATALOGUE, world.pipeline, rules=HttpRules(hosts=frozenset({"*"})), log=lines.append, fault=lambda *_: None)
     caller = await world.caller()
-    front = Forwarded(door, [ip_network(trusted)]) if trusted else door
+    front = ForwardedClients(door, [ip_network(trusted)]) if trusted else door
     answer = await ask(front, "GET", b"/v1/notes", [bearer(caller.secret), *HEADERS])
     [line] = lines
     assert (line.client, line.client_request_id, line.trace) == told
@@ -33,7 +32,7 @@ async def test_names_of_a_request_are_taken_from_a_trusted_proxy_alone(world: Wo
 
 
 def test_the_scope_of_an_address_is_text_of_whoever_wrote_it_and_left_out() -> None:
-    assert address_in("fe80::1%<script>") == address_in("[fe80::1%ak_0]:443") == ip_address("fe80::1")
+    assert parse_address("fe80::1%<script>") == parse_address("[fe80::1%ak_0]:443") == ip_address("fe80::1")
 
 
 @pytest.mark.parametrize(

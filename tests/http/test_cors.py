@@ -8,9 +8,10 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.pages.site import Site, open_site
-from transports.http.cors import EXPOSED, TAKEN
-from transports.openapi.responses import HEADERS
-from transports.settings import BadSettings, load_settings
+from transports.http.cors import CORS_ANSWER_HEADERS, CORS_REQUEST_HEADERS
+from transports.openapi.document import RESPONSE_HEADERS
+from transports.settings import BadSettings
+from transports.settings_files import load_settings
 
 pytestmark = pytest.mark.anyio
 LISTED, OTHER, UNLISTED = "https://app.example", "http://localhost:5173", "https://evil.example"
@@ -58,7 +59,7 @@ async def test_a_preflight_of_a_listed_origin_is_told_what_may_be_sent(http: htt
         {
             "access-control-allow-origin": "https://app.example",
             "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
-            "access-control-allow-headers": ", ".join(TAKEN),
+            "access-control-allow-headers": ", ".join(CORS_REQUEST_HEADERS),
             "access-control-max-age": "600",
             "vary": "Origin",
         }
@@ -71,7 +72,7 @@ async def test_pages_of_listed_origins_read_every_answer_for_programs(http: http
     assert (await http.options(path, headers=asking(origin))).headers["access-control-allow-origin"] == origin
     for method in ("GET", "POST", "TRACE"):
         answer = await http.request(method, path, headers={"Origin": origin})
-        assert cors(answer) == {"access-control-allow-origin": origin, "access-control-expose-headers": ", ".join(EXPOSED)}
+        assert cors(answer) == {"access-control-allow-origin": origin, "access-control-expose-headers": ", ".join(CORS_ANSWER_HEADERS)}
         assert answer.headers.get_list("vary").count("Origin") == 1
 
 
@@ -186,4 +187,4 @@ async def test_origins_as_browsers_send_them_are_taken(origin: str) -> None:
 
 
 def test_a_page_may_read_every_header_that_the_document_names() -> None:
-    assert set(HEADERS) <= set(EXPOSED)
+    assert set(RESPONSE_HEADERS) <= set(CORS_ANSWER_HEADERS)

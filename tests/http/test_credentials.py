@@ -6,8 +6,8 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from registry.credential import another_key, expected
 from registry.operation import Auth
+from registry.policy import expected_credential, key_advice
 from tests.http.asking import ask
 from tests.world import SITE, World
 
@@ -72,7 +72,7 @@ async def test_who_has_no_good_key_is_told_where_one_is_made(world: World) -> No
 
 def test_where_people_sign_in_elsewhere_none_of_our_pages_is_named() -> None:
     elsewhere = replace(SITE, sign_in_url="https://id.test/in")
-    assert [expected(Auth.BEARER, elsewhere), expected(Auth.SESSION, elsewhere), another_key(elsewhere)] == snapshot(
+    assert [expected_credential(Auth.BEARER, elsewhere), expected_credential(Auth.SESSION, elsewhere), key_advice(elsewhere)] == snapshot(
         [
             "Send Authorization: Bearer <API key or session token>",
             "Sign in at https://id.test/in and send the session token as Authorization: Bearer <token>",

@@ -4,7 +4,7 @@ import pytest
 
 from tests.http.asking import ask, bearer, json_body
 from tests.world import HOST, ORIGIN, World
-from transports.http.rules import HttpRules
+from transports.http.limits import HttpRules
 
 pytestmark = pytest.mark.anyio
 BODY = b'{"name":"x"}'

@@ -11,16 +11,14 @@ from uvicorn.server import ServerState
 
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from transports.http.asgi import Receive, Scope, Send
-from transports.http.connection import ANSWER, Answer
+from transports.http.asgi import STATE_SEND_WHOLE, Receive, Scope, Send, SendWhole
 from transports.http.connections import Connections
-from transports.http.deadlines import Deadlines
-from transports.http.joined import MOST_COPIED, Joined
-from transports.http.protocol import DeadlineProtocol
+from transports.http.limits import Deadlines
+from transports.http.protocol import COPY_LIMIT_BYTES, DeadlineProtocol, HeadJoiningTransport
 
 pytestmark = pytest.mark.anyio
 GET = b"GET /%s HTTP/1.1\r\nHost: h\r\n\r\n"
-LARGE = b"x" * (MOST_COPIED + 1)
+LARGE = b"x" * (COPY_LIMIT_BYTES + 1)
 
 
 class Wire(asyncio.Transport):
@@ -102,7 +100,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 async def whole(scope: Scope, send: Send, data: bytes) -> None:
     """An answer in one step where the protocol takes it so, as the door does."""
     shown = b"" if scope["method"] == "HEAD" else data
-    at_once = cast(Answer | None, cast(dict[str, object], scope.get("state", {})).get(ANSWER))
+    at_once = cast(SendWhole | None, cast(dict[str, object], scope.get("state", {})).get(STATE_SEND_WHOLE))
     if at_once is not None:
         await at_once(200, [length(data)], shown)
     else:
@@ -187,7 +185,7 @@ async def test_a_refusal_of_ours_is_written_before_the_end() -> None:
 
 async def test_a_head_is_sent_in_the_turn_of_the_loop_that_wrote_it() -> None:
     wire = Wire()
-    joined = Joined(wire, asyncio.get_running_loop())
+    joined = HeadJoiningTransport(wire, asyncio.get_running_loop())
     joined.write(b"HTTP/1.1 200 OK\r\n\r\n")
     assert (wire.writes, joined.get_write_buffer_size()) == ([], 19)
     await asyncio.sleep(0)
@@ -196,10 +194,10 @@ async def test_a_head_is_sent_in_the_turn_of_the_loop_that_wrote_it() -> None:
     assert wire.writes[1:] == [b"body"]
 
 
-@pytest.mark.parametrize("end", [Joined.abort, lambda joined: None], ids=["by us", "by the client"])
-async def test_a_connection_that_is_cut_sends_no_head_any_more(end: Callable[[Joined], None]) -> None:
+@pytest.mark.parametrize("end", [HeadJoiningTransport.abort, lambda joined: None], ids=["by us", "by the client"])
+async def test_a_connection_that_is_cut_sends_no_head_any_more(end: Callable[[HeadJoiningTransport], None]) -> None:
     wire = Wire()
-    joined = Joined(wire, asyncio.get_running_loop())
+    joined = HeadJoiningTransport(wire, asyncio.get_running_loop())
     joined.write(b"HTTP/1.1 200 OK\r\n\r\n")
     end(joined)
     wire.closed = True

@@ -12,8 +12,8 @@ from tests.http.asking import ask, bearer
 from tests.http.conftest import CATALOGUE
 from tests.world import NOON, SettableClock, World
 from transports.http.door import HttpDoor
-from transports.http.rules import HttpRules
-from transports.logs import Logs, RequestLine, ServerLog
+from transports.http.limits import HttpRules
+from transports.logs import LibraryLog, Logs, RequestLine
 
 LINE = RequestLine(NOON, "req_1", "GET", "/v1/notes/{name}", "get_note", 200, 1.25, "http", "org_1", "")
 CANARIES = [
@@ -156,7 +156,7 @@ def test_an_id_with_a_long_run_of_digits_stays_whole_and_a_subscribers_identity_
 def test_what_the_server_library_says_is_masked_too(canary: str) -> None:
     written = Written()
     logger = logging.Logger("server")
-    logger.addHandler(ServerLog(written.logs))
+    logger.addHandler(LibraryLog(written.logs))
     logger.error("failed for %s", canary, exc_info=fail(canary))
     logger.info("not for us")
     assert canary not in written.text()

@@ -2,11 +2,11 @@
 
 from contextlib import ExitStack
 
-from transports.http.passing import CHATS_OF_ALL, CHATS_OF_ONE, Passing
+from transports.http.concurrency import EVENT_STREAMS_OF_ALL, EVENT_STREAMS_OF_ONE, StreamSlots
 
 
 def test_one_organisation_has_so_many_at_once_and_all_together_so_many() -> None:
-    lane = Passing(2, 3)
+    lane = StreamSlots(2, 3)
     with ExitStack() as held:
         held.enter_context(lane.one_more("one"))
         assert lane.has_room("one")
@@ -18,4 +18,4 @@ def test_one_organisation_has_so_many_at_once_and_all_together_so_many() -> None
 
 
 def test_chats_leave_connections_for_everybody_else() -> None:
-    assert CHATS_OF_ONE < CHATS_OF_ALL <= 512 // 2
+    assert EVENT_STREAMS_OF_ONE < EVENT_STREAMS_OF_ALL <= 512 // 2

@@ -11,7 +11,7 @@ SPEAKING = """
 import logging, sys, threading, warnings
 from registry.clock import SystemClock
 from transports.logs import Logs
-from transports.process_log import log_process_output
+from transports.logs import log_process_output
 
 log_process_output(Logs(sys.stderr.buffer.write, SystemClock(), secrets=["the loaded secret"]))
 
@@ -22,7 +22,7 @@ class Unraisable:
     def __del__(self):
         fail()
 
-for name in ("psycopg", "psycopg.pool", "storage.checkpointer", "alembic", "stripe"):
+for name in ("psycopg", "psycopg.pool", "storage.engine.checkpointer", "alembic", "stripe"):
     try:
         fail()
     except RuntimeError:
@@ -41,7 +41,14 @@ def test_whatever_a_process_says_is_a_line_of_json_with_a_level_and_no_secret() 
     said = subprocess.run([sys.executable, "-c", SPEAKING], cwd=ROOT, capture_output=True, check=False)
     lines = [orjson.loads(line) for line in said.stderr.splitlines()]
     assert [(line["kind"], line["level"]) for line in lines] == [("server", "warning")] * 6 + [("fault", "error")] * 3
-    assert [line["logger"] for line in lines[:6]] == ["psycopg", "psycopg.pool", "storage.checkpointer", "alembic", "stripe", "py.warnings"]
+    assert [line["logger"] for line in lines[:6]] == [
+        "psycopg",
+        "psycopg.pool",
+        "storage.engine.checkpointer",
+        "alembic",
+        "stripe",
+        "py.warnings",
+    ]
     assert lines[6]["thread"] == "checkpointer"
     assert [line["errors"][0]["type"] for line in lines if "errors" in line] == ["RuntimeError"] * 8
     assert b"the loaded secret" not in said.stderr and said.stdout == b"" and said.returncode == 1

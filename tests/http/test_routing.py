@@ -18,7 +18,7 @@ from tests.http.asking import ask
 from tests.http.conftest import CATALOGUE
 from tests.http.notes import UsageRef
 from tests.world import World
-from transports.http.router import Router
+from transports.http.router import OperationRouter
 
 pytestmark = pytest.mark.anyio
 
@@ -148,13 +148,13 @@ def steps(work: Callable[[], object]) -> list[str]:
 
 
 def test_the_last_of_many_operations_takes_as_many_steps_as_the_first_of_few() -> None:
-    few, lot = Router(many(1).operations.values()), Router(many(100).operations.values())
+    few, lot = OperationRouter(many(1).operations.values()), OperationRouter(many(100).operations.values())
     for first, last in ((b"/v1/plain0", b"/v1/plain99"), (b"/v1/deep0/a/of/b", b"/v1/deep99/a/of/b"), (b"/v1/deep0/a", b"/v1/deep99/a")):
         assert steps(lambda path=first: few.find("GET", path)) == steps(lambda path=last: lot.find("GET", path))
 
 
 def test_every_operation_of_a_catalogue_is_found_by_its_own_path() -> None:
-    router = Router(CATALOGUE.operations.values())
+    router = OperationRouter(CATALOGUE.operations.values())
     for declared in CATALOGUE.operations.values():
         found = router.find(declared.method, declared.path.replace("{", "").replace("}", "").encode())
         assert found is not None
@@ -163,7 +163,7 @@ def test_every_operation_of_a_catalogue_is_found_by_its_own_path() -> None:
 
 
 def test_a_path_of_nothing_but_slashes_ends_at_the_depth_of_the_table() -> None:
-    router = Router(CATALOGUE.operations.values())
+    router = OperationRouter(CATALOGUE.operations.values())
     assert router.find("GET", b"/" * 8000) is None
     assert router.find("GET", b"/v1/subscribers" + b"/x" * 4000) is None
     with pytest.raises(MethodNotAllowed):

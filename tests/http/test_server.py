@@ -19,11 +19,11 @@ from tests.http.asking import ask
 from tests.http.conftest import CATALOGUE
 from tests.world import World, open_world
 from transports.http.asgi import App, Receive, Scope, Send
-from transports.http.connections import PROBES, Connections
-from transports.http.deadlines import Deadlines
-from transports.http.inner import Inner
-from transports.http.network import LOOPBACK, Network
-from transports.http.serve import MissingPackage, bind, make_server, port_of, require_packages, run, serve
+from transports.http.connections import PROBE_CONNECTIONS, Connections
+from transports.http.door import InnerApplication
+from transports.http.forwarded import LOOPBACK_NETWORKS, ClientNetwork
+from transports.http.limits import Deadlines
+from transports.http.server import MissingPackage, bind_socket, make_http_server, require_packages, run_on_uvloop, serve_app, socket_port
 from transports.logs import Logs
 
 pytestmark = pytest.mark.anyio
@@ -65,14 +65,16 @@ async def serving(
 ) -> AsyncGenerator[Running]:
     """The server on a free port of loopback, in this loop."""
     connections = Connections(deadlines.concurrency, deadlines.of_network) if connections is None else connections
-    bound, listening, logged = bind("127.0.0.1", 0), asyncio.Event(), list[bytes]()
+    bound, listening, logged = bind_socket("127.0.0.1", 0), asyncio.Event(), list[bytes]()
     logs = Logs(logged.append, world.clock)
-    server = make_server(app, deadlines=deadlines, ids=world.ids, logs=logs, ready=listening.set, connections=connections, always=always)
+    server = make_http_server(
+        app, deadlines=deadlines, ids=world.ids, logs=logs, ready=listening.set, connections=connections, always=always
+    )
     threshold = gc.get_threshold()
     task = asyncio.ensure_future(server.serve(sockets=[bound]))
     try:
         await asyncio.wait_for(listening.wait(), 60)
-        yield Running(port_of(bound), server, connections, logged)
+        yield Running(socket_port(bound), server, connections, logged)
     finally:
         server.should_exit = True
         await task
@@ -352,9 +354,9 @@ async def test_a_network_at_its_cap_has_a_few_connections_for_probes_alone_whate
         assert status_of(await server.exchange(probe)) == 200
         again = await server.exchange(GET + NOTES)  # a connection that was let in for a probe asks for nothing else
         assert (status_of(again), again.count(b"HTTP/1.1 503")) == (200, 1)
-        held += await busy_probing(server, PROBES)
+        held += await busy_probing(server, PROBE_CONNECTIONS)
         answer = await server.exchange(b"")
-        assert (status_of(answer), body_of(answer)["code"], len(server.connections)) == (503, "overloaded", 3 + PROBES)
+        assert (status_of(answer), body_of(answer)["code"], len(server.connections)) == (503, "overloaded", 3 + PROBE_CONNECTIONS)
         await close(held)
 
 
@@ -380,9 +382,9 @@ async def test_connections_of_trusted_proxies_are_neither_capped_nor_closed(worl
         await close(held)
 
 
-@pytest.mark.parametrize(("deadlines", "trusted"), [(Deadlines(keep_alive_of_proxies=1), LOOPBACK), (Deadlines(keep_alive=1), ())])
+@pytest.mark.parametrize(("deadlines", "trusted"), [(Deadlines(keep_alive_of_proxies=1), LOOPBACK_NETWORKS), (Deadlines(keep_alive=1), ())])
 async def test_a_trusted_proxys_idle_connection_is_kept_for_a_time_of_its_own(
-    world: World, deadlines: Deadlines, trusted: tuple[Network, ...]
+    world: World, deadlines: Deadlines, trusted: tuple[ClientNetwork, ...]
 ) -> None:
     async with serving(world.door, world, deadlines, Connections(4, 4, trusted=trusted)) as server:
         reader, writer = await server.connect()
@@ -451,7 +453,10 @@ async def test_the_slow_start_of_a_next_request_does_not_cut_an_answer_under_way
     world: World, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder: Path = tmp_path_factory.mktemp("slow")
-    async with open_world(folder, CATALOGUE, inner=Inner(slow_page, prefixes=("/slow",))) as housed, serving(housed.door, housed) as server:
+    async with (
+        open_world(folder, CATALOGUE, inner=InnerApplication(slow_page, prefixes=("/slow",))) as housed,
+        serving(housed.door, housed) as server,
+    ):
         answer = await server.exchange(GET.replace(b"/health", b"/slow") + b"GET /hea")
         assert b"firstafter" in answer
         broken = GET.replace(b"GET /health", b"POST /slow").replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -547,7 +552,7 @@ def test_the_server_runs_on_uvloop(tmp_path: Path) -> None:
         async with open_world(tmp_path, CATALOGUE) as world, serving(world.door, world) as server:
             return type(asyncio.get_running_loop()).__module__, await server.get()
 
-    loop, answer = run(main())
+    loop, answer = run_on_uvloop(main())
     assert (loop, status_of(answer)) == ("uvloop", 200)
 
 
@@ -556,20 +561,20 @@ def test_a_signal_ends_the_server_and_not_the_process(tmp_path: Path) -> None:
         async with open_world(tmp_path, CATALOGUE) as world:
             logs = Logs(lambda piece: None, world.clock)
             end: Callable[[], None] = lambda: signal.raise_signal(signal.SIGTERM)  # noqa: E731
-            await serve(world.door, bind("127.0.0.1", 0), deadlines=SHORT, ids=world.ids, logs=logs, ready=end)
+            await serve_app(world.door, bind_socket("127.0.0.1", 0), deadlines=SHORT, ids=world.ids, logs=logs, ready=end)
         return "in order"
 
     threshold = gc.get_threshold()
-    assert run(main()) == "in order"
+    assert run_on_uvloop(main()) == "in order"
     gc.unfreeze()
     gc.set_threshold(*threshold)
 
 
 def test_a_port_that_is_taken_is_an_error_and_leaves_no_socket_behind() -> None:
-    first = bind("127.0.0.1", 0)
+    first = bind_socket("127.0.0.1", 0)
     first.listen()
     with pytest.raises(OSError, match="in use"):
-        bind("127.0.0.1", port_of(first))
+        bind_socket("127.0.0.1", socket_port(first))
     first.close()
 
 

@@ -12,8 +12,8 @@ from registry.limits import Limits, Tier
 from tests.http.asking import ask, bearer, json_body
 from tests.http.conftest import CATALOGUE
 from tests.world import World, open_world
+from transports.http.concurrency import RequestTurns
 from transports.http.door import credential_of
-from transports.http.turns import Turns
 
 pytestmark = pytest.mark.anyio
 BAD = orjson.dumps({f"k{number}": 1 for number in range(19_000)})
@@ -21,7 +21,7 @@ LIMITS = Limits(refused_bytes=2 * len(BAD), refused_bytes_per_second=len(BAD) //
 
 
 async def test_a_client_with_many_requests_waits_behind_one_with_few() -> None:
-    turns, order = Turns(time.monotonic, 2), list[str]()
+    turns, order = RequestTurns(time.monotonic, 2), list[str]()
 
     async def request(client: str) -> None:
         if not turns.begin_at_once():
@@ -34,7 +34,7 @@ async def test_a_client_with_many_requests_waits_behind_one_with_few() -> None:
 
 
 async def test_credentials_that_somebody_makes_up_have_one_turn_together_and_spaces_make_no_other_one() -> None:
-    turns, order = Turns(time.monotonic, 1), list[str]()
+    turns, order = RequestTurns(time.monotonic, 1), list[str]()
 
     async def request(network: str, credential: bytes) -> None:
         if not turns.begin_at_once():
@@ -49,7 +49,7 @@ async def test_credentials_that_somebody_makes_up_have_one_turn_together_and_spa
 
 async def test_after_a_turn_that_took_long_one_request_begins_in_the_next() -> None:
     now, begun = 0.0, 0
-    turns = Turns(lambda: now)
+    turns = RequestTurns(lambda: now)
 
     async def request(seconds: float) -> None:
         nonlocal now, begun
@@ -66,7 +66,7 @@ async def test_after_a_turn_that_took_long_one_request_begins_in_the_next() -> N
 
 
 async def test_a_request_that_is_given_up_takes_nobodys_turn() -> None:
-    turns, order = Turns(time.monotonic, 1), list[int]()
+    turns, order = RequestTurns(time.monotonic, 1), list[int]()
 
     async def request(number: int) -> None:
         if not turns.begin_at_once():

@@ -15,21 +15,21 @@ import httpx
 from clients.identity.client_metadata import ClientDocuments
 from clients.webhooks.addresses import parse_networks
 from operations.deps import Deps
-from operations.services.people.consents import allow
-from operations.services.people.session_tokens import SCOPES, issuer_of
+from operations.people.consents import grant_consent
+from operations.people.session_tokens import LOGIN_SCOPES, token_issuer
 from registry.call import Surface
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Role, Tier
-from registry.ports import Claims, Sessions
+from registry.ports import SessionClaims, Sessions
 from tests.identity import session_only
 from tests.mcp import notes
 from tests.mcp.house import SETTINGS, request, wire_headers
 from tests.world import SITE, World, open_world
 from transports.http.asgi import Receive, Scope, Send
-from transports.http.inner import Inner
-from transports.identity.metadata import protocol_paths
-from transports.identity.protocol import Protocol
-from transports.mcp.app import PATHS, McpDoor
+from transports.http.door import InnerApplication
+from transports.mcp.door import MCP_PATHS, McpDoor
+from transports.oauth.door import OauthProtocol
+from transports.oauth.metadata import protocol_paths
 from transports.sessions import own_sessions
 
 CATALOGUE = Catalogue([Toolset("people", "Who calls.", (session_only,)), Toolset("connectivity", "Notes.", (notes,))])
@@ -49,7 +49,7 @@ class Late:
     def __init__(self) -> None:
         self.sessions: Sessions | None = None
 
-    async def verify(self, token: str, surface: Surface) -> Claims:
+    async def verify(self, token: str, surface: Surface) -> SessionClaims:
         assert self.sessions is not None
         return await self.sessions.verify(token, surface)
 
@@ -117,7 +117,7 @@ class House:
         return answered(where)
 
     async def allow(self, token: str, scopes: Sequence[str] = ("read", "write", "admin")) -> str:
-        where = await allow(
+        where = await grant_consent(
             self.deps, token=token, person=self.person, organisation=self.organisation, scopes=scopes, now=self.world.clock.now()
         )
         self.seen.append(answered(where)["code"])
@@ -187,7 +187,7 @@ def answered(location: str) -> dict[str, str]:
 async def open_house(folder: Path, *, tls: ssl.SSLContext | None = None, url: str | None = None) -> AsyncGenerator[House]:
     """Both doors, the protocol, a person with an organisation of the enterprise tier."""
     doors: list[McpDoor] = []
-    protocols: list[Protocol] = []
+    protocols: list[OauthProtocol] = []
     late = Late()
     paths = protocol_paths(SITE.base_url)
 
@@ -198,12 +198,12 @@ async def open_house(folder: Path, *, tls: ssl.SSLContext | None = None, url: st
     async def stated(scope: Scope, receive: Receive, send: Send) -> None:
         await inner({**scope, "state": scope.get("state", {})}, receive, send)
 
-    async with open_world(folder, CATALOGUE, url=url, sessions=late, inner=Inner(stated, PATHS | paths)) as world:
+    async with open_world(folder, CATALOGUE, url=url, sessions=late, inner=InnerApplication(stated, MCP_PATHS | paths)) as world:
         deps = world.pipeline.deps
         late.sessions = own_sessions(deps)
         documents = ClientDocuments(world.clock.now, exempt=LOOPBACK if tls else (), tls=tls)
-        protocols.append(Protocol(deps, documents))
-        settings = replace(SETTINGS, authorization_servers=(issuer_of(SITE),), scopes=SCOPES)
+        protocols.append(OauthProtocol(deps, documents))
+        settings = replace(SETTINGS, authorization_servers=(token_issuer(SITE),), scopes=LOGIN_SCOPES)
         doors.append(McpDoor(CATALOGUE, world.pipeline, settings, lambda call, error: world.faults.append(("", call.operation.id, error))))
         person, organisation = await world.person(), await world.organisation(Tier.ENTERPRISE)
         await world.join(person, organisation, Role.ADMIN)

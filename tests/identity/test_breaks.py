@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from operations.services.people.consents import asked
-from operations.services.people.session_tokens import console_token
+from operations.people.consents import consent_question
+from operations.people.session_tokens import new_console_token
 from registry.limits import Role
-from storage.people.grants import grants_of
-from storage.people.members import end_membership
+from storage.access_grants import grants_of
+from storage.members import end_membership
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.identity.house import House, open_house
 from tests.identity.test_client_documents import programs_page
@@ -56,7 +56,7 @@ async def test_a_name_that_nobody_can_see_is_none(house: House, name: str) -> No
     client_id = (await house.program(client_name=name))["client_id"]
     assert "client_name" not in (await house.register(client_name=name)).json()
     token = await house.request_token(client_id)
-    found = await asked(house.deps, token=token, now=house.world.clock.now())
+    found = await consent_question(house.deps, token=token, now=house.world.clock.now())
     assert found is not None and found.client_name == "program.test"
 
 
@@ -75,9 +75,9 @@ async def allow_while_leaving(house: House) -> None:
     person, organisation = await world.person(), house.organisation
     await world.join(person, organisation, Role.MEMBER)
     await asyncio.gather(
-        console_token(deps, person=person, organisation=organisation, now=now),
+        new_console_token(deps, person=person, organisation=organisation, now=now),
         world.store.write(end_membership, person=person, organisation=organisation, now=now),
-        console_token(deps, person=person, organisation=organisation, now=now),
+        new_console_token(deps, person=person, organisation=organisation, now=now),
         return_exceptions=True,
     )
     assert await world.store.read(grants_of, person=person, now=now) == []

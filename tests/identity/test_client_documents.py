@@ -13,7 +13,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
-from clients.identity.client_metadata import MOST_DOCUMENTS, BadDocument, ClientDocuments, shown_name
+from clients.identity.client_metadata import DOCUMENTS_LIMIT, BadClientDocument, ClientDocuments, displayed_name
 from tests.clients.webhooks.authority import self_signed
 from tests.clients.webhooks.receiver import Answer, Receiver, receiver, stall, status
 from tests.identity.house import CALLBACK, LOOPBACK, House, answered, open_house
@@ -126,13 +126,13 @@ async def test_documents_are_kept_between_a_minute_and_a_day_and_failures_half_a
         page.answers(status("503 Later"))
         for wait in (0, 29, 1):
             house.world.clock.advance(wait)
-            with pytest.raises(BadDocument):
+            with pytest.raises(BadClientDocument):
                 await house.documents.get(page.url)
         assert page.receiver.connections == count + 3
         page.shows()
         house.world.clock.advance(30)
         assert (await house.documents.get(page.url)).name == "Good Program"
-        assert MOST_DOCUMENTS == 1000
+        assert DOCUMENTS_LIMIT == 1000
 
 
 @pytest.mark.parametrize(
@@ -204,13 +204,13 @@ async def test_a_name_that_leads_inside_is_blocked_when_it_is_looked_up(tmp_path
 
     async with receiver(stall) as listening:
         documents = ClientDocuments(lambda: NOON, lookup=inside)
-        with pytest.raises(BadDocument, match="blocked"):
+        with pytest.raises(BadClientDocument, match="blocked"):
             await documents.get(f"https://program.example.com:{listening.port}/client.json")
         assert listening.connections == 0
     assert LOOPBACK
 
 
 def test_a_name_is_one_line_that_hides_nothing() -> None:
-    assert shown_name("A\u202eB\u200b\r\nC\x00 \u2066D\ufeff") == "AB C D"
-    assert shown_name("x" * 300) == "x" * 100
-    assert shown_name(7) == ""
+    assert displayed_name("A\u202eB\u200b\r\nC\x00 \u2066D\ufeff") == "AB C D"
+    assert displayed_name("x" * 300) == "x" * 100
+    assert displayed_name(7) == ""

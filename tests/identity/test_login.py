@@ -7,9 +7,9 @@ import jwt
 import pytest
 from mcp.shared.auth import OAuthMetadata
 
-from operations.services.people.consents import Asked, asked, deny
-from operations.services.people.session_tokens import console_token
-from storage.people.grants import grants_of
+from operations.people.consents import ConsentQuestion, consent_question, deny_consent
+from operations.people.session_tokens import new_console_token
+from storage.access_grants import grants_of
 from tests.identity.house import CALLBACK, STATE, House, answered
 from tests.world import NOON, SITE
 
@@ -83,7 +83,7 @@ async def test_the_answer_of_the_person_carries_code_state_and_issuer(house: Hou
     client_id = (await house.program())["client_id"]
     said = await house.consent(client_id)
     assert said == {"code": said["code"], "state": STATE, "iss": ISSUER}
-    refused = await deny(house.deps, token=await house.request_token(client_id), now=NOON)
+    refused = await deny_consent(house.deps, token=await house.request_token(client_id), now=NOON)
     assert refused is not None and refused.startswith(CALLBACK + "?")
     assert answered(refused) == {
         "error": "access_denied",
@@ -97,7 +97,7 @@ async def test_the_person_is_shown_who_asks_for_what(house: House) -> None:
     uri = "https://program.test/about"
     client_id = (await house.program(client_name="Good\u202eelbat\u200b\n Program", client_uri=uri))["client_id"]
     token = await house.request_token(client_id, scope="write read")
-    assert await asked(house.deps, token=token, now=NOON) == Asked(
+    assert await consent_question(house.deps, token=token, now=NOON) == ConsentQuestion(
         client_id, "Goodelbat Program", uri, CALLBACK, "program.test", ("read", "write"), SITE.mcp_url, vouched=False
     )
 
@@ -199,7 +199,7 @@ async def test_either_token_ends_the_whole_login(house: House) -> None:
 
 
 async def test_a_console_token_opens_both_doors_for_an_hour(house: House) -> None:
-    token, expires_at = await console_token(house.deps, person=house.person, organisation=house.organisation, now=NOON)
+    token, expires_at = await new_console_token(house.deps, person=house.person, organisation=house.organisation, now=NOON)
     assert expires_at == int(NOON) + 3600
     assert (await house.http(token)).json()["organisation"] == house.organisation
     assert (await house.mcp(token)).status_code == 200

@@ -14,25 +14,25 @@ import jwt
 import pytest
 import sqlalchemy as sa
 
-from operations.services.people.consents import allow, asked, deny
-from operations.services.people.letters import SERVICE
-from operations.services.people.signing_keys import keys_at, private_key, sign
-from operations.services.secret_token import digest_of
+from operations.people.consents import consent_question, deny_consent, grant_consent
+from operations.people.signing_keys import sign_token, signing_keys_at, signing_private_key
+from operations.secret_tokens import SERVICE_OWNER, secret_digest
 from registry.errors import BadRequest, NotFound
 from registry.limits import Tier
-from storage.connection import Connection
-from storage.schema import OauthClientTable
-from storage.secrets.sealed_fields import signing_key_field
-from storage.statement import Command, table
+from storage.engine.connection import Connection
+from storage.engine.statement import Command
+from storage.engine.table import table_of
+from storage.oauth_clients import OauthClientTable
+from storage.sealing import signing_key_field
 from tests.clients.identity.provider import b64, signed
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.identity.house import CALLBACK, STATE, VERIFIER, House, answered, challenge_of, open_house
 from tests.world import BASE, NOON, SITE
-from transports.identity import registration
-from transports.identity.programs import GRANTS
+from transports.oauth import registration
+from transports.oauth.programs import GRANT_TYPES
 
 pytestmark = pytest.mark.anyio
-CLIENT = table(OauthClientTable)
+CLIENT = table_of(OauthClientTable)
 REWRITE = Command(sa.update(CLIENT).where(CLIENT.c.id == sa.bindparam("named")).values(metadata_json=sa.bindparam("kept")))
 OWN_COMPUTER = "http://127.0.0.1:49152/callback"
 NONE = b'{"alg":"none","typ":"at+jwt"}'
@@ -66,7 +66,7 @@ async def claims_of(house: House, **changes: Any) -> dict[str, Any]:
     ids=str,
 )
 async def test_the_mcp_door_takes_no_token_of_another_resource(house: House, aud: object) -> None:
-    token = await sign(house.deps, await claims_of(house, aud=aud), NOON)
+    token = await sign_token(house.deps, await claims_of(house, aud=aud), NOON)
     assert (await house.mcp(token)).status_code == 401
 
 
@@ -74,7 +74,7 @@ async def test_the_mcp_door_takes_no_token_of_another_resource(house: House, aud
     "aud", [None, SITE.base_url + "/", SITE.base_url + "/v1", SITE.mcp_url, "https://reseller.test.evil.test"], ids=str
 )
 async def test_the_http_door_takes_no_token_of_another_resource(house: House, aud: object) -> None:
-    token = await sign(house.deps, await claims_of(house, aud=aud), NOON)
+    token = await sign_token(house.deps, await claims_of(house, aud=aud), NOON)
     assert (await house.http(token)).status_code == 401
 
 
@@ -82,21 +82,23 @@ async def test_the_http_door_takes_no_token_of_another_resource(house: House, au
     "changes", [{"sid": None}, {"sid": ""}, {"sid": 7}, {"sid": "gnt_forged"}, {"sid": "' or 1=1 --"}, {"iss": ISSUER + "/"}], ids=str
 )
 async def test_a_token_of_our_own_key_without_a_real_login_is_refused(house: House, changes: dict[str, object]) -> None:
-    token = await sign(house.deps, await claims_of(house, **changes), NOON)
+    token = await sign_token(house.deps, await claims_of(house, **changes), NOON)
     assert (await house.mcp(token)).status_code == 401
 
 
 async def test_what_a_token_says_it_may_do_counts_for_nothing_beside_its_login(house: House) -> None:
     other = await house.world.caller(Tier.ENTERPRISE)
     forged = await claims_of(house, aud=SITE.base_url, org_id=other.organisation, scope="admin")
-    said = (await house.http(await sign(house.deps, forged, NOON))).json()
+    said = (await house.http(await sign_token(house.deps, forged, NOON))).json()
     assert (said["principal"], said["organisation"]) == (house.person, house.organisation)
 
 
 async def test_a_token_for_somebody_whom_its_login_is_not_of_is_refused(house: House) -> None:
     other = await house.world.caller(Tier.ENTERPRISE)
     for aud, door in ((SITE.base_url, house.http), (SITE.mcp_url, house.mcp)):
-        good, forged = [await sign(house.deps, await claims_of(house, aud=aud, sub=sub), NOON) for sub in (house.person, other.person)]
+        good, forged = [
+            await sign_token(house.deps, await claims_of(house, aud=aud, sub=sub), NOON) for sub in (house.person, other.person)
+        ]
         assert [(await door(token)).status_code for token in (good, forged)] == [200, 401]
 
 
@@ -108,8 +110,8 @@ def by_password(claims: dict[str, Any], kid: str, public: bytes) -> str:
 
 async def test_unsigned_and_strangely_signed_tokens_are_refused(house: House) -> None:
     claims = await claims_of(house)
-    [key] = await keys_at(house.deps, NOON)
-    ours = private_key(int(house.deps.keyring.open(key.private, org_id=SERVICE, field=signing_key_field(key.kid)), 16))
+    [key] = await signing_keys_at(house.deps, NOON)
+    ours = signing_private_key(int(house.deps.keyring.open(key.private, org_id=SERVICE_OWNER, field=signing_key_field(key.kid)), 16))
     assert (await house.mcp(signed(claims, kid=key.kid, alg="ES256", key=ours, typ="at+jwt"))).status_code == 200
     public = key.public.encode()
     for token in (
@@ -117,7 +119,7 @@ async def test_unsigned_and_strangely_signed_tokens_are_refused(house: House) ->
         jwt.encode(claims, "", algorithm="none", headers={"kid": key.kid, "typ": "at+jwt"}),
         signed(claims, kid=key.kid, alg="ES256", key=ours, typ="at+jwt").rpartition(".")[0] + "." + b64(b"\0" * 64),
         by_password(claims, key.kid, public),
-        signed(claims, kid=key.kid, alg="ES256", key=private_key(12345), typ="at+jwt"),
+        signed(claims, kid=key.kid, alg="ES256", key=signing_private_key(12345), typ="at+jwt"),
         signed(claims, kid="sig_unknown", alg="ES256", key=ours, typ="at+jwt"),
         signed(claims, kid=key.kid, alg="ES256", key=ours, typ="JWT"),
         signed(claims, kid=key.kid, alg="ES256", key=ours, typ="at+jwt", crit=["x"]),
@@ -361,13 +363,13 @@ async def test_a_request_is_answered_once_in_time_for_an_organisation_of_ones_ow
         (house.organisation, (), BadRequest),
     ):
         with pytest.raises(refusal):
-            await allow(house.deps, token=token, person=house.person, organisation=organisation, scopes=scopes, now=now)
+            await grant_consent(house.deps, token=token, person=house.person, organisation=organisation, scopes=scopes, now=now)
     assert answered(await house.allow(token, ("read",)))["code"]
     for again in (token, "ar_" + "x" * 43):
         with pytest.raises(NotFound):
             await house.allow(again, ("read",))
-        assert await asked(house.deps, token=again, now=now) is None
-        assert await deny(house.deps, token=again, now=now) is None
+        assert await consent_question(house.deps, token=again, now=now) is None
+        assert await deny_consent(house.deps, token=again, now=now) is None
     late = await house.request_token(client_id)
     house.world.clock.advance(1800)
     with pytest.raises(NotFound):
@@ -385,12 +387,19 @@ async def test_an_address_that_was_registered_under_older_rules_gets_no_answer(h
 
 def write_redirects(connection: Connection, *, client: str, metadata: str) -> None:
     """A registration of before: its one address."""
-    kept = {"name": "Old", "uri": None, "redirect_uris": [metadata], "grant_types": GRANTS, "authentication": "none", "scopes": ["read"]}
+    kept = {
+        "name": "Old",
+        "uri": None,
+        "redirect_uris": [metadata],
+        "grant_types": GRANT_TYPES,
+        "authentication": "none",
+        "scopes": ["read"],
+    }
     connection.run(REWRITE, named=client, kept=json.dumps(kept))
 
 
 async def test_one_host_does_not_use_up_the_registrations_of_its_network(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registration, "MOST_UNUSED", 6)
+    monkeypatch.setattr(registration, "MOST_UNUSED_PROGRAMS", 6)
     neighbour = await registered(house, "2001:db8::1")
     flood = [await registered(house, "2001:db8::bad") for _ in range(20)]
     later = await registered(house, "2001:db8::2")
@@ -402,7 +411,7 @@ async def test_one_host_does_not_use_up_the_registrations_of_its_network(house: 
 
 async def test_of_one_address_those_give_way_first_that_no_person_is_asked_about(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many people may be behind one address: who is at the consent page when somebody floods it gets through."""
-    monkeypatch.setattr(registration, "MOST_UNUSED", 5)
+    monkeypatch.setattr(registration, "MOST_UNUSED_PROGRAMS", 5)
     asking, used = await registered(house, "192.0.2.1"), await registered(house, "192.0.2.1")
     tokens = [await house.request_token(each) for each in (asking, used)]
     await house.allow(tokens[1])
@@ -479,4 +488,4 @@ async def test_no_secret_of_a_login_lies_in_the_database_or_a_log_line(house: Ho
         for text in (dump, logged):
             assert secret.lower() not in text
             assert secret.encode().hex() not in text
-    assert digest_of(tokens["refresh_token"]).hex() in dump
+    assert secret_digest(tokens["refresh_token"]).hex() in dump

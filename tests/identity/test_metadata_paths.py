@@ -1,13 +1,13 @@
 """Where the metadata is, also for a service that lives under a path."""
 
 from tests.world import SITE
-from transports.identity.metadata import metadata, metadata_paths, protocol_paths
-from transports.mcp.auth import metadata as resource_metadata
+from transports.mcp.door import resource_metadata
+from transports.oauth.metadata import protocol_paths, server_metadata, server_metadata_paths
 
 
 def test_the_well_known_part_goes_between_host_and_path_of_the_issuer() -> None:
-    assert metadata_paths(SITE.base_url) == {"/.well-known/oauth-authorization-server/auth"}
-    assert metadata_paths("https://esim.example/svc") == {
+    assert server_metadata_paths(SITE.base_url) == {"/.well-known/oauth-authorization-server/auth"}
+    assert server_metadata_paths("https://esim.example/svc") == {
         "/.well-known/oauth-authorization-server/svc/auth",
         "/.well-known/oauth-authorization-server/auth",
     }
@@ -19,7 +19,7 @@ def test_the_well_known_part_goes_between_host_and_path_of_the_issuer() -> None:
         "/auth/register",
         "/auth/revoke",
     }
-    assert b'"jwks_uri":"https://reseller.test/auth/jwks"' in metadata(SITE)
+    assert b'"jwks_uri":"https://reseller.test/auth/jwks"' in server_metadata(SITE)
 
 
 def test_scopes_are_told_where_we_know_them() -> None:

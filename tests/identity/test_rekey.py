@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from clients.mail.letter import Letter
-from operations.services.people.letters import open_letter, put_in_queue, seal_letter
-from operations.services.people.signing_keys import keys_at
-from storage.connection import Connection
+from operations.letters import open_letter, queue_letter, seal_letter
+from operations.people.signing_keys import signing_keys_at
+from storage.database_state import outermost_key_ids
+from storage.engine.connection import Connection
 from storage.mail import take_mails
-from storage.secrets.rekey import COLUMNS, count_of_key, count_older, reseal
-from storage.secrets.sealed_rows import outermost_key_ids
-from storage.secrets.sealing import Keyring
+from storage.rekey import SEALED_COLUMNS, count_of_key, count_older, reseal
+from storage.sealing import Keyring
 from tests.identity.house import House
 from tests.world import NOON
 
@@ -29,14 +29,14 @@ async def test_after_rekey_tokens_verify_secrets_open_and_mails_can_be_sent(hous
     mail = seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=NOON + 600)
 
     def queue(connection: Connection) -> None:
-        put_in_queue(connection, mail, deps.clock)
+        queue_letter(connection, mail, deps.clock)
 
     await store.write(queue)
     waiting = await house.request_token(program["client_id"])
     fresh = f"fresh:{base64.b64encode(bytes(range(32))).decode()}"
     both = Keyring(f"{fresh},{keyring_text(deps.keyring)}", deps.ids.bytes)
     assert await store.read(outermost_key_ids) == {old}
-    done = [await reseal(store, both, column) for column in COLUMNS]
+    done = [await reseal(store, both, column) for column in SEALED_COLUMNS]
     assert sum(each.resealed for each in done) == 3 and sum(each.unopened for each in done) == 0
     assert await store.read(count_of_key, key_id=old) == await store.read(count_older, key_id="fresh") == 0
     assert await store.read(outermost_key_ids) == {"fresh"}
@@ -44,7 +44,7 @@ async def test_after_rekey_tokens_verify_secrets_open_and_mails_can_be_sent(hous
     new = Keyring(fresh, deps.ids.bytes)
     [taken] = await store.write(take_mails, token="t", now=NOON, most=9)
     assert open_letter(taken.id, taken.sealed, new) == letter
-    [key] = await keys_at(replace(deps, keyring=new), NOON)
+    [key] = await signing_keys_at(replace(deps, keyring=new), NOON)
     assert key.private.startswith("fresh.")
     object.__setattr__(deps, "keyring", new)
     assert (await house.mcp(tokens["access_token"])).status_code == 200

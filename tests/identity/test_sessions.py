@@ -9,12 +9,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from clients.identity.audience import HttpAudience, McpAudience
 from clients.identity.jwks import JwksCache
-from clients.identity.tokens import Verifier
+from clients.identity.session_tokens import HttpAudience, McpAudience, TokenVerifier
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Role, Tier
-from storage.people.accounts import create_person
+from storage.people import create_person
 from tests.clients.identity.provider import ISSUER, OTHER_RSA_KEY, Provider, claims, rsa_jwk, signed
 from tests.identity import session_only
 from tests.running import running
@@ -34,7 +33,7 @@ def session(**changes: object) -> str:
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncGenerator[World]:
     clock = lambda: NOON  # noqa: E731
-    verifier = Verifier(ISSUER, JwksCache(Provider(rsa_jwk("rsa-1")), clock), clock)
+    verifier = TokenVerifier(ISSUER, JwksCache(Provider(rsa_jwk("rsa-1")), clock), clock)
     sessions = ProviderSessions(verifier, HttpAudience(AUDIENCE), McpAudience(SITE.mcp_url))
     async with open_world(tmp_path, CATALOGUE, sessions=sessions) as world:
         yield world

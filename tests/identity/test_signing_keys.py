@@ -10,12 +10,12 @@ import pytest
 
 from clients.identity.jwks import parse_jwks
 from operations.deps import Deps
-from operations.services.people.signing_keys import key_set, keys_at, rotate
+from operations.people.signing_keys import make_next_signing_key, signing_key_set, signing_keys_at
 from registry.clock import SystemClock
 from registry.errors import KeyUnknown
 from registry.ids import SystemIds
-from storage.people.signing_keys import sweep_signing_keys
-from storage.secrets.sealing import Keyring
+from storage.sealing import Keyring
+from storage.signing_keys import sweep_signing_keys
 from tests.cli.reseller import said
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.identity.house import House, open_house
@@ -53,7 +53,7 @@ async def test_what_is_published_verifies_and_tells_nothing_else(house: House) -
 async def test_a_new_key_is_published_ten_minutes_before_it_signs_and_an_old_one_a_day_after(house: House) -> None:
     _, tokens = await house.login()
     old = kid_of(tokens["access_token"])
-    made = await rotate(house.deps, NOON)
+    made = await make_next_signing_key(house.deps, NOON)
     assert made.signs_from == NOON + 600
     assert await published(house) == [made.kid, old]
     house.world.clock.advance(599)
@@ -81,9 +81,9 @@ async def test_a_key_is_changed_after_90_days_by_itself(house: House) -> None:
 
 
 async def test_two_rotations_in_a_row_leave_a_key_that_signs_at_every_moment(house: House) -> None:
-    await rotate(house.deps, NOON)
+    await make_next_signing_key(house.deps, NOON)
     house.world.clock.advance(60)
-    await rotate(house.deps, house.world.clock.now())
+    await make_next_signing_key(house.deps, house.world.clock.now())
     for _ in range(20):
         house.world.clock.advance(61)
         _, tokens = await house.login()
@@ -97,10 +97,10 @@ async def test_of_16_replicas_that_need_a_key_at_once_one_makes_it(tmp_path: Pat
             pytest.skip(NO_POSTGRES)
         async with open_house(tmp_path, url=url if engine == "postgresql" else None) as house:
             replicas = [another(house.deps) for _ in range(16)]
-            found = await asyncio.gather(*(keys_at(replica, NOON) for replica in replicas))
+            found = await asyncio.gather(*(signing_keys_at(replica, NOON) for replica in replicas))
             assert len({keys[0].kid for keys in found}) == 1 and {len(keys) for keys in found} == {1}
             later = NOON + 90 * 24 * HOURS
-            found = await asyncio.gather(*(keys_at(replica, later) for replica in replicas))
+            found = await asyncio.gather(*(signing_keys_at(replica, later) for replica in replicas))
             assert len({keys[0].kid for keys in found}) == 1 and {len(keys) for keys in found} == {2}
 
 
@@ -114,16 +114,16 @@ async def test_a_key_that_another_replica_made_a_moment_ago_verifies(house: Hous
     _, tokens = await house.login()
     await here.verify(tokens["access_token"], "mcp")
     there = another(house.deps)
-    await rotate(there, NOON)
+    await make_next_signing_key(there, NOON)
     house.world.clock.wall += 600  # to the other replica's clock ten minutes have gone by, and our cache is young
     _, tokens = await house.login()
     await here.verify(tokens["access_token"], "mcp")
-    assert kid_of(tokens["access_token"]) == (await keys_at(there, NOON))[0].kid
+    assert kid_of(tokens["access_token"]) == (await signing_keys_at(there, NOON))[0].kid
 
 
 async def test_the_private_half_opens_with_the_keyring_alone(house: House) -> None:
-    [key] = await keys_at(house.deps, NOON)
-    assert len(parse_jwks(await key_set(house.deps))) == 1
+    [key] = await signing_keys_at(house.deps, NOON)
+    assert len(parse_jwks(await signing_key_set(house.deps))) == 1
     with pytest.raises(KeyUnknown):
         Keyring("other:" + "A" * 43 + "=", house.deps.ids.bytes).open(key.private, org_id="service", field=f"signing|{key.kid}")
     assert "d" not in json.loads(key.public)

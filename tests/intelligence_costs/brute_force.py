@@ -6,22 +6,22 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
-from operations.intelligence.packages.cover import Option
+from operations.intelligence.packages.cover import PackageOption
 
 
 class Problem(NamedTuple):
     """What may be bought, and what is needed: by kind, and in it by place."""
 
-    options: tuple[Option, ...]
+    options: tuple[PackageOption, ...]
     needs: tuple[tuple[int, ...], ...]
 
 
-def covers(problem: Problem, chosen: Sequence[Option]) -> bool:
+def covers(problem: Problem, chosen: Sequence[PackageOption]) -> bool:
     """Whether the need can be divided among the packages: all of it flows."""
     return all(flows(chosen, kind, amounts) for kind, amounts in enumerate(problem.needs))
 
 
-def flows(chosen: Sequence[Option], kind: int, amounts: Sequence[int]) -> bool:
+def flows(chosen: Sequence[PackageOption], kind: int, amounts: Sequence[int]) -> bool:
     """Ford and Fulkerson with exact fractions: from packages, each with what it holds, to places, each with what is needed there."""
     held = [Fraction(option.volumes[kind]) for option in chosen]
     open_ = [
@@ -68,7 +68,7 @@ def path_to(place: int, held: list[Fraction], open_: list[list[Fraction]], taken
     return None
 
 
-def sets(problem: Problem, most: int) -> Iterator[tuple[Option, ...]]:
+def sets(problem: Problem, most: int) -> Iterator[tuple[PackageOption, ...]]:
     """Every set of so many packages at most."""
     for count in range(most + 1):
         yield from combinations_with_replacement(problem.options, count)
@@ -84,13 +84,13 @@ def two_cheapest(problem: Problem, most: int) -> list[int]:
     return found
 
 
-def needed(problem: Problem, chosen: Sequence[Option]) -> bool:
+def needed(problem: Problem, chosen: Sequence[PackageOption]) -> bool:
     """Whether without any one of its packages it covers no more."""
     kinds = Counter(option.id for option in chosen)
     return not any(covers(problem, without(chosen, id)) for id in kinds)
 
 
-def without(chosen: Sequence[Option], id: int) -> list[Option]:
+def without(chosen: Sequence[PackageOption], id: int) -> list[PackageOption]:
     """The set without one of these packages."""
     place = next(place for place, option in enumerate(chosen) if option.id == id)
     return [*chosen[:place], *chosen[place + 1 :]]

@@ -10,19 +10,19 @@ from typing import Any
 import httpx
 import orjson
 
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
-from clients.sandbox.ocs.state import World as Network
-from operations.intelligence import high_cost_guard, high_cost_subscribers, optimize_package
+from operations.intelligence import high_cost_subscribers, package_savings
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
+from simulators.network.entities import Line
+from simulators.network.faults import NetworkFault
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world import World as Network
 from tests.mcp.house import House, open_house, request
 from tests.originals import Original
 from tests.world import NOON, Credentials, World, no_sleep
 
-CATALOGUE = Catalogue([Toolset("intelligence", "Money.", (high_cost_subscribers, high_cost_guard, optimize_package))])
+CATALOGUE = Catalogue([Toolset("intelligence", "Money.", (high_cost_subscribers, high_cost_subscribers, package_savings))])
 COSTS, PACKAGES = "/v1/intelligence/high-cost-subscribers", "/v1/intelligence/optimize-package"
 SMALL, DEMO = 24, 400
 WINDOW = {"start": "2026-12-18", "end": "2027-01-14"}
@@ -32,7 +32,7 @@ WINDOW = {"start": "2026-12-18", "end": "2027-01-14"}
 @cache
 def pristine(lines: int) -> Original[Network]:
     """A network after thirty days of life."""
-    return Original(build(1, int(NOON), history_days=30, lines=lines))
+    return Original(build_world(1, int(NOON), history_days=30, lines=lines))
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class Stage:
 
     def trouble(self, method: str, **kind: Any) -> None:
         """What calls of a method meet."""
-        self.world.sandbox.faults.add(Fault(method, **kind))
+        self.world.sandbox.faults.add(NetworkFault(method, **kind))
 
     async def costs(self, **given: Any) -> dict[str, Any]:
         """What lines cost."""
@@ -79,7 +79,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, *, lines: int = SMALL, kind: type[Sandbox] = Sandbox) -> AsyncGenerator[Stage]:
+async def open_stage(folder: Path, *, lines: int = SMALL, kind: type[SimulatedNetwork] = SimulatedNetwork) -> AsyncGenerator[Stage]:
     """A faultless service."""
     sandbox = kind(lambda: pristine(lines).copy(), wall=lambda: NOON, following=True, sleep=no_sleep)
     async with open_house(folder, catalogue=CATALOGUE, limits=Limits(burst_enabled=False), sandbox=sandbox) as house:

@@ -5,11 +5,21 @@ from datetime import date
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operations.intelligence.costs.figures import NAMED, difference, figures, line_cost, network_costs, other_networks
-from operations.intelligence.costs.fleet_bill import fleet_bill
-from operations.intelligence.costs.line_bill import NOTHING, Bill, bill_of, summed
-from operations.intelligence.fleet.reading import FleetLine
-from operations.services.network.usage_weeks import DayUse, LineUse, PlaceUse
+from operations.intelligence.costs.bills import (
+    NETWORKS_SHOWN,
+    NO_COST,
+    LineBill,
+    cost_figures,
+    fleet_bill,
+    line_bill,
+    line_cost,
+    network_costs,
+    other_networks,
+    sum_costs,
+    unattributed_figures,
+)
+from operations.intelligence.lines.fleet_lines import FleetLine
+from operations.upstream.usage_cache import DayUse, LineUse, PlaceUse
 
 MICROS = st.integers(-5, 10**12)
 PLACES = st.builds(
@@ -27,14 +37,14 @@ PLACES = st.builds(
 
 
 @st.composite
-def bills(draw: st.DrawFn) -> list[Bill]:
+def bills(draw: st.DrawFn) -> list[LineBill]:
     """Bills of a few lines; their totals need not be what the records say."""
-    made: list[Bill] = []
+    made: list[LineBill] = []
     for number in range(draw(st.integers(0, 6))):
         line = FleetLine(number, f"89{number:018d}", 8101, "ACTIVE", {})
         day = DayUse(date(2027, 1, 1), 0, draw(MICROS), draw(MICROS))
         use = LineUse((day,), tuple(draw(st.lists(PLACES, max_size=8))), day.reseller_cost, day.subscriber_cost)
-        made.append(bill_of(line, use))
+        made.append(line_bill(line, use))
     return made
 
 
@@ -46,38 +56,40 @@ def micro(euros: float) -> int:
 
 @settings(deadline=None, max_examples=100)
 @given(bills())
-def test_whatever_the_records_say_bills_add_up(found: list[Bill]) -> None:
+def test_whatever_the_records_say_bills_add_up(found: list[LineBill]) -> None:
     for bill in found:
-        assert summed([*(cost for _, cost in bill.networks), bill.unattributed]) == bill.total
-        assert summed([*(cost for _, cost in bill.kinds), bill.unattributed]) == bill.total
+        assert sum_costs([*(cost for _, cost in bill.networks), bill.unattributed]) == bill.total
+        assert sum_costs([*(cost for _, cost in bill.kinds), bill.unattributed]) == bill.total
     fleet = fleet_bill(found)
-    assert fleet.total == summed(bill.total for bill in found)
-    assert summed([*(country.total for country in fleet.countries), fleet.unattributed]) == fleet.total
-    assert summed([*(cost for _, cost in fleet.kinds), fleet.unattributed]) == fleet.total
+    assert fleet.total == sum_costs(bill.total for bill in found)
+    assert sum_costs([*(country.total for country in fleet.countries), fleet.unattributed]) == fleet.total
+    assert sum_costs([*(cost for _, cost in fleet.kinds), fleet.unattributed]) == fleet.total
     for country in fleet.countries:
-        assert summed(cost for _, cost in country.networks) == country.total
+        assert sum_costs(cost for _, cost in country.networks) == country.total
     assert [bill.total.reseller for bill in fleet.lines] == sorted((bill.total.reseller for bill in fleet.lines), reverse=True)
 
 
 @settings(deadline=None, max_examples=100)
 @given(bills())
-def test_what_is_shown_of_a_bill_adds_up(found: list[Bill]) -> None:
+def test_what_is_shown_of_a_bill_adds_up(found: list[LineBill]) -> None:
     for bill in found:
         row = line_cost(bill, bill.total)
         for name in ("cost", "charged"):
             parts = [*row["networks"], row["rest"], row["unattributed"]]
             assert sum(micro(part[name]) for part in parts if part is not None) == micro(row[name])
-        assert len(network_costs(bill.networks)) <= NAMED
+        assert len(network_costs(bill.networks)) <= NETWORKS_SHOWN
         rest = other_networks(bill.networks)
-        assert (rest is None) == (len(bill.networks) <= NAMED)
-        assert (difference(bill.unattributed) is None) == (bill.unattributed == NOTHING)
+        assert (rest is None) == (len(bill.networks) <= NETWORKS_SHOWN)
+        assert (unattributed_figures(bill.unattributed) is None) == (bill.unattributed == NO_COST)
         assert all("\u202e" not in network["operator"] for network in row["networks"])
-        assert figures(bill.total)["cost"] == row["cost"]
+        assert cost_figures(bill.total)["cost"] == row["cost"]
 
 
 @given(st.lists(st.integers(0, 1000), max_size=12))
 def test_the_fewest_lines_make_four_fifths_of_the_cost(costs: list[int]) -> None:
-    lines = [bill_of(FleetLine(number, f"89{number:018d}", 1, "ACTIVE", {}), LineUse((), (), cost, 0)) for number, cost in enumerate(costs)]
+    lines = [
+        line_bill(FleetLine(number, f"89{number:018d}", 1, "ACTIVE", {}), LineUse((), (), cost, 0)) for number, cost in enumerate(costs)
+    ]
     fleet = fleet_bill(lines)
     ordered = sorted(costs, reverse=True)
     fewest = next(count for count in range(len(costs) + 1) if sum(ordered[:count]) * 100 >= sum(costs) * 80)

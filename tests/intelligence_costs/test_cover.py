@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from operations.intelligence.packages.cover import MOST_PACKAGES, Chosen, Found, Option, cheapest
-from operations.intelligence.packages.need import turns_in
+from operations.intelligence.packages.cover import COVER_PACKAGE_LIMIT, CoverResult, PackageChoice, PackageOption, cheapest_cover
+from operations.intelligence.packages.need import packages_in_turn
 from tests.intelligence_costs.brute_force import Problem, covers, two_cheapest
 
 MOST = 4
@@ -20,7 +20,7 @@ def problems(draw: st.DrawFn) -> Problem:
     needs = tuple(tuple(draw(st.integers(0, 60)) for _ in range(places)) for _ in range(KINDS))
     most = [max(1, sum(amounts)) for amounts in needs]
     options = tuple(
-        Option(
+        PackageOption(
             number,
             draw(st.integers(1, 30)),
             draw(st.sampled_from([1, 1, 2, 3])),
@@ -32,7 +32,7 @@ def problems(draw: st.DrawFn) -> Problem:
     return Problem(options, needs)
 
 
-def bought(problem: Problem, chosen: Chosen) -> list[Option]:
+def bought(problem: Problem, chosen: PackageChoice) -> list[PackageOption]:
     """The packages of a set."""
     by_id = {option.id: option for option in problem.options}
     return [by_id[id] for id, count in chosen.counts for _ in range(count)]
@@ -42,7 +42,7 @@ def bought(problem: Problem, chosen: Chosen) -> list[Option]:
 @settings(deadline=None, max_examples=60)
 @given(problems())
 def test_the_search_finds_what_trying_every_set_finds(problem: Problem) -> None:
-    found = cheapest(problem.options, problem.needs)
+    found = cheapest_cover(problem.options, problem.needs)
     assert found.proven
     for chosen in (found.best, found.next):
         if chosen is not None:
@@ -57,7 +57,7 @@ def test_the_search_finds_what_trying_every_set_finds(problem: Problem) -> None:
     assert len(prices) >= len(tried)
 
 
-def small(found: Found) -> bool:
+def small(found: CoverResult) -> bool:
     """Whether its sets are among those that are tried."""
     return all(sum(count for _, count in chosen.counts) <= MOST for chosen in (found.best, found.next) if chosen is not None)
 
@@ -66,38 +66,38 @@ def small(found: Found) -> bool:
 @given(st.integers(1, 10_000), st.lists(st.tuples(st.integers(1, 500), st.integers(100, 5_000)), min_size=1, max_size=6))
 @example(10_000, [(1, 100)] * 3)
 def test_one_kind_at_one_place_is_the_knapsack_of_old(need: int, wares: list[tuple[int, int]]) -> None:
-    options = [Option(number, price, 1, (volume,), frozenset({0})) for number, (price, volume) in enumerate(wares)]
+    options = [PackageOption(number, price, 1, (volume,), frozenset({0})) for number, (price, volume) in enumerate(wares)]
     least = [0] + [0] * need
     for amount in range(1, need + 1):
         least[amount] = min(price + least[max(0, amount - volume)] for price, volume in wares)
-    found = cheapest(options, [[need]])
-    if found.proven and all(volume * MOST_PACKAGES >= need for _, volume in wares):
+    found = cheapest_cover(options, [[need]])
+    if found.proven and all(volume * COVER_PACKAGE_LIMIT >= need for _, volume in wares):
         assert found.best is not None and found.best.price == least[need]
 
 
 def test_what_nothing_covers_has_no_set() -> None:
-    option = Option(1, 10, 1, (100,), frozenset({0}))
-    assert cheapest([option], [[50, 1]]) == Found(None, None, True)
-    assert cheapest([], [[1]]) == Found(None, None, True)
+    option = PackageOption(1, 10, 1, (100,), frozenset({0}))
+    assert cheapest_cover([option], [[50, 1]]) == CoverResult(None, None, True)
+    assert cheapest_cover([], [[1]]) == CoverResult(None, None, True)
 
 
 def test_the_next_best_set_has_nothing_superfluous() -> None:
-    cheap, dear = Option(1, 10, 1, (100,), frozenset({0})), Option(2, 30, 1, (100,), frozenset({0}))
-    found = cheapest([cheap, dear], [[100]])
-    assert (found.best, found.next) == (Chosen(10, ((1, 1),)), Chosen(30, ((2, 1),)))
-    assert cheapest([cheap], [[100]]).next is None
+    cheap, dear = PackageOption(1, 10, 1, (100,), frozenset({0})), PackageOption(2, 30, 1, (100,), frozenset({0}))
+    found = cheapest_cover([cheap, dear], [[100]])
+    assert (found.best, found.next) == (PackageChoice(10, ((1, 1),)), PackageChoice(30, ((2, 1),)))
+    assert cheapest_cover([cheap], [[100]]).next is None
 
 
 def test_short_packages_take_their_share_of_the_time_only() -> None:
-    week, month = Option(1, 5, 5, (100,), frozenset({0})), Option(2, 20, 1, (40,), frozenset({0}))
-    assert cheapest([week, month], [[40]]).best == Chosen(20, ((2, 1),))
-    assert cheapest([week], [[40]]).best == Chosen(25, ((1, 5),))
+    week, month = PackageOption(1, 5, 5, (100,), frozenset({0})), PackageOption(2, 20, 1, (40,), frozenset({0}))
+    assert cheapest_cover([week, month], [[40]]).best == PackageChoice(20, ((2, 1),))
+    assert cheapest_cover([week], [[40]]).best == PackageChoice(25, ((1, 5),))
 
 
 def test_packages_for_one_country_and_for_all_share_the_need() -> None:
-    home, world = Option(1, 10, 1, (100,), frozenset({0})), Option(2, 40, 1, (100,), frozenset({0, 1}))
-    found = cheapest([home, world], [[120, 50]])
-    assert (found.best, found.next) == (Chosen(50, ((1, 1), (2, 1))), Chosen(80, ((2, 2),)))
+    home, world = PackageOption(1, 10, 1, (100,), frozenset({0})), PackageOption(2, 40, 1, (100,), frozenset({0, 1}))
+    found = cheapest_cover([home, world], [[120, 50]])
+    assert (found.best, found.next) == (PackageChoice(50, ((1, 1), (2, 1))), PackageChoice(80, ((2, 2),)))
 
 
 DAYS = st.lists(st.booleans(), min_size=28, max_size=28)
@@ -106,17 +106,17 @@ DAYS = st.lists(st.booleans(), min_size=28, max_size=28)
 @settings(deadline=None, max_examples=100)
 @given(DAYS, st.integers(1, 40))
 def test_so_many_packages_reach_over_the_days_of_use(used: list[bool], days: int) -> None:
-    turns = turns_in(used, days)
+    turns = packages_in_turn(used, days)
     assert 1 <= turns <= max(1, -(-30 // days), sum(used) + 2)
-    assert turns == 1 or turns_in(used, days + 1) <= turns
+    assert turns == 1 or packages_in_turn(used, days + 1) <= turns
 
 
 @pytest.mark.parametrize(("used", "days", "turns"), [("1" * 28, 7, 5), ("1" * 28, 30, 1), ("1" * 28, 1, 30), ("0" * 28, 1, 1)])
 def test_even_use_takes_packages_all_the_time(used: str, days: int, turns: int) -> None:
-    assert turns_in([day == "1" for day in used], days) == turns
+    assert packages_in_turn([day == "1" for day in used], days) == turns
 
 
 @pytest.mark.parametrize("first", range(28))
 def test_one_trip_of_a_week_takes_one_package_of_a_week(first: int) -> None:
     used = [(day - first) % 28 < 7 for day in range(28)]
-    assert (turns_in(used, 7), turns_in(used, 3), turns_in(used, 1)) == (1, 3, 7)
+    assert (packages_in_turn(used, 7), packages_in_turn(used, 3), packages_in_turn(used, 1)) == (1, 3, 7)

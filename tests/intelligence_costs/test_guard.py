@@ -3,8 +3,8 @@
 import pytest
 from inline_snapshot import snapshot
 
+from registry.caller import Restrictions
 from registry.limits import Tier
-from registry.restrictions import Restrictions
 from tests.intelligence_costs.stage import COSTS, Stage
 from tests.registry.ledgers import used_by
 

@@ -9,11 +9,11 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.desk import Answer
-from clients.sandbox.ocs.entities import DAY, Cdr
-from clients.sandbox.ocs.sandbox import Sandbox
 from operations.intelligence import high_cost_subscribers
 from registry.limits import Tier
+from simulators.network.entities import DAY_SECONDS, Cdr
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world_runtime import NetworkAnswer
 from tests.accounts.stage import TOKEN
 from tests.intelligence_costs.stage import COSTS, WINDOW, Stage, open_stage
 
@@ -40,7 +40,7 @@ def total(rows: list[dict[str, Any] | None], name: str = "cost") -> int:
 
 async def test_the_dearest_line_is_shown_with_where_its_cost_comes_from(stage: Stage) -> None:
     found = await stage.costs(limit=1)
-    assert found.pop("method") == high_cost_subscribers.METHOD
+    assert found.pop("method") == high_cost_subscribers.COST_METHOD
     assert found == snapshot(
         {
             "generated_at": "2027-01-15T12:00:00Z",
@@ -159,10 +159,10 @@ async def test_pages_are_parts_of_one_ranking(demo: Stage) -> None:
     assert demo.asked("subscriberUsageOverPeriod") == asked
 
 
-class Forgetful(Sandbox):
+class Forgetful(SimulatedNetwork):
     """A network that has lost the first record of each day, but not what the day cost."""
 
-    async def handle(self, *given: Any, **named: Any) -> Answer:
+    async def handle(self, *given: Any, **named: Any) -> NetworkAnswer:
         answer = await super().handle(*given, **named)
         if b'"subscriberUsageOverPeriod"' not in answer.body:
             return answer
@@ -176,7 +176,7 @@ class Forgetful(Sandbox):
 async def test_what_the_totals_have_and_the_records_have_not_is_shown_apart(tmp_path: Path) -> None:
     async with open_stage(tmp_path, kind=Forgetful) as stage:
         data = (await stage.costs())["data"]
-        first = {(cdr.line_id, cdr.at // DAY): cdr for cdr in reversed(records(stage))}
+        first = {(cdr.line_id, cdr.at // DAY_SECONDS): cdr for cdr in reversed(records(stage))}
         lost = sum(cdr.reseller_cost for cdr in first.values())
         assert micro(data["cost"]) == sum(cdr.reseller_cost for cdr in records(stage))
         assert micro(data["unattributed"]["cost"]) == lost > 0

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.entities import DATA, DAY, Line, Template
-from operations.intelligence import optimize_package
-from operations.intelligence.packages.cover import Option
-from operations.intelligence.packages.need import turns_in
+from operations.intelligence import package_savings
+from operations.intelligence.packages.cover import PackageOption
+from operations.intelligence.packages.need import packages_in_turn
 from registry.limits import Tier
+from simulators.network.entities import DATA, DAY_SECONDS, Line, PackageTemplate
 from tests.intelligence_costs.brute_force import Problem, covers, sets
 from tests.intelligence_costs.stage import PACKAGES, WINDOW, Stage
 
@@ -25,7 +25,7 @@ def problem_of(stage: Stage, line: Line) -> Problem:
     amounts: dict[int, int] = {}
     used = [False] * 28
     for cdr in line.cdrs:
-        place = cdr.at // DAY - FIRST
+        place = cdr.at // DAY_SECONDS - FIRST
         if 0 <= place < 28:
             used[place] = True
             if cdr.usage_type == DATA:
@@ -33,26 +33,26 @@ def problem_of(stage: Stage, line: Line) -> Problem:
     networks = sorted(amounts)
     needs = tuple(-(-amounts[network] * 30 * 110 // (28 * 100)) for network in networks)
     templates = [one for one in stage.network.templates.values() if fits(one, line)]
-    return Problem(tuple(option(stage, one, networks, turns_in(used, one.period_days)) for one in templates), (needs,))
+    return Problem(tuple(option(stage, one, networks, packages_in_turn(used, one.period_days)) for one in templates), (needs,))
 
 
-def fits(template: Template, line: Line) -> bool:
+def fits(template: PackageTemplate, line: Line) -> bool:
     """Whether the line may get it."""
     return not template.deleted and (template.reseller_id, template.sponsor_id) == (line.reseller_id, line.sim.sponsor_id)
 
 
-def option(stage: Stage, template: Template, networks: list[int], turns: int) -> Option:
+def option(stage: Stage, template: PackageTemplate, networks: list[int], turns: int) -> PackageOption:
     """The template in thirty days."""
     days, held = max(30, template.period_days), template.data_bytes or 0
     works = frozenset(place for place, one in enumerate(networks) if one in stage.network.zones[template.zone_id].network_ids)
-    return Option(template.id, -(-template.cost * 30 // days), turns, (held * 30 // days,), works)
+    return PackageOption(template.id, -(-template.cost * 30 // days), turns, (held * 30 // days,), works)
 
 
 def micro(euros: float) -> int:
     return round(euros * 1_000_000)
 
 
-def chosen(problem: Problem, told: dict[str, Any]) -> list[Option]:
+def chosen(problem: Problem, told: dict[str, Any]) -> list[PackageOption]:
     """The packages of a set that an answer told."""
     by_id = {option.id: option for option in problem.options}
     return [by_id[one["template_id"]] for one in told["packages"] for _ in range(one["count"])]
@@ -61,7 +61,7 @@ def chosen(problem: Problem, told: dict[str, Any]) -> list[Option]:
 async def test_a_line_is_told_what_it_needs_has_and_could_have(stage: Stage) -> None:
     row = (await stage.packages(limit=1))["data"]["lines"][0]
     found = await stage.packages(iccid=row["iccid"])
-    assert found.pop("method") == optimize_package.METHOD
+    assert found.pop("method") == package_savings.PLAN_METHOD
     assert found == snapshot(
         {
             "generated_at": "2027-01-15T12:00:00Z",

@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
-from clients.sandbox.ocs.desk import Answer
-from clients.sandbox.ocs.sandbox import Sandbox
 from operations.intelligence import high_cost_subscribers
 from registry.limits import Tier
-from storage.people.accounts import set_connection
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world_runtime import NetworkAnswer
+from storage.upstream_connections import set_connection
 from tests.intelligence_costs.stage import COSTS, PACKAGES, WINDOW, Stage, open_stage
 
 pytestmark = pytest.mark.anyio
@@ -19,13 +19,13 @@ UNLISTED = ["The charging system's lists did not show every line; those it left 
 Change = Callable[[Any], None]
 
 
-class Strange(Sandbox):
+class Strange(SimulatedNetwork):
     """A network whose answers to one method are changed."""
 
     method = ""
     change: Change | None = None
 
-    async def handle(self, *given: Any, **named: Any) -> Answer:
+    async def handle(self, *given: Any, **named: Any) -> NetworkAnswer:
         answer = await super().handle(*given, **named)
         if self.change is None or f'"{self.method}"'.encode() not in answer.body:
             return answer
@@ -115,5 +115,5 @@ async def test_who_is_connected_to_another_account_sees_nothing_of_the_former_on
     write = stage.world.store.write
     await write(set_connection, organisation=stage.who.organisation, mode="managed", account_id=8102, own_token=None)
     found = await stage.costs()
-    assert found["method"] == high_cost_subscribers.METHOD and found["of"] == len(stage.lines(8102))
+    assert found["method"] == high_cost_subscribers.COST_METHOD and found["of"] == len(stage.lines(8102))
     assert not former & {row["iccid"] for row in found["data"]["lines"]}

@@ -8,10 +8,10 @@ from typing import Any
 
 import httpx
 
-from clients.sandbox.ocs.faults import Fault
 from operations.intelligence import fleet_health, marketing_intelligence
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Tier
+from simulators.network.faults import NetworkFault
 from tests.mcp.house import House, open_house
 from tests.world import Credentials
 
@@ -37,7 +37,7 @@ class Stage:
 
     def trouble(self, method: str, **kind: object) -> None:
         """What calls of a method meet."""
-        self.house.world.sandbox.faults.add(Fault(method, **kind))  # pyright: ignore[reportArgumentType]  # the kinds are checked by the fault
+        self.house.world.sandbox.faults.add(NetworkFault(method, **kind))  # pyright: ignore[reportArgumentType]  # the kinds are checked by the fault
 
     def calls(self, *methods: str) -> int:
         """How often the network was asked so."""

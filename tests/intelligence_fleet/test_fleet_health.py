@@ -6,7 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from operations.intelligence.fleet_health import METHOD, NOTES
+from operations.intelligence.fleet_health import HEALTH_METHOD, HEALTH_NOTES
 from tests.intelligence_fleet.stage import ACCOUNT, FOREIGN, HEALTH, SIBLING, Stage, found, total
 
 pytestmark = pytest.mark.anyio
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.rule("4.7.40")
 async def test_an_operator_sees_the_whole_state_of_the_fleet(stage: Stage) -> None:
     said = await found(stage.http, HEALTH)
-    assert (said.pop("method"), said["data"].pop("notes")) == (METHOD, NOTES)
+    assert (said.pop("method"), said["data"].pop("notes")) == (HEALTH_METHOD, HEALTH_NOTES)
     assert said == snapshot(
         {
             "generated_at": "2027-01-15T12:00:00Z",

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.signalling import country_of
-from operations.intelligence.market.small_groups import FEWEST
-from operations.intelligence.marketing_intelligence import METHOD
+from operations.intelligence.market.market import SMALLEST_GROUP
+from operations.intelligence.marketing_intelligence import MARKET_METHOD
+from simulators.network.methods.statistics import network_country
 from tests.intelligence_fleet.stage import ACCOUNT, FOREIGN, MARKET, SIBLING, Stage, found, total
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +18,7 @@ USE, PACKAGES = "subscriberUsageOverPeriod", "listSubscriberPrepaidPackages"
 @pytest.mark.rule("4.7.41")
 async def test_an_operator_sees_the_whole_market(stage: Stage) -> None:
     said = await found(stage.http, MARKET)
-    assert said.pop("method") == METHOD
+    assert said.pop("method") == MARKET_METHOD
     assert said == snapshot(
         {
             "generated_at": "2027-01-15T12:00:00Z",
@@ -155,7 +155,7 @@ async def test_countries_are_those_of_the_networks_records(stage: Stage) -> None
     day = int(stage.house.world.clock.now()) // 86_400
     for line in network.lines_of(ACCOUNT):
         for cdr in (cdr for cdr in line.cdrs if day - 28 <= cdr.at // 86_400 < day):
-            country = country_of(network, cdr.network_id).iso2.upper()
+            country = network_country(network, cdr.network_id).iso2.upper()
             lines[country].add(line.id)
             data[country] += cdr.quantity if cdr.usage_type == 33 else 0
     rows = {row["country"]: row for row in (await found(stage.http, MARKET))["data"]["countries"]}
@@ -169,10 +169,12 @@ async def test_no_group_is_smaller_than_five_lines(stage: Stage) -> None:
     for http in (stage.http, stage.all):
         data = (await found(http, MARKET))["data"]
         for name in ("countries", "segments", "packages", "upsell"):
-            assert all(row["lines"] >= FEWEST for row in data[name]), name
+            assert all(row["lines"] >= SMALLEST_GROUP for row in data[name]), name
         for row in data["countries"]:
             assert (
-                row["home_lines"] is None or row["home_lines"] in {0, row["lines"]} or FEWEST <= row["home_lines"] <= row["lines"] - FEWEST
+                row["home_lines"] is None
+                or row["home_lines"] in {0, row["lines"]}
+                or SMALLEST_GROUP <= row["home_lines"] <= row["lines"] - SMALLEST_GROUP
             )
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from operations.intelligence.sheet import Sheet
-from operations.intelligence.sheets import fleet_health, marketing_intelligence
+from operations.intelligence import fleet_health, marketing_intelligence
+from operations.intelligence.reports.sheet import Sheet
 from tests.intelligence_fleet.stage import HEALTH, MARKET, Stage, found
 
 pytestmark = pytest.mark.anyio
@@ -50,14 +50,14 @@ async def test_names_stand_where_strangers_do_not_look(stage: Stage) -> None:
     await renamed(stage)
     health: Any = await found(stage.all, HEALTH)
     market: Any = await found(stage.all, MARKET)
-    for sheet in (fleet_health.sheet(health), marketing_intelligence.sheet(market)):
+    for sheet in (fleet_health.health_sheet(health), marketing_intelligence.market_sheet(market)):
         assert CANARY in private(sheet) and CANARY not in public(sheet)
 
 
 async def test_every_row_has_a_value_for_every_column_and_every_chart_one_for_every_place(stage: Stage) -> None:
     health: Any = await found(stage.all, HEALTH)
     market: Any = await found(stage.all, MARKET)
-    for sheet in (fleet_health.sheet(health), marketing_intelligence.sheet(market)):
+    for sheet in (fleet_health.health_sheet(health), marketing_intelligence.market_sheet(market)):
         assert all(len(row) == len(table["columns"]) for table in sheet["tables"] for row in table["rows"])
         assert all(len(series["values"]) == len(chart["places"]) for chart in sheet["charts"] for series in chart["series"])
 
@@ -65,9 +65,9 @@ async def test_every_row_has_a_value_for_every_column_and_every_chart_one_for_ev
 async def test_a_report_says_at_once_how_it_stands(stage: Stage) -> None:
     health: Any = await found(stage.http, HEALTH)
     market: Any = await found(stage.http, MARKET)
-    assert fleet_health.sheet(health)["headline"] == (
+    assert fleet_health.health_sheet(health)["headline"] == (
         "The fleet scores 62.7 of 100: 89 of 126 issued lines were used in 30 days. First: order esims."
     )
-    assert marketing_intelligence.sheet(market)["headline"] == (
+    assert marketing_intelligence.market_sheet(market)["headline"] == (
         "Lines were used in 5 countries with five lines or more; 0 lines could be sold something."
     )

@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 import httpx
 import orjson
 
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
-from clients.sandbox.ocs.state import World as Network
-from operations.intelligence import churn_risk, detect_usage_anomalies
+from operations.intelligence import churn_risk, usage_anomalies
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
+from simulators.network.entities import Line
+from simulators.network.faults import NetworkFault
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world import World as Network
 from tests.mcp.house import House, open_house, request
 from tests.originals import Original
 from tests.sandbox.planted import original
 from tests.world import NOON, Credentials, World, no_sleep
 
-CATALOGUE = Catalogue([Toolset("intelligence", "Lines.", (churn_risk, detect_usage_anomalies))])
+CATALOGUE = Catalogue([Toolset("intelligence", "Lines.", (churn_risk, usage_anomalies))])
 CHURN, ANOMALIES = "/v1/intelligence/churn-risk", "/v1/intelligence/detect-usage-anomalies"
 SMALL, DEMO, PLANTED = 24, 400, 200
 SEED = 1
@@ -32,7 +32,7 @@ SEED = 1
 @cache
 def usual(lines: int) -> Original[Network]:
     """A network after seventy days of life: of 24 lines the account has ten, of 400 it has 140."""
-    return Original(build(SEED, int(NOON), history_days=70, lines=lines))
+    return Original(build_world(SEED, int(NOON), history_days=70, lines=lines))
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class Stage:
 
     def trouble(self, method: str, **kind: Any) -> None:
         """What calls of a method meet."""
-        self.world.sandbox.faults.add(Fault(method, **kind))
+        self.world.sandbox.faults.add(NetworkFault(method, **kind))
 
     async def churn(self, **given: Any) -> dict[str, Any]:
         """Lines at risk."""
@@ -97,7 +97,7 @@ async def found(http: httpx.AsyncClient, path: str, **given: Any) -> dict[str, A
 async def open_stage(folder: Path, *, lines: int = SMALL, planted: bool = False) -> AsyncGenerator[Stage]:
     """A faultless service."""
     first = original(SEED, PLANTED) if planted else usual(lines)
-    sandbox = Sandbox(first.copy, wall=lambda: NOON, sleep=no_sleep)
+    sandbox = SimulatedNetwork(first.copy, wall=lambda: NOON, sleep=no_sleep)
     async with open_house(folder, catalogue=CATALOGUE, limits=Limits(burst_enabled=False), sandbox=sandbox) as house:
         network, who = await house.world.network(), await house.world.caller(Tier.PRO, mode="managed", account=8101)
         house.world.clock.wall = float(network.now)

@@ -8,18 +8,17 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs import charging
-from clients.sandbox.ocs.entities import DATA, DAY
-from clients.sandbox.ocs.seed.plant_truth import Truth
-from operations.intelligence.detect_usage_anomalies import METHOD
-from operations.intelligence.sheets.detect_usage_anomalies import sheet
+from operations.intelligence.usage_anomalies import ANOMALY_METHOD, anomaly_sheet
+from simulators.network import charging
+from simulators.network.entities import DATA, DAY_SECONDS
+from simulators.network.seed.scenario import ScenarioTruth
 from tests.intelligence_lines.stage import ANOMALIES, PLANTED, SEED, Stage, Told
 from tests.sandbox.planted import planted
 
 pytestmark = pytest.mark.anyio
 
 
-def truth_of(told: Told) -> tuple[Truth, set[str]]:
+def truth_of(told: Told) -> tuple[ScenarioTruth, set[str]]:
     """What is true, and the lines that the caller has."""
     return planted(SEED, PLANTED).truth, told.iccids
 
@@ -33,7 +32,7 @@ def days_of(row: dict[str, Any]) -> set[date]:
 async def test_a_small_fleet_is_searched(stage: Stage) -> None:
     bursts(stage, 1)
     said = await stage.anomalies()
-    assert said.pop("method") == METHOD
+    assert said.pop("method") == ANOMALY_METHOD
     assert said == snapshot(
         {
             "generated_at": "2027-01-15T12:00:00Z",
@@ -71,10 +70,10 @@ def bursts(stage: Stage, count: int) -> None:
     for line in sorted(stage.lines(), key=lambda line: -len(line.cdrs))[:count]:
         data = Counter[int]()
         for cdr in line.cdrs:
-            data[cdr.at // DAY] += cdr.quantity if cdr.usage_type == DATA else 0
+            data[cdr.at // DAY_SECONDS] += cdr.quantity if cdr.usage_type == DATA else 0
         line.use_account, line.balance = False, 10**12
-        at = (stage.network.now // DAY - 9) * DAY + 50_000
-        charging.serve(stage.network, line, DATA, 10 * max(data.values()), line.cdrs[-1].network_id, at)
+        at = (stage.network.now // DAY_SECONDS - 9) * DAY_SECONDS + 50_000
+        charging.charge_usage(stage.network, line, DATA, 10 * max(data.values()), line.cdrs[-1].network_id, at)
 
 
 @pytest.mark.rule("4.7.11")
@@ -186,7 +185,7 @@ async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: 
 async def test_the_sheet_names_lines_in_cells_of_lines_alone(fleet: Stage) -> None:
     bursts(fleet, 3)
     said = await fleet.anomalies()
-    made = sheet(said)  # pyright: ignore[reportArgumentType]  # an answer as it came over HTTP
+    made = anomaly_sheet(said)  # pyright: ignore[reportArgumentType]  # an answer as it came over HTTP
     assert made["headline"] == snapshot("6 lines stand out in four weeks: 3 data spikes, 2 spikes of cost outside packages, 3 silences.")
     assert [(figure["label"], figure["value"]) for figure in made["figures"]] == snapshot(
         [

@@ -4,11 +4,10 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from operations.intelligence.churn.score import BANDS
-from operations.intelligence.churn_risk import METHOD
-from operations.intelligence.sheets.churn_risk import sheet
+from operations.intelligence.churn.score import CHURN_BANDS
+from operations.intelligence.churn_risk import CHURN_METHOD, churn_sheet
+from registry.caller import Restrictions
 from registry.limits import Tier
-from registry.restrictions import Restrictions
 from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, Stage, Told, found
 from tests.sandbox.planted import planted
 
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_small_fleet_is_ranked_worst_first(stage: Stage) -> None:
     said = await stage.churn()
-    assert said.pop("method") == METHOD
+    assert said.pop("method") == CHURN_METHOD
     assert said == snapshot(
         {
             "generated_at": "2027-01-15T12:00:00Z",
@@ -85,7 +84,7 @@ async def test_the_factors_add_up_to_every_score(told: Told) -> None:
     for row in rows:
         assert round(sum(factor["weight"] for factor in row["factors"]), 1) == row["score"] <= 100
         assert all(factor["weight"] > 0 for factor in row["factors"])
-        assert row["score"] >= BANDS[row["band"]]
+        assert row["score"] >= CHURN_BANDS[row["band"]]
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
 
 
@@ -209,7 +208,7 @@ async def test_an_own_token_sees_the_lines_of_all_its_accounts(stage: Stage) -> 
 
 async def test_the_sheet_names_lines_in_cells_of_lines_alone(fleet: Stage) -> None:
     said = await fleet.churn()
-    made = sheet(said)  # pyright: ignore[reportArgumentType]  # an answer as it came over HTTP
+    made = churn_sheet(said)  # pyright: ignore[reportArgumentType]  # an answer as it came over HTTP
     assert made["headline"] == snapshot("6 of 113 lines in use are at high risk of being given up.")
     assert [figure["value"] for figure in made["figures"]] == snapshot([6, 3, 104, 4, 4, 14, 5])
     assert [(chart["title"], chart["places"], chart["series"]) for chart in made["charts"]] == snapshot(

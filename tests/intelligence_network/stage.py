@@ -11,21 +11,21 @@ import orjson
 from mcp.client.client import Client
 
 from clients.ocs.client import Ocs
-from clients.sandbox.ocs.entities import DATA, DAY, Line, NetworkEvent
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.ocs.places import Zone
-from clients.sandbox.ocs.state import World as Network
-from operations.bridge import webhook
-from operations.intelligence import audit_network_coverage, detect_country_entry, diagnose_subscriber
+from operations.bridge import notifications
+from operations.intelligence import country_entry, line_diagnosis, network_coverage
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
+from simulators.network.catalogue import Zone
+from simulators.network.entities import DATA, DAY_SECONDS, Line, NetworkEvent
+from simulators.network.faults import NetworkFault
+from simulators.network.world import World as Network
 from tests.bridge.pushing import INTERNAL
 from tests.mcp.house import House, open_house
 from tests.world import Credentials, World
 
-MODULES = (audit_network_coverage, diagnose_subscriber, detect_country_entry)
-CATALOGUE = Catalogue([Toolset("intelligence", "Questions.", MODULES), Toolset("bridge", "Pushes.", (webhook,))])
+MODULES = (network_coverage, line_diagnosis, country_entry)
+CATALOGUE = Catalogue([Toolset("intelligence", "Questions.", MODULES), Toolset("bridge", "Pushes.", (notifications,))])
 AUDIT = "/v1/intelligence/audit-network-coverage"
 DIAGNOSE = "/v1/intelligence/diagnose-subscriber"
 COUNTRY = "/v1/intelligence/detect-country-entry"
@@ -85,7 +85,7 @@ class Stage:
 
     async def advance(self, days: int) -> None:
         """The network lives on, and our clock with it."""
-        self.world.clock.advance(days * DAY)
+        self.world.clock.advance(days * DAY_SECONDS)
         await self.world.network()
 
     def template(self, name: str) -> int:
@@ -108,7 +108,7 @@ class Stage:
 
     def fail(self, method: str, **kind: Any) -> None:
         """A method fails from now on."""
-        self.world.sandbox.faults.add(Fault(method, times=None, **(kind or {"code": 3})))
+        self.world.sandbox.faults.add(NetworkFault(method, times=None, **(kind or {"code": 3})))
 
     def zone(self, name: str, network_ids: tuple[int, ...]) -> int:
         """A location zone of these networks."""
@@ -131,7 +131,7 @@ class Stage:
 async def open_stage(folder: Path) -> AsyncGenerator[Stage]:
     """The line is healthy."""
     async with open_house(folder, catalogue=CATALOGUE) as house:
-        house.world.pipeline.pace.limits = Limits(burst_enabled=False)
+        house.world.pipeline.rate_limiter.limits = Limits(burst_enabled=False)
         network = await house.world.network()
         me = await house.world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
         ocs = house.world.pipeline.deps.ocs.for_token(house.world.pipeline.deps.ocs_token)

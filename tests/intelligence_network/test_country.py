@@ -8,8 +8,8 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.entities import Line
 from registry.limits import Limits, Tier
+from simulators.network.entities import Line
 from tests.bridge.pushing import INTERNAL, place
 from tests.bridge.pushing import PATH as WEBHOOK
 from tests.intelligence_network.stage import CATALOGUE, COUNTRY, SECRETS

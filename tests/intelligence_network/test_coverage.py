@@ -7,9 +7,9 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.entities import DAY, Line
-from clients.sandbox.ocs.faults import Fault
-from registry.restrictions import Restrictions
+from registry.caller import Restrictions
+from simulators.network.entities import DAY_SECONDS, Line
+from simulators.network.faults import NetworkFault
 from tests.intelligence_network.stage import AUDIT, NORDIC_1GB, Stage
 from tests.intelligence_network.test_diagnosis import expire, leave_the_zone, strip
 from tests.intelligence_network.test_diagnosis_gaps import HOSTILE
@@ -157,7 +157,7 @@ async def test_a_line_that_was_not_seen_lately_is_not_judged(stage: Stage) -> No
     line = stage.line
     await leave_the_zone(stage)
     assert line.sighting is not None
-    line.last_usage_at = line.sighting.at = stage.network.now - 8 * DAY
+    line.last_usage_at = line.sighting.at = stage.network.now - 8 * DAY_SECONDS
     before = len(stage.world.sandbox.calls)
     data = (await stage.ask(AUDIT))["data"]
     assert data["totals"]["not_seen_lately"] == 1
@@ -167,7 +167,7 @@ async def test_a_line_that_was_not_seen_lately_is_not_judged(stage: Stage) -> No
 
 async def test_a_line_that_only_registered_lately_is_judged_by_its_registration(stage: Stage) -> None:
     await leave_the_zone(stage)
-    stage.line.last_usage_at = stage.network.now - 20 * DAY
+    stage.line.last_usage_at = stage.network.now - 20 * DAY_SECONDS
     row = await row_of(stage)
     assert row is not None
     assert (row["verdict"], row["seen"]) == ("outside_zone", "2027-01-15T12:00:00Z")
@@ -277,7 +277,9 @@ async def test_what_cannot_be_read_is_counted_and_the_rest_is_told(stage: Stage)
 
 
 async def test_lines_whose_packages_cannot_be_read_are_left_out_and_counted(stage: Stage) -> None:
-    stage.world.sandbox.faults.add(Fault("listSubscriberPrepaidPackages", code=3, times=22))  # eight at once, and a read is asked twice
+    stage.world.sandbox.faults.add(
+        NetworkFault("listSubscriberPrepaidPackages", code=3, times=22)
+    )  # eight at once, and a read is asked twice
     said = await stage.ask(AUDIT)
     assert said["incomplete"]["lines"] >= 3
     assert said["sampled"] + said["incomplete"]["lines"] + said["data"]["totals"]["not_active"] == said["of"]

@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.entities import DAY
 from operations.catalogue import CATALOGUE as WHOLE
-from operations.intelligence.diagnosis.rules import TABLE
-from operations.intelligence.diagnosis.steps import STEPS
+from operations.intelligence.diagnosis.causes import CAUSE_RULES, CAUSE_STEPS
+from simulators.network.entities import DAY_SECONDS
 from tests.intelligence_network.stage import NORDIC_1GB, WORLD_1GB, Stage
 
 pytestmark = pytest.mark.anyio
@@ -131,9 +130,9 @@ async def test_what_happened_is_the_first_cause(stage: Stage, cause: str, act: A
 
 
 def test_every_cause_is_made_to_happen_and_has_steps_that_there_are() -> None:
-    assert list(ACTS) == [*TABLE, "healthy"]
-    assert [*STEPS] == [*TABLE, "healthy", "undetermined"]
-    named = {step.operation for steps in STEPS.values() for step in steps}
+    assert list(ACTS) == [*CAUSE_RULES, "healthy"]
+    assert [*CAUSE_STEPS] == [*CAUSE_RULES, "healthy", "undetermined"]
+    named = {step.operation for steps in CAUSE_STEPS.values() for step in steps}
     assert named <= set(WHOLE.operations)
 
 
@@ -298,4 +297,4 @@ async def test_old_packages_are_no_cause_beside_a_good_one(stage: Stage) -> None
     await stage.ocs.packages.affect_to_subscriber(stage.template(WORLD_1GB), stage.line.id)
     await stage.attach("gr")
     assert await stage.causes() == ["healthy"]
-    assert stage.network.now - stage.line.packages[0].assigned >= DAY * 2
+    assert stage.network.now - stage.line.packages[0].assigned >= DAY_SECONDS * 2

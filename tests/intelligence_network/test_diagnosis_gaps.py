@@ -4,9 +4,9 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.entities import ProviderRow
+from registry.caller import Restrictions
 from registry.limits import Tier
-from registry.restrictions import Restrictions
+from simulators.network.entities import ProviderRow
 from tests.intelligence_network.stage import DIAGNOSE, NORDIC_1GB, Stage
 from tests.intelligence_network.test_diagnosis import disable, leave_the_zone, slow_down, strip
 

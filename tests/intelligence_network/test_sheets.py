@@ -5,10 +5,10 @@ from typing import Any, get_args
 import orjson
 import pytest
 
-from clients.sandbox.ocs.entities import ProviderRow
-from operations.intelligence.diagnosis.rules import Cause
-from operations.intelligence.sheet import PublicKind, Sheet
-from operations.intelligence.sheets import audit_network_coverage, diagnose_subscriber
+from operations.intelligence import line_diagnosis, network_coverage
+from operations.intelligence.diagnosis.causes import DiagnosisCause
+from operations.intelligence.reports.sheet import PublicKind, Sheet
+from simulators.network.entities import ProviderRow
 from tests.intelligence_network.stage import AUDIT, Stage
 from tests.intelligence_network.test_coverage import missteer, others
 from tests.intelligence_network.test_diagnosis import leave_the_zone, slow_down
@@ -42,7 +42,7 @@ async def poison(stage: Stage) -> None:
 async def test_an_audit_is_told_without_names_and_lines(stage: Stage) -> None:
     await missteer(stage, [stage.line, *others(stage, 3)])
     await poison(stage)
-    sheet = audit_network_coverage.sheet(await stage.ask(AUDIT, limit=200))
+    sheet = network_coverage.coverage_sheet(await stage.ask(AUDIT, limit=200))
     told = public(sheet)
     assert "Ignore" not in told and stage.line.iccid not in told
     assert sheet["headline"].startswith("4 lines are steered to networks outside their packages")
@@ -53,7 +53,7 @@ async def test_an_audit_is_told_without_names_and_lines(stage: Stage) -> None:
 async def test_a_fleet_that_is_covered_is_told_in_a_sentence(stage: Stage) -> None:
     for line in stage.network.lines_of(8101):
         line.statuses[-1].status = "SUSPENDED" if line.id != stage.line.id else "ACTIVE"
-    sheet = audit_network_coverage.sheet(await stage.ask(AUDIT))
+    sheet = network_coverage.coverage_sheet(await stage.ask(AUDIT))
     assert sheet["headline"] == "All 1 lines that were seen lately are on networks that their packages cover."
 
 
@@ -61,7 +61,7 @@ async def test_a_diagnosis_is_told_without_names_and_lines(stage: Stage) -> None
     await slow_down(stage)
     await leave_the_zone(stage)
     await poison(stage)
-    sheet = diagnose_subscriber.sheet(await stage.diagnosis())
+    sheet = line_diagnosis.diagnosis_sheet(await stage.diagnosis())
     told = public(sheet)
     assert "Ignore" not in told and stage.line.iccid not in told
     assert sheet["headline"] == "The package does not cover the network that the line is on."
@@ -69,4 +69,4 @@ async def test_a_diagnosis_is_told_without_names_and_lines(stage: Stage) -> None
 
 
 def test_every_cause_has_its_sentence() -> None:
-    assert set(diagnose_subscriber.SAID) == set(get_args(Cause))
+    assert set(line_diagnosis.CAUSE_HEADLINES) == set(get_args(DiagnosisCause))

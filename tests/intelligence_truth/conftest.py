@@ -8,12 +8,12 @@ import pytest
 
 from benchmarks.intelligence_ask import Asker
 from benchmarks.intelligence_reference import Reference
-from clients.sandbox.ocs.sandbox import Sandbox
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
+from simulators.network.simulated_network import SimulatedNetwork
 from tests.sandbox.planted import MIDNIGHT, original, planted
 from tests.world import no_sleep, open_world
-from transports.upstream import SIMULATED_TOKEN
+from transports.upstream import SIMULATED_OCS_TOKEN
 
 
 class Measured(NamedTuple):
@@ -26,9 +26,9 @@ class Measured(NamedTuple):
 @pytest.fixture
 async def measured(tmp_path: Path) -> AsyncGenerator[Measured]:
     """All lines of the first reseller, by a token of its own."""
-    sandbox = Sandbox(original().copy(), wall=lambda: float(MIDNIGHT), sleep=no_sleep)
+    sandbox = SimulatedNetwork(original().copy(), wall=lambda: float(MIDNIGHT), sleep=no_sleep)
     async with open_world(tmp_path, CATALOGUE, sandbox=sandbox, limits=Limits(burst_enabled=False)) as world:
         world.clock.wall = float(MIDNIGHT)
-        caller = await world.caller(Tier.PRO, mode="own", token=SIMULATED_TOKEN)
+        caller = await world.caller(Tier.PRO, mode="own", token=SIMULATED_OCS_TOKEN)
         async with world.client(caller.secret) as http:
             yield Measured(Asker(http), Reference(planted()))

@@ -8,11 +8,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from operations.services.people.consents import allow
-from storage.people.accounts import list_members
+from operations.people.consents import grant_consent
+from storage.memberships import list_members
 from tests.running import Running
 from transports.service import Service, build_service
-from transports.settings import load_settings
+from transports.settings_files import load_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Person:
         assert location.startswith(f"{self.service.site.base_url}/auth/consent?"), location
         [token] = parse_qs(urlsplit(location).query)["request"]
         now = self.service.clock.now()
-        return await allow(
+        return await grant_consent(
             self.service.pipeline.deps, token=token, person=self.person, organisation=self.organisation, scopes=scopes, now=now
         )
 

@@ -12,11 +12,11 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import TextContent
 
-from clients.sandbox.ocs import charging, packages
-from clients.sandbox.ocs.entities import DATA, DAY, MEBIBYTE, Line, StatusRow
-from clients.sandbox.ocs.state import World as Network
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
+from simulators.network import charging, packages
+from simulators.network.entities import DATA, DAY_SECONDS, MEBIBYTE, Line, StatusRow
+from simulators.network.world import World as Network
 from tests.interop.agent import Agent
 from tests.mcp.house import House, open_house
 from tests.mcp.refusals import refusal_of
@@ -33,7 +33,7 @@ NAMES = ["modern, a person is asked", "modern, by token", "legacy that could ask
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncGenerator[House]:
     async with open_house(tmp_path, catalogue=CATALOGUE) as house:
-        house.world.pipeline.pace.limits = Limits(burst_enabled=False)
+        house.world.pipeline.rate_limiter.limits = Limits(burst_enabled=False)
         yield house
         assert house.world.faults == []
 
@@ -61,7 +61,7 @@ async def exhausted_line(house: House) -> tuple[Network, Line]:
     for package in line.packages:
         package.moc_limit = package.mtc_limit = package.mo_sms_limit = package.mt_sms_limit = None
         package.data_used, package.activated = package.data_limit or 0, package.activated or network.now
-        package.expires = network.now + 20 * DAY
+        package.expires = network.now + 20 * DAY_SECONDS
     return network, line
 
 
@@ -72,7 +72,7 @@ def expire(network: Network, line: Line) -> None:
 
 def block(network: Network, line: Line) -> None:
     for package in line.packages:
-        packages.set_active(network, package, False)
+        packages.set_package_active(network, package, False)
 
 
 def suspend(network: Network, line: Line) -> None:
@@ -94,7 +94,7 @@ def nothing(network: Network, line: Line) -> None:
         (nothing, "packages are exhausted"),
         (expire, "packages are expired"),
         (block, "packages are blocked"),
-        (packages.clean, "no package"),
+        (packages.remove_all_packages, "no package"),
         (suspend, "the line is Suspended"),
         (forbid, "data is not allowed"),
     ],
@@ -124,7 +124,7 @@ async def test_an_agent_gives_a_line_data_again_and_pauses_it(house: House, era:
         assert (len(line.packages), package.line_id, package.template_id) == (held + 1, line.id, chosen)
         assert await walker.why_no_data(iccid) == "it should work"
 
-        charging.use(network, line, DATA, MEBIBYTE, network_id=network.zones[package.zone_id].network_ids[0])
+        charging.use_service(network, line, DATA, MEBIBYTE, network_id=network.zones[package.zone_id].network_ids[0])
         running = await walker.package(iccid, made["packageId"])
         assert (running["state"], running["useddatabyte"]) == ("running", MEBIBYTE)
         await walker.call("modify_package_status", iccid=iccid, packageId=made["packageId"], status="INACTIVE")

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from operations.catalogue import CATALOGUE
-from registry.catalogue import Selection
+from registry.catalogue import ToolSelection
 from tests.interop.walk import walk
 from tests.running import ROOT, Running, running
-from transports.mcp.result import REPLAYED
+from transports.mcp.calls import REPLAY_REMARK
 
 HERE = Path(__file__).parent
 MODULES = ROOT / "tools" / "node" / "node_modules"
@@ -59,7 +59,7 @@ def walked(server: Running, client: str) -> dict[str, Any]:
 )
 def test_a_client_reads_refusals_confirms_with_the_token_and_sees_a_replay(server: Running, client: str) -> None:
     said = walked(server, client)
-    shown = CATALOGUE.chosen(Selection())
+    shown = CATALOGUE.chosen(ToolSelection())
     assert said["names"] == [id for id in CATALOGUE.operations if id in shown]
 
     refused = said["refused"]
@@ -74,7 +74,7 @@ def test_a_client_reads_refusals_confirms_with_the_token_and_sees_a_replay(serve
     assert (first["value"]["status"], first["value"]["plan"]["id"]) == ("succeeded", "test_eu_1gb")
     assert first["value"]["esim"]["activation_code"].startswith("LPA:1$")
     assert [json.loads(first["texts"][0])] == [first["value"]]
-    assert (again["value"], again["texts"]) == (first["value"], [*first["texts"], REPLAYED])
+    assert (again["value"], again["texts"]) == (first["value"], [*first["texts"], REPLAY_REMARK])
 
 
 def inspected(server: Running, era: str, *words: str) -> subprocess.CompletedProcess[str]:

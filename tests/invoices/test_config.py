@@ -6,10 +6,10 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from operations.services.payments.platform_fees import fee_bps_of
+from operations.ledger.payment_accounts import platform_fee_bps_of
 from registry.limits import Tier
-from storage.money.connect import attach_account
-from storage.money.fee_rates import set_fee_bps
+from storage.connect_accounts import attach_connect_account
+from storage.organisations import set_fee_bps
 from tests.invoices.billing import CONFIG, Billing
 
 pytestmark = pytest.mark.anyio
@@ -139,11 +139,11 @@ async def test_it_shows_the_account_at_the_payment_processor_and_the_fee_of_the_
     world, organisation = bill.world, bill.who.organisation
     now = world.clock.now()
     attached = {"organisation": organisation, "account": "acct_1", "kind": "express", "status": "pending"}
-    await world.store.write(attach_account, **attached, as_of=now, now=now)
+    await world.store.write(attach_connect_account, **attached, as_of=now, now=now)
     await world.store.write(set_fee_bps, organisation=organisation, bps=250)
     found = (await bill.http.get(CONFIG)).json()
     shown = (found["payments_connect_account_id"], found["payments_connect_status"], found["platform_fee_bps"])
     assert shown == ("acct_1", "pending", 250)
-    assert await fee_bps_of(world.pipeline.deps, organisation) == 250
+    assert await platform_fee_bps_of(world.pipeline.deps, organisation) == 250
     await world.store.write(set_fee_bps, organisation=organisation, bps=None)
-    assert await fee_bps_of(world.pipeline.deps, organisation) == 100
+    assert await platform_fee_bps_of(world.pipeline.deps, organisation) == 100

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operations.invoicing.invoice.figures import GB, MOST, MOST_PRICE_CENTS, TooLarge, line_amount, platform_fee, totals_of
+from operations.invoicing.invoice_creation import (
+    INVOICE_FIGURE_LIMIT,
+    INVOICE_GB_BYTES,
+    PRICE_PER_GB_CENTS_LIMIT,
+    InvoiceTooLarge,
+    invoice_line_amount,
+    invoice_platform_fee,
+    invoice_totals,
+)
 
 HALF = Fraction(1, 2)
 INVOICES, AT_ONCE = 10_000, 100
@@ -28,8 +36,8 @@ class Figures(NamedTuple):
 
 def figures_of(usage: Sequence[int], *, price: int, bps: int) -> Figures:
     """What an invoice over these bytes comes to."""
-    amounts = tuple(line_amount(used, price) for used in usage)
-    return Figures(amounts, *totals_of(sum(amounts), price=price, bps=bps, largest_usage=max(usage, default=0)))
+    amounts = tuple(invoice_line_amount(used, price) for used in usage)
+    return Figures(amounts, *invoice_totals(sum(amounts), price=price, bps=bps, largest_usage=max(usage, default=0)))
 
 
 def exact(used: int, price: int) -> int:
@@ -67,14 +75,18 @@ def test_any_invoice_is_exact_to_the_cent(usage: list[int], price: int, bps: int
 def test_what_is_near_the_limits_is_exact_too() -> None:
     drawn = random.Random(53)
     for _ in range(2000):
-        used, price, bps = drawn.randrange(2**50, 2**53), drawn.randrange(1, MOST_PRICE_CENTS + 1), drawn.randrange(5001)
-        assert line_amount(used, price) == exact(used, price)
-        assert platform_fee(used, bps) == floor(Fraction(used * bps, 10_000) + HALF)
+        used, price, bps = drawn.randrange(2**50, 2**53), drawn.randrange(1, PRICE_PER_GB_CENTS_LIMIT + 1), drawn.randrange(5001)
+        assert invoice_line_amount(used, price) == exact(used, price)
+        assert invoice_platform_fee(used, bps) == floor(Fraction(used * bps, 10_000) + HALF)
 
 
-@given(used=st.integers(0, 10**15), price=st.integers(0, MOST_PRICE_CENTS))
+@given(used=st.integers(0, 10**15), price=st.integers(0, PRICE_PER_GB_CENTS_LIMIT))
 def test_a_byte_more_never_costs_less(used: int, price: int) -> None:
-    assert line_amount(used, price) <= line_amount(used + 1, price) <= line_amount(used, price) + price // GB + 1
+    assert (
+        invoice_line_amount(used, price)
+        <= invoice_line_amount(used + 1, price)
+        <= invoice_line_amount(used, price) + price // INVOICE_GB_BYTES + 1
+    )
 
 
 @given(used=st.lists(st.integers(0, 10**13), max_size=8), price=st.integers(0, 10**6), seed=st.integers())
@@ -89,16 +101,16 @@ LINES = [
     (0, 0, 0),
     (0, 100, 0),
     (1, 0, 0),
-    (GB, 0, 0),
+    (INVOICE_GB_BYTES, 0, 0),
     (1, 1, 0),
     (1, 100, 0),
     (1, 499_999_999, 0),
     (1, 500_000_000, 1),
     (1, 1_000_000_000, 1),
-    (GB, 1, 1),
-    (GB, 100, 100),
-    (GB - 1, 1, 1),
-    (GB + 1, 1, 1),
+    (INVOICE_GB_BYTES, 1, 1),
+    (INVOICE_GB_BYTES, 100, 100),
+    (INVOICE_GB_BYTES - 1, 1, 1),
+    (INVOICE_GB_BYTES + 1, 1, 1),
     (499_999_999, 1, 0),
     (500_000_000, 1, 1),
     (500_000_001, 1, 1),
@@ -181,12 +193,12 @@ FEES = [
 
 @pytest.mark.parametrize(("used", "price", "cents"), LINES)
 def test_a_line_is_its_bytes_times_the_price_half_up(used: int, price: int, cents: int) -> None:
-    assert line_amount(used, price) == cents == exact(used, price)
+    assert invoice_line_amount(used, price) == cents == exact(used, price)
 
 
 @pytest.mark.parametrize(("subtotal", "bps", "cents"), FEES)
 def test_a_platform_fee_is_its_share_half_up(subtotal: int, bps: int, cents: int) -> None:
-    assert platform_fee(subtotal, bps) == cents
+    assert invoice_platform_fee(subtotal, bps) == cents
 
 
 def test_no_usage_comes_to_nothing() -> None:
@@ -199,12 +211,17 @@ def test_lines_are_rounded_one_by_one_and_not_their_sum() -> None:
 
 
 def test_a_gigabyte_is_ten_to_the_ninth_bytes() -> None:
-    assert figures_of([GB], price=100, bps=0).total == 100
-    assert GB == 1000**3
+    assert figures_of([INVOICE_GB_BYTES], price=100, bps=0).total == 100
+    assert INVOICE_GB_BYTES == 1000**3
 
 
 def test_the_largest_figure_is_what_json_holds_exactly() -> None:
-    assert figures_of([GB], price=MOST, bps=0).total == MOST
-    for usage, price, bps in (([GB], MOST, 1), ([GB, GB], MOST, 0), ([GB], MOST + 1, 0), ([MOST + 1], 0, 0)):
-        with pytest.raises(TooLarge, match="none may exceed 9007199254740991"):
+    assert figures_of([INVOICE_GB_BYTES], price=INVOICE_FIGURE_LIMIT, bps=0).total == INVOICE_FIGURE_LIMIT
+    for usage, price, bps in (
+        ([INVOICE_GB_BYTES], INVOICE_FIGURE_LIMIT, 1),
+        ([INVOICE_GB_BYTES, INVOICE_GB_BYTES], INVOICE_FIGURE_LIMIT, 0),
+        ([INVOICE_GB_BYTES], INVOICE_FIGURE_LIMIT + 1, 0),
+        ([INVOICE_FIGURE_LIMIT + 1], 0, 0),
+    ):
+        with pytest.raises(InvoiceTooLarge, match="none may exceed 9007199254740991"):
             figures_of(usage, price=price, bps=bps)

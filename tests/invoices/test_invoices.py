@@ -7,7 +7,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
-from storage.money.fee_rates import set_fee_bps
+from storage.organisations import set_fee_bps
 from tests.invoices.billing import DECEMBER, GB, INVOICES, PERIODS, SIM, Billing, invoice_of, sim
 
 pytestmark = pytest.mark.anyio

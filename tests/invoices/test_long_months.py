@@ -12,14 +12,14 @@ import pytest
 from mcp_types import TextContent
 
 from operations.catalogue import CATALOGUE
-from operations.invoicing.invoice.making import SLICE
-from operations.invoicing.invoice.whole import MANY
+from operations.invoicing.invoice_creation import INVOICE_SLICE_LINES
+from operations.invoicing.invoices import MANY_INVOICE_LINES
 from registry.limits import Tier
 from tests.invoices.billing import INVOICES, Billing, Json, sim
 from tests.mcp.house import open_house
 
 pytestmark = pytest.mark.anyio
-SIMS = MANY + 500
+SIMS = MANY_INVOICE_LINES + 500
 
 
 async def share_of_loop(work: Awaitable[httpx.Response]) -> float:
@@ -73,7 +73,7 @@ async def test_an_invoice_of_many_lines_is_all_of_them_and_others_have_their_tur
     answer = await bill.http.get(path)
     whole = answer.json()
     assert [(line["iccid"], line["bytes_total"]) for line in whole["line_items"]] == [(sim(number), number) for number in range(SIMS)]
-    assert whole["line_items_total"] == SIMS > SLICE
+    assert whole["line_items_total"] == SIMS > INVOICE_SLICE_LINES
     assert answer.content == orjson.dumps(whole), "the pieces are the bytes of the whole answer"
 
 

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
-from storage.money.invoices import find_invoice
+from storage.invoices import find_invoice
 from tests.invoices.billing import GB, INVOICES, Billing, Json, sim
 from tests.invoices.test_sending import TO
 from tests.world import open_world

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from clients.payments.records import ProcessorInvoice
-from operations.services.payments.invoice_payment import take_payment
-from storage.money.invoices import begin_sending, find_invoice
+from operations.ledger.payment_intake import take_invoice_payment
+from storage.invoices import begin_invoice_sending, find_invoice
 from tests.invoices.billing import Billing
 from tests.invoices.test_sending import TO
 
@@ -31,7 +31,7 @@ async def payment(bill: Billing, account: str) -> ProcessorInvoice:
 
 async def take(bill: Billing, account: str, payment: ProcessorInvoice) -> bool:
     world = bill.world
-    return await world.store.write(take_payment, account=account, invoice=payment, now=world.clock.now())
+    return await world.store.write(take_invoice_payment, account=account, invoice=payment, now=world.clock.now())
 
 
 async def status(bill: Billing, payment: ProcessorInvoice) -> str:
@@ -95,7 +95,7 @@ async def test_one_that_is_being_handed_over_is_found_by_the_id_it_carries(bill:
     store, drafted = bill.world.store, (await bill.create(price_per_gb_cents=250)).json()
     row = await store.read(find_invoice, invoice=drafted["id"], organisation=bill.who.organisation)
     assert row is not None
-    row = await store.write(begin_sending, row=row, account=account, now=NOW)
+    row = await store.write(begin_invoice_sending, row=row, account=account, now=NOW)
     assert row is not None
     told = replace(payment, id="in_next", metadata={"invoice": drafted["id"]})
     assert not await take(bill, "acct_other", told)

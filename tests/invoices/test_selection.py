@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
+from simulators.network.faults import NetworkFault
 from tests.invoices.billing import DECEMBER, GB, INVOICES, Billing, Json, sim
 from tests.world import World, open_world
 
@@ -170,7 +170,7 @@ async def test_an_account_whose_lines_cannot_all_be_read_is_not_billed_in_part(c
     (await connected.world.network()).row_cap = 1
     said = await connected.create(account_ids=[8101])
     assert (said.status_code, said.json()["code"], said.json()["param"]) == (409, "account_not_read_whole", "account_ids")
-    connected.world.sandbox.faults.add(Fault("listSubscriber", code=7, times=None))
+    connected.world.sandbox.faults.add(NetworkFault("listSubscriber", code=7, times=None))
     said = await connected.create(account_ids=[8101])
     assert (said.status_code, said.json()["ocs_code"]) == (502, 7)
     assert (await connected.http.get(INVOICES)).json()["data"] == []

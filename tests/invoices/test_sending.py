@@ -8,7 +8,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.payments.records import InvoiceLine, NewInvoice
-from storage.money.invoices import find_invoice
+from storage.invoices import find_invoice
 from tests.documents.reader import pages_of
 from tests.invoices.billing import GB, INVOICES, SIM, Billing
 from tests.world import World

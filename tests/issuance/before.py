@@ -2,12 +2,11 @@
 
 import sqlalchemy as sa
 
-from storage.calls.claims import CLAIM
-from storage.connection import Connection
-from storage.issuing.issuance import ISSUANCE
-from storage.secrets.sealed_fields import claim_field
-from storage.secrets.sealing import Keyring
-from storage.statement import Command, Query
+from storage.claims import CLAIM
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.issuance import ISSUANCE
+from storage.sealing import Keyring, claim_field
 from tests.registry.ledgers import SealedRow
 
 SEALED = Query(SealedRow, sa.select(CLAIM.c.body).where(CLAIM.c.operation == sa.bindparam("op"), CLAIM.c.key == sa.bindparam("was")))

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from registry.limits import Tier
-from storage.people.accounts import set_connection
+from storage.upstream_connections import set_connection
 from tests.world import Credentials, World
 
 Change = Callable[[World, Credentials], Awaitable[object]]

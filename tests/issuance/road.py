@@ -8,13 +8,13 @@ import httpx
 import orjson
 
 from clients.http import Outbound
-from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
-from clients.outside_system import MOST_WAITING
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.transport import SandboxTransport
+from clients.outside_system import WAITING_LIMIT
 from registry.clock import Clock
-from transports.upstream import SIMULATED
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.transport import NetworkTransport
+from transports.upstream import SIMULATED_OCS_URL
 
 
 class Gate:
@@ -50,8 +50,8 @@ async def held(gate: Gate, call: Callable[[], Awaitable[httpx.Response]]) -> Asy
 class Road(httpx.AsyncBaseTransport):
     """Every request of one pool."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._network = SandboxTransport(sandbox)
+    def __init__(self, sandbox: SimulatedNetwork) -> None:
+        self._network = NetworkTransport(sandbox)
         self.refused: set[str] = set()
         """Methods whose connections are refused before a byte is sent; `*` is every method."""
         self.seen: Callable[[str], None] = lambda method: None
@@ -76,7 +76,7 @@ class Road(httpx.AsyncBaseTransport):
             return httpx.Response(200, stream=httpx.ByteStream(self.answers[method]), request=request)
         return response
 
-    def pool(self, clock: Clock, concurrency: int = 8, *, seconds: float = 20.0, most_waiting: int = MOST_WAITING) -> OcsPool:
+    def pool(self, clock: Clock, concurrency: int = 8, *, seconds: float = 20.0, most_waiting: int = WAITING_LIMIT) -> OcsPool:
         """A pool whose calls go this way."""
-        wire = OcsSettings(url=SIMULATED, concurrency=concurrency, backoff_seconds=0.0, total_seconds=seconds)
+        wire = OcsSettings(url=SIMULATED_OCS_URL, concurrency=concurrency, backoff_seconds=0.0, total_seconds=seconds)
         return OcsPool(Outbound(ocs_limits(wire), transport=self), wire, clock, most_waiting=most_waiting)

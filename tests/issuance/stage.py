@@ -11,26 +11,26 @@ import anyio
 import httpx
 import sqlalchemy as sa
 
-from clients.sandbox.ocs.desk import Call
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.faults import Fault
 from operations.catalogue import CATALOGUE
-from operations.services.issuing.stock import StockRoom
-from operations.services.network.read_cache import ReadCache
+from operations.ledger.stock import StockSnapshots
+from operations.upstream.connection import ReadCache
 from registry.limits import Limits, Tier
-from registry.pace import Pace
 from registry.pipeline import Pipeline
-from registry.policy import period_of
-from storage.calls.journal import StoreJournal
-from storage.calls.quota import QuotaBlocks, read_used
-from storage.calls.replicas import renew
-from storage.connection import Connection
-from storage.issuing.issuance import ISSUANCE
-from storage.statement import Query
+from registry.policy import quota_period
+from registry.rate_limits import RateLimiter
+from simulators.network.entities import Line
+from simulators.network.faults import NetworkFault
+from simulators.network.world_runtime import NetworkCall
+from storage.engine.connection import Connection
+from storage.engine.statement import Query
+from storage.issuance import ISSUANCE
+from storage.journal import StoreJournal
+from storage.quota import QuotaBlocks, read_quota_used
+from storage.replicas import renew_replica
 from tests.issuance.road import Road
 from tests.world import HOST, Credentials, World, open_world
 from transports.http.door import HttpDoor
-from transports.http.rules import HttpRules
+from transports.http.limits import HttpRules
 
 ISSUE = "/v1/subscribers/issue-from-inventory"
 INTENTS = "/v1/connectivity/intents"
@@ -104,7 +104,7 @@ class Stage:
         """Both steps of a roll-back."""
         return await self.ask_to_return(key, token=await self.token(key, http=http), http=http)
 
-    def sent(self, method: str = DRAW, since: int = 0) -> list[Call]:
+    def sent(self, method: str = DRAW, since: int = 0) -> list[NetworkCall]:
         """The calls of a method that reached the network."""
         return [call for call in self.world.sandbox.calls[since:] if call.method == method]
 
@@ -116,7 +116,7 @@ class Stage:
         """The methods that reached the network, but for the first ones."""
         return [call.method for call in self.world.sandbox.calls[since:]]
 
-    def trouble(self, *faults: Fault) -> None:
+    def trouble(self, *faults: NetworkFault) -> None:
         """What the next calls meet."""
         for fault in faults:
             self.world.sandbox.faults.add(fault)
@@ -148,9 +148,9 @@ class Stage:
 
     async def charged(self) -> int:
         """Calls charged to the operator today, without those that were only leased."""
-        period = period_of(self.world.clock.now())
+        period = quota_period(self.world.clock.now())
         leased = self.world.blocks.unspent(self.me.organisation, period)
-        return await self.world.store.read(read_used, organisation=self.me.organisation, period=period.name) - leased
+        return await self.world.store.read(read_quota_used, organisation=self.me.organisation, period=period.name) - leased
 
     async def control(self, path: str, body: bytes) -> None:
         """Something that happens at the network."""
@@ -164,7 +164,7 @@ class Stage:
 
     async def renew(self) -> None:
         """This process says that it lives."""
-        await self.world.store.write(renew, replica=self.world.journal.replica, now=self.world.clock.now())
+        await self.world.store.write(renew_replica, replica=self.world.journal.replica, now=self.world.clock.now())
 
 
 def whole(answer: httpx.Response) -> tuple[int, bytes, str | None]:
@@ -194,15 +194,15 @@ async def at_once(calls: Sequence[Callable[[], Awaitable[httpx.Response]]]) -> l
 async def another_process(stage: Stage) -> World:
     """A second server over the same database and network, with its own name, caches and door."""
     first, of = stage.world, stage.world.pipeline
-    blocks = QuotaBlocks(first.store, of.pace.limits.quota_block)
+    blocks = QuotaBlocks(first.store, of.rate_limiter.limits.quota_block)
     name = first.ids.new("rpl_")
     journal = StoreJournal(first.store, keyring=of.deps.keyring, blocks=blocks, clock=first.clock, replica=name)
-    await first.store.write(renew, replica=name, now=first.clock.now())
+    await first.store.write(renew_replica, replica=name, now=first.clock.now())
     deps = replace(
         of.deps,
         replica=name,
         reads=ReadCache(first.clock),
-        stock=StockRoom(first.store, first.clock, first.ids),
+        stock=StockSnapshots(first.store, first.clock, first.ids),
         ocs=Road(first.sandbox).pool(first.clock),
     )
     pipeline = Pipeline(
@@ -215,7 +215,7 @@ async def another_process(stage: Stage) -> World:
         quota=blocks,
         sessions=of.sessions,
         secrets=of.secrets,
-        pace=Pace(of.pace.limits, of.site, first.clock),
+        rate_limiter=RateLimiter(of.rate_limiter.limits, of.site, first.clock),
         site=of.site,
     )
     faults = first.faults

@@ -8,8 +8,8 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from clients.ocs.places import Places
-from clients.ocs.token_places import LEAST_SAMPLES, PlaceQueue, TokenPlaces, WaitTooLong, issuing, reserved_of
+from clients.ocs.client import reserved_places
+from clients.ocs.places import DURATION_SAMPLES_MINIMUM, PlaceQueue, Places, TokenPlaces, WaitTooLong, issuing
 from tests.issuance.road import Gate
 from tests.issuance.stage import ACCOUNT, Stage, untold
 from tests.world import SettableClock
@@ -45,7 +45,7 @@ async def read_slowly(stage: Stage, seconds: float) -> None:
     """Enough reads of so many seconds that the queue knows how long they take."""
     stage.road.seen = lambda method: stage.world.clock.advance(seconds)
     iccid = next(iter((await stage.world.network()).lines_of(ACCOUNT))).iccid
-    for _ in range(2 * LEAST_SAMPLES):
+    for _ in range(2 * DURATION_SAMPLES_MINIMUM):
         assert (await stage.http.get(f"/v1/subscribers/{iccid}")).status_code == 200
     stage.road.seen = lambda method: None
 
@@ -91,7 +91,7 @@ async def test_a_write_that_the_queue_refuses_frees_its_key(stage: Stage) -> Non
 
 @pytest.mark.parametrize(("count", "reserved"), [(1, 0), (2, 1), (3, 1), (8, 2), (100, 25)])
 def test_a_quarter_of_the_places_is_reserved_and_one_is_always_left_for_the_rest(count: int, reserved: int) -> None:
-    assert reserved_of(count) == reserved
+    assert reserved_places(count) == reserved
 
 
 async def test_a_call_that_issues_takes_any_place_and_others_only_theirs() -> None:
@@ -110,7 +110,7 @@ async def test_a_call_that_issues_takes_any_place_and_others_only_theirs() -> No
 async def test_how_long_a_wait_will_be_follows_the_turns_of_the_owners() -> None:
     clock = SettableClock()
     queue = PlaceQueue(Places(2), clock)
-    for _ in range(LEAST_SAMPLES):
+    for _ in range(DURATION_SAMPLES_MINIMUM):
         give_back = await queue.take("a", 60.0)
         clock.advance(4)
         give_back()
@@ -131,7 +131,7 @@ async def test_how_long_a_wait_will_be_follows_the_turns_of_the_owners() -> None
 async def test_a_process_that_stood_still_in_a_call_does_not_take_the_next_waits_for_endless() -> None:
     clock = SettableClock()
     queue = PlaceQueue(Places(1), clock)
-    for seconds in [0.1] * LEAST_SAMPLES + [86_400]:
+    for seconds in [0.1] * DURATION_SAMPLES_MINIMUM + [86_400]:
         give_back = await queue.take("a", 20.0)
         clock.advance(seconds)
         give_back()

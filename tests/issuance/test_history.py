@@ -9,26 +9,27 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from clients.sandbox.ocs.faults import Fault
-from storage.calls.expired_keys import EXPIRED, REVISION
-from storage.calls.replicas import leave
-from storage.connection import Connection
-from storage.migrate import current_schema
-from storage.money.record_digests import REVISION as RECORDS_REVISION
-from storage.schema import IntentTable, ReplicaTable, UsageRecordTable
-from storage.statement import Command, Query, table
+from simulators.network.faults import NetworkFault
+from storage.cdr_events import CDR_DIGESTS_REVISION as RECORDS_REVISION
+from storage.engine.connection import Connection
+from storage.engine.migrate import current_schema
+from storage.engine.statement import Command, Query
+from storage.engine.table import table_of
+from storage.expired_keys import EXPIRED_KEY
+from storage.intents import IntentTable, UsageRecordTable
+from storage.replicas import EXPIRED_KEYS_REVISION, ReplicaTable, end_replica
 from tests.databases import sqlite_url
 from tests.issuance.stage import DRAW, INTENTS, Stage, open_stage
 from tests.issuance.test_live_intents import PRODUCTS
 from tests.setup.signing_up import BOTH, address_of
-from transports.history_days import SHORTEST
-from transports.retention import retention
+from transports.settings import SHORTEST_HISTORY
+from transports.worker.retention import retention_chore
 
 pytestmark = pytest.mark.anyio
 DAY = 86_400.0
 USAGE = "/v1/connectivity/usage_records"
 PRODUCT = {"name": "Week", "data_mb": 1, "validity_days": 7, "price_cents": 9, "currency": "EUR", "package_template_id": 55010}
-INTENT, RECORD, REPLICA = table(IntentTable), table(UsageRecordTable), table(ReplicaTable)
+INTENT, RECORD, REPLICA = table_of(IntentTable), table_of(UsageRecordTable), table_of(ReplicaTable)
 
 
 class Small(NamedTuple):
@@ -46,7 +47,10 @@ class Rows(NamedTuple):
 
 
 SMALL = Query(
-    Small, sa.select(*(EXPIRED.c[name] for name in Small._fields)).order_by(EXPIRED.c.operation, EXPIRED.c.claimed, EXPIRED.c.iccid)
+    Small,
+    sa.select(*(EXPIRED_KEY.c[name] for name in Small._fields)).order_by(
+        EXPIRED_KEY.c.operation, EXPIRED_KEY.c.claimed, EXPIRED_KEY.c.iccid
+    ),
 )
 COUNTS = {each.name: Query(Rows, sa.select(sa.func.count().label("rows")).select_from(each)) for each in (INTENT, RECORD)}
 # As a process of the schema before writes it.
@@ -78,7 +82,7 @@ async def sweep(stage: Stage, days: float = 31) -> None:
     """So many days later everything is removed that may be."""
     await stage.live_on(days * DAY)
     for _ in range(2):  # the first run only closes the database to older programs
-        await retention(stage.world.store, stage.world.clock, print, SHORTEST).run()
+        await retention_chore(stage.world.store, stage.world.clock, print, SHORTEST_HISTORY).run()
 
 
 def code(answer: httpx.Response) -> tuple[int, str]:
@@ -141,14 +145,14 @@ async def test_no_older_program_starts_where_keys_have_been_removed(tmp_path: Pa
         url = sqlite_url(tmp_path)
         assert current_schema(url).works_from == "0015"
         await stage.live_on(0)
-        await retention(stage.world.store, stage.world.clock, print).run()
+        await retention_chore(stage.world.store, stage.world.clock, print).run()
         assert current_schema(url).works_from == "0015"  # nothing is to be removed
         await sweep(stage, 0)
-        assert current_schema(url).works_from == max(REVISION, RECORDS_REVISION)
+        assert current_schema(url).works_from == max(EXPIRED_KEYS_REVISION, RECORDS_REVISION)
 
 
 async def test_a_key_that_failed_draws_nothing_after_its_row_was_removed(stage: Stage) -> None:
-    stage.trouble(Fault(DRAW, code=8))
+    stage.trouble(NetworkFault(DRAW, code=8))
     refused = await stage.issue("k")
     assert refused.status_code >= 400 and stage.dispatches() == 1
     await sweep(stage)
@@ -158,7 +162,7 @@ async def test_a_key_that_failed_draws_nothing_after_its_row_was_removed(stage: 
 
 
 async def test_an_unknown_outcome_is_swept_by_nothing(stage: Stage) -> None:
-    stage.trouble(Fault(DRAW, drop_after=True))
+    stage.trouble(NetworkFault(DRAW, drop_after=True))
     lost = await stage.issue("k")
     assert code(lost) == (502, "OUTCOME_UNKNOWN")
     for _ in range(2):
@@ -175,7 +179,7 @@ async def test_nothing_is_swept_while_a_program_runs_that_would_not_find_the_key
     await sweep(stage)
     again = await stage.issue("k")
     assert (again.status_code, again.content, again.headers["Idempotent-Replayed"]) == (201, first.content, "true")
-    await stage.world.store.write(leave, replica="rpl_old", now=now)
+    await stage.world.store.write(end_replica, replica="rpl_old", now=now)
     await sweep(stage, 0)
     assert code(await stage.issue("k")) == EXPIRED_ANSWER
 
@@ -196,7 +200,7 @@ async def test_in_any_order_of_calls_sweeps_and_returns_a_key_draws_at_most_once
                     if asked.status_code == 202:
                         await stage.ask_to_return(key, token=asked.json()["confirm_token"])
                 case 2:
-                    stage.trouble(Fault(DRAW, code=8) if chance.random() < 0.5 else Fault(DRAW, drop_after=True))
+                    stage.trouble(NetworkFault(DRAW, code=8) if chance.random() < 0.5 else NetworkFault(DRAW, drop_after=True))
                     continue
                 case _:
                     said = await (stage.issue(key) if key in "ab" else stage.intend(key))

@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Role, Tier
-from registry.policy import DAY
+from registry.policy import DAY_SECONDS
 from tests.issuance.lost_access import LOST_ACCESS
 from tests.issuance.stage import ACCOUNT, INTENTS, ISSUE, TEMPLATE, Stage, untold, whole
 from tests.mcp.house import open_house
@@ -96,7 +96,7 @@ async def test_the_window_is_sent_as_it_was_given(stage: Stage, window: dict[str
 async def test_the_same_key_and_body_draw_one_esim_for_ever(stage: Stage) -> None:
     first = await stage.issue()
     for days in (0, 1, 29, 3650):
-        stage.world.clock.advance(days * DAY)
+        stage.world.clock.advance(days * DAY_SECONDS)
         assert whole(await stage.issue()) == (201, first.content, "true")
         assert await stage.charged() == 0 + (days == 0)
     assert stage.dispatches() == 1

@@ -2,8 +2,8 @@
 
 import pytest
 
-from operations.services.network.upstream import reach_for
-from storage.issuing.stock import Look
+from operations.upstream.access import upstream_of_organisation
+from storage.stock_snapshots import StockSnapshot
 from tests.issuance.stage import ACCOUNT, FREE_ESIMS, Stage, another_process
 
 pytestmark = pytest.mark.anyio
@@ -16,11 +16,11 @@ async def large(stage: Stage) -> None:
     (await stage.world.network()).row_cap = CAP
 
 
-async def look(stage: Stage) -> tuple[Look, int]:
+async def look(stage: Stage) -> tuple[StockSnapshot, int]:
     """A fresh look at the stock, and how many calls it took."""
     await stage.live_on(6)
     deps, before = stage.world.pipeline.deps, len(stage.world.sandbox.calls)
-    found = await deps.stock.look(await reach_for(deps, stage.me.organisation), ACCOUNT)
+    found = await deps.stock.look(await upstream_of_organisation(deps, stage.me.organisation), ACCOUNT)
     return found, sum(call.method in READS for call in stage.world.sandbox.calls[before:])
 
 
@@ -105,7 +105,7 @@ async def test_another_process_looks_as_cheaply_as_the_one_that_learned(stage: S
     await known(stage)
     other = await another_process(stage)
     deps, before = other.pipeline.deps, len(other.sandbox.calls)
-    upstream = await reach_for(deps, stage.me.organisation)
+    upstream = await upstream_of_organisation(deps, stage.me.organisation)
     deps.stock.parts.memory(upstream.place(ACCOUNT))  # as after a list of the account
     found = await deps.stock.look(upstream, ACCOUNT)
     assert found.free == await free(stage) and len(other.sandbox.calls) - before <= 5

@@ -6,11 +6,11 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from operations.services.issuing.settlement import Settlement, look_up, settle
-from storage.calls.orphans import recover_orphans
-from storage.calls.replicas import LEASE_SECONDS
-from storage.issuing.issuance import IssuanceRow, find_issuance
-from storage.issuing.reconciling import unsettled
+from operations.ledger.settlement import IssuanceSettlement, apply_issuance_settlement, find_esim_of_issuance
+from storage.issuance import IssuanceRow, find_issuance
+from storage.orphans import recover_orphans
+from storage.reconciliation import unresolved_issuances
+from storage.replicas import REPLICA_LEASE_SECONDS
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import DRAW, INTENTS, Stage, untold, whole
 from tests.registry import ledgers
@@ -65,7 +65,7 @@ class Ahead:
         self._clock = clock
 
     def now(self) -> float:
-        return self._clock.now() + LEASE_SECONDS + 1
+        return self._clock.now() + REPLICA_LEASE_SECONDS + 1
 
     def monotonic(self) -> float:
         return self._clock.monotonic()
@@ -78,7 +78,7 @@ async def test_a_call_that_never_left_frees_its_key_also_where_only_its_claim_wa
     gate = stage.road.gates[DRAW] = Gate()
     stage.road.refused.add(DRAW)
     async with held(gate, lambda: asked(stage, ask)) as answers:
-        stage.world.clock.advance(LEASE_SECONDS + 1)
+        stage.world.clock.advance(REPLICA_LEASE_SECONDS + 1)
         assert await stage.world.store.write(recover_orphans, now=stage.world.clock.now()) == 0
         assert "OUTCOME_UNKNOWN" in (await asked(stage, ask)).text
     stage.road.refused.clear()
@@ -110,7 +110,7 @@ async def test_an_answer_after_the_row_was_settled_as_failed_is_for_a_person_to_
     gate = stage.road.gates[DRAW] = Gate()
     async with held(gate, lambda: asked(stage, ask)) as answers:
         await taken_over(stage)
-        await decide(stage, Settlement("failed", "ann"))
+        await decide(stage, IssuanceSettlement("failed", "ann"))
         failed = await asked(stage, ask)
         assert "issuance_failed" in failed.text and failed.headers["Idempotent-Replayed"] == "true"
     await stage.renew()
@@ -119,15 +119,15 @@ async def test_an_answer_after_the_row_was_settled_as_failed_is_for_a_person_to_
     assert row.replied is not None and (await stage.line(row.replied)).sim.status == "AFFECTED"
     assert "MANUAL_RECONCILIATION_REQUIRED" in answers[0].text and row.replied not in answers[0].text
     assert whole(await asked(stage, ask)) == (answers[0].status_code, answers[0].content, "true")
-    assert [found.key for found in await stage.world.store.read(unsettled, most=10)] == [row.key]
+    assert [found.key for found in await stage.world.store.read(unresolved_issuances, most=10)] == [row.key]
     await stage.world.journal.flush()
     assert "MANUAL_RECONCILIATION_REQUIRED" in [line.outcome for line in await stage.world.store.read(ledgers.audited)]
     if row.intent is not None:
         seen = (await stage.http.get(f"{INTENTS}/{row.intent}")).json()
         assert (seen["status"], seen["error"]["code"]) == ("processing", "MANUAL_RECONCILIATION_REQUIRED")
     # Whoever settles it as issued gives it to the key, as at any other issuance.
-    esim = await look_up(stage.world.pipeline.deps, row, row.replied)
-    await decide(stage, Settlement("issued", "ann", esim))
+    esim = await find_esim_of_issuance(stage.world.pipeline.deps, row, row.replied)
+    await decide(stage, IssuanceSettlement("issued", "ann", esim))
     final = await asked(stage, ask)
     assert final.status_code == 201 and row.replied in final.text
     assert (await only(stage)).held == row.replied and stage.dispatches() == 1
@@ -141,7 +141,7 @@ async def asked(stage: Stage, ask: object) -> httpx.Response:
 
 async def taken_over(stage: Stage) -> None:
     """The process is dead for all others."""
-    stage.world.clock.advance(LEASE_SECONDS + 1)
+    stage.world.clock.advance(REPLICA_LEASE_SECONDS + 1)
     assert await stage.world.store.write(recover_orphans, now=stage.world.clock.now()) == 1
 
 
@@ -153,8 +153,8 @@ async def only(stage: Stage) -> IssuanceRow:
     return row
 
 
-async def decide(stage: Stage, settlement: Settlement) -> None:
+async def decide(stage: Stage, settlement: IssuanceSettlement) -> None:
     """A person settles the row."""
     row, deps = await only(stage), stage.world.pipeline.deps
     named = {"organisation": row.organisation, "key": row.key}
-    await stage.world.store.write(settle, deps=deps, **named, settlement=settlement, now=stage.world.clock.now())
+    await stage.world.store.write(apply_issuance_settlement, deps=deps, **named, settlement=settlement, now=stage.world.clock.now())

@@ -10,11 +10,11 @@ import pytest
 from operations.catalogue import CATALOGUE
 from registry.errors import QuotaExceeded, StoreUnavailable
 from registry.limits import Tier
-from registry.policy import period_of
-from registry.ports import Entry
-from storage.calls.journal import OWED_OPENINGS, StoreJournal
-from storage.connection import Connection
-from storage.store import Store
+from registry.policy import quota_period
+from registry.ports import CallRecord
+from storage.engine.connection import Connection
+from storage.engine.store import Store
+from storage.journal import MOST_DEFERRED_OPENINGS, StoreJournal
 from tests.issuance.stage import ACCOUNT, INTENTS, PLAN, open_stage
 from tests.world import World, open_world
 from tests.wrapped_store import WrappedStore
@@ -74,22 +74,22 @@ async def test_an_outage_leaves_no_more_behind_than_it_may(tmp_path: Path) -> No
         store = Outage(world.store)
         keyring, name = world.pipeline.deps.keyring, world.ids.new("rpl_")
         journal = StoreJournal(store, keyring=keyring, blocks=world.blocks, clock=world.clock, replica=name)
-        for number in range(OWED_OPENINGS + 500):
+        for number in range(MOST_DEFERRED_OPENINGS + 500):
             with pytest.raises(StoreUnavailable):
                 await journal.open(opening(world, number))
         with pytest.raises(StoreUnavailable):
             await journal.flush()
         store.down = False
         await journal.flush()
-        assert store.written == OWED_OPENINGS
+        assert store.written == MOST_DEFERRED_OPENINGS
         await journal.flush()
-        assert store.written == OWED_OPENINGS
+        assert store.written == MOST_DEFERRED_OPENINGS
 
 
-def opening(world: World, number: int) -> Entry:
+def opening(world: World, number: int) -> CallRecord:
     """A call that asks for an eSIM."""
     now = world.clock.now()
-    return Entry(
+    return CallRecord(
         surface="http",
         operation="issue_esim_from_inventory",
         request_id=f"req_{number}",
@@ -105,7 +105,7 @@ def opening(world: World, number: int) -> Entry:
         expires_at=None,
         confirm=None,
         cost=0,
-        period=period_of(now),
+        period=quota_period(now),
         limit=10,
         over_quota=over,
         staged=True,

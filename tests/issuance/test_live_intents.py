@@ -6,8 +6,8 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
 from registry.limits import Role, Tier
+from simulators.network.faults import NetworkFault
 from tests.issuance.lost_access import LOST_ACCESS, move
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import ACCOUNT, DRAW, FREE_ESIMS, INTENTS, PLAN, TEMPLATE, Stage, untold, whole
@@ -238,8 +238,10 @@ async def test_a_waiting_intent_gets_its_esim_when_a_live_plan_is_confirmed(stag
     assert len((await stage.http.get("/v1/connectivity/events")).json()["data"]) == 1
 
 
-@pytest.mark.parametrize(("fault", "status"), [(Fault(DRAW, drop_after=True), "processing"), (Fault(DRAW, code=14), "failed")])
-async def test_a_confirmation_is_never_sent_a_second_time(stage: Stage, fault: Fault, status: str) -> None:
+@pytest.mark.parametrize(
+    ("fault", "status"), [(NetworkFault(DRAW, drop_after=True), "processing"), (NetworkFault(DRAW, code=14), "failed")]
+)
+async def test_a_confirmation_is_never_sent_a_second_time(stage: Stage, fault: NetworkFault, status: str) -> None:
     waiting = (await stage.http.post(INTENTS, json={}, headers={"Idempotency-Key": "w"})).json()["id"]
     stage.trouble(fault)
     first = await confirm(stage, waiting)

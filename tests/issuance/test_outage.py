@@ -9,8 +9,8 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from clients.ocs.pool import OcsPool
-from registry.active_request import REQUEST_SECONDS
+from clients.ocs.client import OcsPool
+from registry.clock import REQUEST_SECONDS
 from registry.limits import Tier
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import ACCOUNT, DRAW, Stage, at_once, untold, whole

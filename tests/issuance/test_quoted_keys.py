@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operations.catalogue import CATALOGUE
-from registry.idempotency_key import content, spellings
 from registry.limits import Limits, Tier
-from storage.calls.claims import claim
+from registry.policy import key_spellings, unquoted_key
+from storage.claims import take_claim
 from tests.issuance.before import spell
 from tests.issuance.stage import DELETE, FREE_ESIMS, INTENTS, ISSUE, Stage, another_process, at_once, open_stage, whole
 from tests.mcp.house import open_house
@@ -169,7 +169,7 @@ async def test_a_claim_of_before_that_was_never_sent_leaves_the_key_to_its_conte
     async with many_at_once(tmp_path, database_url) as stage:
         named = {"organisation": stage.me.organisation, "operation": OPERATION["inventory"], "key": '"live-1"'}
         lost = partial(
-            claim, **named, fingerprint=b"", owner="rpl_gone", lease="req_gone", now=int(stage.world.clock.now()), state="claimed"
+            take_claim, **named, fingerprint=b"", owner="rpl_gone", lease="req_gone", now=int(stage.world.clock.now()), state="claimed"
         )
         await stage.world.store.write(partial(lost, expires_at=None))
         busy = await stage.issue('"live-1"')
@@ -220,12 +220,12 @@ SPELLINGS = st.one_of(PIECES, PIECES.map(quoted), PIECES.map(quoted).map(quoted)
 
 @given(st.one_of(SPELLINGS, st.text(max_size=6).map(lambda text: f'"{text}"')))
 def test_a_string_is_read_as_its_specification_says(text: str) -> None:
-    assert content(text) == unquoted(text)
+    assert unquoted_key(text) == unquoted(text)
 
 
 @given(PIECES)
 def test_every_spelling_has_the_same_key_at_its_end(text: str) -> None:
-    assert spellings(quoted(text))[-1] == spellings(quoted(quoted(text)))[-1] == spellings(text)[-1]
+    assert key_spellings(quoted(text))[-1] == key_spellings(quoted(quoted(text)))[-1] == key_spellings(text)[-1]
 
 
 @dataclass

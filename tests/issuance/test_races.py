@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from registry.limits import Tier
-from registry.policy import period_of
+from registry.policy import quota_period
 from tests.issuance.stage import DELETE, DRAW, FREE_ESIMS, INTENTS, PLAN, Stage, another_process, at_once, open_stage, whole
 from tests.registry import ledgers
 
@@ -99,8 +99,8 @@ async def test_of_32_confirmations_with_a_live_plan_one_draws_the_esim(stage: St
 async def test_of_64_calls_with_ten_left_ten_draw(stage: Stage) -> None:
     world = stage.world
     who = await world.caller(Tier.PRO, mode="managed", account=8101)
-    limit = world.pipeline.pace.limits.tiers[Tier.PRO].calls_per_day
-    period = period_of(world.clock.now()).name
+    limit = world.pipeline.rate_limiter.limits.tiers[Tier.PRO].calls_per_day
+    period = quota_period(world.clock.now()).name
     await world.store.write(ledgers.set_used, organisation=who.organisation, period=period, used=limit - 10)
     async with world.client(who.secret) as http:
         answers = await at_once([lambda number=number: stage.issue(f"k{number}", http=http) for number in range(64)])

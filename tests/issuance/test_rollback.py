@@ -7,14 +7,14 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
-from operations.services.issuing.reconciliation import Reconciliation
+from operations.ledger.reconciliation import Reconciliation
 from registry.limits import Tier
-from registry.policy import DAY
-from storage.calls.orphans import recover_orphans
-from storage.calls.replicas import LEASE_SECONDS
-from storage.issuing.issuance import Drawn, NewIssuance, begin_issuance, issue
-from storage.people.accounts import set_connection
+from registry.policy import DAY_SECONDS
+from simulators.network.faults import NetworkFault
+from storage.issuance import DrawnSim, NewIssuance, begin_issuance, mark_issued
+from storage.orphans import recover_orphans
+from storage.replicas import REPLICA_LEASE_SECONDS
+from storage.upstream_connections import set_connection
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import ACCOUNT, DELETE, DRAW, FREE_ESIMS, ISSUE, TEMPLATE, WRITES, Stage, another_process, untold
 
@@ -129,24 +129,24 @@ AMBIGUOUS = {
     f"{method}, {name}": (method, STEPS.index(method), faults)
     for method in (DELETE, FREE)
     for name, faults in {
-        "dropped before": [Fault(method, drop_before=True)],
-        "dropped after": [Fault(method, drop_after=True)],
-        "malformed": [Fault(method, malformed=True)],
-        "empty": [Fault(method, empty=True)],
-        "status 500": [Fault(method, status=500)],
-        "code 18 after": [Fault(method, code=18, commit=True)],
-        "code 3": [Fault(method, code=3)],
+        "dropped before": [NetworkFault(method, drop_before=True)],
+        "dropped after": [NetworkFault(method, drop_after=True)],
+        "malformed": [NetworkFault(method, malformed=True)],
+        "empty": [NetworkFault(method, empty=True)],
+        "status 500": [NetworkFault(method, status=500)],
+        "code 18 after": [NetworkFault(method, code=18, commit=True)],
+        "code 3": [NetworkFault(method, code=3)],
     }.items()
 } | {
     f"{method} after {gate}, {name}": (gate, STEPS.index(method, STEPS.index(gate)), [fault, fault])
     for gate, method in ((PROVIDER, PROVIDER), (PROVIDER, LINE), (PROVIDER, PACKAGES), (FREE, LINE), (FREE, PACKAGES))
     for name, fault in {
-        "dropped": Fault(method, drop_before=True),
-        "malformed": Fault(method, malformed=True),
-        "code 6": Fault(method, code=6),
+        "dropped": NetworkFault(method, drop_before=True),
+        "malformed": NetworkFault(method, malformed=True),
+        "code 6": NetworkFault(method, code=6),
     }.items()
 }
-AMBIGUOUS["changeSimStatus, code 14"] = (FREE, STEPS.index(FREE), [Fault(FREE, code=14)])
+AMBIGUOUS["changeSimStatus, code 14"] = (FREE, STEPS.index(FREE), [NetworkFault(FREE, code=14)])
 
 
 @pytest.mark.parametrize("trouble", AMBIGUOUS)
@@ -186,7 +186,7 @@ async def test_after_the_first_ambiguous_answer_nothing_further_is_sent(stage: S
     assert len([name for name in asked if name in WRITES]) == len({name for name in asked if name in WRITES})
     stage.world.sandbox.faults.clear()
     for _ in range(3):
-        stage.world.clock.advance(DAY)
+        stage.world.clock.advance(DAY_SECONDS)
         await stage.world.store.write(recover_orphans, now=stage.world.clock.now())
         again = await stage.give_back()
         assert (again.status_code, untold(again)) == (502, body)
@@ -257,7 +257,7 @@ async def test_what_was_never_sent_is_issued_as_before(stage: Stage) -> None:
 async def test_a_definite_refusal_of_the_first_step_leaves_it_issued(stage: Stage, code: int, status: int) -> None:
     await stage.issue()
     before = len(stage.world.sandbox.calls)
-    stage.trouble(Fault(DELETE, code=code))
+    stage.trouble(NetworkFault(DELETE, code=code))
     said = await stage.give_back()
     assert (said.status_code, said.json()["ocs_code"]) == (status, code)
     assert stage.methods(before) == [LINE, *LOOK, DELETE] and await stage.states() == {"k": "issued"}
@@ -272,7 +272,7 @@ async def test_a_process_that_dies_in_the_middle_leaves_an_unknown_release(stage
     async with held(gate, lambda: stage.ask_to_return(token=token)) as answers, other.client(stage.me.secret) as http:
         waiting = await stage.give_back(http=http)
         assert (waiting.status_code, waiting.json()["code"], waiting.headers["Retry-After"]) == (409, "idempotency_in_progress", "1")
-        stage.world.clock.advance(LEASE_SECONDS + 1)
+        stage.world.clock.advance(REPLICA_LEASE_SECONDS + 1)
         assert await stage.world.store.write(recover_orphans, now=stage.world.clock.now()) == 1
         said = await stage.give_back(http=http)
         assert (said.status_code, said.json()["code"], said.json()["details"]["status"]) == snapshot(
@@ -303,8 +303,8 @@ async def test_a_row_without_a_package_id_is_for_a_person(stage: Stage) -> None:
     )
     of = {"organisation": stage.me.organisation, "key": "k"}
     await stage.world.store.write(begin_issuance, row=row, now=stage.world.clock.now())
-    drawn = Drawn("8988303700000101276", 910127, 760127, None)
-    await stage.world.store.write(issue, **of, drawn=drawn, now=stage.world.clock.now())
+    drawn = DrawnSim("8988303700000101276", 910127, 760127, None)
+    await stage.world.store.write(mark_issued, **of, drawn=drawn, now=stage.world.clock.now())
     said = await stage.give_back()
     assert (said.status_code, untold(said)) == snapshot(
         (
@@ -320,7 +320,7 @@ async def test_a_row_without_a_package_id_is_for_a_person(stage: Stage) -> None:
 
 @pytest.mark.parametrize("outcome", ["failed", "outcome_unknown"])
 async def test_there_is_nothing_to_give_back_when_nothing_is_known_to_be_drawn(stage: Stage, outcome: str) -> None:
-    stage.trouble(Fault(DRAW, code=14) if outcome == "failed" else Fault(DRAW, drop_after=True))
+    stage.trouble(NetworkFault(DRAW, code=14) if outcome == "failed" else NetworkFault(DRAW, drop_after=True))
     await stage.issue()
     said = await stage.give_back()
     assert (said.status_code, said.json()["code"]) == (409, "issuance_not_issued") and outcome in said.json()["error"]
@@ -408,7 +408,7 @@ async def test_a_line_with_another_package_gives_nothing_back(stage: Stage, othe
     more = line.packages[-1]
     more.active = other != "blocked"
     if other == "running":
-        more.activated, more.expires = int(stage.world.clock.now()), int(stage.world.clock.now() + DAY)
+        more.activated, more.expires = int(stage.world.clock.now()), int(stage.world.clock.now() + DAY_SECONDS)
     before = len(stage.world.sandbox.calls)
     said = await stage.give_back()
     assert (said.status_code, untold(said)) == snapshot(
@@ -438,12 +438,12 @@ async def test_a_series_hinders_as_long_as_it_makes_packages(stage: Stage, ended
     assert len(stage.sent(DELETE)) == (status == 200)
 
 
-@pytest.mark.parametrize(("ago", "status"), [(1, 409), (DAY, 200)])
+@pytest.mark.parametrize(("ago", "status"), [(1, 409), (DAY_SECONDS, 200)])
 async def test_a_package_that_expired_a_while_ago_is_no_hindrance(stage: Stage, ago: float, status: int) -> None:
     iccid = (await stage.issue()).json()["data"]["iccid"]
     await put_package(stage, iccid)
     more, now = (await stage.line(iccid)).packages[-1], stage.world.clock.now()
-    more.activated, more.expires = int(now - 30 * DAY), int(now - ago)
+    more.activated, more.expires = int(now - 30 * DAY_SECONDS), int(now - ago)
     assert (await stage.give_back()).status_code == status
 
 
@@ -482,7 +482,7 @@ async def test_a_provider_that_tells_nothing_is_no_proof_that_the_profile_is_unu
 async def test_a_look_that_fails_before_anything_was_sent_leaves_it_issued(stage: Stage, method: str) -> None:
     await stage.issue()
     token = await stage.token()
-    stage.trouble(Fault(method, drop_before=True), Fault(method, drop_before=True))
+    stage.trouble(NetworkFault(method, drop_before=True), NetworkFault(method, drop_before=True))
     said = await stage.ask_to_return(token=token)
     assert (said.status_code, said.json()["code"]) == (502, "ocs_error")
     assert stage.sent(DELETE) == [] and await stage.states() == {"k": "issued"}

@@ -3,11 +3,11 @@
 import anyio
 import pytest
 
-from clients.sandbox.ocs.faults import Fault
-from operations.services.network.reached import Upstream
-from operations.services.network.upstream import reach_for
+from operations.upstream.access import upstream_of_organisation
+from operations.upstream.connection import Upstream
 from registry.errors import OcsError, Refusal
-from storage.issuing.stock import Look
+from simulators.network.faults import NetworkFault
+from storage.stock_snapshots import StockSnapshot
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import ACCOUNT, Stage
 
@@ -21,7 +21,7 @@ class Asking:
 
     def __init__(self, stage: Stage, upstream: Upstream) -> None:
         self._stage, self._upstream = stage, upstream
-        self.told: dict[int, Look | Refusal] = {}
+        self.told: dict[int, StockSnapshot | Refusal] = {}
 
     async def one(self, number: int, scope: anyio.CancelScope | None = None) -> None:
         with scope or anyio.CancelScope():
@@ -33,7 +33,7 @@ class Asking:
 
 async def asking(stage: Stage) -> Asking:
     """With the operator's credential."""
-    return Asking(stage, await reach_for(stage.world.pipeline.deps, stage.me.organisation))
+    return Asking(stage, await upstream_of_organisation(stage.world.pipeline.deps, stage.me.organisation))
 
 
 async def test_all_who_ask_while_a_look_is_taken_share_it(stage: Stage) -> None:
@@ -45,12 +45,12 @@ async def test_all_who_ask_while_a_look_is_taken_share_it(stage: Stage) -> None:
         await gate.entered.wait()
         gate.open.set()
     assert len(many.told) == LOOKS and len({id(told) for told in many.told.values()}) == 1
-    assert isinstance(many.told[0], Look) and len(stage.sent(LIST)) == 1
+    assert isinstance(many.told[0], StockSnapshot) and len(stage.sent(LIST)) == 1
 
 
 async def test_all_who_ask_while_a_look_fails_are_refused_with_it(stage: Stage) -> None:
     many, gate = await asking(stage), Gate()
-    stage.trouble(Fault(LIST, drop_before=True, times=2))  # a read is asked twice
+    stage.trouble(NetworkFault(LIST, drop_before=True, times=2))  # a read is asked twice
     stage.road.gates[LIST] = gate
     async with anyio.create_task_group() as group:
         for number in range(LOOKS):
@@ -60,7 +60,7 @@ async def test_all_who_ask_while_a_look_fails_are_refused_with_it(stage: Stage) 
     assert len(many.told) == LOOKS and all(isinstance(told, OcsError) for told in many.told.values())
     assert len(stage.sent(LIST)) <= 2
     await many.one(LOOKS)
-    assert isinstance(many.told[LOOKS], Look)
+    assert isinstance(many.told[LOOKS], StockSnapshot)
 
 
 async def test_a_look_that_took_long_is_shared_for_five_seconds_all_the_same(stage: Stage) -> None:
@@ -88,7 +88,7 @@ async def test_when_who_takes_the_look_is_stopped_the_next_one_takes_it(stage: S
         await again.entered.wait()
         again.open.set()
     assert sorted(many.told) == list(range(1, LOOKS)) and len({id(told) for told in many.told.values()}) == 1
-    assert isinstance(many.told[1], Look) and len(stage.sent(LIST)) == 1
+    assert isinstance(many.told[1], StockSnapshot) and len(stage.sent(LIST)) == 1
 
 
 async def test_who_is_stopped_while_waiting_disturbs_nobody(stage: Stage) -> None:
@@ -119,11 +119,11 @@ async def test_a_look_that_was_being_taken_when_an_esim_came_back_is_not_shared_
 async def test_two_credentials_do_not_share_a_refusal(stage: Stage) -> None:
     many, gate = await asking(stage), Gate()
     other = await stage.world.caller(mode="own", token=stage.world.pipeline.deps.ocs_token + " ")
-    theirs = Asking(stage, await reach_for(stage.world.pipeline.deps, other.organisation))
+    theirs = Asking(stage, await upstream_of_organisation(stage.world.pipeline.deps, other.organisation))
     stage.road.gates[LIST] = gate
     async with anyio.create_task_group() as group:
         group.start_soon(many.one, 0)
         await gate.entered.wait()
         group.start_soon(theirs.one, 0)
         gate.open.set()
-    assert isinstance(many.told[0], Look) and isinstance(theirs.told[0], OcsError)
+    assert isinstance(many.told[0], StockSnapshot) and isinstance(theirs.told[0], OcsError)

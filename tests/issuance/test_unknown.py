@@ -11,13 +11,13 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.http import Outbound
-from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
-from clients.sandbox.ocs.faults import Fault
 from registry.limits import Role
-from registry.policy import DAY
-from storage.calls.orphans import recover_orphans
-from storage.calls.replicas import LEASE_SECONDS, leave
+from registry.policy import DAY_SECONDS
+from simulators.network.faults import NetworkFault
+from storage.orphans import recover_orphans
+from storage.replicas import REPLICA_LEASE_SECONDS, end_replica
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import DRAW, Stage, another_process, untold, whole
 from tests.registry import ledgers
@@ -25,25 +25,25 @@ from tests.registry import ledgers
 pytestmark = pytest.mark.anyio
 TEMPLATES = "listPrepaidPackageTemplate"
 UNKNOWN = {
-    "dropped before": Fault(DRAW, drop_before=True),
-    "dropped after": Fault(DRAW, drop_after=True),
-    "malformed": Fault(DRAW, malformed=True),
-    "empty": Fault(DRAW, empty=True),
-    "status 500": Fault(DRAW, status=500),
-    "status 500 after": Fault(DRAW, status=500, commit=True),
-    "status 404": Fault(DRAW, status=404),
-    "code 18": Fault(DRAW, code=18),
-    "code 18 after": Fault(DRAW, code=18, commit=True),
-    "code 3": Fault(DRAW, code=3),
-    "code 5": Fault(DRAW, code=5),
-    "code 7 after": Fault(DRAW, code=7, commit=True),
+    "dropped before": NetworkFault(DRAW, drop_before=True),
+    "dropped after": NetworkFault(DRAW, drop_after=True),
+    "malformed": NetworkFault(DRAW, malformed=True),
+    "empty": NetworkFault(DRAW, empty=True),
+    "status 500": NetworkFault(DRAW, status=500),
+    "status 500 after": NetworkFault(DRAW, status=500, commit=True),
+    "status 404": NetworkFault(DRAW, status=404),
+    "code 18": NetworkFault(DRAW, code=18),
+    "code 18 after": NetworkFault(DRAW, code=18, commit=True),
+    "code 3": NetworkFault(DRAW, code=3),
+    "code 5": NetworkFault(DRAW, code=5),
+    "code 7 after": NetworkFault(DRAW, code=7, commit=True),
 }
 SURE = {
-    "code 100": (Fault(DRAW, code=100), 502, 100),
-    "code 14": (Fault(DRAW, code=14), 409, 14),
-    "code 8": (Fault(DRAW, code=8), 502, 8),
-    "code 17": (Fault(DRAW, code=17), 409, 17),
-    "code 6": (Fault(DRAW, code=6), 409, None),
+    "code 100": (NetworkFault(DRAW, code=100), 502, 100),
+    "code 14": (NetworkFault(DRAW, code=14), 409, 14),
+    "code 8": (NetworkFault(DRAW, code=8), 502, 8),
+    "code 17": (NetworkFault(DRAW, code=17), 409, 17),
+    "code 6": (NetworkFault(DRAW, code=6), 409, None),
 }
 Ask = Callable[[Stage], Awaitable[httpx.Response]]
 
@@ -68,7 +68,7 @@ async def test_an_ambiguous_answer_is_502_for_ever_and_is_never_tried_again(stag
     assert await stage.states() == {"k": "outcome_unknown"}
     for days in (0, 1, 9, 20):
         assert whole(await stage.issue()) == (502, first.content, "true")
-        stage.world.clock.advance(days * DAY)
+        stage.world.clock.advance(days * DAY_SECONDS)
         await stage.world.store.write(recover_orphans, now=stage.world.clock.now())
     assert await stage.states() == {"k": "outcome_unknown"}
     assert stage.dispatches() == 1
@@ -89,7 +89,7 @@ async def test_an_intent_of_unknown_outcome_stays_processing_and_says_so(stage: 
     assert (await stage.http.get(f"/v1/connectivity/intents/{first.json()['id']}")).json() == first.json()
     for days in (0, 1, 9, 20):
         assert whole(await stage.intend()) == (201, first.content, "true")
-        stage.world.clock.advance(days * DAY)
+        stage.world.clock.advance(days * DAY_SECONDS)
         await stage.world.store.write(recover_orphans, now=stage.world.clock.now())
     confirmed = await stage.http.post(f"/v1/connectivity/intents/{first.json()['id']}/confirm", json={"plan": "nordic-1gb-30d"})
     assert (confirmed.status_code, confirmed.json()) == (200, first.json())
@@ -104,7 +104,7 @@ async def test_a_definite_refusal_is_the_key_s_answer_and_drew_nothing(stage: St
     stage.trouble(trouble)
     first = await stage.issue()
     assert (first.status_code, first.json().get("ocs_code")) == (status, code)
-    stage.world.clock.advance(DAY)
+    stage.world.clock.advance(DAY_SECONDS)
     assert whole(await stage.issue()) == (status, first.content, "true")
     assert await stage.states() == {"k": "failed"}
     assert stage.dispatches() == 1 and await stage.free() == free
@@ -125,7 +125,7 @@ async def test_an_intent_that_was_refused_has_failed(stage: Stage, fault: str) -
 @pytest.mark.parametrize("method", ["listPrepaidPackageTemplate", "getResellerInfo", "listSubscriber"])
 @pytest.mark.parametrize("fault", [{"drop_after": True}, {"code": 14}, {"code": 18}, {"status": 500}, {"malformed": True}])
 async def test_trouble_before_the_dispatch_frees_the_key(stage: Stage, method: str, fault: dict[str, Any]) -> None:
-    stage.trouble(Fault(method, **fault, times=None))
+    stage.trouble(NetworkFault(method, **fault, times=None))
     assert (await stage.issue()).status_code == 502
     intent = await stage.intend()
     assert (intent.status_code, intent.json()["code"]) in [(502, "ocs_error"), (502, "ocs_timeout")]
@@ -196,7 +196,7 @@ async def audited(stage: Stage, outcome: str) -> list[str]:
 
 
 async def test_a_second_key_while_the_first_is_unknown_is_warned_and_not_stopped(stage: Stage) -> None:
-    stage.trouble(Fault(DRAW, drop_after=True))
+    stage.trouble(NetworkFault(DRAW, drop_after=True))
     assert (await stage.issue("lost")).status_code == 502
     warned = await stage.issue("new")
     assert (warned.status_code, warned.json()["data"]["unresolved_issuance"]) == (201, "lost")
@@ -209,13 +209,13 @@ async def test_a_second_key_while_the_first_is_unknown_is_warned_and_not_stopped
 
 
 async def test_the_warning_is_for_the_same_caller_template_and_day_alone(stage: Stage) -> None:
-    stage.trouble(Fault(DRAW, drop_after=True))
+    stage.trouble(NetworkFault(DRAW, drop_after=True))
     await stage.issue("lost")
     assert "unresolved_issuance" not in (await stage.issue("other-template", template=55011)).json()["data"]
     colleague = await stage.world.caller(role=Role.MEMBER, organisation=stage.me.organisation)
     async with stage.world.client(colleague.secret) as http:
         assert "unresolved_issuance" not in (await stage.issue("colleague", http=http)).json()["data"]
-    await stage.live_on(DAY - 1)
+    await stage.live_on(DAY_SECONDS - 1)
     assert (await stage.issue("before")).json()["data"]["unresolved_issuance"] == "lost"
     await stage.live_on(2)
     assert "unresolved_issuance" not in (await stage.issue("after")).json()["data"]
@@ -248,7 +248,7 @@ async def test_what_a_dead_process_had_sent_is_unknown_and_never_sent_again(stag
                 said = await retried(stage, ask, http)
                 assert (said.json().get("code") or said.json()["error"]["code"]) == "OUTCOME_UNKNOWN", days
                 assert said.headers["Idempotent-Replayed"] == "true"
-                stage.world.clock.advance(DAY)
+                stage.world.clock.advance(DAY_SECONDS)
         assert list((await stage.states()).values()) == ["outcome_unknown"]
         assert stage.dispatches() == int(reached)
     # It was only slow: what it was answered counts after all.
@@ -292,10 +292,10 @@ async def test_a_retry_itself_judges_what_a_dead_process_left(stage: Stage) -> N
 async def end_of(stage: Stage, how: str) -> None:
     """The process is dead for all others, a lease later."""
     if how == "left":
-        await stage.world.store.write(leave, replica=stage.world.journal.replica, now=stage.world.clock.now())
+        await stage.world.store.write(end_replica, replica=stage.world.journal.replica, now=stage.world.clock.now())
         stage.world.clock.advance(0.1)
     else:
-        stage.world.clock.advance(LEASE_SECONDS + 1)
+        stage.world.clock.advance(REPLICA_LEASE_SECONDS + 1)
 
 
 async def retried(stage: Stage, ask: Ask, http: httpx.AsyncClient) -> httpx.Response:

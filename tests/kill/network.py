@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from clients.http import Outbound
-from clients.ocs.client import Ocs
-from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.client import Ocs, OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
 from tests.cli.reseller import environment
 from tests.kill.clock import SharedClock

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from storage.connection import Connection
-from storage.shop.order_queue import Paid, pay_order
-from storage.shop.orders import NewOrder, insert_order, name_session
-from storage.shop.storefront_plans import StorefrontPlan
-from storage.store import open_store
+from storage.engine.connection import Connection
+from storage.engine.store import open_store
+from storage.order_queue import OrderPayment, pay_order
+from storage.orders import NewOrder, insert_order, name_session
+from storage.storefront_plans import StorefrontPlan
 from tests.kill.network import Drawn
 from tests.kill.stage import Stage
 from tests.simulation.shops import Shop, open_shop
@@ -66,4 +66,4 @@ def insert_paid(connection: Connection, *, id: str, shop: Shop, plan: Storefront
     )
     insert_order(connection, order=order)
     name_session(connection, order=id, session=f"cs_{id[4:]}", ends=int(now) + 3600, look_ms=int(now + 600) * 1000)
-    pay_order(connection, order=id, paid=Paid("buyer@example.test", f"pi_{id[4:]}", PRICE, None), now=now)
+    pay_order(connection, order=id, paid=OrderPayment("buyer@example.test", f"pi_{id[4:]}", PRICE, None), now=now)

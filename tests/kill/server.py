@@ -19,25 +19,35 @@ from typing import Any, cast
 import anyio
 import orjson
 
-from clients.ocs.pool import OcsPool, ocs_limits
-from operations.services.issuing.reconciliation import Reconciliation
-from operations.services.shop.order_fulfilment import Fulfilment
-from storage.calls.orphans import recover_orphans
-from storage.calls.replicas import renew
+from clients.ocs.client import OcsPool, ocs_limits
+from operations.ledger.reconciliation import Reconciliation
+from operations.storefronts.sales.order_fulfilment import Fulfilment
+from storage.orphans import recover_orphans
+from storage.replicas import renew_replica
 from tests.kill.clock import SharedClock
 from tests.kill.trap import Point, Trap, TrappedJournal, TrappedOutbound
 from transports.app import Application
-from transports.http.deadlines import Deadlines
-from transports.http.serve import bind, make_server, run
+from transports.http.limits import Deadlines
+from transports.http.server import bind_socket, make_http_server, run_on_uvloop
 from transports.logs import Logs
-from transports.service import Bell, Service, build_service, make_worker
-from transports.settings import load_settings
+from transports.service import LateCallback, Service, build_service, make_worker
+from transports.settings_files import load_settings
 from transports.upstream import ocs_settings
 
 LOOK_SECONDS = 0.02
 TICK_SECONDS = 0.003
 # What the service imports only when it needs it.
-LATER = ("aiohttp", "httptools", "httpx", "psycopg", "storage.postgres", "storage.sqlite", "transports.http.protocol", "uvicorn", "uvloop")
+LATER = (
+    "aiohttp",
+    "httptools",
+    "httpx",
+    "psycopg",
+    "storage.engine.postgres",
+    "storage.engine.sqlite",
+    "transports.http.protocol",
+    "uvicorn",
+    "uvloop",
+)
 
 
 def say(line: str) -> None:
@@ -60,7 +70,7 @@ def set_trap(service: Service, trap: Trap) -> None:
     service.pipeline.journal = TrappedJournal(service.pipeline.journal, trap)
     deps, sender = service.pipeline.deps, service.sender
     service.worker = make_worker(service.settings, deps, sender, complain, looks=True)  # it sends for orders, without a call
-    cast(Bell, deps.wake_worker).hang(service.worker.wake)
+    cast(LateCallback, deps.wake_worker).bind(service.worker.wake)
 
 
 async def keep_settling(service: Service, clock: SharedClock) -> None:
@@ -72,7 +82,7 @@ async def keep_settling(service: Service, clock: SharedClock) -> None:
         ahead = clock.ahead
         if ahead == done:
             continue
-        await service.store.write(renew, replica=service.journal.replica, now=clock.now())
+        await service.store.write(renew_replica, replica=service.journal.replica, now=clock.now())
         await service.store.write(recover_orphans, now=clock.now())
         await reconciliation.step()
         await fulfilment.step()
@@ -84,11 +94,11 @@ async def keep_settling(service: Service, clock: SharedClock) -> None:
 async def live(clock: SharedClock, port: int, point: Point | None, *, settles: bool) -> None:
     """Serve until killed. Without its worker nothing is settled but what is asked for."""
     settings = load_settings(os.environ, worker=settles)
-    with bind("127.0.0.1", port) as bound:
+    with bind_socket("127.0.0.1", port) as bound:
         service = build_service(settings, f"http://127.0.0.1:{port}", clock=clock, report=complain)
         set_trap(service, Trap(point))
         logs = Logs(lambda lines: sys.stderr.buffer.write(lines) and sys.stderr.buffer.flush(), clock, secrets=[], human=False)
-        server = make_server(Application(service, logs), deadlines=Deadlines(), ids=service.ids, logs=logs, ready=lambda: say("ready"))
+        server = make_http_server(Application(service, logs), deadlines=Deadlines(), ids=service.ids, logs=logs, ready=lambda: say("ready"))
         async with anyio.create_task_group() as tasks:
             if settles:
                 tasks.start_soon(keep_settling, service, clock)
@@ -103,7 +113,7 @@ def serve(order: dict[str, Any]) -> None:
     with Path(order["log"]).open("ab") as log:
         os.dup2(log.fileno(), sys.stderr.fileno())
     point = None if order["point"] is None else Point(*order["point"])
-    run(live(SharedClock(Path(order["clock"])), order["port"], point, settles=order["settles"]))
+    run_on_uvloop(live(SharedClock(Path(order["clock"])), order["port"], point, settles=order["settles"]))
 
 
 def attend(pid: int) -> None:

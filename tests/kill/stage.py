@@ -10,18 +10,19 @@ from typing import Any
 import httpx
 import psycopg
 
-from clients.webhooks.signature import SECRET_BYTES, new_secret
-from operations.services.people.api_key import new_api_key
+from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
+from operations.secret_tokens import new_api_key
 from registry.clock import SystemClock
 from registry.ids import Ids, SystemIds
 from registry.limits import Role, Tier
-from storage.connection import Connection
-from storage.people.accounts import add_member, create_organisation, create_person
-from storage.people.keys import insert_key
-from storage.secrets.sealed_fields import webhook_secret_field
-from storage.secrets.sealing import Keyring
-from storage.store import open_store
-from storage.webhooks.endpoints import insert_endpoint
+from storage.api_keys import insert_key
+from storage.engine.connection import Connection
+from storage.engine.store import open_store
+from storage.memberships import add_member
+from storage.organisations import create_organisation
+from storage.people import create_person
+from storage.sealing import Keyring, webhook_secret_field
+from storage.webhook_endpoints import insert_endpoint
 from tests.databases import migrated_postgres, migrated_sqlite
 from tests.kill.network import TOKEN, Network
 from tests.kill.servers import Nursery, Servers
@@ -159,7 +160,7 @@ def found(connection: Connection, *, ids: Ids, account: int) -> tuple[str, str]:
 
 def listen(connection: Connection, *, ids: Ids, organisation: str, url: str) -> tuple[str, str]:
     """An endpoint for its events, and the secret that they are signed with."""
-    endpoint, secret = ids.new("we_"), new_secret(ids.bytes(SECRET_BYTES))
+    endpoint, secret = ids.new("we_"), new_webhook_secret(ids.bytes(WEBHOOK_SECRET_BYTES))
     sealed = Keyring(KEYS, ids.bytes).seal(secret, org_id=organisation, field=webhook_secret_field(endpoint))
     insert_endpoint(connection, id=endpoint, organisation=organisation, url=url, secret=sealed, now=SystemClock().now())
     return endpoint, secret

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
-from clients.http import MEBIBYTE, Outbound, OutboundLimits, Reply
-from registry.ports import Arguments, Conclusion, Entry, Journal, Line, Stored, Write, Writes
+from clients.http import MEBIBYTE, HttpReply, Outbound, OutboundLimits
+from registry.ports import AuditRecord, CallRecord, Conclusion, Journal, StoredAnswer, WriteArguments, WriteFunction, WriteList
 
 T = TypeVar("T")
 
@@ -46,35 +46,45 @@ class TrappedJournal:
     async def first_known(self, organisation: str, operation: str, keys: Sequence[str], now: float) -> str | None:
         return await self._journal.first_known(organisation, operation, keys, now)
 
-    async def stored(self, entry: Entry) -> Stored | None:
+    async def stored(self, entry: CallRecord) -> StoredAnswer | None:
         return await self._journal.stored(entry)
 
-    async def challenge(self, entry: Entry, digest: bytes, expires_at: float) -> None:
+    async def challenge(self, entry: CallRecord, digest: bytes, expires_at: float) -> None:
         await self._journal.challenge(entry, digest, expires_at)
 
-    async def settle(self, entry: Entry, stored: Stored, write: Write[T] | None, arguments: Arguments) -> T | None:
+    async def settle(self, entry: CallRecord, stored: StoredAnswer, write: WriteFunction[T] | None, arguments: WriteArguments) -> T | None:
         return await self._journal.settle(entry, stored, write, arguments)
 
-    async def settle_result(self, entry: Entry, encode: Callable[[T], Stored], write: Write[T], arguments: Arguments) -> T:
+    async def settle_result(
+        self, entry: CallRecord, encode: Callable[[T], StoredAnswer], write: WriteFunction[T], arguments: WriteArguments
+    ) -> T:
         return await self._journal.settle_result(entry, encode, write, arguments)
 
-    async def open(self, entry: Entry) -> None:
+    async def open(self, entry: CallRecord) -> None:
         self._trap.at("before claim", entry.operation)
         await self._journal.open(entry)
         self._trap.at("after claim", entry.operation)
 
-    async def dispatch(self, entry: Entry, lost: Stored, writes: Writes) -> None:
+    async def dispatch(self, entry: CallRecord, lost: StoredAnswer, writes: WriteList) -> None:
         self._trap.at("before dispatch", entry.operation)
         await self._journal.dispatch(entry, lost, writes)
         self._trap.at("after dispatch", entry.operation)
 
-    async def close(self, entry: Entry, stored: Stored, *, outcome: str, unknown: bool, writes: Writes, lost: Writes) -> None:
+    async def close(
+        self, entry: CallRecord, stored: StoredAnswer, *, outcome: str, unknown: bool, writes: WriteList, lost: WriteList
+    ) -> None:
         self._trap.at("before save", entry.operation)
         await self._journal.close(entry, stored, outcome=outcome, unknown=unknown, writes=writes, lost=lost)
         self._trap.at("after save", entry.operation)
 
     async def conclude(
-        self, entry: Entry, encode: Callable[[Any], bytes], write: Callable[..., Conclusion], arguments: Arguments, *, lost: Writes
+        self,
+        entry: CallRecord,
+        encode: Callable[[Any], bytes],
+        write: Callable[..., Conclusion],
+        arguments: WriteArguments,
+        *,
+        lost: WriteList,
     ) -> Conclusion:
         def within(*given: object, **named: object) -> Conclusion:
             concluded = write(*given, **named)
@@ -86,10 +96,10 @@ class TrappedJournal:
         self._trap.at("after save", entry.operation)
         return concluded
 
-    async def release(self, entry: Entry, writes: Writes, *, refund: bool) -> None:
+    async def release(self, entry: CallRecord, writes: WriteList, *, refund: bool) -> None:
         await self._journal.release(entry, writes, refund=refund)
 
-    def record(self, line: Line) -> None:
+    def record(self, line: AuditRecord) -> None:
         self._journal.record(line)
 
     async def flush(self) -> None:
@@ -103,7 +113,7 @@ class TrappedOutbound(Outbound):
         super().__init__(limits)
         self._trap = trap
 
-    async def exchange(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"", keep: int = MEBIBYTE) -> Reply:
+    async def exchange(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"", keep: int = MEBIBYTE) -> HttpReply:
         called = next(iter(orjson.loads(content)))
         self._trap.at("before send", called)
         reply = await super().exchange(method, url, headers=headers, content=content, keep=keep)

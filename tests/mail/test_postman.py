@@ -13,20 +13,20 @@ import sqlalchemy as sa
 
 from clients.mail.letter import Letter, MailFailed, MailTransport
 from clients.mail.smtp import SmtpMail, smtp_settings
-from clients.sandbox.mail import MailCatcher
-from operations.services.people.letters import put_in_queue, seal_letter
+from operations.letters import queue_letter, seal_letter
 from registry.errors import StoreUnavailable
-from storage.connection import Connection
+from simulators.mail import MailCatcher
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.store import Store, open_store
 from storage.mail import MAIL, drop_mail
-from storage.secrets.sealing import Keyring, new_key_setting
-from storage.statement import Command, Query
-from storage.store import Store, open_store
+from storage.sealing import Keyring, new_key_setting
 from tests.databases import migrated_sqlite
 from tests.mail.office import open_server
 from tests.setup.signing_up import BOTH, address_of
 from tests.world import CountingIds, SettableClock
 from tests.wrapped_store import WrappedStore
-from transports.postman import BATCH, RETRIES, Postman
+from transports.worker.mailer import MAIL_BATCH, MAIL_RETRY_SECONDS, Mailer
 
 pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
@@ -59,11 +59,11 @@ class Desk:
         letter = Letter(to, "Your code", f"The code for {to} is\n\n482913\n")
         expires_at = self.clock.now() + seconds
         sealed = seal_letter(letter, ids=self.ids, keyring=keyring or self.keyring, expires_at=expires_at)
-        await self.store.write(put_in_queue, sealed, self.clock)
+        await self.store.write(queue_letter, sealed, self.clock)
         return sealed.id
 
-    def postman(self, transport: MailTransport, *, store: Store | None = None) -> Postman:
-        return Postman(
+    def postman(self, transport: MailTransport, *, store: Store | None = None) -> Mailer:
+        return Mailer(
             store=store or self.store,
             keyring=self.keyring,
             clock=self.clock,
@@ -176,7 +176,7 @@ async def test_a_mail_that_is_good_for_days_outlives_a_server_that_is_away_for_a
     away, catcher = Away(), MailCatcher()
     for _ in range(48):
         assert await desk.postman(away).deliver() == 0
-        desk.clock.advance(RETRIES[-1])
+        desk.clock.advance(MAIL_RETRY_SECONDS[-1])
     assert await desk.postman(catcher).deliver() == 1
     assert (away.tried, len(catcher.letters)) == (48, 1)
 
@@ -191,17 +191,17 @@ async def test_a_mail_is_not_sent_when_what_it_says_is_not_true_any_more(desk: D
 
 
 async def test_while_the_server_is_away_only_some_mails_are_tried_each_round(desk: Desk) -> None:
-    for number in range(3 * BATCH):
+    for number in range(3 * MAIL_BATCH):
         await desk.queue(f"a{number}@x.example")
     away = Away()
     await desk.postman(away).deliver()
-    assert away.tried == BATCH
-    assert [mail.attempts for mail in await desk.left()].count(0) == 2 * BATCH
+    assert away.tried == MAIL_BATCH
+    assert [mail.attempts for mail in await desk.left()].count(0) == 2 * MAIL_BATCH
 
 
 async def test_changed_mails_are_given_up_those_of_an_unknown_key_wait_and_the_others_are_sent(desk: Desk) -> None:
     other = Keyring(new_key_setting(desk.ids.bytes), desk.ids.bytes)
-    foreign = [await desk.queue(f"a{number}@x.example", keyring=other) for number in range(BATCH + 1)]
+    foreign = [await desk.queue(f"a{number}@x.example", keyring=other) for number in range(MAIL_BATCH + 1)]
     spoilt, moved, empty = [await desk.queue(f"{name}@x.example") for name in ("spoilt", "moved", "empty")]
     await desk.queue("good@x.example")
     sealed = desk.keyring.seal("{}", org_id="service", field="mail|another")
@@ -250,7 +250,7 @@ async def test_a_mail_that_is_under_way_when_the_service_stops_is_finished_and_n
         postman = desk.postman(smtp)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(postman.run)
-            postman.ring()
+            postman.wake()
             await office.asked.wait()
             tasks.cancel_scope.cancel()
             office.hold.set()
@@ -291,7 +291,7 @@ async def test_a_ring_sends_at_once(desk: Desk) -> None:
         tasks.start_soon(postman.run)
         await anyio.wait_all_tasks_blocked()
         await desk.queue("ada@fjord.example")
-        postman.ring()
+        postman.wake()
         with anyio.fail_after(60):
             while not catcher.letters:
                 await anyio.lowlevel.checkpoint()

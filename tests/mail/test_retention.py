@@ -7,31 +7,28 @@ from typing import NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from storage.connection import Connection
-from storage.named import Named
-from storage.people.accounts import create_organisation, create_person
-from storage.schema import (
-    AccessGrantTable,
-    AllowanceTable,
-    AuditTable,
-    AuthorizationCodeTable,
-    AuthorizationRequestTable,
-    BrowserSessionTable,
-    ClaimTable,
-    InvitationTable,
-    MailTable,
-    OauthClientTable,
-    QuotaTable,
-    RefreshTokenTable,
-    VerificationTable,
-)
-from storage.statement import Command, Query, Value, table
-from storage.store import Store, open_store
-from storage.sweep import AT_ONCE
+from storage.access_grants import AccessGrantTable
+from storage.allowances import AllowanceTable
+from storage.audit import AuditTable
+from storage.browser_sessions import BrowserSessionTable
+from storage.claims import ClaimTable
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query, Value
+from storage.engine.store import Store, open_store
+from storage.engine.sweep import SWEPT_AT_ONCE
+from storage.engine.table import TableDescription, table_of
+from storage.invitations import InvitationTable
+from storage.mail import MailTable
+from storage.oauth_clients import AuthorizationRequestTable, OauthClientTable
+from storage.oauth_tokens import AuthorizationCodeTable, RefreshTokenTable
+from storage.organisations import create_organisation
+from storage.people import create_person
+from storage.quota import QuotaTable
+from storage.verifications import VerificationTable
 from tests.databases import migrated_sqlite
 from tests.setup.signing_up import BOTH, address_of
 from tests.world import NOON, SettableClock
-from transports.retention import retention
+from transports.worker.retention import retention_chore
 
 pytestmark = pytest.mark.anyio
 DAY = 86_400.0
@@ -52,15 +49,15 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
         await store.aclose()
 
 
-def fill(connection: Connection, *, rows: Sequence[tuple[type[Named], Row]]) -> None:
+def fill(connection: Connection, *, rows: Sequence[tuple[type[TableDescription], Row]]) -> None:
     create_person(connection, id="usr_1", now=NOON)
     create_organisation(connection, id="org_1", name="Fjord", tier="free", now=NOON)
     for model, row in rows:
-        columns = {column.name: sa.bindparam(column.name) for column in table(model).c}
-        connection.run(Command(sa.insert(table(model)).values(columns)), **{**dict.fromkeys(columns), **row})
+        columns = {column.name: sa.bindparam(column.name) for column in table_of(model).c}
+        connection.run(Command(sa.insert(table_of(model)).values(columns)), **{**dict.fromkeys(columns), **row})
 
 
-def grant(id: str, client: str, *, expires: float, revoked: float | None = None) -> tuple[type[Named], Row]:
+def grant(id: str, client: str, *, expires: float, revoked: float | None = None) -> tuple[type[TableDescription], Row]:
     row: Row = {
         "id": id,
         "person_id": "usr_1",
@@ -75,17 +72,17 @@ def grant(id: str, client: str, *, expires: float, revoked: float | None = None)
     return AccessGrantTable, row
 
 
-def client(id: str, *, created: float, used: float | None = None) -> tuple[type[Named], Row]:
+def client(id: str, *, created: float, used: float | None = None) -> tuple[type[TableDescription], Row]:
     used_at = None if used is None else NOON + used
     return OauthClientTable, {"id": id, "metadata_json": "{}", "created": NOON + created, "used": used_at}
 
 
-def of_grant(model: type[Named], digest: bytes, of: str, expires: float) -> tuple[type[Named], Row]:
+def of_grant(model: type[TableDescription], digest: bytes, of: str, expires: float) -> tuple[type[TableDescription], Row]:
     row = {"digest": digest, "grant_id": of, "client_id": "c", "scopes": "read", "details": "{}", "expires_at": NOON + expires}
-    return model, {name: value for name, value in row.items() if name in table(model).c}
+    return model, {name: value for name, value in row.items() if name in table_of(model).c}
 
 
-ONE: Sequence[tuple[type[Named], Row, float]] = (
+ONE: Sequence[tuple[type[TableDescription], Row, float]] = (
     (
         VerificationTable,
         {
@@ -131,23 +128,25 @@ ONE: Sequence[tuple[type[Named], Row, float]] = (
 )
 
 
-async def count(store: Store, model: type[Named]) -> int:
+async def count(store: Store, model: type[TableDescription]) -> int:
     found = await store.read(
-        lambda connection: connection.first(Query(Count, sa.select(sa.func.count().label("many")).select_from(table(model))))
+        lambda connection: connection.first(Query(Count, sa.select(sa.func.count().label("many")).select_from(table_of(model))))
     )
     assert found is not None
     return found.many
 
 
 @pytest.mark.parametrize(("model", "row", "seconds"), ONE, ids=[f"{model.__name__}-{row.get('id', '')}" for model, row, _ in ONE])
-async def test_it_is_forgotten_when_its_time_is_over_and_not_before(model: type[Named], row: Row, seconds: float, tmp_path: Path) -> None:
+async def test_it_is_forgotten_when_its_time_is_over_and_not_before(
+    model: type[TableDescription], row: Row, seconds: float, tmp_path: Path
+) -> None:
     store, clock = open_store(migrated_sqlite(tmp_path)), SettableClock()
     await store.write(fill, rows=[(model, row)])
     clock.advance(seconds - 1)
-    await retention(store, clock, print).run()
+    await retention_chore(store, clock, print).run()
     assert await count(store, model) == 1
     clock.advance(2)
-    await retention(store, clock, print).run()
+    await retention_chore(store, clock, print).run()
     assert await count(store, model) == 0
     await store.aclose()
 
@@ -167,7 +166,7 @@ async def test_on_both_databases_a_grant_goes_with_its_codes_and_tokens_and_a_li
     await store.write(fill, rows=rows)
     clock = SettableClock()
     clock.advance(400 * DAY)
-    await retention(store, clock, print).run()
+    await retention_chore(store, clock, print).run()
     assert [await count(store, model) for model in (AccessGrantTable, AuthorizationCodeTable, RefreshTokenTable, OauthClientTable)] == [
         1
     ] * 4
@@ -178,20 +177,20 @@ async def test_on_both_databases_a_grant_goes_with_its_codes_and_tokens_and_a_li
 async def test_what_organisations_and_people_used_is_kept(store: Store) -> None:
     used = [(QuotaTable, {"organisation": name, "period": "2026-01-15", "used": 3}) for name in ("org_1", "usr_1", "keyed")]
     await store.write(fill, rows=used)
-    await retention(store, SettableClock(), print).run()
+    await retention_chore(store, SettableClock(), print).run()
     assert await count(store, QuotaTable) == 3
 
 
 @pytest.mark.parametrize("model", [ClaimTable, AuditTable], ids=lambda model: model.__tablename__)
-async def test_what_is_more_than_one_step_takes_is_forgotten_too(store: Store, model: type[Named]) -> None:
+async def test_what_is_more_than_one_step_takes_is_forgotten_too(store: Store, model: type[TableDescription]) -> None:
     old = {"fingerprint": b"", "state": "done", "claimed": 1, "expires_at": int(NOON), "at": 1.0, "milliseconds": 1.0, "status": 200}
-    columns, (name, of) = table(model).c, ("key", str) if model is ClaimTable else ("id", int)
+    columns, (name, of) = table_of(model).c, ("key", str) if model is ClaimTable else ("id", int)
 
-    def row(number: int, **other: Value) -> tuple[type[Named], Row]:
+    def row(number: int, **other: Value) -> tuple[type[TableDescription], Row]:
         given: Row = {column.name: "x" for column in columns if isinstance(column.type, sa.Text)} | old | other
         return model, {key: value for key, value in given.items() if key in columns} | {name: of(number)}
 
-    many = AT_ONCE * 2 + 1
+    many = SWEPT_AT_ONCE * 2 + 1
     await store.write(fill, rows=[*(row(number) for number in range(many)), row(many, expires_at=None, at=NOON)])
-    await retention(store, SettableClock(), print).run()
+    await retention_chore(store, SettableClock(), print).run()
     assert await count(store, model) == 1

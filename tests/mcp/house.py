@@ -12,16 +12,16 @@ from mcp.client.client import Client
 from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 
-from clients.sandbox.ocs.sandbox import Sandbox
 from registry.call import Call
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits
 from registry.ports import Sessions
+from simulators.network.simulated_network import SimulatedNetwork
 from tests.mcp import ledgers, notes
 from tests.world import HOST, ORIGIN, Credentials, World, open_world
 from transports.http.asgi import Receive, Scope, Send
-from transports.http.inner import Inner
-from transports.mcp.app import PATHS, McpDoor
+from transports.http.door import InnerApplication
+from transports.mcp.door import MCP_PATHS, McpDoor
 from transports.mcp.settings import McpSettings
 
 CATALOGUE = Catalogue(
@@ -96,7 +96,7 @@ async def open_house(
     *,
     catalogue: Catalogue = CATALOGUE,
     sessions: Sessions | None = None,
-    sandbox: Sandbox | None = None,
+    sandbox: SimulatedNetwork | None = None,
     limits: Limits | None = None,
     **changes: Any,
 ) -> AsyncGenerator[House]:
@@ -106,7 +106,9 @@ async def open_house(
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:
         await doors[0](scope, receive, send)
 
-    async with open_world(folder, catalogue, sessions=sessions, sandbox=sandbox, limits=limits, inner=Inner(inner, PATHS)) as world:
+    async with open_world(
+        folder, catalogue, sessions=sessions, sandbox=sandbox, limits=limits, inner=InnerApplication(inner, MCP_PATHS)
+    ) as world:
 
         def report(call: Call, error: BaseException) -> None:
             world.faults.append((call.request_id, call.operation.id, error))

@@ -5,7 +5,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
 from registry.errors import NotFound
 from registry.limits import Scope
 from registry.model import Document, Input, Nothing
@@ -24,7 +24,7 @@ class NewNote(Input):
 
 
 class NoteList(Input):
-    limit: Limit = 10
+    limit: PageLimit = 10
     starting_after: StartingAfter = None
 
 
@@ -78,7 +78,7 @@ async def list_notes(ctx: Ctx, params: NoteList) -> ListOf[Note]:
     rest = [row for row in rows if row["name"] > (params.starting_after or "")]
     if len(rest) > params.limit:
         ctx.next_cursor = rest[params.limit - 1]["name"]
-    return page(rest, params.limit)
+    return list_page(rest, params.limit)
 
 
 @operation("GET", "/v1/short-notes", tool_defaults={"limit": 3})
@@ -163,14 +163,14 @@ async def get_picture(ctx: Ctx, params: Nothing) -> Document:
 
 
 class PlanList(Input):
-    limit: Limit = 10
+    limit: PageLimit = 10
 
 
 @operation("GET", "/v1/connectivity/plans")
 async def list_connectivity_plans(ctx: Ctx, params: PlanList) -> ListOf[Plan]:
     """List plans."""
     del ctx
-    return page([{"id": f"cnp_{number:03}", "note": None} for number in range(params.limit)], params.limit)
+    return list_page([{"id": f"cnp_{number:03}", "note": None} for number in range(params.limit)], params.limit)
 
 
 class IntentRef(Input):

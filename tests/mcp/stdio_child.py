@@ -9,7 +9,8 @@ from registry.caller import Caller
 from registry.limits import Role, Tier, scopes_of
 from tests.mcp.house import CATALOGUE, SETTINGS
 from tests.world import open_world
-from transports.mcp.stdio import choose, run_stdio
+from transports.mcp.selection import select_tools
+from transports.mcp.server import run_stdio
 
 
 async def main(folder: str, toolsets: str, read_only: str) -> None:
@@ -23,7 +24,7 @@ async def main(folder: str, toolsets: str, read_only: str) -> None:
             role=Role.ADMIN,
             scopes=int(scopes_of(Tier.ENTERPRISE, Role.ADMIN)),
         )
-        chosen = choose(toolsets, read_only == "read-only")
+        chosen = select_tools(toolsets, read_only == "read-only")
         await run_stdio(CATALOGUE, world.pipeline, SETTINGS, lambda call, error: None, caller=local, chosen=chosen)
 
 

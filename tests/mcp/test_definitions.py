@@ -7,14 +7,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from operations.catalogue import CATALOGUE
-from operations.intelligence.scheduling.input import Composite
+from operations.intelligence.scheduling.composites import Composite
 from registry.binding import Binding
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, ProviderError
-from registry.model import Input
-from registry.policy import fingerprint
-from registry.spelling import shown
-from transports.mcp.tools import definition, is_tool, wire
+from registry.model import Input, shown_field_name
+from registry.policy import input_digest
+from transports.mcp.tools import is_tool, tool_definition, tool_json
 
 TOOLS = [operation for operation in CATALOGUE.operations.values() if is_tool(operation)]
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
@@ -31,14 +30,14 @@ OPEN = {  # asks somebody outside, and can do without the answer
 
 def test_every_tool_has_a_title_and_says_all_four_hints() -> None:
     for operation in TOOLS:
-        said: dict[str, Any] = wire(definition(operation))
+        said: dict[str, Any] = tool_json(tool_definition(operation))
         assert said["title"] and said["title"] != operation.id
         assert said["annotations"].keys() == HINTS and all(isinstance(hint, bool) for hint in said["annotations"].values()), operation.id
 
 
 def test_the_hints_are_those_of_the_declaration() -> None:
     for operation in TOOLS:
-        hints: dict[str, Any] = wire(definition(operation))["annotations"]  # pyright: ignore[reportAssignmentType]  # JSON
+        hints: dict[str, Any] = tool_json(tool_definition(operation))["annotations"]  # pyright: ignore[reportAssignmentType]  # JSON
         if hints["readOnlyHint"]:
             assert not operation.confirm and not hints["destructiveHint"] and hints["idempotentHint"], operation.id
         if operation.confirm or operation.method == "DELETE":
@@ -71,39 +70,39 @@ def test_unknown_arguments_are_refused_by_the_schema_as_by_the_service() -> None
     open_objects = {
         (operation.id, path)
         for operation in TOOLS
-        for path, found in objects(definition(operation).input_schema)
+        for path, found in objects(tool_definition(operation).input_schema)
         if found.get("additionalProperties") is not False
     }
     assert open_objects == {("create_connectivity_intent", ".metadata")}  # a map of the caller's own names
 
 
 def test_the_values_of_the_only_free_map_are_texts() -> None:
-    metadata = definition(CATALOGUE.operations["create_connectivity_intent"]).input_schema["properties"]["metadata"]
+    metadata = tool_definition(CATALOGUE.operations["create_connectivity_intent"]).input_schema["properties"]["metadata"]
     assert metadata["additionalProperties"] == {"type": "string"}
 
 
 def test_the_input_of_a_schedule_has_the_fields_of_its_composites() -> None:
-    said = definition(CATALOGUE.operations["create_intelligence_schedule"]).input_schema["properties"]["input"]
+    said = tool_definition(CATALOGUE.operations["create_intelligence_schedule"]).input_schema["properties"]["input"]
     models = [CATALOGUE.operations[name].params for name in get_args(Composite)]
-    fields = {shown(name, info) for model in models for name, info in model.model_fields.items()}
+    fields = {shown_field_name(name, info) for model in models for name, info in model.model_fields.items()}
     assert said["properties"].keys() == fields - {"starting_after"}
 
 
 def optional_of(model: type[Input]) -> dict[str, bool]:
     """The optional fields of a tool by the name that is shown, and whether null clears them."""
     fields = model.model_fields
-    return {shown(name, info): name in model.null_clears for name, info in fields.items() if not info.is_required()}
+    return {shown_field_name(name, info): name in model.null_clears for name, info in fields.items() if not info.is_required()}
 
 
 def canonical(operation: AnyOperation, given: dict[str, Any]) -> bytes:
     """What makes two calls of a tool the same."""
     binding = Binding(operation)
-    return fingerprint(binding.validate(binding.arguments(given)))
+    return input_digest(binding.validate(binding.arguments(given)))
 
 
 def test_null_is_in_the_schema_of_an_optional_argument_where_it_clears_and_is_absent_elsewhere() -> None:
     for operation in TOOLS:
-        properties = definition(operation).input_schema["properties"]
+        properties = tool_definition(operation).input_schema["properties"]
         optional = optional_of(operation.params)
         for name, clears in optional.items():
             assert Draft202012Validator(properties[name]).is_valid(None) is clears, (operation.id, name)
@@ -115,7 +114,7 @@ def test_null_is_in_the_schema_of_an_optional_argument_where_it_clears_and_is_ab
 def test_a_null_that_clears_makes_another_call() -> None:
     for operation in TOOLS:
         for name in operation.params.null_clears:
-            word = shown(name, operation.params.model_fields[name])
+            word = shown_field_name(name, operation.params.model_fields[name])
             given = {each: value for each, value in operation.examples[0].input.items() if each != word}
             assert canonical(operation, given) != canonical(operation, {**given, word: None}), (operation.id, name)
 

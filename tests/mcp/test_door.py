@@ -9,7 +9,7 @@ import pytest
 
 from tests.mcp.house import CATALOGUE, SETTINGS, House, open_house, request
 from tests.world import Credentials, open_world
-from transports.mcp.app import McpDoor
+from transports.mcp.door import McpDoor
 from transports.mcp.settings import McpSettings
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +18,7 @@ LIST = request("tools/list")
 
 
 async def test_importing_and_opening_the_door_does_not_import_the_sdk() -> None:
-    code = "import transports.mcp.app, transports.mcp.stdio, sys; sys.exit('mcp' in sys.modules or 'mcp_types' in sys.modules)"
+    code = "import transports.mcp.door, transports.mcp.server, sys; sys.exit('mcp' in sys.modules or 'mcp_types' in sys.modules)"
     done = await anyio.to_thread.run_sync(lambda: subprocess.run([sys.executable, "-c", code], check=False))
     assert done.returncode == 0
 

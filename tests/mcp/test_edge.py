@@ -14,7 +14,7 @@ from operations.catalogue import CATALOGUE as OPERATIONS
 from registry.limits import Tier
 from tests.mcp.house import MODERN, House, open_house, request, wire_headers
 from tests.world import HOST, ORIGIN
-from transports.mcp.tools import definition
+from transports.mcp.tools import tool_definition
 
 pytestmark = pytest.mark.anyio
 LEGACY = "2025-11-25"
@@ -199,4 +199,4 @@ async def test_both_ways_answer_alike_whatever_is_sent(tmp_path: Path) -> None:
 
 
 def test_no_argument_travels_in_a_header_so_none_is_compared_with_one() -> None:
-    assert not [tool.name for tool in map(definition, OPERATIONS.operations.values()) if "x-mcp-header" in str(tool.input_schema)]
+    assert not [tool.name for tool in map(tool_definition, OPERATIONS.operations.values()) if "x-mcp-header" in str(tool.input_schema)]

@@ -8,7 +8,7 @@ import pytest
 
 from registry.call import Surface
 from registry.errors import Unauthorized
-from registry.ports import Claims
+from registry.ports import SessionClaims
 from tests.mcp.house import MODERN, House, open_house, request
 from tests.mcp.refusals import refusal_in
 from tests.world import HOST, ORIGIN, Credentials
@@ -29,10 +29,10 @@ INITIALIZE = {
 class McpOnly:
     """Sessions whose tokens were issued for the MCP resource alone."""
 
-    async def verify(self, token: str, surface: Surface) -> Claims:
+    async def verify(self, token: str, surface: Surface) -> SessionClaims:
         if surface != "mcp" or token != "for.mcp.alone":
             raise Unauthorized("The token was issued for another resource", presented=True)
-        return Claims("person-1", None)
+        return SessionClaims("person-1", None)
 
 
 @pytest.mark.parametrize("body", [LIST, CALL, INITIALIZE, request("server/discover"), request("resources/list"), {"method": "nonsense"}])

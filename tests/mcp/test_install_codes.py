@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from clients.sandbox.ocs.entities import Line
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
+from simulators.network.entities import Line
 from tests.mcp.house import House, open_house
 from tests.mcp.refusals import refusal_of
 from tests.world import Credentials
@@ -22,7 +22,7 @@ READS = [operation for operation in CATALOGUE.operations.values() if is_tool(ope
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncGenerator[House]:
     async with open_house(tmp_path, catalogue=CATALOGUE) as house:
-        house.world.pipeline.pace.limits = Limits(burst_enabled=False)
+        house.world.pipeline.rate_limiter.limits = Limits(burst_enabled=False)
         yield house
         assert house.world.faults == []
 

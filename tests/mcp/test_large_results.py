@@ -9,8 +9,8 @@ import pytest
 from registry.catalogue import Catalogue, Toolset
 from tests.mcp import large
 from tests.mcp.house import open_house
-from transports.http.large_answers import Reader
-from transports.mcp.result import LONG
+from transports.http.concurrency import AnswerReader
+from transports.mcp.calls import LONG_STRING
 
 pytestmark = pytest.mark.anyio
 CATALOGUE = Catalogue([Toolset("texts", "Texts.", (large,))], core=("get_text",))
@@ -25,7 +25,7 @@ async def test_a_large_result_waits_for_the_large_answer_that_its_key_is_reading
             whole = await client.call_tool("get_text", {})
             assert whole.structured_content == {"text": ["x" * 1000] * (large.SIZE // 1000)}
             assert (counted.in_progress, counted.held) == (0, 0)
-            with counted.one_more(Reader(caller.key_id, caller.organisation), 1):
+            with counted.one_more(AnswerReader(caller.key_id, caller.organisation), 1):
                 refused = await client.call_tool("get_text", {})
             again = await client.call_tool("get_text", {})
         assert refused.is_error and '"code":"rate_limited"' in str(refused.content[0])
@@ -36,8 +36,8 @@ async def test_a_large_result_waits_for_the_large_answer_that_its_key_is_reading
 def test_a_long_text_is_looked_through_in_no_time() -> None:
     text = orjson.dumps(["x" * 1999] * 500).decode()
     begun = time.thread_time()
-    assert LONG.search(text) is None
+    assert LONG_STRING.search(text) is None
     assert time.thread_time() - begun < 0.5  # from every character it would be some two billion steps
     for long in ("x" * 2001, "\n" + "x" * 10, 'a"' * 3):
-        assert LONG.search(orjson.dumps([long]).decode())
-    assert not LONG.search(orjson.dumps(["x" * 2000]).decode())
+        assert LONG_STRING.search(orjson.dumps([long]).decode())
+    assert not LONG_STRING.search(orjson.dumps(["x" * 2000]).decode())

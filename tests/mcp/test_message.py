@@ -9,7 +9,7 @@ import pytest
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from tests.mcp.house import House, open_house, request
-from transports.mcp.message import within_bounds
+from transports.mcp.message import shorten_message
 from transports.mcp.tools import is_tool
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +34,7 @@ def values(root: object) -> int:
 def test_of_arguments_that_will_be_refused_the_sdk_sees_few(arguments: Any) -> None:
     for tool in [*TOOLS, "no_such_tool"]:
         message = request("tools/call", name=tool, arguments=arguments)
-        assert values(within_bounds(message, 200_000, CATALOGUE.operations)) < MOST
+        assert values(shorten_message(message, 200_000, CATALOGUE.operations)) < MOST
 
 
 @pytest.mark.parametrize("name", ["get_note", "count_slowly", "delete_note", "no_such_tool"])

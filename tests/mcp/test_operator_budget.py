@@ -12,10 +12,10 @@ from mcp.client.client import Client
 from mcp_types import TextContent
 
 from operations.catalogue import CATALOGUE
-from registry.catalogue import AnyOperation, Selection
+from registry.catalogue import AnyOperation, ToolSelection
 from registry.limits import Tier
 from tests.mcp.house import ERAS, House, open_house
-from transports.mcp.tools import Tools, is_tool, measure
+from transports.mcp.tools import Tools, is_tool, measure_tools
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ WHOLE = frozenset({"list_destination_prefixes"})  # its prefixes are one list, w
 
 def operator_tools() -> list[AnyOperation]:
     """Those of the operator preset, in catalogue order."""
-    ids = CATALOGUE.chosen(Selection(("operator",)))
+    ids = CATALOGUE.chosen(ToolSelection(("operator",)))
     return [operation for operation in CATALOGUE.operations.values() if operation.id in ids and is_tool(operation)]
 
 
@@ -56,7 +56,7 @@ def parameters(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_the_operator_preset_is_the_fifty_two_tools_of_the_specification() -> None:
-    assert measure(CATALOGUE, ["operator"]).tools == len(operator_tools()) == COUNT
+    assert measure_tools(CATALOGUE, ["operator"]).tools == len(operator_tools()) == COUNT
 
 
 @pytest.mark.parametrize("operation", every_tool(), ids=lambda operation: operation.id)

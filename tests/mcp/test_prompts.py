@@ -8,10 +8,10 @@ from mcp_types import TextContent
 
 from operations.catalogue import CATALOGUE
 from operations.connectivity.plans import TEST_PLANS
-from registry.catalogue import Selection
+from registry.catalogue import ToolSelection
 from tests.mcp.house import ERAS, House, request
 from tests.world import Credentials
-from transports.mcp.prompts import TASKS
+from transports.mcp.prompts import PROMPT_TASKS
 
 pytestmark = pytest.mark.anyio
 
@@ -51,14 +51,14 @@ async def test_a_prompt_holds_its_arguments(house: House, pro: Credentials, era:
 
 
 async def test_the_tools_that_prompts_name_are_shown_without_a_choice_of_toolsets() -> None:
-    named = {word for task in TASKS.values() for word in re.findall(r"\b(?:get|list|create|hlr|subscriber)_\w+", task.text)}
+    named = {word for task in PROMPT_TASKS.values() for word in re.findall(r"\b(?:get|list|create|hlr|subscriber)_\w+", task.text)}
     assert len(named) > 10
-    assert named - CATALOGUE.chosen(Selection()) == set()
+    assert named - CATALOGUE.chosen(ToolSelection()) == set()
 
 
 def test_prompts_name_plans_and_tools_that_exist() -> None:
     plans: set[str] = set()
-    for task in TASKS.values():
+    for task in PROMPT_TASKS.values():
         said = [task.text, *task.defaults.values(), *(argument.description or "" for argument in task.prompt.arguments or [])]
         words = {word for text in said for word in re.findall(r"\b[a-z0-9]+(?:[_-][a-z0-9]+)+\b", text)}
         plans |= {word for word in words if word.startswith("test")}

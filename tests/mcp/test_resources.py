@@ -80,8 +80,8 @@ async def test_what_is_not_there_has_the_code_of_its_protocol_version(house: Hou
 
 async def test_reading_costs_what_calling_costs(tmp_path: Path) -> None:
     async with open_house(tmp_path) as house:
-        limits = house.world.pipeline.pace.limits
-        house.world.pipeline.pace.limits = dataclasses.replace(limits, tiers={**limits.tiers, Tier.PRO: TierLimits(1, 25, 50, 0)})
+        limits = house.world.pipeline.rate_limiter.limits
+        house.world.pipeline.rate_limiter.limits = dataclasses.replace(limits, tiers={**limits.tiers, Tier.PRO: TierLimits(1, 25, 50, 0)})
         async with house.connect(await house.world.caller(Tier.PRO)) as client:
             await client.read_resource("connectivity://plans")
             with pytest.raises(MCPError) as refused:

@@ -14,10 +14,9 @@ from registry.limits import Role, Tier, scopes_of
 from tests.mcp.house import CATALOGUE, ERAS, SETTINGS, House
 from tests.mcp.refusals import refusal_of
 from tests.mcp.test_confirm import Person
-from transports.mcp.selection import Chosen
-from transports.mcp.server import make_server
-from transports.mcp.stdio import choose
-from transports.mcp.visitor import Visitor
+from transports.mcp.request_caller import RequestCaller
+from transports.mcp.selection import RequestedTools, select_tools
+from transports.mcp.server import make_mcp_server
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -28,13 +27,13 @@ def child(folder: Path, toolsets: str = "", access: str = "all") -> StdioServerP
     return StdioServerParameters(command=sys.executable, args=["-m", "tests.mcp.stdio_child", str(folder), toolsets, access], cwd=ROOT)
 
 
-async def local(house: House, chosen: Chosen) -> Server[Any]:
+async def local(house: House, chosen: RequestedTools) -> Server[Any]:
     """The server of a local principal, as stdio makes it."""
     organisation = await house.world.organisation(Tier.ENTERPRISE)
     scopes = int(scopes_of(Tier.ENTERPRISE, Role.ADMIN))
     caller = Caller(kind="local", principal="local", organisation=organisation, tier=Tier.ENTERPRISE, role=Role.ADMIN, scopes=scopes)
-    visitor = Visitor(caller, chosen)
-    return make_server(CATALOGUE, house.world.pipeline, lambda _: visitor, SETTINGS, lambda call, error: None)
+    visitor = RequestCaller(caller, chosen)
+    return make_mcp_server(CATALOGUE, house.world.pipeline, lambda _: visitor, SETTINGS, lambda call, error: None)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -58,7 +57,7 @@ async def test_the_command_line_chooses_toolsets(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_the_server_in_memory_serves_both_eras(house: House, era: str) -> None:
-    async with Client(await local(house, choose("all", False)), mode=era) as client:
+    async with Client(await local(house, select_tools("all", False)), mode=era) as client:
         answer = await client.call_tool("create_note", {"name": "memory"})
         names = {tool.name for tool in (await client.list_tools()).tools}
     assert answer.structured_content == {"name": "memory", "writes": 1}
@@ -66,7 +65,7 @@ async def test_the_server_in_memory_serves_both_eras(house: House, era: str) -> 
 
 
 async def test_both_confirm_paths_work_without_http(house: House) -> None:
-    server = await local(house, choose("", False))
+    server = await local(house, select_tools("", False))
     person = Person("accept", {"confirm": True})
     async with Client(server, elicitation_callback=person) as client:
         assert (await client.call_tool("delete_note", {"name": "first"})).structured_content == {"name": "first", "writes": 1}

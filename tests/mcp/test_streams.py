@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from registry.limits import Tier
-from storage.people.accounts import set_connection
+from storage.upstream_connections import set_connection
 from tests.mcp.house import ERAS, MODERN, House, open_house, request
 from tests.mcp.notes import GATES, Gate, every
 from tests.mcp.refusals import refusal_of

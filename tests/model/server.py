@@ -5,19 +5,18 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
 from clients.model.client import ModelClient
-from clients.model.port import Delta, Message, ToolCall, ToolSpec
-from clients.model.settings import ModelSettings
-from clients.sandbox.model.script import Fault, Script, Turn
-from clients.sandbox.model.server import ModelServer, model_server
+from clients.model.port import ChatMessage, ModelSettings, TextDelta, ToolCall, ToolSpec
 from registry.clock import SystemClock
+from simulators.model.script import ModelFault, ModelScript, ModelTurn
+from simulators.model.server import ModelServer, model_server
 
-QUESTION = [Message("system", "Be brief."), Message("user", "How are you?")]
+QUESTION = [ChatMessage("system", "Be brief."), ChatMessage("user", "How are you?")]
 TOOL = ToolSpec("look", "Look somewhere.", {"type": "object", "properties": {"where": {"type": "string"}}})
 QUICK = ModelSettings("", ("small-1", "large-1"), "sk-secret-of-ours", repeats=0)
 
 
 @asynccontextmanager
-async def client_of(script: Script, settings: ModelSettings = QUICK) -> AsyncGenerator[tuple[ModelClient, ModelServer]]:
+async def client_of(script: ModelScript, settings: ModelSettings = QUICK) -> AsyncGenerator[tuple[ModelClient, ModelServer]]:
     async with model_server(script, key=settings.key) as (url, server):
         client = ModelClient(replace(settings, url=url), SystemClock())
         try:
@@ -26,11 +25,11 @@ async def client_of(script: Script, settings: ModelSettings = QUICK) -> AsyncGen
             await client.aclose()
 
 
-def saying(text: str, fault: Fault = "") -> Script:
-    return lambda heard: Turn(text, fault=fault)
+def saying(text: str, fault: ModelFault = "") -> ModelScript:
+    return lambda heard: ModelTurn(text, fault=fault)
 
 
-async def whole(client: ModelClient, said: list[Delta | ToolCall] | None = None) -> list[Delta | ToolCall]:
+async def whole(client: ModelClient, said: list[TextDelta | ToolCall] | None = None) -> list[TextDelta | ToolCall]:
     found = [] if said is None else said
     async with aclosing(client.answer(QUESTION, [TOOL])) as pieces:
         async for piece in pieces:

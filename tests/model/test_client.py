@@ -11,10 +11,9 @@ from dataclasses import replace
 import pytest
 from inline_snapshot import snapshot
 
-from clients.model.failure import ModelError
-from clients.model.port import Delta, Message, ToolCall
-from clients.sandbox.model.script import Fault, Heard, Turn, Use
-from clients.sandbox.model.server import TELLS
+from clients.model.port import ChatMessage, ModelError, TextDelta, ToolCall
+from simulators.model.script import ModelFault, ModelRequest, ModelTurn, ToolUse
+from simulators.model.server import FAILURE_TEXT
 from tests.model.server import QUESTION, QUICK, TOOL, client_of, saying, whole
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_text_comes_in_the_pieces_it_is_made_in() -> None:
     async with client_of(saying("All is well.")) as (client, _):
-        assert await whole(client) == [Delta("All "), Delta("is "), Delta("well.")]
+        assert await whole(client) == [TextDelta("All "), TextDelta("is "), TextDelta("well.")]
 
 
 async def test_a_request_says_what_the_wire_asks_for_and_nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,23 +63,23 @@ async def test_an_endpoint_without_a_key_is_sent_none_and_the_environment_s_is_n
 
 async def test_another_of_its_models_is_asked_by_name() -> None:
     async with client_of(saying("Well.")) as (client, server), aclosing(client.answer(QUESTION, [], model="large-1")) as pieces:
-        assert [piece async for piece in pieces] == [Delta("Well.")]
+        assert [piece async for piece in pieces] == [TextDelta("Well.")]
     assert (server.calls[0].body["model"], "tools" in server.calls[0].body) == ("large-1", False)
 
 
 async def test_tool_calls_are_put_together_and_answered_by_their_ids() -> None:
-    def script(heard: Heard) -> Turn:
+    def script(heard: ModelRequest) -> ModelTurn:
         if heard.results:
-            return Turn(f"I saw {heard.results[0]['seen']}.")
-        return Turn("Let me look. ", uses=(Use("look", {"where": "über allem"}), Use("look", "{broken")))
+            return ModelTurn(f"I saw {heard.results[0]['seen']}.")
+        return ModelTurn("Let me look. ", uses=(ToolUse("look", {"where": "über allem"}), ToolUse("look", "{broken")))
 
     async with client_of(script) as (client, server):
         said = await whole(client)
         calls = tuple(each for each in said if isinstance(each, ToolCall))
         assert calls == (ToolCall("call_0", "look", '{"where": "\\u00fcber allem"}'), ToolCall("call_1", "look", "{broken"))
-        turns = [Message("assistant", "Let me look. ", calls), Message("tool", '{"seen": 3}', call_id="call_0")]
+        turns = [ChatMessage("assistant", "Let me look. ", calls), ChatMessage("tool", '{"seen": 3}', call_id="call_0")]
         async with aclosing(client.answer([*QUESTION, *turns], [TOOL])) as pieces:
-            assert "".join([piece.text async for piece in pieces if isinstance(piece, Delta)]) == "I saw 3."
+            assert "".join([piece.text async for piece in pieces if isinstance(piece, TextDelta)]) == "I saw 3."
     assert server.calls[1].messages[2:] == snapshot(
         [
             {
@@ -118,7 +117,7 @@ async def test_tool_calls_are_put_together_and_answered_by_their_ids() -> None:
     ],
 )
 async def test_every_failure_has_a_code_and_tells_nothing_that_the_endpoint_said(
-    fault: Fault, code: str, caplog: pytest.LogCaptureFixture
+    fault: ModelFault, code: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     async with client_of(saying("One two three four.", fault), replace(QUICK, wire_bytes=1 << 20)) as (client, server):
@@ -127,24 +126,24 @@ async def test_every_failure_has_a_code_and_tells_nothing_that_the_endpoint_said
         await server.until(lambda: server.open == 0)
     assert raised.value.error_code == code
     told = "".join(traceback.format_exception(raised.value)) + caplog.text
-    assert not any(secret in told for secret in (TELLS, "sk-live", "10.0.0.7", "sk-secret-of-ours"))
+    assert not any(secret in told for secret in (FAILURE_TEXT, "sk-live", "10.0.0.7", "sk-secret-of-ours"))
 
 
 async def test_what_was_said_before_it_broke_off_was_given_and_is_not_asked_for_again() -> None:
-    said: list[Delta | ToolCall] = []
+    said: list[TextDelta | ToolCall] = []
     async with client_of(saying("One two three four.", "breaks_off"), replace(QUICK, repeats=2)) as (client, server):
         with pytest.raises(ModelError, match="broke off"):
             await whole(client, said)
-    assert (said, len(server.calls)) == ([Delta("One "), Delta("two ")], 1)
+    assert (said, len(server.calls)) == ([TextDelta("One "), TextDelta("two ")], 1)
 
 
 async def test_a_turn_that_failed_before_it_began_is_asked_for_once_more() -> None:
-    async with client_of(lambda heard: Turn("Now.", fault="" if len(tried) > 1 else "broken"), replace(QUICK, repeats=1)) as (
+    async with client_of(lambda heard: ModelTurn("Now.", fault="" if len(tried) > 1 else "broken"), replace(QUICK, repeats=1)) as (
         client,
         server,
     ):
         tried = server.calls
-        assert await whole(client) == [Delta("Now.")]
+        assert await whole(client) == [TextDelta("Now.")]
     assert len(server.calls) == 2
 
 
@@ -160,7 +159,7 @@ async def test_nobody_there_is_unavailable() -> None:
 @pytest.mark.parametrize(
     ("fault", "limits"), [("silent", {"first_seconds": 0.5}), ("stalls", {"idle_seconds": 0.2}), ("endless", {"turn_seconds": 0.2})]
 )
-async def test_each_time_limit_ends_the_call_at_the_endpoint(fault: Fault, limits: dict[str, float]) -> None:
+async def test_each_time_limit_ends_the_call_at_the_endpoint(fault: ModelFault, limits: dict[str, float]) -> None:
     settings = replace(QUICK, text_characters=1 << 40, wire_bytes=1 << 40, **limits)
     async with client_of(saying("One two three four.", fault), settings) as (client, server):
         with pytest.raises(ModelError) as raised:
@@ -173,7 +172,7 @@ async def test_closing_a_turn_ends_it_at_the_endpoint_and_leaves_no_task() -> No
     async with client_of(saying("One two three four.", "stalls")) as (client, server):
         before = asyncio.all_tasks()
         async with aclosing(client.answer(QUESTION, [])) as pieces:
-            assert await anext(pieces) == Delta("One ")
+            assert await anext(pieces) == TextDelta("One ")
         await server.until(lambda: server.open == 0)
         assert server.hung_up == 1
         assert asyncio.all_tasks() <= before
@@ -192,12 +191,12 @@ async def test_a_task_that_is_cancelled_in_the_middle_ends_the_call_at_the_endpo
 async def test_text_that_turns_around_hides_or_commands_a_terminal_is_taken_out() -> None:
     async with client_of(saying("a\x1b[31mb\u202ec\u200bd\ud800e\tf\ng")) as (client, _):
         said = await whole(client)
-    assert "".join(each.text for each in said if isinstance(each, Delta)) == "a[31mbcde\tf\ng"
+    assert "".join(each.text for each in said if isinstance(each, TextDelta)) == "a[31mbcde\tf\ng"
 
 
 async def test_too_many_tool_calls_and_too_long_arguments_are_refused() -> None:
-    for uses in ((Use("look"),) * 17, (Use("look", "x" * 16_001),)):
-        async with client_of(lambda heard, uses=uses: Turn(uses=uses)) as (client, _):
+    for uses in ((ToolUse("look"),) * 17, (ToolUse("look", "x" * 16_001),)):
+        async with client_of(lambda heard, uses=uses: ModelTurn(uses=uses)) as (client, _):
             with pytest.raises(ModelError) as raised:
                 await whole(client)
             assert raised.value.error_code == "model_too_long"

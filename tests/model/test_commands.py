@@ -8,17 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
-from clients.sandbox.model.fleet import fleet
-from clients.sandbox.model.script import Heard, Script, Turn
-from clients.sandbox.model.server import model_server
-from operations.assistant.chat import CHAT_SECONDS
-from operations.assistant.events import SILENT_SECONDS
+from operations.assistant.chat import CHAT_SECONDS, KEEP_ALIVE_SECONDS
 from operations.catalogue import CATALOGUE
+from simulators.model.fleet_script import fleet_script
+from simulators.model.script import ModelRequest, ModelScript, ModelTurn
+from simulators.model.server import model_server
 from tests.children import Child
 from tests.cli.reseller import COMMAND, environment, reseller, said
 from tests.cli.terminal import at_terminal
 from tests.running import running
-from transports.cli.remote import PATIENCE, patience_of
+from transports.cli.target import ANSWER_PATIENCE_SECONDS, answer_patience
 
 
 def asked(question: str) -> tuple[str, ...]:
@@ -27,7 +26,7 @@ def asked(question: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def served(script: Script) -> Generator[dict[str, str]]:
+def served(script: ModelScript) -> Generator[dict[str, str]]:
     """A model in a thread of its own; the settings that name it."""
     loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever)
@@ -45,7 +44,7 @@ def served(script: Script) -> Generator[dict[str, str]]:
 
 def test_doctor_asks_the_model_for_its_list(tmp_path: Path) -> None:
     assert "ok   model      none: " in said("doctor", cwd=tmp_path, SERVICE_PORT="0")
-    with served(fleet) as settings:
+    with served(fleet_script) as settings:
         shown = said("doctor", cwd=tmp_path, SERVICE_PORT="0", **settings)
     assert f"ok   model      {settings['SERVICE_MODEL_URL']} accepts our key, small-1\n" in shown
     assert "sk-of-the-test" not in shown
@@ -53,9 +52,9 @@ def test_doctor_asks_the_model_for_its_list(tmp_path: Path) -> None:
     assert "BAD  model      " in done.stdout and "does not answer (refused)" in done.stdout
 
 
-def stopping(heard: Heard) -> Turn:
+def stopping(heard: ModelRequest) -> ModelTurn:
     """Like the other, but for one question."""
-    return Turn("One two\x1b[2J three four.", fault="breaks_off") if "Stop" in heard.question else fleet(heard)
+    return ModelTurn("One two\x1b[2J three four.", fault="breaks_off") if "Stop" in heard.question else fleet_script(heard)
 
 
 def test_an_answer_is_read_at_a_terminal_and_parsed_in_a_pipe(tmp_path: Path) -> None:
@@ -74,9 +73,9 @@ def test_an_answer_is_read_at_a_terminal_and_parsed_in_a_pipe(tmp_path: Path) ->
 
 
 def test_an_answer_by_url_is_waited_for_longer_than_a_chat_may_last() -> None:
-    longest = {operation.id: patience_of(operation) for operation in CATALOGUE.operations.values()}
-    assert longest.pop("ai_chat") > CHAT_SECONDS + SILENT_SECONDS
-    assert set(longest.values()) == {PATIENCE}
+    longest = {operation.id: answer_patience(operation) for operation in CATALOGUE.operations.values()}
+    assert longest.pop("ai_chat") > CHAT_SECONDS + KEEP_ALIVE_SECONDS
+    assert set(longest.values()) == {ANSWER_PATIENCE_SECONDS}
 
 
 def test_a_simulated_model_is_served_and_says_how_to_use_it(tmp_path: Path) -> None:

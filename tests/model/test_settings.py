@@ -3,8 +3,9 @@
 import pytest
 
 from registry.clock import SystemClock
-from transports.model import open_model
-from transports.settings import BadSettings, load_settings
+from transports.service import open_model
+from transports.settings import BadSettings
+from transports.settings_files import load_settings
 
 GIVEN = {"SERVICE_MODEL_URL": "https://models.example/v1", "SERVICE_MODEL_NAME": "small-1, large-1", "SERVICE_MODEL_KEY": "sk-secret"}
 

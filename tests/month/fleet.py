@@ -10,12 +10,12 @@ from urllib.parse import quote
 import httpx
 import orjson
 
-from clients.sandbox.ocs.entities import DAY
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
+from simulators.network.entities import DAY_SECONDS
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
 from tests.world import HOST, NOON, SettableClock, World, no_sleep, open_world
 
 ACCOUNT, RESELLER = 8101, 7001
@@ -56,7 +56,7 @@ class Month:
 
     async def days(self, count: float) -> None:
         """Time passes outside and on the network; then what it had to say is delivered."""
-        self.world.clock.advance(count * DAY)
+        self.world.clock.advance(count * DAY_SECONDS)
         await self.deliver()
 
     async def deliver(self) -> None:
@@ -169,8 +169,8 @@ def micro_sum(rows: Iterable[dict[str, Any]], member: str) -> int:
 async def open_month(folder: Path, *, lines: int = 400, locations: bool = True) -> AsyncGenerator[Month]:
     """It begins at noon on 15 January 2027. Without locations our webhook hears of packages and profiles alone."""
     walls: list[SettableClock] = []  # the world makes the clock that its network follows
-    sandbox = Sandbox(
-        lambda: build(1, int(NOON), history_days=3, lines=lines),
+    sandbox = SimulatedNetwork(
+        lambda: build_world(1, int(NOON), history_days=3, lines=lines),
         wall=lambda: walls[0].now() if walls else NOON,
         following=True,
         sleep=no_sleep,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from operations.services.network.mobile_countries import country_of
+from operations.mobile_countries import network_country
 from tests.month.fleet import ACCOUNT, CALL, DATA, MIB, SMS, Month, days_of, micro, micro_sum, open_month, records
 
 pytestmark = pytest.mark.anyio
@@ -198,7 +198,7 @@ async def test_ninety_two_days_are_the_sum_of_their_weeks(books: Books) -> None:
 async def test_the_newest_country_of_a_line_is_where_it_was_seen_last(books: Books) -> None:
     for iccid, row in books.lines.items():
         if books.countries[iccid]:
-            assert books.countries[iccid][0] == country_of(str(row["lastMcc"]), f"{row['lastMnc']:02d}")
+            assert books.countries[iccid][0] == network_country(str(row["lastMcc"]), f"{row['lastMnc']:02d}")
             assert all(one != next for one, next in zip(books.countries[iccid], books.countries[iccid][1:], strict=False))
 
 

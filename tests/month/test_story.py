@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from clients.sandbox.ocs.entities import DAY, MICRO
+from simulators.network.entities import DAY_SECONDS, MICRO_EURO
 from tests.month.fleet import CALL, DATA, MIB, SMS, Month, Phone, micro, records
 
 pytestmark = pytest.mark.anyio
@@ -144,7 +144,7 @@ async def test_a_package_that_is_not_used_up_expires_on_its_day(month: Month) ->
     network = await phone.go("se", "01")
     await phone.use(network, 100 * MIB)
     states: list[str] = []
-    for days in (6.5, 0.5 - 1 / DAY, 1 / DAY):
+    for days in (6.5, 0.5 - 1 / DAY_SECONDS, 1 / DAY_SECONDS):
         await month.days(days)
         states.append(await phone.state(package))
     assert states == ["running", "running", "expired"]
@@ -193,12 +193,12 @@ async def test_a_line_with_a_balance_of_its_own_spends_it_to_the_last_cent(month
     network = await month.world.network()
     phone, account = await month.new_line(), await balance(month)
     line = next(line for line in network.lines_of(8101) if line.iccid == phone.iccid)
-    line.use_account, line.balance = False, MICRO // 2  # fifty cents, which an organisation may not give
+    line.use_account, line.balance = False, MICRO_EURO // 2  # fifty cents, which an organisation may not give
     await month.put(f"{phone.path}/status", {"status": "ACTIVE"})
     at = await phone.go("no", "01")
     (paid,) = await phone.use(at, 5000 * MIB)
     assert 0 < paid["quantity"] < 5000 * MIB
     left = (await month.get(phone.path))["balance"]
-    assert micro(paid["subscriberCost"]) + micro(left) == MICRO // 2
+    assert micro(paid["subscriberCost"]) + micro(left) == MICRO_EURO // 2
     assert micro(left) < 10_000
     assert await balance(month) == account

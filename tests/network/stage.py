@@ -8,26 +8,10 @@ from typing import Any
 
 import httpx
 
-from clients.sandbox.ocs.state import World as Network
-from operations.network import (
-    destinations,
-    network_default,
-    network_plan,
-    network_profiles,
-    steering_lists,
-    tariffs,
-    template_core,
-    template_creation,
-    template_recurring,
-    template_throttling,
-    templates,
-    voip_tariffs,
-    zone_creation,
-    zone_profile,
-    zones,
-)
+from operations.network import destinations, network_defaults, tariffs, template_changes, templates, zones
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
+from simulators.network.world import World as Network
 from tests.world import World, open_world
 
 CATALOGUE = Catalogue(
@@ -36,21 +20,21 @@ CATALOGUE = Catalogue(
             "network",
             "Networks, zones, templates, tariffs.",
             (
-                steering_lists,
+                network_defaults,
                 destinations,
                 zones,
-                zone_creation,
-                zone_profile,
-                network_profiles,
-                network_default,
-                network_plan,
+                zones,
+                zones,
+                zones,
+                network_defaults,
+                network_defaults,
                 templates,
-                template_creation,
-                template_core,
-                template_recurring,
-                template_throttling,
+                templates,
+                template_changes,
+                template_changes,
+                template_changes,
                 tariffs,
-                voip_tariffs,
+                tariffs,
             ),
         )
     ]

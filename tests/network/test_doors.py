@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from registry.answer import answer, gathered
+from registry.answer import answer_call, gather_reply
 from registry.call import Call, Reply
 from tests.network.stage import CATALOGUE, Stage
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 async def call(stage: Stage, name: str, secret: str, **arguments: Any) -> Reply:
     made = Call(CATALOGUE.operations[name], "cli", "req_1", credential=secret, arguments=arguments)
-    return await gathered(await answer(stage.world.pipeline, made, lambda *_: None), "req_1")
+    return await gather_reply(await answer_call(stage.world.pipeline, made, lambda *_: None), "req_1")
 
 
 async def test_a_whole_tariff_is_gathered_for_the_command_line(stage: Stage) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
 from registry.limits import Tier
+from simulators.network.faults import NetworkFault
 from tests.network.stage import Stage
 
 pytestmark = pytest.mark.anyio
@@ -119,7 +119,7 @@ async def test_the_sim_overrides_the_package_which_overrides_the_organisation(st
 
 @pytest.mark.rule("4.3.12")
 async def test_without_a_tariff_all_networks_of_the_zones_are_given_with_a_warning(stage: Stage) -> None:
-    stage.world.sandbox.faults.add(Fault("getCustomerTariff", null_lists=True))
+    stage.world.sandbox.faults.add(NetworkFault("getCustomerTariff", null_lists=True))
     planned = await plan(stage, "NO")
     assert planned["warnings"] == ["Your reseller has no tariff at present: all networks of its zones are given, without prices"]
     row = planned["countries"][0]
@@ -128,12 +128,12 @@ async def test_without_a_tariff_all_networks_of_the_zones_are_given_with_a_warni
 
 
 async def test_a_tariff_that_does_not_exist_is_a_missing_one(stage: Stage) -> None:
-    stage.world.sandbox.faults.add(Fault("getCustomerTariff", code=6))
+    stage.world.sandbox.faults.add(NetworkFault("getCustomerTariff", code=6))
     assert (await plan(stage, "NO"))["countries"][0]["mode"] == "all"
 
 
 async def test_a_tariff_that_cannot_be_read_is_an_error_and_no_guess(stage: Stage) -> None:
-    stage.world.sandbox.faults.add(Fault("getCustomerTariff", code=5))
+    stage.world.sandbox.faults.add(NetworkFault("getCustomerTariff", code=5))
     said = await stage.http.post(f"{PATH}/plan", json={"countries": ["NO"]})
     assert (said.status_code, said.json()["ocs_code"]) == (502, 5)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
+from simulators.network.faults import NetworkFault
 from tests.network.stage import Stage
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +68,7 @@ async def test_answers_that_nobody_reads_hold_no_place_of_the_token(stage: Stage
 
 
 async def test_a_refusal_before_the_first_byte_is_an_error_body(stage: Stage) -> None:
-    stage.world.sandbox.faults.add(Fault("getCustomerTariff", code=5))
+    stage.world.sandbox.faults.add(NetworkFault("getCustomerTariff", code=5))
     said = await stage.http.get("/v1/tariffs/7001", params={"verbose": "true"})
     assert (said.status_code, said.json()["ocs_code"]) == (502, 5)
 
@@ -88,7 +88,7 @@ async def test_an_own_token_sees_its_own_prices_only(stage: Stage, query: dict[s
 
 async def test_an_own_reseller_without_a_tariff_is_an_error_of_the_upstream(stage: Stage) -> None:
     for query in ({}, {"verbose": "true"}):
-        stage.world.sandbox.faults.add(Fault("getCustomerTariff", code=6))
+        stage.world.sandbox.faults.add(NetworkFault("getCustomerTariff", code=6))
         said = await stage.http.get("/v1/tariffs/7001", params=query)
         assert (said.status_code, said.json()["ocs_code"]) == (502, 6)
 

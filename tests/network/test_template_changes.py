@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from clients.sandbox.ocs import render_template
-from clients.sandbox.ocs.entities import Template, Throttle
-from clients.sandbox.ocs.state import World as Network
+from simulators.network.entities import PackageTemplate, ThrottleThreshold
+from simulators.network.methods.templates import listed_template_view, template_recurrence_view, template_throttling_view
+from simulators.network.world import World as Network
 from tests.network.stage import Stage
 
 pytestmark = pytest.mark.anyio
@@ -25,11 +25,11 @@ MONTHLY = {
 def newer_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """A network whose lists show what only the answers of a change are documented to show."""
 
-    def listed(world: Network, template: Template) -> dict[str, object]:
-        row = render_template.listed(world, template)
-        return {**row, **render_template.throttling(template), **render_template.recurrence(template)}
+    def listed(world: Network, template: PackageTemplate) -> dict[str, object]:
+        row = listed_template_view(world, template)
+        return {**row, **template_throttling_view(template), **template_recurrence_view(template)}
 
-    monkeypatch.setattr("clients.sandbox.ocs.methods.templates.listed", listed)
+    monkeypatch.setattr("simulators.network.methods.templates.listed_template_view", listed)
 
 
 @pytest.mark.rule("4.3.14")
@@ -151,10 +151,10 @@ async def test_a_group_that_is_shown_is_completed(stage: Stage, newer_server: No
     assert stage.network.templates[id].frequency == 2
     second = {"throttlingActive": True, "throttlingThreshold2Perc": 95, "throttlingThreshold2Limit": 128}
     assert (await stage.confirmed(f"{path}/throttling", second)).status_code == 200
-    assert stage.network.templates[id].throttles[:2] == (Throttle(80, 512), Throttle(95, 128))
+    assert stage.network.templates[id].throttles[:2] == (ThrottleThreshold(80, 512), ThrottleThreshold(95, 128))
     gone = {"throttlingActive": True, "throttlingThreshold1Perc": None, "throttlingThreshold1Limit": None}
     assert (await stage.confirmed(f"{path}/throttling", gone)).status_code == 200
-    assert stage.network.templates[id].throttles[:2] == (None, Throttle(95, 128))
+    assert stage.network.templates[id].throttles[:2] == (None, ThrottleThreshold(95, 128))
 
 
 async def test_a_template_that_is_known_not_to_recur_takes_no_rhythm(stage: Stage, newer_server: None) -> None:

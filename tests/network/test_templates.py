@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
+from simulators.network.faults import NetworkFault
 from tests.network.stage import Stage
 
 pytestmark = pytest.mark.anyio
@@ -183,7 +183,7 @@ async def test_the_same_key_makes_one_template(stage: Stage) -> None:
 
 
 async def test_an_answer_that_never_came_leaves_the_outcome_open(stage: Stage) -> None:
-    stage.world.sandbox.faults.add(Fault("createPrepaidPackageTemplate", drop_after=True))
+    stage.world.sandbox.faults.add(NetworkFault("createPrepaidPackageTemplate", drop_after=True))
     said = await stage.http.post("/v1/package-templates", json=NEW, headers={"Idempotency-Key": "one"})
     assert said.status_code == 502
     again = await stage.http.post("/v1/package-templates", json=NEW, headers={"Idempotency-Key": "one"})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
+from simulators.network.faults import NetworkFault
 from tests.network.stage import Stage
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +51,7 @@ async def test_a_zone_whose_answer_is_malformed_is_read_from_the_detailed_list(s
 
 
 async def test_a_refusal_of_the_upstream_is_no_reason_to_fall_back(stage: Stage) -> None:
-    stage.world.sandbox.faults.add(Fault("listLocationZoneElement", code=5))
+    stage.world.sandbox.faults.add(NetworkFault("listLocationZoneElement", code=5))
     said = await stage.http.get("/v1/location-zones", params={"zoneId": 2301})
     assert (said.status_code, said.json()["ocs_code"]) == (502, 5)
 
@@ -165,7 +165,7 @@ async def test_a_shared_zone_is_read_only(stage: Stage) -> None:
 
 async def test_a_server_that_does_not_know_the_method_leads_to_the_setting(stage: Stage) -> None:
     zone = await make(stage)
-    stage.world.sandbox.faults.add(Fault("changeNetworkProfileOfLocationZone", code=1))
+    stage.world.sandbox.faults.add(NetworkFault("changeNetworkProfileOfLocationZone", code=1))
     said = await stage.confirmed(f"/v1/location-zones/{zone}/network-profile", {"networkProfileId": 414})
     assert (said.status_code, said.json()["ocs_code"]) == (502, 1)
     assert "SERVICE_OCS_ZONE_METHOD" in said.json()["error"]

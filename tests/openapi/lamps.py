@@ -2,17 +2,17 @@
 
 from registry.catalogue import Catalogue, Toolset
 from tests.openapi import declared
-from transports.openapi.document import build_document
-from transports.openapi.schemas import Json
-from transports.reference.files import SITE
+from transports.openapi.document import build_openapi
+from transports.openapi.schemas import OpenapiJson
+from transports.reference.files import COMMITTED_SITE
 
 LAMPS = Catalogue([Toolset("lamps", "Light.", (declared,))])
 
 
-def document() -> Json:
-    return build_document(LAMPS, SITE)
+def document() -> OpenapiJson:
+    return build_openapi(LAMPS, COMMITTED_SITE)
 
 
-def described(method: str, path: str) -> Json:
-    found: Json = document()["paths"][path][method]
+def described(method: str, path: str) -> OpenapiJson:
+    found: OpenapiJson = document()["paths"][path][method]
     return found

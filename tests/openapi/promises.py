@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from transports.openapi.schemas import Json
+from transports.openapi.schemas import OpenapiJson
 
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
-def promises(document: Json) -> set[str]:
+def promises(document: OpenapiJson) -> set[str]:
     return set(all_promises(document))
 
 
-def all_promises(document: Json) -> Iterator[str]:
+def all_promises(document: OpenapiJson) -> Iterator[str]:
     for path, methods in document["paths"].items():
         for method in METHODS:
             if method in methods:
@@ -20,7 +20,7 @@ def all_promises(document: Json) -> Iterator[str]:
         yield from schema_promises(f"schema {name}", schema)
 
 
-def operation_promises(document: Json, where: str, made: Json) -> Iterator[str]:
+def operation_promises(document: OpenapiJson, where: str, made: OpenapiJson) -> Iterator[str]:
     yield f"{where} is {made['operationId']}"
     for parameter in (follow(document, one) for one in made.get("parameters", [])):
         field = f"{where} {parameter['in']} {parameter['name']}"
@@ -37,15 +37,15 @@ def operation_promises(document: Json, where: str, made: Json) -> Iterator[str]:
             yield from (f"{where} {status} code {code}" for code in content.get("examples", {}) if status >= "400")
 
 
-def follow(document: Json, value: Json) -> Json:
+def follow(document: OpenapiJson, value: OpenapiJson) -> OpenapiJson:
     if "$ref" not in value:
         return value
     _, _, kind, name = value["$ref"].split("/")
-    found: Json = document["components"][kind][name]
+    found: OpenapiJson = document["components"][kind][name]
     return found
 
 
-def schema_promises(where: str, schema: Json) -> Iterator[str]:
+def schema_promises(where: str, schema: OpenapiJson) -> Iterator[str]:
     """Fields, enum values, types; not descriptions and limits, which may be worded and widened anew."""
     yield where
     if "$ref" in schema:

@@ -10,43 +10,43 @@ import pytest
 from operations.catalogue import CATALOGUE
 from tests.openapi.lamps import document as lamps
 from tests.openapi.promises import promises
-from transports.openapi.document import build_document
-from transports.openapi.schemas import Json
-from transports.reference.files import SITE
+from transports.openapi.document import build_openapi
+from transports.openapi.schemas import OpenapiJson
+from transports.reference.files import COMMITTED_SITE
 
 GOLDEN = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
 
 
 def test_nothing_that_was_promised_is_gone() -> None:
     """`reseller openapi > docs/openapi.json` writes the file anew; look at what that takes away before you commit it."""
-    golden: Json = orjson.loads(GOLDEN.read_bytes())
-    assert sorted(promises(golden) - promises(build_document(CATALOGUE, SITE))) == []
+    golden: OpenapiJson = orjson.loads(GOLDEN.read_bytes())
+    assert sorted(promises(golden) - promises(build_openapi(CATALOGUE, COMMITTED_SITE))) == []
 
 
-def without_a_field(document: Json) -> None:
+def without_a_field(document: OpenapiJson) -> None:
     del document["components"]["schemas"]["Lamp"]["properties"]["watts"]
 
 
-def without_a_status(document: Json) -> None:
+def without_a_status(document: OpenapiJson) -> None:
     del document["paths"]["/v1/lamps"]["post"]["responses"]["409"]
 
 
-def without_an_enum_value(document: Json) -> None:
+def without_an_enum_value(document: OpenapiJson) -> None:
     document["components"]["schemas"]["Lamp"]["properties"]["colour"]["anyOf"][0]["enum"].remove("red")
 
 
-def without_an_operation(document: Json) -> None:
+def without_an_operation(document: OpenapiJson) -> None:
     del document["paths"]["/v1/about"]
 
 
-def with_a_field_of_another_type(document: Json) -> None:
+def with_a_field_of_another_type(document: OpenapiJson) -> None:
     document["components"]["schemas"]["Lamp"]["properties"]["watts"]["type"] = "string"
 
 
 @pytest.mark.parametrize(
     "change", [without_a_field, without_a_status, without_an_enum_value, without_an_operation, with_a_field_of_another_type]
 )
-def test_taking_something_away_is_noticed(change: Callable[[Json], None]) -> None:
+def test_taking_something_away_is_noticed(change: Callable[[OpenapiJson], None]) -> None:
     golden, current = lamps(), copy.deepcopy(lamps())
     change(current)
     assert promises(golden) - promises(current)

@@ -11,7 +11,7 @@ from operations.catalogue import CATALOGUE
 from tests.openapi.test_judges import LIBRARY, STRICT
 from tests.openapi.tools import node, openapi_generator
 from tests.world import SITE
-from transports.openapi.document import build_document
+from transports.openapi.document import build_openapi
 from transports.reference.files import write_openapi
 
 LANGUAGES = ("python", "typescript-fetch", "go")
@@ -54,7 +54,7 @@ def test_the_go_client_compiles(clients: Path) -> None:
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    return build_document(CATALOGUE, SITE)
+    return build_openapi(CATALOGUE, SITE)
 
 
 def schemas(value: object, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:

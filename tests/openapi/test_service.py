@@ -11,34 +11,33 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation, Catalogue
 from tests.openapi.lamps import LAMPS
-from transports.openapi.components import references
-from transports.openapi.document import build_document
-from transports.openapi.schemas import Json
-from transports.reference.files import SITE
+from transports.openapi.document import build_openapi
+from transports.openapi.schemas import OpenapiJson, schema_references
+from transports.reference.files import COMMITTED_SITE
 
 BOTH = pytest.mark.parametrize("catalogue", [CATALOGUE, LAMPS], ids=["service", "lamps"])
 OPERATIONS = pytest.mark.parametrize("operation", [*CATALOGUE.operations.values(), *LAMPS.operations.values()], ids=lambda o: o.id)
 
 
 @cache
-def document(catalogue: Catalogue) -> Json:
-    return build_document(catalogue, SITE)
+def document(catalogue: Catalogue) -> OpenapiJson:
+    return build_openapi(catalogue, COMMITTED_SITE)
 
 
-def home(operation: AnyOperation) -> Json:
+def home(operation: AnyOperation) -> OpenapiJson:
     return document(CATALOGUE if CATALOGUE.operations.get(operation.id) is operation else LAMPS)
 
 
-def described(operation: AnyOperation) -> Json:
-    found: Json = home(operation)["paths"][operation.path][operation.method.lower()]
+def described(operation: AnyOperation) -> OpenapiJson:
+    found: OpenapiJson = home(operation)["paths"][operation.path][operation.method.lower()]
     return found
 
 
-def check(value: object, schema: Json, whole: Json) -> None:
+def check(value: object, schema: OpenapiJson, whole: OpenapiJson) -> None:
     Draft202012Validator({**schema, "components": whole["components"]}, format_checker=Draft202012Validator.FORMAT_CHECKER).validate(value)
 
 
-def deref(value: Json, whole: Json) -> Json:
+def deref(value: OpenapiJson, whole: OpenapiJson) -> OpenapiJson:
     if "$ref" in value:
         _, _, kind, name = value["$ref"].split("/")
         return whole["components"][kind][name]
@@ -53,7 +52,7 @@ def test_the_document_is_valid_openapi(catalogue: Catalogue) -> None:
 @BOTH
 def test_every_component_is_used_and_has_a_clean_name(catalogue: Catalogue) -> None:
     whole = document(catalogue)
-    pointed = set(references(whole))
+    pointed = set(schema_references(whole))
     for kind, parts in whole["components"].items():
         for name in parts:
             assert kind == "securitySchemes" or f"#/components/{kind}/{name}" in pointed
@@ -70,7 +69,7 @@ def test_every_operation_is_described_once_under_its_own_id(catalogue: Catalogue
 @OPERATIONS
 def test_every_example_is_valid_against_its_schema(operation: AnyOperation) -> None:
     whole, made = home(operation), described(operation)
-    contents: list[Json] = [response.get("content", {}) for r in made["responses"].values() for response in [deref(r, whole)]]
+    contents: list[OpenapiJson] = [response.get("content", {}) for r in made["responses"].values() for response in [deref(r, whole)]]
     contents.append(made.get("requestBody", {}).get("content", {}))
     for content in contents:
         for media in content.values():

@@ -10,26 +10,26 @@ import httpx
 import orjson
 
 from clients.payments.records import NewCheckout
-from clients.sandbox.payments.cards import Card
-from clients.sandbox.payments.paying import complete_checkout
 from operations.catalogue import CATALOGUE
-from operations.services.issuing.errand import Debts, WorkerErrand
-from operations.services.issuing.ledger import Order, draw
-from operations.services.network.upstream import reach_for
-from operations.services.shop.order_opening import new_token
-from operations.services.shop.order_purpose import FULFIL, OrderPurpose
+from operations.ledger.dispatch import BackgroundDispatch, DeferredWrites
+from operations.ledger.issuance import IssuanceOrder, draw_esim
+from operations.ledger.issuance_targets import FULFIL_ORDER, OrderTarget
+from operations.ledger.order_tokens import new_order_token
+from operations.upstream.access import upstream_of_organisation
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
-from storage.shop.order_queue import Paid, claim_order, fail_order, pay_order
-from storage.shop.orders import NewOrder, OrderRow, find_order, insert_order, name_session
-from storage.shop.storefront_plans import StorefrontPlan, put_plan
-from storage.shop.storefronts import Storefront, insert_storefront
+from simulators.processor.cards import TestCard
+from simulators.processor.checkout import complete_checkout
+from storage.order_queue import OrderPayment, claim_order, fail_order, pay_order
+from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session
+from storage.storefront_plans import StorefrontPlan, put_plan
+from storage.storefronts import Storefront, insert_storefront
 from tests.issuance.road import Road
 from tests.issuance.stage import ACCOUNT, TEMPLATE, Stage
 from tests.world import open_world
 
 KEY = "storefront-key-of-the-shops"
-SLUG, ADA, CARD = "fjord-travel", "ada@example.com", Card("4242424242424242", email="ada@example.com")
+SLUG, ADA, CARD = "fjord-travel", "ada@example.com", TestCard("4242424242424242", email="ada@example.com")
 SOLD = {"slug": "nordic-1gb", "name": "Nordic 1 GB", "data_mb": 1000, "validity_days": 30, "countries": ["DK", "NO", "SE"]}
 
 
@@ -102,7 +102,7 @@ class Shop(Stage):
     async def opener(self, order: str) -> str:
         """What opens an order for somebody who shows nothing."""
         now = self.world.clock.now()
-        return await self.world.store.write(new_token, ids=self.world.ids, order=order, now=now)
+        return await self.world.store.write(new_order_token, ids=self.world.ids, order=order, now=now)
 
     async def checkout(self, order: str) -> str:
         """Its page at the processor: the session's id."""
@@ -121,7 +121,7 @@ class Shop(Stage):
     async def paid(self, *, email: str | None = ADA, top_up_of: str | None = None, shop: Storefront | None = None) -> str:
         """An order that was paid for and that nobody works on yet."""
         id = await self.order(top_up_of=top_up_of, shop=shop)
-        assert await self.world.store.write(pay_order, order=id, paid=Paid(email, "pi_1", 900, None), now=self.world.clock.now())
+        assert await self.world.store.write(pay_order, order=id, paid=OrderPayment(email, "pi_1", 900, None), now=self.world.clock.now())
         return id
 
     async def ready(self, *, email: str | None = ADA) -> str:
@@ -137,10 +137,10 @@ class Shop(Stage):
         now_ms = int(self.world.clock.now() * 1000)
         row = await self.world.store.write(claim_order, organisation=self.me.organisation, token=token, now_ms=now_ms)
         assert row is not None and row.id == id
-        upstream = await reach_for(deps, row.organisation)
-        errand = WorkerErrand(deps, Debts(), organisation=row.organisation, operation_id=FULFIL)
-        purpose = OrderPurpose(deps, id, row.organisation, token)
-        await errand.run(lambda: draw(errand, upstream, Order(id, ACCOUNT, row.template_id), purpose))
+        upstream = await upstream_of_organisation(deps, row.organisation)
+        errand = BackgroundDispatch(deps, DeferredWrites(), organisation=row.organisation, operation_id=FULFIL_ORDER)
+        target = OrderTarget(deps, id, row.organisation, token)
+        await errand.run(lambda: draw_esim(errand, upstream, IssuanceOrder(id, ACCOUNT, row.template_id), target))
 
     async def failed(self, code: str = "no_inventory") -> str:
         """An order that got nothing."""

@@ -9,9 +9,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.mail.letter import Letter
-from operations.services.people.letters import put_in_queue, seal_letter
+from operations.letters import queue_letter, seal_letter
 from registry.limits import Role, Tier
-from storage.connection import Connection
+from storage.engine.connection import Connection
 from tests.issuance.stage import untold
 from tests.orders.stage import ADA, Shop
 
@@ -52,7 +52,7 @@ async def test_mails_that_wait_are_not_sent_any_more_and_those_of_others_are(sho
     code = seal_letter(Letter(ADA, "Your code", "123456"), ids=deps.ids, keyring=deps.keyring, expires_at=deps.clock.now() + 600)
 
     def post(connection: Connection) -> None:
-        put_in_queue(connection, code, deps.clock)
+        queue_letter(connection, code, deps.clock)
 
     await shop.world.store.write(post)
     assert (await erase(shop)).json()["erased"] == 1

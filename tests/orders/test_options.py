@@ -4,16 +4,17 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
-from storage.connection import Connection
-from storage.shop.shop_tables import StorefrontTable
-from storage.statement import Command, table
+from simulators.network.faults import NetworkFault
+from storage.engine.connection import Connection
+from storage.engine.statement import Command
+from storage.engine.table import table_of
+from storage.storefronts import StorefrontTable
 from tests.orders.stage import Shop
 
 pytestmark = pytest.mark.anyio
 NORDIC_5GB, M2M, DELETED, OF_ANOTHER_RESELLER = 55011, 55038, 55041, 55042
 TEMPLATES = "listPrepaidPackageTemplate"
-SHOP = table(StorefrontTable)
+SHOP = table_of(StorefrontTable)
 UNPUBLISH = Command(SHOP.update().values(status="draft"))
 
 
@@ -91,7 +92,7 @@ async def test_when_the_first_template_is_gone_nothing_else_is_sure_to_fit(shop:
 async def test_a_failure_upstream_is_no_empty_list(shop: Shop, method: str) -> None:
     id = await shop.ready()
     shop.world.clock.advance(120)
-    shop.trouble(Fault(method, status=500, times=None))
+    shop.trouble(NetworkFault(method, status=500, times=None))
     said = await shop.server.get(f"/api/orders/{id}/top-up-options")
     assert (said.status_code, said.json()["code"]) == (502, "ocs_error")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
 from registry.limits import Limits
+from simulators.network.faults import NetworkFault
 from tests.issuance.stage import DRAW, untold
 from tests.orders.stage import KEY, Shop, open_shop
 
@@ -82,7 +82,7 @@ async def test_a_failed_order_says_why_and_what_goes_back(shop: Shop) -> None:
 
 async def test_an_unknown_outcome_needs_review_and_shows_no_esim(shop: Shop) -> None:
     id = await shop.paid()
-    shop.trouble(Fault(DRAW, drop_after=True))
+    shop.trouble(NetworkFault(DRAW, drop_after=True))
     await shop.fulfil(id)
     order = await shop.read(id)
     assert (order["status"], order["error"], order["refund"], order["esim"]) == snapshot(

@@ -3,8 +3,8 @@
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
-from storage.people.accounts import set_connection
+from simulators.network.faults import NetworkFault
+from storage.upstream_connections import set_connection
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import DELETE, TEMPLATE, WRITES, untold
 from tests.orders.stage import Shop
@@ -50,7 +50,7 @@ async def test_the_operator_s_roll_back_is_the_order_s(shop: Shop) -> None:
 async def test_only_a_ready_order_is_rolled_back(shop: Shop, state: str) -> None:
     if state == "needs_review":
         id = await shop.paid()
-        shop.trouble(Fault("affectPackageToSubscriber", drop_after=True))
+        shop.trouble(NetworkFault("affectPackageToSubscriber", drop_after=True))
         await shop.fulfil(id)
     else:
         id = await {"pending_payment": shop.order, "paid": shop.paid, "failed": shop.failed}[state]()
@@ -73,7 +73,7 @@ async def test_a_line_with_another_package_stays(shop: Shop) -> None:
 @pytest.mark.rule("4.6.11")
 async def test_an_ambiguous_answer_is_told_apart_and_nothing_further_is_sent(shop: Shop) -> None:
     id = await shop.ready()
-    shop.trouble(Fault(DELETE, drop_after=True))
+    shop.trouble(NetworkFault(DELETE, drop_after=True))
     said = await shop.take_back(id)
     body = untold(said)
     assert body["details"].pop("idempotency_key") == id

@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from clients.sandbox.ocs.faults import Fault
-from storage.calls.replicas import renew
+from simulators.network.faults import NetworkFault
+from storage.replicas import renew_replica
 from tests.issuance.stage import DELETE, FREE_ESIMS, another_process, at_once
 from tests.orders.stage import KEY, Shop, open_shop
 
@@ -55,7 +55,7 @@ async def test_one_operator_and_the_storefront_race_again_and_again(shop: Shop) 
     other = await another_process(shop)
     for number in range(1, ROUNDS + 1):
         for world in (shop.world, other):
-            await world.store.write(renew, replica=world.journal.replica, now=shop.world.clock.now())
+            await world.store.write(renew_replica, replica=world.journal.replica, now=shop.world.clock.now())
         id = await shop.ready()
         token = await shop.token(id)
         async with other.client(KEY) as server:
@@ -75,7 +75,7 @@ async def test_one_operator_and_the_storefront_race_again_and_again(shop: Shop) 
 async def test_a_release_that_nobody_knows_of_is_the_same_to_both(shop: Shop) -> None:
     id = await shop.ready()
     tokens = [await shop.token(id) for _ in range(4)]
-    shop.trouble(Fault(FREE, drop_after=True))
+    shop.trouble(NetworkFault(FREE, drop_after=True))
     await at_once([*[lambda token=token: shop.ask_to_return(id, token=token) for token in tokens], lambda: shop.take_back(id)])
     final = [await shop.take_back(id), await shop.give_back(id)]
     assert [(said.status_code, said.json()["code"], said.json()["details"]["status"]) for said in final] == [

@@ -5,18 +5,16 @@ from typing import get_args
 import pytest
 import sqlalchemy as sa
 
-from storage.connection import Connection
-from storage.issuing.issuance import ISSUANCE, Drawn, NewIssuance, State, begin_issuance, issue
-from storage.shop.order_lists import list_orders
-from storage.shop.order_status import OrderStatus, status_of
-from storage.shop.orders import ORDER, find_order
-from storage.statement import Command
+from storage.engine.connection import Connection
+from storage.engine.statement import Command
+from storage.issuance import ISSUANCE, DrawnSim, IssuanceState, NewIssuance, begin_issuance, mark_issued
+from storage.orders import STOREFRONT_ORDER, OrderStatus, find_order, list_orders, order_status_of
 from tests.orders.stage import ACCOUNT, Shop
 
 pytestmark = pytest.mark.anyio
 KEPT = ("pending_payment", "paid", "provisioning", "ready", "failed", "needs_review")
-LEDGER = (None, *get_args(State))
-SET_ORDER = Command(sa.update(ORDER).where(ORDER.c.id == sa.bindparam("named")).values(status=sa.bindparam("to")))
+LEDGER = (None, *get_args(IssuanceState))
+SET_ORDER = Command(sa.update(STOREFRONT_ORDER).where(STOREFRONT_ORDER.c.id == sa.bindparam("named")).values(status=sa.bindparam("to")))
 SET_LEDGER = Command(sa.update(ISSUANCE).where(ISSUANCE.c.key == sa.bindparam("named")).values(state=sa.bindparam("to")))
 
 
@@ -30,11 +28,11 @@ async def test_the_filter_finds_each_order_under_the_status_that_it_shows(shop: 
             if ledger is not None:
                 row = NewIssuance(organisation, id, "o", None, "w", ACCOUNT, 1, None, None, None, "r", "l", "s")
                 begin_issuance(connection, row=row, now=1.0)
-                issue(connection, organisation=organisation, key=id, drawn=Drawn(f"89{number:017}", 1, 1, 1), now=1.0)
+                mark_issued(connection, organisation=organisation, key=id, drawn=DrawnSim(f"89{number:017}", 1, 1, 1), now=1.0)
                 connection.run(SET_LEDGER, named=id, to=ledger)
 
     await store.write(arrange)
-    shown = {id: status_of(row) for id in orders.values() if (row := await store.read(find_order, order=id)) is not None}
+    shown = {id: order_status_of(row) for id in orders.values() if (row := await store.read(find_order, order=id)) is not None}
     found: dict[str, OrderStatus] = {}
     for status in get_args(OrderStatus):
         for order in await store.read(list_orders, organisation=organisation, status=status, most=100):

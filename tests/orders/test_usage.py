@@ -6,21 +6,21 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from clients.sandbox.ocs.entities import Package
-from clients.sandbox.ocs.faults import Fault
+from simulators.network.entities import Package
+from simulators.network.faults import NetworkFault
 from tests.issuance.stage import TEMPLATE
 from tests.orders.stage import Shop
 
 pytestmark = pytest.mark.anyio
 LINE, PACKAGES = "getSingleSubscriber", "listSubscriberPrepaidPackages"
 GB, MB, TELENOR = 2**30, 2**20, 1
-FAULTS: dict[str, Callable[[str], Fault]] = {
-    "dropped": lambda method: Fault(method, drop_before=True, times=None),
-    "malformed": lambda method: Fault(method, malformed=True, times=None),
-    "empty": lambda method: Fault(method, empty=True, times=None),
-    "status 500": lambda method: Fault(method, status=500, times=None),
-    "code 3": lambda method: Fault(method, code=3, times=None),
-    "code 14": lambda method: Fault(method, code=14, times=None),
+FAULTS: dict[str, Callable[[str], NetworkFault]] = {
+    "dropped": lambda method: NetworkFault(method, drop_before=True, times=None),
+    "malformed": lambda method: NetworkFault(method, malformed=True, times=None),
+    "empty": lambda method: NetworkFault(method, empty=True, times=None),
+    "status 500": lambda method: NetworkFault(method, status=500, times=None),
+    "code 3": lambda method: NetworkFault(method, code=3, times=None),
+    "code 14": lambda method: NetworkFault(method, code=14, times=None),
 }
 
 

@@ -15,13 +15,14 @@ import yaml
 from tests.running import ROOT
 from transports.cli.main import make_app
 from transports.readiness import READY_PATH
-from transports.service import VERSION
-from transports.settings import PREFIX, Settings, load_settings
+from transports.settings import SETTING_PREFIX, Settings
+from transports.settings_files import load_settings
+from transports.version import VERSION
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 OURS = ("upgrade", "server", "worker")
-KNOWN = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | {"SERVICE_SECRETS_DIR"}
+KNOWN = {f"{SETTING_PREFIX}{name.upper()}" for name in Settings.model_fields} | {"SERVICE_SECRETS_DIR"}
 GIVEN = {
     "service_database_url": "postgresql://reseller:secret@database/reseller",
     "service_secret_keys": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
@@ -91,7 +92,7 @@ def test_no_secret_has_a_value_of_its_own() -> None:
     assert all(set(secret) == {"file"} and secret["file"] == f"./secrets/{name}" for name, secret in COMPOSE["secrets"].items())
     environments = [service.get("environment", {}) for service in COMPOSE["services"].values()]
     secret = {name for name, field in Settings.model_fields.items() if hasattr(field.default, "get_secret_value")}
-    assert {name for each in environments for name in each} & {f"{PREFIX}{name.upper()}" for name in secret} == set()
+    assert {name for each in environments for name in each} & {f"{SETTING_PREFIX}{name.upper()}" for name in secret} == set()
     assert "POSTGRES_PASSWORD" not in environments[0]
     assert "/secrets/" in (ROOT / ".gitignore").read_text().splitlines()
 

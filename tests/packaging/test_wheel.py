@@ -17,9 +17,9 @@ import pytest
 
 from tests.children import Child
 from tests.running import ROOT
-from transports.service import VERSION
+from transports.version import VERSION
 
-ROOMS = ("registry", "operations", "transports", "storage", "clients")
+ROOMS = ("registry", "operations", "transports", "storage", "clients", "simulators")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from operations.services.people.consents import Request, begin
+from operations.people.consents import AuthorizationRequest, keep_authorization_request
 from tests.pages.site import Site
 
 REDIRECT = "https://app.example:8443/callback?keep=1"
@@ -18,7 +18,7 @@ async def ask(
     vouched: bool = False,
 ) -> str:
     """The token that the browser brings to the consent page."""
-    request: Request = {
+    request: AuthorizationRequest = {
         "client_id": client,
         "client_name": name,
         "client_uri": None,
@@ -31,4 +31,4 @@ async def ask(
         "vouched": vouched,
         "renewable": True,
     }
-    return await begin(site.service.pipeline.deps, request, now=site.clock.now())
+    return await keep_authorization_request(site.service.pipeline.deps, request, now=site.clock.now())

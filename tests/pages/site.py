@@ -9,17 +9,18 @@ from pathlib import Path
 import httpx
 
 from clients.mail.letter import Letter
-from clients.sandbox.mail import MailCatcher
 from registry.limits import Role, Tier
-from storage.people.accounts import add_member, create_organisation
-from storage.people.people import keep_person
+from simulators.mail import MailCatcher
+from storage.memberships import add_member
+from storage.organisations import create_organisation
+from storage.people import ensure_person
 from tests.databases import migrated_sqlite
 from tests.pages.browser import Browser, Seen
 from tests.world import CountingIds, SettableClock
 from transports.app import Application
 from transports.logs import Logs
 from transports.service import Service, build_service
-from transports.settings import load_settings
+from transports.settings_files import load_settings
 
 HTTP = "http://127.0.0.1:8000"
 HTTPS = "https://esim.example"
@@ -44,9 +45,9 @@ class Site:
 
     async def letters(self) -> list[Letter]:
         """Every mail so far, the newest last."""
-        await self.service.postman.deliver()
-        assert isinstance(self.service.postman.transport, MailCatcher)
-        return self.service.postman.transport.letters
+        await self.service.mailer.deliver()
+        assert isinstance(self.service.mailer.transport, MailCatcher)
+        return self.service.mailer.transport.letters
 
     async def code(self) -> str:
         """The code of the newest mail."""
@@ -57,7 +58,7 @@ class Site:
     async def person(self, address: str, *, name: str | None = None) -> str:
         """Somebody who signed up some time ago."""
         return await self.service.store.write(
-            keep_person, address=address, id=self.service.ids.new("usr_"), name=name, now=self.clock.now()
+            ensure_person, address=address, id=self.service.ids.new("usr_"), name=name, now=self.clock.now()
         )
 
     async def organisation(self, person: str, name: str = "Fjord", *, tier: Tier = Tier.FREE, role: Role = Role.ADMIN) -> str:
@@ -88,7 +89,7 @@ async def open_site(folder: Path, base_url: str = HTTP, *, burst_limit: bool = F
     migrated_sqlite(data)
     settings = load_settings({}, data=data, base_url=base_url, burst_limit=burst_limit, demo=False, allowed_origins=origins)
     service = build_service(settings, HTTP, clock=clock, ids=CountingIds(clock), report=lambda text: None)
-    service.postman.transport = MailCatcher()
+    service.mailer.transport = MailCatcher()
     app = Application(service, Logs(log.append, clock, delay=0.0))
     await service.start(seed=False)
     try:

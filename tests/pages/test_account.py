@@ -3,9 +3,9 @@
 import pytest
 
 from registry.limits import Role
-from registry.ports import Claims
-from storage.people.grants import Grant, grants_of, insert_grant
-from storage.people.memberships import memberships_of
+from registry.ports import SessionClaims
+from storage.access_grants import AccessGrant, grants_of, insert_grant
+from storage.memberships import memberships_of
 from tests.leaving import leave
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 async def grant(site: Site, person: str, organisation: str | None, id: str = "gnt_1", name: str = "Chart maker") -> str:
     """A program that somebody lets act for them."""
     now = site.clock.now()
-    kept = Grant(id, person, organisation, "https://charts.example/client", name, "read write", "r", now, now + 1e6)
+    kept = AccessGrant(id, person, organisation, "https://charts.example/client", name, "read write", "r", now, now + 1e6)
     await site.service.store.write(insert_grant, kept)
     return id
 
@@ -84,7 +84,7 @@ async def test_a_program_is_shown_and_its_access_ended(site: Site, hers: Browser
     assert "Chart maker may read, write for Fjord" in page.text
     seen = await hers.send(page.form("/auth/account", "revoke", id=id))
     assert "Chart maker" not in seen.page.text
-    assert await site.service.directory.by_session(Claims(ada, None, id), site.clock.now()) is None
+    assert await site.service.directory.by_session(SessionClaims(ada, None, id), site.clock.now()) is None
     assert await trail(site, "revoke_access") == [Row("revoke_access", home.organisation_id, ada, "web", "ok")]
 
 

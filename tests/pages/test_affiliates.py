@@ -2,11 +2,11 @@
 
 import pytest
 
-from operations.services.payments.commissions import record_platform_fee
-from storage.people.memberships import memberships_of
+from operations.ledger.payment_intake import record_platform_fee
+from storage.memberships import memberships_of
 from tests.pages.browser import Browser
 from tests.pages.site import Site
-from transports.pages.money import money
+from transports.web.pages.layout import format_money
 
 pytestmark = pytest.mark.anyio
 
@@ -52,4 +52,4 @@ async def test_somebody_without_an_organisation_is_told_so(site: Site, browser: 
     [(5, "EUR", "0.05 EUR"), (-1490, "usd", "-14.90 USD"), (1490, "JPY", "1,490 JPY"), (-1, "KWD", "-0.001 KWD"), (0, "EUR", "0.00 EUR")],
 )
 def test_amounts_are_shown_as_people_write_them(amount: int, currency: str, shown: str) -> None:
-    assert money(amount, currency) == shown
+    assert format_money(amount, currency) == shown

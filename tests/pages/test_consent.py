@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from registry.limits import Role, Scope, Tier
-from registry.ports import Claims
-from storage.people.grants import grants_of
+from registry.ports import SessionClaims
+from storage.access_grants import grants_of
 from tests.pages.asking import REDIRECT, ask
 from tests.pages.browser import Browser, query_of
 from tests.pages.conftest import ADA
 from tests.pages.site import Site
 from tests.pages.trail import Row, trail
-from transports.pages.consent import source_of
+from transports.web.pages.consent import csp_source
 
 pytestmark = pytest.mark.anyio
 
@@ -98,7 +98,7 @@ async def test_a_grant_does_what_was_ticked_and_no_more(site: Site, hers: Browse
     form = (await hers.get(f"/auth/consent?request={await ask(site)}")).page.form("/auth/consent")
     await hers.send(form, "Allow", scope_write=None)
     [grant] = await site.service.store.read(grants_of, person=ada, now=site.clock.now())
-    caller = await site.service.directory.by_session(Claims(ada, None, grant.id), site.clock.now())
+    caller = await site.service.directory.by_session(SessionClaims(ada, None, grant.id), site.clock.now())
     assert caller is not None
     assert caller.scopes == Scope.READ and caller.restrictions.no_admin
 
@@ -124,7 +124,7 @@ async def test_who_asks_for_write_or_admin_alone_is_shown_as_somebody_who_reads(
     [grant] = await site.service.store.read(grants_of, person=ada, now=site.clock.now())
     assert grant.scopes == alone, "the program is told no word that it did not ask for"
     assert f"may read, {alone}" in (await hers.get("/auth/account")).page.text
-    caller = await site.service.directory.by_session(Claims(ada, None, grant.id), site.clock.now())
+    caller = await site.service.directory.by_session(SessionClaims(ada, None, grant.id), site.clock.now())
     assert caller is not None and caller.has(Scope.READ)
 
 
@@ -197,7 +197,7 @@ async def test_a_press_of_nothing_asks_again(site: Site, hers: Browser) -> None:
     ],
 )
 def test_the_policy_lets_the_answer_go_where_it_must(redirect: str, source: str) -> None:
-    assert source_of(redirect) == source
+    assert csp_source(redirect) == source
 
 
 async def test_the_sign_in_before_the_question_keeps_its_place(site: Site, browser: Browser, ada: str) -> None:

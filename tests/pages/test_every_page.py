@@ -6,18 +6,18 @@ import re
 
 import pytest
 
-from operations.services.people.browser_sessions import SignedIn
-from storage.people.grants import Grant, insert_grant
+from operations.people.browser_sessions import BrowserSession
+from storage.access_grants import AccessGrant, insert_grant
 from tests.pages.asking import ask
 from tests.pages.browser import Browser, Seen
 from tests.pages.conftest import ADA
 from tests.pages.site import Site
-from transports.pages.router import ROUTES
+from transports.web.pages.app import PAGE_ROUTES
 
 pytestmark = pytest.mark.anyio
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&amp;{{7*7}}</title></style><script>alert(2)</script>"
-SHOWN = [path for path, route in ROUTES.items() if route.show]
+SHOWN = [path for path, route in PAGE_ROUTES.items() if route.show]
 
 
 async def every(site: Site, browser: Browser) -> dict[str, Seen]:
@@ -96,7 +96,7 @@ async def test_hostile_names_stay_texts_on_every_page(site: Site, browser: Brows
     organisation = await site.organisation(person, HOSTILE)
     await site.organisation(person, HOSTILE)
     now = site.clock.now()
-    grant = Grant("gnt_1", person, organisation, HOSTILE, HOSTILE, "read", "x", now, now + 1e6)
+    grant = AccessGrant("gnt_1", person, organisation, HOSTILE, HOSTILE, "read", "x", now, now + 1e6)
     await site.service.store.write(insert_grant, grant)
     await site.sign_in(browser, "evil@fjord.example")
     page = (await browser.get("/auth/api-keys")).page
@@ -150,7 +150,7 @@ async def test_what_no_page_answers_is_a_page_too(browser: Browser, method: str,
 
 def test_what_a_session_says_of_a_person_has_no_place_for_more() -> None:
     """Pages show what is in here; an API key, a code or a token is not."""
-    assert SignedIn._fields == ("id", "person", "organisation", "address", "name", "cookie")
+    assert BrowserSession._fields == ("id", "person", "organisation", "address", "name", "cookie")
 
 
 async def test_the_cookie_is_on_no_page(site: Site, hers: Browser) -> None:

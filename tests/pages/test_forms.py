@@ -4,22 +4,22 @@ from itertools import product
 
 import pytest
 
-from storage.people.memberships import memberships_of
+from storage.memberships import memberships_of
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA
 from tests.pages.site import Site
-from transports.pages.csrf import Seals
-from transports.pages.router import ROUTES
+from transports.web.forms import FormSeals
+from transports.web.pages.app import PAGE_ROUTES
 
 pytestmark = pytest.mark.anyio
 
 BEFORE = ["/sign-in", "/sign-in/code", "/sign-up", "/sign-up/code"]
-POSTED = [path for path, route in ROUTES.items() if route.act]
+POSTED = [path for path, route in PAGE_ROUTES.items() if route.act]
 PRIVATE = [path for path in POSTED if path not in BEFORE]
 
 
 def test_the_table_below_names_every_form() -> None:
-    assert {path for path in POSTED if not ROUTES[path].private} == set(BEFORE)
+    assert {path for path in POSTED if not PAGE_ROUTES[path].private} == set(BEFORE)
 
 
 async def test_a_form_of_somebody_signed_in_needs_the_token_of_their_session(site: Site, hers: Browser) -> None:
@@ -141,11 +141,11 @@ async def test_a_form_that_says_nothing_to_do_is_refused(site: Site, hers: Brows
 
 
 def test_a_new_key_of_the_ring_breaks_no_open_page_and_a_removed_one_does() -> None:
-    shown = Seals("a:1").make("form", "session|x")
-    assert Seals("b:2, a:1").good(shown, "form", "session|x")
-    assert not Seals("b:2").good(shown, "form", "session|x")
-    assert not Seals("a:1").good(shown, "slip", "session|x")
-    assert Seals("b:2,a:1").make("form", "session|x") != shown
+    shown = FormSeals("a:1").make("form", "session|x")
+    assert FormSeals("b:2, a:1").good(shown, "form", "session|x")
+    assert not FormSeals("b:2").good(shown, "form", "session|x")
+    assert not FormSeals("a:1").good(shown, "slip", "session|x")
+    assert FormSeals("b:2,a:1").make("form", "session|x") != shown
 
 
 async def test_a_sign_in_form_of_another_window_leads_on_when_one_is_signed_in(site: Site, browser: Browser, ada: str) -> None:

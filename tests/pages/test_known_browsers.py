@@ -5,7 +5,7 @@ import pytest
 from tests.pages.browser import Browser, Seen
 from tests.pages.conftest import ADA
 from tests.pages.site import Site
-from transports.pages.known_browser import MOST_ADDRESSES, SECONDS
+from transports.web.pages.login_cookies import KNOWN_BROWSER_SECONDS, MOST_ADDRESSES
 
 pytestmark = pytest.mark.anyio
 BOB = "bob@fjord.example"
@@ -76,7 +76,7 @@ async def test_a_forged_or_old_cookie_makes_no_browser_known(site: Site, hers: B
         ):
             thief.http.cookies.set("known", forged, domain="127.0.0.1", path="/")
             assert (await asked(thief)).status == 429, forged
-        site.clock.advance(SECONDS - 3610)
+        site.clock.advance(KNOWN_BROWSER_SECONDS - 3610)
         await flood(site, *(f"198.51.100.{number}" for number in range(4)))
         thief.http.cookies.set("known", cookie, domain="127.0.0.1", path="/")
         assert (await asked(thief)).status == 200, "somebody's whole cookie is their browser, and gets their mails sent: no more"

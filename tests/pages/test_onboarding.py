@@ -4,12 +4,13 @@ import unicodedata
 
 import pytest
 
-from operations.setup.onboarding_country import CODES
+from operations.vocabulary import COUNTRY_CODES
 from registry.limits import Tier
-from storage.people.accounts import list_organisations, set_connection
+from storage.organisations import list_organisations
+from storage.upstream_connections import set_connection
 from tests.pages.browser import Browser
 from tests.pages.site import Site
-from transports.pages.countries import COUNTRIES
+from transports.web.pages.countries import COUNTRIES
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +50,7 @@ async def test_steps_can_be_skipped_and_a_look_without_a_connection_is_a_demo(he
 
 
 def test_every_country_has_a_name_and_they_are_in_order() -> None:
-    assert {code for code, _ in COUNTRIES} == CODES and len(COUNTRIES) == len(CODES)
+    assert {code for code, _ in COUNTRIES} == COUNTRY_CODES and len(COUNTRIES) == len(COUNTRY_CODES)
     assert dict(COUNTRIES)["DE"] == "Germany" and dict(COUNTRIES)["GE"] == "Georgia"
     names = [unicodedata.normalize("NFKD", name).replace("\u0301", "").encode("ascii", "ignore") for _, name in COUNTRIES]
     assert names == sorted(names) and len(set(names)) == len(names)
@@ -57,7 +58,7 @@ def test_every_country_has_a_name_and_they_are_in_order() -> None:
 
 async def test_a_country_is_chosen_by_its_name_and_of_two_wrong_fields_the_second_is_not_hidden(hers: Browser) -> None:
     form = (await hers.get("/auth/onboarding")).page.form("/auth/onboarding", "org")
-    assert set(form.choices["country"]) == CODES | {""}
+    assert set(form.choices["country"]) == COUNTRY_CODES | {""}
     seen = await hers.send(form, **{**DETAILS, "country": "", "operator_type": ""})
     wrong = seen.page.wrong("country") or ""
     assert "Another field is to be mended, too." in wrong and "more)" not in wrong

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from registry.limits import TIERS, Role, Tier
-from storage.people.memberships import memberships_of
+from storage.memberships import memberships_of
 from tests.pages.browser import Browser
 from tests.pages.site import Site
 

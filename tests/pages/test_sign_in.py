@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from operations.services.people.browser_sessions import IDLE, LIFETIME, NOTED_EVERY
-from operations.services.secret_token import digest_of
-from storage.people.browser_sessions import find_session
+from operations.people.browser_sessions import SESSION_IDLE_SECONDS, SESSION_LIFETIME_SECONDS, SESSION_NOTED_SECONDS
+from operations.secret_tokens import secret_digest
+from storage.browser_sessions import find_browser_session
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA
 from tests.pages.site import HTTPS, Site, open_site
 from tests.setup.signing_up import other_than
-from transports.pages.next_page import PAGES, next_page
-from transports.pages.router import ROUTES
+from transports.web.pages.app import PAGE_ROUTES
+from transports.web.pages.request import OWN_PAGES, next_page
 
 pytestmark = pytest.mark.anyio
 
@@ -151,7 +151,7 @@ def test_no_other_place_is_reached_by_signing_in(wanted: str) -> None:
 
 
 def test_the_pages_that_are_reached_by_signing_in_are_those_that_are_shown() -> None:
-    assert {path for path, route in ROUTES.items() if route.private and route.show} | {"/upgrade"} == PAGES
+    assert {path for path, route in PAGE_ROUTES.items() if route.private and route.show} | {"/upgrade"} == OWN_PAGES
     assert next_page("/auth/consent?request=ar_Az09-_") == "/consent?request=ar_Az09-_"
     assert next_page("/auth/payments?code=ac_Az09&state=Az09-_") == "/payments?code=ac_Az09&state=Az09-_"
 
@@ -189,7 +189,7 @@ async def test_cookies_are_closed_to_scripts_and_bound_to_the_host(tmp_path: Pat
                 morsel = SimpleCookie(header)[name]
                 assert (bool(morsel["secure"]), morsel["httponly"], morsel["samesite"]) == (secure, True, "Lax")
                 assert (morsel["path"], morsel["domain"]) == ("/", "")
-        assert int(SimpleCookie(set_cookies[f"{prefix}session"][0])[f"{prefix}session"]["max-age"]) == LIFETIME
+        assert int(SimpleCookie(set_cookies[f"{prefix}session"][0])[f"{prefix}session"]["max-age"]) == SESSION_LIFETIME_SECONDS
         assert len(browser.cookie(f"{prefix}session") or "") == 43
         assert browser.cookie(f"{prefix}visitor") is None and browser.cookie(slip) is None
 
@@ -235,19 +235,19 @@ async def test_signing_out_everywhere_ends_every_browser_of_this_person_alone(si
 
 
 async def test_a_session_ends_after_a_day_without_use(site: Site, hers: Browser) -> None:
-    site.clock.advance(IDLE - NOTED_EVERY - 1)
+    site.clock.advance(SESSION_IDLE_SECONDS - SESSION_NOTED_SECONDS - 1)
     assert (await hers.get("/auth/account")).path == "/auth/account"
-    site.clock.advance(IDLE - 1)
+    site.clock.advance(SESSION_IDLE_SECONDS - 1)
     assert (await hers.get("/auth/account")).path == "/auth/account"
-    site.clock.advance(IDLE)
+    site.clock.advance(SESSION_IDLE_SECONDS)
     assert (await hers.get("/auth/account")).path == "/auth/sign-in"
 
 
 async def test_a_session_ends_after_two_weeks_however_much_it_is_used(site: Site, hers: Browser) -> None:
     for _ in range(27):
-        site.clock.advance(LIFETIME / 28)
+        site.clock.advance(SESSION_LIFETIME_SECONDS / 28)
         assert (await hers.http.get("/auth/account")).status_code == 200
-    site.clock.advance(LIFETIME / 28)
+    site.clock.advance(SESSION_LIFETIME_SECONDS / 28)
     cookie = hers.cookie("session")
     async with site.browser() as other:  # a browser that would keep the cookie for longer
         other.http.cookies.set("session", cookie or "")
@@ -260,17 +260,17 @@ async def test_a_use_is_noted_every_five_minutes_at_most(site: Site, hers: Brows
 
     async def seen() -> float:
         now = site.clock.now()
-        found = await site.service.store.read(find_session, digest=digest_of(cookie), now=now, idle=now - IDLE)
+        found = await site.service.store.read(find_browser_session, digest=secret_digest(cookie), now=now, idle=now - SESSION_IDLE_SECONDS)
         assert found is not None
         return found.seen
 
     begun = await seen()
-    site.clock.advance(NOTED_EVERY - 1)
+    site.clock.advance(SESSION_NOTED_SECONDS - 1)
     await hers.get("/auth/account")
     assert await seen() == begun
     site.clock.advance(1)
     await hers.get("/auth/account")
-    assert await seen() == begun + NOTED_EVERY
+    assert await seen() == begun + SESSION_NOTED_SECONDS
 
 
 async def test_the_cookie_is_not_in_the_database_nor_anything_typed_in_the_log(

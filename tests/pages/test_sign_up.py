@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from storage.people.memberships import memberships_of
-from storage.people.people import find_by_address
+from storage.memberships import memberships_of
+from storage.people import find_by_address
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA
 from tests.pages.site import Site

@@ -10,10 +10,10 @@ import httpx
 
 from clients.payments.port import Processor
 from clients.payments.records import CheckoutSession, InvoiceLine, NewCheckout, NewInvoice, NewPromotion, ProcessorInvoice
-from clients.sandbox.payments.sandbox import PaymentsSandbox
+from simulators.processor.simulated_processor import SimulatedProcessor
 from tests.pages.browser import Browser
 from tests.world import HOST, SettableClock, new_payments
-from transports.payments import show_pages, simulated_processor
+from transports.payments import serve_payment_pages, simulated_processor
 
 BACK = "https://shop.example/back"
 AGAIN = "https://shop.example/again"
@@ -41,7 +41,7 @@ class Post:
 class Shop:
     """A processor, the platform's way to it, and somebody's browser."""
 
-    sandbox: PaymentsSandbox
+    sandbox: SimulatedProcessor
     processor: Processor
     clock: SettableClock
     browser: Browser
@@ -118,7 +118,7 @@ async def open_shop() -> AsyncGenerator[Shop]:
     clock = SettableClock()
     sandbox = new_payments(clock)
     processor = simulated_processor(sandbox)
-    transport = httpx.ASGITransport(app=partial(show_pages, sandbox))
+    transport = httpx.ASGITransport(app=partial(serve_payment_pages, sandbox))
     async with httpx.AsyncClient(transport=transport, base_url=f"https://{HOST}") as http:
         shop = Shop(sandbox, processor, clock, Browser(http))
         shop.account = await shop.new_account()

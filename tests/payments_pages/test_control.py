@@ -2,9 +2,8 @@
 
 import pytest
 
-from clients.sandbox.payments.control import PATHS
-from clients.sandbox.payments.control_models import NUMBERS
-from clients.sandbox.payments.refusal import Refusal
+from simulators.processor.control import OUTCOME_CARDS, PROCESSOR_CONTROL_PATHS
+from simulators.processor.refusal import ProcessorRefusal
 from tests.payments_pages.shop import Shop
 
 pytestmark = pytest.mark.anyio
@@ -15,7 +14,7 @@ async def paid(shop: Shop, outcome: str = "available", amount: int = 5000) -> st
     return str((await shop.ask("POST", "charges", body))["id"])
 
 
-@pytest.mark.parametrize("outcome", NUMBERS)
+@pytest.mark.parametrize("outcome", OUTCOME_CARDS)
 async def test_a_payment_has_the_outcome_that_was_ordered(shop: Shop, outcome: str) -> None:
     charge = await shop.processor.find_charge(shop.account, await paid(shop, outcome))
     refused = {"declined": "card_declined", "no_funds": "card_declined"}
@@ -69,12 +68,12 @@ async def test_an_account_with_weeks_of_payments_is_made_at_a_word(shop: Shop) -
 
 async def test_people_pay_invoices_and_checkouts_at_a_word(shop: Shop) -> None:
     invoice, session = await shop.invoice(), await shop.checkout()
-    with pytest.raises(Refusal, match="declined"):
+    with pytest.raises(ProcessorRefusal, match="declined"):
         await shop.ask("POST", f"invoices/{invoice.id}", {"outcome": "declined"})
     assert (await shop.ask("POST", f"invoices/{invoice.id}"))["status"] == "paid"
     assert (await shop.ask("POST", f"checkouts/{session.id}", {"email": "b@example.com"}))["status"] == "complete"
     for path in ("invoices/in_none", "checkouts/cs_none"):
-        with pytest.raises(Refusal, match="No such"):
+        with pytest.raises(ProcessorRefusal, match="No such"):
             await shop.ask("POST", path)
 
 
@@ -120,11 +119,11 @@ async def test_the_state_is_told_in_numbers(shop: Shop) -> None:
 async def test_what_makes_no_sense_is_refused_and_changes_nothing(shop: Shop, method: str, path: str, body: object, said: str) -> None:
     before = await shop.ask("GET", "state")
     told = {**body, "account": body["account"].format(account=shop.account)} if isinstance(body, dict) and "account" in body else body
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(ProcessorRefusal) as refused:
         await shop.ask(method, path, told)
     assert said in refused.value.message
     assert await shop.ask("GET", "state") == before
 
 
 def test_everything_that_can_be_asked_is_listed() -> None:
-    assert len(PATHS) == len(set(PATHS)) == 18
+    assert len(PROCESSOR_CONTROL_PATHS) == len(set(PROCESSOR_CONTROL_PATHS)) == 18

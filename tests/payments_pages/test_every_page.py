@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from registry.payments_errors import PaymentsRefused
+from registry.errors import PaymentsRefused
 from tests.pages.browser import Seen
 from tests.payments_pages.shop import PAGES, Shop, path_of
 

@@ -6,11 +6,11 @@ import httpx
 import pytest
 import stripe
 
-from clients.sandbox.payments.refusal import Refusal
-from clients.sandbox.payments.transport import PaymentsTransport
-from registry.payments_errors import PaymentsError
+from registry.errors import PaymentsError
+from simulators.processor.refusal import ProcessorRefusal
+from simulators.processor.transport import ProcessorTransport
 from tests.payments_pages.shop import Shop
-from transports.payments import SIMULATED
+from transports.payments import SIMULATED_PROCESSOR_URL
 
 pytestmark = pytest.mark.anyio
 
@@ -21,9 +21,12 @@ REFUNDS = "/v1/refunds"
 async def official(shop: Shop) -> AsyncGenerator[stripe.StripeClient]:
     """The library as its vendor ships it, which repeats nothing unless told to."""
     client = stripe.HTTPXClient()
-    client._client_async = httpx.AsyncClient(transport=PaymentsTransport(shop.sandbox))
+    client._client_async = httpx.AsyncClient(transport=ProcessorTransport(shop.sandbox))
     yield stripe.StripeClient(
-        shop.sandbox.key, http_client=client, base_addresses={"api": SIMULATED, "connect": SIMULATED}, max_network_retries=0
+        shop.sandbox.key,
+        http_client=client,
+        base_addresses={"api": SIMULATED_PROCESSOR_URL, "connect": SIMULATED_PROCESSOR_URL},
+        max_network_retries=0,
     )
     await client.close_async()
 
@@ -92,7 +95,7 @@ async def test_a_fault_may_wait_for_its_call_and_strike_often(shop: Shop) -> Non
 
 @pytest.mark.parametrize("fault", [{}, {"trouble": "x"}, {"trouble": "error", "times": 0}, {"trouble": "error", "x": 1}, "error", None])
 async def test_a_fault_that_makes_no_sense_is_refused_with_all_beside_it(shop: Shop, fault: object) -> None:
-    with pytest.raises(Refusal):
+    with pytest.raises(ProcessorRefusal):
         await shop.ask("POST", "faults", [{"trouble": "error"}, fault])
     assert await shop.ask("GET", "faults") == {"faults": []}
 
@@ -110,5 +113,5 @@ async def test_every_call_is_on_record_with_its_fault(shop: Shop) -> None:
 
 async def test_a_wire_without_faults_answers_over_http_too(shop: Shop) -> None:
     headers = {"Authorization": f"Bearer {shop.sandbox.key}"}
-    async with httpx.AsyncClient(transport=PaymentsTransport(shop.sandbox), base_url=SIMULATED, headers=headers) as http:
+    async with httpx.AsyncClient(transport=ProcessorTransport(shop.sandbox), base_url=SIMULATED_PROCESSOR_URL, headers=headers) as http:
         assert (await http.get("/v1/balance")).json()["object"] == "balance"

@@ -5,7 +5,7 @@ import json
 import pytest
 import stripe
 
-from clients.payments.port import BadEvent
+from clients.payments.port import BadProcessorEvent
 from tests.payments_pages.shop import Shop, path_of
 
 pytestmark = pytest.mark.anyio
@@ -40,7 +40,7 @@ async def test_another_secret_or_another_byte_is_not_believed(shop: Shop) -> Non
     body, signature = shop.post.taken[0]
     with pytest.raises(stripe.SignatureVerificationError):
         stripe.WebhookSignature.verify_header(body, signature, "whsec_other")
-    with pytest.raises(BadEvent):
+    with pytest.raises(BadProcessorEvent):
         shop.processor.read_event(body + b" ", signature, shop.clock.now())
 
 

@@ -10,21 +10,21 @@ import pytest
 
 from clients.payments.port import Processor
 from clients.payments.records import NewCheckout
-from clients.sandbox.payments.sandbox import PaymentsSandbox
-from registry.order_numbers import former_number
+from registry.ids import former_order_number
+from simulators.processor.simulated_processor import SimulatedProcessor
 from tests.payments_pages.shop import Post
 from tests.world import HOST, SettableClock
-from transports.payments import SIMULATED_KEY, simulated_processor
+from transports.payments import SIMULATED_PROCESSOR_KEY, simulated_processor
 
 pytestmark = pytest.mark.anyio
 
 
-def opened(path: Path, said: list[str] | None = None) -> PaymentsSandbox:
+def opened(path: Path, said: list[str] | None = None) -> SimulatedProcessor:
     """A processor that remembers in a file."""
-    return PaymentsSandbox(
+    return SimulatedProcessor(
         wall=SettableClock().now,
         pages_url=f"https://{HOST}/sandbox/payments",
-        key=SIMULATED_KEY,
+        key=SIMULATED_PROCESSOR_KEY,
         webhook_secret="whsec_c2VjcmV0c2VjcmV0",
         webhook_url=f"http://{HOST}/v1/operator-billing/payments-webhook",
         state_file=path,
@@ -33,7 +33,7 @@ def opened(path: Path, said: list[str] | None = None) -> PaymentsSandbox:
 
 
 @asynccontextmanager
-async def asked(sandbox: PaymentsSandbox) -> AsyncGenerator[str]:
+async def asked(sandbox: SimulatedProcessor) -> AsyncGenerator[str]:
     """A charge into an account of its own."""
     processor = simulated_processor(sandbox)
     account = (await processor.create_account(key="one", email=None, country="US", metadata={"org": "1"})).id
@@ -117,7 +117,7 @@ async def test_a_file_whose_time_is_no_time_is_put_aside(tmp_path: Path) -> None
 
 async def test_a_file_of_release_1_0_is_rid_of_what_opens_orders_when_it_is_read_and_knows_what_was_asked_before(tmp_path: Path) -> None:
     path, token = tmp_path / "state.json", "ord_" + "7m2q9k4xb1zdp" * 2
-    number, there = former_number(token), "https://reseller.test/shop/fjord"
+    number, there = former_order_number(token), "https://reseller.test/shop/fjord"
     async with asked(opened(path)) as account:
         processor = simulated_processor(first := opened(path))
         page = NewCheckout(number, "Nordic", 900, "EUR", 9, f"{there}/orders/{number}", there, metadata={"order": number})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from registry.payments_errors import PaymentsRefused
+from registry.errors import PaymentsRefused
 from tests.pages.browser import query_of
 from tests.payments_pages.shop import AGAIN, BACK, PAGES, Shop
 from tests.world import HOST

@@ -14,7 +14,7 @@ import stripe
 from tests.cli.reseller import refused
 from tests.pages.document import Document
 from tests.payments_pages.processor import processor
-from transports.settings import load_settings
+from transports.settings_files import load_settings
 
 SECRET = "whsec_YSBzZWNyZXQgb2YgdGVzdHM="
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from operations.catalogue import CATALOGUE
 from tests.world import SITE
 from transports.http.response import next_link
-from transports.reference.entry import build_reference
-from transports.reference.html import HtmlReference
+from transports.reference.entries import build_reference
+from transports.reference.pages import HtmlReference
 
 
 def test_pages_of_the_reference_lead_to_each_other_below_the_path() -> None:

@@ -14,14 +14,14 @@ import httpx
 import orjson
 import pytest
 
-from operations.invoicing.cdr_ingest import BODY_LIMIT
-from registry.active_request import REQUEST_SECONDS
+from operations.invoicing.call_records import CDR_BODY_LIMIT
+from registry.clock import REQUEST_SECONDS
 from tests.docs.blocks import ROOT
 from tests.proxies.front import CADDY, CURL, MISSING, NGINX, Front, front
 from tests.proxies.slow_model import FIRST, SECOND, slow_model
 from tests.replicas.cluster import free_port
 from tests.running import Running, running
-from transports.http.deadlines import Deadlines
+from transports.http.limits import Deadlines
 
 pytestmark = pytest.mark.skipif(not (NGINX and CADDY and CURL), reason=MISSING)
 BASE = "https://www.example/reseller"
@@ -104,7 +104,7 @@ def test_each_host_name_is_served_over_http2(proxy: Front, served: Served, name:
 
 def test_the_largest_body_passes_and_one_byte_more_is_refused_by_the_service(proxy: Front, served: Served) -> None:
     record = {"events": [{**RECORD, "id": f"cdr-{proxy.name}"}]}
-    body = orjson.dumps(record).ljust(BODY_LIMIT)
+    body = orjson.dumps(record).ljust(CDR_BODY_LIMIT)
     with through(proxy, served) as client:
         largest = client.post(
             "/v1/cdr/ingest", content=body, headers={"Content-Type": "application/json", "Idempotency-Key": f"k-{proxy.name}"}
@@ -182,4 +182,4 @@ def test_times_of_the_files_fit_those_of_the_service() -> None:
         assert int(kept) < Deadlines().keep_alive_of_proxies and min(waits) > REQUEST_SECONDS
         assert {int(size) << 20 for size in re.findall(r"(?:client_max_body_size|max_size) (\d+)", text)} == {
             3 << 20
-        } and BODY_LIMIT < 3 << 20
+        } and CDR_BODY_LIMIT < 3 << 20

@@ -9,7 +9,7 @@ from operations.catalogue import CATALOGUE
 from registry.binding import Binding
 from registry.catalogue import AnyOperation
 from tests.openapi.lamps import LAMPS
-from transports.reference.calls import curl, pretty, tool_call
+from transports.reference.entries import curl_example, pretty_json, tool_call_example
 
 OPERATIONS = pytest.mark.parametrize("operation", [*CATALOGUE.operations.values(), *LAMPS.operations.values()], ids=lambda o: o.id)
 
@@ -17,7 +17,7 @@ OPERATIONS = pytest.mark.parametrize("operation", [*CATALOGUE.operations.values(
 @OPERATIONS
 def test_every_curl_line_says_what_the_example_says(operation: AnyOperation) -> None:
     for example in operation.examples:
-        words = shlex.split(curl(operation, example.input, "http://127.0.0.1:8000").replace("\\\n", ""))
+        words = shlex.split(curl_example(operation, example.input, "http://127.0.0.1:8000").replace("\\\n", ""))
         address = next(word for word in words if word.startswith("http"))
         path, _, query = address.removeprefix("http://127.0.0.1:8000").partition("?")
         body = words[words.index("-d") + 1].encode() if "-d" in words else b""
@@ -39,7 +39,7 @@ def path_values(operation: AnyOperation, path: str) -> list[str]:
 @OPERATIONS
 def test_every_tool_call_carries_the_example_and_the_key_it_needs(operation: AnyOperation) -> None:
     for example in operation.examples:
-        shown = tool_call(operation, example.input)
+        shown = tool_call_example(operation, example.input)
         assert (shown is not None) == operation.tool
         if shown is not None:
             params = json.loads(shown)["params"]
@@ -49,12 +49,12 @@ def test_every_tool_call_carries_the_example_and_the_key_it_needs(operation: Any
 
 
 def test_an_apostrophe_survives_the_shell() -> None:
-    text = curl(LAMPS.operations["create_lamp"], {"watts": 7.5, "note": "it's mine"}, "http://127.0.0.1:8000")
+    text = curl_example(LAMPS.operations["create_lamp"], {"watts": 7.5, "note": "it's mine"}, "http://127.0.0.1:8000")
     assert json.loads(shlex.split(text.replace("\\\n", ""))[-1]) == {"watts": 7.5, "note": "it's mine"}
 
 
 def test_an_array_of_plain_values_stays_on_one_line() -> None:
     value = {"codes": ["DE", "FR"], "none": [], "deep": [["a, b", 1]], "rows": [{"a": 1}]}
-    text = pretty(value)
+    text = pretty_json(value)
     assert '"codes": ["DE", "FR"]' in text
     assert json.loads(text) == value

@@ -2,8 +2,8 @@
 
 import pytest
 
-from transports.openapi.schemas import Json
-from transports.reference.fields import kind, rows
+from transports.openapi.schemas import OpenapiJson
+from transports.reference.entries import field_kind, field_rows
 
 
 @pytest.mark.parametrize(
@@ -24,22 +24,22 @@ from transports.reference.fields import kind, rows
         ({}, "any value"),
     ],
 )
-def test_a_type_is_told_with_its_range(schema: Json, words: str) -> None:
-    assert kind(schema, {"Lamp": {"type": "object", "properties": {}}}) == words
+def test_a_type_is_told_with_its_range(schema: OpenapiJson, words: str) -> None:
+    assert field_kind(schema, {"Lamp": {"type": "object", "properties": {}}}) == words
 
 
 def test_the_fields_of_an_object_in_an_array_follow_it() -> None:
-    lamp: Json = {"type": "object", "properties": {"watts": {"type": "number", "description": "Power."}}, "required": ["watts"]}
-    page: Json = {"properties": {"data": {"type": "array", "items": {"$ref": "#/components/schemas/Lamp"}}}}
-    found = [(row.name, row.kind, row.required, row.text) for row in rows(page, {"Lamp": lamp}, "")]
+    lamp: OpenapiJson = {"type": "object", "properties": {"watts": {"type": "number", "description": "Power."}}, "required": ["watts"]}
+    page: OpenapiJson = {"properties": {"data": {"type": "array", "items": {"$ref": "#/components/schemas/Lamp"}}}}
+    found = [(row.name, row.kind, row.required, row.text) for row in field_rows(page, {"Lamp": lamp}, "")]
     assert found == [("data", "array of object", False, ""), ("data[].watts", "number", True, "Power.")]
 
 
 def test_an_object_that_holds_itself_comes_to_an_end() -> None:
-    node: Json = {"type": "object", "properties": {"next": {"$ref": "#/components/schemas/Node"}}}
-    assert [row.name for row in rows(node, {"Node": node}, "")][-1] == "next.next.next.next.next"
+    node: OpenapiJson = {"type": "object", "properties": {"next": {"$ref": "#/components/schemas/Node"}}}
+    assert [row.name for row in field_rows(node, {"Node": node}, "")][-1] == "next.next.next.next.next"
 
 
 def test_a_default_is_told_after_the_meaning() -> None:
-    model: Json = {"properties": {"lit": {"type": "boolean", "default": False, "description": "Whether it is lit."}}}
-    assert [row.text for row in rows(model, {}, "body")] == ["Whether it is lit. Default: false."]
+    model: OpenapiJson = {"properties": {"lit": {"type": "boolean", "default": False, "description": "Whether it is lit."}}}
+    assert [row.text for row in field_rows(model, {}, "body")] == ["Whether it is lit. Default: false."]

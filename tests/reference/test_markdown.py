@@ -3,7 +3,7 @@
 from inline_snapshot import snapshot
 
 from tests.openapi.lamps import LAMPS
-from transports.openapi.inputs import KEY_TEXT
+from transports.openapi.document import IDEMPOTENCY_KEY_TEXT
 from transports.reference.files import reference_files
 
 
@@ -51,7 +51,7 @@ Light.
 
 
 def test_an_operation_is_told_whole() -> None:
-    assert section("create_lamp").replace(KEY_TEXT, "(what a key is)") == snapshot("""\
+    assert section("create_lamp").replace(IDEMPOTENCY_KEY_TEXT, "(what a key is)") == snapshot("""\
 ## create_lamp
 
 **Create lamp**: `POST /v1/lamps`

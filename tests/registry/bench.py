@@ -11,21 +11,21 @@ import anyio
 import orjson
 
 from operations.deps import Deps
-from registry.answer import answer
+from registry.answer import answer_call
 from registry.call import Call, Reply, Surface
 from registry.caller import Caller
 from registry.catalogue import AnyOperation, Catalogue, Toolset
 from registry.errors import Unauthorized
 from registry.limits import Limits, Tier
-from registry.pace import Pace
 from registry.pipeline import Pipeline
-from registry.policy import period_of
-from registry.ports import Claims, SharedSecrets
-from storage.calls.journal import StoreJournal
-from storage.calls.quota import QuotaBlocks
-from storage.calls.replicas import renew
-from storage.people.accounts import set_connection
-from storage.store import Store
+from registry.policy import quota_period
+from registry.ports import SessionClaims, SharedSecrets
+from registry.rate_limits import RateLimiter
+from storage.engine.store import Store
+from storage.journal import StoreJournal
+from storage.quota import QuotaBlocks
+from storage.replicas import renew_replica
+from storage.upstream_connections import set_connection
 from tests.registry import ledgers, things
 from tests.registry.ledgers import AuditRow, ClaimRow
 from tests.world import Credentials, SettableClock, World, open_world
@@ -38,11 +38,11 @@ SECRETS = SharedSecrets(internal="internal-secret", storefront="storefront-secre
 class StubProvider:
     """An identity provider whose tokens say `session.SUBJECT.ORGANISATION`, where `-` names no organisation."""
 
-    async def verify(self, token: str, surface: Surface) -> Claims:
+    async def verify(self, token: str, surface: Surface) -> SessionClaims:
         kind, subject, organisation = token.split(".")
         if kind != "session":
             raise Unauthorized("The session is not one of ours", presented=True)
-        return Claims(subject, None if organisation == "-" else organisation)
+        return SessionClaims(subject, None if organisation == "-" else organisation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Bench:
 
     async def answer(self, call: Call, at: Replica | None = None) -> Said:
         """One call that a test has built itself."""
-        return said(await answer(at.pipeline if at else self.world.pipeline, call, self._report))
+        return said(await answer_call(at.pipeline if at else self.world.pipeline, call, self._report))
 
     async def token(self, operation: AnyOperation, who: Credentials, /, **arguments: Any) -> str:
         """A confirm token for exactly this call."""
@@ -145,23 +145,23 @@ class Bench:
     async def called(self, who: Credentials, *replicas: Replica) -> int:
         """Calls charged: the stored total without what a process has leased and not used."""
         total = (await self.store.read(ledgers.used)).get(who.organisation, 0)
-        period = period_of(self.clock.now())
+        period = quota_period(self.clock.now())
         blocks = [self.world.blocks, *(replica.blocks for replica in replicas)]
         return total - sum(each.unspent(who.organisation, period) for each in blocks)
 
     async def leave(self, who: Credentials, calls: int, tier: Tier) -> None:
         """Let the organisation have so many calls left today."""
-        limit = self.world.pipeline.pace.limits.tiers[tier].calls_per_day
-        period = period_of(self.clock.now()).name
+        limit = self.world.pipeline.rate_limiter.limits.tiers[tier].calls_per_day
+        period = quota_period(self.clock.now()).name
         await self.store.write(ledgers.set_used, organisation=who.organisation, period=period, used=limit - calls)
 
     async def replica(self) -> Replica:
         """Another process over the same database."""
         of = self.world.pipeline
-        blocks = QuotaBlocks(self.store, of.pace.limits.quota_block)
+        blocks = QuotaBlocks(self.store, of.rate_limiter.limits.quota_block)
         name = self.world.ids.new("rpl_")
         journal = StoreJournal(self.store, keyring=of.deps.keyring, blocks=blocks, clock=self.clock, replica=name)
-        await self.store.write(renew, replica=name, now=self.clock.now())
+        await self.store.write(renew_replica, replica=name, now=self.clock.now())
         pipeline = Pipeline(
             catalogue=CATALOGUE,
             deps=of.deps,
@@ -172,7 +172,7 @@ class Bench:
             quota=blocks,
             sessions=of.sessions,
             secrets=of.secrets,
-            pace=Pace(of.pace.limits, of.site, self.clock),
+            rate_limiter=RateLimiter(of.rate_limiter.limits, of.site, self.clock),
             site=of.site,
         )
         return Replica(pipeline, journal, blocks)

@@ -4,13 +4,16 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.calls.audit import shown
-from storage.calls.audit_reads import READ, ReadRow, texts_of_reads
-from storage.connection import Connection
-from storage.schema import AuditTable, ClaimTable, ConfirmTokenTable, QuotaTable
-from storage.statement import Command, Query, table
+from storage.audit import AuditTable, read_as_audit_row
+from storage.audit_reads import AUDIT_READ, AuditReadRow, texts_of_reads
+from storage.claims import ClaimTable
+from storage.confirm_tokens import ConfirmTokenTable
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import table_of
+from storage.quota import QuotaTable
 
-AUDIT, CLAIM, TOKEN, QUOTA = table(AuditTable), table(ClaimTable), table(ConfirmTokenTable), table(QuotaTable)
+AUDIT, CLAIM, TOKEN, QUOTA = table_of(AuditTable), table_of(ClaimTable), table_of(ConfirmTokenTable), table_of(QuotaTable)
 
 
 class AuditRow(NamedTuple):
@@ -60,7 +63,7 @@ class SealedRow(NamedTuple):
 
 AUDIT_ROWS = sa.select(*(AUDIT.c[name] for name in AuditRow._fields)).order_by(AUDIT.c.id)
 AUDITED = Query(AuditRow, AUDIT_ROWS)
-READS = Query(ReadRow, sa.select(*(READ.c[name] for name in ReadRow._fields)).order_by(READ.c.id))
+READS = Query(AuditReadRow, sa.select(*(AUDIT_READ.c[name] for name in AuditReadRow._fields)).order_by(AUDIT_READ.c.id))
 AUDITED_OF = Query(AuditRow, AUDIT_ROWS.where(AUDIT.c.organisation == sa.bindparam("organisation")))
 CLAIMED = Query(ClaimRow, sa.select(*(CLAIM.c[name] for name in ClaimRow._fields)).order_by(CLAIM.c.key))
 USED = Query(UsedRow, sa.select(QUOTA.c.organisation, QUOTA.c.used))
@@ -95,7 +98,7 @@ def reads(connection: Connection) -> list[AuditRow]:
     """Reads as whole rows."""
     rows = connection.all(READS)
     texts = texts_of_reads(connection, rows)
-    whole = [(texts[row.organisation].text, shown(row, texts)) for row in rows]
+    whole = [(texts[row.organisation].text, read_as_audit_row(row, texts)) for row in rows]
     return [AuditRow(row.at, organisation, *row[2:5], row.key_id, *row[7:11]) for organisation, row in whole]
 
 

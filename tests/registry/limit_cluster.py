@@ -3,13 +3,12 @@
 import sqlite3
 from dataclasses import dataclass, field
 
-from registry.limit_lease import LimitLease, Prepared
-from registry.limit_report import Counting, LimitAnswer, LimitReport, portion_of
-from registry.place_count import SharedPlaces
-from registry.throttle import Wait
-from storage.calls.limit_ledger import BUCKET, PLACE, PROCESS, count_report
-from storage.connection import Connection
-from storage.statement import sqlite_dialect
+from registry.limit_lease import LimitLease, PreparedReport
+from registry.rate_limits import TokenWait
+from registry.shared_limits import CountingMode, LimitAnswer, LimitReport, SharedPlaces, bucket_portion
+from storage.engine.connection import Connection
+from storage.engine.statement import sqlite_dialect
+from storage.limit_ledger import LIMIT_BUCKET, LIMIT_PLACE, LIMIT_PROCESS, count_report
 from tests.clients.clock import ManualClock
 
 RATE, SIZE, LIMIT = 5.0, 20, 4
@@ -20,7 +19,7 @@ class Database:
 
     def __init__(self) -> None:
         self.raw = sqlite3.connect(":memory:", isolation_level=None)
-        for each in (PROCESS, BUCKET, PLACE):
+        for each in (LIMIT_PROCESS, LIMIT_BUCKET, LIMIT_PLACE):
             columns = ", ".join(f'"{column.name}"' for column in each.columns)
             keys = ", ".join(f'"{column.name}"' for column in each.primary_key.columns)
             self.raw.execute(f"create table {each.name} ({columns}, primary key ({keys}))")
@@ -57,7 +56,7 @@ class Process:
     waiting: int = 0
     excused: int = 0
     lapsed: bool = False
-    pending: tuple[Prepared, LimitAnswer] | None = None
+    pending: tuple[PreparedReport, LimitAnswer] | None = None
 
     def ask(self) -> None:
         """The report reaches the database."""
@@ -80,7 +79,7 @@ class Process:
     def leave(self) -> None:
         """The lease is given up."""
         prepared = self.lease.prepare(leaving=True)
-        self.lease.counting = Counting.NONE
+        self.lease.counting = CountingMode.NONE
         self.database.count(prepared.report)
 
     def spend(self, tokens: int) -> int:
@@ -90,7 +89,7 @@ class Process:
             taken += 1
         return taken
 
-    def look(self) -> Wait | None:
+    def look(self) -> TokenWait | None:
         return self.lease.buckets.wait("org:one", RATE, SIZE, self.clock.monotonic())
 
     def begin(self, calls: int) -> None:
@@ -121,7 +120,7 @@ class Process:
         if self.lapsed:
             return False
         self.lapsed, self.excused = True, self.places.in_use
-        return self.lease.counting is Counting.ALONE
+        return self.lease.counting is CountingMode.ALONE
 
 
 @dataclass(slots=True)
@@ -148,4 +147,4 @@ class Cluster:
         return sum(each.places.in_use - each.excused for each in self.processes)
 
 
-PORTION = portion_of(SIZE)
+PORTION = bucket_portion(SIZE)

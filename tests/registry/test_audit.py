@@ -3,9 +3,9 @@
 import pytest
 from inline_snapshot import snapshot
 
-from registry.policy import DAY
-from storage.calls.audit import sweep_audit
-from storage.sweep import swept
+from registry.policy import DAY_SECONDS
+from storage.audit import sweep_audit
+from storage.engine.sweep import sweep_in_steps
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench
 from tests.world import NOON, Credentials
@@ -77,10 +77,10 @@ async def test_the_bridge_and_the_shop_are_recorded_as_such(bench: Bench) -> Non
 
 
 async def test_rows_are_kept_for_90_days(bench: Bench, pro: Credentials) -> None:
-    assert 90 * DAY == 90 * DAY == bench.world.pipeline.pace.limits.audit_days * DAY
+    assert 90 * DAY_SECONDS == 90 * DAY_SECONDS == bench.world.pipeline.rate_limiter.limits.audit_days * DAY_SECONDS
     await bench.ask(things.make_thing, pro, name="x")
-    bench.clock.advance(90 * DAY)
-    assert await swept(bench.store, sweep_audit, before=bench.clock.now() - 90 * DAY) == 0
+    bench.clock.advance(90 * DAY_SECONDS)
+    assert await sweep_in_steps(bench.store, sweep_audit, before=bench.clock.now() - 90 * DAY_SECONDS) == 0
     bench.clock.advance(1)
-    assert await swept(bench.store, sweep_audit, before=bench.clock.now() - 90 * DAY) == 1
+    assert await sweep_in_steps(bench.store, sweep_audit, before=bench.clock.now() - 90 * DAY_SECONDS) == 1
     assert await bench.audited() == []

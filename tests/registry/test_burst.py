@@ -6,7 +6,7 @@ import pytest
 
 from operations.health import health_check
 from registry.limits import Limits, Tier
-from registry.throttle import Throttle, Wait
+from registry.rate_limits import TokenBuckets, TokenWait
 from tests.registry import things
 from tests.registry.bench import Bench, open_bench
 
@@ -87,7 +87,7 @@ async def test_the_wall_clock_moves_no_bucket(tmp_path: Path) -> None:
 
 
 def test_a_flood_of_addresses_forgets_full_buckets_first() -> None:
-    throttle = Throttle()
+    throttle = TokenBuckets()
     for address in range(20_000):
         assert throttle.take(f"old {address}", 1, 1, 0.0) is None
     assert throttle.take("fresh", 1, 1, 100.0) is None
@@ -97,9 +97,13 @@ def test_a_flood_of_addresses_forgets_full_buckets_first() -> None:
 
 
 def test_looking_at_a_bucket_takes_nothing_from_it() -> None:
-    throttle = Throttle()
+    throttle = TokenBuckets()
     assert {throttle.wait("a", 2, 2, 0.0) for _ in range(5)} == {None}
     assert [throttle.take("a", 2, 2, 0.0) for _ in range(2)] == [None, None]
-    assert [throttle.wait("a", 2, 2, 0.0), throttle.wait("a", 2, 2, 0.0), throttle.wait("b", 2, 2, 0.0)] == [Wait(0.5), Wait(0.5), None]
+    assert [throttle.wait("a", 2, 2, 0.0), throttle.wait("a", 2, 2, 0.0), throttle.wait("b", 2, 2, 0.0)] == [
+        TokenWait(0.5),
+        TokenWait(0.5),
+        None,
+    ]
     assert throttle.wait("a", 2, 2, 0.5) is None
-    assert (throttle.take("a", 2, 2, 0.5), throttle.wait("a", 2, 2, 0.5)) == (None, Wait(0.5))
+    assert (throttle.take("a", 2, 2, 0.5), throttle.wait("a", 2, 2, 0.5)) == (None, TokenWait(0.5))

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from registry.limits import Tier
-from storage.calls.confirm import sweep_tokens
+from storage.confirm_tokens import sweep_confirm_tokens
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench, Said, statuses
 from tests.world import Credentials
@@ -71,7 +71,7 @@ async def test_a_token_lives_just_less_than_120_seconds(bench: Bench, pro: Crede
     assert (await bench.ask(things.remove_thing, pro, token=young, name="x")).status == 200
     bench.clock.advance(0.001)
     await refused(bench, await bench.ask(things.remove_thing, pro, token=old, name="x"), x=1)
-    assert await bench.store.write(sweep_tokens, now=bench.clock.now()) == 1
+    assert await bench.store.write(sweep_confirm_tokens, now=bench.clock.now()) == 1
 
 
 async def test_a_colleague_can_neither_use_nor_burn_a_token(bench: Bench, pro: Credentials) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from registry.caller import ANONYMOUS
+from registry.caller import ANONYMOUS_CALLER
 from registry.limits import Limits
 from registry.ports import SharedSecrets
 from tests.registry import things
@@ -84,7 +84,7 @@ async def test_who_shows_the_shops_key_does_not_guess(tmp_path: Path) -> None:
 async def test_a_call_for_a_page_was_counted_with_the_page_and_its_wrong_guesses_are_not_forgotten(tmp_path: Path) -> None:
     async with open_bench(tmp_path, limits=Limits(), secrets=SECRETS) as bench:
         await planted(bench)
-        shown = {"surface": "web", "caller": ANONYMOUS, "client": HERE}
+        shown = {"surface": "web", "caller": ANONYMOUS_CALLER, "client": HERE}
         said = [await bench.ask(things.read_guessed, name="it", **shown) for _ in range(100)]  # pyright: ignore[reportArgumentType]
         said += [await bench.ask(things.read_publicly, **shown) for _ in range(100)]  # pyright: ignore[reportArgumentType]
         assert {each.status for each in said} == {200}

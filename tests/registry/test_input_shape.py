@@ -11,8 +11,8 @@ from pydantic_core import ValidationError
 from operations.catalogue import CATALOGUE
 from registry.binding import Binding
 from registry.errors import BadRequest
-from registry.guard import parse, parse_slowly
-from registry.input_shape import SLACK, Shape, shape_of
+from registry.guard import parse_json, parse_json_slowly
+from registry.input_bounds import SPARE_MEMBERS, InputBounds, model_bounds
 from registry.operation import OPEN_BODY_LIMIT, Auth
 
 OPEN_TO_ALL = (Auth.PUBLIC, Auth.STOREFRONT_OPEN)
@@ -22,11 +22,11 @@ OPERATIONS = list(CATALOGUE.operations.values())
 WITH_BODY = [operation for operation in OPERATIONS if operation.takes_body]
 
 
-def largest(shape: Shape) -> Any:
+def largest(shape: InputBounds) -> Any:
     """The input with the most members that is handed to pydantic, every one of them wrong."""
     if shape.fields is not None:
         known = {name: largest(inner) for name, inner in shape.fields.items()}
-        return known | {f"unknown-{number}": 1.5 for number in range(SLACK)}
+        return known | {f"unknown-{number}": 1.5 for number in range(SPARE_MEMBERS)}
     if shape.items is None:
         return {"a": 1}
     entries = [largest(shape.items)] * (shape.most or 20)
@@ -42,10 +42,10 @@ def refusal(binding: Binding[Any], value: Any) -> BadRequest:
 @pytest.mark.parametrize("operation", WITH_BODY, ids=lambda operation: operation.id)
 def test_no_input_makes_pydantic_write_more_than_a_few_errors(operation: Any) -> None:
     binding = Binding(operation)
-    fit = binding.fit(largest(shape_of(operation.params)))
+    bounded = binding.bounded_values(largest(model_bounds(operation.params)))
     operation.params.model_rebuild()
     try:
-        operation.params.__pydantic_validator__.validate_json(orjson.dumps(fit))
+        operation.params.__pydantic_validator__.validate_json(orjson.dumps(bounded))
     except ValidationError as error:
         assert error.error_count() <= MOST_ERRORS
 
@@ -54,7 +54,7 @@ def test_every_list_of_an_input_says_how_many_it_may_hold() -> None:
     unlimited = [
         f"{operation.id}.{name}"
         for operation in OPERATIONS
-        for name, shape in (shape_of(operation.params).fields or {}).items()
+        for name, shape in (model_bounds(operation.params).fields or {}).items()
         if shape.array and shape.most is None
     ]
     assert unlimited == []
@@ -62,10 +62,10 @@ def test_every_list_of_an_input_says_how_many_it_may_hold() -> None:
 
 @pytest.mark.parametrize("operation", WITH_BODY, ids=lambda operation: operation.id)
 def test_thousands_of_unknown_fields_are_refused_by_the_first_before_pydantic_sees_them(operation: Any) -> None:
-    binding, fields = Binding(operation), shape_of(operation.params)
+    binding, fields = Binding(operation), model_bounds(operation.params)
     many = {f"k{number}": 1 for number in range(19_000)}
     if not fields.closed:
-        assert binding.fit(many) == {}
+        assert binding.bounded_values(many) == {}
         return
     found = refusal(binding, many)
     assert (found.param, found.error_code) == ("k0", "unknown_field")
@@ -99,7 +99,7 @@ def test_a_body_with_too_many_values_is_counted_and_not_parsed(raw: bytes, monke
     monkeypatch.setattr(orjson, "loads", None)
     monkeypatch.setattr(json, "loads", None)
     with pytest.raises(BadRequest, match="more than 20000 values"):
-        parse(raw)
+        parse_json(raw)
 
 
 PIECES = r'{ } [ ] , : " "a" "b" "a": "b":1 1 1.5 -0 true null \ \" \\ \u0000 \ud800 é 9007199254740993 9007199254740991 1e400 1e5 NaN'
@@ -132,8 +132,8 @@ def test_the_quick_reader_takes_nothing_that_the_slow_one_refuses_or_reads_other
         made = text(draw) if number % 2 else "".join(draw.choice(PIECES.split(" ")) for _ in range(draw.randint(1, 8)))
         place = draw.randrange(len(made))
         raw = (made if number % 3 else made[:place] + draw.choice(PIECES.split(" ")) + made[place:]).encode()
-        quick = outcome(parse, raw)
-        assert quick == outcome(parse_slowly, raw), raw
+        quick = outcome(parse_json, raw)
+        assert quick == outcome(parse_json_slowly, raw), raw
         taken += quick != "invalid_json"
     assert taken > 500
 

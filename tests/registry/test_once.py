@@ -3,9 +3,9 @@
 import pytest
 
 from registry.limits import Tier
-from registry.policy import DAY
-from storage.calls.claims import sweep_claims
-from storage.sweep import swept
+from registry.policy import DAY_SECONDS
+from storage.claims import sweep_claims
+from storage.engine.sweep import sweep_in_steps
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench, statuses
 from tests.world import Credentials
@@ -96,13 +96,13 @@ async def test_a_rotated_api_key_still_gets_the_replay(bench: Bench, pro: Creden
 async def test_a_key_is_free_after_30_days_unless_it_is_kept_for_ever(bench: Bench, pro: Credentials) -> None:
     await bench.ask(things.make_thing, pro, key="k", name="x")
     kept = await bench.ask(things.keep_thing, pro, key="k", name="y")
-    bench.clock.advance(30 * DAY - 1)
+    bench.clock.advance(30 * DAY_SECONDS - 1)
     assert (await bench.ask(things.make_thing, pro, key="k", name="x")).headers["Idempotent-Replayed"] == "true"
     bench.clock.advance(1)
     again = await bench.ask(things.make_thing, pro, key="k", name="x")
     assert again.json["count"] == 2 and "Idempotent-Replayed" not in again.headers
-    bench.clock.advance(3650 * DAY)
-    await swept(bench.store, sweep_claims, before=bench.clock.now())
+    bench.clock.advance(3650 * DAY_SECONDS)
+    await sweep_in_steps(bench.store, sweep_claims, before=bench.clock.now())
     assert (await bench.ask(things.keep_thing, pro, key="k", name="y")).body == kept.body
     assert await bench.counters() == {"x": 2, "y": 1}
 
@@ -112,8 +112,8 @@ async def test_the_sweep_forgets_only_keys_whose_time_has_come(bench: Bench, pro
     bench.clock.advance(10)
     await bench.ask(things.make_thing, pro, key="young", name="x")
     await bench.ask(things.keep_thing, pro, key="kept", name="x")
-    bench.clock.advance(30 * DAY - 10)
-    assert await swept(bench.store, sweep_claims, before=bench.clock.now()) == 1
+    bench.clock.advance(30 * DAY_SECONDS - 10)
+    assert await sweep_in_steps(bench.store, sweep_claims, before=bench.clock.now()) == 1
     assert [row.key for row in await bench.claimed()] == ["kept", "young"]
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from registry.errors import QuotaExceededBody
 from registry.limits import Limits, Role, Tier, TierLimits
-from registry.policy import DAY, period_of
+from registry.policy import DAY_SECONDS, quota_period
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench, open_bench, statuses
 from tests.world import NOON, SITE, Credentials
 
 pytestmark = pytest.mark.anyio
-MIDNIGHT = NOON + DAY / 2
+MIDNIGHT = NOON + DAY_SECONDS / 2
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ async def test_a_429_says_the_limit_and_when_it_starts_again(bench: Bench, free:
         assert set(body) == QuotaExceededBody.__required_keys__
         assert (said.status, said.code, body["limit"], body["used"]) == (429, "quota_exceeded", 1000, 1000)
         assert (body["reset_at"], body["upgrade_url"]) == ("2027-01-16T00:00:00Z", SITE.upgrade_url)
-        assert int(said.headers["Retry-After"]) in (DAY // 2, DAY // 2 + 1)
+        assert int(said.headers["Retry-After"]) in (DAY_SECONDS // 2, DAY_SECONDS // 2 + 1)
 
 
 @pytest.mark.parametrize("operation", [things.read_thing, things.make_thing], ids=["read", "write"])
@@ -68,7 +68,7 @@ async def test_every_answer_tells_what_is_left(bench: Bench, free: Credentials) 
         said = await bench.ask(operation, free, name="x")
         assert said.headers["RateLimit-Policy"] == '"tier";q=1000;w=86400'
         left.append(said.headers["RateLimit"])
-    assert left == [f'"tier";r={left};t={DAY // 2}' for left in (999, 998, 997, 996)]
+    assert left == [f'"tier";r={left};t={DAY_SECONDS // 2}' for left in (999, 998, 997, 996)]
     assert await bench.called(free) == 4
 
 
@@ -142,13 +142,13 @@ async def test_the_count_starts_again_at_midnight_utc(bench: Bench, free: Creden
     bench.clock.advance(0.001)
     assert (await bench.ask(things.read_thing, free, name="x")).status == 200
     said = await bench.ask(things.make_thing, free, name="x")
-    assert (said.status, said.headers["RateLimit"]) == (201, f'"tier";r=998;t={DAY}')
+    assert (said.status, said.headers["RateLimit"]) == (201, f'"tier";r=998;t={DAY_SECONDS}')
 
 
 async def test_calls_leased_before_midnight_are_not_spent_after_it(bench: Bench, free: Credentials) -> None:
     assert (await bench.ask(things.read_thing, free, name="x")).status == 200
-    bench.clock.advance(DAY)
-    assert (await bench.ask(things.read_thing, free, name="x")).headers["RateLimit"] == f'"tier";r=999;t={DAY // 2}'
+    bench.clock.advance(DAY_SECONDS)
+    assert (await bench.ask(things.read_thing, free, name="x")).headers["RateLimit"] == f'"tier";r=999;t={DAY_SECONDS // 2}'
 
 
 async def test_an_organisation_that_used_up_its_tier_goes_on_after_an_upgrade(bench: Bench, free: Credentials) -> None:
@@ -176,6 +176,6 @@ async def test_near_the_limit_no_replica_sits_on_the_last_calls(tmp_path: Path, 
         good = 0
         for turn in range(60):
             good += (await bench.ask(things.read_thing, caller, at=replicas[turn % 3], name="x")).status == 200
-        period = period_of(bench.clock.now())
+        period = quota_period(bench.clock.now())
         assert good + sum(each.blocks.unspent(caller.organisation, period) for each in replicas) == 30
         assert good >= 30 - 3 * 2

@@ -2,8 +2,8 @@
 
 import pytest
 
-from registry.order_numbers import former_number, without_tokens
-from registry.redaction import mask
+from registry.ids import former_order_number, without_order_tokens
+from registry.redaction import redact
 
 TOKEN = "ord_7m2q9k4xb1zdp0rt5v8w3y6h2n"
 
@@ -23,11 +23,11 @@ TOKEN = "ord_7m2q9k4xb1zdp0rt5v8w3y6h2n"
     ],
 )
 def test_a_token_is_masked_whole_and_a_number_is_not(text: str, shown: str) -> None:
-    assert mask(text) == shown
+    assert redact(text) == shown
 
 
 def test_the_number_of_an_order_of_before_is_always_the_same_and_is_found_in_the_middle_of_a_text() -> None:
-    number = former_number(TOKEN)
+    number = former_order_number(TOKEN)
     assert number == "onr_dncwb3x9ghypfmtfp4tgdwc4z3"
-    assert without_tokens(f'{{"order":"{TOKEN}","url":"/orders/{TOKEN}/x"}}') == f'{{"order":"{number}","url":"/orders/{number}/x"}}'
-    assert without_tokens(number) == number
+    assert without_order_tokens(f'{{"order":"{TOKEN}","url":"/orders/{TOKEN}/x"}}') == f'{{"order":"{number}","url":"/orders/{number}/x"}}'
+    assert without_order_tokens(number) == number

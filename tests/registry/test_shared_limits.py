@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from registry.limit_report import LEASE_SECONDS, QUIET_SECONDS, Counting
+from registry.shared_limits import ALONE_AFTER_SECONDS, LEASE_SECONDS, CountingMode
 from tests.registry.limit_cluster import LIMIT, PORTION, RATE, SIZE, Cluster, Process
 
 WHICH = st.integers(0, 3)
@@ -40,7 +40,7 @@ class LimitMachine(RuleBasedStateMachine):
     @rule(which=WHICH)
     def die(self, which: int) -> None:
         process = self.one(which)
-        if process.lease.counting is Counting.ALONE:
+        if process.lease.counting is CountingMode.ALONE:
             self.lost += SIZE  # its count is gone with it
         self.cluster.processes.remove(process)
 
@@ -49,7 +49,7 @@ class LimitMachine(RuleBasedStateMachine):
     def leave(self, which: int) -> None:
         process = self.one(which)
         if process.pending is None:
-            if process.lapsed and process.lease.counting is Counting.ALONE:
+            if process.lapsed and process.lease.counting is CountingMode.ALONE:
                 self.lost += SIZE
             process.leave()
             self.cluster.processes.remove(process)
@@ -97,7 +97,7 @@ class LimitMachine(RuleBasedStateMachine):
     def end(self, which: int) -> None:
         self.one(which).end()
 
-    @rule(seconds=st.sampled_from([0.1, 0.1, 0.5, 0.5, 1.0, 3.0, LEASE_SECONDS, QUIET_SECONDS, 60.0]))
+    @rule(seconds=st.sampled_from([0.1, 0.1, 0.5, 0.5, 1.0, 3.0, LEASE_SECONDS, ALONE_AFTER_SECONDS, 60.0]))
     def pass_time(self, seconds: float) -> None:
         self.cluster.clock.advance(seconds)
         for process in self.cluster.processes:
@@ -150,11 +150,11 @@ def test_a_second_process_waits_until_the_first_has_told_what_it_counted() -> No
     first.report()
     assert first.spend(15) == 15
     second.report()
-    assert second.lease.counting is Counting.WAITING
+    assert second.lease.counting is CountingMode.WAITING
     assert second.spend(10) == PORTION
     first.report()
     second.report()
-    assert {first.lease.counting, second.lease.counting} == {Counting.SHARED}
+    assert {first.lease.counting, second.lease.counting} == {CountingMode.SHARED}
     assert second.spend(10) == PORTION  # what it had spent is counted
     second.report()
     assert second.spend(10) == PORTION
@@ -176,9 +176,9 @@ def test_what_dead_processes_held_is_the_others_after_the_lease_and_no_sooner() 
     cluster.clock.advance(LEASE_SECONDS + 0.1)
     second.report()
     assert second.places.in_use == 1
-    cluster.clock.advance(QUIET_SECONDS)
+    cluster.clock.advance(ALONE_AFTER_SECONDS)
     second.report()
-    assert second.lease.counting is Counting.ALONE
+    assert second.lease.counting is CountingMode.ALONE
 
 
 def test_a_process_that_stood_still_for_longer_than_its_lease_begins_no_call_before_it_has_reported() -> None:
@@ -205,7 +205,7 @@ def test_a_process_that_is_left_alone_goes_on_with_what_all_have_spent() -> None
     second.leave()
     cluster.processes.remove(second)
     first.report()
-    assert first.lease.counting is Counting.ALONE
+    assert first.lease.counting is CountingMode.ALONE
     assert first.spend(SIZE) == 0
     cluster.clock.advance(1)
     assert first.spend(SIZE) == RATE
@@ -280,7 +280,7 @@ def test_a_clock_that_was_ahead_and_is_set_right_stops_nobody() -> None:
     cluster.processes.remove(first)
     cluster.clock.ahead = 3600
     spent_in(cluster, 60, second)
-    assert second.lease.counting is Counting.ALONE
+    assert second.lease.counting is CountingMode.ALONE
     cluster.clock.ahead = 0
     assert 55 * RATE <= spent_in(cluster, 60, second) <= 60 * RATE + SIZE + 2 * PORTION
 
@@ -291,7 +291,7 @@ def test_a_dead_process_whose_clock_was_ahead_keeps_nobody_waiting() -> None:
     cluster.clock.ahead = 3600
     first.spend(SIZE)
     first.report()
-    assert first.lease.counting is Counting.ALONE
+    assert first.lease.counting is CountingMode.ALONE
     cluster.processes.remove(first)
     cluster.clock.ahead = 0
     second = cluster.start()

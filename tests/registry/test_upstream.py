@@ -3,11 +3,11 @@
 import anyio
 import pytest
 
-from registry.policy import DAY
-from storage.calls.claims import freeze_orphans
-from storage.calls.replicas import LEASE_SECONDS, leave, renew
-from storage.people.accounts import set_connection
-from storage.people.directory import StoreDirectory
+from registry.policy import DAY_SECONDS
+from storage.claims import release_orphaned_claims
+from storage.directory import StoreDirectory
+from storage.replicas import REPLICA_LEASE_SECONDS, end_replica, renew_replica
+from storage.upstream_connections import set_connection
 from tests.registry import things
 from tests.registry.bench import Bench, Said, statuses
 from tests.registry.things import GATES, Gate
@@ -63,8 +63,8 @@ async def test_an_unknown_outcome_is_never_executed_again(bench: Bench, caller: 
     for _ in range(31):
         again = await order(bench, caller, "unknown")
         assert (again.status, again.body) == (502, first.body)
-        bench.clock.advance(DAY)
-        await bench.store.write(freeze_orphans, now=bench.clock.now())
+        bench.clock.advance(DAY_SECONDS)
+        await bench.store.write(release_orphaned_claims, now=bench.clock.now())
     assert await sent(bench) == 1
     assert [row.state for row in await bench.claimed()] == ["unknown"]
 
@@ -127,8 +127,8 @@ async def test_a_provider_may_take_600_seconds_while_its_replica_lives(bench: Be
         await gate.entered.wait()
         for _ in range(60):
             bench.clock.advance(10)
-            await bench.store.write(renew, replica=bench.world.journal.replica, now=bench.clock.now())
-            await bench.store.write(freeze_orphans, now=bench.clock.now())
+            await bench.store.write(renew_replica, replica=bench.world.journal.replica, now=bench.clock.now())
+            await bench.store.write(release_orphaned_claims, now=bench.clock.now())
             assert (await order(bench, caller, "hang")).code == "idempotency_in_progress"
         gate.open.set()
     assert (await order(bench, caller, "hang")).status == 201
@@ -148,16 +148,16 @@ async def test_a_call_of_a_dead_replica_has_an_unknown_outcome_and_keeps_it(benc
         group.start_soon(abandoned)
         await gate.entered.wait()
         if end == "left":
-            await bench.store.write(leave, replica=dead.journal.replica, now=bench.clock.now())
+            await bench.store.write(end_replica, replica=dead.journal.replica, now=bench.clock.now())
             bench.clock.advance(0.1)
         else:
-            bench.clock.advance(LEASE_SECONDS + 0.1)
+            bench.clock.advance(REPLICA_LEASE_SECONDS + 0.1)
         if end == "swept":
-            assert await bench.store.write(freeze_orphans, now=bench.clock.now()) == 1
+            assert await bench.store.write(release_orphaned_claims, now=bench.clock.now()) == 1
         for _ in range(3):
             said = await order(bench, caller, "hang")
             assert (said.status, said.code) == (502, "OUTCOME_UNKNOWN")
-            bench.clock.advance(DAY)
+            bench.clock.advance(DAY_SECONDS)
         assert [row.state for row in await bench.claimed()] == ["unknown"]
         assert await sent(bench) == 1
         gate.open.set()  # it was only slow: the outcome becomes known after all

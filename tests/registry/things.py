@@ -13,11 +13,12 @@ from registry.limits import Scope
 from registry.model import Input, Nothing
 from registry.operation import Auth, Once, operation
 from registry.ports import Conclusion
-from storage.connection import Connection
-from storage.schema import ChangeTable
-from storage.statement import Query, table
+from storage.change_counters import ChangeTable
+from storage.engine.connection import Connection
+from storage.engine.statement import Query
+from storage.engine.table import table_of
 
-CHANGE = table(ChangeTable)
+CHANGE = table_of(ChangeTable)
 SHOP = "org_of_a_shop"
 How = Literal["ok", "early", "late", "sure", "unknown", "crash", "down", "hang", "busy_close"]
 Name = Annotated[str, Field(min_length=1, max_length=40, description="Name of the thing, 1-40 characters.")]
@@ -329,14 +330,14 @@ async def thing_of_a_shop(ctx: Ctx, params: Asked) -> str:
     return params.name
 
 
-@operation("GET", "/api/guesses/{name}", auth=Auth.STOREFRONT_OPEN, scope=Scope.NONE, guessed=True, access=thing_of_a_shop)
+@operation("GET", "/api/guesses/{name}", auth=Auth.STOREFRONT_OPEN, scope=Scope.NONE, enumeration_guarded=True, access=thing_of_a_shop)
 async def read_guessed(ctx: Ctx, params: Asked, thing: str) -> Made:
     """Read a thing whose name is the secret."""
     del params
     return {"name": f"{ctx.organisation} {thing}", "count": 0}
 
 
-@operation("POST", "/api/guesses/{name}", auth=Auth.STOREFRONT_OPEN, scope=Scope.NONE, guessed=True, access=thing_of_a_shop)
+@operation("POST", "/api/guesses/{name}", auth=Auth.STOREFRONT_OPEN, scope=Scope.NONE, enumeration_guarded=True, access=thing_of_a_shop)
 async def change_guessed(ctx: Ctx, params: Asked, thing: str) -> Made:
     """Change a thing whose name is the secret, unless it is too early."""
     if params.how == "early":

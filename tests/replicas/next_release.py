@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage.migrate import HEAD
-from storage.revision import REVISIONS
+from storage.engine.revision import HEAD, REVISIONS
 
 ROOT = Path(__file__).parent.parent.parent
-PACKAGES = ("clients", "operations", "registry", "storage", "transports")
+PACKAGES = ("clients", "operations", "registry", "simulators", "storage", "transports")
 NEXT = f"{int(HEAD) + 1:04d}"
 MIGRATION = """
 import sqlalchemy as sa

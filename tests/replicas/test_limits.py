@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.ocs.token_places import reserved_of
+from clients.ocs.client import reserved_places
 from registry.limits import Tier
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 from tests.fuzz.limits import PLACES, holding, rate_bound, servers, settings_of, try_places, try_rate
@@ -38,6 +38,6 @@ def test_two_servers_on_one_database_keep_the_rate_and_the_places_of_one(address
                 paced = await try_rate(ports, await key_in(address, "paced", Tier.PRO), SECONDS)
                 placed = await try_places(ports, await key_in(address, "placed", Tier.ENTERPRISE), SECONDS, system)
         assert SIZE <= paced.let_through <= rate_bound(RATE, SIZE, paced.seconds, 2)
-        assert placed.most_under_way == PLACES - reserved_of(PLACES)  # the others are for calls that issue
+        assert placed.most_under_way == PLACES - reserved_places(PLACES)  # the others are for calls that issue
 
     asyncio.run(trial())

@@ -7,9 +7,9 @@ from functools import cache
 from itertools import count
 from typing import Any, cast
 
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.plant import plant as with_trouble
-from clients.sandbox.ocs.state import World as Network
+from simulators.network.seed.scenario import build_scenario as with_trouble
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world import World as Network
 from tests.originals import Original
 from tests.world import NOON, no_sleep
 
@@ -32,9 +32,9 @@ def troubled() -> Original[Network]:
     return Original(with_trouble(3, int(NOON), history_days=60, lines=140).world)
 
 
-def sandbox() -> Sandbox:
+def sandbox() -> SimulatedNetwork:
     """A copy of it that a test may change."""
-    return Sandbox(lambda: troubled().copy(), wall=lambda: NOON, following=True, sleep=no_sleep)
+    return SimulatedNetwork(lambda: troubled().copy(), wall=lambda: NOON, following=True, sleep=no_sleep)
 
 
 class Planter:

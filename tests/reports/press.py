@@ -10,23 +10,23 @@ import httpx
 import orjson
 import sqlalchemy as sa
 
-from clients.sandbox.ocs.sandbox import Sandbox
-from operations.intelligence import schedule_report, schedules, share
-from operations.intelligence.sheet import Sheet
-from operations.services.secret_token import digest_of, new_token
+from operations.intelligence import schedule_reports, schedules, shared_reports
+from operations.intelligence.reports.sheet import Sheet
+from operations.secret_tokens import new_secret_token, secret_digest
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Tier
-from storage.connection import Connection
-from storage.reports.intelligence_tables import IntelligenceReportTable
-from storage.reports.schedules import NewSchedule, insert_schedule
-from storage.statement import Command, table
+from simulators.network.simulated_network import SimulatedNetwork
+from storage.engine.connection import Connection
+from storage.engine.statement import Command
+from storage.engine.table import table_of
+from storage.schedules import IntelligenceReportTable, NewSchedule, insert_schedule
 from tests.world import Credentials, World, open_world
+from transports.app import dead_link_page
 from transports.http.asgi import Receive, Scope, Send
-from transports.http.inner import Inner
-from transports.shared_report import dead_link_page
+from transports.http.door import InnerApplication
 
-SHARES = Catalogue([Toolset("intelligence", "Reports.", (schedules, schedule_report, share))])
-REPORT = table(IntelligenceReportTable)
+SHARES = Catalogue([Toolset("intelligence", "Reports.", (schedules, schedule_reports, shared_reports))])
+REPORT = table_of(IntelligenceReportTable)
 PATH = "/v1/intelligence/share"
 METHOD = "Status, packages and last registration of each line, as the charging system tells them."
 FINDING: dict[str, Any] = {
@@ -64,7 +64,7 @@ class Press:
     async def link(self, sheet: Sheet | None = None, *, composite: str = "fleet_health", **told: Any) -> Link:
         """A schedule with a link, and its first report where there is a sheet."""
         ids, now = self.world.ids, self.world.clock.now()
-        made = Link(ids.new("sch_"), new_token(ids))
+        made = Link(ids.new("sch_"), new_secret_token(ids))
         schedule = NewSchedule(
             id=made.schedule,
             organisation=self.caller.organisation,
@@ -73,7 +73,7 @@ class Press:
             cron="0 6 * * *",
             timezone="UTC",
             endpoint=None,
-            share_digest=digest_of(made.token),
+            share_digest=secret_digest(made.token),
             created_by=self.caller.person,
             next_ms=int(now * 1000) + 1,
             created=int(now),
@@ -117,10 +117,12 @@ async def nothing_else(scope: Scope, receive: Receive, send: Send) -> None:
 
 @asynccontextmanager
 async def open_press(
-    folder: Path, *, catalogue: Catalogue = SHARES, name: str = "Fjord Travel", sandbox: Sandbox | None = None
+    folder: Path, *, catalogue: Catalogue = SHARES, name: str = "Fjord Travel", sandbox: SimulatedNetwork | None = None
 ) -> AsyncGenerator[Press]:
     """Over a new SQLite file."""
-    async with open_world(folder, catalogue, sandbox=sandbox, inner=Inner(nothing_else, operation_refused=dead_link_page)) as world:
+    async with open_world(
+        folder, catalogue, sandbox=sandbox, inner=InnerApplication(nothing_else, operation_refused=dead_link_page)
+    ) as world:
         organisation = await world.organisation(Tier.ENTERPRISE, name=name, mode="managed", account=8101)
         caller = await world.caller(organisation=organisation)
         async with world.client() as public:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operations.intelligence.sheet import Chart, Sheet, Table
+from operations.intelligence.reports.sheet import Chart, Sheet, Table
 
 ICCID, OTHER = "89470000000000000126", "89470000000000000134"
 DAYS = [f"2027-01-{day:02d}" for day in range(1, 15)]

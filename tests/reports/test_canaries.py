@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from operations.catalogue import CATALOGUE
-from operations.intelligence.sheets.every import SHEETS
+from operations.intelligence.schedule_reports import SHEETS
 from tests.reports.canaries import BIRD, plant, sandbox, sung
 from tests.reports.paper import Paper
 from tests.reports.press import Press, open_press

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from operations.intelligence.reports.chart import drawing
-from operations.intelligence.reports.drawing import Drawing
-from operations.intelligence.reports.page import Report, page_of, style
-from operations.intelligence.reports.redaction import redacted
-from operations.intelligence.reports.values import short, shown
-from operations.intelligence.sheet import Chart, Sheet
+from operations.intelligence.reports.charts import draw_chart
+from operations.intelligence.reports.drawing import ChartDrawing
+from operations.intelligence.reports.page import ReportContent, render_report_page, report_style
+from operations.intelligence.reports.redaction import redact_sheet
+from operations.intelligence.reports.sheet import Chart, Sheet
+from operations.intelligence.reports.values import format_short, format_value
 from tests.reports.paper import Paper
 from tests.reports.sheets import DAYS, WHOLE, chart, sheet, table
 
@@ -39,7 +39,7 @@ COORDINATE = re.compile(r"-?\d+(?:\.\d+)?%?")
 
 
 def page(made: Sheet, **facts: Any) -> str:
-    return page_of(Report("Fjord Travel", made, "2027-01-15T12:00:00Z", "Counted.", 118, 120)._replace(**facts)).decode()
+    return render_report_page(ReportContent("Fjord Travel", made, "2027-01-15T12:00:00Z", "Counted.", 118, 120)._replace(**facts)).decode()
 
 
 def series(rows: list[list[float | None]]) -> list[dict[str, Any]]:
@@ -57,14 +57,14 @@ def test_every_chart_is_drawn_inside_its_frame(shape: str, edge: str) -> None:
 def assert_drawn(made: Chart, edge: str) -> None:
     """A picture, or that there is none, on a page that is whole."""
     paper = Paper(page(sheet(charts=[made])))
-    drawn = drawing(made)
+    drawn = draw_chart(made)
     assert (drawn is None) == (edge in ("no series", "no values", "nothing known"))
     assert paper.suspicious == []
     if drawn is not None:
         assert_inside(drawn)
 
 
-def assert_inside(drawn: Drawing) -> None:
+def assert_inside(drawn: ChartDrawing) -> None:
     """All coordinates are finite, and nothing stands beside the frame."""
     for rect in drawn.rects:
         left, wide = number(rect.x), number(rect.width)
@@ -94,7 +94,7 @@ def test_a_chart_has_a_title_a_description_and_a_table_of_its_figures() -> None:
 
 
 def test_bars_of_countries_lie_and_bars_of_days_stand() -> None:
-    shapes = [drawing(chart(places_kind=kind, places=places)) for kind, places in (("country", ["NO"]), ("word", ["a"]), ("day", DAYS))]
+    shapes = [draw_chart(chart(places_kind=kind, places=places)) for kind, places in (("country", ["NO"]), ("word", ["a"]), ("day", DAYS))]
     assert [drawn and drawn.shape for drawn in shapes] == ["bars", "bars", "columns"]
 
 
@@ -132,9 +132,9 @@ def test_values_are_written_as_people_write_them() -> None:
         ("number", None, "\u2013"),
         ("number", float("nan"), "\u2013"),
     ]
-    assert [(kind, value, shown(kind, value).replace("\u00a0", " ")) for kind, value, _ in told[:-1]] == told[:-1]
-    assert shown(*told[-1][:2]) == told[-1][2]
-    assert [short("money", value) for value in (0, 950, 12_500, 2.5e6, -3e9, 4e12)] == snapshot(
+    assert [(kind, value, format_value(kind, value).replace("\u00a0", " ")) for kind, value, _ in told[:-1]] == told[:-1]
+    assert format_value(*told[-1][:2]) == told[-1][2]
+    assert [format_short("money", value) for value in (0, 950, 12_500, 2.5e6, -3e9, 4e12)] == snapshot(
         ["€0", "€950", "€12.5k", "€2.5M", "−€3bn", "€4T"]
     )
 
@@ -148,12 +148,12 @@ def test_what_others_typed_is_text_and_cannot_be_seen_as_anything_else() -> None
 
 
 def test_nothing_of_a_page_runs_or_is_fetched_and_styles_stand_in_the_head() -> None:
-    text = page(redacted(WHOLE).sheet)
+    text = page(redact_sheet(WHOLE).sheet)
     paper = Paper(text)
     assert paper.suspicious == []
     assert paper.count("style") == 1 and paper.count("h1") == 1
     assert not re.search(r"https?:|//|url\(|@import|expression", re.sub(r"<!doctype html>", "", text))
-    assert "@media print" in style() and "prefers-color-scheme: dark" in style()
+    assert "@media print" in report_style() and "prefers-color-scheme: dark" in report_style()
 
 
 def test_ids_of_a_page_are_there_once() -> None:
@@ -177,6 +177,6 @@ def test_the_owners_page_shows_everything_and_says_nothing_of_redaction() -> Non
 
 def test_a_chart_of_nothing_but_text_can_be_drawn_for_strangers() -> None:
     made: Chart = chart(kind="text", places_kind="text", series_kind="line", series=[{"label": "894", "values": [1, 2]}])
-    found = redacted(sheet(charts=[made]))
+    found = redact_sheet(sheet(charts=[made]))
     assert (found.sheet["charts"][0]["series"], list(found.faults)) == ([{"label": "Line 1", "values": [None, None]}], [])
     assert "Nothing to show." in Paper(page(found.sheet)).text

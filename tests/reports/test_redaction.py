@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operations.intelligence.reports.page import Report, page_of
-from operations.intelligence.reports.redaction import redacted
-from operations.intelligence.reports.redaction_scan import blotted, scanned_json, scanned_page
-from operations.intelligence.share import short_number
-from operations.intelligence.sheet import Sheet
+from operations.intelligence.reports.page import ReportContent, render_report_page
+from operations.intelligence.reports.redaction import redact_html, redact_json, redact_sheet, redact_text
+from operations.intelligence.reports.sheet import Sheet
+from operations.intelligence.shared_reports import short_json_number
 from tests.reports.paper import Paper
 from tests.reports.sheets import ICCID, chart, sheet, table
 
@@ -45,7 +44,7 @@ HIDDEN = [pytest.param(kind, value, id=f"{kind}-{number}") for kind, values in F
 
 def only(kind: str, value: Any) -> tuple[Any, list[str]]:
     """One value after redaction, and the faults."""
-    found = redacted(sheet(figures=[{"label": "It", "kind": kind, "value": value}]))
+    found = redact_sheet(sheet(figures=[{"label": "It", "kind": kind, "value": value}]))
     return found.sheet["figures"][0]["value"], list(found.faults)
 
 
@@ -73,7 +72,7 @@ def test_a_line_has_one_number_throughout_a_report() -> None:
         charts=[chart(places_kind="line", places=["894", ICCID], series=[{"label": "Data", "values": [1, 2]}])],
         tables=[table([("Line", "line")], ["895"], ["894"], [ICCID])],
     )
-    found = redacted(made).sheet
+    found = redact_sheet(made).sheet
     assert found["figures"][0]["value"] == "Line 1"
     assert found["charts"][0]["places"] == ["Line 2", "Line 1"]
     assert found["tables"][0]["rows"] == [["Line 3"], ["Line 2"], ["Line 1"]]
@@ -84,7 +83,7 @@ def test_names_of_rows_and_of_a_charts_parts_are_numbered_and_other_texts_go() -
         charts=[chart(series_kind="text", series=[{"label": "Telco Alpha", "values": []}])],
         tables=[table([("Operator", "text"), ("Note", "text"), ("Lines", "number")], ["Telco Beta", "ring", 3], ["Telco Alpha", "", 2])],
     )
-    found = redacted(made).sheet
+    found = redact_sheet(made).sheet
     assert found["charts"][0]["series"][0]["label"] == "Name 1"
     assert found["tables"][0]["rows"] == [["Name 2", 3], ["Name 1", 2]]
     assert found["tables"][0]["note"] == "Left out here: Note."
@@ -92,14 +91,14 @@ def test_names_of_rows_and_of_a_charts_parts_are_numbered_and_other_texts_go() -
 
 def test_a_title_that_holds_what_ours_never_do_is_left_out() -> None:
     for text in (f"Lines of {ICCID}", "Kr\u00f8yer AS", "x" * 1001, "a\x00b", "\u202eABC"):
-        found = redacted(sheet(title=text, headline=text, tables=[table([(text, "number")], [1], note=text)]))
+        found = redact_sheet(sheet(title=text, headline=text, tables=[table([(text, "number")], [1], note=text)]))
         assert (found.sheet["title"], found.sheet["headline"]) == (MARK, MARK)
         assert (found.sheet["tables"][0]["columns"][0]["label"], found.sheet["tables"][0]["note"]) == (MARK, MARK)
         assert list(found.faults) == ["title or label"] * 4
 
 
 def test_a_row_that_is_too_short_or_too_long_shows_no_more_than_its_columns() -> None:
-    found = redacted(sheet(tables=[table([("A", "number"), ("B", "number")], [1], [1, 2, ICCID])]))
+    found = redact_sheet(sheet(tables=[table([("A", "number"), ("B", "number")], [1], [1, 2, ICCID])]))
     assert found.sheet["tables"][0]["rows"] == [[1, None], [1, 2]]
 
 
@@ -133,25 +132,25 @@ HARMLESS = [
 
 @pytest.mark.parametrize("text", IDENTIFIERS)
 def test_the_last_look_finds_it_in_json_and_in_a_page(text: str) -> None:
-    assert blotted(f"a {text} b")[1] >= 1
+    assert redact_text(f"a {text} b")[1] >= 1
     for written in (text, text.encode("ascii", "backslashreplace").decode() if text.isascii() else text):
-        found = scanned_json(orjson.dumps({"a": [f"see {written}."]}))
+        found = redact_json(orjson.dumps({"a": [f"see {written}."]}))
         assert found.hits >= 1 and text.encode() not in found.content
         assert MARK in orjson.loads(found.content)["a"][0]
     escaped = "".join(f"&#{ord(letter)};" for letter in text)
     for page in (f"<p>see {text}.</p>", f'<p title="{text}">x</p>', f"<p>{escaped}</p>", f'<p title="{escaped}">x</p>'):
-        found = scanned_page(page.encode())
+        found = redact_html(page.encode())
         assert found.hits >= 1 and MARK.encode() in found.content and text.encode() not in found.content
         Paper(found.content.decode())
 
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_the_last_look_leaves_what_reports_say(text: str) -> None:
-    assert blotted(text) == (text, 0)
+    assert redact_text(text) == (text, 0)
 
 
 def test_a_number_with_the_digits_of_an_identifier_is_blotted_out_of_json() -> None:
-    found = scanned_json(b'{"a":242011234567890,"b":[1,2.5,-3e7]}')
+    found = redact_json(b'{"a":242011234567890,"b":[1,2.5,-3e7]}')
     assert (found.content, found.hits) == (b'{"a":"[redacted]","b":[1,2.5,-3e7]}', 1)
 
 
@@ -204,11 +203,11 @@ SECRET = re.compile(r"\d{15}|[\w.]+@[\w-]+\.\w|\+[1-9]\d{6}|1\$[a-z.]+\$")
 @settings(max_examples=250, deadline=None)
 @given(SHEETS)
 def test_whatever_a_sheet_holds_nothing_of_it_is_told(made: Any) -> None:
-    found: Sheet = redacted(made).sheet
-    told = scanned_json(orjson.dumps(found, default=short_number)).content
+    found: Sheet = redact_sheet(made).sheet
+    told = redact_json(orjson.dumps(found, default=short_json_number)).content
     assert SECRET.search(told.decode()) is None
     orjson.loads(told)
-    page = scanned_page(page_of(Report("Fjord Travel", found, "2027-01-15T12:00:00Z", "Counted.", 3, 3))).content.decode()
+    page = redact_html(render_report_page(ReportContent("Fjord Travel", found, "2027-01-15T12:00:00Z", "Counted.", 3, 3))).content.decode()
     seen = Paper(page)
     assert SECRET.search(seen.text) is None
     assert all(SECRET.search(value) is None for _, attributes in seen.tags for value in attributes.values())

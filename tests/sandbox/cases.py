@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from clients.sandbox.ocs import life
+from simulators.network.radio import attach_to_network
 from tests.sandbox.network import Network
 
 Params: TypeAlias = Callable[[Network], object]
@@ -49,7 +49,7 @@ def series_id(network: Network) -> int:
 def seen(network: Network) -> object:
     """A line that has been somewhere."""
     line = network.active()
-    life.attach(network.world, line, 1, network.world.now)
+    attach_to_network(network.world, line, 1, network.world.now)
     return {"subscriberId": line.id}
 
 

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import orjson
 
-from clients.sandbox.ocs.desk import Answer
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
-from clients.sandbox.ocs.state import World
+from simulators.network.entities import Line
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world import World
+from simulators.network.world_runtime import NetworkAnswer
 
 NOON = 1_789_992_000
 """2026-09-21T12:00:00 UTC."""
@@ -24,7 +24,7 @@ LINES = 120
 @cache
 def seeded() -> bytes:
     """The world, packed: each test unpacks its own."""
-    return pickle.dumps(build(1, NOON, history_days=0, lines=LINES))
+    return pickle.dumps(build_world(1, NOON, history_days=0, lines=LINES))
 
 
 class Wall:
@@ -44,7 +44,7 @@ class Network:
         world = cast(World, pickle.loads(seeded()))
         self.wall = Wall()
         self.slept: list[float] = []
-        self.sandbox = Sandbox(world, wall=self.wall, following=following, refuse_status=refuse_status, sleep=self.sleep)
+        self.sandbox = SimulatedNetwork(world, wall=self.wall, following=following, refuse_status=refuse_status, sleep=self.sleep)
         assert self.sandbox.world is world
         self.world = world
 
@@ -52,7 +52,7 @@ class Network:
         """No test waits."""
         self.slept.append(seconds)
 
-    async def send(self, body: bytes, *, version: str = "v1", query: str = f"token={FJORD}", **more: Any) -> Answer:
+    async def send(self, body: bytes, *, version: str = "v1", query: str = f"token={FJORD}", **more: Any) -> NetworkAnswer:
         """A body as it is."""
         return await self.sandbox.handle("POST", f"/ocs-custo/main/{version}", query, more.get("headers"), body, more.get("client", ""))
 

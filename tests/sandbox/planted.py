@@ -2,10 +2,9 @@
 
 from functools import cache
 
-from clients.sandbox.ocs.entities import DAY
-from clients.sandbox.ocs.seed.plant import Planted, plant
-from clients.sandbox.ocs.seed.plant_truth import Truth
-from clients.sandbox.ocs.state import World
+from simulators.network.entities import DAY_SECONDS
+from simulators.network.seed.scenario import ScenarioTruth, ScenarioWorld, build_scenario
+from simulators.network.world import World
 from tests.originals import Original
 
 MIDNIGHT = 1_799_971_200
@@ -14,9 +13,9 @@ LINES = 160
 
 
 @cache
-def planted(seed: int = 1, lines: int = LINES) -> Planted:
+def planted(seed: int = 1, lines: int = LINES) -> ScenarioWorld:
     """Not to be changed."""
-    return plant(seed, MIDNIGHT, lines=lines)
+    return build_scenario(seed, MIDNIGHT, lines=lines)
 
 
 @cache
@@ -25,7 +24,7 @@ def original(seed: int = 1, lines: int = LINES) -> Original[World]:
     return Original(planted(seed, lines).world)
 
 
-def truth_counts(truth: Truth) -> dict[str, int]:
+def truth_counts(truth: ScenarioTruth) -> dict[str, int]:
     """How many lines there are of each kind."""
     kinds = ("churn", "spikes", "silences", "mis_steered", "wrong_package", "high_cost", "abroad", "troubles")
     return {kind: len(getattr(truth, kind)) for kind in kinds}
@@ -36,4 +35,4 @@ def share(count: int, lines: int = LINES) -> float:
     return count / lines
 
 
-LAST = MIDNIGHT // DAY
+LAST = MIDNIGHT // DAY_SECONDS

@@ -2,22 +2,21 @@
 
 from dataclasses import replace
 
-from clients.sandbox.ocs.entities import (
-    Account,
+from simulators.network.catalogue import Country, DestinationList, Network, NetworkProfile, Sponsor, SteeringList, Tariff, TariffRule, Zone
+from simulators.network.entities import (
     ImsiRow,
     Line,
     NumberRow,
+    PackageTemplate,
     Persona,
     ProviderRow,
     PushTarget,
     Reseller,
+    ResellerAccount,
     Sim,
     StatusRow,
-    Template,
 )
-from clients.sandbox.ocs.places import Country, DestinationList, Network, NetworkProfile, Sponsor, SteeringList, Zone
-from clients.sandbox.ocs.prices import Tariff, TariffRule
-from clients.sandbox.ocs.state import World
+from simulators.network.world import World
 
 NOON = 1_769_860_800
 """2026-01-31T12:00:00 UTC: the end of a month, so that months have something to clamp."""
@@ -33,8 +32,8 @@ def rule(number: int, tariff: int, network: int, data: int, sponsor: int | None 
     return TariffRule(number, tariff, network, sponsor, True, data, 150_000, 30_000, 50_000, 10_000, 0)
 
 
-def template(**changes: object) -> Template:
-    plain = Template(id=50, name="Nordic", reseller_id=7, zone_id=NORDICS, sponsor_id=31, period_days=30, data_bytes=100 * MIB)
+def template(**changes: object) -> PackageTemplate:
+    plain = PackageTemplate(id=50, name="Nordic", reseller_id=7, zone_id=NORDICS, sponsor_id=31, period_days=30, data_bytes=100 * MIB)
     return replace(plain, **changes)
 
 
@@ -79,7 +78,7 @@ def small_world() -> World:
     push = PushTarget("https://shop.test/usage", "https://shop.test/esim", "https://shop.test/location")
     contact = {"contactName": "Kari"}
     world.resellers = {7: Reseller(7, "Fjord", -1, 10**9, False, False, True, False, 530, 512, 92, contact, push=push)}
-    world.accounts = {81: Account(81, 7, "Retail", 3_000_000, False)}
+    world.accounts = {81: ResellerAccount(81, 7, "Retail", 3_000_000, False)}
     world.profiles = {1: NetworkProfile(1, "SPX", 7, 31, 77, frozenset({OSLO, BERGEN, STOCKHOLM}))}
     world.zones = {NORWAY: Zone(NORWAY, "Norway", 7, 1, (OSLO, BERGEN)), NORDICS: Zone(NORDICS, "Nordics", 7, 1, (OSLO, BERGEN, STOCKHOLM))}
     world.destinations = {64: DestinationList(64, "Home", 7, ("47",))}

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs import charging, coverage, packages, tariffs
-from clients.sandbox.ocs.entities import DATA, DAY, MO_SMS, MOC, MOC_VOIP, MT_SMS, MTC, GreenZone, Line, Refused
-from clients.sandbox.ocs.prices import Tariff, TariffRule, VoipRule, VoipTariff
-from clients.sandbox.ocs.state import World
+from simulators.network import charging, coverage, packages
+from simulators.network.catalogue import Tariff, TariffRule, VoipRule, VoipTariff
+from simulators.network.charging import find_tariff_rule, usage_cost
+from simulators.network.entities import DATA, DAY_SECONDS, MO_SMS, MOC, MOC_VOIP, MT_SMS, MTC, GreenZone, Line, NetworkRefusal
+from simulators.network.world import World
 from tests.sandbox.small import BERGEN, MIB, NOON, NORWAY, OSLO, STOCKHOLM, rule, small_world, template
 
 
@@ -20,16 +21,16 @@ def ready(*, balance: int = 2_000_000, **changes: object) -> tuple[World, Line]:
     subscriber = world.lines[900]
     subscriber.balance = balance
     world.templates[50] = template(**changes)
-    packages.assign(world, subscriber, world.templates[50], period=None, validity_days=None)
+    packages.assign_package(world, subscriber, world.templates[50], period=None, validity_days=None)
     world.pushes.clear()
     return world, subscriber
 
 
 def test_the_first_use_begins_an_undated_package() -> None:
     world, subscriber = ready()
-    [cdr] = charging.use(world, subscriber, DATA, 5 * MIB, network_id=BERGEN, at=NOON + 60)
+    [cdr] = charging.use_service(world, subscriber, DATA, 5 * MIB, network_id=BERGEN, at=NOON + 60)
     [package] = subscriber.packages
-    assert (package.activated, package.expires, package.data_used) == (NOON + 60, NOON + 60 + 30 * DAY, 5 * MIB)
+    assert (package.activated, package.expires, package.data_used) == (NOON + 60, NOON + 60 + 30 * DAY_SECONDS, 5 * MIB)
     assert (cdr.in_package, cdr.package_id, cdr.reseller_cost, cdr.subscriber_cost) == (5 * MIB, package.id, 10_000, 0)
     assert (package.reseller_cost, world.resellers[7].balance) == (10_000, 10**9 - 10_000)
     assert (subscriber.first_usage_at, subscriber.last_usage_at) == (NOON + 60, NOON + 60)
@@ -39,8 +40,8 @@ def test_the_first_use_begins_an_undated_package() -> None:
 
 def test_one_use_is_split_over_packages_by_priority_and_the_balance_with_one_session() -> None:
     world, subscriber = ready()
-    packages.assign(world, subscriber, template(data_bytes=50 * MIB), period=None, validity_days=None)
-    cdrs = charging.use(world, subscriber, DATA, 152 * MIB, network_id=OSLO)
+    packages.assign_package(world, subscriber, template(data_bytes=50 * MIB), period=None, validity_days=None)
+    cdrs = charging.use_service(world, subscriber, DATA, 152 * MIB, network_id=OSLO)
     assert [(cdr.quantity, cdr.in_package, cdr.subscriber_cost) for cdr in cdrs] == [
         (100 * MIB, 100 * MIB, 0),
         (50 * MIB, 50 * MIB, 0),
@@ -52,7 +53,7 @@ def test_one_use_is_split_over_packages_by_priority_and_the_balance_with_one_ses
 
 def test_a_package_outside_its_zone_pays_nothing() -> None:
     world, subscriber = ready(zone_id=NORWAY)
-    [cdr] = charging.use(world, subscriber, DATA, MIB, network_id=STOCKHOLM)
+    [cdr] = charging.use_service(world, subscriber, DATA, MIB, network_id=STOCKHOLM)
     assert (cdr.package_id, cdr.subscriber_cost, cdr.subscriber_rule_id) == (None, 7000, 299)
     assert subscriber.packages[0].activated is None
 
@@ -61,8 +62,8 @@ def test_the_rule_of_the_sponsor_wins_and_the_newest_that_has_begun() -> None:
     world, _ = ready()
     old, new, later = (TariffRule(n, 530, OSLO, 31, True, n, None, None, None, None, NOON + n - 2) for n in (1, 2, 3))
     world.tariffs[530].rules += (old, new, later)
-    assert tariffs.rule(world, 530, OSLO, 31, NOON) == new
-    found = tariffs.rule(world, 530, OSLO, 32, NOON)
+    assert find_tariff_rule(world, 530, OSLO, 31, NOON) == new
+    found = find_tariff_rule(world, 530, OSLO, 32, NOON)
     assert found is not None
     assert found.id == 201
 
@@ -73,19 +74,19 @@ def test_the_rule_of_the_sponsor_wins_and_the_newest_that_has_begun() -> None:
 )
 def test_calls_are_charged_by_the_second_and_messages_each(usage_type: int, quantity: int, price: int) -> None:
     world, subscriber = ready()
-    [cdr] = charging.use(world, subscriber, usage_type, quantity, network_id=OSLO, other_party="4790000001")
+    [cdr] = charging.use_service(world, subscriber, usage_type, quantity, network_id=OSLO, other_party="4790000001")
     assert (cdr.subscriber_cost, subscriber.balance) == (price, 2_000_000 - price)
 
 
 def test_costs_are_rounded_half_up() -> None:
-    assert [tariffs.cost(1, quantity, 2) for quantity in (0, 1, 2, 3)] == [0, 1, 1, 2]
-    assert [tariffs.cost(10, quantity, MIB) for quantity in (MIB // 20 - 1, MIB // 20 + 1)] == [0, 1]
+    assert [usage_cost(1, quantity, 2) for quantity in (0, 1, 2, 3)] == [0, 1, 1, 2]
+    assert [usage_cost(10, quantity, MIB) for quantity in (MIB // 20 - 1, MIB // 20 + 1)] == [0, 1]
 
 
 def test_the_account_pays_for_a_line_that_is_charged_there() -> None:
     world, subscriber = ready()
     subscriber.use_account = True
-    [cdr] = charging.use(world, subscriber, MO_SMS, 1, network_id=OSLO)
+    [cdr] = charging.use_service(world, subscriber, MO_SMS, 1, network_id=OSLO)
     assert (world.accounts[81].balance, subscriber.balance, cdr.account_charged) == (2_950_000, 2_000_000, True)
     assert (world.transactions[-1].owner, world.transactions[-1].balance) == ("account", 2_950_000)
 
@@ -93,34 +94,34 @@ def test_the_account_pays_for_a_line_that_is_charged_there() -> None:
 def test_an_account_for_packages_only_pays_for_nothing_else() -> None:
     world, subscriber = ready()
     subscriber.use_account = world.accounts[81].package_only = True
-    with pytest.raises(Refused, match="no balance pays"):
-        charging.use(world, subscriber, MO_SMS, 1, network_id=OSLO)
+    with pytest.raises(NetworkRefusal, match="no balance pays"):
+        charging.use_service(world, subscriber, MO_SMS, 1, network_id=OSLO)
 
 
 def test_the_use_stops_where_the_balance_ends() -> None:
     world, subscriber = ready(balance=12_500, data_bytes=None)
-    [cdr] = charging.use(world, subscriber, DATA, 10 * MIB, network_id=OSLO)
+    [cdr] = charging.use_service(world, subscriber, DATA, 10 * MIB, network_id=OSLO)
     assert (cdr.subscriber_cost, subscriber.balance) == (12_500, 0)
     assert abs(cdr.quantity - 5 * MIB // 2) < 200
-    with pytest.raises(Refused) as refused:
-        charging.use(world, subscriber, DATA, MIB, network_id=OSLO)
+    with pytest.raises(NetworkRefusal) as refused:
+        charging.use_service(world, subscriber, DATA, MIB, network_id=OSLO)
     assert refused.value.code == 14
     assert [(event.code, event.result) for event in subscriber.events[-2:]] == [("CCR-T", "2001"), ("CCR-I", "4012")]
 
 
 def test_calls_count_together_with_a_single_counter() -> None:
     world, subscriber = ready(moc_seconds=100, mtc_seconds=100, single_counter=True)
-    charging.use(world, subscriber, MTC, 30, network_id=OSLO)
-    charging.use(world, subscriber, MOC_VOIP, 10, network_id=OSLO, other_party="4790000001")
+    charging.use_service(world, subscriber, MTC, 30, network_id=OSLO)
+    charging.use_service(world, subscriber, MOC_VOIP, 10, network_id=OSLO, other_party="4790000001")
     [package] = subscriber.packages
-    assert (package.moc_used, package.mtc_used, package.voip_used, coverage.left(package, MOC)) == (30, 0, 10, 60)
+    assert (package.moc_used, package.mtc_used, package.voip_used, coverage.units_left(package, MOC)) == (30, 0, 10, 60)
 
 
 def test_a_call_over_ip_costs_what_the_longest_prefix_says() -> None:
     world, subscriber = ready()
     rules = tuple(VoipRule(prefix, "NORWAY", price, 0) for prefix, price in (("47", 20_000), ("479", 60_000), ("46", 1)))
     world.voip_tariffs[92] = VoipTariff(92, "Std", 7, None, False, False, 10**6, rules)
-    [cdr] = charging.use(world, subscriber, MOC_VOIP, 30, network_id=OSLO, other_party="4790000001")
+    [cdr] = charging.use_service(world, subscriber, MOC_VOIP, 30, network_id=OSLO, other_party="4790000001")
     assert (cdr.subscriber_cost, cdr.usage_type, subscriber.balance) == (30_000, 40, 1_970_000)
 
 
@@ -129,13 +130,15 @@ def test_a_parent_resellers_cost_is_kept_on_the_package() -> None:
     world.resellers[6] = replace(world.resellers[7], id=6, buy_tariff_id=513)
     world.resellers[7].parent_id = 6
     world.tariffs[513] = Tariff(513, "Wholesale", 6, "RESELLER", (rule(400, 513, OSLO, 700),))
-    charging.use(world, subscriber, DATA, 2 * MIB, network_id=OSLO)
+    charging.use_service(world, subscriber, DATA, 2 * MIB, network_id=OSLO)
     assert (subscriber.packages[0].reseller_cost, subscriber.packages[0].parent_cost) == (2000, 1400)
 
 
 def test_calls_elsewhere_than_the_destination_list_cost_money() -> None:
     world, subscriber = ready(moc_seconds=600, destination_id=64)
-    parts = [charging.use(world, subscriber, MOC, 60, network_id=OSLO, other_party=number)[0] for number in ("+4790000001", "4690000001")]
+    parts = [
+        charging.use_service(world, subscriber, MOC, 60, network_id=OSLO, other_party=number)[0] for number in ("+4790000001", "4690000001")
+    ]
     assert [(cdr.in_package, cdr.subscriber_cost) for cdr in parts] == [(60, 0), (0, 150_000)]
 
 
@@ -143,8 +146,8 @@ def test_calls_elsewhere_than_the_destination_list_cost_money() -> None:
 def test_only_active_lines_use_services(status: str) -> None:
     world, subscriber = ready()
     subscriber.statuses[-1].status = status  # pyright: ignore[reportAttributeAccessIssue]  # a parametrized literal
-    with pytest.raises(Refused) as refused:
-        charging.use(world, subscriber, DATA, 1, network_id=OSLO)
+    with pytest.raises(NetworkRefusal) as refused:
+        charging.use_service(world, subscriber, DATA, 1, network_id=OSLO)
     assert (refused.value.code, subscriber.cdrs, subscriber.sighting) == (14, [], None)
 
 
@@ -152,19 +155,19 @@ def test_a_switched_off_service_is_refused_but_messages_still_arrive() -> None:
     world, subscriber = ready()
     subscriber.allowed_data = subscriber.allowed_moc = subscriber.allowed_mtc = subscriber.allowed_mo_sms = False
     for usage_type in (DATA, MOC, MTC, MO_SMS):
-        with pytest.raises(Refused):
-            charging.use(world, subscriber, usage_type, 1, network_id=OSLO)
-    assert len(charging.use(world, subscriber, MT_SMS, 1, network_id=OSLO)) == 1
+        with pytest.raises(NetworkRefusal):
+            charging.use_service(world, subscriber, usage_type, 1, network_id=OSLO)
+    assert len(charging.use_service(world, subscriber, MT_SMS, 1, network_id=OSLO)) == 1
 
 
 def test_after_the_package_comes_the_green_zone_slowly_and_then_the_balance() -> None:
     world, subscriber = ready()
     world.accounts[81].green_zone = GreenZone(1, "unused", 0, 64)
     world.resellers[7].green_zone = GreenZone(2, "Slow", 10, 128)
-    cdrs = charging.use(world, subscriber, DATA, 105 * MIB, network_id=OSLO)
+    cdrs = charging.use_service(world, subscriber, DATA, 105 * MIB, network_id=OSLO)
     assert [(cdr.quantity, cdr.in_package, cdr.subscriber_cost) for cdr in cdrs] == [(100 * MIB, 100 * MIB, 0), (5 * MIB, 0, 0)]
     assert (subscriber.green_bytes, subscriber.green_started, subscriber.bitrate, subscriber.throttled) == (5 * MIB, NOON, "KB_128", True)
-    cdrs = charging.use(world, subscriber, DATA, 6 * MIB, network_id=OSLO)
+    cdrs = charging.use_service(world, subscriber, DATA, 6 * MIB, network_id=OSLO)
     assert [(cdr.quantity, cdr.subscriber_cost) for cdr in cdrs] == [(5 * MIB, 0), (MIB, 5000)]
     assert (subscriber.green_bytes, subscriber.bitrate) == (10 * MIB, "UNLIMITED")
 
@@ -172,7 +175,7 @@ def test_after_the_package_comes_the_green_zone_slowly_and_then_the_balance() ->
 def test_each_threshold_is_pushed_once_with_strings_where_the_wire_has_strings() -> None:
     world, subscriber = ready()
     for _ in range(10):
-        charging.use(world, subscriber, DATA, 11 * MIB, network_id=OSLO)
+        charging.use_service(world, subscriber, DATA, 11 * MIB, network_id=OSLO)
     usage = [push for push in world.pushes if "subscriberPrepaidPackage" in push.body]
     assert usage[0].url == "https://shop.test/usage"
     assert [push.body["subscriberPrepaidPackage"] for push in usage] == snapshot(
@@ -206,7 +209,7 @@ def test_each_threshold_is_pushed_once_with_strings_where_the_wire_has_strings()
 def test_nothing_is_pushed_to_a_reseller_without_an_address() -> None:
     world, subscriber = ready()
     world.resellers[7].push.usage_url = world.resellers[7].push.location_url = ""
-    charging.use(world, subscriber, DATA, 100 * MIB, network_id=OSLO)
+    charging.use_service(world, subscriber, DATA, 100 * MIB, network_id=OSLO)
     assert world.pushes == []
 
 
@@ -243,7 +246,7 @@ def test_whatever_is_used_the_figures_add_up(
     subscriber.use_account = on_account
     for number, offer in enumerate(offers):
         world.templates[60 + number] = template(id=60 + number, **offer)
-        packages.assign(world, subscriber, world.templates[60 + number], period=None, validity_days=None)
+        packages.assign_package(world, subscriber, world.templates[60 + number], period=None, validity_days=None)
     world.resellers[7].balance = reseller = 10**15
     account = world.accounts[81].balance
     served = [serve(world, subscriber, *each) for each in uses]
@@ -265,13 +268,13 @@ def serve(world: World, subscriber: Line, usage_type: int, quantity: int, networ
     """Use, and check that what the packages had left went first and in order."""
     open_before = [
         package.id
-        for package in coverage.covering(world, subscriber, network_id, NOON)
-        if coverage.left(package, coverage.kind_in(world, subscriber, package, usage_type))
-        and coverage.reaches(world, package, usage_type, other)
+        for package in coverage.covering_packages(world, subscriber, network_id, NOON)
+        if coverage.units_left(package, coverage.counted_usage_type(world, subscriber, package, usage_type))
+        and coverage.covers_destination(world, package, usage_type, other)
     ]
     try:
-        cdrs = charging.use(world, subscriber, usage_type, quantity, network_id=network_id, other_party=other)
-    except Refused as refused:
+        cdrs = charging.use_service(world, subscriber, usage_type, quantity, network_id=network_id, other_party=other)
+    except NetworkRefusal as refused:
         assert (refused.code, open_before) == (14, [])
         return []
     paid = [cdr.package_id for cdr in cdrs if cdr.package_id is not None]

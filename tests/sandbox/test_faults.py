@@ -4,9 +4,9 @@ import httpx
 import orjson
 import pytest
 
-from clients.sandbox.ocs.index import VERSION_1
-from clients.sandbox.ocs.sandbox import Dropped, Sandbox
-from clients.sandbox.ocs.transport import SandboxTransport
+from simulators.network.dispatch import VERSION_1_METHODS
+from simulators.network.simulated_network import ConnectionDropped, SimulatedNetwork
+from simulators.network.transport import NetworkTransport
 from tests.sandbox.network import FJORD, Network
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +34,7 @@ async def test_a_code_is_answered_before_or_after_the_effect(fault: dict[str, ob
 async def test_an_answer_is_dropped_before_or_after_the_effect(fault: str, commits: bool) -> None:
     network = Network()
     await fail(network, **{fault: True})
-    with pytest.raises(Dropped):
+    with pytest.raises(ConnectionDropped):
         await network.ask("modifyAccountBalance", CHARGE)
     assert charged(network) is commits
 
@@ -79,7 +79,7 @@ async def test_a_fault_strikes_its_method_only_and_a_star_strikes_all() -> None:
     assert await network.code("getResellerInfo", {}) == 0
     assert await network.code("listSponsor", 7001) == 3
     await fail(network, "*", code=7, times=None)
-    for method in VERSION_1:
+    for method in VERSION_1_METHODS:
         assert await network.code(method, {}) == 7
 
 
@@ -110,8 +110,8 @@ async def test_a_slow_answer_comes_after_the_effect() -> None:
 
 async def test_the_transport_turns_faults_into_errors_of_httpx() -> None:
     network = Network()
-    slow = Sandbox(network.world, wall=network.wall)
-    async with httpx.AsyncClient(transport=SandboxTransport(slow), params={"token": FJORD}) as http:
+    slow = SimulatedNetwork(network.world, wall=network.wall)
+    async with httpx.AsyncClient(transport=NetworkTransport(slow), params={"token": FJORD}) as http:
         for fault in ({"drop_after": True}, {"delay": 600.0}):
             await http.post("https://ocs.test/control/faults", json={"method": "*", **fault})
         with pytest.raises(httpx.ReadError):

@@ -7,17 +7,21 @@ from random import Random
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs import charging, day, life, packages
-from clients.sandbox.ocs.entities import DATA, DAY, GreenZone, Refused, Throttle
-from clients.sandbox.ocs.journey import stays_of_day
-from clients.sandbox.ocs.state import World
+from simulators.network import charging, packages
+from simulators.network.agenda import plan_line_day
+from simulators.network.entities import DATA, DAY_SECONDS, GreenZone, NetworkRefusal, ThrottleThreshold
+from simulators.network.pushes import add_provider_status
+from simulators.network.radio import attach_to_network
+from simulators.network.simulation import run_world_to
+from simulators.network.trips import stays_of_day
+from simulators.network.world import World
 from tests.sandbox.small import BERGEN, LIVELY, MIB, NOON, OSLO, STOCKHOLM, line, small_world, template
 
 
 def lively_world(lines: int = 6) -> World:
     """Lines with short packages of little data, recurring and throttled, so that everything that can happen does."""
     world = small_world()
-    slow = {"throttling": True, "throttles": (Throttle(50, 512), Throttle(90, 128), None, None)}
+    slow = {"throttling": True, "throttles": (ThrottleThreshold(50, 512), ThrottleThreshold(90, 128), None, None)}
     series = {"recurring": True, "periodicity": 0, "frequency": 2, "carry_over": True, "period_days": 2}
     world.templates[51] = template(id=51, data_bytes=20 * MIB, moc_seconds=300, **series, **slow)
     world.templates[52] = template(id=52, data_bytes=30 * MIB, period_days=3, **slow)
@@ -25,9 +29,9 @@ def lively_world(lines: int = 6) -> World:
     for number in range(901, 901 + lines):
         subscriber = line(world, number, LIVELY)
         if number % 3 == 0:
-            packages.assign(world, subscriber, world.templates[52], period=None, validity_days=None)
+            packages.assign_package(world, subscriber, world.templates[52], period=None, validity_days=None)
         else:
-            packages.assign_recurring(world, subscriber, world.templates[51], start=None, at_first_use=number % 3 == 1)
+            packages.assign_package_series(world, subscriber, world.templates[51], start=None, at_first_use=number % 3 == 1)
         subscriber.use_account = number % 2 == 0
     return world
 
@@ -51,14 +55,17 @@ def digest(world: World) -> str:
 @pytest.mark.parametrize("seed", range(6))
 def test_the_result_does_not_depend_on_how_the_way_is_cut(seed: int) -> None:
     straight, cut = lively_world(), lively_world()
-    end = NOON + 12 * DAY + 4321
-    life.run_to(straight, end)
+    end = NOON + 12 * DAY_SECONDS + 4321
+    run_world_to(straight, end)
     random = Random(seed)
     marks = [random.randrange(NOON, end) for _ in range(random.choice((1, 5, 60)))]
-    marks += [deed.at for deed in day.plan(1, cut.lines[901], NOON // DAY + 3)] + [NOON + DAY // 2, NOON + DAY * 3 // 2]
+    marks += [deed.at for deed in plan_line_day(1, cut.lines[901], NOON // DAY_SECONDS + 3)] + [
+        NOON + DAY_SECONDS // 2,
+        NOON + DAY_SECONDS * 3 // 2,
+    ]
     for mark in sorted(marks):
-        life.run_to(cut, mark)
-    life.run_to(cut, end)
+        run_world_to(cut, mark)
+    run_world_to(cut, end)
     assert digest(cut) == digest(straight)
     assert len(straight.pushes) > 20
     assert len(straight.transactions) > 10
@@ -68,18 +75,18 @@ def test_the_result_does_not_depend_on_how_the_way_is_cut(seed: int) -> None:
 
 def test_an_event_at_the_very_moment_is_run_and_the_next_is_not() -> None:
     world = lively_world()
-    plan = sorted(deed for deed in day.plan(1, world.lines[902], NOON // DAY + 1) if deed.kind == DATA)
-    life.run_to(world, plan[0].at - 1)
+    plan = sorted(deed for deed in plan_line_day(1, world.lines[902], NOON // DAY_SECONDS + 1) if deed.kind == DATA)
+    run_world_to(world, plan[0].at - 1)
     before = len(world.lines[902].cdrs)
-    life.run_to(world, plan[0].at)
+    run_world_to(world, plan[0].at)
     assert (len(world.lines[902].cdrs) - before, world.now) == (1, plan[0].at)
 
 
 def test_the_clock_does_not_go_back() -> None:
     world = lively_world()
-    life.run_to(world, NOON + DAY)
+    run_world_to(world, NOON + DAY_SECONDS)
     before = digest(world)
-    life.run_to(world, NOON)
+    run_world_to(world, NOON)
     assert digest(world) == before
 
 
@@ -87,17 +94,17 @@ def test_lines_that_are_not_active_and_stock_do_nothing() -> None:
     world = small_world()
     line(world, 901, LIVELY)
     line(world, 902, LIVELY._replace(kind="stock"))
-    packages.assign(world, world.lines[902], world.templates[50], period=None, validity_days=None)
-    life.run_to(world, NOON + 20 * DAY)
+    packages.assign_package(world, world.lines[902], world.templates[50], period=None, validity_days=None)
+    run_world_to(world, NOON + 20 * DAY_SECONDS)
     assert all(not (found.cdrs or found.events or found.sighting) for found in world.lines.values())
 
 
 def test_a_line_without_credit_is_seen_but_gets_no_data() -> None:
     world = small_world()
     subscriber = line(world, 901, LIVELY)
-    packages.assign(world, subscriber, template(data_bytes=None), period=None, validity_days=None)
+    packages.assign_package(world, subscriber, template(data_bytes=None), period=None, validity_days=None)
     subscriber.balance = 0
-    life.run_to(world, NOON + 3 * DAY)
+    run_world_to(world, NOON + 3 * DAY_SECONDS)
     assert subscriber.cdrs == []
     assert subscriber.sighting is not None
     assert {event.code for event in subscriber.events} >= {"ULR", "CCR-I"}
@@ -113,7 +120,7 @@ def test_a_traveller_goes_away_and_comes_home() -> None:
 
 def test_an_arrival_is_attached_and_pushed_with_the_place() -> None:
     world = lively_world(1)
-    life.run_to(world, NOON + 40 * DAY)
+    run_world_to(world, NOON + 40 * DAY_SECONDS)
     places = [push.body["locationUpdate"] for push in world.pushes if "locationUpdate" in push.body]
     assert {(place["mcc"], place["mnc"]) for place in places} == {(242, 1), (242, 2), (240, 1)}  # pyright: ignore[reportIndexIssue]  # a decoded body
     assert places[0] == snapshot(
@@ -134,37 +141,37 @@ def test_an_arrival_is_attached_and_pushed_with_the_place() -> None:
 def test_no_location_is_pushed_unless_the_reseller_has_it_relayed() -> None:
     world = small_world()
     world.resellers[7].relay_location = False
-    life.attach(world, world.lines[900], OSLO, NOON)
+    attach_to_network(world, world.lines[900], OSLO, NOON)
     assert (world.pushes, [event.code for event in world.lines[900].events]) == ([], ["ULR"])
 
 
 def test_attaching_twice_to_one_network_is_one_push_and_two_events() -> None:
     world = small_world()
     for network_id in (BERGEN, BERGEN, STOCKHOLM):
-        life.attach(world, world.lines[900], network_id, NOON)
+        attach_to_network(world, world.lines[900], network_id, NOON)
     assert [event.code for event in world.lines[900].events] == ["UpdateLocation", "UpdateLocation", "ULR"]
     assert len(world.pushes) == 2
-    with pytest.raises(Refused) as refused:
-        life.attach(world, world.lines[900], 99, NOON)
+    with pytest.raises(NetworkRefusal) as refused:
+        attach_to_network(world, world.lines[900], 99, NOON)
     assert refused.value.code == 6
 
 
 def test_steering_decides_the_network_most_of_the_time() -> None:
     world = lively_world(1)
     world.lines[901].steering_list_id = 17
-    life.run_to(world, NOON + 40 * DAY)
+    run_world_to(world, NOON + 40 * DAY_SECONDS)
     home = [cdr.network_id for cdr in world.lines[901].cdrs if cdr.mcc == "242"]
     assert home.count(BERGEN) > 8 * home.count(OSLO) > 0
 
 
 def test_records_and_events_stay_in_order_of_time_when_an_older_use_is_put_in() -> None:
     world = lively_world(2)
-    life.run_to(world, NOON + 3 * DAY)
+    run_world_to(world, NOON + 3 * DAY_SECONDS)
     subscriber = world.lines[902]
     seen = subscriber.sighting
     assert seen is not None
     last = seen.at
-    charging.use(world, subscriber, DATA, 1, network_id=OSLO, at=NOON + 5)
+    charging.use_service(world, subscriber, DATA, 1, network_id=OSLO, at=NOON + 5)
     assert [cdr.at for cdr in subscriber.cdrs] == sorted(cdr.at for cdr in subscriber.cdrs)
     assert [event.at for event in subscriber.events] == sorted(event.at for event in subscriber.events)
     assert (seen.at, subscriber.first_usage_at) == (last, NOON + 5)
@@ -172,6 +179,6 @@ def test_records_and_events_stay_in_order_of_time_when_an_older_use_is_put_in() 
 
 def test_a_provider_status_ends_the_one_before() -> None:
     world = small_world()
-    life.add_provider_status(world, world.lines[900], "Enable", "P1")
+    add_provider_status(world, world.lines[900], "Enable", "P1")
     assert [(row.status, row.start, row.end) for row in world.lines[900].sim.provider] == [("Allocated", 0, NOON), ("Enable", NOON, None)]
     assert world.pushes[0].url == "https://shop.test/esim"

@@ -6,11 +6,10 @@ from random import Random
 
 import pytest
 
-from clients.sandbox.ocs import life
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.lookup import CURRENT, EVER
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.state import World
+from simulators.network.entities import Line
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.simulation import run_world_to
+from simulators.network.world import ALL_IDENTIFIERS, CURRENT_IDENTIFIERS, World
 from tests.sandbox.network import Network
 
 pytestmark = pytest.mark.anyio
@@ -55,10 +54,10 @@ def check(world: World) -> None:
         assert +world.lookup.esims(world.lines, account) == held
     for line in lines:
         for kind in ("iccid", "msisdn", "sim"):
-            [value] = CURRENT[kind](line)
+            [value] = CURRENT_IDENTIFIERS[kind](line)
             assert world.lookup.line(world.lines, kind, value) is line
         prefix = line.number[:9]
-        found = [other for other in lines if any(value.startswith(prefix) for value in EVER["msisdnPrefix"](other))]
+        found = [other for other in lines if any(value.startswith(prefix) for value in ALL_IDENTIFIERS["msisdnPrefix"](other))]
         assert world.lookup.with_prefix(world.lines, "msisdnPrefix", prefix) == found
     assert world.lookup.line(world.lines, "msisdn", "1") is None
 
@@ -75,7 +74,7 @@ async def test_look_ups_follow_what_numbers_sims_and_accounts_become(seed: int) 
 async def test_a_call_of_the_next_second_looks_at_no_line_that_it_does_not_name() -> None:
     network = Network(following=True)
     fleet = network.world.lines = Fleet(network.world.lines)
-    network.sandbox = Sandbox(network.world, wall=network.wall, following=True)  # nobody holds its world, as far as it knows
+    network.sandbox = SimulatedNetwork(network.world, wall=network.wall, following=True)  # nobody holds its world, as far as it knows
     line = network.active()
     asked = {
         "getSingleSubscriber": {"iccid": line.iccid},
@@ -109,5 +108,5 @@ async def test_half_days_of_life_are_looked_up_once_however_often_the_clock_is_m
     fleet = world.lines = Fleet(world.lines)
     begin = world.now
     for seconds in range(1, 3600, 10):
-        life.run_to(world, begin + seconds)
+        run_world_to(world, begin + seconds)
     assert fleet.looks == 1

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from clients.sandbox.ocs.entities import NumberRow
+from simulators.network.entities import NumberRow
 from tests.sandbox.network import ALPINE, Network
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from clients.sandbox.ocs.index import VERSION_1, VERSION_2
+from simulators.network.dispatch import VERSION_1_METHODS, VERSION_2_METHODS
 from tests.sandbox.cases import READS, WRITES, Case
 from tests.sandbox.network import ALPINE, Network
 
@@ -38,9 +38,9 @@ def name(case: Case) -> str:
 
 
 def test_the_table_holds_every_method_of_the_wire() -> None:
-    assert {case.method for case in CASES} == VERSION_1.keys()
-    assert len(VERSION_1) == 59
-    assert {case.method for case in CASES if case.version == "v2"} == VERSION_2.keys()
+    assert {case.method for case in CASES} == VERSION_1_METHODS.keys()
+    assert len(VERSION_1_METHODS) == 59
+    assert {case.method for case in CASES if case.version == "v2"} == VERSION_2_METHODS.keys()
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clients.sandbox.ocs.entities import MICRO
+from simulators.network.entities import MICRO_EURO
 from tests.sandbox.cases import CORE, LIMITS, NO_GROUPS, THROTTLE, WEEKLY
 from tests.sandbox.network import ALPINE, Network
 
@@ -22,7 +22,7 @@ async def test_balances_change_by_an_amount_or_to_one_and_never_go_below_zero() 
         ({"amount": -10}, 0.0),
     ]:
         assert await network.get("modifyAccountBalance", {"accountId": 8101, **params}) is None
-        assert account.balance == left * MICRO
+        assert account.balance == left * MICRO_EURO
     rows = [row for row in network.world.transactions if row.at == network.world.now and row.owner_id == 8101][-3:]
     assert [(row.owner, row.amount, row.description) for row in rows] == [
         ("account", -12_500_000, "fee"),

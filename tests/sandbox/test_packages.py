@@ -2,21 +2,22 @@
 
 import pytest
 
-from clients.sandbox.ocs import charging, life, packages
-from clients.sandbox.ocs.entities import DATA, DAY, UNLIMITED, Refused, Throttle
+from simulators.network import charging, packages
+from simulators.network.entities import DATA, DAY_SECONDS, UNLIMITED_BITRATE, NetworkRefusal, ThrottleThreshold
+from simulators.network.simulation import run_world_to
 from tests.sandbox.small import MIB, NOON, OSLO, line, small_world, template
 
 
 def moment(day: int, month: int, hour: int = 12) -> int:
     """In 2026; 31 January noon is NOON."""
     lengths = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-    return NOON + (sum(lengths[: month - 1]) + day - 31) * DAY + (hour - 12) * 3600
+    return NOON + (sum(lengths[: month - 1]) + day - 31) * DAY_SECONDS + (hour - 12) * 3600
 
 
 def test_assigning_activates_the_line_and_takes_its_free_sim_into_use() -> None:
     world = small_world()
     subscriber = world.lines[900]
-    package = packages.assign(world, subscriber, world.templates[50], period=None, validity_days=None)
+    package = packages.assign_package(world, subscriber, world.templates[50], period=None, validity_days=None)
     assert (package.priority, package.data_limit, package.activated, package.expires) == (1, 100 * MIB, None, None)
     assert (subscriber.status, subscriber.statuses[0].end, subscriber.activated_at) == ("ACTIVE", NOON, NOON)
     assert (subscriber.sim.status, subscriber.sim.affected_at) == ("AFFECTED", NOON)
@@ -29,10 +30,12 @@ def test_assigning_activates_the_line_and_takes_its_free_sim_into_use() -> None:
 def test_the_second_package_stands_behind_the_first_and_changes_neither_status_nor_sim() -> None:
     world = small_world()
     subscriber = world.lines[900]
-    first = packages.assign(world, subscriber, world.templates[50], period=None, validity_days=7)
-    second = packages.assign(world, subscriber, world.templates[50], period=(NOON + DAY, NOON + 3 * DAY), validity_days=None)
-    assert (first.activated, first.expires) == (NOON, NOON + 7 * DAY)
-    assert (second.priority, second.activated, second.expires) == (2, NOON + DAY, NOON + 3 * DAY)
+    first = packages.assign_package(world, subscriber, world.templates[50], period=None, validity_days=7)
+    second = packages.assign_package(
+        world, subscriber, world.templates[50], period=(NOON + DAY_SECONDS, NOON + 3 * DAY_SECONDS), validity_days=None
+    )
+    assert (first.activated, first.expires) == (NOON, NOON + 7 * DAY_SECONDS)
+    assert (second.priority, second.activated, second.expires) == (2, NOON + DAY_SECONDS, NOON + 3 * DAY_SECONDS)
     assert (len(subscriber.statuses), len(world.pushes)) == (2, 1)
 
 
@@ -43,8 +46,8 @@ def test_assigning_is_refused_without_a_trace(status: str, changes: dict[str, ob
     world = small_world()
     subscriber = world.lines[900]
     subscriber.statuses[-1].status = status  # pyright: ignore[reportAttributeAccessIssue]  # a parametrized literal
-    with pytest.raises(Refused) as refused:
-        packages.assign(world, subscriber, template(**changes), period=None, validity_days=None)
+    with pytest.raises(NetworkRefusal) as refused:
+        packages.assign_package(world, subscriber, template(**changes), period=None, validity_days=None)
     assert refused.value.code == code
     assert (subscriber.packages, subscriber.sim.status, world.pushes) == ([], "FREE", [])
 
@@ -54,27 +57,31 @@ def test_the_free_line_with_the_lowest_id_is_drawn_until_none_is_left() -> None:
     line(world, 901)
     drawn = []
     for _ in range(2):
-        found = packages.draw_free(world, world.accounts[81])
-        packages.assign(world, found, world.templates[50], period=None, validity_days=None)
+        found = packages.draw_free_line(world, world.accounts[81])
+        packages.assign_package(world, found, world.templates[50], period=None, validity_days=None)
         drawn.append(found.id)
     assert drawn == [900, 901]
-    with pytest.raises(Refused, match="No free eSIM"):
-        packages.draw_free(world, world.accounts[81])
+    with pytest.raises(NetworkRefusal, match="No free eSIM"):
+        packages.draw_free_line(world, world.accounts[81])
 
 
 def test_only_an_undated_package_takes_a_period_and_only_a_dated_one_an_expiry() -> None:
     world = small_world()
-    package = packages.assign(world, world.lines[900], world.templates[50], period=None, validity_days=None)
-    with pytest.raises(Refused) as refused:
-        packages.set_expiry(world, package, NOON + DAY)
+    package = packages.assign_package(world, world.lines[900], world.templates[50], period=None, validity_days=None)
+    with pytest.raises(NetworkRefusal) as refused:
+        packages.set_package_expiry(world, package, NOON + DAY_SECONDS)
     assert refused.value.code == 14
-    packages.set_validity(world, package, 5)
-    packages.set_period(world, package, NOON + DAY, NOON + 2 * DAY, "trip moved")
-    with pytest.raises(Refused) as again:
-        packages.set_period(world, package, NOON + DAY, NOON + 2 * DAY, "once more")
+    packages.set_package_validity(world, package, 5)
+    packages.set_package_period(world, package, NOON + DAY_SECONDS, NOON + 2 * DAY_SECONDS, "trip moved")
+    with pytest.raises(NetworkRefusal) as again:
+        packages.set_package_period(world, package, NOON + DAY_SECONDS, NOON + 2 * DAY_SECONDS, "once more")
     assert again.value.code == 14
-    packages.set_validity(world, package, 9)
-    assert (package.activated, package.expires, package.history) == (NOON + DAY, NOON + 10 * DAY, ["active period changed: trip moved"])
+    packages.set_package_validity(world, package, 9)
+    assert (package.activated, package.expires, package.history) == (
+        NOON + DAY_SECONDS,
+        NOON + 10 * DAY_SECONDS,
+        ["active period changed: trip moved"],
+    )
 
 
 def test_a_monthly_series_keeps_its_day_of_month_and_is_made_twelve_hours_ahead() -> None:
@@ -82,11 +89,11 @@ def test_a_monthly_series_keeps_its_day_of_month_and_is_made_twelve_hours_ahead(
     subscriber = world.lines[900]
     monthly = template(recurring=True, periodicity=2, frequency=1)
     world.templates[50] = monthly
-    series, first = packages.assign_recurring(world, subscriber, monthly, start=None, at_first_use=False)
+    series, first = packages.assign_package_series(world, subscriber, monthly, start=None, at_first_use=False)
     assert first is not None
-    life.run_to(world, moment(28, 2, 0) - 1)
+    run_world_to(world, moment(28, 2, 0) - 1)
     assert series.created == 1
-    life.run_to(world, moment(1, 5, 12))
+    run_world_to(world, moment(1, 5, 12))
     assert [package.activated for package in subscriber.packages] == [moment(31, 1), moment(28, 2), moment(31, 3), moment(30, 4)]
     assert [package.assigned for package in subscriber.packages][1:] == [moment(28, 2, 0), moment(31, 3, 0), moment(30, 4, 0)]
     assert series.last_created == moment(30, 4, 0)
@@ -97,15 +104,17 @@ def test_daily_and_weekly_series_step_by_their_frequency_and_stop_at_their_numbe
     world = small_world()
     subscriber = world.lines[900]
     world.templates[50] = template(recurring=True, periodicity=periodicity, frequency=frequency, occurrences=3, period_days=1)
-    packages.assign_recurring(world, subscriber, world.templates[50], start=NOON + DAY, at_first_use=False)
-    life.run_to(world, NOON + 60 * DAY)
-    assert [package.activated for package in subscriber.packages] == [NOON + DAY + n * step * DAY for n in range(3)]
+    packages.assign_package_series(world, subscriber, world.templates[50], start=NOON + DAY_SECONDS, at_first_use=False)
+    run_world_to(world, NOON + 60 * DAY_SECONDS)
+    assert [package.activated for package in subscriber.packages] == [NOON + DAY_SECONDS + n * step * DAY_SECONDS for n in range(3)]
 
 
 def test_a_series_that_starts_later_than_twelve_hours_has_no_package_yet() -> None:
     world = small_world()
     world.templates[50] = template(recurring=True, periodicity=0, frequency=1)
-    series, package = packages.assign_recurring(world, world.lines[900], world.templates[50], start=NOON + DAY, at_first_use=False)
+    series, package = packages.assign_package_series(
+        world, world.lines[900], world.templates[50], start=NOON + DAY_SECONDS, at_first_use=False
+    )
     assert (package, series.created, world.lines[900].status) == (None, 0, "ACTIVE")
 
 
@@ -113,62 +122,62 @@ def test_the_first_use_of_a_series_starts_it() -> None:
     world = small_world()
     subscriber = world.lines[900]
     world.templates[50] = template(recurring=True, periodicity=1, frequency=1, period_days=7)
-    series, package = packages.assign_recurring(world, subscriber, world.templates[50], start=None, at_first_use=True)
+    series, package = packages.assign_package_series(world, subscriber, world.templates[50], start=None, at_first_use=True)
     assert package is not None
-    life.run_to(world, NOON + 20 * DAY)
+    run_world_to(world, NOON + 20 * DAY_SECONDS)
     assert (series.start, package.activated, len(subscriber.packages)) == (None, None, 1)
-    charging.use(world, subscriber, DATA, 10, network_id=OSLO)
-    life.run_to(world, NOON + 30 * DAY)
-    assert [held.activated for held in subscriber.packages] == [NOON + 20 * DAY, NOON + 27 * DAY]
+    charging.use_service(world, subscriber, DATA, 10, network_id=OSLO)
+    run_world_to(world, NOON + 30 * DAY_SECONDS)
+    assert [held.activated for held in subscriber.packages] == [NOON + 20 * DAY_SECONDS, NOON + 27 * DAY_SECONDS]
 
 
 def test_a_stopped_series_makes_nothing_and_a_resumed_one_skips_what_it_missed() -> None:
     world = small_world()
     subscriber = world.lines[900]
     world.templates[50] = template(recurring=True, periodicity=0, frequency=1, period_days=1, occurrences=4)
-    series, _ = packages.assign_recurring(world, subscriber, world.templates[50], start=None, at_first_use=False)
-    packages.stop_or_resume(world, [series], False)
-    life.run_to(world, NOON + 5 * DAY + 3600)
+    series, _ = packages.assign_package_series(world, subscriber, world.templates[50], start=None, at_first_use=False)
+    packages.set_series_active(world, [series], False)
+    run_world_to(world, NOON + 5 * DAY_SECONDS + 3600)
     assert len(subscriber.packages) == 1
-    packages.stop_or_resume(world, [series], True)
-    life.run_to(world, NOON + 20 * DAY)
-    assert [(held.activated or 0) - NOON for held in subscriber.packages] == [0, 5 * DAY, 6 * DAY, 7 * DAY]
+    packages.set_series_active(world, [series], True)
+    run_world_to(world, NOON + 20 * DAY_SECONDS)
+    assert [(held.activated or 0) - NOON for held in subscriber.packages] == [0, 5 * DAY_SECONDS, 6 * DAY_SECONDS, 7 * DAY_SECONDS]
 
 
 def test_switching_the_templates_recurring_off_stops_its_series() -> None:
     world = small_world()
     world.templates[50] = template(recurring=True, periodicity=0, frequency=1)
-    packages.assign_recurring(world, world.lines[900], world.templates[50], start=None, at_first_use=False)
+    packages.assign_package_series(world, world.lines[900], world.templates[50], start=None, at_first_use=False)
     world.templates[50].recurring = False
-    life.run_to(world, NOON + 5 * DAY)
+    run_world_to(world, NOON + 5 * DAY_SECONDS)
     assert len(world.lines[900].packages) == 1
 
 
 def test_a_month_renews_carries_over_throttles_exhausts_and_expires() -> None:
     world = small_world()
     subscriber = world.lines[900]
-    steps = (Throttle(80, 512), None, None, None)
+    steps = (ThrottleThreshold(80, 512), None, None, None)
     world.templates[50] = template(
         recurring=True, periodicity=1, frequency=1, period_days=7, carry_over=True, throttling=True, throttles=steps
     )
-    packages.assign_recurring(world, subscriber, world.templates[50], start=None, at_first_use=False)
-    charging.use(world, subscriber, DATA, 30 * MIB, network_id=OSLO)
-    life.run_to(world, NOON + 7 * DAY)
+    packages.assign_package_series(world, subscriber, world.templates[50], start=None, at_first_use=False)
+    charging.use_service(world, subscriber, DATA, 30 * MIB, network_id=OSLO)
+    run_world_to(world, NOON + 7 * DAY_SECONDS)
     first, second = subscriber.packages
-    assert (second.data_limit, first.expires) == (170 * MIB, NOON + 7 * DAY)
-    charging.use(world, subscriber, DATA, 140 * MIB, network_id=OSLO)
+    assert (second.data_limit, first.expires) == (170 * MIB, NOON + 7 * DAY_SECONDS)
+    charging.use_service(world, subscriber, DATA, 140 * MIB, network_id=OSLO)
     assert (subscriber.bitrate, subscriber.throttled, second.throttled_kbps) == ("KB_512", True, 512)
-    life.run_to(world, NOON + 13 * DAY + 13 * 3600)
+    run_world_to(world, NOON + 13 * DAY_SECONDS + 13 * 3600)
     assert subscriber.bitrate == "KB_512"
-    life.run_to(world, NOON + 14 * DAY)
+    run_world_to(world, NOON + 14 * DAY_SECONDS)
     third = subscriber.packages[-1]
-    assert (subscriber.bitrate, subscriber.throttled, third.data_limit) == (UNLIMITED, False, 130 * MIB)
-    charging.use(world, subscriber, DATA, 130 * MIB, network_id=OSLO)
-    assert (third.data_used, subscriber.bitrate) == (130 * MIB, UNLIMITED)
-    packages.stop_or_resume(world, subscriber.series, False)
-    life.run_to(world, NOON + 21 * DAY)
+    assert (subscriber.bitrate, subscriber.throttled, third.data_limit) == (UNLIMITED_BITRATE, False, 130 * MIB)
+    charging.use_service(world, subscriber, DATA, 130 * MIB, network_id=OSLO)
+    assert (third.data_used, subscriber.bitrate) == (130 * MIB, UNLIMITED_BITRATE)
+    packages.set_series_active(world, subscriber.series, False)
+    run_world_to(world, NOON + 21 * DAY_SECONDS)
     before = subscriber.balance
-    charging.use(world, subscriber, DATA, MIB, network_id=OSLO)
+    charging.use_service(world, subscriber, DATA, MIB, network_id=OSLO)
     assert before - subscriber.balance == 5000
     usage = [body for push in world.pushes if isinstance(body := push.body.get("subscriberPrepaidPackage"), dict)]
     marks = [body["thresholdPercentage"] for body in usage]
@@ -178,22 +187,22 @@ def test_a_month_renews_carries_over_throttles_exhausts_and_expires() -> None:
 def test_removing_the_throttled_package_gives_the_speed_back() -> None:
     world = small_world()
     subscriber = world.lines[900]
-    world.templates[50] = template(throttling=True, throttles=(Throttle(50, 128), Throttle(80, 64), None, None))
-    package = packages.assign(world, subscriber, world.templates[50], period=None, validity_days=None)
-    charging.use(world, subscriber, DATA, 60 * MIB, network_id=OSLO)
+    world.templates[50] = template(throttling=True, throttles=(ThrottleThreshold(50, 128), ThrottleThreshold(80, 64), None, None))
+    package = packages.assign_package(world, subscriber, world.templates[50], period=None, validity_days=None)
+    charging.use_service(world, subscriber, DATA, 60 * MIB, network_id=OSLO)
     assert subscriber.bitrate == "KB_128"
-    packages.set_limits(world, package, data=200 * MIB, moc=None, mtc=None, mo_sms=None, mt_sms=None, comment="gift")
-    assert (subscriber.bitrate, package.history) == (UNLIMITED, ["limits changed: gift"])
-    charging.use(world, subscriber, DATA, 100 * MIB, network_id=OSLO)
+    packages.set_package_limits(world, package, data=200 * MIB, moc=None, mtc=None, mo_sms=None, mt_sms=None, comment="gift")
+    assert (subscriber.bitrate, package.history) == (UNLIMITED_BITRATE, ["limits changed: gift"])
+    charging.use_service(world, subscriber, DATA, 100 * MIB, network_id=OSLO)
     assert subscriber.bitrate == "KB_64"
-    packages.delete(world, package)
-    assert (subscriber.bitrate, subscriber.packages, world.packages) == (UNLIMITED, [], {})
+    packages.remove_package(world, package)
+    assert (subscriber.bitrate, subscriber.packages, world.packages) == (UNLIMITED_BITRATE, [], {})
 
 
 def test_cleaning_removes_packages_and_series() -> None:
     world = small_world()
     subscriber = world.lines[900]
     world.templates[50] = template(recurring=True, periodicity=0, frequency=1)
-    packages.assign_recurring(world, subscriber, world.templates[50], start=None, at_first_use=False)
-    packages.clean(world, subscriber)
+    packages.assign_package_series(world, subscriber, world.templates[50], start=None, at_first_use=False)
+    packages.remove_all_packages(world, subscriber)
     assert (subscriber.packages, subscriber.series, world.packages, world.series) == ([], [], {}, {})

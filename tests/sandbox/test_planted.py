@@ -6,14 +6,14 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from clients.sandbox.ocs import life
-from clients.sandbox.ocs.coverage import in_date, left
-from clients.sandbox.ocs.entities import DATA, DAY, Cdr, Line
-from clients.sandbox.ocs.seed.build import build
-from clients.sandbox.ocs.seed.plant import plant
-from clients.sandbox.ocs.seed.plant_parts import CAUSES
-from clients.sandbox.ocs.state import World
-from clients.sandbox.ocs.tariffs import cost, rate_of, rule, unit
+from simulators.network.charging import find_tariff_rule, rate_unit, tariff_rate, usage_cost
+from simulators.network.coverage import package_in_date, units_left
+from simulators.network.entities import DATA, DAY_SECONDS, Cdr, Line
+from simulators.network.seed.build import build_world
+from simulators.network.seed.scenario import build_scenario
+from simulators.network.seed.scenario_actors import TROUBLE_CAUSES
+from simulators.network.simulation import run_world_to
+from simulators.network.world import World
 from tests.sandbox.planted import LAST, LINES, MIDNIGHT, original, planted, truth_counts
 
 SMALLEST = 140
@@ -33,13 +33,13 @@ def daily(line: Line) -> dict[date, int]:
 
 
 def test_one_seed_gives_one_planted_world_and_one_truth_and_another_seed_another() -> None:
-    first, again = planted(2, SMALLEST), plant(2, MIDNIGHT, lines=SMALLEST)
+    first, again = planted(2, SMALLEST), build_scenario(2, MIDNIGHT, lines=SMALLEST)
     assert repr(first) == repr(again)
     assert {*first.truth.churn} != {*planted().truth.churn}
 
 
 def test_plain_worlds_are_byte_for_byte_what_they_were_before_anything_could_be_planted() -> None:
-    told = repr(build(3, 1_789_992_000, history_days=30, lines=60)).encode()
+    told = repr(build_world(3, 1_789_992_000, history_days=30, lines=60)).encode()
     assert hashlib.sha256(told).hexdigest()[:24] == "dd74be6ead4966ed71448da9"
 
 
@@ -48,7 +48,7 @@ def test_a_twentieth_to_a_tenth_of_the_lines_have_each_thing_to_find(seed: int, 
     truth = planted(seed, lines).truth
     shares = {kind: count / lines for kind, count in truth_counts(truth).items()}
     assert all(0.03 <= share <= 0.12 for share in shares.values()), shares
-    assert {*truth.troubles.values()} == {*CAUSES}
+    assert {*truth.troubles.values()} == {*TROUBLE_CAUSES}
     assert all(truth.negatives.values())
 
 
@@ -61,9 +61,9 @@ def test_the_demo_account_alone_has_every_kind() -> None:
 
 def test_too_few_lines_or_days_are_refused() -> None:
     with pytest.raises(ValueError, match="139 lines"):
-        plant(1, MIDNIGHT, lines=139)
+        build_scenario(1, MIDNIGHT, lines=139)
     with pytest.raises(ValueError, match="59 days"):
-        plant(1, MIDNIGHT, lines=140, history_days=59)
+        build_scenario(1, MIDNIGHT, lines=140, history_days=59)
 
 
 def test_what_packages_say_was_used_is_the_sum_of_their_records() -> None:
@@ -94,13 +94,13 @@ def test_what_balances_paid_is_the_sum_of_the_records_and_every_price_is_the_tar
 
 def price(world: World, line: Line, cdr: Cdr) -> int:
     """What the reseller pays for a record by its own tariff."""
-    buy = rule(world, world.resellers[line.reseller_id].buy_tariff_id, cdr.network_id, line.sim.sponsor_id, cdr.at)
-    return cost(rate_of(buy, cdr.usage_type), cdr.quantity, unit(cdr.usage_type))
+    buy = find_tariff_rule(world, world.resellers[line.reseller_id].buy_tariff_id, cdr.network_id, line.sim.sponsor_id, cdr.at)
+    return usage_cost(tariff_rate(buy, cdr.usage_type), cdr.quantity, rate_unit(cdr.usage_type))
 
 
 def test_nothing_is_used_after_the_start_by_lines_that_churn_and_most_others_go_on() -> None:
     world, truth = original().copy(), planted().truth
-    life.run_to(world, MIDNIGHT + 28 * DAY)
+    run_world_to(world, MIDNIGHT + 28 * DAY_SECONDS)
     lines = by_iccid(world)
     assert len(truth.churn) >= 8
     for iccid in truth.churn:
@@ -117,10 +117,10 @@ def test_lines_that_churn_used_less_and_less_and_bought_nothing_more() -> None:
     early = late = 0
     for iccid in made.truth.churn:
         line = lines[iccid]
-        days = [cdr.at // DAY - LAST for cdr in line.cdrs if cdr.usage_type == DATA]
+        days = [cdr.at // DAY_SECONDS - LAST for cdr in line.cdrs if cdr.usage_type == DATA]
         early += sum(-70 <= day < -42 for day in days)
         late += sum(day >= -14 for day in days)
-        assert max(package.assigned for package in line.packages) < MIDNIGHT - 20 * DAY
+        assert max(package.assigned for package in line.packages) < MIDNIGHT - 20 * DAY_SECONDS
     assert late * 4 < early
 
 
@@ -154,7 +154,9 @@ def test_mis_steered_lines_pay_from_a_balance_where_their_package_works_on_other
         line = lines[iccid]
         assert line.steering_list_id == 18
         zones = [
-            world.zones[package.zone_id].network_ids for package in line.packages if in_date(package, world.now) and left(package, DATA)
+            world.zones[package.zone_id].network_ids
+            for package in line.packages
+            if package_in_date(package, world.now) and units_left(package, DATA)
         ]
         for country in countries:
             assert any(world.networks[one].iso2 == country for zone in zones for one in zone)
@@ -167,7 +169,7 @@ def test_a_wrong_package_costs_at_least_twice_what_would_do() -> None:
     world, lines = made.world, by_iccid(made.world)
     for iccid, template_id in made.truth.wrong_package.items():
         line, held = lines[iccid], world.templates[template_id]
-        recent = [cdr for cdr in line.cdrs if cdr.at >= MIDNIGHT - 28 * DAY]
+        recent = [cdr for cdr in line.cdrs if cdr.at >= MIDNIGHT - 28 * DAY_SECONDS]
         needed = {cdr.network_id for cdr in recent}
         volume = sum(cdr.quantity for cdr in recent if cdr.usage_type == DATA)
         cheaper = [
@@ -197,7 +199,7 @@ def test_lines_in_trouble_try_in_vain_and_slow_ones_are_slow() -> None:
     lines = by_iccid(made.world)
     for iccid, cause in made.truth.troubles.items():
         line = lines[iccid]
-        refused = any(event.result == "4012" and event.at > MIDNIGHT - 12 * DAY for event in line.events)
+        refused = any(event.result == "4012" and event.at > MIDNIGHT - 12 * DAY_SECONDS for event in line.events)
         assert refused is (cause in ("exhausted", "expired", "blocked", "no_coverage")), cause
         assert line.throttled is (cause == "throttled"), cause
 

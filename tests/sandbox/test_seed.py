@@ -5,12 +5,12 @@ from itertools import groupby, pairwise
 
 import pytest
 
-from clients.sandbox.ocs.entities import DATA, DAY, Line
-from clients.sandbox.ocs.seed.build import build
-from clients.sandbox.ocs.seed.tariffs import UNPRICED
-from clients.sandbox.ocs.seed.zones import countries_of
-from clients.sandbox.ocs.state import World
-from operations.services.network.mobile_countries import country_of
+from operations.mobile_countries import network_country
+from simulators.network.entities import DATA, DAY_SECONDS, Line
+from simulators.network.seed.build import build_world
+from simulators.network.seed.tariffs import UNPRICED_NETWORKS
+from simulators.network.seed.zones import zone_countries
+from simulators.network.world import World
 
 NOON = 1_774_008_000
 SHORT = 20
@@ -19,13 +19,13 @@ SHORT = 20
 @pytest.fixture(scope="module")
 def world() -> World:
     """A world without a past."""
-    return build(1, NOON, history_days=0)
+    return build_world(1, NOON, history_days=0)
 
 
 @pytest.fixture(scope="module")
 def lived() -> World:
     """A world with some weeks behind it."""
-    return build(1, NOON, history_days=SHORT)
+    return build_world(1, NOON, history_days=SHORT)
 
 
 def lines_per_account(world: World) -> list[int]:
@@ -38,7 +38,7 @@ def lines_that_were_used(world: World) -> list[Line]:
 
 @pytest.mark.parametrize("days", [0, 6])
 def test_one_seed_gives_one_world_and_another_seed_another(days: int) -> None:
-    first, again, other = (repr(build(seed, NOON, history_days=days, lines=60)) for seed in (1, 1, 2))
+    first, again, other = (repr(build_world(seed, NOON, history_days=days, lines=60)) for seed in (1, 1, 2))
     assert first == again
     assert first != other
 
@@ -59,7 +59,7 @@ def test_two_resellers_have_six_accounts_and_four_hundred_lines(world: World) ->
     ("lines", "expected"), [(40, [14, 9, 5, 4, 5, 3]), (1, [1, 0, 0, 0, 0, 0]), (1000, [740, 90, 50, 40, 50, 30]), (0, [0] * 6)]
 )
 def test_other_numbers_of_lines_are_shared_in_proportion_and_the_surplus_is_the_demo_accounts(lines: int, expected: list[int]) -> None:
-    assert lines_per_account(build(1, NOON, history_days=0, lines=lines)) == expected
+    assert lines_per_account(build_world(1, NOON, history_days=0, lines=lines)) == expected
 
 
 def test_ids_begin_where_the_wire_expects_them_and_new_ones_go_on_from_there(world: World) -> None:
@@ -79,7 +79,7 @@ def test_rows_of_histories_have_ids_of_their_own(lived: World) -> None:
 def test_networks_stand_in_the_country_of_their_codes(world: World) -> None:
     codes = [(code, network.iso2) for network in world.networks.values() for code in network.codes]
     assert len(codes) == len(dict(codes))
-    assert [(code, iso2) for code, iso2 in codes if country_of(*code) != iso2.upper()] == []
+    assert [(code, iso2) for code, iso2 in codes if network_country(*code) != iso2.upper()] == []
     assert {iso2 for _, iso2 in codes} == set(world.countries)
     tadigs = [tadig for network in world.networks.values() for tadig in network.tadigs]
     assert len(tadigs) == len(set(tadigs))
@@ -95,7 +95,7 @@ def test_zones_reach_at_least_fifty_five_countries_and_stay_within_their_profile
         assert set(zone.network_ids) <= profile.network_ids
         assert zone.reseller_id == profile.reseller_id
         assert profile.sponsor_id in world.sponsored[zone.reseller_id]
-        reached |= countries_of(zone, world.networks)
+        reached |= zone_countries(zone, world.networks)
     assert len(reached) >= 55
     assert [zone.name for zone in world.zones.values() if zone.malformed] == ["Iberia"]
 
@@ -134,7 +134,7 @@ def test_data_prices_of_one_country_differ_by_a_factor_between_three_and_thirty(
         rates = {rule.network_id: rule.data_rate or 0 for rule in tariff.rules if rule.sponsor_id is None}
         for _, group in groupby(world.networks.values(), key=lambda network: network.iso2):
             country = list(group)
-            if not any(network.codes[0] in UNPRICED for network in country):
+            if not any(network.codes[0] in UNPRICED_NETWORKS for network in country):
                 prices = [rates[network.network_id] for network in country]
                 assert 3 <= max(prices) / min(prices) <= 30
 
@@ -147,7 +147,7 @@ def test_tariffs_have_inactive_rules_sponsor_rules_and_gaps(world: World) -> Non
         assert {rule.active for rule in tariff.rules} == {True, False}
         assert {rule.sponsor_id for rule in tariff.rules} > {None}
         missing = set(world.networks) - {rule.network_id for rule in tariff.rules}
-        assert {world.networks[network_id].codes[0] for network_id in missing} == UNPRICED
+        assert {world.networks[network_id].codes[0] for network_id in missing} == UNPRICED_NETWORKS
 
 
 def luhn_sum(digits: str) -> int:
@@ -192,7 +192,7 @@ def test_lines_in_use_have_packages_that_fit_their_sim_and_their_home(which: str
         for package in line.packages:
             template = world.templates[package.template_id]
             assert template.sponsor_id == line.sim.sponsor_id
-            assert line.persona.home_iso2 in countries_of(world.zones[package.zone_id], world.networks)
+            assert line.persona.home_iso2 in zone_countries(world.zones[package.zone_id], world.networks)
             assert world.packages[package.id] is package
 
 
@@ -214,7 +214,7 @@ def test_histories_are_in_order_and_before_the_start(lived: World) -> None:
             assert all(former.start <= latter.start <= NOON for former, latter in pairwise(rows))
             assert not rows or rows[-1].end is None
         assert all(package.assigned <= NOON for package in line.packages)
-        assert all(NOON - SHORT * DAY <= cdr.at <= NOON for cdr in line.cdrs)
+        assert all(NOON - SHORT * DAY_SECONDS <= cdr.at <= NOON for cdr in line.cdrs)
 
 
 def test_nobody_uses_a_package_before_it_was_assigned_or_a_line_before_it_was_activated(lived: World) -> None:

@@ -4,37 +4,38 @@ from datetime import date
 
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs import charging, life, packages
-from clients.sandbox.ocs.entities import DATA, DAY, MOC
-from clients.sandbox.ocs.state import World
-from clients.sandbox.ocs.statistics import events_over, usage_over
+from simulators.network import charging, packages
+from simulators.network.entities import DATA, DAY_SECONDS, MOC
+from simulators.network.methods.statistics import network_events_view, usage_view
+from simulators.network.radio import attach_to_network
+from simulators.network.world import World
 from tests.sandbox.small import BERGEN, MIB, NOON, OSLO, STOCKHOLM, small_world
 
 FIRST, NEXT = date(2026, 1, 31), date(2026, 2, 1)
-MIDNIGHT = NOON + DAY // 2
+MIDNIGHT = NOON + DAY_SECONDS // 2
 
 
 def used_world() -> World:
     """Two days with use in two countries, some of it paid by the balance."""
     world = small_world()
     subscriber = world.lines[900]
-    packages.assign(world, subscriber, world.templates[50], period=None, validity_days=None)
-    charging.use(world, subscriber, DATA, 101 * MIB, network_id=OSLO, at=NOON + 30)
-    charging.use(world, subscriber, MOC, 60, network_id=BERGEN, at=MIDNIGHT - 1, other_party="4790000001")
-    charging.use(world, subscriber, DATA, 3 * MIB, network_id=STOCKHOLM, at=MIDNIGHT)
+    packages.assign_package(world, subscriber, world.templates[50], period=None, validity_days=None)
+    charging.use_service(world, subscriber, DATA, 101 * MIB, network_id=OSLO, at=NOON + 30)
+    charging.use_service(world, subscriber, MOC, 60, network_id=BERGEN, at=MIDNIGHT - 1, other_party="4790000001")
+    charging.use_service(world, subscriber, DATA, 3 * MIB, network_id=STOCKHOLM, at=MIDNIGHT)
     return world
 
 
 def test_a_period_without_use_has_zeros_and_no_usages() -> None:
     world = used_world()
-    assert usage_over(world, world.lines[900], date(2026, 3, 1), date(2026, 3, 7)) == {
+    assert usage_view(world, world.lines[900], date(2026, 3, 1), date(2026, 3, 7)) == {
         "total": {"resellerCost": 0.0, "subscriberCost": 0.0}
     }
 
 
 def test_totals_add_up_per_type_country_and_operator() -> None:
     world = used_world()
-    assert usage_over(world, world.lines[900], FIRST, NEXT)["total"] == snapshot(
+    assert usage_view(world, world.lines[900], FIRST, NEXT)["total"] == snapshot(
         {
             "resellerCost": 0.26,
             "subscriberCost": 0.176,
@@ -64,9 +65,9 @@ def test_totals_add_up_per_type_country_and_operator() -> None:
 
 def test_days_begin_at_midnight_utc_and_both_ends_are_included() -> None:
     world = used_world()
-    answer = usage_over(world, world.lines[900], FIRST, NEXT)
+    answer = usage_view(world, world.lines[900], FIRST, NEXT)
     assert [row["day"] for row in answer["usages"][0]["subsPeriodUsages"]] == ["2026-01-31", "2026-02-01"]  # pyright: ignore[reportIndexIssue]  # a decoded body
-    [only] = usage_over(world, world.lines[900], NEXT, NEXT)["usages"]  # pyright: ignore[reportGeneralTypeIssues]  # a decoded body
+    [only] = usage_view(world, world.lines[900], NEXT, NEXT)["usages"]  # pyright: ignore[reportGeneralTypeIssues]  # a decoded body
     assert only == snapshot(
         {
             "subscriberId": 900,
@@ -146,7 +147,7 @@ def test_days_begin_at_midnight_utc_and_both_ends_are_included() -> None:
 
 def test_a_call_record_names_package_plan_and_number_only_where_there_is_one() -> None:
     world = used_world()
-    [usage] = usage_over(world, world.lines[900], FIRST, FIRST)["usages"]  # pyright: ignore[reportGeneralTypeIssues]  # a decoded body
+    [usage] = usage_view(world, world.lines[900], FIRST, FIRST)["usages"]  # pyright: ignore[reportGeneralTypeIssues]  # a decoded body
     rows = usage["subsPeriodUsages"][0]["subsDailyUsages"]
     names = ("quantity", "subscriberPrepaidPackageQty", "subscriberPlanRuleId", "otherPartyNumber", "apn")
     assert [[row.get(name) for name in names] for row in rows] == snapshot(
@@ -157,7 +158,7 @@ def test_a_call_record_names_package_plan_and_number_only_where_there_is_one() -
 
 def test_signalling_is_sorted_into_sections_with_the_offset_in_its_times() -> None:
     world = used_world()
-    assert events_over(world, world.lines[900], FIRST, FIRST) == snapshot(
+    assert network_events_view(world, world.lines[900], FIRST, FIRST) == snapshot(
         {
             "mapAnswer": {
                 "events": [
@@ -250,6 +251,6 @@ def test_signalling_is_sorted_into_sections_with_the_offset_in_its_times() -> No
 
 def test_a_section_without_events_is_absent() -> None:
     world = small_world()
-    assert events_over(world, world.lines[900], FIRST, NEXT) == {}
-    life.attach(world, world.lines[900], OSLO, NOON)
-    assert list(events_over(world, world.lines[900], FIRST, NEXT)) == ["s6aAnswer"]
+    assert network_events_view(world, world.lines[900], FIRST, NEXT) == {}
+    attach_to_network(world, world.lines[900], OSLO, NOON)
+    assert list(network_events_view(world, world.lines[900], FIRST, NEXT)) == ["s6aAnswer"]

@@ -6,13 +6,13 @@ import httpx
 import pytest
 from starlette.types import Message
 
-from clients.sandbox.ocs.app import PIECE, make_app, reply
-from clients.sandbox.ocs.desk import Answer
-from clients.sandbox.ocs.entities import Token
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
-from clients.sandbox.ocs.state import World
-from clients.sandbox.ocs.transport import SandboxTransport
+from simulators.network.app import ANSWER_CHUNK_BYTES, make_network_app, send_network_answer
+from simulators.network.entities import NetworkToken
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.transport import NetworkTransport
+from simulators.network.world import World
+from simulators.network.world_runtime import NetworkAnswer
 from tests.sandbox.network import ALPINE, FJORD, LINES, NOON, Network
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +22,7 @@ NO_ACCOUNT = b'{"status":{"code":8,"msg":"no API account for this token"}}'
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    transport = SandboxTransport(Network().sandbox)
+    transport = NetworkTransport(Network().sandbox)
     async with httpx.AsyncClient(transport=transport, base_url="https://ocs.test/v1", params={"token": FJORD}) as client:
         yield client
 
@@ -58,13 +58,13 @@ async def test_the_token_of_the_query_wins() -> None:
 
 @pytest.mark.parametrize("query", ["", "token=", "token=wrong", "TOKEN=" + FJORD])
 async def test_a_wrong_token_is_code_8_with_http_200_and_may_be_http_401(query: str) -> None:
-    assert await Network().send(INFO, query=query) == Answer(200, NO_ACCOUNT)
-    assert await Network(refuse_status=401).send(INFO, query=query) == Answer(401, NO_ACCOUNT)
+    assert await Network().send(INFO, query=query) == NetworkAnswer(200, NO_ACCOUNT)
+    assert await Network(refuse_status=401).send(INFO, query=query) == NetworkAnswer(401, NO_ACCOUNT)
 
 
 async def test_a_token_may_be_bound_to_addresses() -> None:
     network = Network()
-    network.world.tokens["bound"] = Token("bound", 7001, ("192.0.2.1",))
+    network.world.tokens["bound"] = NetworkToken("bound", 7001, ("192.0.2.1",))
     assert b'"code":9' in (await network.send(INFO, query="token=bound", client="192.0.2.2")).body
     assert b'"code":0' in (await network.send(INFO, query="token=bound", client="192.0.2.1")).body
 
@@ -96,9 +96,9 @@ async def test_a_world_is_built_once_when_the_first_request_comes() -> None:
 
     def factory() -> World:
         built.append(1)
-        return build(1, NOON, history_days=0, lines=20)
+        return build_world(1, NOON, history_days=0, lines=20)
 
-    sandbox = Sandbox(factory, wall=lambda: 0.0)
+    sandbox = SimulatedNetwork(factory, wall=lambda: 0.0)
     assert sandbox.world is None
     for _ in range(2):
         assert (await sandbox.handle("POST", "/v1", f"token={FJORD}", {}, INFO)).status == 200
@@ -115,7 +115,7 @@ async def test_a_fork_goes_its_own_way() -> None:
 
 
 async def test_the_app_speaks_the_wire_and_refuses_a_body_without_end() -> None:
-    transport = httpx.ASGITransport(make_app(Network().sandbox))
+    transport = httpx.ASGITransport(make_network_app(Network().sandbox))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         answer = await client.post("/v1", params={"token": FJORD}, content=INFO)
         assert answer.json()["getResellerInfo"]["id"] == 7001
@@ -129,9 +129,9 @@ async def test_a_long_answer_is_sent_in_pieces() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    body = bytes(range(256)) * (PIECE // 256) * 2 + b"end"
-    await reply(send, Answer(200, body))
+    body = bytes(range(256)) * (ANSWER_CHUNK_BYTES // 256) * 2 + b"end"
+    await send_network_answer(send, NetworkAnswer(200, body))
     pieces = [message["body"] for message in sent[1:]]
-    assert [len(piece) for piece in pieces] == [PIECE, PIECE, 3]
+    assert [len(piece) for piece in pieces] == [ANSWER_CHUNK_BYTES, ANSWER_CHUNK_BYTES, 3]
     assert b"".join(pieces) == body
     assert [message["more_body"] for message in sent[1:]] == [True, True, False]

@@ -6,18 +6,19 @@ from urllib.parse import urlsplit
 
 import stripe
 
-from clients.sandbox.payments import acts
-from clients.sandbox.payments.api import Api
-from clients.sandbox.payments.call import Answer
-from clients.sandbox.payments.cards import Card
-from clients.sandbox.payments.passing import catch_up
-from clients.sandbox.payments.state import State, enter, new_state
+from simulators.processor.api import ProcessorApi
+from simulators.processor.call import ApiAnswer
+from simulators.processor.cards import TestCard
+from simulators.processor.charges import make_charge
+from simulators.processor.clock import catch_up_processor
+from simulators.processor.onboarding import complete_onboarding
+from simulators.processor.state import ProcessorState, enter_turn, make_processor_state
 
 KEY = "sk_test_simulated_processor"
 PAGES = "https://sandbox.example/pages"
 BEGIN = 1_780_000_000
-GOOD = Card("4242424242424242", "Ada Meier", "ada@example.com")
-AT_ONCE = Card("4000000000000077", "Ada Meier", "ada@example.com")
+GOOD = TestCard("4242424242424242", "Ada Meier", "ada@example.com")
+AT_ONCE = TestCard("4000000000000077", "Ada Meier", "ada@example.com")
 DAY = 86_400
 
 
@@ -47,38 +48,38 @@ class Processor:
     def __init__(self, key: str = KEY, seed: int = 1) -> None:
         self.now = float(BEGIN)
         self.key, self.live = key, "_live_" in key
-        self.state: State = new_state(now=self.now, pages_url=PAGES, live=self.live, seed=seed)
-        self.api = Api(key=key)
+        self.state: ProcessorState = make_processor_state(now=self.now, pages_url=PAGES, live=self.live, seed=seed)
+        self.api = ProcessorApi(key=key)
         self.stripe: Any = stripe.StripeClient(key, http_client=Loop(self), max_network_retries=0)  # its parameters are not ours to type
         self.v1 = self.stripe.v1
-        self.last: Answer | None = None
+        self.last: ApiAnswer | None = None
 
-    def call(self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b"") -> Answer:
-        enter(self.state, now=self.now, pages_url=PAGES, live=self.live)
-        catch_up(self.state)
+    def call(self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b"") -> ApiAnswer:
+        enter_turn(self.state, now=self.now, pages_url=PAGES, live=self.live)
+        catch_up_processor(self.state)
         lower = {name.lower(): value for name, value in (headers or {}).items()}
         self.last = self.api.handle(self.state, method, path, query, lower, body)
         return self.last
 
-    def post(self, path: str, body: str = "", **headers: str) -> Answer:
+    def post(self, path: str, body: str = "", **headers: str) -> ApiAnswer:
         """A call without the library; header names with _ for -."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.call("POST", path, headers={"authorization": f"Bearer {self.key}", **named}, body=body.encode())
 
     def advance(self, seconds: float) -> None:
         self.now += seconds
-        enter(self.state, now=self.now, pages_url=PAGES, live=self.live)
-        catch_up(self.state)
+        enter_turn(self.state, now=self.now, pages_url=PAGES, live=self.live)
+        catch_up_processor(self.state)
 
     def account(self, **more: Any) -> str:
         """An Express account that takes payments, paid out by hand."""
         account = self.v1.accounts.create({"type": "express", "country": "US", "email": "owner@example.com", **more})
-        acts.complete_onboarding(self.state, account.id)
+        complete_onboarding(self.state, account.id)
         self.state.accounts[account.id].interval = "manual"
         return account.id
 
-    def charge(self, account: str, amount: int = 5_000, card: Card = AT_ONCE, fee: int | None = None) -> str:
-        return acts.make_charge(self.state, account, amount=amount, currency="usd", card=card, fee_amount=fee, metadata={"ref": "A"}).id
+    def charge(self, account: str, amount: int = 5_000, card: TestCard = AT_ONCE, fee: int | None = None) -> str:
+        return make_charge(self.state, account, amount=amount, currency="usd", card=card, fee_amount=fee, metadata={"ref": "A"}).id
 
     def invoice(self, account: str, *amounts: int, number: str | None = None, fee: int | None = None) -> Any:
         """A draft to be sent."""

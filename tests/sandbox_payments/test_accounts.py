@@ -7,7 +7,14 @@ import pytest
 import stripe
 from stripe import oauth_error
 
-from clients.sandbox.payments import acts
+from simulators.processor.onboarding import (
+    authorize_oauth,
+    complete_onboarding,
+    find_account_link,
+    follow_account_link,
+    open_standard_account,
+    restrict_account,
+)
 from tests.sandbox_payments.processor import PAGES, Processor
 
 RETURN: Any = {"return_url": "https://us.example/back", "refresh_url": "https://us.example/again"}
@@ -22,11 +29,11 @@ def test_an_express_account_takes_payments_once_its_owner_has_told_all() -> None
     link = p.v1.account_links.create({"account": account.id, "type": "account_onboarding", **RETURN})
     token = urlsplit(link.url).path.rsplit("/", 1)[1]
     assert link.url == f"{PAGES}/onboarding/{token}"
-    visit = acts.follow_visit(p.state, token)
+    visit = follow_account_link(p.state, token)
     assert visit is not None and (visit.account, visit.return_url) == (account.id, RETURN["return_url"])
-    assert acts.follow_visit(p.state, token) is None
-    acts.complete_onboarding(p.state, visit.account)
-    acts.complete_onboarding(p.state, visit.account)
+    assert follow_account_link(p.state, token) is None
+    complete_onboarding(p.state, visit.account)
+    complete_onboarding(p.state, visit.account)
     done = p.v1.accounts.retrieve(account.id)
     assert (done.charges_enabled, done.payouts_enabled, done.details_submitted) == (True, True, True)
     assert done.requirements is not None and done.requirements.currently_due == []
@@ -38,8 +45,8 @@ def test_a_link_works_for_five_minutes() -> None:
     account = p.account()
     token = p.v1.account_links.create({"account": account, "type": "account_onboarding", **RETURN}).url.rsplit("/", 1)[1]
     p.advance(300)
-    assert acts.follow_visit(p.state, token) is None
-    old = acts.find_visit(p.state, token)
+    assert follow_account_link(p.state, token) is None
+    old = find_account_link(p.state, token)
     assert old is not None and old.refresh_url == RETURN["refresh_url"]
 
 
@@ -48,7 +55,7 @@ def test_a_login_link_is_for_express_accounts_that_are_done_only() -> None:
     fresh = p.v1.accounts.create({"type": "express"})
     with pytest.raises(stripe.InvalidRequestError, match="has not completed onboarding"):
         p.v1.accounts.login_links.create(fresh.id)
-    own = acts.open_standard_account(p.state)
+    own = open_standard_account(p.state)
     own.attached = True
     with pytest.raises(stripe.InvalidRequestError, match="does not have access to the Express Dashboard"):
         p.v1.accounts.login_links.create(own.id)
@@ -57,10 +64,10 @@ def test_a_login_link_is_for_express_accounts_that_are_done_only() -> None:
 
 def test_an_owner_lets_the_platform_in_by_a_code_that_works_once() -> None:
     p = Processor()
-    own = acts.open_standard_account(p.state, name="Own shop").id
+    own = open_standard_account(p.state, name="Own shop").id
     with pytest.raises(stripe.PermissionError):
         p.v1.balance.retrieve(None, {"stripe_account": own})
-    code = acts.authorize_oauth(p.state, own)
+    code = authorize_oauth(p.state, own)
     token = p.stripe.oauth.token({"grant_type": "authorization_code", "code": code})
     assert (token["stripe_user_id"], token["scope"], token["livemode"], token["token_type"]) == (own, "read_write", False, "bearer")
     assert p.v1.accounts.retrieve(own).type == "standard"
@@ -68,7 +75,7 @@ def test_an_owner_lets_the_platform_in_by_a_code_that_works_once() -> None:
         p.stripe.oauth.token({"grant_type": "authorization_code", "code": code})
     with pytest.raises(oauth_error.InvalidGrantError, match="does not exist"):
         p.stripe.oauth.token({"grant_type": "authorization_code", "code": "ac_guess"})
-    late = acts.authorize_oauth(p.state, own)
+    late = authorize_oauth(p.state, own)
     p.advance(300)
     with pytest.raises(oauth_error.InvalidGrantError, match="expired"):
         p.stripe.oauth.token({"grant_type": "authorization_code", "code": late})
@@ -99,11 +106,11 @@ def test_an_account_that_lets_go_is_out_of_reach() -> None:
 def test_a_restricted_account_says_what_is_asked_for_and_mends_it_by_onboarding_again() -> None:
     p = Processor()
     account = p.account()
-    acts.restrict_account(p.state, account)
+    restrict_account(p.state, account)
     found = p.v1.accounts.retrieve(account)
     assert found.charges_enabled is False
     assert found.requirements is not None and found.requirements.currently_due == ["company.verification.document"]
-    acts.complete_onboarding(p.state, account)
+    complete_onboarding(p.state, account)
     assert p.v1.accounts.retrieve(account).charges_enabled is True
 
 

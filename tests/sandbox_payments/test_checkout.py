@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import stripe
 
-from clients.sandbox.payments import acts
-from clients.sandbox.payments.cards import Card
-from clients.sandbox.payments.refusal import Refusal
+from simulators.processor.cards import TestCard
+from simulators.processor.checkout import complete_checkout, enter_promotion
+from simulators.processor.refusal import ProcessorRefusal
 from tests.sandbox_payments.processor import DAY, GOOD, PAGES, Processor, words
 
 PLAN: Any = {
@@ -27,9 +27,9 @@ def test_a_session_is_paid_once_and_its_payment_carries_our_words() -> None:
     session = p.v1.checkout.sessions.create(PLAN, at)
     assert (session.status, session.payment_status, session.payment_intent) == ("open", "unpaid", None)
     assert session.url == f"{PAGES}/checkout/{session.id}" and session.id.startswith("cs_test_")
-    with pytest.raises(Refusal, match="declined"):
-        acts.complete_checkout(p.state, account, session.id, Card("4000000000000002"))
-    acts.complete_checkout(p.state, account, session.id, GOOD)
+    with pytest.raises(ProcessorRefusal, match="declined"):
+        complete_checkout(p.state, account, session.id, TestCard("4000000000000002"))
+    complete_checkout(p.state, account, session.id, GOOD)
     done = p.v1.checkout.sessions.retrieve(session.id, None, at)
     assert (done.status, done.payment_status, done.amount_total, done.url) == ("complete", "paid", 2_000, None)
     intent = p.v1.payment_intents.retrieve(str(done.payment_intent), None, at)
@@ -37,8 +37,8 @@ def test_a_session_is_paid_once_and_its_payment_carries_our_words() -> None:
     charge = p.v1.charges.retrieve(str(intent.latest_charge), None, at)
     assert (words(charge.metadata), charge.application_fee_amount) == ({"order": "ord_1"}, 20)
     assert len(p.v1.charges.list({"payment_intent": intent.id}, at).data) == 2
-    with pytest.raises(Refusal, match="is complete"):
-        acts.complete_checkout(p.state, account, session.id, GOOD)
+    with pytest.raises(ProcessorRefusal, match="is complete"):
+        complete_checkout(p.state, account, session.id, GOOD)
     with pytest.raises(stripe.InvalidRequestError, match="can be expired"):
         p.v1.checkout.sessions.expire(session.id, None, at)
     assert p.types(account)[-1] == "checkout.session.completed"
@@ -58,8 +58,8 @@ def test_a_session_ends_by_itself_or_by_hand() -> None:
     p.advance(1_800)
     assert p.v1.checkout.sessions.retrieve(short, None, at).status == "expired"
     assert p.types(account).count("checkout.session.expired") == 2
-    with pytest.raises(Refusal, match="is expired"):
-        acts.complete_checkout(p.state, account, short, GOOD)
+    with pytest.raises(ProcessorRefusal, match="is expired"):
+        complete_checkout(p.state, account, short, GOOD)
 
 
 def test_a_session_asks_for_what_the_processor_can_collect() -> None:
@@ -95,17 +95,17 @@ def test_a_code_takes_its_part_off_as_often_as_it_may() -> None:
     with pytest.raises(stripe.InvalidRequestError, match="already exists"):
         p.v1.promotion_codes.create({"code": "spring", "promotion": {"type": "coupon", "coupon": half}}, at)
     first, second = (p.v1.checkout.sessions.create({**PLAN, "allow_promotion_codes": True}, at).id for _ in range(2))
-    with pytest.raises(Refusal, match="code is invalid"):
-        acts.enter_promotion(p.state, account, first, "WINTER")
-    acts.enter_promotion(p.state, account, first, "Spring")
-    acts.complete_checkout(p.state, account, first, GOOD)
+    with pytest.raises(ProcessorRefusal, match="code is invalid"):
+        enter_promotion(p.state, account, first, "WINTER")
+    enter_promotion(p.state, account, first, "Spring")
+    complete_checkout(p.state, account, first, GOOD)
     done = p.v1.checkout.sessions.retrieve(first, None, at)
     assert (done.amount_subtotal, done.amount_total) == (2_000, 1_333)
     assert p.v1.charges.list(None, at).data[0].amount == 1_333
     used = p.v1.promotion_codes.retrieve(code.id, None, at)
     assert (used.times_redeemed, used.active) == (1, False)
-    with pytest.raises(Refusal, match="code is invalid"):
-        acts.enter_promotion(p.state, account, second, "SPRING")
+    with pytest.raises(ProcessorRefusal, match="code is invalid"):
+        enter_promotion(p.state, account, second, "SPRING")
 
 
 def test_a_coupon_over_all_makes_a_purchase_free() -> None:
@@ -115,7 +115,7 @@ def test_a_coupon_over_all_makes_a_purchase_free() -> None:
     gift = p.v1.coupons.create({"amount_off": 5_000, "currency": "usd", "duration": "once"}, at).id
     session = p.v1.checkout.sessions.create({**PLAN, "discounts": [{"coupon": gift}]}, at)
     assert session.amount_total == 0
-    acts.complete_checkout(p.state, account, session.id, None)
+    complete_checkout(p.state, account, session.id, None)
     done = p.v1.checkout.sessions.retrieve(session.id, None, at)
     assert (done.status, done.payment_status, done.payment_intent) == ("complete", "no_payment_required", None)
 

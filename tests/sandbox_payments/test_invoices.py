@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import stripe
 
-from clients.sandbox.payments import acts
-from clients.sandbox.payments.cards import Card
-from clients.sandbox.payments.refusal import Refusal
+from simulators.processor.cards import TestCard
+from simulators.processor.invoices import find_invoice_by_slug, pay_invoice_by_card
+from simulators.processor.refusal import ProcessorRefusal
 from tests.sandbox_payments.processor import DAY, GOOD, PAGES, Processor, words
 
 
@@ -20,9 +20,9 @@ def test_an_invoice_is_drafted_sent_and_paid_on_its_page() -> None:
     sent = p.v1.invoices.send_invoice(draft.id, None, at)
     assert (sent.status, sent.amount_remaining, words(sent.metadata)) == ("open", 1_250, {"invoice": "inv_1"})
     assert sent.hosted_invoice_url is not None and sent.hosted_invoice_url.startswith(f"{PAGES}/invoices/")
-    assert acts.find_invoice(p.state, sent.hosted_invoice_url.rsplit("/", 1)[1]) == (account, p.state.book(account).invoices[draft.id])
+    assert find_invoice_by_slug(p.state, sent.hosted_invoice_url.rsplit("/", 1)[1]) == (account, p.state.book(account).invoices[draft.id])
     p.advance(60)
-    acts.pay_invoice(p.state, account, draft.id, GOOD)
+    pay_invoice_by_card(p.state, account, draft.id, GOOD)
     paid = p.v1.invoices.retrieve(draft.id, {"expand": ["payments"]}, at)
     assert (paid.status, paid.amount_paid, paid.amount_remaining) == ("paid", 1_250, 0)
     assert paid.status_transitions.paid_at == int(p.now)
@@ -37,19 +37,19 @@ def test_an_invoice_is_drafted_sent_and_paid_on_its_page() -> None:
         "invoice.payment_succeeded",
         "invoice_payment.paid",
     ]
-    with pytest.raises(Refusal, match="already paid"):
-        acts.pay_invoice(p.state, account, draft.id, GOOD)
+    with pytest.raises(ProcessorRefusal, match="already paid"):
+        pay_invoice_by_card(p.state, account, draft.id, GOOD)
 
 
 def test_a_declined_card_leaves_the_invoice_open_for_another() -> None:
     p = Processor()
     account = p.account()
     invoice = p.v1.invoices.send_invoice(p.invoice(account, 900).id, None, {"stripe_account": account})
-    with pytest.raises(Refusal, match="insufficient funds"):
-        acts.pay_invoice(p.state, account, invoice.id, Card("4000000000009995"))
+    with pytest.raises(ProcessorRefusal, match="insufficient funds"):
+        pay_invoice_by_card(p.state, account, invoice.id, TestCard("4000000000009995"))
     assert p.v1.invoices.retrieve(invoice.id, None, {"stripe_account": account}).status == "open"
     assert p.types(account)[-2:] == ["invoice.payment_failed", "invoice.updated"]
-    acts.pay_invoice(p.state, account, invoice.id, GOOD)
+    pay_invoice_by_card(p.state, account, invoice.id, GOOD)
     found = p.v1.invoices.retrieve(invoice.id, None, {"stripe_account": account})
     assert (found.status, found.attempt_count) == ("paid", 2)
 
@@ -82,8 +82,8 @@ def test_what_an_invoice_cannot_do_in_its_state_is_refused() -> None:
             wrong()
     assert words(p.v1.invoices.update(final, {"metadata": {"note": "kept"}}, at).metadata) == {"invoice": "inv_1", "note": "kept"}
     assert p.v1.invoices.void_invoice(final, None, at).status == "void"
-    with pytest.raises(Refusal, match="cannot be paid: it is void"):
-        acts.pay_invoice(p.state, account, final, GOOD)
+    with pytest.raises(ProcessorRefusal, match="cannot be paid: it is void"):
+        pay_invoice_by_card(p.state, account, final, GOOD)
 
 
 def customer(p: Processor, account: str) -> str:

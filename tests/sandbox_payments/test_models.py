@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 import stripe
 
-from clients.sandbox.payments import acts
-from clients.sandbox.payments.cards import Card
-from clients.sandbox.payments.demo import demo_account
-from clients.sandbox.payments.refusal import Refusal
+from simulators.processor.cards import TestCard
+from simulators.processor.checkout import complete_checkout, enter_promotion
+from simulators.processor.demo_account import make_demo_account
+from simulators.processor.invoices import pay_invoice_by_card
+from simulators.processor.onboarding import release_account
+from simulators.processor.refusal import ProcessorRefusal
 from tests.sandbox_payments.models import complaints
 from tests.sandbox_payments.processor import AT_ONCE, DAY, GOOD, KEY, Processor
 
@@ -78,8 +80,8 @@ def test_money_that_comes_in_and_goes_out_is_the_librarys() -> None:
     account = p.account()
     at: Any = {"stripe_account": account}
     charge = p.charge(account, fee=50)
-    with pytest.raises(Refusal):
-        p.charge(account, card=Card("4000000000000002"))
+    with pytest.raises(ProcessorRefusal):
+        p.charge(account, card=TestCard("4000000000000002"))
     check(p, p.v1.charges.list(None, at))
     one = p.v1.charges.retrieve(charge, None, at)
     check(p, one)
@@ -96,7 +98,7 @@ def test_money_that_comes_in_and_goes_out_is_the_librarys() -> None:
     check(p, p.v1.application_fees.retrieve(fees.data[0].id))
     check(p, p.v1.application_fees.refunds.list(fees.data[0].id))
     check(p, p.v1.balance_transactions.list(None, at))
-    p.charge(account, card=Card("4000000000005126"))
+    p.charge(account, card=TestCard("4000000000005126"))
     check(p, p.v1.refunds.create({"charge": p.v1.charges.list(None, at).data[0].id}, at))
     check(p, p.v1.refunds.list(None, at))
 
@@ -106,7 +108,7 @@ def test_disputes_reviews_and_value_lists_are_the_librarys() -> None:
     account = p.account()
     at: Any = {"stripe_account": account}
     for number in ("4000000000000259", "4000000000001976", "4000000000009235"):
-        p.charge(account, card=Card(number))
+        p.charge(account, card=TestCard(number))
     disputes = p.v1.disputes.list(None, at)
     check(p, disputes)
     assert [one.status for one in disputes.data] == ["warning_needs_response", "needs_response"]
@@ -137,7 +139,7 @@ def test_invoices_are_the_librarys_in_each_of_their_states() -> None:
     check(p, p.v1.invoice_items.list(None, at))
     sent = p.v1.invoices.send_invoice(draft.id, None, at)
     check(p, sent)
-    acts.pay_invoice(p.state, account, draft.id, GOOD)
+    pay_invoice_by_card(p.state, account, draft.id, GOOD)
     check(p, p.v1.invoices.retrieve(draft.id, {"expand": ["payments"]}, at))
     assert len(last(p)["payments"]["data"]) == 1
     check(p, p.v1.invoices.void_invoice(p.v1.invoices.finalize_invoice(p.invoice(account, 300).id, None, at).id, None, at))
@@ -157,8 +159,8 @@ def test_checkouts_coupons_and_promotion_codes_are_the_librarys() -> None:
     check(p, p.v1.promotion_codes.list({"code": "spring"}, at))
     session = p.v1.checkout.sessions.create({**CHECKOUT, "allow_promotion_codes": True, "expand": ["line_items"]}, at)
     check(p, session)
-    acts.enter_promotion(p.state, account, session.id, "spring")
-    acts.complete_checkout(p.state, account, session.id, AT_ONCE)
+    enter_promotion(p.state, account, session.id, "spring")
+    complete_checkout(p.state, account, session.id, AT_ONCE)
     check(p, p.v1.checkout.sessions.retrieve(session.id, {"expand": ["line_items"]}, at))
     assert last(p)["amount_total"] == 1_750 and last(p)["customer_details"]["email"] == "ada@example.com"
     check(p, p.v1.checkout.sessions.line_items.list(session.id, None, at))
@@ -177,14 +179,14 @@ CHECKOUT: Any = {
 
 def test_every_event_of_weeks_of_work_is_the_librarys_and_so_is_what_it_is_about() -> None:
     p = Processor()
-    account = demo_account(p.state, told=True).id
+    account = make_demo_account(p.state, told=True).id
     paid = p.invoice(account, 900, fee=9)
     p.v1.invoices.send_invoice(paid.id, None, {"stripe_account": account})
-    acts.pay_invoice(p.state, account, paid.id, GOOD)
+    pay_invoice_by_card(p.state, account, paid.id, GOOD)
     p.v1.payouts.create({"amount": 100, "currency": "usd"}, {"stripe_account": account})
     p.advance(40 * 3_600)
     p.v1.accounts.update(account, {"metadata": {"a": "b"}})
-    acts.release_account(p.state, account)
+    release_account(p.state, account)
     events = [json.loads(json.dumps(event)) for event in p.state.events.values()]
     assert len({event["type"] for event in events}) >= 24
     assert [one for event in events for one in complaints(event)] == []

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 import stripe
 
-from clients.sandbox.payments import acts
-from clients.sandbox.payments.cards import Card
-from clients.sandbox.payments.refusal import Refusal
+from simulators.processor.cards import TestCard
+from simulators.processor.disputes import close_dispute, open_dispute
+from simulators.processor.payouts import fail_payout
+from simulators.processor.refusal import ProcessorRefusal
 from tests.sandbox_payments.processor import DAY, GOOD, Processor, words
 
 
@@ -46,8 +47,8 @@ def test_a_charge_rests_for_two_days_and_the_platform_keeps_its_fee() -> None:
 def test_a_declined_card_leaves_a_failed_charge_and_no_money(number: str, code: str, decline: str) -> None:
     p = Processor()
     account = p.account()
-    with pytest.raises(Refusal) as refused:
-        p.charge(account, card=Card(number))
+    with pytest.raises(ProcessorRefusal) as refused:
+        p.charge(account, card=TestCard(number))
     assert (refused.value.status, refused.value.type, refused.value.code) == (402, "card_error", code)
     charge = p.v1.charges.list(None, {"stripe_account": account}).data[0]
     assert (charge.status, charge.paid, charge.failure_code) == ("failed", False, code)
@@ -60,8 +61,8 @@ def test_a_number_that_is_no_card_reaches_no_bank() -> None:
     p = Processor()
     account = p.account()
     for number in ("4242424242424241", "", "abc", "42"):
-        with pytest.raises(Refusal, match="card number is incorrect"):
-            p.charge(account, card=Card(number))
+        with pytest.raises(ProcessorRefusal, match="card number is incorrect"):
+            p.charge(account, card=TestCard(number))
     assert p.state.book(account).charges == {}
 
 
@@ -100,11 +101,11 @@ def test_a_refund_of_what_is_not_there_or_is_disputed_is_refused() -> None:
     with pytest.raises(stripe.InvalidRequestError) as unknown:
         p.v1.refunds.create({"charge": "ch_x"}, at)
     assert (unknown.value.http_status, unknown.value.code, unknown.value.param) == (404, "resource_missing", "charge")
-    disputed = p.charge(account, card=Card("4000000000000259"))
+    disputed = p.charge(account, card=TestCard("4000000000000259"))
     with pytest.raises(stripe.InvalidRequestError) as refused:
         p.v1.refunds.create({"charge": disputed}, at)
     assert refused.value.code == "charge_disputed"
-    asked = p.charge(account, card=Card("4000000000001976"))
+    asked = p.charge(account, card=TestCard("4000000000001976"))
     assert p.v1.disputes.list({"charge": asked}, at).data[0].is_charge_refundable is True
     assert p.v1.refunds.create({"charge": asked}, at).status == "succeeded"
     plain = p.charge(account)
@@ -117,7 +118,7 @@ def test_a_refund_that_the_payers_bank_returns_is_a_failed_one() -> None:
     p = Processor()
     account = p.account()
     at: Any = {"stripe_account": account}
-    charge = p.charge(account, card=Card("4000000000005126"))
+    charge = p.charge(account, card=TestCard("4000000000005126"))
     refund = p.v1.refunds.create({"charge": charge, "amount": 100}, at)
     assert (refund.status, refund.failure_reason) == ("failed", "lost_or_stolen_card")
     assert p.v1.charges.retrieve(charge, None, at).amount_refunded == 0
@@ -152,7 +153,7 @@ def test_a_payout_taken_back_or_returned_is_in_the_balance_again() -> None:
     first = p.v1.payouts.create({"amount": 500, "currency": "usd"}, at)
     assert p.v1.payouts.cancel(first.id, None, at).status == "canceled"
     second = p.v1.payouts.create({"amount": 9_680, "currency": "usd"}, at)
-    acts.fail_payout(p.state, account, second.id)
+    fail_payout(p.state, account, second.id)
     found = p.v1.payouts.retrieve(second.id, None, at)
     assert (found.status, found.failure_code) == ("failed", "account_closed")
     assert sums(p, account) == (9_680, 0)
@@ -177,7 +178,7 @@ def test_a_dispute_takes_the_money_and_evidence_goes_to_the_bank_once() -> None:
     account = p.account()
     at: Any = {"stripe_account": account}
     charge = p.charge(account, amount=10_000)
-    dispute = acts.open_dispute(p.state, account, charge, "product_not_received").id
+    dispute = open_dispute(p.state, account, charge, "product_not_received").id
     assert sums(p, account)[0] == 9_680 - 10_000 - 1_500
     staged = p.v1.disputes.update(dispute, {"evidence": {"customer_name": "Ada"}, "submit": False}, at)
     assert (staged.status, staged.evidence.customer_name, staged.evidence_details.submission_count) == ("needs_response", "Ada", 0)
@@ -187,7 +188,7 @@ def test_a_dispute_takes_the_money_and_evidence_goes_to_the_bank_once() -> None:
         p.v1.disputes.update(dispute, {"evidence": {"customer_name": "Eve"}}, at)
     with pytest.raises(stripe.InvalidRequestError, match="No such file upload"):
         p.v1.disputes.update(dispute, {"evidence": {"receipt": "file_1"}}, at)
-    acts.close_dispute(p.state, account, dispute, "won")
+    close_dispute(p.state, account, dispute, "won")
     assert sums(p, account)[0] == 9_680 - 1_500
     assert p.types(account)[-6:] == [
         "charge.dispute.created",
@@ -203,7 +204,7 @@ def test_a_review_is_approved_once_and_a_refund_closes_it_too() -> None:
     p = Processor()
     account = p.account()
     at: Any = {"stripe_account": account}
-    charges = [p.charge(account, card=Card("4000000000009235")) for _ in range(2)]
+    charges = [p.charge(account, card=TestCard("4000000000009235")) for _ in range(2)]
     reviews = p.v1.reviews.list(None, at).data
     assert {str(review.charge) for review in reviews} == set(charges)
     approved = p.v1.reviews.approve(reviews[0].id, None, at)

@@ -2,14 +2,14 @@
 
 import json
 
-from clients.sandbox.payments.demo import demo_account
-from clients.sandbox.payments.state import State
+from simulators.processor.demo_account import make_demo_account
+from simulators.processor.state import ProcessorState
 from tests.sandbox_payments.processor import DAY, Processor
 
 
 def worked(seed: int) -> Processor:
     p = Processor(seed=seed)
-    account = demo_account(p.state).id
+    account = make_demo_account(p.state).id
     p.invoice(account, 500)
     p.v1.coupons.create({"percent_off": 10, "duration": "once"}, {"stripe_account": account, "idempotency_key": "k"})
     return p
@@ -17,7 +17,7 @@ def worked(seed: int) -> Processor:
 
 def test_a_state_read_back_from_json_is_the_same() -> None:
     state = worked(3).state
-    assert State.from_dict(json.loads(json.dumps(state.to_dict()))) == state
+    assert ProcessorState.from_dict(json.loads(json.dumps(state.to_dict()))) == state
 
 
 def test_the_same_seed_tells_the_same_story_and_another_one_another() -> None:
@@ -32,7 +32,7 @@ def test_the_same_seed_tells_the_same_story_and_another_one_another() -> None:
 
 def test_a_demo_account_has_something_of_everything_and_tells_nobody() -> None:
     p = Processor()
-    book = p.state.book(demo_account(p.state).id)
+    book = p.state.book(make_demo_account(p.state).id)
     assert min(map(len, (book.charges, book.refunds, book.payouts, book.disputes, book.reviews, book.value_lists))) > 0
     assert {row.status for row in book.charges.values()} == {"succeeded", "failed"}
     assert [row.created for row in book.charges.values()] == sorted(row.created for row in book.charges.values())

@@ -6,23 +6,23 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from clients.sandbox.payments.control_faults import Fault
-from clients.sandbox.payments.sandbox import PaymentsSandbox
-from clients.sandbox.payments.transport import PaymentsTransport
+from simulators.processor.faults import ProcessorFault
+from simulators.processor.simulated_processor import SimulatedProcessor
+from simulators.processor.transport import ProcessorTransport
 from tests.sandbox_payments.processor import BEGIN, KEY, PAGES
 
 pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
-async def reached(sandbox: PaymentsSandbox) -> AsyncGenerator[httpx.AsyncClient]:
+async def reached(sandbox: SimulatedProcessor) -> AsyncGenerator[httpx.AsyncClient]:
     headers = {"authorization": f"Bearer {KEY}"}
-    async with httpx.AsyncClient(transport=PaymentsTransport(sandbox), base_url="http://payments.invalid", headers=headers) as http:
+    async with httpx.AsyncClient(transport=ProcessorTransport(sandbox), base_url="http://payments.invalid", headers=headers) as http:
         yield http
 
 
-def sandbox() -> PaymentsSandbox:
-    return PaymentsSandbox(wall=lambda: float(BEGIN), pages_url=PAGES, key=KEY, webhook_secret="whsec_x")
+def sandbox() -> SimulatedProcessor:
+    return SimulatedProcessor(wall=lambda: float(BEGIN), pages_url=PAGES, key=KEY, webhook_secret="whsec_x")
 
 
 @pytest.mark.parametrize(("trouble", "error"), [("timeout", httpx.ReadTimeout), ("closed", httpx.ReadError)])
@@ -31,7 +31,7 @@ async def test_an_answer_that_never_comes_leaves_an_effect_only_where_that_was_o
     trouble: str, error: type[Exception], after: bool
 ) -> None:
     processor = sandbox()
-    processor.faults.queue.append(Fault.model_validate({"trouble": trouble, "path": "/v1/customers", "after": after}))
+    processor.faults.queue.append(ProcessorFault.model_validate({"trouble": trouble, "path": "/v1/customers", "after": after}))
     async with reached(processor) as http:
         with pytest.raises(error):
             await http.post("/v1/customers", data={"name": "A"}, headers={"idempotency-key": "k"})

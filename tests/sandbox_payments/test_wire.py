@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import stripe
 
-from clients.sandbox.payments import api
+from simulators.processor import api
 from tests.sandbox_payments.processor import DAY, KEY, Processor
 
 

@@ -9,22 +9,25 @@ from typing import Any, NamedTuple
 import httpx
 import sqlalchemy as sa
 
-from clients.webhooks.sender import Sender
+from clients.webhooks.sender import WebhookSender
 from operations.intelligence.scheduling.runs import ScheduleRuns
 from registry.limits import Limits, Tier
-from storage.connection import Connection
-from storage.reports.intelligence_tables import IntelligenceReportTable
-from storage.schema import DeliveryTable, EventTable, WebhookEndpointTable
-from storage.statement import Query, table
-from storage.store import open_store
+from storage.deliveries import DeliveryTable
+from storage.engine.connection import Connection
+from storage.engine.statement import Query
+from storage.engine.store import open_store
+from storage.engine.table import table_of
+from storage.events import EventTable
+from storage.schedules import IntelligenceReportTable
+from storage.webhook_endpoints import WebhookEndpointTable
 from tests.databases import migrated_sqlite
 from tests.deliveries.post_office import LOOPBACK, QUICK
 from tests.schedules.thin import SCRIPT, SHEETS, THIN, Script
 from tests.world import CountingIds, Credentials, SettableClock, World, open_world
-from transports.worker import Worker
+from transports.worker.worker import Worker
 
-REPORT, ENDPOINT = table(IntelligenceReportTable), table(WebhookEndpointTable)
-EVENT, DELIVERY = table(EventTable), table(DeliveryTable)
+REPORT, ENDPOINT = table_of(IntelligenceReportTable), table_of(WebhookEndpointTable)
+EVENT, DELIVERY = table_of(EventTable), table_of(DeliveryTable)
 Body = dict[str, Any]
 PATH = "/v1/intelligence/schedules"
 DAILY: Body = {"composite": "fleet_health", "cron": "0 6 * * *", "timezone": "Europe/Berlin"}
@@ -74,7 +77,7 @@ class Bureau:
     world: World
     caller: Credentials
     http: httpx.AsyncClient
-    sender: Sender
+    sender: WebhookSender
     url: str
     stack: AsyncExitStack
     replicas: list[ScheduleRuns] = field(default_factory=list[ScheduleRuns])
@@ -148,7 +151,7 @@ async def open_bureau(folder: Path, url: str | None = None) -> AsyncGenerator[Bu
         world = await stack.enter_async_context(open_world(folder, THIN, url=url, limits=Limits(burst_enabled=False)))
         world.pipeline.deps = replace(world.pipeline.deps, webhook_exempt=LOOPBACK)
         caller = await world.caller(Tier.PRO, mode="managed", account=8101)
-        sender = Sender(world.clock, exempt=LOOPBACK, limits=QUICK)
+        sender = WebhookSender(world.clock, exempt=LOOPBACK, limits=QUICK)
         stack.push_async_callback(sender.aclose)
         http = await stack.enter_async_context(world.client(caller.secret))
         yield Bureau(world, caller, http, sender, url, stack)

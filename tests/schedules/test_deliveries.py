@@ -7,10 +7,10 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.errors import OcsError
-from storage.secrets.rekey import COLUMNS, reseal
-from storage.secrets.sealing import Keyring, new_key_setting
-from storage.webhooks.deliveries import enqueue
-from storage.webhooks.outbox import next_due
+from storage.outbox import next_delivery_due
+from storage.rekey import SEALED_COLUMNS, reseal
+from storage.sealing import Keyring, new_key_setting
+from storage.webhook_endpoints import enqueue_event
 from tests.clients.webhooks.receiver import Receiver, receiver, status
 from tests.deliveries.post_office import read
 from tests.schedules.bureau import PATH, Body, Bureau, script
@@ -102,8 +102,8 @@ async def test_other_events_go_to_the_endpoints_and_reports_to_the_schedule(on_b
         await reported(bureau, there)
         assert (len(own.requests), len(there.requests)) == (0, 1)
         owner, now_ms = bureau.caller.organisation, int(bureau.clock.now() * 1000)
-        await bureau.world.store.write(enqueue, event="evt_1", organisation=owner, now_ms=now_ms, ids=bureau.world.ids)
-        assert await bureau.world.store.read(next_due) is not None
+        await bureau.world.store.write(enqueue_event, event="evt_1", organisation=owner, now_ms=now_ms, ids=bureau.world.ids)
+        assert await bureau.world.store.read(next_delivery_due) is not None
         assert await bureau.endpoints_of("evt_1") == [own.url()]
 
 
@@ -139,7 +139,7 @@ async def test_a_deleted_schedules_webhook_gets_nothing_more(bureau: Bureau) -> 
         bureau.clock.advance(3600)
         assert await bureau.post() == 0
         assert len(there.requests) == 1
-    assert await bureau.world.store.read(next_due) is None
+    assert await bureau.world.store.read(next_delivery_due) is None
 
 
 async def test_events_of_reports_are_forgotten_after_thirty_days(on_both: Bureau) -> None:
@@ -158,7 +158,7 @@ async def test_the_secret_of_a_schedule_outlives_a_change_of_the_keyring(bureau:
     old, new = new_key_setting(CountingIds(bureau.clock).bytes), new_key_setting(bureau.world.ids.bytes)
     async with receiver(status("200 OK")) as there:
         made = await bureau.create(webhook_url=there.url())
-        column = next(each for each in COLUMNS if each.name == "webhook_endpoint.secret")
+        column = next(each for each in SEALED_COLUMNS if each.name == "webhook_endpoint.secret")
         done = await reseal(bureau.world.store, Keyring(f"{new},{old}", bureau.world.ids.bytes), column)
         assert done.resealed == 1
         bureau.world.pipeline.deps = replace(bureau.world.pipeline.deps, keyring=Keyring(new, bureau.world.ids.bytes))

@@ -7,19 +7,20 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
+from registry.caller import Restrictions
 from registry.limits import Role
-from registry.restrictions import Restrictions
-from storage.connection import Connection
-from storage.people.grants import Grant, insert_grant, revoke_grant
-from storage.people.keys import end_key
-from storage.people.members import end_membership
-from storage.reports.intelligence_tables import IntelligenceScheduleTable
-from storage.statement import Command, table
+from storage.access_grants import AccessGrant, insert_grant, revoke_grant
+from storage.api_keys import end_key
+from storage.engine.connection import Connection
+from storage.engine.statement import Command
+from storage.engine.table import table_of
+from storage.members import end_membership
+from storage.schedules import IntelligenceScheduleTable
 from tests.registry.ledgers import audited_of
 from tests.schedules.bureau import DAILY, PATH, Body, Bureau, script
 
 pytestmark = pytest.mark.anyio
-SCHEDULE = table(IntelligenceScheduleTable)
+SCHEDULE = table_of(IntelligenceScheduleTable)
 FORGET = Command(sa.update(SCHEDULE).values(made_with=None))
 DAY = 86_400
 RESTS = "The schedule rests: the key or login that it was made with has ended, or whoever made it has left the organisation"
@@ -134,7 +135,7 @@ async def test_a_schedule_rests_once_the_login_that_made_it_has_ended(bureau: Bu
     now = bureau.clock.now()
     caller, grant = (
         bureau.caller,
-        Grant("gnt_1", bureau.caller.person, bureau.caller.organisation, "c", "C", "read write", "r", now, now + 9000),
+        AccessGrant("gnt_1", bureau.caller.person, bureau.caller.organisation, "c", "C", "read write", "r", now, now + 9000),
     )
     await bureau.world.store.write(insert_grant, grant)
     maker = await made_by(bureau)

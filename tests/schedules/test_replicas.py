@@ -9,7 +9,7 @@ import anyio
 import orjson
 import pytest
 
-from operations.intelligence.scheduling.runs import LEASE_SECONDS, ScheduleRuns
+from operations.intelligence.scheduling.runs import REPORT_LEASE_SECONDS, ScheduleRuns
 from tests.children import Child
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import read
@@ -59,7 +59,7 @@ async def test_each_boundary_has_one_report_and_one_delivery_though_a_replica_di
                 replicas.append(bureau.replica())
             await all_at_once(replicas)
             await bureau.post()
-        bureau.clock.advance(LEASE_SECONDS)
+        bureau.clock.advance(REPORT_LEASE_SECONDS)
         await all_at_once(replicas)
         await bureau.post()
     assert dead == 5
@@ -89,7 +89,7 @@ async def test_a_report_of_a_process_that_was_killed_is_made_by_another(on_both:
         doomed.kill()
     other = bureau.replica()
     assert not await other.step()
-    bureau.clock.advance(LEASE_SECONDS + 1)
+    bureau.clock.advance(REPORT_LEASE_SECONDS + 1)
     assert await other.step()
     assert [(row.state, row.tries) for row in await bureau.kept()] == [("done", 2)]
     assert (await bureau.report(made))["state"] == "done"

@@ -4,15 +4,15 @@ import anyio
 import pytest
 from inline_snapshot import snapshot
 
-from operations.intelligence.scheduling.runs import LEASE_SECONDS
+from operations.intelligence.scheduling.runs import REPORT_LEASE_SECONDS
 from registry.errors import OcsError
 from registry.limits import Tier
-from storage.people.accounts import set_connection
+from storage.upstream_connections import set_connection
 from tests.deliveries.test_metrics import values
 from tests.registry.ledgers import audited_of, set_used
 from tests.schedules.bureau import PATH, Bureau, Kept, script
 from transports.metrics import Metrics
-from transports.tally import Tally
+from transports.signals import WorkerTally
 
 pytestmark = pytest.mark.anyio
 
@@ -240,7 +240,7 @@ async def test_what_a_process_leaves_behind_is_taken_when_its_lease_ends(on_both
         await begun.wait()
         script().before = nothing
         assert not await second.step()
-        on_both.clock.advance(LEASE_SECONDS + 1)
+        on_both.clock.advance(REPORT_LEASE_SECONDS + 1)
         assert await second.step()
         never.set()  # the first one comes too late with its answer
     assert [(row.state, row.tries) for row in await on_both.kept()] == [("done", 2)]
@@ -268,7 +268,7 @@ async def test_a_report_that_ends_three_processes_is_given_up(bureau: Bureau) ->
     await bureau.run(made)
     for _ in range(3):
         assert await bureau.replica().take("lse_of_one_that_dies") is not None
-        bureau.clock.advance(LEASE_SECONDS + 1)
+        bureau.clock.advance(REPORT_LEASE_SECONDS + 1)
     assert await bureau.replica().step()
     failed = await bureau.report(made)
     assert (failed["state"], failed["error"]) == snapshot(
@@ -302,7 +302,7 @@ async def test_metrics_count_what_waits_and_how_late_it_is(bureau: Bureau) -> No
     made = await bureau.create()
     await bureau.run(made)
     bureau.clock.advance(86_400)
-    metrics = Metrics(bureau.world.store, bureau.clock, Tally())
+    metrics = Metrics(bureau.world.store, bureau.clock, WorkerTally())
     found = await values(metrics)
     shown = [found[f"schedule_{name}"] for name in ("reports{state=waiting}", "reports{state=running}", "lag_seconds")]
     assert shown == [1, 0, 7 * 3600]

@@ -6,8 +6,8 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
+from registry.caller import Restrictions
 from registry.limits import Tier
-from registry.restrictions import Restrictions
 from tests.schedules.bureau import DAILY, PATH, Body, Bureau
 
 pytestmark = pytest.mark.anyio

@@ -10,9 +10,9 @@ from typing_extensions import TypedDict
 
 from operations.connectivity import events, webhook_endpoints
 from operations.deps import Ctx
-from operations.intelligence import schedule_report, schedule_run, schedules, share
-from operations.intelligence.finding import Finding, finding
-from operations.intelligence.sheet import Sheet
+from operations.intelligence import schedule_reports, schedules, shared_reports
+from operations.intelligence.reports.finding import Finding, make_finding
+from operations.intelligence.reports.sheet import Sheet
 from registry.catalogue import Catalogue, Toolset
 from registry.errors import Refusal
 from registry.model import CamelInput
@@ -55,7 +55,7 @@ async def fleet_health(ctx: Ctx, params: Which) -> Finding[Lines]:
     await SCRIPT.before()
     if SCRIPT.refusals:
         raise SCRIPT.refusals.pop(0)
-    return finding({"lines": 3}, now=ctx.now, sampled=3, of=3, method="Counted.")
+    return make_finding({"lines": 3}, now=ctx.now, sampled=3, of=3, method="Counted.")
 
 
 def sheet(found: Finding[Lines]) -> Sheet:
@@ -81,7 +81,7 @@ def here() -> ModuleType:
 THIN = Catalogue(
     [
         Toolset("connectivity", "Events and endpoints.", (events, webhook_endpoints)),
-        Toolset("intelligence", "Reports.", (schedules, schedule_run, schedule_report, share)),
+        Toolset("intelligence", "Reports.", (schedules, schedule_reports, schedule_reports, shared_reports)),
         Toolset("composites", "What is reported.", (here(),)),
     ]
 )

@@ -10,10 +10,10 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from operations.deps import Deps
-from operations.services.issuing.errand import Debts, WorkerErrand
+from operations.ledger.dispatch import BackgroundDispatch, DeferredWrites
 from registry.errors import OcsError, StoreUnavailable
 from registry.ports import Conclusion
-from storage.connection import Connection
+from storage.engine.connection import Connection
 from tests.fulfilment.mortal import Forgetful
 from tests.registry.things import add, add_and_crash, counters
 from tests.world import World, open_world
@@ -40,15 +40,15 @@ def away(world: World, *commits: int) -> Deps:
     return replace(deps, store=Forgetful(world.store, set(commits)))
 
 
-def errand_of(deps: Deps, debts: Debts) -> WorkerErrand:
+def errand_of(deps: Deps, debts: DeferredWrites) -> BackgroundDispatch:
     """One that says what would be written if nobody came back, and if it never left."""
-    errand = WorkerErrand(deps, debts, organisation="org_1", operation_id="send_thing")
+    errand = BackgroundDispatch(deps, debts, organisation="org_1", operation_id="send_thing")
     errand.if_lost(add, name="lost")
     errand.if_unsent(add, name="unsent")
     return errand
 
 
-async def sent(errand: WorkerErrand, *troubles: BaseException) -> Conclusion:
+async def sent(errand: BackgroundDispatch, *troubles: BaseException) -> Conclusion:
     """It leaves, and meets trouble."""
     await errand.dispatch((502, {}), add, name="dispatched")
     for trouble in troubles:
@@ -62,7 +62,7 @@ async def written(world: World) -> dict[str, int]:
 
 
 async def test_it_is_written_before_it_is_sent_and_once_more_with_what_came_of_it(world: World) -> None:
-    errand = errand_of(world.pipeline.deps, Debts())
+    errand = errand_of(world.pipeline.deps, DeferredWrites())
     assert await errand.run(lambda: sent(errand)) == DONE
     assert await written(world) == {"dispatched": 1, "concluded": 1}
     assert (errand.organisation, errand.operation_id, errand.principal, errand.claim_key) == ("org_1", "send_thing", "worker", None)
@@ -78,14 +78,14 @@ async def test_it_is_written_before_it_is_sent_and_once_more_with_what_came_of_i
     ],
 )
 async def test_what_was_not_concluded_is_undone_or_lost(world: World, trouble: Exception, then: str) -> None:
-    errand = errand_of(world.pipeline.deps, Debts())
+    errand = errand_of(world.pipeline.deps, DeferredWrites())
     with pytest.raises(type(trouble)):
         await errand.run(lambda: sent(errand, trouble))
     assert await written(world) == {"dispatched": 1, then: 1}
 
 
 async def test_what_was_refused_before_it_was_written_leaves_nothing(world: World) -> None:
-    errand = errand_of(world.pipeline.deps, Debts())
+    errand = errand_of(world.pipeline.deps, DeferredWrites())
 
     async def refused() -> None:
         raise OcsError("It was not reached", before_execution=True)
@@ -96,7 +96,7 @@ async def test_what_was_refused_before_it_was_written_leaves_nothing(world: Worl
 
 
 async def test_a_commit_that_nobody_heard_of_is_taken_back_before_anything_is_sent(world: World) -> None:
-    debts = Debts()
+    debts = DeferredWrites()
     errand = errand_of(away(world, 0), debts)
     with pytest.raises(StoreUnavailable):
         await errand.run(lambda: sent(errand))
@@ -105,50 +105,50 @@ async def test_a_commit_that_nobody_heard_of_is_taken_back_before_anything_is_se
     with pytest.raises(StoreUnavailable):
         await silent.run(lambda: sent(silent))
     assert await written(world) == {"unsent": 1}
-    await debts.pay(world.pipeline.deps)
+    await debts.write_all(world.pipeline.deps)
     assert await written(world) == {"unsent": 2}
 
 
 async def test_an_outcome_that_the_store_does_not_take_is_owed_and_paid_once(world: World) -> None:
-    debts = Debts()
+    debts = DeferredWrites()
     errand = errand_of(away(world, 1), debts)
     with pytest.raises(StoreUnavailable):
         await errand.run(lambda: sent(errand))
     assert await written(world) == {"dispatched": 1}
     for _ in range(2):
-        await debts.pay(world.pipeline.deps)
+        await debts.write_all(world.pipeline.deps)
         assert await written(world) == {"dispatched": 1, "concluded": 1}
 
 
 async def test_what_is_owed_is_paid_in_its_order_and_stays_owed_while_the_store_is_away(world: World) -> None:
-    debts, paid = Debts(), list[int]()
+    debts, paid = DeferredWrites(), list[int]()
 
     def pay(connection: Connection, *, place: int) -> None:
         add(connection, name="debt")
         paid.append(place)
 
     for place in range(4):
-        debts.owe(partial(pay, place=place))
+        debts.defer(partial(pay, place=place))
     for commits in ((2,), (0,), (1,)):
         with pytest.raises(StoreUnavailable):
-            await debts.pay(away(world, *commits))
-    await debts.pay(away(world))
+            await debts.write_all(away(world, *commits))
+    await debts.write_all(away(world))
     assert (paid, await written(world)) == ([0, 1, 2, 3], {"debt": 4})
 
 
 async def test_what_a_fault_of_ours_makes_impossible_does_not_stand_in_the_way_of_the_rest(world: World) -> None:
-    debts = Debts()
-    debts.owe(partial(add_and_crash, name="never"), instead=(partial(add, name="instead"),))
-    debts.owe(partial(add, name="behind it"))
+    debts = DeferredWrites()
+    debts.defer(partial(add_and_crash, name="never"), instead=(partial(add, name="instead"),))
+    debts.defer(partial(add, name="behind it"))
     with pytest.raises(RuntimeError):
-        await debts.pay(world.pipeline.deps)
+        await debts.write_all(world.pipeline.deps)
     assert await written(world) == {}
-    await debts.pay(world.pipeline.deps)
+    await debts.write_all(world.pipeline.deps)
     assert await written(world) == {"instead": 1, "behind it": 1}
 
 
 async def test_a_fault_in_the_write_of_what_came_of_it_leaves_it_lost(world: World) -> None:
-    errand = errand_of(world.pipeline.deps, Debts())
+    errand = errand_of(world.pipeline.deps, DeferredWrites())
 
     async def spoilt() -> Conclusion:
         await errand.dispatch((502, {}), add, name="dispatched")
@@ -160,17 +160,17 @@ async def test_a_fault_in_the_write_of_what_came_of_it_leaves_it_lost(world: Wor
 
 
 async def test_of_several_who_pay_at_once_each_debt_is_paid_by_one(world: World) -> None:
-    debts = Debts()
+    debts = DeferredWrites()
     for _ in range(8):
-        debts.owe(partial(add, name="debt"))
+        debts.defer(partial(add, name="debt"))
     async with anyio.create_task_group() as group:
         for _ in range(4):
-            group.start_soon(debts.pay, world.pipeline.deps)
+            group.start_soon(debts.write_all, world.pipeline.deps)
     assert await written(world) == {"debt": 8}
 
 
 async def test_who_stops_the_worker_waits_until_it_is_over(world: World) -> None:
-    errand, entered, answered = errand_of(world.pipeline.deps, Debts()), anyio.Event(), anyio.Event()
+    errand, entered, answered = errand_of(world.pipeline.deps, DeferredWrites()), anyio.Event(), anyio.Event()
 
     async def slow() -> Conclusion:
         await errand.dispatch((502, {}), add, name="dispatched")

@@ -8,10 +8,10 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.ocs.state import World as Network
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
+from simulators.network.faults import NetworkFault
+from simulators.network.world import World as Network
 from tests.world import World, open_world
 
 pytestmark = pytest.mark.anyio
@@ -169,20 +169,20 @@ async def test_a_refusal_is_told_in_words_that_name_what_to_do(stage: Stage) -> 
     ("code", "status"), [(3, 502), (5, 502), (7, 502), (13, 502), (16, 502), (4, 409), (12, 409), (14, 409), (2, 400), (6, 400)]
 )
 async def test_what_a_repeated_call_may_cure_stays_502(stage: Stage, code: int, status: int) -> None:
-    stage.world.sandbox.faults.add(Fault("modifySubscriberContactInfo", code=code))
+    stage.world.sandbox.faults.add(NetworkFault("modifySubscriberContactInfo", code=code))
     said = await stage.ask("PUT", f"{stage.path}/contact", {"company": "Fjell"})
     assert (said.status_code, said.json()["ocs_code"]) == (status, code)
 
 
 async def test_a_push_that_the_steering_system_refuses_for_a_line_with_a_list_may_be_repeated(stage: Stage) -> None:
     await stage.ask("PUT", f"{stage.path}/steering-list", {"listId": 17})
-    stage.world.sandbox.faults.add(Fault("pushSteeringToSubs", code=16))
+    stage.world.sandbox.faults.add(NetworkFault("pushSteeringToSubs", code=16))
     said = await stage.ask("POST", f"{stage.path}/steering-list/push", {})
     assert (said.status_code, said.json()["ocs_code"]) == (502, 16)
 
 
 @pytest.mark.parametrize("code", [2, 6, 14])
 async def test_a_read_that_is_refused_is_not_laid_to_its_caller(stage: Stage, code: int) -> None:
-    stage.world.sandbox.faults.add(Fault("listResellerAccount", code=code))
+    stage.world.sandbox.faults.add(NetworkFault("listResellerAccount", code=code))
     said = await stage.http.get("/v1/accounts")
     assert (said.status_code, said.json()["ocs_code"]) == (502, code)

@@ -7,8 +7,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
-from storage.people.accounts import set_connection
-from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
+from storage.sealing import OWN_TOKEN_FIELD
+from storage.upstream_connections import set_connection
 from tests.subscribers.staged import WRITES, Stage, Write
 from tests.world import Credentials
 

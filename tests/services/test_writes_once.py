@@ -10,13 +10,13 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.http import Outbound
-from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
-from clients.sandbox.ocs.transport import SandboxTransport
+from simulators.network.entities import Line
+from simulators.network.faults import NetworkFault
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.transport import NetworkTransport
 from tests.subscribers.staged import WRITES, Stage, Write, open_stage
 from tests.world import NOON
 
@@ -28,7 +28,7 @@ UNKNOWN = "It may have been carried out all the same: read the state before you 
 
 def strike(stage: Stage, write: Write, **fault: object) -> None:
     """The next call of its method meets trouble."""
-    stage.world.sandbox.faults.add(Fault(write.sends, **fault))  # pyright: ignore[reportArgumentType]  # the tests name its fields
+    stage.world.sandbox.faults.add(NetworkFault(write.sends, **fault))  # pyright: ignore[reportArgumentType]  # the tests name its fields
 
 
 def shown(answer: httpx.Response) -> tuple[int, str, int | None]:
@@ -166,7 +166,7 @@ async def test_a_read_that_fails_before_the_write_claims_no_key(stage: Stage) ->
     before = state(lines)
     failed: dict[str, httpx.Response] = {}
     for write in WRITES:
-        stage.world.sandbox.faults.add(Fault("getSingleSubscriber", status=500, times=2))  # reads are asked once more
+        stage.world.sandbox.faults.add(NetworkFault("getSingleSubscriber", status=500, times=2))  # reads are asked once more
         failed[write.operation] = await stage.write(write, lines[write.operation], key="k")
     assert {name: shown(answer) for name, answer in failed.items()} == dict.fromkeys(ALL, (502, "ocs_error", None))
     assert [name for name, answer in failed.items() if UNKNOWN in answer.text] == []
@@ -187,7 +187,7 @@ async def test_a_read_that_fails_before_the_write_claims_no_key(stage: Stage) ->
     ],
 )
 async def test_a_list_that_cannot_be_read_claims_no_key(stage: Stage, path: str, body: dict[str, object], method: str) -> None:
-    stage.world.sandbox.faults.add(Fault(method, malformed=True, times=2))
+    stage.world.sandbox.faults.add(NetworkFault(method, malformed=True, times=2))
     failed = await stage.ask(path, body, key="k")
     assert shown(failed) == (502, "ocs_error", None)
     assert (await stage.claims(), stage.writes()) == ({}, [])
@@ -211,10 +211,10 @@ async def test_calls_with_one_key_at_the_same_time_send_one_write(stage: Stage) 
 
 
 async def test_an_answer_that_comes_too_late_leaves_the_outcome_unknown(tmp_path: Path) -> None:
-    sandbox = Sandbox(lambda: build(1, int(NOON), history_days=3), wall=lambda: NOON)  # its delays take the time they say
+    sandbox = SimulatedNetwork(lambda: build_world(1, int(NOON), history_days=3), wall=lambda: NOON)  # its delays take the time they say
     async with open_stage(tmp_path, sandbox) as stage:
         wire = OcsSettings(url="http://ocs.test/main/v1", total_seconds=0.05)
-        pool = OcsPool(Outbound(ocs_limits(wire), transport=lambda: SandboxTransport(sandbox)), wire, stage.world.clock)
+        pool = OcsPool(Outbound(ocs_limits(wire), transport=lambda: NetworkTransport(sandbox)), wire, stage.world.clock)
         pipeline = stage.world.pipeline
         pipeline.deps = replace(pipeline.deps, ocs=pool)
         write = WRITES[1]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.settings.test_settings import PRODUCTION
-from transports.data_directory import make_data_directory
-from transports.settings import BadSettings, Settings, load_settings
+from transports.settings import BadSettings, Settings
+from transports.settings_files import load_settings, make_data_directory
 
 
 def settings(data: Path, *, production: bool) -> Settings:

@@ -2,10 +2,11 @@
 
 import pytest
 
-from clients.mail.console import ConsoleMail
+from clients.mail.letter import ConsoleMail
 from clients.mail.smtp import SmtpMail, SmtpSettings, smtp_settings
-from transports.mail import open_mail
-from transports.settings import BadSettings, load_settings
+from transports.service import open_mail
+from transports.settings import BadSettings
+from transports.settings_files import load_settings
 
 FROM = "Connectivity <noreply@esim.example>"
 URL_RULE = "SERVICE_SMTP_URL must be smtp[s]://[user:password@]host[:port], with the password percent-encoded"

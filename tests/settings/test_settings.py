@@ -7,9 +7,9 @@ import pytest
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from transports.cli.serve import strict_transport
-from transports.data_directory import make_data_directory
-from transports.keyring_file import keyring_setting, open_keyring
-from transports.settings import BadSettings, Settings, load_settings
+from transports.keyring import keyring_setting, open_keyring
+from transports.settings import BadSettings, Settings
+from transports.settings_files import load_settings, make_data_directory
 
 PRODUCTION = {
     "SERVICE_ENV": "production",

@@ -6,8 +6,9 @@ import pytest
 
 from registry.limits import TIERS, Tier, TierLimits
 from tests.cli.reseller import said
-from transports.settings import BadSettings, load_settings
-from transports.source_revision import build_sha
+from transports.settings import BadSettings
+from transports.settings_files import load_settings
+from transports.version import build_sha
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

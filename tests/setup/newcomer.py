@@ -5,10 +5,10 @@ from typing import Any
 
 import httpx
 
-from clients.sandbox.ocs.sandbox import Sandbox
 from operations.catalogue import CATALOGUE
 from registry.limits import Role, Tier
-from storage.people.accounts import Organisation, list_organisations
+from simulators.network.simulated_network import SimulatedNetwork
+from storage.organisations import Organisation, list_organisations
 from tests.contract.fleet import new_network, writes
 from tests.contract.stage import Answered, House
 from tests.world import Credentials
@@ -22,7 +22,7 @@ class Newcomer:
 
     house: House
     who: Credentials
-    sandbox: Sandbox
+    sandbox: SimulatedNetwork
 
     async def state(self) -> dict[str, Any]:
         """GET /v1/onboarding."""

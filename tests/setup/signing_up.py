@@ -15,7 +15,7 @@ from operations.catalogue import CATALOGUE
 from registry.limits import Limits
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.world import HOST, World, open_world
-from transports.http.forwarded import Forwarded
+from transports.http.forwarded import ForwardedClients
 
 SIGN_UP, VERIFY = "/v1/signup", "/v1/signup/verify"
 ADA = "ada@fjord.example"
@@ -44,7 +44,7 @@ async def open_office(folder: Path, url: str | None = None) -> AsyncGenerator[Wo
 
 def asking(world: World, ip: str = "192.0.2.1", *, trusted: Sequence[str] = (), **headers: str) -> httpx.AsyncClient:
     """A client at an address."""
-    app = Forwarded(world.door, [ip_network(net) for net in trusted])
+    app = ForwardedClients(world.door, [ip_network(net) for net in trusted])
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False, client=(ip, 50_000))
     return httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=headers)
 

@@ -9,11 +9,11 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
-from operations.services.people.referrals import ALPHABET, attach, take_in
+from operations.setup.affiliates import REFERRAL_ALPHABET, attach_referral, join_affiliates
+from registry.caller import Restrictions
 from registry.limits import Role, Tier
-from registry.restrictions import Restrictions
-from storage.connection import Connection
-from storage.people.affiliates import Affiliate, affiliate_of
+from storage.affiliates import Affiliate, affiliate_of
+from storage.engine.connection import Connection
 from tests.contract.stage import House
 from tests.world import CountingIds, Credentials
 
@@ -73,10 +73,10 @@ async def test_joining_gives_a_code_and_a_link_and_repeating_it_gives_the_same(h
 
 
 async def test_a_code_has_eight_characters_that_nobody_takes_for_one_another(house: House) -> None:
-    assert (len(ALPHABET), set(ALPHABET) & set("0O1I")) == (32, set())
+    assert (len(REFERRAL_ALPHABET), set(REFERRAL_ALPHABET) & set("0O1I")) == (32, set())
     codes = {(await ask(house, (await house.world.caller()).secret, "POST"))[1]["code"] for _ in range(20)}
     assert len(codes) == 20
-    assert all(re.fullmatch(f"[{ALPHABET}]{{8}}", code) for code in codes)
+    assert all(re.fullmatch(f"[{REFERRAL_ALPHABET}]{{8}}", code) for code in codes)
 
 
 @pytest.mark.rule("4.9.42")
@@ -107,11 +107,11 @@ async def test_a_code_that_is_somebody_else_s_is_drawn_again(house: House) -> No
     ids, first, second = OneByte(world.clock), await world.organisation(), await world.organisation()
 
     def both(connection: Connection) -> list[tuple[Affiliate, bool]]:
-        return [take_in(connection, organisation=each, now=1.0, ids=ids) for each in (first, second)]
+        return [join_affiliates(connection, organisation=each, now=1.0, ids=ids) for each in (first, second)]
 
     (one, new), (other, new_too) = await world.store.write(both)
     assert new and new_too
-    assert (one.code, other.code) == (ALPHABET[7] * 8, ALPHABET[3] * 8)
+    assert (one.code, other.code) == (REFERRAL_ALPHABET[7] * 8, REFERRAL_ALPHABET[3] * 8)
 
 
 async def test_the_referrals_are_counted(house: House) -> None:
@@ -120,7 +120,7 @@ async def test_the_referrals_are_counted(house: House) -> None:
     code = (await ask(house, caller.secret, "POST"))[1]["code"]
     brought = [await world.caller() for _ in range(3)]
     for each in brought:
-        await world.store.write(attach, organisation=each.organisation, person=each.person, code=code, now=world.clock.now())
+        await world.store.write(attach_referral, organisation=each.organisation, person=each.person, code=code, now=world.clock.now())
     assert (await ask(house, caller.secret))[1]["referral_count"] == 3
     assert (await ask(house, brought[0].secret))[1]["referral_count"] == 0
 

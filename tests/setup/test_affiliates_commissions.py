@@ -7,8 +7,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
-from operations.services.payments.commissions import record_platform_fee
-from operations.services.people.referrals import attach, take_in
+from operations.ledger.payment_intake import record_platform_fee
+from operations.setup.affiliates import attach_referral, join_affiliates
 from tests.contract.stage import House
 from tests.world import NOON, Credentials
 
@@ -21,14 +21,14 @@ async def pair(house: House) -> tuple[Credentials, str]:
     """An affiliate, and an organisation that it brought."""
     world = house.world
     by = await world.caller()
-    row, _ = await world.store.write(take_in, organisation=by.organisation, now=NOON, ids=world.ids)
+    row, _ = await world.store.write(join_affiliates, organisation=by.organisation, now=NOON, ids=world.ids)
     return by, await brought(house, row.code)
 
 
 async def brought(house: House, code: str) -> str:
     world = house.world
     organisation = await world.organisation(name=REFERRED)
-    await world.store.write(attach, organisation=organisation, person=await world.person(), code=code, now=NOON)
+    await world.store.write(attach_referral, organisation=organisation, person=await world.person(), code=code, now=NOON)
     return organisation
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from operations.services.people.referrals import attach, known, take_in
+from operations.setup.affiliates import attach_referral, is_referral_code, join_affiliates
 from registry.errors import Conflict
 from registry.limits import Role, Tier
-from storage.people.affiliates import Referral, referral_of
+from storage.affiliates import Referral, referral_of
 from tests.contract.stage import House
 from tests.world import NOON, Credentials
 
@@ -26,7 +26,7 @@ async def affiliate(house: House) -> tuple[Credentials, str]:
 
 async def code_of(house: House, organisation: str) -> str:
     world = house.world
-    row, _ = await world.store.write(take_in, organisation=organisation, now=world.clock.now(), ids=world.ids)
+    row, _ = await world.store.write(join_affiliates, organisation=organisation, now=world.clock.now(), ids=world.ids)
     return row.code
 
 
@@ -156,13 +156,13 @@ async def test_of_many_codes_at_once_one_is_attached_for_good(house: House) -> N
 async def test_what_a_sign_up_asks_about_a_code(house: House) -> None:
     """The sign-up attaches in the transaction that makes the organisation, when nobody is a member yet."""
     store, (by, code) = house.world.store, await affiliate(house)
-    assert await store.read(known, code=code.lower())
-    assert not await store.read(known, code=NOBODYS)
-    assert not await store.read(known, code="ABCD\x00345")
+    assert await store.read(is_referral_code, code=code.lower())
+    assert not await store.read(is_referral_code, code=NOBODYS)
+    assert not await store.read(is_referral_code, code="ABCD\x00345")
     fresh, somebody = await house.world.organisation(), await house.world.person()
 
     async def attaching(person: str, given: str) -> str:
-        return await store.write(attach, organisation=fresh, person=person, code=given, now=NOON)
+        return await store.write(attach_referral, organisation=fresh, person=person, code=given, now=NOON)
 
     assert await attaching(somebody, NOBODYS) == "unknown"
     assert await attaching(by.person, code) == "self"

@@ -9,7 +9,7 @@ import pytest
 
 from registry.limits import Role, Tier
 from registry.policy import is_api_key
-from storage.people.keys import list_keys
+from storage.api_keys import list_keys
 from tests.contract.stage import House
 from tests.world import NOON
 

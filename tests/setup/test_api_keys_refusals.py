@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
+from registry.caller import Restrictions
 from registry.limits import Role, Tier
-from registry.restrictions import Restrictions
 from tests.contract.stage import House
 from tests.world import Credentials
 

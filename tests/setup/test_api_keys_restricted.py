@@ -8,11 +8,10 @@ from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
 from registry.call import Call
-from registry.caller import Caller
+from registry.caller import Caller, Restrictions
 from registry.limits import Tier
-from registry.ports import Claims
-from registry.restrictions import Restrictions
-from storage.people.grants import Grant, insert_grant, revoke_grant
+from registry.ports import SessionClaims
+from storage.access_grants import AccessGrant, insert_grant, revoke_grant
 from tests.contract.stage import House
 from tests.world import Credentials, World
 
@@ -185,9 +184,9 @@ async def test_a_login_takes_the_keys_along_that_were_made_with_it_or_with_those
     world = house.world
     caller = await world.caller(Tier.PRO)
     now = world.clock.now()
-    grant = Grant("gnt_1", caller.person, caller.organisation, "cli", "CLI", "read write", "r", now, now + 1000)
+    grant = AccessGrant("gnt_1", caller.person, caller.organisation, "cli", "CLI", "read write", "r", now, now + 1000)
     await world.store.write(insert_grant, grant)
-    session = await world.pipeline.directory.by_session(Claims(grant.person_id, None, grant.id), now)
+    session = await world.pipeline.directory.by_session(SessionClaims(grant.person_id, None, grant.id), now)
     assert session is not None and session.expires_at == int(now) + 1000
     found = await ask(house, session, {"name": "by login"})
     assert (found["restrictions"]["no_admin"], found["expires_at"]) == (True, "2027-01-15T12:16:40Z")

@@ -6,9 +6,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
+from registry.caller import Restrictions
 from registry.limits import Role, Tier
-from registry.restrictions import Restrictions
-from storage.people.people import keep_person
+from storage.people import ensure_person
 from tests.contract.stage import House
 from tests.world import Credentials
 
@@ -140,7 +140,7 @@ async def test_only_admins_read_it_and_only_their_own(house: House) -> None:
 
 async def test_the_names_of_people_are_shown(house: House) -> None:
     admin = await house.world.caller(Tier.FREE)
-    person = await house.world.store.write(keep_person, address="a@b.se", id="usr_named", now=1.0, name="Ada Berg")
+    person = await house.world.store.write(ensure_person, address="a@b.se", id="usr_named", now=1.0, name="Ada Berg")
     await house.world.join(person, admin.organisation, Role.MEMBER)
     _, secret = await house.world.key(person, admin.organisation)
     async with house.world.client(secret) as http:

@@ -8,22 +8,20 @@ import anyio
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.entities import Token
-from clients.sandbox.ocs.faults import Fault
 from operations.catalogue import CATALOGUE
+from registry.caller import Restrictions
 from registry.limits import Role, Tier
-from registry.restrictions import Restrictions
-from storage.network.connections import find_connection
-from storage.people.accounts import assign_account, leave_simulation, set_connection
-from storage.people.former_tokens import find_former_token
-from storage.people.grants import Grant, insert_grant
-from storage.secrets.rekey import COLUMNS, reseal
-from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
-from storage.secrets.sealing import Keyring, new_key_setting
+from simulators.network.entities import NetworkToken
+from simulators.network.faults import NetworkFault
+from storage.access_grants import AccessGrant, insert_grant
+from storage.former_tokens import find_former_token
+from storage.rekey import SEALED_COLUMNS, reseal
+from storage.sealing import OWN_TOKEN_FIELD, Keyring, new_key_setting
+from storage.upstream_connections import assign_account, find_upstream, leave_simulation, set_connection
 from tests.contract.stage import Answered, House
 from tests.setup.newcomer import OTHER_TOKEN, SERVICE_TOKEN, Newcomer, newcomer, settle_in
 from tests.world import World, open_world
-from transports.retention import retention
+from transports.worker.retention import retention_chore
 
 pytestmark = pytest.mark.anyio
 CONNECT, MANAGED, RESTORE = (
@@ -40,7 +38,7 @@ async def live(house: House, mode: str = "own", tier: Tier = Tier.PRO) -> Newcom
     connected: dict[str, Any] = {"token": SERVICE_TOKEN} if mode == "own" else {"mode": "managed", "account": 8101}
     new = await newcomer(house, tier, **connected)
     assert new.sandbox.world is not None
-    new.sandbox.world.tokens = {**new.sandbox.world.tokens, SECOND: Token(SECOND, 7002)}
+    new.sandbox.world.tokens = {**new.sandbox.world.tokens, SECOND: NetworkToken(SECOND, 7002)}
     assert await house.world.store.write(assign_account, organisation=new.who.organisation, account_id=8102) == "assigned"
     return new
 
@@ -51,7 +49,7 @@ async def strangers(new: Newcomer) -> dict[str, tuple[str, str]]:
     member = await world.caller(organisation=organisation, role=Role.MEMBER)
     _, narrow = await world.key(new.who.person, organisation, restrictions=Restrictions(no_admin=True))
     now = world.clock.now()
-    grant = Grant(world.ids.new("gnt_"), new.who.person, organisation, "client", "A program", "read write", "", now, now + 3600)
+    grant = AccessGrant(world.ids.new("gnt_"), new.who.person, organisation, "client", "A program", "read write", "", now, now + 3600)
     await world.store.write(insert_grant, grant)
     return {
         "member": (member.secret, "role_required"),
@@ -63,7 +61,7 @@ async def strangers(new: Newcomer) -> dict[str, tuple[str, str]]:
 async def reach(new: Newcomer) -> tuple[str | None, int | None, str | None]:
     """Mode, account and token of the organisation."""
     world = new.house.world
-    row = await world.store.read(find_connection, organisation=new.who.organisation)
+    row = await world.store.read(find_upstream, organisation=new.who.organisation)
     assert row is not None
     keyring = world.pipeline.deps.keyring
     token = None if row.own_token is None else keyring.open(row.own_token, org_id=new.who.organisation, field=OWN_TOKEN_FIELD)
@@ -128,9 +126,9 @@ async def test_the_first_connection_and_what_changes_nothing_are_anybody_s_at_on
     assert new.sandbox.world is not None
     assert (await house.http(CONNECT, new.who.secret, {"token": OTHER_TOKEN})).status == 200
     assert (await house.http(CONNECT, new.who.secret, {"token": OTHER_TOKEN})).status == 200
-    row = await house.world.store.read(find_connection, organisation=new.who.organisation)
+    row = await house.world.store.read(find_upstream, organisation=new.who.organisation)
     assert (await new.done("managed-account"))["pending"]  # there is no account, so nothing changes
-    assert await house.world.store.read(find_connection, organisation=new.who.organisation) == row
+    assert await house.world.store.read(find_upstream, organisation=new.who.organisation) == row
     other = await new.another(Tier.FREE)
     member = await house.world.caller(organisation=other.who.organisation, role=Role.MEMBER)
     other.rename(8103, other.who.organisation)
@@ -207,7 +205,7 @@ async def test_only_the_last_change_is_undone_and_only_for_a_day(house: House) -
     house.world.clock.advance(DAY)
     said = await house.http(RESTORE, new.who.secret, {}, sure=True)
     assert (said.status, said.body["code"]) == (409, "no_former_token")
-    await retention(house.world.store, house.world.clock, print).run()
+    await retention_chore(house.world.store, house.world.clock, print).run()
     assert (await new.state())["connection"]["former_token_until"] is None
 
 
@@ -236,7 +234,7 @@ async def test_a_former_token_that_is_dead_is_not_restored(house: House) -> None
     said = await house.http(RESTORE, new.who.secret, {}, sure=True)
     assert (said.status, said.body["code"]) == (409, "former_token_refused")
     new.sandbox.world.tokens = tokens
-    new.sandbox.faults.add(Fault("getResellerInfo", status=503, times=None))
+    new.sandbox.faults.add(NetworkFault("getResellerInfo", status=503, times=None))
     assert (await house.http(RESTORE, new.who.secret, {}, sure=True)).status == 502
     assert (await reach(new), await former(new)) == (("own", None, OTHER_TOKEN), SERVICE_TOKEN)
 
@@ -303,7 +301,7 @@ async def test_a_former_token_is_sealed_again_by_a_new_key_and_then_restored(hou
     new = await live(house)
     await sure(new)
     both = Keyring(f"{newer},{older}", world.ids.bytes)
-    done = {column.name: await reseal(world.store, both, column) for column in COLUMNS}
+    done = {column.name: await reseal(world.store, both, column) for column in SEALED_COLUMNS}
     assert (done["former_token.sealed"].resealed, done["organisation.own_token"].resealed) == (1, 1)
     settle_in(house, keyring=Keyring(newer, world.ids.bytes))
     assert (await house.http(RESTORE, new.who.secret, {}, sure=True)).status == 200
@@ -320,7 +318,7 @@ async def world(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Worl
 async def test_of_two_changes_at_the_same_moment_one_is_made(world: World) -> None:
     """On both databases: what the slower one confirmed is not there any more."""
     network = await world.network()
-    network.tokens = {**network.tokens, SECOND: Token(SECOND, 7002)}
+    network.tokens = {**network.tokens, SECOND: NetworkToken(SECOND, 7002)}
     who = await world.caller(token=SERVICE_TOKEN)
     calls = [("ocs-connect", {"token": OTHER_TOKEN}), ("ocs-connect", {"token": SECOND})]
     answers: list[tuple[int, str]] = []

@@ -8,17 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operations.catalogue import CATALOGUE
-from operations.services.people.key_restrictions import KeyRestrictions, effective
+from operations.setup.api_keys import KeyRestrictions, effective_restrictions
 from registry.binding import Binding
-from registry.caller import Caller
+from registry.caller import UNRESTRICTED, Caller, Restrictions
 from registry.errors import BadRequest, Restricted
 from registry.limits import Role, Tier
-from registry.narrowing import check_account, check_input, check_operation
 from registry.operation import Auth
 from registry.policy import require_role
-from registry.restrictions import UNRESTRICTED, Restrictions
-from storage.people.directory import carried, narrowed
-from storage.people.restrictions import read_restrictions, write_restrictions
+from registry.restrictions import check_line_account, check_restricted_input, check_restricted_operation
+from storage.api_keys import read_restrictions, write_restrictions
+from storage.directory import restricted_caller, scopes_left
 from tests.contract.stage import House
 
 LINES = ["8988303700000100286", "8988303700000100294", "8988303700000100302"]
@@ -76,12 +75,12 @@ PARAMS = [(operation, binding.validate(binding.arguments(given)), account) for o
 
 def caller(restrictions: Restrictions, key: str) -> Caller:
     admin = Caller("key", "usr_1", "org_1", "One", Tier.ENTERPRISE, Role.ADMIN, scopes=15, key_id=key)
-    return admin if restrictions is UNRESTRICTED else narrowed(admin, restrictions)
+    return admin if restrictions is UNRESTRICTED else restricted_caller(admin, restrictions)
 
 
 def may(who: Caller) -> set[int]:
     """Which of the calls get through."""
-    inside = CATALOGUE.inside(who.restrictions.toolsets or ())
+    inside = CATALOGUE.operations_in(who.restrictions.toolsets or ())
     return {number for number in range(len(PARAMS)) if gets_through(who, inside, number)}
 
 
@@ -89,21 +88,21 @@ def gets_through(who: Caller, inside: frozenset[str], number: int) -> bool:
     operation, params, account = PARAMS[number]
     try:
         require_role(operation.role, who)
-        check_operation(operation, who.restrictions, inside)
-        check_input(operation, params, who.restrictions)
+        check_restricted_operation(operation, who.restrictions, inside)
+        check_restricted_input(operation, params, who.restrictions)
         if account is not None:
-            check_account(account, who.restrictions)
+            check_line_account(account, who.restrictions)
     except Restricted:
         return False
     return who.has(operation.scope)
 
 
 def operations(who: Caller) -> set[str]:
-    inside = CATALOGUE.inside(who.restrictions.toolsets or ())
+    inside = CATALOGUE.operations_in(who.restrictions.toolsets or ())
     found: set[str] = set()
     for operation in BEARER:
         try:
-            check_operation(operation, who.restrictions, inside)
+            check_restricted_operation(operation, who.restrictions, inside)
         except Restricted:
             continue
         if who.has(operation.scope):
@@ -117,14 +116,14 @@ def test_no_key_may_call_what_its_maker_may_not(first: Restrictions, chain: list
     maker = caller(first, "key_0")
     for number, asked in enumerate(chain, 1):
         try:
-            made = effective(KeyRestrictions(**asked), maker, NAMES)
+            made = effective_restrictions(KeyRestrictions(**asked), maker, NAMES)
         except (Restricted, BadRequest):
             continue
         kept = read_restrictions(write_restrictions(made))
         child = caller(kept, f"key_{number}")
         assert kept == made
         assert may(child) <= may(maker) and operations(child) <= operations(maker)
-        assert carried(child.restrictions) & ~carried(maker.restrictions) == 0
+        assert scopes_left(child.restrictions) & ~scopes_left(maker.restrictions) == 0
         if maker.restrictions.calls_per_day is not None:
             assert child.restrictions.calls_per_day is not None
             assert child.restrictions.calls_per_day <= maker.restrictions.calls_per_day
@@ -137,7 +136,7 @@ def test_no_key_may_call_what_its_maker_may_not(first: Restrictions, chain: list
 def test_what_is_asked_for_is_granted_whole_or_refused(held: Restrictions, asked: dict[str, Any]) -> None:
     maker = caller(held, "key_0")
     try:
-        made = effective(KeyRestrictions(**asked), maker, NAMES)
+        made = effective_restrictions(KeyRestrictions(**asked), maker, NAMES)
     except Restricted as refusal:
         assert refusal.param is not None and refusal.param.startswith("restrictions.")
         return

@@ -11,14 +11,14 @@ import pytest
 import sqlalchemy as sa
 
 from operations.catalogue import CATALOGUE
-from operations.setup.api_keys import keep_key
+from operations.setup.api_keys import insert_api_key
 from registry.call import Call
 from registry.caller import Caller
 from registry.errors import Refusal
 from registry.limits import Role, Tier
-from storage.connection import Connection
-from storage.people.directory import StoreDirectory
-from storage.statement import Query
+from storage.directory import StoreDirectory
+from storage.engine.connection import Connection
+from storage.engine.statement import Query
 from tests.setup.signing_up import BOTH, address_of
 from tests.world import Credentials, World, open_world
 
@@ -112,7 +112,7 @@ async def being_made(world: World, who: Credentials, written: threading.Event) -
     """A key whose transaction stays open until somebody waits for it."""
 
     def keep(connection: Connection, **row: Any) -> None:
-        keep_key(connection, **row)
+        insert_api_key(connection, **row)
         written.set()
         for _ in range(20_000):
             found = connection.first(WAITERS)

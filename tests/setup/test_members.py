@@ -7,11 +7,11 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
-from operations.services.people.invitations import accept, waiting_for
+from operations.setup.members import accept_invitation, open_invitations
 from registry.errors import NotFound
 from registry.limits import Role, Tier
-from storage.people.grants import Grant, find_grant, insert_grant
-from storage.people.people import keep_person
+from storage.access_grants import AccessGrant, find_grant, insert_grant
+from storage.people import ensure_person
 from tests.contract.stage import House
 from tests.world import Credentials
 
@@ -36,8 +36,8 @@ async def invited(house: House, who: Credentials, email: str = "Bo@Example.com",
 async def accepted(house: House, invitation: str, address: str) -> str:
     """The person, who has signed in with the address."""
     store, now, id = house.world.store, house.world.clock.now(), house.world.ids.new("usr_")
-    person = await store.write(keep_person, address=address, id=id, now=now)
-    await store.write(accept, invitation=invitation, person=person, address=address, now=now)
+    person = await store.write(ensure_person, address=address, id=id, now=now)
+    await store.write(accept_invitation, invitation=invitation, person=person, address=address, now=now)
     return person
 
 
@@ -78,13 +78,13 @@ If you do not know them, ignore this mail: nothing happens.
 """)
     assert await listed(house, admin) == [(admin.person, "admin", "active"), (answer["id"], "admin", "invited")]
     store, now = house.world.store, house.world.clock.now()
-    waiting = await store.read(waiting_for, address="BO@example.com", now=now)
+    waiting = await store.read(open_invitations, address="BO@example.com", now=now)
     assert [(one.id, one.organisation_id, one.organisation_name, one.role, one.expires_at) for one in waiting] == [
         (answer["id"], admin.organisation, "Reseller", "admin", now + WEEK)
     ]
     person = await accepted(house, answer["id"], "bo@example.com")
     assert await listed(house, admin) == [(person, "admin", "active"), (admin.person, "admin", "active")]
-    assert await store.read(waiting_for, address="bo@example.com", now=now) == []
+    assert await store.read(open_invitations, address="bo@example.com", now=now) == []
 
 
 async def test_an_invitation_is_for_its_address_for_a_week_and_once(house: House) -> None:
@@ -193,7 +193,7 @@ async def test_a_removed_member_has_nothing_left_here(house: House) -> None:
     other_key = (await world.key(gone.person, elsewhere.organisation))[1]
     now = world.clock.now()
     for id, organisation in (("gnt_here", admin.organisation), ("gnt_there", elsewhere.organisation)):
-        await world.store.write(insert_grant, Grant(id, gone.person, organisation, "cli", "CLI", "read", "r", now, now + 1000))
+        await world.store.write(insert_grant, AccessGrant(id, gone.person, organisation, "cli", "CLI", "read", "r", now, now + 1000))
     invitation = await invited(house, gone)
     assert (await ask(house, admin, "DELETE", f"{MEMBERS}/{gone.person}"))[0] == 200
     assert (await ask(house, gone, "GET"))[0] == 401
@@ -219,7 +219,7 @@ async def test_an_accepted_invitation_demotes_nobody(house: House) -> None:
     admin = await house.world.caller(Tier.FREE)
     answer = await invited(house, admin, "ada@example.com", role="member")
     store, now = house.world.store, house.world.clock.now()
-    await store.write(accept, invitation=answer["id"], person=admin.person, address="ada@example.com", now=now)
+    await store.write(accept_invitation, invitation=answer["id"], person=admin.person, address="ada@example.com", now=now)
     assert await listed(house, admin) == [(admin.person, "admin", "active")]
 
 
@@ -289,7 +289,7 @@ async def test_a_mailbox_gets_so_many_mails_a_day_from_all_organisations_togethe
     answers = [await invited(house, admin, address) for admin in admins for address in spellings]
     assert len(answers) == 12 and len(await house.world.letters()) == 10
     store, now = house.world.store, house.world.clock.now()
-    assert len(await store.read(waiting_for, address="bo@example.com", now=now)) == 4  # the invitation is there, mailed or not
+    assert len(await store.read(open_invitations, address="bo@example.com", now=now)) == 4  # the invitation is there, mailed or not
     await invited(house, admins[0], "bob@example.com")
     house.world.clock.advance(86_400)
     await invited(house, admins[0], "bo@example.com")

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
 from operations.catalogue import CATALOGUE
-from operations.setup.onboarding_country import CODES
+from operations.vocabulary import COUNTRY_CODES
+from registry.caller import Restrictions
 from registry.limits import Role, Tier
-from registry.restrictions import Restrictions
+from simulators.network.faults import NetworkFault
 from tests.contract.stage import House
 from tests.setup.newcomer import newcomer, settle_in
 
@@ -113,7 +113,7 @@ async def test_details_that_cannot_be_are_refused_and_change_nothing(house: Hous
 
 
 def test_there_are_249_countries_and_kosovo() -> None:
-    assert len(CODES) == 250 and "XK" in CODES and all(len(code) == 2 for code in CODES)
+    assert len(COUNTRY_CODES) == 250 and "XK" in COUNTRY_CODES and all(len(code) == 2 for code in COUNTRY_CODES)
 
 
 @pytest.mark.rule("4.9.28")
@@ -129,7 +129,7 @@ async def test_a_plan_is_a_template_that_the_account_can_use(house: House) -> No
     for unknown in (foreign, 99_999_999):
         said = await new.ask("plan", {"template_id": unknown})
         assert (said.status_code, said.json()["code"], said.json()["param"]) == (404, "not_found", "template_id")
-    new.sandbox.faults.add(Fault("listPrepaidPackageTemplate", code=14, times=None))
+    new.sandbox.faults.add(NetworkFault("listPrepaidPackageTemplate", code=14, times=None))
     said = await new.ask("plan", {"template_id": TEMPLATE + 2}, **{"Idempotency-Key": "again"})
     assert (said.status_code, said.json()["ocs_code"]) == (502, 14)
     assert await new.state() == before

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.ocs.seed.tokens import TOKENS
-from storage.network.connections import find_connection
-from storage.people.accounts import assign_account, leave_simulation, set_connection, unassign_account
+from simulators.network.faults import NetworkFault
+from simulators.network.seed.resellers import SIMULATED_TOKENS
+from storage.upstream_connections import assign_account, find_upstream, leave_simulation, set_connection, unassign_account
 from tests.contract.stage import House
 from tests.setup.newcomer import OTHER_TOKEN, SERVICE_TOKEN, Newcomer, newcomer, pending, settle_in
 
@@ -58,7 +57,7 @@ async def test_an_account_of_another_reseller_is_not_told_by_its_name(house: Hou
     """Whoever runs a reseller below the service's may name an account after a stranger's organisation, to watch its lines."""
     new = await newcomer(house)
     assert new.sandbox.world is not None
-    fjord, alpine = TOKENS
+    fjord, alpine = SIMULATED_TOKENS
     new.sandbox.world.resellers[alpine.reseller_id].parent_id = fjord.reseller_id
     new.rename(8201, new.who.organisation)
     assert pending(await new.done(STEP)) == (True, "account_absent", True)
@@ -162,7 +161,7 @@ TROUBLE = {
 async def test_a_charging_system_in_trouble_leaves_it_pending(house: House, method: str, trouble: dict[str, object]) -> None:
     new = await newcomer(house)
     await assign(new, 8102)
-    new.sandbox.faults.add(Fault(method, times=None, **trouble))  # pyright: ignore[reportArgumentType]
+    new.sandbox.faults.add(NetworkFault(method, times=None, **trouble))  # pyright: ignore[reportArgumentType]
     assert pending(await new.done(STEP)) == (True, "ocs_unavailable", True)
     assert await new.connection() == (None, None)
     new.sandbox.faults.clear()
@@ -214,7 +213,7 @@ async def test_a_pending_outcome_leaves_a_connected_organisation_as_it_is(house:
     elif reason == "not_configured":
         settle_in(house, ocs_token="")
     else:
-        new.sandbox.faults.add(Fault("listResellerAccount", code=14, times=None))
+        new.sandbox.faults.add(NetworkFault("listResellerAccount", code=14, times=None))
     state = await new.done(STEP)
     assert pending(state) == (True, reason, True)
     assert (state["connection"], await new.connection()) == (before["connection"], connection)
@@ -242,7 +241,7 @@ async def test_from_managed_to_a_token_of_its_own_and_back(house: House) -> None
 
 
 async def own_token_of(new: Newcomer) -> str | None:
-    row = await new.house.world.store.read(find_connection, organisation=new.who.organisation)
+    row = await new.house.world.store.read(find_upstream, organisation=new.who.organisation)
     assert row is not None
     return row.own_token
 

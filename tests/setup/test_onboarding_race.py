@@ -7,7 +7,8 @@ import anyio
 import pytest
 
 from operations.catalogue import CATALOGUE
-from storage.people.accounts import assign_account, list_organisations
+from storage.organisations import list_organisations
+from storage.upstream_connections import assign_account
 from tests.contract.stage import House
 from tests.setup.newcomer import settle_in
 from tests.world import Credentials, World, open_world

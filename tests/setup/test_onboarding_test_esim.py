@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.faults import Fault
-from operations.services.issuing.esim_profile import luhn_digit
+from operations.ledger.esims import luhn_digit
 from registry.limits import Role, Tier
-from storage.people.accounts import set_connection
+from simulators.network.entities import Line
+from simulators.network.faults import NetworkFault
+from storage.upstream_connections import set_connection
 from tests.contract.stage import House
 from tests.setup.newcomer import OTHER_TOKEN, Newcomer, newcomer, settle_in
 
@@ -155,7 +155,7 @@ async def test_an_own_token_that_opens_no_more_gives_a_demo(house: House) -> Non
 )
 async def test_a_charging_system_in_trouble_gives_a_demo(house: House, trouble: dict[str, Any], reason: str) -> None:
     new = await newcomer(house, mode="managed", account=8101)
-    new.sandbox.faults.add(Fault("listSubscriber", times=None, **trouble))
+    new.sandbox.faults.add(NetworkFault("listSubscriber", times=None, **trouble))
     assert await demo_reason(new) == reason
     new.sandbox.faults.clear()
     assert (await preview(new))["demo"] is False
@@ -164,7 +164,7 @@ async def test_a_charging_system_in_trouble_gives_a_demo(house: House, trouble: 
 @pytest.mark.parametrize("method", ["listResellerAccount"])
 async def test_an_own_token_in_trouble_gives_a_demo(house: House, method: str) -> None:
     new = await newcomer(house, token=OTHER_TOKEN)
-    new.sandbox.faults.add(Fault(method, code=14, times=None))
+    new.sandbox.faults.add(NetworkFault(method, code=14, times=None))
     assert await demo_reason(new) == "ocs_unavailable"
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.entities import Token
-from clients.sandbox.ocs.faults import Fault
 from operations.catalogue import CATALOGUE
 from registry.limits import Tier
-from storage.network.connections import find_connection
-from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
+from simulators.network.entities import NetworkToken
+from simulators.network.faults import NetworkFault
+from storage.sealing import OWN_TOKEN_FIELD
+from storage.upstream_connections import find_upstream
 from tests.contract.stage import House
 from tests.setup.newcomer import OTHER_TOKEN, Newcomer, newcomer, settle_in
 
@@ -25,7 +25,7 @@ SECRET = "fjord-Own-7f3a91c4-token"
 async def kept(new: Newcomer) -> str | None:
     """The token as the database holds it, opened."""
     world = new.house.world
-    row = await world.store.read(find_connection, organisation=new.who.organisation)
+    row = await world.store.read(find_upstream, organisation=new.who.organisation)
     assert row is not None
     if row.own_token is None:
         return None
@@ -34,7 +34,7 @@ async def kept(new: Newcomer) -> str | None:
 
 def known_upstream(new: Newcomer, token: str = SECRET) -> None:
     assert new.sandbox.world is not None
-    new.sandbox.world.tokens = {**new.sandbox.world.tokens, token: Token(token, 7002)}
+    new.sandbox.world.tokens = {**new.sandbox.world.tokens, token: NetworkToken(token, 7002)}
 
 
 @pytest.mark.rule("4.9.26")
@@ -68,7 +68,11 @@ async def test_a_token_is_in_no_byte_but_the_sealed_ones(house: House, tmp_path:
         (await new.ask(STEP, {"token": SECRET, "surprise": 1})).text,
     ]
     known_upstream(new)
-    for trouble in (Fault(INFO, code=14, times=2), Fault(INFO, malformed=True, times=2), Fault(INFO, status=500, times=2)):
+    for trouble in (
+        NetworkFault(INFO, code=14, times=2),
+        NetworkFault(INFO, malformed=True, times=2),
+        NetworkFault(INFO, status=500, times=2),
+    ):
         new.sandbox.faults.add(trouble)
         told.append((await new.ask(STEP, {"token": SECRET}, **{"Idempotency-Key": "refused"})).text)
         new.sandbox.faults.clear()
@@ -134,7 +138,7 @@ async def test_what_is_no_token_is_refused_unrepeated_and_not_asked_for(house: H
 async def test_a_charging_system_that_cannot_be_asked_stores_nothing(house: House, trouble: dict[str, Any]) -> None:
     new = await newcomer(house, mode="managed", account=8101)
     before = await new.state()
-    new.sandbox.faults.add(Fault(INFO, times=None, **trouble))
+    new.sandbox.faults.add(NetworkFault(INFO, times=None, **trouble))
     said = await new.ask(STEP, {"token": OTHER_TOKEN}, **{"Idempotency-Key": "mine"})
     assert said.status_code == 502, said.text
     assert (await new.state(), await kept(new)) == (before, None)

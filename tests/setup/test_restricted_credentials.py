@@ -7,9 +7,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
+from registry.caller import Restrictions
 from registry.limits import Role, Tier
-from registry.restrictions import Restrictions
-from storage.people.grants import Grant, insert_grant
+from storage.access_grants import AccessGrant, insert_grant
 from tests.contract.stage import House
 from tests.world import Credentials
 
@@ -40,7 +40,7 @@ async def login_of(house: House, caller: Credentials, scopes: str) -> tuple[str,
     """A token of a login at the built-in identity provider, and its grant."""
     now, id = house.world.clock.now(), house.world.ids.new("gnt_")
     await house.world.store.write(
-        insert_grant, Grant(id, caller.person, caller.organisation, "client", "A program", scopes, "", now, now + 3600)
+        insert_grant, AccessGrant(id, caller.person, caller.organisation, "client", "A program", scopes, "", now, now + 3600)
     )
     return id, f"login.{caller.person}.{id}"
 

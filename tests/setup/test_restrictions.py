@@ -5,18 +5,18 @@ from typing import Any
 import pytest
 
 from operations.catalogue import CATALOGUE
+from registry.caller import Restrictions
 from registry.catalogue import AnyOperation
 from registry.limits import Tier
-from registry.narrowing import account_fields, names_line
 from registry.operation import Auth
-from registry.restrictions import Restrictions
+from registry.restrictions import account_fields, names_one_line
 from tests.contract.fleet import ACCOUNT, SIBLING
 from tests.contract.stage import ROLLBACK, Answered, House, Stage, key_for
 
 pytestmark = pytest.mark.anyio
 BEARER = [o for o in CATALOGUE.operations.values() if o.auth is Auth.BEARER]
-ON_A_LINE = [pytest.param(o, id=o.id) for o in BEARER if names_line(o)]
-ON_ACCOUNTS = [pytest.param(o, id=o.id) for o in BEARER if not names_line(o) and account_fields(o)]
+ON_A_LINE = [pytest.param(o, id=o.id) for o in BEARER if names_one_line(o)]
+ON_ACCOUNTS = [pytest.param(o, id=o.id) for o in BEARER if not names_one_line(o) and account_fields(o)]
 OTHER_LINE = "8988303700000999999"
 RESTRICTED = (403, "credential_restricted")
 

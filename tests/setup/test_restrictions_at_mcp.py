@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from operations.catalogue import CATALOGUE
+from registry.caller import Restrictions
 from registry.limits import Role, Tier
-from registry.narrowing import names_line
-from registry.restrictions import Restrictions
+from registry.restrictions import names_one_line
 from tests.contract.stage import MODERN, House, message
 from tests.world import Credentials
 
@@ -43,7 +43,7 @@ async def limited(house: House, who: Credentials, **restrictions: Any) -> str:
 async def test_a_list_shows_what_the_key_may_call_and_no_other_caller_s_list(house: House) -> None:
     admin = await house.world.caller(Tier.ENTERPRISE)
     every = await tools(house, admin.secret)
-    lines = {o.id for o in CATALOGUE.operations.values() if o.id in every and names_line(o)}
+    lines = {o.id for o in CATALOGUE.operations.values() if o.id in every and names_one_line(o)}
     network = {id for id in every if CATALOGUE.toolset_of[id] == "network"}
     reads = {id for id in every if CATALOGUE.operations[id].read_only}
     assert len(every) > 70 and len(lines) > 30

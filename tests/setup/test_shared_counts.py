@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from operations.catalogue import CATALOGUE
+from registry.caller import Restrictions
 from registry.limits import Limits, Tier
-from registry.restrictions import Restrictions
 from tests.setup.signing_up import BOTH, address_of
 from tests.world import World, open_world
 

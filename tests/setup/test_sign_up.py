@@ -11,10 +11,10 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Role
-from storage.people.accounts import list_members, list_organisations
-from storage.people.affiliates import join, referral_of
-from storage.people.memberships import memberships_of
-from storage.people.people import find_by_address
+from storage.affiliates import insert_affiliate, referral_of
+from storage.memberships import list_members, memberships_of
+from storage.organisations import list_organisations
+from storage.people import find_by_address
 from tests.setup.signing_up import (
     ADA,
     BOTH,
@@ -199,7 +199,7 @@ async def test_an_address_that_a_browser_lets_through_is_taken(world: World, htt
 
 async def affiliate(world: World, code: str, organisation: str | None = None) -> str:
     organisation = organisation or await world.organisation(name="Broker")
-    await world.store.write(join, organisation=organisation, code=code, now=world.clock.now())
+    await world.store.write(insert_affiliate, organisation=organisation, code=code, now=world.clock.now())
     return organisation
 
 

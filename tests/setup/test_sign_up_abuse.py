@@ -14,11 +14,11 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from operations.services.people.verifications import begin_sign_in, finish_sign_in
+from operations.people.verifications import begin_sign_in, finish_sign_in
 from registry.errors import BadRequest
-from storage.people.accounts import list_organisations
-from storage.people.verifications import VERIFICATION
-from storage.statement import Query, Statement
+from storage.engine.statement import Query, Statement
+from storage.organisations import list_organisations
+from storage.verifications import VERIFICATION
 from tests.registry.ledgers import AUDITED
 from tests.setup.signing_up import (
     ADA,

@@ -9,17 +9,18 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from operations.services.people.verifications import begin_sign_in, finish_sign_in
+from operations.people.verifications import begin_sign_in, finish_sign_in
 from registry.errors import BadRequest, QuotaExceeded
-from storage.connection import Connection
-from storage.people.people import find_by_address
-from storage.schema import InvitationTable
-from storage.statement import Command, Statement, table
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Statement
+from storage.engine.table import table_of
+from storage.invitations import InvitationTable
+from storage.people import find_by_address
 from tests.setup.signing_up import ADA, BOTH, address_of, asking, code_in, open_office, other_than, signed_up
 from tests.world import World
 
 pytestmark = pytest.mark.anyio
-INVITATION = table(InvitationTable)
+INVITATION = table_of(InvitationTable)
 INVITE = Command(sa.insert(INVITATION).values({column.name: sa.bindparam(column.name) for column in INVITATION.c}))
 
 

@@ -12,28 +12,28 @@ import httpx
 import sqlalchemy as sa
 
 from operations.catalogue import CATALOGUE
-from storage.connection import Connection
-from storage.shop.shop_tables import StorefrontOrderTable
-from storage.shop.storefront_plans import StorefrontPlan, put_plan
-from storage.shop.storefronts import Storefront, insert_storefront, write_storefront
-from storage.statement import Command, table
+from storage.engine.connection import Connection
+from storage.engine.statement import Command
+from storage.engine.table import table_of
+from storage.orders import StorefrontOrderTable
+from storage.storefront_plans import StorefrontPlan, put_plan
+from storage.storefronts import Storefront, insert_storefront, write_storefront
 from tests.pages.browser import Browser, Seen
 from tests.pages.document import Document
 from tests.shop_pages.qr_reader import read_qr
 from tests.top_ups.counter import ACCOUNT, Counter, open_counter
 from tests.world import HOST
 from transports.http.asgi import HttpScope, Receive, Scope, Send
-from transports.http.door import HttpDoor
-from transports.http.inner import Inner
-from transports.http.rules import HttpRules
+from transports.http.door import HttpDoor, InnerApplication
+from transports.http.limits import HttpRules
 from transports.logs import RequestLine
-from transports.payments import PAGES_PATH, show_pages
-from transports.shop.app import Shops
-from transports.shop.counter import counter_of
+from transports.payments import PAYMENT_PAGES_PATH, serve_payment_pages
+from transports.web.shop.app import ShopsApp
+from transports.web.shop.request import shop_context_of
 
 SHOP = "/shop/fjord"
 BUYER = "buyer@home.test"
-ORDERS = table(StorefrontOrderTable)
+ORDERS = table_of(StorefrontOrderTable)
 
 
 @dataclass
@@ -41,13 +41,15 @@ class Market:
     """The shop, its door, and what the door wrote into its log."""
 
     counter: Counter
-    shops: Shops
+    shops: ShopsApp
     lines: list[RequestLine] = field(default_factory=list[RequestLine])
     door: HttpDoor = field(init=False)
 
     def __post_init__(self) -> None:
         world = self.counter.world
-        inner = Inner(self.serve, prefixes=("/shop", PAGES_PATH), shown=lambda request, refusal, _: self.shops.refused(request, refusal))
+        inner = InnerApplication(
+            self.serve, prefixes=("/shop", PAYMENT_PAGES_PATH), shown=lambda request, refusal, _: self.shops.refused(request, refusal)
+        )
         rules = HttpRules(hosts=frozenset({HOST}), origins=frozenset({f"https://{HOST}"}))
         log, fault = self.lines.append, lambda *fault: world.faults.append(fault)
         self.door = HttpDoor(CATALOGUE, world.pipeline, rules=rules, log=log, fault=fault, inner=inner)
@@ -55,8 +57,8 @@ class Market:
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As the application does it."""
         request = cast(HttpScope, scope)
-        if request["path"].startswith(PAGES_PATH):
-            await show_pages(self.counter.world.payments, scope, receive, send)
+        if request["path"].startswith(PAYMENT_PAGES_PATH):
+            await serve_payment_pages(self.counter.world.payments, scope, receive, send)
             return
         await self.counter.world.pipeline.admit_public((request.get("client") or ("", 0))[0])
         await self.shops(scope, receive, send)
@@ -159,7 +161,7 @@ async def open_market(folder: Path) -> AsyncGenerator[Market]:
     """A market with the shop of tests/top_ups."""
     async with open_counter(folder) as counter:
         pipeline = counter.world.pipeline
-        made = counter_of(
+        made = shop_context_of(
             pipeline, lambda call, error: counter.world.faults.append((call.request_id, call.operation.id, error)), f"https://{HOST}"
         )
-        yield Market(counter, Shops(made))
+        yield Market(counter, ShopsApp(made))

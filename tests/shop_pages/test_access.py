@@ -5,7 +5,7 @@ import re
 import pytest
 from inline_snapshot import snapshot
 
-from operations.services.shop.access_renewal import renew_access
+from operations.storefronts.orders import renew_order_access
 from registry.limits import Limits, Role
 from registry.ports import SharedSecrets
 from tests.abuse.test_order_guesses import faceless
@@ -73,7 +73,7 @@ async def test_a_number_opens_nothing_and_looks_like_an_order_that_never_was(ope
 async def test_guessing_by_numbers_is_counted_as_guessing(open_market_of: Market, browser: Browser) -> None:
     market = open_market_of
     number = order_of(await market.bought(browser))
-    market.counter.world.pipeline.pace.limits = Limits()
+    market.counter.world.pipeline.rate_limiter.limits = Limits()
     async with market.browser("203.0.113.9") as stranger:
         said = [(await stranger.http.get(f"/api/orders/{number}")).status_code for _ in range(11)]
     assert said == [404] * 10 + [429]
@@ -169,7 +169,7 @@ Questions? Write to help@fjord.test, and name the order onr_....
 async def test_an_ended_token_still_names_the_order_to_whoever_shows_a_credential(market: Market, browser: Browser) -> None:
     number, token = order_of(await market.bought(browser)), token_of(browser)
     world = market.counter.world
-    await world.store.write(renew_access, deps=market.counter.deps, order=number, organisation=None, now=world.clock.now())
+    await world.store.write(renew_order_access, deps=market.counter.deps, order=number, organisation=None, now=world.clock.now())
     assert (await market.counter.http.get(f"/api/orders/{token}")).json()["number"] == number
     async with world.client(market.counter.me.secret) as operator:
         asked = await operator.delete(f"/v1/subscribers/issue-from-inventory/{token}")

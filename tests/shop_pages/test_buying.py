@@ -2,7 +2,7 @@
 
 import pytest
 
-from clients.sandbox.payments.render_shop import total_of
+from simulators.processor.checkout import session_total
 from tests.pages.browser import Browser
 from tests.shop_pages.market import SHOP, Market, field_of, heading, order_of, scanned, token_of
 
@@ -91,7 +91,7 @@ async def test_what_an_order_costs_is_what_the_shop_says_whatever_the_form_says(
     for extra in ({"price_cents": "1"}, {"amount": "1", "currency": "USD"}, {"account_id": "8101", "package_template_id": "55014"}):
         seen = await browser.post(f"{SHOP}/checkout", {"plan": "nordic", **extra})
         assert seen.status == 200
-    assert [(total_of(one), one.currency) for one in market.counter.sessions()] == [(1000, "eur")] * 3
+    assert [(session_total(one), one.currency) for one in market.counter.sessions()] == [(1000, "eur")] * 3
     assert {row.template_id for row in [await market.counter.row(one.metadata["order"]) for one in market.counter.sessions()]} == {55010}
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from clients.sandbox.ocs.faults import Fault
+from simulators.network.faults import NetworkFault
 from tests.pages.browser import Browser, Seen
 from tests.shop_pages.market import SHOP, Market
 
@@ -77,7 +77,7 @@ async def every(market: Market, browser: Browser) -> dict[str, Seen]:
     pages["added"] = await browser.get(ready.path)
     pages["no such plan"] = await browser.post(f"{ready.path}/top-up", {"plan": "x"})
     pages["closed"] = await browser.send(pages["added"].page.form("/cancel"))
-    market.counter.trouble(Fault("affectPackageToSubscriber", drop_after=True))
+    market.counter.trouble(NetworkFault("affectPackageToSubscriber", drop_after=True))
     pages["in doubt"] = await market.bought(browser)
     await market.counter.roll_back(ready.path.rsplit("/", 1)[1])
     pages["taken back"] = await browser.get(ready.path)

@@ -9,31 +9,29 @@ import orjson
 import pytest
 from markupsafe import Markup
 
-from clients.sandbox.ocs.faults import Fault
-from operations.services.issuing.esim_profile import Profile, seal_profile
-from operations.services.shop import checkout as shop_checkout
-from operations.services.shop.texts import texts
+from operations.languages import texts_in
+from operations.ledger.esims import EsimProfile, seal_esim_profile
+from operations.storefronts.sales import checkout as shop_checkout
 from registry.errors import QuotaExceeded
 from registry.limits import Limits
 from registry.ports import SharedSecrets
+from simulators.network.faults import NetworkFault
 from tests.http.asking import ask as raw_ask
 from tests.pages.browser import Browser
 from tests.shop_pages.market import SHOP, Market, field_of, heading, order_of, scanned
 from tests.shop_pages.test_every_page import check
 from transports.http.asgi import HttpScope
-from transports.shop import shelf
-from transports.shop.answers import Page
-from transports.shop.brand import Brand, brand_of
-from transports.shop.layout import Layout
-from transports.shop.offers import countries_of, grouped, offer_of
-from transports.shop.order_facts import usage_of
-from transports.shop.plain_text import plain
+from transports.web.shop import availability
+from transports.web.shop.brand import Brand, brand_of, plain_text
+from transports.web.shop.layout import ShopLayout, ShopPage
+from transports.web.shop.orders import usage_view
+from transports.web.shop.storefront import group_offers, offer_of, offered_countries
 
 pytestmark = pytest.mark.anyio
 DAY = 86_400
 GB = 1_000_000_000
 NOW = 1_800_014_400.0
-EVERYWHERE = [key.partition(".")[2] for key in texts("en").words if key.startswith("countries.")]
+EVERYWHERE = [key.partition(".")[2] for key in texts_in("en").words if key.startswith("countries.")]
 
 
 @pytest.mark.parametrize("path", [b"/shop%2ffjord", b"/shop%2Ffjord", b"/shop/fjord%2f", b"/%2fshop/fjord"])
@@ -68,7 +66,7 @@ def test_no_address_puts_more_than_an_address_into_a_mail(address: str, link: st
 
 
 def test_the_largest_shop_does_not_hold_up_everybody_else() -> None:
-    words = texts("en")
+    words = texts_in("en")
     plans = [
         {
             "slug": f"plan-{number}",
@@ -87,15 +85,17 @@ def test_the_largest_shop_does_not_hold_up_everybody_else() -> None:
         offers = [offer_of(plan, {}, words) for plan in plans]
         facts = {
             "here": SHOP,
-            "countries": countries_of(offers, words),
+            "countries": offered_countries(offers, words),
             "country": "",
-            "groups": grouped(offers, "", words),
+            "groups": group_offers(offers, "", words),
             "found": 250,
             "offers": offers,
             "sold_out": False,
             "problem": None,
         }
-        assert Layout("", "https://pay.test").render(Page("shop.html", facts, Brand("fjord", "Fjord")), words).count(b"Buy for") == 250
+        assert (
+            ShopLayout("", "https://pay.test").render(ShopPage("shop.html", facts, Brand("fjord", "Fjord")), words).count(b"Buy for") == 250
+        )
         return time.thread_time() - began
 
     assert min(render() for _ in range(4)) < 0.15, "it was more than a second when every character was looked at"
@@ -103,7 +103,7 @@ def test_the_largest_shop_does_not_hold_up_everybody_else() -> None:
 
 @pytest.mark.parametrize("text", ["a  b", "a\u3164b", "a\u00a0b", " a ", "a\u200bb", "Zoë & Søn", "x" * 300, "a\u202e", "مرحبا", ""])
 def test_the_short_way_through_a_text_says_what_the_long_one_says(text: str) -> None:
-    assert plain(text) == plain(f"\u200b{text}")
+    assert plain_text(text) == plain_text(f"\u200b{text}")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_the_short_way_through_a_text_says_what_the_long_one_says(text: str) -> 
 )
 def test_data_is_not_said_to_be_used_up_when_it_is_not(used: int, total: int, left: int, ends: str | None, said: str) -> None:
     told = {"usedBytes": used, "totalBytes": total, "remainingBytes": left, "expiresAt": ends}
-    found = usage_of(told, texts("en"), NOW)
+    found = usage_view(told, texts_in("en"), NOW)
     assert found.left.replace("\u00a0", " ") == said
     assert bool(found.label) == bool(total)
     assert found.until.startswith("The time begins" if ends is None else "It ended" if ends < "2027-01-15" else "Good until")
@@ -179,11 +179,11 @@ async def test_a_charging_system_that_hangs_does_not_hang_the_buyer(
     market: Market, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (await browser.get(SHOP)).page
-    monkeypatch.setattr(shop_checkout, "PATIENCE", 0.05)
-    monkeypatch.setattr(shelf, "PATIENCE", 0.05)
+    monkeypatch.setattr(shop_checkout, "SALE_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(availability, "AVAILABILITY_PATIENCE", 0.05)
     market.counter.world.clock.advance(120)
     monkeypatch.setattr(market.counter.world.sandbox, "_sleep", anyio.sleep)
-    market.counter.trouble(Fault("*", delay=20.0, times=None))
+    market.counter.trouble(NetworkFault("*", delay=20.0, times=None))
     seen = await browser.send(page.form("/checkout", plan="nordic"))
     assert seen.status == 502
     assert "Nothing was charged" in seen.page.text
@@ -209,7 +209,7 @@ async def test_whatever_the_charging_system_calls_a_code(
     row = await market.counter.row(order_of(bought))
     assert row.iccid is not None
     deps = market.counter.deps
-    sealed = seal_profile(Profile(row.iccid, *profile), keyring=deps.keyring, organisation=row.organisation, intent=row.id)
+    sealed = seal_esim_profile(EsimProfile(row.iccid, *profile), keyring=deps.keyring, organisation=row.organisation, intent=row.id)
     await market.set_order(row.id, esim=sealed)
     seen = await browser.get(bought.path)
     check("strange", seen)
@@ -247,7 +247,7 @@ async def test_what_is_one_is_not_many(market: Market) -> None:
 
 async def test_guesses_by_pages_and_by_the_api_from_one_network_are_one_count(market: Market) -> None:
     pipeline = market.counter.world.pipeline
-    pipeline.pace.limits, pipeline.secrets = Limits(), SharedSecrets()
+    pipeline.rate_limiter.limits, pipeline.secrets = Limits(), SharedSecrets()
     async with (
         market.browser("2001:db8:1:2::7") as one,
         market.browser("2001:db8:1:2:ffff::9") as other,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from clients.sandbox.ocs.faults import Fault
 from registry.limits import Limits
+from simulators.network.faults import NetworkFault
 from tests.pages.browser import Browser
 from tests.shop_pages.market import SHOP, Market, heading, order_of, scanned, token_of
 
@@ -29,7 +29,7 @@ async def test_a_failed_order_says_what_goes_back_and_then_that_it_went(market: 
 
 
 async def test_an_order_in_doubt_says_that_somebody_looks_and_shows_no_esim(market: Market, browser: Browser) -> None:
-    market.counter.trouble(Fault(DRAW, drop_after=True))
+    market.counter.trouble(NetworkFault(DRAW, drop_after=True))
     seen = await market.bought(browser)
     assert heading(seen.page) == "We are looking into your order"
     assert "you will not be charged twice" in seen.page.text
@@ -48,7 +48,7 @@ async def test_an_esim_that_was_taken_back_is_not_shown_any_more(market: Market,
 
 async def test_a_charging_system_that_fails_is_never_shown_as_no_data_left(market: Market, browser: Browser) -> None:
     bought = await market.bought(browser)
-    market.counter.trouble(Fault("*", code=100, times=None))
+    market.counter.trouble(NetworkFault("*", code=100, times=None))
     market.counter.world.clock.advance(120)
     seen = await browser.get(bought.path)
     assert seen.status == 200
@@ -129,7 +129,7 @@ async def test_unknown_orders_and_those_of_other_shops_are_answered_alike(market
 
 async def test_guesses_of_orders_are_counted(market: Market, browser: Browser) -> None:
     bought = await market.bought(browser)
-    market.counter.world.pipeline.pace.limits = Limits()
+    market.counter.world.pipeline.rate_limiter.limits = Limits()
     answers = [(await browser.get(f"{SHOP}/orders/ord_{place:026d}")).status for place in range(12)]
     assert answers == [404] * 10 + [429] * 2
     assert (await browser.get(bought.path)).status == 429
@@ -138,7 +138,7 @@ async def test_guesses_of_orders_are_counted(market: Market, browser: Browser) -
 
 
 async def test_somebody_who_begins_many_orders_is_slowed_down(market: Market, browser: Browser) -> None:
-    market.counter.world.pipeline.pace.limits = Limits()
+    market.counter.world.pipeline.rate_limiter.limits = Limits()
     page = (await browser.get(SHOP)).page
     found = [await browser.send(page.form("/checkout", plan="nordic")) for _ in range(11)]
     assert [seen.status for seen in found] == [200] * 10 + [429]

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from operations.services.shop.texts import languages, texts
+from operations.languages import spoken_languages, texts_in
 from transports.http.asgi import Headers
-from transports.shop.reader import language_of
+from transports.web.shop.request import preferred_language
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = ROOT / "transports/shop"
+PAGES = ROOT / "transports/web/shop"
 USERS = [
     *PAGES.glob("*.py"),
     *PAGES.rglob("*.html"),
-    ROOT / "operations/services/shop/order_letters.py",
-    ROOT / "operations/services/shop/texts.py",
+    ROOT / "operations/ledger/order_mails.py",
+    ROOT / "operations/languages.py",
 ]
 COUNTED = re.compile(r"_(one|many)$")
 
@@ -27,20 +27,20 @@ def places(text: str) -> set[str]:
 
 
 def test_english_and_german_are_spoken_and_english_is_for_everybody_else() -> None:
-    assert languages()[0] == "en" and "de" in languages()
-    assert texts("xx").language == "en"
+    assert spoken_languages()[0] == "en" and "de" in spoken_languages()
+    assert texts_in("xx").language == "en"
 
 
-@pytest.mark.parametrize("language", languages())
+@pytest.mark.parametrize("language", spoken_languages())
 def test_a_language_has_every_text_with_the_same_places(language: str) -> None:
-    english, other = texts("en").words, texts(language).words
+    english, other = texts_in("en").words, texts_in(language).words
     assert list(other) == list(english), "in the same order, too, so that two files can be read side by side"
     assert {key for key in english if places(english[key]) != places(other[key])} == set()
     assert {key for key, text in other.items() if not text.strip() and key != "format.thousands"} == set()
 
 
 def test_no_text_is_translated_by_itself() -> None:
-    english, german = texts("en").words, texts("de").words
+    english, german = texts_in("en").words, texts_in("de").words
     same = {key for key in english if english[key] == german[key] and not key.startswith(("countries.", "currencies.", "format."))}
     assert same == {"page.problem"}
 
@@ -50,7 +50,7 @@ def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
     named = set(re.findall(r"[\"']([a-z_]+\.(?!html)[a-z_0-9]+)[\"']", code))
     built = {f"refused.{word}{end}" for word in re.findall(r"\"(sold_out|gone|not_now|payment|top_up)\"", code) for end in ("", "_title")}
     built |= {f"mail.{name}_{part}" for name in re.findall(r"written\(words, \"(\w+)\"", code) for part in ("subject", "text")}
-    words = texts("en").words
+    words = texts_in("en").words
     pairs = {COUNTED.sub("", key) for key in words if f"{COUNTED.sub('', key)}_one" in words}
     known = {bare if (bare := COUNTED.sub("", key)) in pairs else key for key in words if not key.startswith(("countries.", "currencies."))}
     assert known - named - built == set()
@@ -58,7 +58,7 @@ def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
 
 
 def test_figures_are_written_as_the_language_writes_them() -> None:
-    english, german = texts("en"), texts("de")
+    english, german = texts_in("en"), texts_in("de")
     assert [english.money(123456, code) for code in ("USD", "EUR", "GBP", "CHF")] == [
         "$1,234.56",
         "€1,234.56",
@@ -103,4 +103,4 @@ def test_figures_are_written_as_the_language_writes_them() -> None:
 )
 def test_the_language_is_what_the_reader_wants_most(asked: str, language: str) -> None:
     headers: Headers = [(b"accept-language", asked.encode("latin-1"))]
-    assert language_of(headers, ["en", "de"]) == language
+    assert preferred_language(headers, ["en", "de"]) == language

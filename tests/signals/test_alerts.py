@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from storage.depth import MOST_COUNTED, REFUNDS, REPORTS, UNFINISHED, UNRESOLVED
+from storage.backlog import MOST_COUNTED, REFUND_STATES, REPORT_STATES, UNFINISHED_STATUSES, UNRESOLVED_STATES
 from tests.docs.blocks import ROOT
 from tests.docs.tables import alerts, metric_families
 from tests.signals.promql import Expression, Malformed
@@ -155,8 +155,19 @@ def test_every_alert_says_what_it_means_what_to_do_and_where_that_is_explained()
 
 
 def test_label_values_that_alerts_look_for_are_values_that_there_are() -> None:
-    code = "".join((ROOT / path).read_text() for path in ("clients/outside_system.py", "registry/call_signals.py", "registry/errors.py"))
-    known = {*UNRESOLVED, *UNFINISHED, *REFUNDS, *REPORTS, "none", "network", "operations", "mcp", "ok", *re.findall(r'"(\w+)"', code)}
+    code = "".join((ROOT / path).read_text() for path in ("clients/outside_system.py", "registry/signals.py", "registry/errors.py"))
+    known = {
+        *UNRESOLVED_STATES,
+        *UNFINISHED_STATUSES,
+        *REFUND_STATES,
+        *REPORT_STATES,
+        "none",
+        "network",
+        "operations",
+        "mcp",
+        "ok",
+        *re.findall(r'"(\w+)"', code),
+    }
     sought = {value for text in expressions() for values in re.findall(r'=~?"([^"]*)"', text) for value in values.split("|")}
     assert sought <= known
     assert MOST_COUNTED == 10_000  # as the guide says

@@ -13,20 +13,21 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.signals import main as measure_costs
 from operations.catalogue import CATALOGUE
-from registry.latency import Counts, Histograms
-from storage.connection import Connection
-from storage.database_signals import PoolLoad
-from storage.depth import MOST_COUNTED, QUEUED, Depth, depth
-from storage.schema import DeliveryTable
-from storage.statement import Command, Query, postgresql_dialect, table
-from storage.store import Store, open_store
+from registry.signals import Counts, Histograms
+from storage.backlog import COUNT_DELIVERIES, MOST_COUNTED, Backlog, measure_backlog
+from storage.deliveries import DeliveryTable
+from storage.engine.connection import Connection
+from storage.engine.database_signals import PoolLoad
+from storage.engine.statement import Command, Query, postgresql_dialect
+from storage.engine.store import Store, open_store
+from storage.engine.table import table_of
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 from tests.evidence.issuing import open_issuing
 from tests.replicas.cluster import free_port
 from tests.running import Running, running
 from tests.signals.test_alerts import series
 from tests.world import SettableClock
-from transports.signal_metrics import of_stock
+from transports.metrics import stock_metrics
 from transports.signals import LoopDelay
 
 HOSTILE = "x" * 40
@@ -117,7 +118,7 @@ def test_a_label_that_is_of_no_closed_set_after_all_adds_no_series_for_ever() ->
 
 
 ROW = {"event_id": "", "endpoint_id": "", "organisation": "", "state": 0, "attempt": 0, "attempts": 0, "due_ms": 0, "created_ms": 0}
-FILL = Command(sa.insert(table(DeliveryTable)).values({"id": sa.bindparam("id"), **{name: sa.bindparam(name) for name in ROW}}))
+FILL = Command(sa.insert(table_of(DeliveryTable)).values({"id": sa.bindparam("id"), **{name: sa.bindparam(name) for name in ROW}}))
 
 
 def fill(connection: Connection, *, state: int, due_ms: int, count: int) -> None:
@@ -138,16 +139,16 @@ class Nothing(NamedTuple):
 LOCK = Query(Nothing, sa.select(sa.cast(sa.func.pg_advisory_xact_lock_shared(sa.literal_column("7")), sa.Text).label("nothing")))
 
 
-async def deep(store: Store) -> Depth:
+async def deep(store: Store) -> Backlog:
     await store.write(fill, state=2, due_ms=5, count=MOST_COUNTED + 7)
     await store.write(fill, state=0, due_ms=900, count=MOST_COUNTED + 7)
     await store.write(fill, state=0, due_ms=70, count=3)
-    found = await store.read(depth, now_ms=80)
+    found = await store.read(measure_backlog, now_ms=80)
     await store.aclose()
     return found
 
 
-def check(found: Depth) -> None:
+def check(found: Backlog) -> None:
     assert found.waiting == (MOST_COUNTED, 3, 0, MOST_COUNTED, 70)
 
 
@@ -164,16 +165,16 @@ def test_what_waits_and_what_has_failed_is_counted_up_to_a_limit_on_postgresql()
         with psycopg.connect(url, autocommit=True) as raw:
             raw.execute(DELIVERED)
             raw.execute("analyze delivery")
-            text = QUEUED.text(postgresql_dialect())
+            text = COUNT_DELIVERIES.text(postgresql_dialect())
             given = {**text.literals, "now_ms": 80}
             plan = [str(row[0]) for row in raw.execute(f"explain {text.sql}".encode(), given)]
         scans = [line for line in plan if "Seq Scan" in line and "cost=0.00..0.00" not in line]  # months without a row cost nothing
         assert scans == [] and sum("Limit" in line for line in plan) == 5
 
 
-async def seen_waiting(url: str) -> tuple[Depth, PoolLoad, PoolLoad, int]:
+async def seen_waiting(url: str) -> tuple[Backlog, PoolLoad, PoolLoad, int]:
     """What two transactions show that wait for a lock, of a store with two connections: then a third waits for one of these."""
-    store, found = open_store(url, pool=2), list[Depth]()
+    store, found = open_store(url, pool=2), list[Backlog]()
 
     def wait(connection: Connection) -> None:
         connection.first(LOCK)
@@ -183,7 +184,7 @@ async def seen_waiting(url: str) -> tuple[Depth, PoolLoad, PoolLoad, int]:
         waiting = [asyncio.ensure_future(store.write(wait)) for _ in range(3)]
         other = open_store(url)
         while not found or found[-1].lock_waits is None or found[-1].lock_waits.transactions < 2:
-            found.append(await other.read(depth, now_ms=0))
+            found.append(await other.read(measure_backlog, now_ms=0))
         load = store.pool_load
         holder.execute("select pg_advisory_unlock(7)")
         await asyncio.gather(*waiting)
@@ -229,7 +230,7 @@ async def test_accounts_are_counted_by_their_free_esims_and_never_named(tmp_path
         assert stock.free_counts() == [free - 1]
         issuing.world.clock.advance(86_401)
         assert stock.free_counts() == []
-    samples = {str(each.labels): each.value for family in of_stock([0, 0, 9, 10, 99, 100]) for each in family.samples}
+    samples = {str(each.labels): each.value for family in stock_metrics([0, 0, 9, 10, 99, 100]) for each in family.samples}
     assert samples == {"{'free': 'none'}": 2, "{'free': 'few'}": 1, "{'free': 'some'}": 2, "{'free': 'many'}": 1}
 
 

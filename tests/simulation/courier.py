@@ -6,7 +6,7 @@ from random import Random
 
 import orjson
 
-from clients.sandbox.payments.hooks import BACKOFF_SECONDS, SIGNATURE
+from simulators.processor.webhooks import SIGNATURE_HEADER, WEBHOOK_BACKOFF_SECONDS
 from tests.simulation.agenda import Agenda
 from tests.simulation.clock import NOON
 from tests.simulation.machines import Machines
@@ -81,7 +81,7 @@ class Courier:
         """One post; what was not taken is posted again."""
         try:
             replica = await self._machines.any()
-            status = await replica.hear(body, {SIGNATURE: signed(body, int(NOON + self._loop.time()))})
+            status = await replica.hear(body, {SIGNATURE_HEADER: signed(body, int(NOON + self._loop.time()))})
         except Gone:
             status = 0
         finally:
@@ -89,4 +89,4 @@ class Courier:
         if status == 400:
             self.refused.append(f"an event was refused: {body.decode()}")
         if not 200 <= status < 300 and posts + 1 < MOST_POSTS:
-            self._plan(body, float(BACKOFF_SECONDS[posts]), posts + 1)
+            self._plan(body, float(WEBHOOK_BACKOFF_SECONDS[posts]), posts + 1)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence, Set
 
 import orjson
 
-from operations.services.people.letters import open_letter
-from storage.secrets.sealing import Keyring
+from operations.letters import open_letter
+from storage.sealing import Keyring
 from tests.simulation.checker import Delivery, Ending, Row, Told
 from tests.simulation.errands import Errand
 from tests.simulation.history import History, Key, Record

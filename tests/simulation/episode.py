@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import anyio
 
-from storage.connection import Connection
+from storage.engine.connection import Connection
 from tests.simulation.checker import Ending, check
 from tests.simulation.clients import Clients
 from tests.simulation.clock import NOON

@@ -11,14 +11,11 @@ from typing import Literal, TypeVar
 import orjson
 
 from clients.http import Outbound
-from clients.payments.client import ProcessorClient
-from clients.payments.events import check_time, event_of
-from clients.payments.fields import mapping
-from clients.payments.port import BadEvent
-from clients.payments.records import Charge, CheckoutSession, Event, Listed, NewCheckout, Refund
-from clients.payments.settings import ProcessorSettings
-from registry.errors import Refusal
-from registry.payments_errors import PaymentsError
+from clients.payments.client import ProcessorClient, check_event_time, parse_event
+from clients.payments.fields import json_object
+from clients.payments.port import BadProcessorEvent, ProcessorSettings
+from clients.payments.records import Charge, CheckoutSession, NewCheckout, ProcessorEvent, ProcessorPage, Refund
+from registry.errors import PaymentsError, Refusal
 from tests.simulation.crash_points import CrashPoints
 from tests.simulation.process import Process
 from tests.simulation.processor import Processor
@@ -102,26 +99,26 @@ class SimProcessor(ProcessorClient):
 
     async def list_charges(
         self, account: str, *, limit: int, starting_after: str | None = None, payment_intent: str | None = None
-    ) -> Listed[Charge]:
+    ) -> ProcessorPage[Charge]:
         del limit, starting_after  # an episode has no second page
-        return Listed(await self._ask(lambda: self._processor.list_charges(account, payment_intent)), has_more=False)
+        return ProcessorPage(await self._ask(lambda: self._processor.list_charges(account, payment_intent)), has_more=False)
 
     async def list_refunds(
         self, account: str, *, limit: int, starting_after: str | None = None, charge: str | None = None
-    ) -> Listed[Refund]:
+    ) -> ProcessorPage[Refund]:
         del limit, starting_after
-        return Listed(await self._ask(lambda: self._processor.list_refunds(account, charge)), has_more=False)
+        return ProcessorPage(await self._ask(lambda: self._processor.list_refunds(account, charge)), has_more=False)
 
     async def refund(self, account: str, *, charge: str, amount: int, reason: str | None, key: str, metadata: Mapping[str, str]) -> Refund:
         do = self._processor.refund
         return await self._ask(lambda: do(account, charge=charge, amount=amount, reason=reason, key=key, metadata=metadata), write=True)
 
-    def read_event(self, body: bytes, signature: str, now: float) -> Event:
+    def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
         """As the client reads it, but for the vendor's library, which takes a second to import."""
-        check_time(signature, now)
+        check_event_time(signature, now)
         if signature != signed(body, int(signature[2 : signature.index(",")])):
-            raise BadEvent("it is signed by none of the webhook secrets")
-        return event_of(mapping(orjson.loads(body), "the event"))
+            raise BadProcessorEvent("it is signed by none of the webhook secrets")
+        return parse_event(json_object(orjson.loads(body), "the event"))
 
     async def _ask(self, do: Callable[[], T], *, write: bool = False) -> T:
         """One call: it arrives after a while, its answer after another, unless a fault says otherwise."""

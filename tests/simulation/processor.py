@@ -9,8 +9,7 @@ from random import Random
 from typing import Literal, NamedTuple, TypeVar, cast
 
 from clients.payments.records import Charge, CheckoutSession, NewCheckout, Refund
-from registry.errors import NotFound, Refusal
-from registry.payments_errors import PaymentsRefused
+from registry.errors import NotFound, PaymentsRefused, Refusal
 from tests.simulation.processor_rows import charge_json, refund_json, session_json
 
 Made = TypeVar("Made", CheckoutSession, Refund)

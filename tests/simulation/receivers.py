@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from clients.webhooks.sender import Attempt, Sender
+from clients.webhooks.sender import DeliveryAttempt, WebhookSender
 from registry.clock import Clock
 from tests.simulation.process import Process
 from tests.simulation.road import OUTSIDE
@@ -54,21 +54,21 @@ class Receivers:
         self.receipts.append(Receipt(at, url, event, fault in (None, "slow", "ack_lost")))
 
 
-class SimSender(Sender):
+class SimSender(WebhookSender):
     """A replica's way to them."""
 
     def __init__(self, loop: AbstractEventLoop, clock: Clock, process: Process, receivers: Receivers) -> None:
         super().__init__(clock)
         self._loop, self._process, self._receivers = loop, process, receivers
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool = False) -> Attempt:
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool = False) -> DeliveryAttempt:
         """One attempt; what arrived has arrived, even when we die meanwhile. All receivers here are public."""
         del private
         self._process.check()
         receivers, draw = self._receivers, self._receivers.rng.random
         fault = receivers.fault(url)
         if fault == "refused":
-            return Attempt("refused", None, 1)
+            return DeliveryAttempt("refused", None, 1)
         await self._pause(draw() * 0.2)
         silent = fault == "timeout" and draw() < 0.5
         if not silent:
@@ -77,11 +77,11 @@ class SimSender(Sender):
         await self._pause(seconds)
         milliseconds = round(seconds * 1000)
         if fault in ("timeout", "ack_lost"):
-            return Attempt("timeout", None, milliseconds)
+            return DeliveryAttempt("timeout", None, milliseconds)
         if fault is not None and fault.startswith("status:"):
             status = int(fault[7:])
-            return Attempt(fault, status, milliseconds, gone=status == 410)
-        return Attempt("ok", 200, milliseconds)
+            return DeliveryAttempt(fault, status, milliseconds, gone=status == 410)
+        return DeliveryAttempt("ok", 200, milliseconds)
 
     async def _pause(self, seconds: float) -> None:
         turn: Future[None] = self._loop.create_future()

@@ -9,31 +9,32 @@ from typing import Any
 import anyio
 import orjson
 
-from clients.breaker import CircuitBreaker
+from clients.circuit_breaker import CircuitBreaker
 from clients.http import Outbound, OutboundLimits
-from clients.ocs.pool import OcsPool
+from clients.ocs.client import OcsPool
 from clients.ocs.settings import OcsSettings
 from clients.payments.client import ProcessorClient, ProcessorSettings
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
-from operations.services.issuing.stock import StockRoom
-from operations.services.network.read_cache import ReadCache
-from operations.services.shop.checkout import Begun, begin_order, begin_top_up
-from registry.answer import answer
+from operations.ledger.stock import StockSnapshots
+from operations.storefronts.sales.checkout import BegunCheckout, begin_order, begin_top_up
+from operations.upstream.connection import ReadCache
+from operations.upstream.usage_cache import UsageCache
+from registry.answer import InternalCalls, answer_call
 from registry.call import Call, Reply
 from registry.errors import NotFound, StoreUnavailable
 from registry.limits import Limits
-from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.ports import SharedSecrets, Site
-from storage.calls.journal import StoreJournal
-from storage.calls.quota import QuotaBlocks
-from storage.calls.replicas import renew
-from storage.people.directory import StoreDirectory
-from storage.secrets.sealing import Keyring
-from storage.shop.orders import find_order
-from storage.shop.storefront_plans import StorefrontPlan
-from storage.shop.storefronts import Storefront
+from registry.rate_limits import RateLimiter
+from storage.directory import StoreDirectory
+from storage.journal import StoreJournal
+from storage.orders import find_order
+from storage.quota import QuotaBlocks
+from storage.replicas import renew_replica
+from storage.sealing import Keyring
+from storage.storefront_plans import StorefrontPlan
+from storage.storefronts import Storefront
 from tests.simulation.clock import SimClock, SimIds
 from tests.simulation.crash_points import CrashPoints
 from tests.simulation.payments import Payments
@@ -43,9 +44,8 @@ from tests.simulation.receivers import Receivers, SimSender
 from tests.simulation.road import CALLER, SimOutbound, SimRoad
 from tests.simulation.store import SimDisk, SimStore, StoreFaults
 from tests.simulation.upstream_faults import UpstreamFaults
-from transports.issuance_chores import reconciliation, recovery
-from transports.shop_chores import shop_chores
-from transports.worker import Worker
+from transports.worker.domain_chores import reconciliation_chore, recovery_chore, shop_chores
+from transports.worker.worker import Worker
 
 SITE = Site(
     "https://sim.invalid",
@@ -143,14 +143,16 @@ class Replica:
             ocs=OcsPool(SimOutbound(road, OUTBOUND), WIRE, clock),
             payments=NO_PAYMENTS if pays is None else pays.client(loop, process, outside.points),
             reads=ReadCache(clock),
-            stock=StockRoom(store, clock, ids),
+            stock=StockSnapshots(store, clock, ids),
             replica=self.journal.replica,
-            pace=Pace(Limits(), SITE, clock),
+            weeks=UsageCache(),
+            internal_calls=InternalCalls(),
+            rate_limiter=RateLimiter(Limits(), SITE, clock),
             ocs_token=TOKEN,
         )
         self.deps = deps
         outside.breakers.append(deps.ocs.system.breaker)
-        chores = [recovery(store, clock), reconciliation(deps, report), *([] if pays is None else shop_chores(deps, report))]
+        chores = [recovery_chore(store, clock), reconciliation_chore(deps, report), *([] if pays is None else shop_chores(deps, report))]
         self.worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, report=report, chores=chores)
         self.pipeline = Pipeline(
             catalogue=CATALOGUE,
@@ -162,7 +164,7 @@ class Replica:
             quota=blocks,
             sessions=None,
             secrets=secrets,
-            pace=Pace(LIMITS, SITE, clock),
+            rate_limiter=RateLimiter(LIMITS, SITE, clock),
             site=SITE,
         )
 
@@ -192,13 +194,13 @@ class Replica:
 
         operation, request_id = CATALOGUE.operations[WEBHOOK], self.ids.new("req_")
         call = Call(operation=operation, surface="http", request_id=request_id, headers=headers, read_body=whole)
-        return (await self.process.request(answer(self.pipeline, call, self._bug))).status
+        return (await self.process.request(answer_call(self.pipeline, call, self._bug))).status
 
-    async def sell(self, shop: Storefront, plan: StorefrontPlan, language: str, order: str | None) -> Begun:
+    async def sell(self, shop: Storefront, plan: StorefrontPlan, language: str, order: str | None) -> BegunCheckout:
         """As the shop's page begins an order, or a top-up of one."""
         return await self.process.request(self._sell(shop, plan, language, order))
 
-    async def _sell(self, shop: Storefront, plan: StorefrontPlan, language: str, order: str | None) -> Begun:
+    async def _sell(self, shop: Storefront, plan: StorefrontPlan, language: str, order: str | None) -> BegunCheckout:
         deps, now = self.deps, self.clock.now()
         if order is None:
             return await begin_order(deps, shop=shop, plan=plan, language=language, now=now)
@@ -246,10 +248,10 @@ class Replica:
 
     async def _numbered(self, number: int, call: Call) -> Reply:
         CALLER.set(number)
-        return await answer(self.pipeline, call, self._bug)
+        return await answer_call(self.pipeline, call, self._bug)
 
     async def _books(self) -> None:
-        await self.store.write(renew, replica=self.journal.replica, now=self.clock.now())
+        await self.store.write(renew_replica, replica=self.journal.replica, now=self.clock.now())
         self._joined = True
         await self.journal.flush()
 

@@ -4,8 +4,7 @@ from asyncio import AbstractEventLoop, Future
 from collections.abc import Mapping
 from contextvars import Context, ContextVar
 
-from clients.http import Outbound, OutboundLimits
-from clients.road import Road
+from clients.http import HttpBackend, Outbound, OutboundLimits
 from tests.simulation.crash_points import CrashPoints
 from tests.simulation.process import Process
 from tests.simulation.provider import WRITES, Provider
@@ -122,9 +121,9 @@ def shown(body: bytes, former: bytes | None, fault: UpstreamFault | None) -> tup
 class SimOutbound(Outbound):
     """The client's seam with our road in place of sockets."""
 
-    def __init__(self, road: Road, limits: OutboundLimits) -> None:
+    def __init__(self, road: HttpBackend, limits: OutboundLimits) -> None:
         super().__init__(limits)
         self._given = road
 
-    def _open(self) -> Road:
+    def _open(self) -> HttpBackend:
         return self._given

@@ -6,8 +6,8 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from storage.secrets.sealing import Keyring, new_key_setting
-from storage.store import Store, open_store
+from storage.engine.store import Store, open_store
+from storage.sealing import Keyring, new_key_setting
 from tests.databases import migrated_sqlite
 from tests.world import CountingIds, SettableClock
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from registry.ids import Ids
-from storage.connection import Connection
-from storage.money.connect import attach_account
-from storage.shop.storefront_plans import StorefrontPlan, put_plan
-from storage.shop.storefronts import Storefront, insert_storefront
+from storage.connect_accounts import attach_connect_account
+from storage.engine.connection import Connection
+from storage.storefront_plans import StorefrontPlan, put_plan
+from storage.storefronts import Storefront, insert_storefront
 
 SOLD = (("nordic-1gb", 55010, 990), ("nordic-3gb", 55011, 1990))
 SUPPORT = "help@shop.sim.invalid"
@@ -24,7 +24,7 @@ class Shop:
 def open_shop(connection: Connection, *, ids: Ids, organisation: str, account: int, now: float) -> Shop:
     """One of its plans names the account that it draws from, the other leaves it to the organisation's own."""
     since, payee = int(now), f"acct_{organisation[4:]}"
-    attach_account(connection, organisation=organisation, account=payee, kind="express", status="active", as_of=now, now=now)
+    attach_connect_account(connection, organisation=organisation, account=payee, kind="express", status="active", as_of=now, now=now)
     shop = Storefront(
         id=ids.new("sf_"),
         organisation=organisation,

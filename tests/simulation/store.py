@@ -7,13 +7,13 @@ from functools import partial
 from random import Random
 from typing import Concatenate, Literal, ParamSpec, TypeVar
 
-from operations.services.issuing import ledger
+from operations.ledger import issuance
 from registry.errors import StoreUnavailable
-from storage.calls.entries import begin, close, conclude, settle, settle_result
-from storage.connection import Connection
-from storage.database_signals import DatabaseSignals, PoolLoad
-from storage.outage import outage
-from storage.statement import sqlite_dialect
+from storage.calls import close_call, conclude_call, open_call, settle_call, settle_call_result
+from storage.engine.connection import Connection
+from storage.engine.database_signals import DatabaseSignals, PoolLoad
+from storage.engine.sqlite_errors import outage_of
+from storage.engine.statement import sqlite_dialect
 from tests.databases import migrated_file
 from tests.simulation.crash_points import CrashPoints, Point
 from tests.simulation.process import Process
@@ -26,15 +26,15 @@ STORE_FAULTS: tuple[StoreFault, ...] = ("busy", "full", "crash_before_commit", "
 DIALECT = sqlite_dialect()
 NO_CALLS: Mapping[str, int] = {}
 NAMED: Mapping[object, tuple[Point, Point]] = {
-    begin: ("before_claim", "after_claim"),
-    settle: ("before_claim", "after_save"),
-    settle_result: ("before_claim", "after_save"),
-    conclude: ("before_save", "after_save"),
-    close: ("before_save", "after_save"),
-    ledger.begin: ("before_claim", "after_claim"),
-    ledger.settle_issued: ("before_save", "after_save"),
-    ledger.settle_failed: ("before_save", "after_save"),
-    ledger.settle_unknown: ("before_save", "after_save"),
+    open_call: ("before_claim", "after_claim"),
+    settle_call: ("before_claim", "after_save"),
+    settle_call_result: ("before_claim", "after_save"),
+    conclude_call: ("before_save", "after_save"),
+    close_call: ("before_save", "after_save"),
+    issuance.begin_draw: ("before_claim", "after_claim"),
+    issuance.record_issued_esim: ("before_save", "after_save"),
+    issuance.record_issuance_failed: ("before_save", "after_save"),
+    issuance.record_issuance_unknown: ("before_save", "after_save"),
 }
 """The transactions that have a name among the crash points; those of the ledger stand alone where the worker sends."""
 
@@ -149,7 +149,7 @@ class SimStore:
         try:
             return fn(self._disk.connection, *args, **kwargs)
         except sqlite3.Error as error:
-            raise outage(error) or error from error
+            raise outage_of(error) or error from error
 
     async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run and commit, or fail as the seed says."""
@@ -160,7 +160,7 @@ class SimStore:
         if points is not None:
             self._points.reach(points[0], self._process)
         value = self._transact(self._faults.draw(), lambda connection: fn(connection, *args, **kwargs))
-        if meant is ledger.begin and isinstance(fn, partial):
+        if meant is issuance.begin_draw and isinstance(fn, partial):
             CALLER.set(self._calls.get(fn.keywords["row"].key, 0))
         if points is not None:
             self._points.reach(points[1], self._process)
@@ -183,7 +183,7 @@ class SimStore:
                 process.die()
         except sqlite3.Error as error:
             disk.undo()
-            raise outage(error) or error from error
+            raise outage_of(error) or error from error
         except BaseException:
             disk.undo()
             raise

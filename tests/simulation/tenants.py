@@ -3,16 +3,17 @@
 from dataclasses import dataclass
 from random import Random
 
-from clients.webhooks.signature import SECRET_BYTES, new_secret
-from operations.services.people.api_key import new_api_key
+from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
+from operations.secret_tokens import new_api_key
 from registry.limits import Role, Tier
-from storage.connection import Connection
-from storage.issuing.products import ProductRow, insert_product
-from storage.people.accounts import add_member, create_organisation, create_person
-from storage.people.keys import insert_key
-from storage.secrets.sealed_fields import webhook_secret_field
-from storage.secrets.sealing import Keyring, new_key_setting
-from storage.webhooks.endpoints import insert_endpoint
+from storage.api_keys import insert_key
+from storage.engine.connection import Connection
+from storage.memberships import add_member
+from storage.organisations import create_organisation
+from storage.people import create_person
+from storage.products import ProductRow, insert_product
+from storage.sealing import Keyring, new_key_setting, webhook_secret_field
+from storage.webhook_endpoints import insert_endpoint
 from tests.simulation.clock import NOON, SimIds
 from tests.simulation.provider import Template
 from tests.simulation.shops import Shop, open_shop
@@ -107,7 +108,7 @@ def settle_in(connection: Connection, *, ids: SimIds, keyring: Keyring, account:
     for number in range(endpoints):
         id = ids.new("we_")
         urls[id] = f"https://hooks.sim.invalid/{organisation}/{number}"
-        sealed = keyring.seal(new_secret(ids.bytes(SECRET_BYTES)), org_id=organisation, field=webhook_secret_field(id))
+        sealed = keyring.seal(new_webhook_secret(ids.bytes(WEBHOOK_SECRET_BYTES)), org_id=organisation, field=webhook_secret_field(id))
         insert_endpoint(connection, id=id, organisation=organisation, url=urls[id], secret=sealed, now=now)
     plans = {SLUG: SLUG_TEMPLATE}
     for number, template in enumerate(PRODUCT_TEMPLATES):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.calls.confirm import keep_token
-from storage.checkpointer import Checkpointer
-from storage.sqlite import SqliteStore
+from storage.confirm_tokens import insert_confirm_token
+from storage.engine.checkpointer import Checkpointer
+from storage.engine.sqlite import SqliteStore
 from tests.databases import migrated_sqlite
 
 ROUNDS = 400
@@ -48,7 +48,7 @@ async def test_the_log_does_not_grow_for_ever_under_a_steady_load(tmp_path: Path
 async def keep(store: SqliteStore, number: int) -> None:
     """A row of two kilobytes."""
     await store.write(
-        keep_token,
+        insert_confirm_token,
         digest=number.to_bytes(8, "big"),
         organisation="org_1",
         principal="usr_" + "p" * 2000,

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from registry.errors import Conflict, OcsError, QuotaExceeded
-from registry.policy import period_of
-from registry.ports import Entry, Replayed, Stored
-from storage.calls.claims import freeze_orphans
-from storage.calls.journal import StoreJournal
-from storage.calls.quota import QuotaBlocks
-from storage.calls.replicas import LEASE_SECONDS, renew
+from registry.policy import quota_period
+from registry.ports import AlreadyAnswered, CallRecord, StoredAnswer
+from storage.claims import release_orphaned_claims
+from storage.journal import StoreJournal
+from storage.quota import QuotaBlocks
+from storage.replicas import REPLICA_LEASE_SECONDS, renew_replica
 from tests.simulation.seats import Seat
 
 KEYS, INPUTS, REPLICAS = st.sampled_from("kl"), st.sampled_from("xy"), st.sampled_from([0, 1, 2])
@@ -51,12 +51,12 @@ class ClaimMachine(RuleBasedStateMachine):
     def born(self) -> StoreJournal:
         seat = self.seat
         name = seat.ids.new("rpl_")
-        seat.run(seat.store.write(renew, replica=name, now=seat.clock.now()))
+        seat.run(seat.store.write(renew_replica, replica=name, now=seat.clock.now()))
         return StoreJournal(seat.store, keyring=seat.keyring, blocks=QuotaBlocks(seat.store, 20), clock=seat.clock, replica=name)
 
-    def entry(self, key: str, given: str, call: str) -> Entry:
+    def entry(self, key: str, given: str, call: str) -> CallRecord:
         now = self.seat.clock.now()
-        return Entry(
+        return CallRecord(
             surface="http",
             operation="order",
             request_id=call,
@@ -72,7 +72,7 @@ class ClaimMachine(RuleBasedStateMachine):
             expires_at=None,
             confirm=None,
             cost=0,
-            period=period_of(now),
+            period=quota_period(now),
             limit=1,
             over_quota=no_limit,
         )
@@ -85,7 +85,7 @@ class ClaimMachine(RuleBasedStateMachine):
             stored = self.seat.run(journal.stored(entry))
             if stored is None:
                 self.seat.run(journal.open(entry))
-        except Replayed as won:
+        except AlreadyAnswered as won:
             stored = won.stored
         except Conflict as conflict:
             reused = conflict.error_code == "idempotency_key_reused"
@@ -112,7 +112,7 @@ class ClaimMachine(RuleBasedStateMachine):
             return
         journal, body = self.journals[model.runs_at], f"answer {len(model.answers)}".encode()
         entry = self.entry(key, model.input, model.call)
-        self.seat.run(journal.close(entry, Stored(502 if unknown else 201, body), outcome="ok", unknown=unknown, writes=[], lost=[]))
+        self.seat.run(journal.close(entry, StoredAnswer(502 if unknown else 201, body), outcome="ok", unknown=unknown, writes=[], lost=[]))
         model.runs_at, model.abandoned = None, False
         model.answers.add(body)
 
@@ -132,27 +132,27 @@ class ClaimMachine(RuleBasedStateMachine):
             if model.runs_at == replica:
                 model.runs_at, model.abandoned = None, True
         self.journals[replica] = self.born()
-        self.pass_time(LEASE_SECONDS + 1)
+        self.pass_time(REPLICA_LEASE_SECONDS + 1)
 
     @precondition(lambda self: any(model.runs_at is not None for model in self.keys.values()))
     @rule(replica=REPLICAS)
     def stall(self, replica: int) -> None:
         """A process misses its lease and goes on: its calls may be called unknown before it finishes them."""
-        self.pass_time(LEASE_SECONDS + 1, without=replica)
+        self.pass_time(REPLICA_LEASE_SECONDS + 1, without=replica)
         for model in self.keys.values():
             model.abandoned = model.abandoned or model.runs_at == replica
-        self.seat.run(self.seat.store.write(freeze_orphans, now=self.seat.clock.now()))
+        self.seat.run(self.seat.store.write(release_orphaned_claims, now=self.seat.clock.now()))
 
     @rule()
     def sweep(self) -> None:
-        self.seat.run(self.seat.store.write(freeze_orphans, now=self.seat.clock.now()))
+        self.seat.run(self.seat.store.write(release_orphaned_claims, now=self.seat.clock.now()))
 
     def pass_time(self, seconds: float, without: int | None = None) -> None:
         """Living processes renew their leases."""
         self.seat.clock.advance(seconds)
         for number, journal in enumerate(self.journals):
             if number != without:
-                self.seat.run(self.seat.store.write(renew, replica=journal.replica, now=self.seat.clock.now()))
+                self.seat.run(self.seat.store.write(renew_replica, replica=journal.replica, now=self.seat.clock.now()))
 
     @invariant()
     def one_dispatch_and_one_answer(self) -> None:

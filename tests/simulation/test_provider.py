@@ -5,8 +5,8 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.seed.build import build
+from simulators.network.seed.build import build_world
+from simulators.network.simulated_network import SimulatedNetwork
 from tests.simulation.clock import NOON
 from tests.simulation.provider import Provider, Template
 
@@ -32,7 +32,7 @@ class Both:
     """The two systems, asked the same."""
 
     def __init__(self) -> None:
-        self.sandbox = Sandbox(build(1, int(NOON), history_days=3), wall=lambda: NOON)
+        self.sandbox = SimulatedNetwork(build_world(1, int(NOON), history_days=3), wall=lambda: NOON)
         self.model = Provider(lambda: NOON, {8101: 3}, (Template(55010, "Nordic 1GB 30d", 30),))
 
     async def of_sandbox(self, method: str, params: object, version: str = "v1") -> dict[str, Any]:

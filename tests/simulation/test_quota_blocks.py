@@ -6,9 +6,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from registry.policy import DAY, period_of
-from registry.ports import Period
-from storage.calls.quota import QuotaBlocks, charge, read_used
+from registry.policy import DAY_SECONDS, quota_period
+from registry.ports import QuotaPeriod
+from storage.quota import QuotaBlocks, charge_quota, read_quota_used
 from tests.simulation.seats import Seat
 
 LIMIT, BLOCK, ORGANISATION = 70, 5, "org_1"
@@ -39,11 +39,11 @@ class QuotaBlockMachine(RuleBasedStateMachine):
         self.seat.close()
 
     @property
-    def period(self) -> Period:
-        return period_of(self.seat.clock.now())
+    def period(self) -> QuotaPeriod:
+        return quota_period(self.seat.clock.now())
 
     def used(self) -> int:
-        return self.seat.run(self.seat.store.read(read_used, organisation=ORGANISATION, period=self.period.name))
+        return self.seat.run(self.seat.store.read(read_quota_used, organisation=ORGANISATION, period=self.period.name))
 
     def unspent(self) -> int:
         return sum(each.unspent(ORGANISATION, self.period) for each in self.blocks)
@@ -63,7 +63,7 @@ class QuotaBlockMachine(RuleBasedStateMachine):
     @rule()
     def write(self) -> None:
         """A call that is charged in its own transaction."""
-        taken = self.seat.run(self.seat.store.write(charge, organisation=ORGANISATION, period=self.period.name, cost=1, limit=LIMIT))
+        taken = self.seat.run(self.seat.store.write(charge_quota, organisation=ORGANISATION, period=self.period.name, cost=1, limit=LIMIT))
         assert taken is not None or self.used() == LIMIT
         self.day.granted += taken is not None
 
@@ -96,7 +96,7 @@ class QuotaBlockMachine(RuleBasedStateMachine):
     @rule()
     def midnight(self) -> None:
         """A new day, a new count."""
-        self.seat.clock.advance(DAY)
+        self.seat.clock.advance(DAY_SECONDS)
         self.day = Day()
         assert self.used() == 0
 

@@ -6,8 +6,7 @@ import anyio
 import pytest
 
 from clients.http import OutboundLimits
-from clients.ocs.client import Ocs
-from clients.ocs.pool import OcsPool
+from clients.ocs.client import Ocs, OcsPool
 from clients.ocs.settings import OcsSettings
 from registry.errors import OcsError
 from tests.simulation.clock import NOON, SimClock

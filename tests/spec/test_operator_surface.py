@@ -9,7 +9,7 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from registry.limits import Role, Tier
 from registry.schema import output_schema
-from storage.people.accounts import list_organisations
+from storage.organisations import list_organisations
 from tests.contract.stage import OPERATIONS, House, is_document, key_for
 from tests.spec.ledgers import rules
 

@@ -3,11 +3,11 @@
 import httpx
 import pytest
 
-from clients.webhooks.signature import sign
+from clients.webhooks.signature import sign_delivery
 from registry.errors import OcsError
 from registry.limits import Tier
-from storage.connection import Connection
-from storage.issuing.intents import IntentRow, insert_intent
+from storage.engine.connection import Connection
+from storage.intents import IntentRow, insert_intent
 from tests.contract.fleet import writes
 from tests.contract.stage import House
 from tests.spec.bodies import PRODUCT, V1, intent, listed, post
@@ -211,7 +211,7 @@ def test_an_upstream_error_carries_the_upstream_s_code() -> None:
 
 @pytest.mark.rule("5.5.1")
 def test_a_delivery_is_signed_with_the_endpoint_s_secret() -> None:
-    signed = sign(["whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="], "evt_1", 1700000000, b'{"a":1}')
+    signed = sign_delivery(["whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="], "evt_1", 1700000000, b'{"a":1}')
     assert signed == {
         "webhook-id": "evt_1",
         "webhook-timestamp": "1700000000",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.store import Store, open_store
+from storage.engine.store import Store, open_store
 from tests.databases import migrated_sqlite
 
 

@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.connection import Connection
-from storage.schema import ChangeTable
-from storage.statement import Command, Query, table
+from storage.change_counters import ChangeTable
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import table_of
 
-CHANGE = table(ChangeTable)
+CHANGE = table_of(ChangeTable)
 
 
 class Counter(NamedTuple):

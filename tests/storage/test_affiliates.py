@@ -5,14 +5,15 @@ import asyncio
 import pytest
 import sqlalchemy as sa
 
-from operations.services.people.referrals import attach, take_in
+from operations.setup.affiliates import attach_referral, join_affiliates
 from registry.errors import Conflict
-from storage.connection import Connection
-from storage.people.accounts import create_organisation, create_person
-from storage.people.affiliates import count_referrals, referral_of
-from storage.people.directory import PERSON, awaits_subject, link_subject
-from storage.statement import Command
-from storage.store import Store
+from storage.affiliates import count_referrals, referral_of
+from storage.directory import awaits_subject, link_subject
+from storage.engine.connection import Connection
+from storage.engine.statement import Command
+from storage.engine.store import Store
+from storage.organisations import create_organisation
+from storage.people import PERSON, create_person
 from tests.world import NOON, CountingIds, SettableClock
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +28,7 @@ def found(connection: Connection, *names: str) -> None:
 
 
 async def code_of(store: Store, organisation: str) -> tuple[str, bool]:
-    affiliate, new = await store.write(take_in, organisation=organisation, now=NOON, ids=IDS)
+    affiliate, new = await store.write(join_affiliates, organisation=organisation, now=NOON, ids=IDS)
     return affiliate.code, new
 
 
@@ -44,7 +45,7 @@ async def test_of_many_codes_at_once_one_brings_the_organisation(store: Store) -
 
     async def attached(code: str) -> str:
         try:
-            return await store.write(attach, organisation=FRESH, person="usr_x", code=code, now=NOON)
+            return await store.write(attach_referral, organisation=FRESH, person="usr_x", code=code, now=NOON)
         except Conflict:
             return "taken"
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 import storage
-from storage.statement import Statement, postgresql_dialect, sqlite_dialect
+from storage.engine.statement import Statement, postgresql_dialect, sqlite_dialect
 from tests.databases import NO_POSTGRES, migrated_postgres
 
 DIALECTS = [sqlite_dialect(), postgresql_dialect()]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.backup import BackupRefused, backup, restore
-from storage.migrate import current_revision
-from storage.store import open_store
+from storage.engine.backup import BackupRefused, backup, restore
+from storage.engine.migrate import current_revision
+from storage.engine.store import open_store
 from tests.databases import migrated_sqlite, sqlite_url
 from tests.storage.counters import insert, names
 

@@ -11,20 +11,20 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operations.services.payments.commissions import earns, record_platform_fee
-from storage.connection import Connection
-from storage.money.commissions import COMMISSION, FEE, Earned, earned, list_commissions
-from storage.people.accounts import create_organisation
-from storage.people.affiliates import join, refer
-from storage.statement import Command, Query
-from storage.store import Store
+from operations.ledger.payment_intake import earns_commission, record_platform_fee
+from storage.affiliates import insert_affiliate, insert_referral
+from storage.commissions import COMMISSION, PLATFORM_FEE, EarnedTotal, earned_totals, list_commissions
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.store import Store
+from storage.organisations import create_organisation
 from tests.world import NOON, CountingIds, SettableClock
 
 pytestmark = pytest.mark.anyio
 IDS = CountingIds(SettableClock())
 AFFILIATE, FIRST, SECOND, NOBODYS = "org_affiliate", "org_first", "org_second", "org_nobodys"
 IN, OUT = ("2027-01", "2027-12"), ("2026-12", "2028-01")  # referred in January 2027
-EMPTY = (Command(sa.delete(FEE)), Command(sa.delete(COMMISSION)))
+EMPTY = (Command(sa.delete(PLATFORM_FEE)), Command(sa.delete(COMMISSION)))
 
 
 class Fee(NamedTuple):
@@ -51,15 +51,15 @@ class Count(NamedTuple):
     rows: int
 
 
-FEES = Query(Count, sa.select(sa.func.count().label("rows")).select_from(FEE))
+FEES = Query(Count, sa.select(sa.func.count().label("rows")).select_from(PLATFORM_FEE))
 
 
 def found(connection: Connection) -> None:
     for id in (AFFILIATE, FIRST, SECOND, NOBODYS):
         create_organisation(connection, id=id, name=id, tier="pro", now=NOON)
-    join(connection, organisation=AFFILIATE, code="ABCD2345", now=NOON)
+    insert_affiliate(connection, organisation=AFFILIATE, code="ABCD2345", now=NOON)
     for id in (FIRST, SECOND):
-        refer(connection, organisation=id, affiliate=AFFILIATE, now=NOON)
+        insert_referral(connection, organisation=id, affiliate=AFFILIATE, now=NOON)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ async def test_the_commissions_are_those_of_a_plain_recomputation(referred: Stor
     sums: dict[str, int] = {}
     for row in recomputed(fees):
         sums[row.currency] = sums.get(row.currency, 0) + row.amount
-    assert await referred.read(earned, affiliate=AFFILIATE) == [Earned(*each) for each in sorted(sums.items())]
+    assert await referred.read(earned_totals, affiliate=AFFILIATE) == [EarnedTotal(*each) for each in sorted(sums.items())]
 
 
 # Both are drawn before the test begins: drawing inside a coroutine ends its event loop when hypothesis has drawn enough.
@@ -164,4 +164,4 @@ def at(text: str) -> float:
     ],
 )
 def test_twelve_calendar_months_earn_the_first_being_that_of_the_referral(referred_at: str, months: dict[str, bool]) -> None:
-    assert {month: earns(month, at(referred_at)) for month in months} == months
+    assert {month: earns_commission(month, at(referred_at)) for month in months} == months

@@ -13,22 +13,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from registry.ids import Ids
-from storage.connection import Connection
-from storage.network.country_ring import (
+from storage.country_entries import (
+    COUNTRY_ENTRY,
     FORGOTTEN_AT_ONCE,
-    KEPT_SECONDS,
     MOST_ENTRIES,
     MOST_REPEATS,
-    SEEN,
-    Around,
+    SIGHTING_KEPT_SECONDS,
     CountryEntry,
-    Neighbour,
-    around,
+    NeighbourSighting,
+    SightingNeighbours,
     country_history,
     enter_country,
+    find_neighbours,
 )
-from storage.statement import Command, Query
-from storage.store import Store
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.store import Store
 from tests.world import CountingIds, SettableClock
 
 pytestmark = pytest.mark.anyio
@@ -38,14 +38,14 @@ OURS, THEIRS = 8101, 8102
 ALL = (OURS, THEIRS, None)
 IDS = CountingIds(SettableClock())
 MCC = {"FR": "208", "DE": "262", "CH": "228"}
-EMPTY = Command(sa.delete(SEEN))
+EMPTY = Command(sa.delete(COUNTRY_ENTRY))
 
 
 class Rows(NamedTuple):
     rows: int
 
 
-COUNT = Query(Rows, sa.select(sa.func.count().label("rows")).select_from(SEEN))
+COUNT = Query(Rows, sa.select(sa.func.count().label("rows")).select_from(COUNTRY_ENTRY))
 
 
 def sighting(country: str, at: float, mnc: str | None = "01", whose: int | None = OURS) -> CountryEntry:
@@ -141,17 +141,17 @@ async def test_each_account_sees_its_own_time_of_a_line_as_if_there_were_no_othe
 async def test_the_neighbours_of_a_moment_are_told_with_their_accounts(store: Store) -> None:
     for seen in (sighting("FR", 10), sighting("DE", 20, whose=None), sighting("CH", 20, whose=THEIRS)):
         await store.write(enter, seen)
-    fr, de, ch = Neighbour("FR", OURS), Neighbour("DE", None), Neighbour("CH", THEIRS)
+    fr, de, ch = NeighbourSighting("FR", OURS), NeighbourSighting("DE", None), NeighbourSighting("CH", THEIRS)
     asked = [("FR", 9.0), ("FR", 10.0), ("DE", 15.0), ("CH", 20.0), ("DE", 20.0), ("FR", 20.0), ("FR", 21.0)]
-    told = [await store.read(around, iccid=ICCID, country=country, occurred_at=at) for country, at in asked]
+    told = [await store.read(find_neighbours, iccid=ICCID, country=country, occurred_at=at) for country, at in asked]
     assert told == [
-        Around(None, fr),
-        Around(fr, ch),
-        Around(fr, ch),
-        Around(ch, None),
-        Around(de, None),
-        Around(de, None),
-        Around(de, None),
+        SightingNeighbours(None, fr),
+        SightingNeighbours(fr, ch),
+        SightingNeighbours(fr, ch),
+        SightingNeighbours(ch, None),
+        SightingNeighbours(de, None),
+        SightingNeighbours(de, None),
+        SightingNeighbours(de, None),
     ]
 
 
@@ -160,7 +160,9 @@ async def test_what_is_older_than_400_days_goes_with_the_next_sighting_of_any_li
         await store.write(enter, sighting("FR", number), iccid=f"{ICCID}{number}")
     await store.write(enter, sighting("DE", 500))
     for at, left in [(300.0, FORGOTTEN_AT_ONCE + 3), (301.0, 4), (302.0, 4)]:
-        await store.write(enter, sighting("CH", KEPT_SECONDS + at), iccid="1", now=KEPT_SECONDS + (0 if at == 300.0 else 500.0))
+        await store.write(
+            enter, sighting("CH", SIGHTING_KEPT_SECONDS + at), iccid="1", now=SIGHTING_KEPT_SECONDS + (0 if at == 300.0 else 500.0)
+        )
         assert await store.read(lambda connection: connection.all(COUNT)) == [Rows(left)]
     assert await shown(store) == [("DE", 500)]
 

@@ -13,11 +13,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from operations.deps import Build
-from storage.address import is_sqlite, sqlite_path
-from storage.locked import locked
-from storage.migrate import SchemaMismatch, behind, current_schema, downgrade, ensure_current, upgrade
-from storage.revision import HEAD, REVISIONS, Schema
-from storage.schema import SQLModel
+from storage.engine.database_url import is_sqlite_url, sqlite_path
+from storage.engine.migrate import SchemaMismatch, current_schema, downgrade_database, ensure_current, needs_upgrade, upgrade_database
+from storage.engine.migration_lock import migration_lock
+from storage.engine.revision import HEAD, REVISIONS, Schema
+from storage.metadata import SQLModel
 from tests.cli.reseller import reseller
 from tests.databases import NO_POSTGRES, postgres_url, sqlite_url
 from tests.issuance.stage import open_stage
@@ -39,20 +39,20 @@ def former(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of a database of the schema before."""
     if request.param == "sqlite":
         url = sqlite_url(tmp_path)
-        upgrade(url)
-        downgrade(url, FORMER)
+        upgrade_database(url)
+        downgrade_database(url, FORMER)
         yield url
         return
     with postgres_url() as url:
         if url is None:
             pytest.skip(NO_POSTGRES)
-        upgrade(url)
-        downgrade(url, FORMER)
+        upgrade_database(url)
+        downgrade_database(url, FORMER)
         yield url
 
 
 def test_all_that_statements_name_is_in_the_schema_before(former: str) -> None:
-    with locked(former) as database:
+    with migration_lock(former) as database:
         found = compare_metadata(MigrationContext.configure(database.connection), SQLModel.metadata)
     differences = [each[0] if isinstance(each, list) else each for each in found]
     missing = {each[1].name for each in differences if each[0] == "add_table"}
@@ -71,20 +71,20 @@ async def test_esims_are_issued_on_the_schema_before_and_on_while_it_is_upgraded
             assert readiness.reasons == ()
             first, again = await stage.issue(key=f"on-{schema}"), await stage.issue(key=f"on-{schema}")
             assert first.status_code == 201 and again.content == first.content
-            upgrade(former)
+            upgrade_database(former)
         assert [row.state for row in await stage.ledger()] == ["issued", "issued"]
 
 
 def test_a_server_starts_on_the_schema_before_and_upgrades_a_file_alone(former: str) -> None:
-    assert behind(former)
-    assert ensure_current(former) is is_sqlite(former)
-    assert current_schema(former).revision == (HEAD if is_sqlite(former) else FORMER)
+    assert needs_upgrade(former)
+    assert ensure_current(former) is is_sqlite_url(former)
+    assert current_schema(former).revision == (HEAD if is_sqlite_url(former) else FORMER)
 
 
 def become(url: str, revision: str, works_from: str) -> None:
     """The database as a newer program's migration leaves it."""
-    upgrade(url)
-    with locked(url) as database:
+    upgrade_database(url)
+    with migration_lock(url) as database:
         run = database.connection.exec_driver_sql
         run(f"update alembic_version set version_num = '{revision}'")
         run(f"insert into schema_step (revision, works_from) values ('{revision}', '{works_from}')")
@@ -93,13 +93,13 @@ def become(url: str, revision: str, works_from: str) -> None:
 def test_what_a_newer_program_has_added_is_left_and_worked_on(former: str) -> None:
     become(former, "9999", HEAD)
     assert current_schema(former) == Schema("9999", HEAD)
-    assert (behind(former), ensure_current(former), upgrade(former)) == (False, False, False)
+    assert (needs_upgrade(former), ensure_current(former), upgrade_database(former)) == (False, False, False)
     assert current_schema(former).revision == "9999"
 
 
 def test_what_a_newer_program_has_taken_away_is_refused(former: str) -> None:
     become(former, "9999", "9999")
-    for refused in (behind, ensure_current, upgrade):
+    for refused in (needs_upgrade, ensure_current, upgrade_database):
         with pytest.raises(SchemaMismatch, match=r"'9999'.*newer program"):
             refused(former)
 
@@ -121,10 +121,10 @@ def test_a_migration_waits_for_a_transaction_that_reads_without_keeping_the_othe
     with postgres_url() as url:
         if url is None:
             pytest.skip(NO_POSTGRES)
-        upgrade(url)
+        upgrade_database(url)
         with psycopg.connect(url) as reader, psycopg.connect(url, autocommit=True) as other, ThreadPoolExecutor() as threads:
             reader.execute("select count(*) from intent")
-            moving = threads.submit(downgrade, url, "0001")
+            moving = threads.submit(downgrade_database, url, "0001")
             while (waited := seconds_of(other)) < 0.5:
                 assert not moving.done()
             assert waited < 4.5  # a server waits five seconds for a lock

@@ -13,12 +13,13 @@ import pytest
 import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
-from storage.address import sqlite_path
-from storage.connection import Connection
-from storage.group_commit import CAP
-from storage.schema import MembershipTable
-from storage.sqlite import SqliteStore
-from storage.statement import Command, table
+from storage.engine.connection import Connection
+from storage.engine.database_url import sqlite_path
+from storage.engine.group_commit import MOST_IN_BATCH
+from storage.engine.sqlite import SqliteStore
+from storage.engine.statement import Command
+from storage.engine.table import table_of
+from storage.memberships import MembershipTable
 from tests.children import Child
 from tests.databases import migrated_sqlite
 from tests.storage.counters import bump, insert, insert_then_fail, names, value_of
@@ -26,7 +27,7 @@ from tests.storage.counters import bump, insert, insert_then_fail, names, value_
 pytestmark = pytest.mark.anyio
 
 LATER = Command(sa.text("pragma defer_foreign_keys=on"))
-ORPHAN = Command(sa.insert(table(MembershipTable)))
+ORPHAN = Command(sa.insert(table_of(MembershipTable)))
 
 HOLD = """
 import sqlite3, sys
@@ -92,8 +93,8 @@ async def test_a_later_member_sees_what_an_earlier_one_wrote(store: SqliteStore)
 
 async def test_more_jobs_than_a_batch_holds_are_all_done(store: SqliteStore) -> None:
     await store.write(insert, "n")
-    await asyncio.gather(*(store.write(bump, "n") for _ in range(CAP * 2 + 10)))
-    assert await store.read(value_of, "n") == CAP * 2 + 10
+    await asyncio.gather(*(store.write(bump, "n") for _ in range(MOST_IN_BATCH * 2 + 10)))
+    assert await store.read(value_of, "n") == MOST_IN_BATCH * 2 + 10
 
 
 async def test_a_caller_cancelled_in_the_queue_leaves_no_trace(store: SqliteStore) -> None:

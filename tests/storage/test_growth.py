@@ -8,21 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from storage.calls.audit import PAGES, READ_PAGES
-from storage.calls.claims import SWEEP
-from storage.calls.expired_keys import REMOVE as REMOVE_CLAIMS
-from storage.issuing.intents import OLD as OLD_INTENTS
-from storage.issuing.issuance import REMOVE as REMOVE_ISSUANCES
-from storage.issuing.reconciling import CLAIM as CLAIM_UNKNOWN
-from storage.issuing.reconciling import GAVE_BACK, NEXT_DUE
-from storage.money.record_digests import FIND as FIND_DIGESTS
-from storage.money.record_removal import FOLLOWING, OLD
-from storage.money.record_removal import REMOVE as REMOVE_RECORDS
-from storage.shop.order_lists import OF_BUYER
-from storage.shop.order_queue import CLAIM, DUE_PLACES, FELL, MADE, NEVER_MADE
-from storage.statement import Query, Statement, sqlite_dialect
-from storage.webhooks.event_removal import OLD_DELIVERIES, OLD_EVENTS
-from storage.webhooks.events import LIST_OF_INTENT
+from storage.audit import AUDIT_PAGES, AUDIT_READ_PAGES
+from storage.cdr_events import FIND_CDR_DIGESTS as FIND_DIGESTS
+from storage.cdr_removal import FIND_FOLLOWING_PLACE, OLD_CDRS
+from storage.cdr_removal import REMOVE_CDRS as REMOVE_RECORDS
+from storage.claims import SWEEP_CLAIMS
+from storage.engine.statement import Query, Statement, sqlite_dialect
+from storage.events import LIST_EVENTS_OF_INTENT, LIST_OLD_DELIVERIES, LIST_OLD_EVENTS
+from storage.intents import OLD_INTENTS
+from storage.key_retention import REMOVE_ISSUANCES
+from storage.key_retention import REMOVE_STORED_ANSWERS as REMOVE_CLAIMS
+from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS, MARK_REFUND_FAILED, MARK_REFUND_MADE, MARK_REFUND_NEVER_MADE
+from storage.orders import LIST_ORDERS_OF_BUYER
+from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, NEXT_DUE_ACCOUNT
 from tests.databases import migrated_sqlite
 from tests.storage.test_all_statements import MODULES, statements
 
@@ -90,24 +88,24 @@ def test_only_these_read_the_whole_of_what_grows(raw: sqlite3.Connection) -> Non
 
 
 def test_what_has_ended_is_found_by_when_it_ended(raw: sqlite3.Connection) -> None:
-    assert "SEARCH claim USING INDEX claim_expires (expires_at<?)" in plan(raw, SWEEP)
-    assert not [step for step in plan(raw, SWEEP) if "claim_state" in step]
+    assert "SEARCH claim USING INDEX claim_expires (expires_at<?)" in plan(raw, SWEEP_CLAIMS)
+    assert not [step for step in plan(raw, SWEEP_CLAIMS) if "claim_state" in step]
 
 
 def test_the_next_order_of_an_organisation_is_found_among_those_that_are_due(raw: sqlite3.Connection) -> None:
-    for index, statement in zip(("storefront_order_due_paid", "storefront_order_due_unpaid"), DUE_PLACES, strict=True):
-        assert f"SEARCH storefront_order USING INDEX {index} (organisation=? AND due_ms>? AND due_ms<?)" in plan(raw, CLAIM)
+    for index, statement in zip(("storefront_order_due_paid", "storefront_order_due_unpaid"), DUE_ORGANISATIONS, strict=True):
+        assert f"SEARCH storefront_order USING INDEX {index} (organisation=? AND due_ms>? AND due_ms<?)" in plan(raw, CLAIM_ORDER)
         assert f"SEARCH following USING INDEX {index} (organisation>?)" in plan(raw, statement)
         assert f"SEARCH oldest USING INDEX {index} (organisation=? AND due_ms>?)" in plan(raw, statement)
 
 
 def test_what_is_to_be_settled_is_found_by_organisation_and_what_was_given_back_by_when(raw: sqlite3.Connection) -> None:
-    assert "SEARCH following USING INDEX issuance_unknown_of (organisation>?)" in plan(raw, NEXT_DUE)
+    assert "SEARCH following USING INDEX issuance_unknown_of (organisation>?)" in plan(raw, NEXT_DUE_ACCOUNT)
     assert "SEARCH issuance USING INDEX issuance_unknown_of (organisation=? AND account_id=? AND due_ms<?)" in plan(raw, CLAIM_UNKNOWN)
-    assert "SEARCH issuance USING INDEX issuance_account (account_id=? AND state=? AND updated>?)" in plan(raw, GAVE_BACK)
+    assert "SEARCH issuance USING INDEX issuance_account (account_id=? AND state=? AND updated>?)" in plan(raw, LIST_GIVEN_BACK)
 
 
-COUNTED = {name: held for name, held in vars(import_module("storage.depth")).items() if isinstance(held, Query) and name != "LOCK_WAITS"}
+COUNTED = {name: held for name, held in vars(import_module("storage.backlog")).items() if isinstance(held, Query) and name != "LOCK_WAITS"}
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -123,15 +121,15 @@ def test_what_waits_or_has_failed_is_counted_by_an_index_and_up_to_a_limit(raw: 
 
 
 def test_the_events_of_an_intent_are_found_by_the_intent(raw: sqlite3.Connection) -> None:
-    assert plan(raw, LIST_OF_INTENT) == ["SEARCH event USING INDEX event_intent (intent=? AND id<?)"]
+    assert plan(raw, LIST_EVENTS_OF_INTENT) == ["SEARCH event USING INDEX event_intent (intent=? AND id<?)"]
 
 
 @pytest.mark.parametrize(
     ("pages", "filters", "index"),
     [
-        (PAGES, "operation", "audit_operation (organisation=? AND operation=? AND at>? AND at<?)"),
-        (PAGES, "principal", "audit_principal (organisation=? AND principal=? AND at>? AND at<?)"),
-        (READ_PAGES, "operation", "audit_read_operation (organisation=? AND operation=? AND id>? AND id<?)"),
+        (AUDIT_PAGES, "operation", "audit_operation (organisation=? AND operation=? AND at>? AND at<?)"),
+        (AUDIT_PAGES, "principal", "audit_principal (organisation=? AND principal=? AND at>? AND at<?)"),
+        (AUDIT_READ_PAGES, "operation", "audit_read_operation (organisation=? AND operation=? AND id>? AND id<?)"),
     ],
 )
 def test_a_filter_of_the_audit_log_is_looked_up(
@@ -141,7 +139,7 @@ def test_a_filter_of_the_audit_log_is_looked_up(
 
 
 def test_the_orders_of_a_buyer_are_found_by_the_buyer(raw: sqlite3.Connection) -> None:
-    assert plan(raw, OF_BUYER)[0] == "SEARCH storefront_order USING INDEX storefront_order_buyer (storefront=? AND email=?)"
+    assert plan(raw, LIST_ORDERS_OF_BUYER)[0] == "SEARCH storefront_order USING INDEX storefront_order_buyer (storefront=? AND email=?)"
 
 
 def test_what_is_old_is_found_by_its_age(raw: sqlite3.Connection) -> None:
@@ -149,22 +147,22 @@ def test_what_is_old_is_found_by_its_age(raw: sqlite3.Connection) -> None:
         "claim_lasting (claimed<?)": REMOVE_CLAIMS,
         "issuance_ended (updated<?)": REMOVE_ISSUANCES,
         "intent_removable (id<?)": OLD_INTENTS,
-        "sqlite_autoindex_event_1 (id<?)": OLD_EVENTS,
-        "sqlite_autoindex_delivery_1 (id<?)": OLD_DELIVERIES,
+        "sqlite_autoindex_event_1 (id<?)": LIST_OLD_EVENTS,
+        "sqlite_autoindex_delivery_1 (id<?)": LIST_OLD_DELIVERIES,
     }
     assert [index for index, statement in found.items() if not any(f"INDEX {index}" in step for step in plan(raw, statement))] == []
 
 
 def test_a_step_through_call_records_goes_on_behind_the_last_one_and_ids_are_looked_up(raw: sqlite3.Connection) -> None:
     behind = "SEARCH cdr_event USING PRIMARY KEY ((organisation,event)>(?,?))"
-    assert [step for step in plan(raw, FOLLOWING) if "cdr_event" in step] == [behind]
-    assert [step for step in plan(raw, OLD) if "cdr_event" in step] == [behind]
+    assert [step for step in plan(raw, FIND_FOLLOWING_PLACE) if "cdr_event" in step] == [behind]
+    assert [step for step in plan(raw, OLD_CDRS) if "cdr_event" in step] == [behind]
     assert "SEARCH cdr_event USING PRIMARY KEY (organisation=? AND event=?)" in plan(raw, REMOVE_RECORDS)
     assert [step for step in plan(raw, FIND_DIGESTS) if "call_record_digest" in step] == [
         "SEARCH call_record_digest USING PRIMARY KEY (digest=?)"
     ]
 
 
-@pytest.mark.parametrize("statement", [MADE, FELL, NEVER_MADE])
+@pytest.mark.parametrize("statement", [MARK_REFUND_MADE, MARK_REFUND_FAILED, MARK_REFUND_NEVER_MADE])
 def test_what_a_processor_says_of_a_refund_is_looked_up_among_the_failed_orders(raw: sqlite3.Connection, statement: Statement) -> None:
     assert plan(raw, statement) == ["SEARCH storefront_order USING INDEX storefront_order_status (status=?)"]

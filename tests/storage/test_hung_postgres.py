@@ -9,11 +9,11 @@ import psycopg
 import pytest
 
 from registry.errors import CommitUnknown, StoreUnavailable
-from storage.connection import Connection
-from storage.conninfo import NAME
-from storage.migrate import current_revision, upgrade
-from storage.store import Store, open_store
-from storage.unreachable import NotUtf8
+from storage.engine.connection import Connection
+from storage.engine.conninfo import APPLICATION_NAME
+from storage.engine.migrate import current_revision, upgrade_database
+from storage.engine.postgres_errors import NotUtf8
+from storage.engine.store import Store, open_store
 from tests.databases import postgres_url
 from tests.stopped_postgres import PostgresProcesses, stoppable
 from tests.storage.counters import insert, names, value_of
@@ -96,7 +96,7 @@ async def test_a_commit_that_nobody_heard_of_is_told_as_unknown_and_has_ended_be
     first = await until_back(store)
     with psycopg.connect(postgres) as admin:
         query = "select count(*) from pg_stat_activity where application_name = %s and xact_start is not null"
-        assert admin.execute(query + " and datname = current_database()", [NAME]).fetchone() == (0,)
+        assert admin.execute(query + " and datname = current_database()", [APPLICATION_NAME]).fetchone() == (0,)
     assert await store.read(names) == first
     assert first in ([], ["a"])
 
@@ -162,7 +162,7 @@ def test_a_database_that_is_not_utf8_is_refused_with_the_way_to_make_one_that_is
             admin.execute(f"create database {name} encoding '{encoding}' locale 'C' template template0".encode())
             try:
                 other = url.replace(admin.info.dbname, name)
-                for way in (current_revision, upgrade):
+                for way in (current_revision, upgrade_database):
                     with pytest.raises(NotUtf8, match=f"has the encoding {encoding}, and the service needs UTF8: create database NAME"):
                         way(other)
             finally:

@@ -5,19 +5,19 @@ import hashlib
 
 import pytest
 
-from storage.network.inbound import DAY, Push, take_push
-from storage.store import Store
+from storage.engine.store import Store
+from storage.inbound_pushes import PUSH_DAY, InboundPush, take_push
 from tests.world import NOON
 
 pytestmark = pytest.mark.anyio
 
 
-def push(body: str, subject: str = "line", id: str | None = None) -> Push:
+def push(body: str, subject: str = "line", id: str | None = None) -> InboundPush:
     digests = [hashlib.sha256(text.encode()).hexdigest() for text in (id or "", subject, body)]
-    return Push(digests[0] if id else None, digests[1], digests[2])
+    return InboundPush(digests[0] if id else None, digests[1], digests[2])
 
 
-async def take(store: Store, push: Push, at: float = 0) -> bool:
+async def take(store: Store, push: InboundPush, at: float = 0) -> bool:
     return await store.write(take_push, push=push, now=NOON + at)
 
 
@@ -35,12 +35,12 @@ async def test_subjects_do_not_disturb_each_other(store: Store) -> None:
 
 async def test_an_id_is_a_repetition_for_seven_days_whatever_the_body(store: Store) -> None:
     assert await take(store, push("on", id="m1")) is True
-    assert await take(store, push("off", id="m1"), 7 * DAY - 1) is False
+    assert await take(store, push("off", id="m1"), 7 * PUSH_DAY - 1) is False
     assert await take(store, push("on")) is True
-    assert await take(store, push("on", id="m1"), 7 * DAY) is True
+    assert await take(store, push("on", id="m1"), 7 * PUSH_DAY) is True
 
 
 @pytest.mark.parametrize("id", [None, "m1"])
 async def test_of_many_at_once_one_is_new(store: Store, id: str | None) -> None:
     assert sum(await asyncio.gather(*(take(store, push("on", id=id)) for _ in range(24)))) == 1
-    assert sum(await asyncio.gather(*(take(store, push("on", id=id), 8 * DAY) for _ in range(24)))) == 1
+    assert sum(await asyncio.gather(*(take(store, push("on", id=id), 8 * PUSH_DAY) for _ in range(24)))) == 1

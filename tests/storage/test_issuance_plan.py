@@ -4,8 +4,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from storage.issuing.issuance import UNRESOLVED
-from storage.statement import sqlite_dialect
+from storage.engine.statement import sqlite_dialect
+from storage.issuance import FIND_UNRESOLVED_LIKE
 from tests.databases import migrated_sqlite
 
 ASKED = ("organisation", "principal", "account_id", "template_id", "since", "key")
@@ -13,7 +13,7 @@ ASKED = ("organisation", "principal", "account_id", "template_id", "since", "key
 
 def test_the_look_for_another_unknown_key_reads_open_rows_of_the_account_only(tmp_path: Path) -> None:
     path = migrated_sqlite(tmp_path).removeprefix("sqlite:///")
-    text = UNRESOLVED.text(sqlite_dialect())
+    text = FIND_UNRESOLVED_LIKE.text(sqlite_dialect())
     with closing(sqlite3.connect(path)) as raw:
         plan = raw.execute(f"explain query plan {text.sql}", {**text.literals, **dict.fromkeys(ASKED, 1)}).fetchall()
     assert plan[0][3] == "SEARCH issuance USING INDEX issuance_account (account_id=? AND state=?)"

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from storage.jobs import claim, done, due_at
-from storage.store import Store
+from storage.engine.jobs import claim_job, finish_job, job_due_at
+from storage.engine.store import Store
 
 pytestmark = pytest.mark.anyio
 
@@ -14,25 +14,25 @@ LEASE, LATEST = 30_000, 120_000
 
 
 async def take(store: Store, token: str, now_ms: int = NOW, name: str = "sweep") -> bool:
-    return await store.write(claim, name=name, token=token, now_ms=now_ms, lease_ms=LEASE, latest_ms=now_ms + LATEST)
+    return await store.write(claim_job, name=name, token=token, now_ms=now_ms, lease_ms=LEASE, latest_ms=now_ms + LATEST)
 
 
 async def finish(store: Store, token: str, next_ms: int) -> bool:
-    return await store.write(done, name="sweep", token=token, next_ms=next_ms)
+    return await store.write(finish_job, name="sweep", token=token, next_ms=next_ms)
 
 
 async def test_of_many_at_once_one_has_the_job(store: Store) -> None:
     for turn in range(3):
         at = NOW + turn * LEASE
         assert sum(await asyncio.gather(*(take(store, f"t{turn}-{number}", at) for number in range(16)))) == 1
-        assert await store.read(due_at, name="sweep") == at + LEASE
+        assert await store.read(job_due_at, name="sweep") == at + LEASE
 
 
 async def test_a_job_is_due_at_once_and_again_when_its_holder_says(store: Store) -> None:
-    assert await store.read(due_at, name="sweep") == 0
+    assert await store.read(job_due_at, name="sweep") == 0
     assert await take(store, "one")
     assert await finish(store, "one", NOW + 5_000)
-    assert await store.read(due_at, name="sweep") == NOW + 5_000
+    assert await store.read(job_due_at, name="sweep") == NOW + 5_000
     assert not await take(store, "two", NOW + 4_999)
     assert await take(store, "two", NOW + 5_000)
 
@@ -50,7 +50,7 @@ async def test_who_lost_the_lease_changes_nothing(store: Store) -> None:
     assert not await take(store, "quick", NOW + LEASE - 1)
     assert await take(store, "quick", NOW + LEASE)
     assert not await finish(store, "slow", NOW)
-    assert await store.read(due_at, name="sweep") == NOW + 2 * LEASE
+    assert await store.read(job_due_at, name="sweep") == NOW + 2 * LEASE
     assert await finish(store, "quick", NOW + LEASE)
     assert not await finish(store, "quick", NOW)  # a lease is given back once
 

@@ -12,15 +12,15 @@ import pytest
 from clients.ocs.places import Places
 from registry.clock import SystemClock
 from registry.limit_lease import LimitLease
-from registry.limit_report import Counting, LimitAnswer, LimitReport, portion_of
 from registry.limits import Limits
-from registry.pace import Pace
 from registry.ports import Site
-from storage.calls.limit_ledger import PLACES, PROCESSES, StoreLimitLedger
-from storage.connection import Connection
-from storage.migrate import downgrade, upgrade
-from storage.sqlite import SqliteStore
-from storage.store import Store, open_store
+from registry.rate_limits import RateLimiter
+from registry.shared_limits import CountingMode, LimitAnswer, LimitReport, bucket_portion
+from storage.engine.connection import Connection
+from storage.engine.migrate import downgrade_database, upgrade_database
+from storage.engine.sqlite import SqliteStore
+from storage.engine.store import Store, open_store
+from storage.limit_ledger import LIST_PLACES, LIST_PROCESSES, StoreLimitLedger
 from tests.databases import migrated_sqlite
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +51,7 @@ async def lease_on(store: Store, name: str) -> AsyncGenerator[tuple[LimitLease, 
 
 def rows(connection: Connection) -> tuple[int, int]:
     """Processes and places that the database knows."""
-    return len(connection.all(PROCESSES)), len(connection.all(PLACES))
+    return len(connection.all(LIST_PROCESSES)), len(connection.all(LIST_PLACES))
 
 
 async def test_calls_of_three_processes_share_the_places_and_all_are_served(store: Store) -> None:
@@ -80,26 +80,26 @@ async def test_two_processes_spend_no_more_of_a_bucket_than_it_has_and_a_portion
     size, clock = 30, SystemClock()
     limits = Limits(upstream_writes_per_second=size)
     async with lease_on(store, "a") as (first, _), lease_on(store, "b") as (second, _):
-        paces = [Pace(limits, SITE, clock, lease.buckets) for lease in (first, second)]
+        paces = [RateLimiter(limits, SITE, clock, lease.buckets) for lease in (first, second)]
         spent, began = 0, time.monotonic()
 
-        async def spend(pace: Pace) -> None:
+        async def spend(rate_limiter: RateLimiter) -> None:
             nonlocal spent
             for _ in range(2 * size):
-                if await pace.take_upstream("one") is None:
+                if await rate_limiter.take_upstream("one") is None:
                     spent += 1
 
         async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
             for pace in paces:
                 tasks.create_task(spend(pace))
         seconds = time.monotonic() - began
-        assert size <= spent <= size + size * seconds + 2 * portion_of(size)
+        assert size <= spent <= size + size * seconds + 2 * bucket_portion(size)
 
 
 async def test_a_process_that_is_alone_asks_nobody_for_a_call(store: Store) -> None:
     async with lease_on(store, "a") as (lease, ledger):
         clock = SystemClock()
-        while lease.counting is not Counting.ALONE:
+        while lease.counting is not CountingMode.ALONE:
             lease.buckets.take("org:first", 1, 10, clock.monotonic())
             await asyncio.sleep(0.01)
         before, began = ledger.reports, clock.monotonic()
@@ -111,7 +111,7 @@ async def test_a_process_that_is_alone_asks_nobody_for_a_call(store: Store) -> N
 
 async def test_a_process_that_does_nothing_has_no_lease_and_reports_nothing(store: Store) -> None:
     async with lease_on(store, "a") as (lease, ledger):
-        assert (lease.counting, ledger.reports) == (Counting.NONE, 0)
+        assert (lease.counting, ledger.reports) == (CountingMode.NONE, 0)
     assert await store.read(rows) == (0, 0)
 
 
@@ -119,20 +119,20 @@ async def test_a_process_on_the_schema_before_counts_alone_and_shares_as_soon_as
     whole_database_url: str | None, tmp_path: Path
 ) -> None:
     database_url = whole_database_url or migrated_sqlite(tmp_path)
-    downgrade(database_url, "0016")
+    downgrade_database(database_url, "0016")
     store = open_store(database_url)
     try:
         async with lease_on(store, "a") as (lease, _):
             lease.buckets.take("org:one", 1, 10, SystemClock().monotonic())
             await lease.counted()
-            assert lease.counting is Counting.ALONE
+            assert lease.counting is CountingMode.ALONE
             assert [lease.buckets.take("org:one", 1, 10, SystemClock().monotonic()) is None for _ in range(10)] == [True] * 9 + [False]
-            await asyncio.to_thread(upgrade, database_url)
+            await asyncio.to_thread(upgrade_database, database_url)
             await lease.counted()
             async with lease_on(store, "b") as (other, _):
                 await other.counted()
                 await lease.counted()
-                assert lease.counting is Counting.SHARED
+                assert lease.counting is CountingMode.SHARED
             assert await store.read(rows) == (1, 0)
     finally:
         await store.aclose()
@@ -145,7 +145,7 @@ async def test_while_nothing_can_be_written_a_process_counts_for_itself_and_afte
         async with lease_on(store, "a") as (lease, _), lease_on(store, "b") as (other, _):
             await other.counted()
             await lease.counted()
-            pace, places = Pace(Limits(), SITE, clock, lease.buckets), lease.places("network", LIMIT)
+            pace, places = RateLimiter(Limits(), SITE, clock, lease.buckets), lease.places("network", LIMIT)
             with closing(sqlite3.connect(tmp_path / "service.db", isolation_level=None)) as holder:
                 holder.execute("begin immediate")
                 taken = [await pace.take_upstream("one") is None for _ in range(14)]
@@ -154,6 +154,6 @@ async def test_while_nothing_can_be_written_a_process_counts_for_itself_and_afte
                 assert [places.take(), places.take()] == [True, False]
             places.give_back()
             await lease.counted()
-            assert (lease.is_cut_off, lease.counting) == (False, Counting.SHARED)
+            assert (lease.is_cut_off, lease.counting) == (False, CountingMode.SHARED)
     finally:
         await store.aclose()

@@ -6,10 +6,9 @@ from collections.abc import AsyncGenerator, Callable
 import psycopg
 import pytest
 
-from storage.connection import Connection
-from storage.store import Store, open_store
-from storage.webhooks.listener import NAME, Listener, open_listener
-from storage.webhooks.notify import notify_deliveries
+from storage.delivery_notifications import LISTENER_NAME, Listener, notify_deliveries, open_listener
+from storage.engine.connection import Connection
+from storage.engine.store import Store, open_store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 
@@ -34,7 +33,7 @@ class Ear:
     def sessions(self) -> list[int]:
         """The database's view of who listens."""
         with psycopg.connect(self.url, autocommit=True) as admin:
-            return [row[0] for row in admin.execute(SESSIONS, [NAME]).fetchall()]
+            return [row[0] for row in admin.execute(SESSIONS, [LISTENER_NAME]).fetchall()]
 
     async def close(self) -> None:
         self.task.cancel()

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from registry.errors import StoreUnavailable
-from storage.address import sqlite_path
-from storage.connection import Connection
-from storage.long import Long
-from storage.sqlite import SqliteStore
-from storage.store import Store
+from storage.engine.connection import Connection, runs_in_thread
+from storage.engine.database_url import sqlite_path
+from storage.engine.sqlite import SqliteStore
+from storage.engine.store import Store
 from tests.databases import migrated_sqlite
 from tests.storage.counters import bump, insert, insert_then_fail, names, value_of
 from tests.storage.test_group_commit import fail_at_commit
@@ -35,10 +34,10 @@ async def sqlite(path: Path) -> AsyncGenerator[SqliteStore]:
 
 
 async def test_a_long_function_writes_and_answers_like_any_other(store: Store) -> None:
-    assert await store.write(Long(insert), "a", value=5) == 1
+    assert await store.write(runs_in_thread(insert), "a", value=5) == 1
     assert await store.read(value_of, "a") == 5
     with pytest.raises(LookupError, match="b"):
-        await store.write(Long(insert_then_fail), "b")
+        await store.write(runs_in_thread(insert_then_fail), "b")
     assert await store.read(names) == ["a"]
 
 
@@ -50,7 +49,7 @@ async def test_the_loop_goes_on_while_a_long_function_runs(sqlite: SqliteStore) 
         assert release.wait(10), "the loop was held up"
         return insert(connection, "long")
 
-    long = asyncio.ensure_future(sqlite.write(Long(wait_for_the_loop)))
+    long = asyncio.ensure_future(sqlite.write(runs_in_thread(wait_for_the_loop)))
     short = asyncio.ensure_future(sqlite.write(insert, "short"))
     while not where:
         await asyncio.sleep(0)
@@ -71,7 +70,7 @@ async def test_a_long_read_runs_beside_the_loop_and_sees_what_was_committed(sqli
         return names(connection)
 
     await sqlite.write(insert, "before")
-    long = asyncio.ensure_future(sqlite.read(Long(wait_for_the_loop)))
+    long = asyncio.ensure_future(sqlite.read(runs_in_thread(wait_for_the_loop)))
     while not where:
         await asyncio.sleep(0)
     assert await sqlite.read(names) == ["before"]
@@ -79,21 +78,21 @@ async def test_a_long_read_runs_beside_the_loop_and_sees_what_was_committed(sqli
     assert await long == ["before"]
     assert where[0] != threading.main_thread().name
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        await sqlite.read(Long(insert), "by a read")
+        await sqlite.read(runs_in_thread(insert), "by a read")
 
 
 async def test_long_and_short_functions_run_in_the_order_in_which_they_came(sqlite: SqliteStore) -> None:
     await sqlite.write(insert, "n")
-    functions = [Long(bump), bump, bump, Long(bump), Long(bump), bump]
+    functions = [runs_in_thread(bump), bump, bump, runs_in_thread(bump), runs_in_thread(bump), bump]
     assert await asyncio.gather(*(sqlite.write(function, "n") for function in functions)) == [1, 2, 3, 4, 5, 6]
 
 
 async def test_a_long_function_that_fails_takes_nobody_with_it(sqlite: SqliteStore) -> None:
     calls = [
         sqlite.write(insert, "a"),
-        sqlite.write(Long(insert_then_fail), "b"),
-        sqlite.write(Long(fail_at_commit)),
-        sqlite.write(Long(insert), "c"),
+        sqlite.write(runs_in_thread(insert_then_fail), "b"),
+        sqlite.write(runs_in_thread(fail_at_commit)),
+        sqlite.write(runs_in_thread(insert), "c"),
         sqlite.write(insert, "d"),
     ]
     answers = await asyncio.gather(*calls, return_exceptions=True)
@@ -102,8 +101,8 @@ async def test_a_long_function_that_fails_takes_nobody_with_it(sqlite: SqliteSto
 
 
 async def test_a_caller_who_has_gone_before_it_began_leaves_no_trace(sqlite: SqliteStore) -> None:
-    first = asyncio.ensure_future(sqlite.write(Long(insert), "a"))
-    gone = asyncio.ensure_future(sqlite.write(Long(insert), "gone"))
+    first = asyncio.ensure_future(sqlite.write(runs_in_thread(insert), "a"))
+    gone = asyncio.ensure_future(sqlite.write(runs_in_thread(insert), "gone"))
     await asyncio.sleep(0)
     gone.cancel()
     assert await first == 1
@@ -114,17 +113,17 @@ async def test_a_caller_who_has_gone_before_it_began_leaves_no_trace(sqlite: Sql
 async def test_while_another_process_writes_long_functions_are_refused_with_all_who_wait(sqlite: SqliteStore, path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("begin immediate")
-        calls = [sqlite.write(Long(insert), "a"), sqlite.write(insert, "b"), sqlite.write(Long(insert), "c")]
+        calls = [sqlite.write(runs_in_thread(insert), "a"), sqlite.write(insert, "b"), sqlite.write(runs_in_thread(insert), "c")]
         answers = await asyncio.gather(*calls, return_exceptions=True)
         other.execute("rollback")
     assert {str(answer) for answer in answers} == {"another process is writing to the database"}
-    assert await asyncio.gather(sqlite.write(Long(insert), "d"), sqlite.write(insert, "e")) == [1, 1]
+    assert await asyncio.gather(sqlite.write(runs_in_thread(insert), "d"), sqlite.write(insert, "e")) == [1, 1]
     assert await sqlite.read(names) == ["d", "e"]
 
 
 async def test_closing_waits_for_a_long_function(path: Path) -> None:
     store = SqliteStore(path)
-    calls = [asyncio.ensure_future(store.write(Long(insert), f"{number}")) for number in range(3)]
+    calls = [asyncio.ensure_future(store.write(runs_in_thread(insert), f"{number}")) for number in range(3)]
     await asyncio.sleep(0)
     await store.aclose()
     assert await asyncio.gather(*calls) == [1, 1, 1]

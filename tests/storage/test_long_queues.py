@@ -7,10 +7,9 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from storage.issuing.reconciling import CLAIM as CLAIM_UNKNOWN
-from storage.issuing.reconciling import GAVE_BACK, NEXT_DUE
-from storage.shop.order_queue import CLAIM, DUE_PLACES
-from storage.statement import Statement, postgresql_dialect
+from storage.engine.statement import Statement, postgresql_dialect
+from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS
+from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, NEXT_DUE_ACCOUNT
 from tests.databases import NO_POSTGRES, migrated_postgres
 
 pytestmark = pytest.mark.postgres
@@ -65,15 +64,15 @@ def read_by(connection: psycopg.Connection, statement: Statement, **given: objec
 
 
 def test_who_has_orders_due_is_found_by_a_step_for_each(filled: psycopg.Connection) -> None:
-    assert max(read_by(filled, statement) for statement in DUE_PLACES) < 20 * OWNERS
+    assert max(read_by(filled, statement) for statement in DUE_ORGANISATIONS) < 20 * OWNERS
 
 
 def test_the_next_order_of_an_organisation_is_found_without_the_others(filled: psycopg.Connection) -> None:
-    assert read_by(filled, CLAIM, of="org_1", now_ms=NOW_MS, lease_end=NOW_MS, token="lse_1") < 100
+    assert read_by(filled, CLAIM_ORDER, of="org_1", now_ms=NOW_MS, lease_end=NOW_MS, token="lse_1") < 100
 
 
 def test_the_next_account_to_settle_is_found_by_a_step_for_each_organisation(filled: psycopg.Connection) -> None:
-    assert read_by(filled, NEXT_DUE, now_ms=NOW_MS, after="org_2") < 20 * OWNERS
+    assert read_by(filled, NEXT_DUE_ACCOUNT, now_ms=NOW_MS, after="org_2") < 20 * OWNERS
 
 
 def test_what_is_settled_in_one_turn_is_all_that_is_read(filled: psycopg.Connection) -> None:
@@ -82,4 +81,4 @@ def test_what_is_settled_in_one_turn_is_all_that_is_read(filled: psycopg.Connect
 
 
 def test_of_what_was_given_back_only_the_newest_is_read(filled: psycopg.Connection) -> None:
-    assert read_by(filled, GAVE_BACK, account_id=8101, since=float(MANY - 20)) < 60
+    assert read_by(filled, LIST_GIVEN_BACK, account_id=8101, since=float(MANY - 20)) < 60

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from storage.store import open_store
+from storage.engine.store import open_store
 from tests.storage.counters import bump, insert, names, value_of
 
 

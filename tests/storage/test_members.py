@@ -3,20 +3,22 @@
 import anyio
 import pytest
 
-from operations.services.people.invitations import accept
+from operations.setup.members import accept_invitation
 from registry.errors import NotFound
-from registry.ports import Line
-from storage.calls.audit import Wanted, append_line, list_audit
-from storage.calls.audit_reads import NumberedLine, append_reads
-from storage.connection import Connection
-from storage.people.accounts import add_member, create_organisation, create_person
-from storage.people.invitations import Kept, invitations_for, keep_invitation
-from storage.people.keys import end_key, end_keys_made_with, insert_key, list_keys
-from storage.people.members import end_membership, is_member, list_people, member_with_address
-from storage.store import Store
+from registry.ports import AuditRecord
+from storage.api_keys import end_key, end_keys_made_with, insert_key, list_keys
+from storage.audit import AuditFilter, append_audit_record, list_audit
+from storage.audit_reads import NumberedAuditRecord, append_audit_reads
+from storage.engine.connection import Connection
+from storage.engine.store import Store
+from storage.invitations import StoredInvitation, invitations_for, put_invitation
+from storage.members import end_membership, is_member, list_people, member_with_address
+from storage.memberships import add_member
+from storage.organisations import create_organisation
+from storage.people import create_person
 
 pytestmark = pytest.mark.anyio
-ORG, NOW, ANY = "org_1", 1_800_000_000.0, Wanted()
+ORG, NOW, ANY = "org_1", 1_800_000_000.0, AuditFilter()
 
 
 def furnish(connection: Connection, *, admins: list[str]) -> None:
@@ -32,8 +34,8 @@ def key(connection: Connection, *, id: str, made_with: str | None) -> None:
     )
 
 
-def invited(connection: Connection, *, id: str) -> Kept:
-    return keep_invitation(
+def invited(connection: Connection, *, id: str) -> StoredInvitation:
+    return put_invitation(
         connection, id=id, organisation=ORG, address="a@b.se", role="member", invited_by="usr_1", now=NOW, expires_at=NOW + 9
     )
 
@@ -58,7 +60,7 @@ async def test_members_come_before_invitations_and_pages_go_on(store: Store) -> 
     await store.write(furnish, admins=["usr_1", "usr_2"])
     for number in (1, 2):
         await store.write(
-            keep_invitation,
+            put_invitation,
             id=f"ivt_{number}",
             organisation=ORG,
             address=f"a{number}@b.se",
@@ -91,7 +93,7 @@ async def test_an_invitation_is_accepted_once(store: Store) -> None:
 
     async def join() -> None:
         try:
-            done.append(await store.write(accept, invitation="ivt_1", person="usr_9", address="a@b.se", now=NOW))
+            done.append(await store.write(accept_invitation, invitation="ivt_1", person="usr_9", address="a@b.se", now=NOW))
         except NotFound:
             done.append("not found")
 
@@ -117,35 +119,35 @@ async def test_keys_end_with_what_they_were_made_with_to_the_last_generation(sto
 async def test_each_filter_of_the_audit_log_narrows_it(store: Store) -> None:
     await store.write(furnish, admins=["usr_1"])
     lines = [
-        Line(NOW + 0, ORG, "http", "read", "usr_1", "key_1", "ok", 200, 1.5, "req_0"),
-        Line(NOW + 1, ORG, "mcp", "write", "usr_1", "", "not_found", 404, 1.5, "req_1"),
-        Line(NOW + 2, ORG, "http", "write", "usr_2", "", "ok", 200, 1.5, "req_2"),
-        Line(NOW + 3, "org_2", "http", "write", "usr_1", "", "ok", 200, 1.5, "req_3"),
+        AuditRecord(NOW + 0, ORG, "http", "read", "usr_1", "key_1", "ok", 200, 1.5, "req_0"),
+        AuditRecord(NOW + 1, ORG, "mcp", "write", "usr_1", "", "not_found", 404, 1.5, "req_1"),
+        AuditRecord(NOW + 2, ORG, "http", "write", "usr_2", "", "ok", 200, 1.5, "req_2"),
+        AuditRecord(NOW + 3, "org_2", "http", "write", "usr_1", "", "ok", 200, 1.5, "req_3"),
     ]
     # The order in which they are written does not matter, nor whether a row is whole.
-    numbered = [NumberedLine(place, line) for place, line in enumerate(lines)]
-    await store.write(append_reads, lines=[numbered[3], numbered[1]])
-    await store.write(append_line, line=lines[2])
-    await store.write(append_reads, lines=numbered[:1])
+    numbered = [NumberedAuditRecord(place, line) for place, line in enumerate(lines)]
+    await store.write(append_audit_reads, lines=[numbered[3], numbered[1]])
+    await store.write(append_audit_record, line=lines[2])
+    await store.write(append_audit_reads, lines=numbered[:1])
 
-    async def found(wanted: Wanted = ANY, after: int | None = None) -> list[str] | None:
+    async def found(wanted: AuditFilter = ANY, after: int | None = None) -> list[str] | None:
         rows = await store.read(list_audit, organisation=ORG, wanted=wanted, after=after, most=9)
         return None if rows is None else [row.request_id for row in rows]
 
     assert await found() == ["req_2", "req_1", "req_0"]
-    assert await found(Wanted(operation="write")) == ["req_2", "req_1"]
-    assert await found(Wanted(operation="write", principal="usr_1", outcome="not_found", surface="mcp")) == ["req_1"]
-    assert await found(Wanted(surface="http", principal="usr_1")) == ["req_0"]
-    assert await found(Wanted(since=NOW + 1, until=NOW + 2)) == ["req_1"]
-    rows = await store.read(list_audit, organisation=ORG, wanted=Wanted(), after=None, most=2)
+    assert await found(AuditFilter(operation="write")) == ["req_2", "req_1"]
+    assert await found(AuditFilter(operation="write", principal="usr_1", outcome="not_found", surface="mcp")) == ["req_1"]
+    assert await found(AuditFilter(surface="http", principal="usr_1")) == ["req_0"]
+    assert await found(AuditFilter(since=NOW + 1, until=NOW + 2)) == ["req_1"]
+    rows = await store.read(list_audit, organisation=ORG, wanted=AuditFilter(), after=None, most=2)
     assert rows is not None and await found(after=rows[-1].id) == ["req_0"]
     seen = list[str]()
-    page = await store.read(list_audit, organisation=ORG, wanted=Wanted(), after=None, most=1)
+    page = await store.read(list_audit, organisation=ORG, wanted=AuditFilter(), after=None, most=1)
     while page:
         seen.append(page[0].request_id)
-        page = await store.read(list_audit, organisation=ORG, wanted=Wanted(), after=page[0].id, most=1)
+        page = await store.read(list_audit, organisation=ORG, wanted=AuditFilter(), after=page[0].id, most=1)
     assert seen == ["req_2", "req_1", "req_0"]
-    foreign = await store.read(list_audit, organisation="org_2", wanted=Wanted(), after=None, most=2)
+    foreign = await store.read(list_audit, organisation="org_2", wanted=AuditFilter(), after=None, most=2)
     assert foreign is not None and await found(after=foreign[0].id) is None
 
 
@@ -163,16 +165,19 @@ REQUESTS = [
 
 async def test_a_read_in_short_says_all_that_a_whole_row_says(store: Store) -> None:
     await store.write(furnish, admins=["usr_1"])
-    lines = [Line(NOW + place, ORG, "mcp", "get_x", "usr_1", "key_1", "ok", 200, 12.345, id) for place, id in enumerate(REQUESTS)]
-    await store.write(append_reads, lines=[NumberedLine(place, line) for place, line in enumerate(lines)])
-    rows = await store.read(list_audit, organisation=ORG, wanted=Wanted(), after=None, most=99)
+    lines = [AuditRecord(NOW + place, ORG, "mcp", "get_x", "usr_1", "key_1", "ok", 200, 12.345, id) for place, id in enumerate(REQUESTS)]
+    await store.write(append_audit_reads, lines=[NumberedAuditRecord(place, line) for place, line in enumerate(lines)])
+    rows = await store.read(list_audit, organisation=ORG, wanted=AuditFilter(), after=None, most=99)
     assert rows is not None
-    assert [Line(row.at, ORG, *row[2:5], row.key_id, *row[7:]) for row in rows][::-1] == lines
+    assert [AuditRecord(row.at, ORG, *row[2:5], row.key_id, *row[7:]) for row in rows][::-1] == lines
 
 
 async def test_reads_of_one_moment_keep_their_order_and_none_is_lost_or_written_twice(store: Store) -> None:
-    lines = [NumberedLine(place, Line(NOW, ORG, "http", "get_x", "usr_1", "", "ok", 200, 1.0, f"req_{place}")) for place in range(40)]
+    lines = [
+        NumberedAuditRecord(place, AuditRecord(NOW, ORG, "http", "get_x", "usr_1", "", "ok", 200, 1.0, f"req_{place}"))
+        for place in range(40)
+    ]
     for _ in range(2):
-        await store.write(append_reads, lines=lines)
-    rows = await store.read(list_audit, organisation=ORG, wanted=Wanted(), after=None, most=99)
+        await store.write(append_audit_reads, lines=lines)
+    rows = await store.read(list_audit, organisation=ORG, wanted=AuditFilter(), after=None, most=99)
     assert rows is not None and [row.request_id for row in rows][::-1] == [each.line.request_id for each in lines]

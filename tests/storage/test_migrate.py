@@ -15,16 +15,25 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from registry.errors import StoreUnavailable
-from storage.locked import locked
-from storage.migrate import HEAD, REVISIONS, SCRIPTS, SchemaMismatch, behind, current_revision, downgrade, ensure_current, upgrade
-from storage.schema import SQLModel
-from storage.store import open_store
+from storage.engine.migrate import (
+    SCRIPTS,
+    SchemaMismatch,
+    current_revision,
+    downgrade_database,
+    ensure_current,
+    needs_upgrade,
+    upgrade_database,
+)
+from storage.engine.migration_lock import migration_lock
+from storage.engine.revision import HEAD, REVISIONS
+from storage.engine.store import open_store
+from storage.metadata import SQLModel
 from tests.databases import NO_POSTGRES, migrated_sqlite, postgres_url, sqlite_url
 from tests.storage.counters import insert, value_of
 
 RACE = """
 import sys
-from storage.migrate import upgrade
+from storage.engine.migrate import upgrade
 print("ready", flush=True)
 sys.stdin.readline()
 print(upgrade(sys.argv[1]))
@@ -32,7 +41,7 @@ print(upgrade(sys.argv[1]))
 
 IMPORTED = """
 import sys
-from storage.migrate import ensure_current
+from storage.engine.migrate import ensure_current
 print(ensure_current(sys.argv[1]), "alembic" in sys.modules, "psycopg" in sys.modules)
 """
 
@@ -50,7 +59,7 @@ def new_database(request: pytest.FixtureRequest, tmp_path: Path):
 
 
 def drift(url: str) -> list[object]:
-    with locked(url) as database:
+    with migration_lock(url) as database:
         return compare_metadata(MigrationContext.configure(database.connection), SQLModel.metadata)
 
 
@@ -64,35 +73,35 @@ def test_the_known_revisions_are_the_files_oldest_first() -> None:
 
 def test_upgrading_an_empty_database_gives_exactly_the_tables_of_the_schema(new_database: str) -> None:
     assert current_revision(new_database) is None
-    assert behind(new_database)
-    assert upgrade(new_database)
+    assert needs_upgrade(new_database)
+    assert upgrade_database(new_database)
     assert current_revision(new_database) == HEAD
-    assert not upgrade(new_database)
+    assert not upgrade_database(new_database)
     assert not ensure_current(new_database)
     assert drift(new_database) == []
 
 
 def go_before(url: str, revision: str) -> None:
     """The database is as it was before this revision."""
-    upgrade(url)
+    upgrade_database(url)
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS))
     config.set_main_option("path_separator", "os")
     before = ScriptDirectory.from_config(config).get_revision(revision).down_revision
-    assert isinstance(before, str) and downgrade(url, before)
+    assert isinstance(before, str) and downgrade_database(url, before)
 
 
 def test_a_schedule_and_a_program_of_before_are_kept_and_nothing_is_said_of_where_they_came_from(new_database: str) -> None:
     go_before(new_database, "0011")
     columns = "id, organisation, composite, input, cron, timezone, created_by, next_ms, created"
     schedule = "'sch_1', 'org_1', 'fleet_health', '{}', '0 6 * * *', 'UTC', 'usr_1', 7, 8"
-    with locked(new_database) as database:
+    with migration_lock(new_database) as database:
         run = database.connection.exec_driver_sql
         run(f"insert into intelligence_schedule ({columns}) values ({schedule})")
         run("insert into oauth_client (id, metadata_json, created) values ('cli_1', '{}', 9.0)")
         database.connection.commit()
-    assert upgrade(new_database)
-    with locked(new_database) as database:
+    assert upgrade_database(new_database)
+    with migration_lock(new_database) as database:
         run = database.connection.exec_driver_sql
         assert [tuple(row) for row in run("select id, created_by, made_with, next_ms from intelligence_schedule")] == [
             ("sch_1", "usr_1", None, 7)
@@ -105,7 +114,7 @@ def test_a_payment_account_of_before_was_active_where_its_status_or_an_order_say
     columns = "organisation, currency, billing_cycle_day, price_per_gb_cents, invoice_prefix, connect_as_of, updated"
     accounts = {"org_1": ("acct_1", "active"), "org_2": ("acct_2", "pending"), "org_3": ("acct_3", "pending"), "org_4": (None, "none")}
     order = "organisation, storefront, plan, bought, template_id, amount, currency, language, status, payee, tries, created, updated"
-    with locked(new_database) as database:
+    with migration_lock(new_database) as database:
         run = database.connection.exec_driver_sql
         for organisation, (account, status) in accounts.items():
             given = f"'{organisation}', 'USD', 1, 0, 'INV', 1.0, 1, {'null' if account is None else repr(account)}, '{status}'"
@@ -113,26 +122,26 @@ def test_a_payment_account_of_before_was_active_where_its_status_or_an_order_say
         told = "'org_2', 'sf_1', 'sfp_1', '{}', 1, 100, 'USD', 'en', 'ready', 'acct_2', 0, 1.0, 1.0"
         run(f"insert into storefront_order (id, {order}) values ('onr_1', {told})")
         database.connection.commit()
-    assert upgrade(new_database)
-    with locked(new_database) as database:
+    assert upgrade_database(new_database)
+    with migration_lock(new_database) as database:
         found = database.connection.exec_driver_sql("select organisation, connect_was_active from billing_config order by organisation")
         assert [tuple(row) for row in found] == [("org_1", 1), ("org_2", 1), ("org_3", 0), ("org_4", 0)]
 
 
 def test_down_to_base_and_up_again(new_database: str) -> None:
-    upgrade(new_database)
-    assert downgrade(new_database, "base")
+    upgrade_database(new_database)
+    assert downgrade_database(new_database, "base")
     assert current_revision(new_database) is None
-    assert not downgrade(new_database, "base")
-    assert upgrade(new_database)
+    assert not downgrade_database(new_database, "base")
+    assert upgrade_database(new_database)
     assert drift(new_database) == []
 
 
 def test_a_second_upgrade_keeps_the_data(new_database: str) -> None:
-    upgrade(new_database)
+    upgrade_database(new_database)
     store = open_store(new_database)
     asyncio.run(store.write(insert, "a", value=5))
-    upgrade(new_database)
+    upgrade_database(new_database)
     assert asyncio.run(store.read(value_of, "a")) == 5
     asyncio.run(store.aclose())
 
@@ -159,10 +168,10 @@ def environment() -> dict[str, str]:
 
 
 def test_a_database_of_a_newer_program_is_refused(new_database: str) -> None:
-    upgrade(new_database)
-    with locked(new_database) as database:
+    upgrade_database(new_database)
+    with migration_lock(new_database) as database:
         database.connection.exec_driver_sql("update alembic_version set version_num = '9999'")
-    for refused in (behind, ensure_current, upgrade):
+    for refused in (needs_upgrade, ensure_current, upgrade_database):
         with pytest.raises(SchemaMismatch, match=r"'9999'.*newer program"):
             refused(new_database)
 
@@ -182,7 +191,7 @@ def test_a_server_on_sqlite_migrates_and_keeps_a_copy_of_what_was_there(tmp_path
     assert ensure_current(url)
     assert [file.name for file in tmp_path.iterdir()] == ["service.db"]
     assert ((tmp_path / "service.db").stat().st_mode & 0o077) == 0
-    downgrade(url, "base")
+    downgrade_database(url, "base")
     assert ensure_current(url)
     copies = [file for file in tmp_path.iterdir() if "before" in file.name]
     assert [file.name for file in copies] == [f"service.db.before-{HEAD}"]
@@ -218,24 +227,24 @@ def test_a_current_database_is_recognised_without_importing_alembic(tmp_path: Pa
 
 
 def test_a_schema_that_knows_removed_keys_is_not_taken_back_while_there_are_any(new_database: str) -> None:
-    upgrade(new_database)
-    with locked(new_database) as database:
+    upgrade_database(new_database)
+    with migration_lock(new_database) as database:
         columns = "digest, organisation, operation, fingerprint, status, claimed"
         database.connection.exec_driver_sql(f"insert into expired_key ({columns}) values ('a', 'org_1', 'x', 'b', 201, 1)")
         database.connection.commit()
     with pytest.raises(RuntimeError, match="would be free"):
-        downgrade(new_database, "0018")
+        downgrade_database(new_database, "0018")
     assert current_revision(new_database) == HEAD
 
 
 def test_a_schema_that_knows_removed_call_records_is_not_taken_back_while_there_are_any(new_database: str) -> None:
-    upgrade(new_database)
+    upgrade_database(new_database)
     before = REVISIONS[REVISIONS.index("0023") - 1]
-    downgrade(new_database, before)
-    upgrade(new_database)
-    with locked(new_database) as database:
+    downgrade_database(new_database, before)
+    upgrade_database(new_database)
+    with migration_lock(new_database) as database:
         database.connection.exec_driver_sql("insert into call_record_digest (digest) values ('a')")
         database.connection.commit()
     with pytest.raises(RuntimeError, match="would be counted again"):
-        downgrade(new_database, before)
+        downgrade_database(new_database, before)
     assert current_revision(new_database) == HEAD

@@ -8,16 +8,17 @@ import anyio
 import psycopg
 import pytest
 
-from storage.connection import Connection, Driver
-from storage.partitions import EVENT, HISTORIES, MOST_MOVED, add_partition, rows_in_default
-from storage.webhooks.deliveries import enqueue_for
-from storage.webhooks.events import count_retry, read_event
-from storage.webhooks.outbox import Outcome, ack, claim
+from storage.deliveries import enqueue_event_for
+from storage.engine.connection import Connection, DriverConnection
+from storage.engine.partitions import MOST_MOVED, add_partition, rows_in_default
+from storage.events import EVENT_HISTORY, count_event_retry, read_event
+from storage.histories import HISTORIES
+from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
 from tests.cli.test_database_role import as_user
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.storage.test_partitions import DIALECT, MONTH, House, house_over
-from transports.history_days import HistoryDays
-from transports.retention import retention
+from transports.settings import HistoryDays
+from transports.worker.retention import retention_chore
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 NAMES = sorted(history.name for history in HISTORIES)
@@ -37,11 +38,11 @@ async def divided() -> AsyncGenerator[House]:
         await house.store.aclose()
 
 
-async def leased(house: House) -> tuple[str, Outcome]:
+async def leased(house: House) -> tuple[str, AttemptOutcome]:
     """An event of this moment, and how its delivery went, which nobody has been told."""
     event = await house.emitted(f"{house.ids.count}")
-    batch = await house.store.write(claim, token="t", now_ms=int(house.clock.now() * 1000), most=9)
-    return event, Outcome(batch.leased[0].id, "we_1", "t", 5, "ok", 1.0, "ok", None)
+    batch = await house.store.write(claim_deliveries, token="t", now_ms=int(house.clock.now() * 1000), most=9)
+    return event, AttemptOutcome(batch.leased[0].id, "we_1", "t", 5, "ok", 1.0, "ok", None)
 
 
 async def test_who_waits_for_a_month_finds_and_changes_what_had_none(divided: House) -> None:
@@ -52,8 +53,8 @@ async def test_who_waits_for_a_month_finds_and_changes_what_had_none(divided: Ho
     asked: dict[str, Callable[[], Awaitable[object]]] = {
         "emit": lambda: house.emit("meanwhile"),
         "read": lambda: house.store.read(read_event, event=event, organisation="org_1"),
-        "retry": lambda: house.store.write(count_retry, event=event, organisation="org_1", minute=1, most=1),
-        "ack": lambda: house.store.write(ack, outcomes=[outcome]),
+        "retry": lambda: house.store.write(count_event_retry, event=event, organisation="org_1", minute=1, most=1),
+        "ack": lambda: house.store.write(acknowledge_attempts, outcomes=[outcome]),
         "audit": house.write_audit,
     }
     for _ in range(20):  # what was planned often is planned once for all
@@ -66,7 +67,7 @@ async def test_who_waits_for_a_month_finds_and_changes_what_had_none(divided: Ho
     async with anyio.create_task_group() as group:
         with psycopg.connect(house.url) as worker:
             for history in HISTORIES:
-                while add_partition(Connection(cast("Driver", worker), DIALECT), history=history, now=house.clock.now()):
+                while add_partition(Connection(cast("DriverConnection", worker), DIALECT), history=history, now=house.clock.now()):
                     pass
             for name in asked:
                 group.start_soon(ask, name)
@@ -84,7 +85,7 @@ async def test_a_claim_waits_for_the_whole_and_for_no_partition_of_it(divided: H
     taken = list[int]()
 
     async def take() -> None:
-        taken.append((await house.store.write(claim, token="t", now_ms=int(house.clock.now() * 1000), most=9)).taken)
+        taken.append((await house.store.write(claim_deliveries, token="t", now_ms=int(house.clock.now() * 1000), most=9)).taken)
 
     async with anyio.create_task_group() as group:
         with psycopg.connect(house.url) as worker:
@@ -136,11 +137,11 @@ async def test_an_event_among_very_many_has_one_delivery_for_an_endpoint_after_i
     )
     for made in (False, True):
         for endpoint in ("we_1", "we_2", "we_3"):
-            await house.store.write(enqueue_for, event=event, endpoint=endpoint, organisation="org_1", now_ms=1, ids=house.ids)
+            await house.store.write(enqueue_event_for, event=event, endpoint=endpoint, organisation="org_1", now_ms=1, ids=house.ids)
         if not made:
             await house.partitions.run()
     assert house.ask(f"select count(*) from delivery where event_id = '{event}'") == [(3,)]
-    assert await house.store.read(rows_in_default, history=EVENT, most=1) == 0
+    assert await house.store.read(rows_in_default, history=EVENT_HISTORY, most=1) == 0
 
 
 OWNER, MEMBER, SERVER, REPORTING = "owner_of_history", "member_of_owner", "server_of_guide", "reporting"
@@ -199,9 +200,9 @@ async def test_partitions_belong_to_the_owner_and_everybody_may_what_they_might(
                 house.clock.advance(months * MONTH)
             assert await serving.emit(f"of {months}")
             await serving.write_audit()
-            assert (await serving.store.write(claim, token="t", now_ms=1, most=1)).taken == 0
+            assert (await serving.store.write(claim_deliveries, token="t", now_ms=1, most=1)).taken == 0
             await working.partitions.run()
-            await retention(working.store, working.clock, working.reports.append, days).run()
+            await retention_chore(working.store, working.clock, working.reports.append, days).run()
             assert working._replace(url=url).ask(RELATIONS) == [(OWNER,)]
             assert working._replace(url=url).ask(RIGHTS) == all_rights
         assert (working.reports, working._replace(url=url).names("event")[:2]) == ([], ["first", "2027_07"])

@@ -12,25 +12,28 @@ import psycopg
 import pytest
 
 from registry.ids import first_id
-from registry.ports import Line
-from storage.calls.audit import AHEAD_SECONDS, LATEST, PAGES, READ_PAGES, append_line
-from storage.calls.audit_reads import NumberedLine, append_reads, first_read
-from storage.connection import Connection, Driver
-from storage.migrate import HEAD, downgrade, upgrade
-from storage.partitions import AUDIT, AUDIT_READ, EVENT, HISTORIES, Partition, is_partitioned, partitions_of, rows_in_default
-from storage.statement import Statement, postgresql_dialect
-from storage.store import Store, open_store
-from storage.webhooks.deliveries import NEWEST_ATTEMPTS, QUEUE, enqueue, list_deliveries
-from storage.webhooks.events import LIST, LIST_OF_INTENT, READ, NewEvent, emit
-from storage.webhooks.outbox import Outcome, ack, claim
+from registry.ports import AuditRecord
+from storage.audit import AUDIT_AHEAD_SECONDS, AUDIT_HISTORY, AUDIT_PAGES, AUDIT_READ_PAGES, LATEST_AUDIT_MOMENT, append_audit_record
+from storage.audit_reads import AUDIT_READ_HISTORY, NumberedAuditRecord, append_audit_reads, first_read_id
+from storage.deliveries import NEWEST_ATTEMPTS, QUEUE_DELIVERY, list_deliveries
+from storage.engine.connection import Connection, DriverConnection
+from storage.engine.migrate import downgrade_database, upgrade_database
+from storage.engine.partitions import Partition, is_partitioned, partitions_of, rows_in_default
+from storage.engine.revision import HEAD
+from storage.engine.statement import Statement, postgresql_dialect
+from storage.engine.store import Store, open_store
+from storage.events import EVENT_HISTORY, LIST_EVENTS, LIST_EVENTS_OF_INTENT, READ_EVENT, NewEvent, emit_event
+from storage.histories import HISTORIES
+from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
+from storage.webhook_endpoints import enqueue_event
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 from tests.world import NOON, CountingIds, SettableClock
-from transports.cli import backlog_check, history_check
-from transports.cli.finding import Finding
-from transports.history_days import HistoryDays
-from transports.partitions import Partitions
-from transports.retention import retention
-from transports.settings import load_settings
+from transports.cli import doctor
+from transports.cli.outside_checks import Finding
+from transports.settings import HistoryDays
+from transports.settings_files import load_settings
+from transports.worker.partitions import Partitions
+from transports.worker.retention import retention_chore
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 DAY, MONTH = 86_400, 31 * 86_400
@@ -54,7 +57,7 @@ class House(NamedTuple):
     async def emitted(self, dedup: str) -> str:
         """The id of an event of this moment; nothing if it had happened before."""
         event = NewEvent(self.ids.new("evt_"), "org_1", "cni_1", "esim.issued", 0, "{}", dedup, int(self.clock.now()))
-        return event.id if await self.store.write(emit, event=event, ids=self.ids) else ""
+        return event.id if await self.store.write(emit_event, event=event, ids=self.ids) else ""
 
     def add_endpoint(self, id: str) -> None:
         """Where events are sent."""
@@ -64,10 +67,10 @@ class House(NamedTuple):
     async def write_audit(self) -> None:
         """A row of a write and one of a read."""
         self.ids.count += 1
-        line = Line(self.clock.now(), "org_1", "http", "an_operation", "usr_1", "key_1", "ok", 200, 1.5, "req_1", None)
-        read = NumberedLine(self.ids.count, line)
-        await self.store.write(append_line, line)
-        await self.store.write(append_reads, lines=[read])
+        line = AuditRecord(self.clock.now(), "org_1", "http", "an_operation", "usr_1", "key_1", "ok", 200, 1.5, "req_1", None)
+        read = NumberedAuditRecord(self.ids.count, line)
+        await self.store.write(append_audit_record, line)
+        await self.store.write(append_audit_reads, lines=[read])
 
     def ask(self, text: str) -> list[tuple[object, ...]]:
         """The rows of a query beside the service."""
@@ -87,7 +90,7 @@ class House(NamedTuple):
         """Its partitions."""
         history = next(each for each in HISTORIES if each.name == table)
         with psycopg.connect(self.url) as raw:
-            return partitions_of(Connection(cast("Driver", raw), DIALECT), history=history)
+            return partitions_of(Connection(cast("DriverConnection", raw), DIALECT), history=history)
 
 
 def house_over(url: str) -> House:
@@ -200,7 +203,7 @@ async def test_an_event_has_one_delivery_for_an_endpoint_whenever_it_is_asked_fo
     house.add_endpoint("we_1")
     event = first_id("evt_", NOON - DAY)
     former = {"id": house.ids.new("dlv_"), "event_id": event, "endpoint_id": "we_1", "organisation": "org_1", "due_ms": 1}
-    await house.store.write(Connection.run, QUEUE, **former)  # as programs of 0021 did, with the time of the moment
+    await house.store.write(Connection.run, QUEUE_DELIVERY, **former)  # as programs of 0021 did, with the time of the moment
     for _ in range(2):
         await house.partitions.run()
     new = await house.emitted("of now")
@@ -211,7 +214,7 @@ async def test_an_event_has_one_delivery_for_an_endpoint_whenever_it_is_asked_fo
         house.add_endpoint(f"we_{house.ids.count}")
         for each in (event, new):
             now_ms = int(house.clock.now() * 1000)
-            await house.store.write(enqueue, event=each, organisation="org_1", now_ms=now_ms, ids=house.ids)
+            await house.store.write(enqueue_event, event=each, organisation="org_1", now_ms=now_ms, ids=house.ids)
         assert house.ask("select count(*) from delivery where state = 1 or due_ms = 5") == [(0,)]
     found = house.ask("select event_id, endpoint_id, count(*) from delivery group by 1, 2")
     assert len(found) == 6 and {row[2] for row in found} == {1}
@@ -232,16 +235,16 @@ async def test_a_claim_finds_what_waits_in_an_old_month_and_in_none(divided: Hou
     found = list[str]()
     for turn in range(3):
         now_ms = int(house.clock.now() * 1000)
-        batch = await house.store.write(claim, token=f"t{turn}", now_ms=now_ms, most=9)
+        batch = await house.store.write(claim_deliveries, token=f"t{turn}", now_ms=now_ms, most=9)
         found += [row.event_id for row in batch.leased]
         if turn == 0:
             await house.partitions.run()
-            await house.store.write(enqueue, event=old, organisation="org_1", now_ms=now_ms, ids=house.ids)
+            await house.store.write(enqueue_event, event=old, organisation="org_1", now_ms=now_ms, ids=house.ids)
         house.clock.advance(1)
     assert len(found) == 2 and found[1] == old
     (held,) = house.ask(f"select id, lease from delivery where event_id = '{old}'")
-    outcome = Outcome(str(held[0]), "we_1", str(held[1]), 1, "ok", 1.0, "ok", None)
-    assert await house.store.write(ack, outcomes=[outcome]) == 1
+    outcome = AttemptOutcome(str(held[0]), "we_1", str(held[1]), 1, "ok", 1.0, "ok", None)
+    assert await house.store.write(acknowledge_attempts, outcomes=[outcome]) == 1
     assert house.count("delivery_attempt_2027_01") == 1
 
 
@@ -250,7 +253,7 @@ async def test_rows_without_a_partition_are_kept_and_found_and_get_one(divided: 
     house.clock.advance(5 * MONTH)
     assert await house.emit("late")
     await house.write_audit()
-    for history in (EVENT, AUDIT, AUDIT_READ):
+    for history in (EVENT_HISTORY, AUDIT_HISTORY, AUDIT_READ_HISTORY):
         assert await house.store.read(rows_in_default, history=history, most=9) == 1
     await house.partitions.run()
     for history in HISTORIES:
@@ -269,27 +272,27 @@ async def test_a_month_goes_as_a_whole_when_all_of_it_is_old_and_its_guards_stay
     await house.write_audit()
     house.ask("insert into delivery_attempt select id, 1, 1, 'ok', 1.0, null from delivery")
     house.clock.advance(40 * DAY)  # old, but the month is not
-    await retention(house.store, house.clock, house.reports.append, days).run()
+    await retention_chore(house.store, house.clock, house.reports.append, days).run()
     names = ("event", "audit", "audit_read", "delivery", "delivery_attempt")
     assert [house.count(name) for name in names] == [1, 1, 1, 1, 1]
     house.clock.advance(MONTH)
     await house.partitions.run()
-    await retention(house.store, house.clock, house.reports.append, days).run()
+    await retention_chore(house.store, house.clock, house.reports.append, days).run()
     assert [house.count(name) for name in names] == [1, 0, 0, 1, 1]  # it is still to be delivered
     assert house.names("audit") == ["first", "2027_02", "2027_03", "2027_04", "2027_05"]
     house.ask("update delivery set state = 1")
     with psycopg.connect(house.url) as dump:
         dump.execute("select count(*) from delivery_attempt")
-        await retention(house.store, house.clock, house.reports.append, days).run()
+        await retention_chore(house.store, house.clock, house.reports.append, days).run()
     told = "old partitions of delivery_attempt could not be dropped and are tried again in a minute"
     assert {report.split(":")[0] for report in house.reports} == {told}
     assert [house.count(name) for name in names] == [0, 0, 0, 0, 1]
-    await retention(house.store, house.clock, house.reports.append, days).run()
+    await retention_chore(house.store, house.clock, house.reports.append, days).run()
     assert [house.count(name) for name in names] == [0, 0, 0, 0, 0]
     assert all(house.names(each.name)[:2] == ["first", "2027_02"] for each in HISTORIES)
     assert not await house.emit("once")
     assert await house.emit("another") and house.count("event") == 1
-    await retention(house.store, house.clock, house.reports.append, days).run()  # nothing more is old
+    await retention_chore(house.store, house.clock, house.reports.append, days).run()  # nothing more is old
     assert house.count("event") == 1
 
 
@@ -301,7 +304,7 @@ async def test_the_first_partition_loses_old_rows_in_steps(whole: House) -> None
         await house.partitions.run()
     house.clock.advance(31 * DAY)
     for _ in range(2):
-        await retention(house.store, house.clock, house.reports.append, HistoryDays(audit=30, events=30)).run()
+        await retention_chore(house.store, house.clock, house.reports.append, HistoryDays(audit=30, events=30)).run()
     assert [house.count(name) for name in ("event", "audit", "audit_read")] == [0, 0, 0]
     assert house.names("event") == ["first", "2027_02", "2027_03"]
     assert not await house.emit("once")
@@ -336,62 +339,62 @@ async def test_tables_of_another_user_stay_whole_and_the_worker_says_so(whole: H
 
 async def test_a_database_of_the_first_release_is_upgraded_and_partitioned(whole: House) -> None:
     house, url = whole, whole.url
-    downgrade(url, "0008")
+    downgrade_database(url, "0008")
     house.ask(
         "insert into event (id, organisation, intent, type, livemode, data, dedup, retry_minute, retry_count, created)"
         " select 'evt_' || lpad(n::text, 26, '0'), 'org_1', 'cni_1', 'esim.issued', 0, '{}', 'of 1.0 ' || n, 0, 0, 1"
         " from generate_series(1, 12000) n"
     )
-    upgrade(url)
+    upgrade_database(url)
     for _ in range(2):
         await house.partitions.run()
     assert (house.count("event_first"), house.count("event_digest")) == (12_000, 12_000)
     assert not await house.emit("of 1.0 1") and not await house.emit("of 1.0 12000")
     assert await house.emit("of now")
     with pytest.raises(RuntimeError, match="partitioned"):
-        downgrade(url, "0021")
+        downgrade_database(url, "0021")
 
 
 async def test_doctor_says_what_is_divided_and_what_has_no_partition(whole: House) -> None:
     house = whole
     settings = load_settings({"SERVICE_DATABASE_URL": house.url})
-    found = history_check.history(settings)
+    found = doctor.examine_partitions(settings)
     assert (found.mark, found.state.split(":")[0]) == ("note", "no partitions yet")
     for _ in range(2):
         await house.partitions.run()
-    assert (history_check.history(settings).state, history_check.history(settings).fix) == ("partitions up to 2027-04-01", None)
+    assert (doctor.examine_partitions(settings).state, doctor.examine_partitions(settings).fix) == ("partitions up to 2027-04-01", None)
     house.clock.advance(4 * MONTH)
     await house.emit("late")
-    found = history_check.history(settings)
+    found = doctor.examine_partitions(settings)
     assert found.state == "rows without a partition: 1 of event" and found.fix and found.fix.startswith("run a worker")
 
 
 async def test_doctor_says_what_is_late_and_how_many_processes_run(whole: House) -> None:
     house, now = whole, time.time()
     settings = load_settings({"SERVICE_DATABASE_URL": house.url})
-    assert backlog_check.work(settings) == Finding("work", "nothing is late; servers and workers that run: 0")
+    assert doctor.examine_late_work(settings) == Finding("work", "nothing is late; servers and workers that run: 0")
     house.ask(f"insert into replica (id, expires_at, revision) values ('rpl_1', {now + 600}, '{HEAD}')")
     house.add_endpoint("we_1")
     assert await house.emit("once")
     house.ask(f"update delivery set due_ms = {int((now - 60) * 1000)}")
-    assert backlog_check.work(settings) == Finding("work", "nothing is late; servers and workers that run: 1")
+    assert doctor.examine_late_work(settings) == Finding("work", "nothing is late; servers and workers that run: 1")
     house.ask(f"update delivery set due_ms = {int((now - 3600) * 1000)}")
-    found = backlog_check.work(settings)
+    found = doctor.examine_late_work(settings)
     assert re.fullmatch(r"late: deliveries for 36\d\d s; servers and workers that run: 1", found.state)
     assert found.fix is not None and found.fix.startswith("run a worker")
 
 
 def test_doctor_says_which_history_is_removed() -> None:
-    kept = history_check.kept(load_settings({"SERVICE_KEEP_EVENTS_DAYS": "30"}))
+    kept = doctor.examine_retention(load_settings({"SERVICE_KEEP_EVENTS_DAYS": "30"}))
     assert kept == Finding("retention", "audit 90 days, events 30 days; the rest for ever")
-    assert history_check.kept(load_settings({"SERVICE_KEEP_AUDIT_DAYS": "0"})).state == "all for ever"
+    assert doctor.examine_retention(load_settings({"SERVICE_KEEP_AUDIT_DAYS": "0"})).state == "all for ever"
 
 
 async def test_a_file_has_no_partitions(tmp_path: Path) -> None:
     house = house_over(migrated_sqlite(tmp_path))
     for _ in range(2):
         await house.partitions.run()
-    assert not await house.store.read(is_partitioned, history=EVENT)
+    assert not await house.store.read(is_partitioned, history=EVENT_HISTORY)
     assert await house.emit("once") and not await house.emit("once")
     await house.store.aclose()
 
@@ -407,24 +410,24 @@ def touched(connection: psycopg.Connection, statement: Statement, **given: objec
 
 PLANS: dict[str, tuple[Statement, dict[str, object], set[str]]] = {
     "the newest events": (
-        LIST,
-        {"organisation": "org_1", "after": first_id("evt_", NOON + 70 * DAY + AHEAD_SECONDS), "most": 20},
+        LIST_EVENTS,
+        {"organisation": "org_1", "after": first_id("evt_", NOON + 70 * DAY + AUDIT_AHEAD_SECONDS), "most": 20},
         {"event_2027_03"},
     ),
     "the newest events of an intent": (
-        LIST_OF_INTENT,
-        {"organisation": "org_1", "intent": "cni_1", "after": first_id("evt_", NOON + 70 * DAY + AHEAD_SECONDS), "most": 20},
+        LIST_EVENTS_OF_INTENT,
+        {"organisation": "org_1", "intent": "cni_1", "after": first_id("evt_", NOON + 70 * DAY + AUDIT_AHEAD_SECONDS), "most": 20},
         {"event_2027_03"},
     ),
-    "an event": (READ, {"organisation": "org_1", "event": first_id("evt_", NOON)}, {"event_2027_01"}),
+    "an event": (READ_EVENT, {"organisation": "org_1", "event": first_id("evt_", NOON)}, {"event_2027_01"}),
     "the newest writes": (
-        PAGES[frozenset()],
-        {"organisation": "org_1", "since": 0.0, "until": NOON + 71 * DAY, "last_at": LATEST, "last_id": 2**62, "most": 20},
+        AUDIT_PAGES[frozenset()],
+        {"organisation": "org_1", "since": 0.0, "until": NOON + 71 * DAY, "last_at": LATEST_AUDIT_MOMENT, "last_id": 2**62, "most": 20},
         {"audit_2027_03"},
     ),
     "the newest reads": (
-        READ_PAGES[frozenset()],
-        {"organisation": 5, "first": 0, "last": first_read(NOON + 71 * DAY), "most": 20},
+        AUDIT_READ_PAGES[frozenset()],
+        {"organisation": 5, "first": 0, "last": first_read_id(NOON + 71 * DAY), "most": 20},
         {"audit_read_2027_03"},
     ),
     "the attempts of a delivery": (NEWEST_ATTEMPTS, {"delivery": first_id("dlv_", NOON)}, {"delivery_attempt_2027_01"}),

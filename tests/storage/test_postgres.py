@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from registry.errors import StoreUnavailable
-from storage.connection import Connection
-from storage.store import Store, open_store
+from storage.engine.connection import Connection
+from storage.engine.store import Store, open_store
 from tests.storage.counters import bump, insert, insert_many, names, total, value_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]

@@ -8,19 +8,19 @@ from typing import Concatenate, ParamSpec, TypeVar
 import anyio.lowlevel
 import pytest
 
-from registry.ports import Period
-from storage.calls.quota import QuotaBlocks
-from storage.connection import Connection
-from storage.database_signals import DatabaseSignals, PoolLoad
-from storage.pragmas import open_file
-from storage.statement import sqlite_dialect
+from registry.ports import QuotaPeriod
+from storage.engine.connection import Connection
+from storage.engine.database_signals import DatabaseSignals, PoolLoad
+from storage.engine.sqlite_file import open_sqlite_file
+from storage.engine.statement import sqlite_dialect
+from storage.quota import QuotaBlocks
 from tests.databases import migrated_sqlite
 from tests.world import NOON
 
 pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
 T = TypeVar("T")
-DAY = Period("2027-01-15", int(NOON))
+DAY = QuotaPeriod("2027-01-15", int(NOON))
 
 
 class PromptStore:
@@ -32,7 +32,7 @@ class PromptStore:
     def __init__(self, folder: Path) -> None:
         migrated_sqlite(folder)
         self.signals = DatabaseSignals()
-        self._file = open_file(folder / "service.db", busy_ms=1000)
+        self._file = open_sqlite_file(folder / "service.db", busy_ms=1000)
         self._connection = Connection(self._file, sqlite_dialect())
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -11,28 +11,27 @@ import sqlalchemy as sa
 from registry.clock import SystemClock
 from registry.errors import StoreUnavailable
 from registry.ids import SystemIds
-from storage.calls.claims import claim, find_claim
-from storage.connection import Connection
-from storage.issuing.intents import IntentRow, find_intent, insert_intent
-from storage.network.connections import find_connection
-from storage.people.accounts import create_organisation, set_connection
-from storage.people.former_tokens import find_former_token, keep_former_token
-from storage.schema import WebhookEndpointTable
-from storage.secrets.rekey import BATCH, COLUMNS, NAMED, Resealed, Unopened, count_of_key, count_older, reseal
-from storage.secrets.sealed_fields import OWN_TOKEN_FIELD, claim_field, esim_field, webhook_secret_field
-from storage.secrets.sealed_rows import outermost_key_ids
-from storage.secrets.sealing import Keyring
-from storage.shop.orders import ORDER, NewOrder, find_order, insert_order
-from storage.statement import Command, Query, table
-from storage.store import Store
-from storage.webhooks.endpoints import insert_endpoint, rotate_secret
+from storage.claims import find_claim, take_claim
+from storage.database_state import outermost_key_ids
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.store import Store
+from storage.engine.table import table_of
+from storage.former_tokens import find_former_token, keep_former_token
+from storage.intents import IntentRow, find_intent, insert_intent
+from storage.orders import STOREFRONT_ORDER, NewOrder, find_order, insert_order
+from storage.organisations import create_organisation
+from storage.rekey import MOST_NAMED, RESEALED_AT_ONCE, SEALED_COLUMNS, ResealResult, UnopenedValue, count_of_key, count_older, reseal
+from storage.sealing import OWN_TOKEN_FIELD, Keyring, claim_field, esim_field, webhook_secret_field
+from storage.upstream_connections import find_upstream, set_connection
+from storage.webhook_endpoints import WebhookEndpointTable, insert_endpoint, rotate_endpoint_secret
 from tests.wrapped_store import WrappedStore
 
 pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
 T = TypeVar("T")
 ORG, NOW = "org_a", 1_800_000_000
-ENDPOINT = table(WebhookEndpointTable)
+ENDPOINT = table_of(WebhookEndpointTable)
 IDS = SystemIds(SystemClock())
 
 
@@ -41,7 +40,7 @@ class Secrets(NamedTuple):
     previous_secret: str | None
 
 
-GIVE = Command(sa.update(ORDER).where(ORDER.c.id == sa.bindparam("order")).values(esim=sa.bindparam("sealed")))
+GIVE = Command(sa.update(STOREFRONT_ORDER).where(STOREFRONT_ORDER.c.id == sa.bindparam("order")).values(esim=sa.bindparam("sealed")))
 READ_SECRETS = Query(Secrets, sa.select(ENDPOINT.c.secret, ENDPOINT.c.previous_secret).where(ENDPOINT.c.id == sa.bindparam("endpoint")))
 
 
@@ -86,7 +85,7 @@ def fill_claims(connection: Connection, keys: int, ring: Keyring) -> None:
     for number in range(keys):
         operation, key = f"op_{number % 2}", f"key {number:04}"
         sealed = ring.seal(f"answer {number}", org_id=ORG, field=claim_field(operation, key))
-        claim(
+        take_claim(
             connection,
             organisation=ORG,
             operation=operation,
@@ -114,7 +113,7 @@ def fill(connection: Connection, ring: Keyring) -> None:
         secrets = [ring.seal(f"{endpoint} {which}", org_id=ORG, field=webhook_secret_field(endpoint)) for which in ("first", "second")]
         insert_endpoint(connection, id=endpoint, organisation=ORG, url="https://h.example/", secret=secrets[0], now=NOW)
         if endpoint == "we_1":
-            rotate_secret(connection, endpoint=endpoint, organisation=ORG, sealed=secrets[1], now=NOW)
+            rotate_endpoint_secret(connection, endpoint=endpoint, organisation=ORG, sealed=secrets[1], now=NOW)
     for intent, esim in (("cni_1", ring.seal("esim", org_id=ORG, field=esim_field("cni_1"))), ("cni_2", None)):
         row = IntentRow(intent, ORG, "succeeded", 0, None, None, "{}", f"8999{intent}", esim, None, NOW)
         insert_intent(connection, row=row, event=None, ids=IDS)
@@ -124,13 +123,13 @@ def fill(connection: Connection, ring: Keyring) -> None:
     fill_claims(connection, 3, ring)
 
 
-async def rekey(store: Store, ring: Keyring = BOTH) -> dict[str, Resealed]:
-    return {column.name: await reseal(store, ring, column) for column in COLUMNS}
+async def rekey(store: Store, ring: Keyring = BOTH) -> dict[str, ResealResult]:
+    return {column.name: await reseal(store, ring, column) for column in SEALED_COLUMNS}
 
 
 async def opened(store: Store, ring: Keyring) -> list[str]:
     """Everything, with a keyring."""
-    connection = await store.read(find_connection, organisation=ORG)
+    connection = await store.read(find_upstream, organisation=ORG)
     intent = await store.read(find_intent, intent="cni_1", organisation=ORG)
     claims = [
         await store.read(find_claim, organisation=ORG, operation=f"op_{number % 2}", key=f"key {number:04}", now=NOW) for number in range(3)
@@ -168,16 +167,16 @@ async def test_everything_opens_with_the_new_key_alone_and_a_second_run_finds_no
     }
     assert await opened(store, NEW) == ALL
     assert (await store.read(count_of_key, key_id="old"), await store.read(count_older, key_id="new")) == (0, 0)
-    assert await rekey(store) == {column.name: Resealed() for column in COLUMNS}
+    assert await rekey(store) == {column.name: ResealResult() for column in SEALED_COLUMNS}
 
 
 async def test_every_batch_counts_when_the_run_ends_in_the_middle(store: Store) -> None:
-    await store.write(fill_claims, 2 * BATCH + 50, OLD)
-    claims = COLUMNS[-1]
+    await store.write(fill_claims, 2 * RESEALED_AT_ONCE + 50, OLD)
+    claims = SEALED_COLUMNS[-1]
     with pytest.raises(StoreUnavailable):
         await reseal(Dying(store, nothing), BOTH, claims)
-    assert await store.read(count_of_key, key_id="new") == BATCH
-    assert await reseal(store, BOTH, claims) == Resealed(BATCH + 50)
+    assert await store.read(count_of_key, key_id="new") == RESEALED_AT_ONCE
+    assert await reseal(store, BOTH, claims) == ResealResult(RESEALED_AT_ONCE + 50)
     assert await store.read(count_older, key_id="new") == 0
 
 
@@ -191,9 +190,9 @@ async def test_a_secret_rotated_meanwhile_is_kept_and_both_open_afterwards(store
 
     async def rotate() -> None:
         sealed = BOTH.seal("we_1 third", org_id=ORG, field=webhook_secret_field("we_1"))
-        await store.write(rotate_secret, endpoint="we_1", organisation=ORG, sealed=sealed, now=NOW)
+        await store.write(rotate_endpoint_secret, endpoint="we_1", organisation=ORG, sealed=sealed, now=NOW)
 
-    for place, each in enumerate(COLUMNS):
+    for place, each in enumerate(SEALED_COLUMNS):
         await reseal(Between(store, rotate) if place == column else store, BOTH, each)
     assert (await opened(store, NEW))[-3:] == ["we_1 third", "we_1 second", "we_2 first"]
     assert await store.read(count_older, key_id="new") == 0
@@ -206,8 +205,8 @@ async def test_a_value_that_somebody_else_seals_with_the_old_key_meanwhile_is_vi
         token = OLD.seal("another", org_id=ORG, field=OWN_TOKEN_FIELD)
         await store.write(set_connection, organisation=ORG, mode="own", account_id=None, own_token=token)
 
-    assert await reseal(Between(store, connect_again), BOTH, COLUMNS[0]) == Resealed(1)
-    row = await store.read(find_connection, organisation=ORG)
+    assert await reseal(Between(store, connect_again), BOTH, SEALED_COLUMNS[0]) == ResealResult(1)
+    row = await store.read(find_upstream, organisation=ORG)
     assert row is not None and row.own_token is not None
     assert NEW.open(row.own_token, org_id=ORG, field=OWN_TOKEN_FIELD) == "another"
 
@@ -217,20 +216,20 @@ async def test_what_cannot_be_opened_is_left_counted_and_named_without_its_conte
     moved = OLD.seal("token of another", org_id="org_b", field=OWN_TOKEN_FIELD)
     await store.write(set_connection, organisation=ORG, mode="own", account_id=None, own_token=moved)
     done = await rekey(store)
-    assert done["organisation.own_token"] == Resealed(0, 1, [Unopened("organisation org_a", None)])
+    assert done["organisation.own_token"] == ResealResult(0, 1, [UnopenedValue("organisation org_a", None)])
     assert (await store.read(count_of_key, key_id="old"), await store.read(count_older, key_id="new")) == (1, 1)
     done = await rekey(store, keyring("newest", "other"))
-    assert done["organisation.own_token"].named == [Unopened("organisation org_a", "old")]
-    assert done["claim.body"].named[0] == Unopened("claim org_a op_0 key 0000", "new")
+    assert done["organisation.own_token"].named == [UnopenedValue("organisation org_a", "old")]
+    assert done["claim.body"].named[0] == UnopenedValue("claim org_a op_0 key 0000", "new")
     assert sum(each.unopened for each in done.values()) == len(ALL) - 1  # the former token went with the new connection
     await store.write(set_connection, organisation=ORG, mode="own", account_id=None, own_token="plain secret")
-    assert (await rekey(store))["organisation.own_token"].named == [Unopened("organisation org_a", None)]
+    assert (await rekey(store))["organisation.own_token"].named == [UnopenedValue("organisation org_a", None)]
 
 
 async def test_of_many_that_cannot_be_opened_all_are_counted_and_the_first_are_named(store: Store) -> None:
-    await store.write(fill_claims, BATCH + 50, OLD)
-    done = await reseal(store, NEW, COLUMNS[-1])
-    assert (done.resealed, done.unopened, len(done.named)) == (0, BATCH + 50, NAMED)
+    await store.write(fill_claims, RESEALED_AT_ONCE + 50, OLD)
+    done = await reseal(store, NEW, SEALED_COLUMNS[-1])
+    assert (done.resealed, done.unopened, len(done.named)) == (0, RESEALED_AT_ONCE + 50, MOST_NAMED)
 
 
 async def test_a_start_looks_at_an_own_token_too(store: Store) -> None:

@@ -4,14 +4,14 @@ import sqlite3
 from pathlib import Path
 
 from registry.errors import StoreUnavailable
-from storage.outage import outage
-from storage.reserve import RESERVE_BYTES, keep_reserve, reserve_of, spend_reserve
+from storage.engine.sqlite_errors import outage_of
+from storage.engine.sqlite_file import RESERVE_BYTES, keep_reserve, reserve_of, spend_reserve
 
 
 def failed(code: int) -> StoreUnavailable:
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = code
-    found = outage(error)
+    found = outage_of(error)
     assert found is not None
     return found
 

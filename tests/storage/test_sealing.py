@@ -7,7 +7,7 @@ import pytest
 from cryptography.exceptions import InvalidTag
 
 from registry.errors import KeyUnknown
-from storage.secrets.sealing import Keyring, new_key_setting
+from storage.sealing import Keyring, new_key_setting
 
 
 def counting() -> Callable[[int], bytes]:

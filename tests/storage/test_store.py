@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from registry.errors import StoreUnavailable
-from storage.connection import Connection
-from storage.store import Store, open_store
+from storage.engine.connection import Connection
+from storage.engine.store import Store, open_store
 from tests.storage.counters import INSERT_IF_NEW, bump, insert, insert_many, insert_then_fail, names, total, value_of
 
 pytestmark = pytest.mark.anyio

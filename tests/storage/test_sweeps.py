@@ -7,10 +7,10 @@ import time
 import psycopg
 import pytest
 
-from storage.calls.claims import Claim, claim, find_claim, sweep_claims
-from storage.connection import Connection
-from storage.store import open_store
-from storage.sweep import swept
+from storage.claims import Claim, find_claim, sweep_claims, take_claim
+from storage.engine.connection import Connection
+from storage.engine.store import open_store
+from storage.engine.sweep import sweep_in_steps
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 NOW, DAY = 1_000_000, 86_400
@@ -20,7 +20,7 @@ NAMES = {"organisation": "org_1", "operation": "create_connectivity_intent", "ke
 def answered(connection: Connection, *, now: int, body: str) -> None:
     """A key that is claimed and answered at once."""
     given = {"fingerprint": b"", "owner": "replica", "lease": "call", "state": "done", "status": 201}
-    claim(connection, **NAMES, **given, now=now, expires_at=now + DAY, body=body)  # pyright: ignore[reportArgumentType]
+    take_claim(connection, **NAMES, **given, now=now, expires_at=now + DAY, body=body)  # pyright: ignore[reportArgumentType]
 
 
 def found(connection: Connection) -> Claim | None:
@@ -49,7 +49,7 @@ async def test_a_key_that_is_claimed_anew_while_it_is_swept_keeps_its_answer(pos
 
     writing = asyncio.ensure_future(store.write(anew))
     await asyncio.to_thread(claimed.wait, 60)
-    sweeping = asyncio.ensure_future(swept(store, sweep_claims, before=NOW + DAY + 1))
+    sweeping = asyncio.ensure_future(sweep_in_steps(store, sweep_claims, before=NOW + DAY + 1))
     await asyncio.to_thread(wait_for_a_lock, postgres)
     commit.set()
     await writing

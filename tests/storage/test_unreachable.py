@@ -7,12 +7,12 @@ import psycopg
 import pytest
 
 from registry.errors import StoreUnavailable
-from storage.migrate import current_revision, upgrade
-from storage.secrets.sealed_rows import sealed_key_ids
-from storage.unreachable import NO_CONNECTION_LEFT, unreachable
+from storage.database_state import sealed_key_ids
+from storage.engine.migrate import current_revision, upgrade_database
+from storage.engine.postgres_errors import NO_CONNECTION_LEFT, unreachable
 
 CANNOT = "the database cannot be reached: "
-WAYS: list[Callable[[str], object]] = [current_revision, sealed_key_ids, upgrade]
+WAYS: list[Callable[[str], object]] = [current_revision, sealed_key_ids, upgrade_database]
 ADDRESSES = [
     ("postgresql://jo:hidden@127.0.0.1:1/shop", CANNOT + "the connection was refused; nothing listens at that host and port"),
     ("postgresql://jo:hidden@shop.invalid/shop", CANNOT + "its host name is not known"),

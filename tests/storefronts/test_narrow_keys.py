@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from registry.caller import Restrictions
 from registry.limits import Tier
-from registry.restrictions import Restrictions
 from tests.storefronts.asking import PLAN, SHOP, SHOPS, Said, Seller, seller
 from tests.world import Credentials, World
 

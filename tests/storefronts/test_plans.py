@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from registry.restrictions import Restrictions
+from registry.caller import Restrictions
 from tests.storefronts.asking import PLAN, SHOPS, Said, Seller, on_both, seller
 from tests.world import Credentials, World
 

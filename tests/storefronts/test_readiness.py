@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.faults import Fault
 from registry.limits import Tier
-from storage.people.accounts import set_connection
+from simulators.network.entities import Line
+from simulators.network.faults import NetworkFault
+from storage.upstream_connections import set_connection
 from tests.contract.fleet import writes
 from tests.contract.stage import House
 from tests.storefronts.asking import Said, Seller, everybody
@@ -158,7 +158,7 @@ async def test_many_who_ask_cost_the_charging_system_one_count(house: House) -> 
 async def test_a_failing_charging_system_is_502_and_never_a_guess(house: House, method: str, trouble: dict[str, object]) -> None:
     world = house.world
     await opened(world)
-    world.sandbox.faults.add(Fault(method, times=None, **trouble))  # pyright: ignore[reportArgumentType]  # checked by the fault
+    world.sandbox.faults.add(NetworkFault(method, times=None, **trouble))  # pyright: ignore[reportArgumentType]  # checked by the fault
     said = await readiness(world)
     assert said.status == 502
     assert said.body["error"] == "The charging system could not be asked, so nobody knows whether the plan can be bought now"

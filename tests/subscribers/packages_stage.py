@@ -8,14 +8,14 @@ from typing import Any
 
 import httpx
 
-from clients.sandbox.ocs.entities import Line, Package
-from clients.sandbox.ocs.state import World as Network
-from operations.subscribers import package_changes, package_dates, package_removal, packages, recurring_packages
+from operations.subscribers import package_assignment, packages
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
+from simulators.network.entities import Line, Package
+from simulators.network.world import World as Network
 from tests.world import World, open_world
 
-CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", (packages, recurring_packages, package_removal, package_changes, package_dates))])
+CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", (packages, package_assignment, package_assignment, packages, packages))])
 ONE_TIME, MONTHLY = "Nordic 1GB 30d", "Nordic monthly 3GB"
 READS = {"getSingleSubscriber", "listSubscriberPrepaidPackages", "listPrepaidPackageTemplate", "getResellerInfo", "listResellerAccount"}
 

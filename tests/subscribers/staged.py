@@ -8,29 +8,18 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.sandbox import Sandbox
-from clients.sandbox.ocs.state import World as Network
-from operations.subscribers import (
-    balance,
-    contact,
-    green_zone,
-    phone_number,
-    price_plans,
-    sim_status_change,
-    sms,
-    status,
-    steering,
-    traffic_restrictions,
-)
+from operations.subscribers import charging, contact, line_status, network_access, sms, usage
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
-from registry.policy import period_of
-from storage.calls.quota import read_used
+from registry.policy import quota_period
+from simulators.network.entities import Line
+from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.world import World as Network
+from storage.quota import read_quota_used
 from tests.registry import ledgers
 from tests.world import Credentials, World, open_world
 
-MODULES = (status, sms, steering, balance, contact, phone_number, price_plans, traffic_restrictions, sim_status_change, green_zone)
+MODULES = (line_status, sms, network_access, charging, contact, contact, charging, network_access, line_status, usage)
 CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", MODULES)])
 READS = frozenset({"getSingleSubscriber", "getResellerInfo", "listSteeringList", "listSubscriberTariff", "listSubscriberVoipTariff"})
 
@@ -149,9 +138,9 @@ class Stage:
 
     async def charged(self, who: Credentials | None = None) -> int:
         """Calls charged to an organisation, without those that were only leased."""
-        organisation, period = (who or self.me).organisation, period_of(self.world.clock.now())
+        organisation, period = (who or self.me).organisation, quota_period(self.world.clock.now())
         leased = self.world.blocks.unspent(organisation, period)
-        return await self.world.store.read(read_used, organisation=organisation, period=period.name) - leased
+        return await self.world.store.read(read_quota_used, organisation=organisation, period=period.name) - leased
 
     async def claims(self) -> dict[str, str]:
         """The state of every claimed key."""
@@ -159,7 +148,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, sandbox: Sandbox | None = None) -> AsyncGenerator[Stage]:
+async def open_stage(folder: Path, sandbox: SimulatedNetwork | None = None) -> AsyncGenerator[Stage]:
     """The line was seen on the air and may be used."""
     async with open_world(folder, CATALOGUE, limits=Limits(burst_enabled=False), sandbox=sandbox) as world:
         network = await world.network()

@@ -3,9 +3,9 @@
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.faults import Fault
 from registry.limits import Tier
+from simulators.network.entities import Line
+from simulators.network.faults import NetworkFault
 from tests.subscribers.staged import Stage
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +57,7 @@ async def test_a_managed_organisation_gives_itself_no_money(stage: Stage, line: 
 
 
 async def test_a_repeated_call_is_not_judged_by_the_balance_of_now(stage: Stage, line: Line) -> None:
-    stage.world.sandbox.faults.add(Fault("modifySubscriberBalance", drop_after=True))
+    stage.world.sandbox.faults.add(NetworkFault("modifySubscriberBalance", drop_after=True))
     first = await stage.ask("balance", {"amount": 3, "mode": "set"}, key="k")
     assert (first.status_code, line.balance) == (502, 3_000_000)
     line.balance = 2_000_000  # a call was paid from it

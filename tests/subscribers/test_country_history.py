@@ -7,8 +7,8 @@ import httpx
 import pytest
 from inline_snapshot import Is, snapshot
 
-from operations.bridge import webhook
-from operations.subscribers import country_history
+from operations.bridge import notifications
+from operations.subscribers import locations
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
@@ -17,7 +17,7 @@ from tests.bridge.pushing import PATH as WEBHOOK
 from tests.world import World, open_world
 
 pytestmark = pytest.mark.anyio
-CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", (country_history,)), Toolset("bridge", "Pushes.", (webhook,))])
+CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", (locations,)), Toolset("bridge", "Pushes.", (notifications,))])
 ACCOUNT = 8101
 TRAVELS = [("208", "01"), ("208", "10"), ("262", "01"), ("228", "01"), ("208", "01")]
 

@@ -8,17 +8,17 @@ import anyio
 import httpx
 import pytest
 
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.ocs.sandbox import Sandbox
-from operations.bridge import line_account
+from operations.bridge import notifications
 from registry.limits import Tier
 from registry.ports import SharedSecrets
+from simulators.network.entities import Line
+from simulators.network.faults import NetworkFault
+from simulators.network.simulated_network import SimulatedNetwork
 from tests.bridge.pushing import INTERNAL, OK, place
 from tests.bridge.pushing import PATH as WEBHOOK
 from tests.subscribers.test_country_history import CATALOGUE
 from tests.world import NOON, World, open_world, pristine
-from transports.upstream import SIMULATED_TOKEN
+from transports.upstream import SIMULATED_OCS_TOKEN
 
 pytestmark = pytest.mark.anyio
 OURS, THEIRS = 8101, 8102
@@ -54,7 +54,7 @@ async def theirs(world: World) -> AsyncGenerator[httpx.AsyncClient]:
 @pytest.fixture
 async def own(world: World) -> AsyncGenerator[httpx.AsyncClient]:
     """An organisation with a reseller's token, which sees both accounts."""
-    async with world.client((await world.caller(Tier.ENTERPRISE, token=SIMULATED_TOKEN)).secret) as client:
+    async with world.client((await world.caller(Tier.ENTERPRISE, token=SIMULATED_OCS_TOKEN)).secret) as client:
         yield client
 
 
@@ -119,7 +119,7 @@ async def test_the_network_is_asked_once_for_each_country_and_never_for_a_repeat
 
 async def test_a_line_that_the_services_token_does_not_see_is_told_to_own_tokens_alone(world: World) -> None:
     line = next(line for line in (await world.network()).lines.values() if line.account_id not in {8101, 8102, 8103, 8104})
-    token = next(value for value in (await world.network()).tokens if value != SIMULATED_TOKEN)
+    token = next(value for value in (await world.network()).tokens if value != SIMULATED_OCS_TOKEN)
     await see(world, line, "FR", 1)
     async with world.client((await world.caller(Tier.ENTERPRISE, token=token)).secret) as http:
         assert await history(http, line) == ["FR"]
@@ -128,10 +128,15 @@ async def test_a_line_that_the_services_token_does_not_see_is_told_to_own_tokens
 
 
 @pytest.mark.parametrize(
-    "trouble", [Fault(ASKED, status=500, times=None), Fault(ASKED, drop_before=True, times=None), Fault(ASKED, code=6, times=None)]
+    "trouble",
+    [
+        NetworkFault(ASKED, status=500, times=None),
+        NetworkFault(ASKED, drop_before=True, times=None),
+        NetworkFault(ASKED, code=6, times=None),
+    ],
 )
 async def test_a_push_is_taken_when_nobody_can_say_whose_the_line_is(
-    world: World, line: Line, ours: httpx.AsyncClient, own: httpx.AsyncClient, trouble: Fault
+    world: World, line: Line, ours: httpx.AsyncClient, own: httpx.AsyncClient, trouble: NetworkFault
 ) -> None:
     world.sandbox.faults.add(trouble)
     await see(world, line, "FR", 1)
@@ -154,11 +159,11 @@ async def test_a_slow_network_does_not_keep_the_bridge_waiting(tmp_path: Path, m
         del seconds
         await anyio.sleep_forever()
 
-    monkeypatch.setattr(line_account, "PATIENCE_SECONDS", 0.01)
-    sandbox = Sandbox(lambda: pristine(1, int(NOON), 3).copy(), wall=lambda: NOON, sleep=for_ever)
+    monkeypatch.setattr(notifications, "LINE_OWNER_PATIENCE_SECONDS", 0.01)
+    sandbox = SimulatedNetwork(lambda: pristine(1, int(NOON), 3).copy(), wall=lambda: NOON, sleep=for_ever)
     async with open_world(tmp_path, CATALOGUE, secrets=SharedSecrets(internal=INTERNAL), sandbox=sandbox) as world:
         line = next(line for line in (await world.network()).lines.values() if line.account_id == OURS)
-        world.sandbox.faults.add(Fault(ASKED, delay=60.0))
+        world.sandbox.faults.add(NetworkFault(ASKED, delay=60.0))
         assert await see(world, line, "FR", 1) == 1
         assert await see(world, line, "DE", 2) == 1
         async with world.client((await world.caller(mode="managed", account=OURS)).secret) as http:

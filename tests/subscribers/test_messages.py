@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.ocs.messages import escaped
-from clients.sandbox.ocs.entities import Refused
-from clients.sandbox.ocs.methods.radio import measure
-from operations.services.network.sms_text import measured
+from clients.ocs.subscriber import escape_sms_text
+from operations.subscribers.sms import measure_sms
 from registry.limits import Tier
+from simulators.network.entities import NetworkRefusal
+from simulators.network.methods.radio import require_one_message
 from tests.subscribers.staged import Stage
 
 pytestmark = pytest.mark.anyio
@@ -29,22 +29,22 @@ TEXTS = st.one_of(
 def accepted(text: str) -> bool:
     """Whether the simulated network takes it as one message."""
     try:
-        measure(escaped(text))
-    except Refused:
+        require_one_message(escape_sms_text(text))
+    except NetworkRefusal:
         return False
     return True
 
 
 @given(TEXTS)
 def test_what_fits_is_what_the_network_takes(text: str) -> None:
-    found = measured(text)
+    found = measure_sms(text)
     assert (found.length <= found.most) == accepted(text)
 
 
 @given(st.text(st.sampled_from(PLAIN + TWICE), max_size=200).filter(lambda text: "\\u" not in text))
 def test_plain_text_is_counted_in_septets(text: str) -> None:
-    assert tuple(measured(text)) == (False, sum(2 if character in TWICE else 1 for character in text))
-    assert measured(text).most == 160
+    assert tuple(measure_sms(text)) == (False, sum(2 if character in TWICE else 1 for character in text))
+    assert measure_sms(text).most == 160
 
 
 @given(
@@ -54,13 +54,13 @@ def test_plain_text_is_counted_in_septets(text: str) -> None:
 )
 def test_one_other_character_makes_all_of_it_unicode(before: str, one: str, after: str) -> None:
     text = before + one + after
-    assert tuple(measured(text)) == (True, sum(2 if ord(character) > 0xFFFF else 1 for character in text))
-    assert measured(text).most == 70
+    assert tuple(measure_sms(text)) == (True, sum(2 if ord(character) > 0xFFFF else 1 for character in text))
+    assert measure_sms(text).most == 70
 
 
 @given(TEXTS)
 def test_the_network_reads_back_what_was_written(text: str) -> None:
-    assert decoded(escaped(text)) == text
+    assert decoded(escape_sms_text(text)) == text
 
 
 def decoded(wire: str) -> str:
@@ -99,7 +99,7 @@ def decoded(wire: str) -> str:
 async def test_a_message_that_fits_is_sent_once(stage: Stage, message: str, unicode: bool, length: int) -> None:
     answer = await stage.ask("sms", {"message": message}, method="POST")
     assert (answer.status_code, answer.json()) == (200, {"data": {"sent": True, "unicode": unicode, "length": length}})
-    assert stage.writes() == [("sendMtSms", {"imsi": stage.line.imsi, "text": escaped(message), "senderId": "Reseller"})]
+    assert stage.writes() == [("sendMtSms", {"imsi": stage.line.imsi, "text": escape_sms_text(message), "senderId": "Reseller"})]
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.entities import DAY
 from registry.limits import Tier
+from simulators.network.entities import DAY_SECONDS
 from tests.subscribers.packages_stage import MONTHLY, ONE_TIME, Stage, open_stage, plain
 
 pytestmark = pytest.mark.anyio
@@ -80,7 +80,7 @@ async def test_a_line_without_packages_lists_none(stage: Stage) -> None:
 
 async def test_days_count_from_now(stage: Stage) -> None:
     package = await stage.assign(validityPeriod=10)
-    assert (package.activated, package.expires) == (stage.network.now, stage.network.now + 10 * DAY)
+    assert (package.activated, package.expires) == (stage.network.now, stage.network.now + 10 * DAY_SECONDS)
 
 
 SAME_DATES = [
@@ -108,7 +108,7 @@ async def test_every_package_says_where_it_stands(stage: Stage) -> None:
     await stage.assign(activePeriod={"start": "2027-03-01", "end": "2027-03-08"})
     made[1].data_used = made[1].data_limit or 0
     made[2].active = False
-    stage.world.clock.advance(2 * DAY)
+    stage.world.clock.advance(2 * DAY_SECONDS)
     rows = (await stage.http.get(stage.path)).json()["data"]
     assert [row["state"] for row in rows] == ["running", "exhausted", "blocked", "expired", "assigned", "scheduled"]
     assert [row["packageId"] for row in rows] == sorted(row["packageId"] for row in rows)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.entities import DAY
+from simulators.network.entities import DAY_SECONDS
 from tests.subscribers.packages_stage import Stage, open_stage
 
 pytestmark = pytest.mark.anyio
@@ -116,10 +116,10 @@ async def test_a_date_alone_is_its_last_second(stage: Stage) -> None:
 
 async def test_days_of_a_running_package_count_from_now_and_not_from_its_start(stage: Stage) -> None:
     package = await stage.assign(validityPeriod=10)
-    stage.world.clock.advance(3 * DAY)
+    stage.world.clock.advance(3 * DAY_SECONDS)
     said = await stage.http.put(f"{stage.path}/{package.id}/expiry", json={"validityDays": 10})
     assert said.json()["data"]["expires"] == "2027-01-28T12:00:00Z"
-    assert package.expires == stage.network.now + 10 * DAY
+    assert package.expires == stage.network.now + 10 * DAY_SECONDS
 
 
 async def test_days_of_an_unused_package_count_from_its_first_use(stage: Stage) -> None:

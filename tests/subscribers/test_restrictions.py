@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 
-from clients.sandbox.ocs.entities import Line
-from clients.sandbox.ocs.render_subscriber import subscriber
+from simulators.network.entities import Line
+from simulators.network.methods.subscribers import subscriber_view
 from tests.subscribers.staged import Stage
 
 pytestmark = pytest.mark.anyio
@@ -66,10 +66,10 @@ async def test_flags_that_are_none_change_nothing(stage: Stage, body: dict[str, 
 
 
 async def test_a_flag_that_the_network_does_not_tell_is_not_guessed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "allowedMtc" in subscriber(stage.network, stage.line)
+    assert "allowedMtc" in subscriber_view(stage.network, stage.line)
     monkeypatch.setattr(
-        "clients.sandbox.ocs.methods.subscribers.subscriber",
-        lambda *given, **named: {name: value for name, value in subscriber(*given, **named).items() if name != "allowedMtc"},
+        "simulators.network.methods.subscribers.subscriber_view",
+        lambda *given, **named: {name: value for name, value in subscriber_view(*given, **named).items() if name != "allowedMtc"},
     )
     answer = await stage.ask("traffic-restrictions", {"moc": False}, key="k")
     assert (answer.status_code, answer.json()["hint"]) == (400, "Name all four: data, moc, mtc, sms")

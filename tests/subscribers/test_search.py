@@ -12,12 +12,10 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.entities import Line
-from operations.services.network.line_history import current
-from operations.services.network.line_search import term_of
-from operations.services.network.subscriber_rows import current_status, public_row, subscriber_id
-from operations.subscribers.search import list_subscribers
+from operations.subscribers.subscribers import list_subscribers, parse_search_term
+from operations.upstream.line_rows import current_entry, current_line_status, public_line_row, subscriber_number
 from registry.limits import Tier
+from simulators.network.entities import Line
 from tests.accounts.stage import Stage, open_stage
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +66,7 @@ async def ids(http: httpx.AsyncClient, **query: Any) -> list[int]:
 )
 @pytest.mark.rule("4.2.9")
 def test_a_term_is_a_number_by_its_ascii_digits_alone(q: str, by: str) -> None:
-    assert term_of(q).by == by
+    assert parse_search_term(q).by == by
 
 
 @pytest.mark.rule("4.2.9", "4.2.10")
@@ -311,12 +309,12 @@ def test_the_row_without_an_end_holds_else_the_newest() -> None:
         {"id": 1, "startDate": "2026-01-01T00:00:00", "status": "Active"},
         {"id": 2, "startDate": "2026-02-01T00:00:00", "status": "X"},
     )
-    assert current([new, {**old, "endDate": "2026-02-01T00:00:00"}]) is new
+    assert current_entry([new, {**old, "endDate": "2026-02-01T00:00:00"}]) is new
     ended = [{**new, "endDate": "2026-03-01T00:00:00"}, {**old, "endDate": "2026-02-01T00:00:00"}]
-    assert current(ended) is ended[0]
-    assert current([old, new]) is new
-    assert current([]) is None
-    assert public_row({"subscriberId": 1}) == {"subscriberId": 1, "iccid": None, "imsi": None, "msisdn": None, "currentStatus": None}
+    assert current_entry(ended) is ended[0]
+    assert current_entry([old, new]) is new
+    assert current_entry([]) is None
+    assert public_line_row({"subscriberId": 1}) == {"subscriberId": 1, "iccid": None, "imsi": None, "msisdn": None, "currentStatus": None}
 
 
 async def listed_by_the_network(stage: Stage) -> list[Any]:
@@ -331,7 +329,7 @@ async def test_ten_thousand_rows_are_a_matter_of_moments(stage: Stage) -> None:
     found = await listed_by_the_network(stage)
     many: list[Any] = [{**found[number % len(found)], "subscriberId": 20_000 - number} for number in range(10_000)]
     started = thread_time()  # how busy the machine is does not count
-    shown = sorted(map(public_row, many), key=subscriber_id)
+    shown = sorted(map(public_line_row, many), key=subscriber_number)
     assert thread_time() - started < 0.5  # it takes a tenth of that
     assert [row.get("subscriberId") for row in shown[:2]] == [10_001, 10_002]
 
@@ -340,7 +338,7 @@ def counting(made: list[int]) -> Callable[[FrameType, str, object], None]:
     """A profiler that counts the rows that are made public."""
 
     def profile(frame: FrameType, event: str, arg: object) -> None:
-        if event == "call" and frame.f_code is public_row.__code__:
+        if event == "call" and frame.f_code is public_line_row.__code__:
             made[0] += 1
 
     return profile
@@ -376,7 +374,7 @@ async def test_pages_are_cut_from_the_very_bytes_of_the_whole_list(stage: Stage,
 
 
 async def test_the_list_is_what_making_every_row_public_at_first_gives(stage: Stage) -> None:
-    shown = sorted(map(public_row, await listed_by_the_network(stage)), key=subscriber_id)
+    shown = sorted(map(public_line_row, await listed_by_the_network(stage)), key=subscriber_number)
     assert (await stage.managed.get(PATH)).content == orjson.dumps({"data": shown})
     kept = [row for row in shown if row.get("currentStatus") == "Active"]
     assert (await stage.managed.get(PATH, params={"status": "ACTIVE"})).content == orjson.dumps({"data": kept})
@@ -384,4 +382,4 @@ async def test_the_list_is_what_making_every_row_public_at_first_gives(stage: St
 
 def test_a_network_that_names_the_status_itself_is_believed() -> None:
     row: Any = {"subscriberId": 1, "currentStatus": "Odd", "status": [{"id": 1, "status": "Active"}]}
-    assert (public_row(row).get("currentStatus"), current_status(row)) == ("Odd", "Odd")
+    assert (public_line_row(row).get("currentStatus"), current_line_status(row)) == ("Odd", "Odd")

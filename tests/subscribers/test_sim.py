@@ -3,7 +3,7 @@
 import pytest
 from inline_snapshot import snapshot
 
-from clients.sandbox.ocs.faults import Fault
+from simulators.network.faults import NetworkFault
 from tests.subscribers.staged import Stage
 
 pytestmark = pytest.mark.anyio
@@ -88,8 +88,8 @@ async def test_a_reset_that_is_done_is_told_although_the_counter_cannot_be_read(
     url = f"/v1/subscribers/{stage.line.iccid}/gz-counter/reset"
     token = (await stage.http.post(url, json={})).json()["confirm_token"]
     before = len(stage.sent())
-    stage.world.sandbox.faults.add(Fault("getSingleSubscriber", has_more=True))  # the first read, which finds the line
-    stage.world.sandbox.faults.add(Fault("getSingleSubscriber", status=500, times=2))
+    stage.world.sandbox.faults.add(NetworkFault("getSingleSubscriber", has_more=True))  # the first read, which finds the line
+    stage.world.sandbox.faults.add(NetworkFault("getSingleSubscriber", status=500, times=2))
     answer = await stage.http.post(url, json={}, headers={"X-Confirm-Token": token})
     assert (answer.status_code, answer.json(), stage.line.green_bytes) == (200, {"data": {"reset": True}}, 0)
     assert stage.sent(before) == ["getSingleSubscriber", "resetSubsGzCounter", "getSingleSubscriber", "getSingleSubscriber"]

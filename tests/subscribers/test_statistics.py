@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from operations.services.network.event_sums import events_sum
-from operations.services.network.usage_sums import usage_sum
-from operations.services.network.windows import Window, weeks
+from operations.subscribers.usage import merge_network_events, sum_usage
+from operations.times import DayWindow, split_weeks
 from tests.accounts.stage import Stage, open_stage
 
 pytestmark = pytest.mark.anyio
@@ -30,8 +29,8 @@ def periods(stage: Stage, method: str = "subscriberUsageOverPeriod") -> list[tup
 @pytest.mark.parametrize("length", [1, 6, 7, 8, 13, 14, 15, 92])
 def test_weeks_cover_every_day_once(length: int) -> None:
     first = date(2027, 2, 25)
-    window = Window(first, first + timedelta(days=length - 1))
-    cut = weeks(window)
+    window = DayWindow(first, first + timedelta(days=length - 1))
+    cut = split_weeks(window)
     assert [day for week in cut for day in range(week.first.toordinal(), week.last.toordinal() + 1)] == list(
         range(window.first.toordinal(), window.last.toordinal() + 1)
     )
@@ -162,7 +161,7 @@ def test_sums_are_by_member_type_country_and_operator() -> None:
     first = part([day("2027-01-02", 5), day("2027-01-01", 7)], mnc=1, cost=0.1, quantity=12)
     second = part([day("2027-01-08", 3), day("2027-01-02", 1)], mnc=2, cost=0.2, quantity=4)
     third = part([], mnc=1, cost=0.0, quantity=2)
-    summed: Any = usage_sum([first, second, third])
+    summed: Any = sum_usage([first, second, third])
     assert summed["total"] == snapshot(
         {
             "resellerCost": 0.3,
@@ -196,5 +195,5 @@ def event(time: str) -> dict[str, object]:
 
 def test_events_are_put_in_order_of_the_moment_not_of_the_text() -> None:
     late, early, odd = (event(text) for text in ("2027-01-01T10:00:00.000+01:00", "2027-01-01T10:30:00.000+02:00", "N/A"))
-    found = events_sum([{"mapAnswer": {"events": [late, odd]}}, {"mapAnswer": {"events": [early]}}], None)
+    found = merge_network_events([{"mapAnswer": {"events": [late, odd]}}, {"mapAnswer": {"events": [early]}}], None)
     assert found == {"mapAnswer": {"events": [odd, early, late]}, "s6aAnswer": {"events": []}, "gyAnswer": {"events": []}}

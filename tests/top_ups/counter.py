@@ -8,24 +8,24 @@ from typing import NamedTuple
 
 import httpx
 
-from clients.sandbox.ocs.entities import Line, Package
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.payments.entities import Session
-from clients.sandbox.payments.paying import Card, complete_checkout
 from operations.catalogue import CATALOGUE
 from operations.deps import Deps
-from operations.services.issuing.stock import StockRoom
-from operations.services.network.read_cache import ReadCache
-from operations.services.shop.checkout import Begun, begin_order, begin_top_up
-from operations.services.shop.order_fulfilment import Fulfilment
-from operations.services.shop.order_sweep import sweep_orders
+from operations.ledger.stock import StockSnapshots
+from operations.storefronts.sales.checkout import BegunCheckout, begin_order, begin_top_up
+from operations.storefronts.sales.order_fulfilment import Fulfilment, review_all_lost_orders
+from operations.upstream.connection import ReadCache
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
-from storage.calls.replicas import renew
-from storage.connection import Connection
-from storage.shop.orders import OrderRow, find_order, top_ups_of
-from storage.shop.storefront_plans import StorefrontPlan, put_plan
-from storage.shop.storefronts import Storefront, insert_storefront
+from simulators.network.entities import Line, Package
+from simulators.network.faults import NetworkFault
+from simulators.processor.cards import TestCard
+from simulators.processor.checkout import complete_checkout
+from simulators.processor.entities import CheckoutSession
+from storage.engine.connection import Connection
+from storage.orders import OrderRow, find_order, top_ups_of
+from storage.replicas import renew_replica
+from storage.storefront_plans import StorefrontPlan, put_plan
+from storage.storefronts import Storefront, insert_storefront
 from tests.issuance.road import Road
 from tests.registry.ledgers import audited
 from tests.world import Credentials, World, open_world
@@ -78,14 +78,14 @@ class Counter:
     def another_process(self) -> Deps:
         """What a second process over the same database and network reaches the outside with."""
         clock, replica = self.world.clock, self.world.ids.new("rpl_")
-        stock = StockRoom(self.world.store, clock, self.world.ids)
+        stock = StockSnapshots(self.world.store, clock, self.world.ids)
         return replace(self.deps, replica=replica, reads=ReadCache(clock), stock=stock, ocs=Road(self.world.sandbox).pool(clock))
 
-    async def begin(self, plan: str = "nordic") -> Begun:
+    async def begin(self, plan: str = "nordic") -> BegunCheckout:
         """Somebody goes to pay for an eSIM."""
         return await begin_order(self.deps, shop=self.shop, plan=self.plans[plan], language="en", now=self.world.clock.now())
 
-    async def begin_top_up(self, order: str, plan: str = "nordic") -> Begun:
+    async def begin_top_up(self, order: str, plan: str = "nordic") -> BegunCheckout:
         """Somebody goes to pay for more data."""
         row = await self.row(order)
         return await begin_top_up(self.deps, order=row, plan=self.plans[plan], language="en", now=self.world.clock.now())
@@ -100,7 +100,7 @@ class Counter:
         """Those of an order."""
         return await self.world.store.read(top_ups_of, order=order)
 
-    def sessions(self) -> list[Session]:
+    def sessions(self) -> list[CheckoutSession]:
         """The pages at the processor."""
         return list(self.world.payments.state.book(self.payee).sessions.values())
 
@@ -109,7 +109,7 @@ class Counter:
         session = (await self.row(order)).session
         assert session is not None
         async with self.world.payments.turn(writes=True) as state:
-            complete_checkout(state, self.payee, session, Card(card, "B. Uyer", BUYER))
+            complete_checkout(state, self.payee, session, TestCard(card, "B. Uyer", BUYER))
 
     async def told(self) -> None:
         """Every event is told, and taken."""
@@ -123,8 +123,8 @@ class Counter:
     async def live_on(self, seconds: float) -> None:
         """Time passes, this process lives, and the worker works."""
         self.world.clock.advance(seconds)
-        await self.world.store.write(renew, replica=self.world.journal.replica, now=self.world.clock.now())
-        await sweep_orders(self.deps)
+        await self.world.store.write(renew_replica, replica=self.world.journal.replica, now=self.world.clock.now())
+        await review_all_lost_orders(self.deps)
         await self.work()
 
     async def buy(self, plan: str = "nordic") -> str:
@@ -165,7 +165,7 @@ class Counter:
         """How many packages the network was asked to put on a line that was named."""
         return sum(call.method == ADD and "accountForSubs" not in str(call.payload) for call in self.world.sandbox.calls)
 
-    def trouble(self, *faults: Fault) -> None:
+    def trouble(self, *faults: NetworkFault) -> None:
         """What the next calls of the charging system meet."""
         for fault in faults:
             self.world.sandbox.faults.add(fault)

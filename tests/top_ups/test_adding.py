@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping
 import anyio
 import pytest
 
-from clients.sandbox.ocs.faults import Fault
-from storage.issuing.placed import placed_among
+from simulators.network.faults import NetworkFault
+from storage.placed_packages import placed_packages_among
 from tests.top_ups.counter import ADD, NORDIC, NORDIC_BIG, Counter
-from transports.payments import hand_over
+from transports.payments import deliver_payment_event
 
 pytestmark = pytest.mark.anyio
 FIND_LINE, LIST = "getSingleSubscriber", "listSubscriberPrepaidPackages"
@@ -27,7 +27,7 @@ async def test_a_paid_top_up_adds_one_package_to_the_orders_own_line(counter: Co
     assert [(package.id, package.template_id) for package in new] == [(row.package_id, NORDIC_BIG)]
     assert row.ready_at == counter.world.clock.now()
     assert row.package_id is not None
-    assert await counter.world.store.read(placed_among, packages=[row.package_id]) == {row.package_id}
+    assert await counter.world.store.read(placed_packages_among, packages=[row.package_id]) == {row.package_id}
     assert [letter.to for letter in await counter.world.letters()] == ["buyer@home.test"] * 2
 
 
@@ -56,7 +56,7 @@ async def test_thirty_two_tellings_of_one_payment_add_one_package(counter: Count
     answers: list[int] = []
 
     async def tell(post: tuple[str, bytes, Mapping[str, str]]) -> None:
-        answers.append(await hand_over(counter.world.door, *post))
+        answers.append(await deliver_payment_event(counter.world.door, *post))
         await counter.work(1)
 
     async with anyio.create_task_group() as group:
@@ -137,7 +137,7 @@ async def test_what_surely_cannot_be_added_is_refunded_unsent(counter: Counter, 
 async def test_what_the_charging_system_surely_refuses_is_refunded(counter: Counter, code: int) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
-    counter.trouble(Fault(ADD, code=code))
+    counter.trouble(NetworkFault(ADD, code=code))
     await counter.work()
     assert await counter.end(top_up) == ("failed", "package_refused", "done")
     assert (counter.added(), counter.refunded(), len(await counter.packages(order))) == (1, 1000, 1)
@@ -173,9 +173,9 @@ def stop(counter: Counter, how: str) -> None:
     if how == UNSENT[0]:
         counter.road.refused.add(ADD)
     elif how == UNSENT[1]:
-        counter.trouble(Fault(ADD, code=100, times=None))
+        counter.trouble(NetworkFault(ADD, code=100, times=None))
     else:
-        counter.trouble(Fault(FIND_LINE, status=503, times=None))
+        counter.trouble(NetworkFault(FIND_LINE, status=503, times=None))
 
 
 def start(counter: Counter) -> None:

@@ -4,15 +4,15 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.payments.records import NewPromotion
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.payments.paying import Card, complete_checkout, enter_promotion
-from operations.services.shop.checkout import begin_order, begin_top_up, fee_of
-from registry.errors import Conflict, NotFound, OcsError, Refusal
-from registry.payments_errors import PaymentsError
-from storage.money.connect import write_status
-from storage.money.fee_rates import set_fee_bps
-from storage.shop.storefront_plans import put_plan, write_plan
-from storage.shop.storefronts import write_storefront
+from operations.storefronts.sales.checkout import begin_order, begin_top_up, sale_fee
+from registry.errors import Conflict, NotFound, OcsError, PaymentsError, Refusal
+from simulators.network.faults import NetworkFault
+from simulators.processor.cards import TestCard
+from simulators.processor.checkout import complete_checkout, enter_promotion
+from storage.connect_accounts import write_connect_status
+from storage.organisations import set_fee_bps
+from storage.storefront_plans import put_plan, write_plan
+from storage.storefronts import write_storefront
 from tests.top_ups.counter import BUYER, GOOD_CARD, Counter, new_plan
 
 pytestmark = pytest.mark.anyio
@@ -100,7 +100,7 @@ async def test_a_price_that_changes_while_somebody_looks_at_the_page_is_the_new_
     ("amount", "bps", "fee"), [(1000, 0, 0), (1000, 100, 10), (1049, 100, 10), (1050, 100, 11), (50, 100, 1), (49, 100, 0), (1, 5000, 1)]
 )
 async def test_the_fee_is_rounded_half_up_and_never_above_the_price(amount: int, bps: int, fee: int) -> None:
-    assert fee_of(amount, bps) == fee <= amount
+    assert sale_fee(amount, bps) == fee <= amount
 
 
 async def test_the_organisations_own_fee_is_taken(counter: Counter) -> None:
@@ -130,7 +130,7 @@ async def test_a_shop_that_has_sold_out_says_so_and_takes_no_money(counter: Coun
 async def test_a_shop_whose_owner_cannot_be_paid_takes_no_orders(counter: Counter) -> None:
     order = await counter.buy()
     now = counter.world.clock.now()
-    await counter.world.store.write(write_status, account=counter.payee, status="pending", as_of=now + 1, now=now)
+    await counter.world.store.write(write_connect_status, account=counter.payee, status="pending", as_of=now + 1, now=now)
     with pytest.raises(Conflict) as top_up:
         await counter.begin_top_up(order)
     assert top_up.value.error_code == "shop_not_ready"
@@ -148,7 +148,7 @@ async def test_a_template_that_is_gone_is_the_owners_to_mend(counter: Counter) -
 
 
 async def test_a_charging_system_that_does_not_answer_is_a_502_and_nothing_is_stored(counter: Counter) -> None:
-    counter.trouble(Fault("*", status=503, times=None))
+    counter.trouble(NetworkFault("*", status=503, times=None))
     with pytest.raises(OcsError):
         await counter.begin()
     assert (counter.sessions(), await counter.notes()) == ([], [])
@@ -164,7 +164,7 @@ async def test_an_order_without_a_page_is_an_order_that_nobody_can_pay(counter: 
     assert [(note.surface, note.operation, note.status) for note in notes] == [("web", "begin_order", 502)]
     for session in counter.sessions():  # a page was made, and its answer lost: whoever finds it and pays buys nothing, and is told nothing
         async with counter.world.payments.turn(writes=True) as state:
-            complete_checkout(state, counter.payee, session.id, Card(GOOD_CARD, "B. Uyer", BUYER))
+            complete_checkout(state, counter.payee, session.id, TestCard(GOOD_CARD, "B. Uyer", BUYER))
         order = session.metadata["order"]
         await counter.told()
         await counter.work()

@@ -12,24 +12,24 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from clients.sandbox.ocs.faults import Fault
-from clients.sandbox.payments.refusal import Refusal as PageClosed
-from operations.services.shop.top_up import TakenOver, Unfit, begin, prepared
+from operations.storefronts.sales.top_up_sender import TopUpImpossible, TopUpNotOurs, begin_top_up_sending, prepare_top_up
 from registry.errors import Refusal
-from storage.shop.order_queue import claim_order
+from simulators.network.faults import NetworkFault
+from simulators.processor.refusal import ProcessorRefusal as PageClosed
+from storage.order_queue import claim_order
 from tests.top_ups.counter import ADD, Counter, open_counter
 
 T = TypeVar("T")
 MEMORY = "/dev/shm"
 PICK = st.integers(0, 5)
 TROUBLES = (
-    Fault(ADD, drop_after=True),
-    Fault(ADD, drop_before=True),
-    Fault(ADD, code=14),
-    Fault(ADD, code=100),
-    Fault(ADD, code=5, commit=True),
-    Fault("listSubscriberPrepaidPackages", null_lists=True),
-    Fault("getSingleSubscriber", status=503, times=3),
+    NetworkFault(ADD, drop_after=True),
+    NetworkFault(ADD, drop_before=True),
+    NetworkFault(ADD, code=14),
+    NetworkFault(ADD, code=100),
+    NetworkFault(ADD, code=5, commit=True),
+    NetworkFault("listSubscriberPrepaidPackages", null_lists=True),
+    NetworkFault("getSingleSubscriber", status=503, times=3),
 )
 
 
@@ -88,7 +88,7 @@ class TopUps(RuleBasedStateMachine):
         assert self.run(self.shop.roll_back(self.order)).status_code in (200, 409, 502)
 
     @rule(trouble=st.sampled_from(TROUBLES))
-    def the_charging_system_is_in_trouble(self, trouble: Fault) -> None:
+    def the_charging_system_is_in_trouble(self, trouble: NetworkFault) -> None:
         self.shop.trouble(trouble)
 
     @rule(sent=st.booleans())
@@ -103,11 +103,11 @@ class TopUps(RuleBasedStateMachine):
         if row is None or row.status != "paid":
             return
         try:
-            parcel = await prepared(dead, row)
-            await shop.world.store.write(begin, deps=dead, row=row, parcel=parcel, now=shop.world.clock.now())
+            target = await prepare_top_up(dead, row)
+            await shop.world.store.write(begin_top_up_sending, deps=dead, row=row, target=target, now=shop.world.clock.now())
             if sent:
-                await parcel.upstream.ocs.packages.affect_to_subscriber(row.template_id, parcel.line.subscriber_id)
-        except (Refusal, Unfit, TakenOver):
+                await target.upstream.ocs.packages.affect_to_subscriber(row.template_id, target.line.subscriber_id)
+        except (Refusal, TopUpImpossible, TopUpNotOurs):
             return
 
     @rule()

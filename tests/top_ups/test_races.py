@@ -8,9 +8,9 @@ import anyio.lowlevel
 import httpx
 import pytest
 
-from clients.sandbox.ocs.faults import Fault
-from operations.services.shop.order_fulfilment import Fulfilment
-from storage.calls.replicas import renew
+from operations.storefronts.sales.order_fulfilment import Fulfilment
+from simulators.network.faults import NetworkFault
+from storage.replicas import renew_replica
 from tests.issuance.road import Gate
 from tests.top_ups.counter import ADD, Counter, open_counter
 
@@ -27,7 +27,7 @@ async def test_the_workers_of_two_processes_add_each_top_up_once(counter: Counte
     order = await counter.buy()
     top_ups = [await counter.top_up(order) for _ in range(6)]
     other = counter.another_process()
-    await counter.world.store.write(renew, replica=other.replica, now=counter.world.clock.now())
+    await counter.world.store.write(renew_replica, replica=other.replica, now=counter.world.clock.now())
     async with anyio.create_task_group() as group:
         for deps in (counter.deps, other) * 3:
             group.start_soon(Fulfilment(deps, counter.reports.append).step)
@@ -84,7 +84,7 @@ async def test_a_roll_back_that_has_looked_at_the_line_before_a_top_up_went_is_r
 async def test_what_was_lost_is_found_on_either_database(counter: Counter) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
-    counter.trouble(Fault(ADD, drop_after=True))
+    counter.trouble(NetworkFault(ADD, drop_after=True))
     await counter.worker.step()
     for _ in range(3):
         await counter.live_on(31)

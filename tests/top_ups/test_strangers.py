@@ -4,10 +4,10 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from clients.sandbox.ocs.faults import Fault
-from operations.services.shop.order_settlement import settle_order
-from operations.services.shop.top_up import settle_late
-from storage.shop.order_queue import fail_order
+from operations.storefronts.sales.order_fulfilment import fulfil_by_decision
+from operations.storefronts.sales.top_up_sender import record_late_top_up
+from simulators.network.faults import NetworkFault
+from storage.order_queue import fail_order
 from tests.issuance.road import Gate, held
 from tests.top_ups.counter import ADD, Counter
 
@@ -39,7 +39,7 @@ async def test_a_line_that_has_only_what_top_ups_added_is_the_buyers_still(count
 async def test_a_list_that_trouble_has_emptied_sends_nothing_and_fails_nothing(counter: Counter) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
-    counter.trouble(Fault(LIST, null_lists=True))
+    counter.trouble(NetworkFault(LIST, null_lists=True))
     await counter.work(1)
     assert (await counter.end(top_up), counter.added()) == (("paid", None, None), 0)
     await counter.live_on(60)
@@ -54,11 +54,11 @@ async def test_a_package_that_a_person_gave_to_one_top_up_is_not_found_for_its_r
         group.start_soon(counter.worker.step)
         while {(await counter.end(rival))[0] for rival in rivals} != {"provisioning"}:
             await anyio.lowlevel.checkpoint()
-        counter.trouble(Fault(ADD, drop_after=True), Fault(ADD, drop_before=True))
+        counter.trouble(NetworkFault(ADD, drop_after=True), NetworkFault(ADD, drop_before=True))
         gate.open.set()
     await counter.live_on(31)
     now = counter.world.clock.now()
-    await counter.world.store.write(settle_order, deps=counter.deps, order=rivals[0], decision="added", by="ann", now=now)
+    await counter.world.store.write(fulfil_by_decision, deps=counter.deps, order=rivals[0], decision="added", by="ann", now=now)
     for _ in range(32):
         await counter.live_on(31)
     assert [await counter.end(rival) for rival in rivals] == [("ready", None, None), ("failed", "package_not_added", "done")]
@@ -75,7 +75,7 @@ async def test_an_answer_that_comes_after_the_end_is_told_to_the_operator(counte
         await counter.work()
         package += 1
     row, now = await counter.row(late), counter.world.clock.now()
-    await store.write(settle_late, deps=counter.deps, row=row, package=package, now=now)
+    await store.write(record_late_top_up, deps=counter.deps, row=row, package=package, now=now)
     assert [letter.to for letter in await counter.world.letters()][-1] == OPERATOR
     assert (await counter.end(late))[0] == ("failed" if begun else "needs_review")
 

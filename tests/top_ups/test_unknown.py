@@ -6,27 +6,25 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from clients.sandbox.ocs.faults import Fault
-from operations.services.shop.order_fulfilment import Fulfilment
-from operations.services.shop.order_sweep import sweep_orders
-from operations.services.shop.top_up import begin, prepared
-from operations.services.shop.top_up_review import look_into
-from storage.shop.order_queue import claim_order
-from storage.shop.orders import OrderRow
+from operations.storefronts.sales.order_fulfilment import Fulfilment, review_all_lost_orders
+from operations.storefronts.sales.top_up_sender import begin_top_up_sending, look_into_top_up, prepare_top_up
+from simulators.network.faults import NetworkFault
+from storage.order_queue import claim_order
+from storage.orders import OrderRow
 from tests.issuance.road import Gate
 from tests.top_ups.counter import ADD, NORDIC, Counter
 
 pytestmark = pytest.mark.anyio
 LIST = "listSubscriberPrepaidPackages"
 REVIEW = "A top-up needs review: "
-LOST_AFTER = Fault(ADD, drop_after=True)
-LOST_BEFORE = Fault(ADD, drop_before=True)
+LOST_AFTER = NetworkFault(ADD, drop_after=True)
+LOST_BEFORE = NetworkFault(ADD, drop_before=True)
 LOST = [
     LOST_AFTER,
-    Fault(ADD, status=502, commit=True),
-    Fault(ADD, malformed=True),
-    Fault(ADD, code=18, commit=True),
-    Fault(ADD, code=3, commit=True),
+    NetworkFault(ADD, status=502, commit=True),
+    NetworkFault(ADD, malformed=True),
+    NetworkFault(ADD, code=18, commit=True),
+    NetworkFault(ADD, code=3, commit=True),
 ]
 
 
@@ -35,7 +33,7 @@ async def reviews(counter: Counter) -> list[str]:
     return [letter.subject for letter in await counter.world.letters() if letter.to == "help@fjord.test"]
 
 
-async def lost(counter: Counter, order: str, fault: Fault, plan: str = "nordic") -> str:
+async def lost(counter: Counter, order: str, fault: NetworkFault, plan: str = "nordic") -> str:
     """A top-up whose answer does not come."""
     top_up = await counter.top_up(order, plan)
     counter.trouble(fault)
@@ -46,7 +44,7 @@ async def lost(counter: Counter, order: str, fault: Fault, plan: str = "nordic")
 
 
 @pytest.mark.parametrize("fault", LOST, ids=lambda fault: "-".join(fault.kinds))
-async def test_an_answer_that_was_lost_after_its_effect_is_found_on_the_line(counter: Counter, fault: Fault) -> None:
+async def test_an_answer_that_was_lost_after_its_effect_is_found_on_the_line(counter: Counter, fault: NetworkFault) -> None:
     order = await counter.buy()
     top_up = await lost(counter, order, fault)
     assert await reviews(counter) == [f"{REVIEW}{top_up}"]
@@ -74,7 +72,7 @@ async def test_one_that_was_lost_before_its_effect_is_refunded_after_a_quarter_o
 async def test_a_list_that_trouble_has_emptied_proves_nothing(counter: Counter) -> None:
     order = await counter.buy()
     top_up = await lost(counter, order, LOST_AFTER)
-    counter.trouble(Fault(LIST, null_lists=True, times=None))
+    counter.trouble(NetworkFault(LIST, null_lists=True, times=None))
     for _ in range(40):
         await counter.live_on(60)
     assert await counter.end(top_up) == ("needs_review", "OUTCOME_UNKNOWN", None)
@@ -200,10 +198,10 @@ async def test_a_process_that_dies_after_the_commit_leaves_it_unknown(counter: C
     top_up = await counter.top_up(order)
     row = await taken(counter, top_up, "lse_dead")
     dead = replace(counter.deps, replica="rpl_dead")
-    parcel = await prepared(dead, row)
-    await counter.world.store.write(begin, deps=dead, row=row, parcel=parcel, now=counter.world.clock.now())
+    target = await prepare_top_up(dead, row)
+    await counter.world.store.write(begin_top_up_sending, deps=dead, row=row, target=target, now=counter.world.clock.now())
     if sent:
-        await parcel.upstream.ocs.packages.affect_to_subscriber(row.template_id, parcel.line.subscriber_id)
+        await target.upstream.ocs.packages.affect_to_subscriber(row.template_id, target.line.subscriber_id)
     await counter.work()
     assert (await counter.end(top_up))[0] == "provisioning"  # it may be alive
     await counter.live_on(31)
@@ -223,7 +221,7 @@ async def test_a_living_process_that_takes_long_keeps_its_row(counter: Counter) 
         group.start_soon(counter.worker.step)
         await gate.entered.wait()
         counter.world.clock.advance(29)
-        await sweep_orders(counter.deps)
+        await review_all_lost_orders(counter.deps)
         assert (await counter.end(top_up))[0] == "provisioning"
         gate.open.set()
     assert await counter.end(top_up) == ("ready", None, None)
@@ -234,9 +232,9 @@ async def given_up(counter: Counter, top_up: str) -> None:
     other = counter.another_process()
     for _ in range(34):
         counter.world.clock.advance(30)
-        await sweep_orders(other)
+        await review_all_lost_orders(other)
         if (await counter.end(top_up))[0] == "needs_review":
-            await look_into(other, await taken(counter, top_up, counter.world.ids.new("lse_")))
+            await look_into_top_up(other, await taken(counter, top_up, counter.world.ids.new("lse_")))
     assert await counter.end(top_up) == ("failed", "package_not_added", "owed")
 
 

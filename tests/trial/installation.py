@@ -17,7 +17,7 @@ import httpx
 
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from storage.store import open_store
+from storage.engine.store import open_store
 from tests.cli.reseller import COMMAND, environment
 from tests.endurance.house import LONGEST_STOP, House, opened_on, payments, process
 from tests.endurance.own_postgres import OwnPostgres, own_postgres

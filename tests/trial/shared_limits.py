@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from registry.limit_report import portion_of
+from registry.shared_limits import bucket_portion
 from tests.fuzz.limits import FREE, HELD_SECONDS, PLACES, holding, rate_bound
 from tests.fuzz.loop import ACCOUNT
 from tests.fuzz.loop_shapes import http
@@ -58,7 +58,7 @@ async def limits(plan: Plan) -> list[Proof]:
             "burst limit of a tier",
             f"one organisation asks two servers as fast as it can for {took:.1f} s; {RATE} calls a second, burst {SIZE}",
             f"{paced[200]} let through, {a_second:.0f} a second after the burst; {paced[429]} refused, {sum(wrong.values())} failed",
-            f"at most {bound}: the burst, {RATE} a second, and a portion of {portion_of(SIZE):g} for each server",
+            f"at most {bound}: the burst, {RATE} a second, and a portion of {bucket_portion(SIZE):g} for each server",
             paced[200] <= bound and not wrong and paced[429] > 0,
         ),
         Proof(

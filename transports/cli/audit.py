@@ -9,12 +9,10 @@ import typer
 
 from registry.call import Reply
 from registry.clock import SystemClock
-from registry.policy import stamp
-from transports.cli.door import Data, Key, Org, Url, Where, accepted, open_door
-from transports.cli.keys import AsJson
-from transports.cli.paging import next_cursor
-from transports.cli.render import show
-from transports.cli.since import since as moment_of
+from registry.policy import rfc3339_utc
+from transports.cli.render import next_cursor, print_reply
+from transports.cli.target import JsonOption, KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, open_target, require_success
+from transports.cli.terminal import past_moment as moment_of
 
 
 def audit(
@@ -25,11 +23,11 @@ def audit(
     since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="2h, 30m, 1d, RFC 3339 or Unix seconds.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="At most so many.")] = 20,
     starting_after: Annotated[str | None, typer.Option("--starting-after", help="The last id of the page before.")] = None,
-    as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    org: Org = None,
-    data: Data = None,
+    as_json: JsonOption = False,
+    url: UrlOption = None,
+    key: KeyOption = None,
+    org: OrgOption = None,
+    data: LocalDataOption = None,
 ) -> None:
     """List who called what and how it ended, newest first; for admins."""
     asked: dict[str, object] = {
@@ -37,20 +35,20 @@ def audit(
         "principal": principal,
         "outcome": outcome,
         "surface": surface,
-        "from": None if since is None else stamp(moment_of("--since", since, SystemClock())),
+        "from": None if since is None else rfc3339_utc(moment_of("--since", since, SystemClock())),
         "limit": limit,
         "starting_after": starting_after,
     }
     arguments = {name: value for name, value in asked.items() if value is not None}
-    reply = accepted(asyncio.run(ask(Where(url, key, org, data), arguments)), "reseller audit")
-    show(reply, as_json=as_json)
+    reply = require_success(asyncio.run(call_audit_log(TargetOptions(url, key, org, data), arguments)), "reseller audit")
+    print_reply(reply, as_json=as_json)
     cursor = next_cursor(reply)
     if cursor is not None:
         sys.stdout.flush()
         sys.stderr.write(f"more: --starting-after {shlex.quote(cursor)}\n")
 
 
-async def ask(where: Where, arguments: dict[str, object]) -> Reply:
+async def call_audit_log(where: TargetOptions, arguments: dict[str, object]) -> Reply:
     """One call."""
-    async with open_door(where) as door:
+    async with open_target(where) as door:
         return await door.ask("list_audit_log", arguments)

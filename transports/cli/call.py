@@ -6,33 +6,199 @@ import inspect
 import os
 import shlex
 import sys
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Literal, Union, cast, get_args, get_origin
 
 import orjson
 import typer
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from operations.catalogue import CATALOGUE
+from registry.binding import QUERY_INTEGER, QUERY_NUMBER, text_kind, without_nulls
 from registry.call import Reply
 from registry.catalogue import AnyOperation
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from registry.model import Input
-from registry.nulls import without_nulls
-from registry.spelling import shown
-from transports.cli.door import require_one_place
-from transports.cli.event_stream import MEDIA_TYPE, failure
-from transports.cli.failure import Failure
-from transports.cli.fields import field_options, flag, is_secret, read, whole_input
-from transports.cli.local import call_locally
-from transports.cli.paging import FIELD, next_cursor
-from transports.cli.remote import call_remotely
-from transports.cli.render import explain, show
-from transports.cli.secret_option import input_text, secret_text, warn_of_argument
-from transports.cli.terminal_text import harmless
-from transports.settings import load_settings
+from registry.model import Input, Secret, shown_field_name
+from transports.cli.render import CURSOR_FIELD, EVENT_STREAM_TYPE, explain_refusal, next_cursor, print_reply, stream_failure
+from transports.cli.target import call_locally, call_remotely, require_one_place
+from transports.cli.terminal import Failure, harmless_text, input_text, secret_text, warn_of_argument
+from transports.settings_files import load_settings
+
+PLAIN_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool}
+METAVARS = {"int": "INTEGER", "float": "NUMBER"}
+NUMBER_KINDS = {"int": (QUERY_INTEGER, int, "an integer"), "float": (QUERY_NUMBER, float, "a number")}
+
+
+def field_options(model: type[Input], taken: Collection[str]) -> list[inspect.Parameter]:
+    """One option per input field; prefixed, so that none collides with an option of every command."""
+    found: list[inspect.Parameter] = []
+    written = model.model_json_schema(by_alias=True).get("properties", {})
+    for name, info in model.model_fields.items():
+        needed = info.is_required()
+        word, nullable = text_kind(info.annotation), takes_null(model, info)
+        word = "str" if is_text_field(written.get(info.alias or name, {})) else word
+        words, metavar = (
+            option_flag(shown_field_name(name, info), taken),
+            "-|@FILE" if is_secret_field(info) else metavar_of(info, nullable=nullable),
+        )
+        if word == "bool":
+            words = f"{words}/--no-{words.removeprefix('--')}"
+        option = typer.Option(words, metavar=metavar, help=field_help(shown_field_name(name, info), info, taken))
+        kind = list[str] if word == "list" else str if nullable else PLAIN_TYPES.get(word, str)
+        annotation = Annotated[kind if needed else kind | None, option]
+        default = inspect.Parameter.empty if needed else None
+        found.append(inspect.Parameter(f"f_{name}", inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default))
+    return found
+
+
+def is_text_field(schema: Mapping[str, object]) -> bool:
+    """Whether a field is written as a text, whatever it is kept as: a time is a number of seconds inside."""
+    kinds = cast("list[Mapping[str, object]]", schema.get("anyOf", [schema]))
+    return any(kind.get("type") == "string" for kind in kinds)
+
+
+def is_secret_field(info: FieldInfo) -> bool:
+    """Whether a field holds a credential, which no command line is to hold."""
+    return any(mark is Secret for mark in info.metadata)
+
+
+def option_flag(field: str, taken: Collection[str]) -> str:
+    """A field's option. Choice: where every command has the word already, as with a webhook's url, it is `--input-url`."""
+    return f"--{'input-' if field in taken else ''}{field.replace('_', '-')}"
+
+
+def field_help(field: str, info: FieldInfo, taken: Collection[str]) -> str:
+    """What the field means, the values it may have, and the name it has everywhere else."""
+    allowed = ", ".join(field_choices(info))
+    keys = next((", ".join(shown_field_name(*item) for item in model.model_fields.items()) for model in object_models(info.annotation)), "")
+    parts = [
+        info.description or "",
+        f"One of: {allowed}." if allowed else "",
+        f"An object with {keys}." if keys else "",
+        f"The field `{field}`." if field in taken else "",
+        "A secret: - reads it from standard input, @FILE from a file." if is_secret_field(info) else "",
+        "" if info.is_required() else "Optional.",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def metavar_of(info: FieldInfo, *, nullable: bool) -> str | None:
+    """The kind of value, where it is not the option's own type."""
+    if takes_object(info.annotation):
+        return "JSON"
+    if text_kind(info.annotation) == "list":
+        return f"{METAVARS.get(item_kind(info.annotation), 'TEXT')},..."
+    return METAVARS.get(text_kind(info.annotation), "TEXT") + "|null" if nullable else None
+
+
+def takes_null(model: type[Input], info: FieldInfo) -> bool:
+    """Whether null asks for something that leaving the field out does not."""
+    kinds = union_members(info.annotation)
+    told = info.is_required() or any(model.model_fields[name] is info for name in model.null_clears)
+    return told and type(None) in kinds and not {"bool", "list"} & {text_kind(kind) for kind in kinds}
+
+
+def union_members(annotation: object) -> list[object]:
+    """The kinds that a field may have, without their annotations."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return union_members(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return [kind for member in get_args(annotation) for kind in union_members(member)]
+    return [annotation]
+
+
+def item_kind(annotation: object) -> str:
+    """The kind of a list's items."""
+    return next((text_kind(get_args(kind)[0]) for kind in union_members(annotation) if get_origin(kind) is list and get_args(kind)), "str")
+
+
+def object_models(annotation: object) -> Iterator[type[BaseModel]]:
+    """The models among them."""
+    yield from (kind for kind in union_members(annotation) if isinstance(kind, type) and issubclass(kind, BaseModel))
+
+
+def takes_object(annotation: object) -> bool:
+    """Whether a field holds an object."""
+    return any(get_origin(kind) is dict for kind in union_members(annotation)) or any(object_models(annotation))
+
+
+def takes_anything(annotation: object) -> bool:
+    """Whether a field holds any JSON: a text is a text there, and what begins like an object or an array is one."""
+    return any(str(kind) == "JsonValue" for kind in union_members(annotation))
+
+
+def field_choices(info: FieldInfo) -> list[str]:
+    """The values that a field may have, where they are few and known."""
+    extra = cast(object, info.json_schema_extra)
+    listed = cast("dict[str, object]", extra).get("enum") if isinstance(extra, dict) else None
+    return [str(value) for value in (cast("list[object]", listed) if isinstance(listed, list) else literal_values(info.annotation))]
+
+
+def literal_values(annotation: object) -> list[object]:
+    """The values of every Literal in it, or of an enumeration that only its schema tells."""
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation))
+    if isinstance(annotation, FieldInfo):
+        return list[object](field_choices(annotation))
+    return [value for part in get_args(annotation) for value in literal_values(part)]
+
+
+def read_field(model: type[Input], name: str, given: object, taken: Collection[str]) -> object:
+    """Objects and arrays are given as JSON text; an array of words or numbers may be `DE,FR`, or its option given several times."""
+    info = model.model_fields[name]
+    option = option_flag(shown_field_name(name, info), taken)
+    if isinstance(given, list):
+        kind = item_kind(info.annotation)
+        return [list_item(option, kind, word) for text in cast("list[str]", given) for word in list_words(option, text)]
+    if not isinstance(given, str):
+        return given
+    if takes_null(model, info):
+        return None if given == "null" else parse_number(option, text_kind(info.annotation), given, " or null")
+    if takes_object(info.annotation) or (takes_anything(info.annotation) and given.startswith(("{", "["))):
+        return parse_json(option, given)
+    return given
+
+
+def list_item(option: str, kind: str, word: object) -> object:
+    """One item of a list; what was JSON is what it is."""
+    return parse_number(option, kind, word) if isinstance(word, str) else word
+
+
+def parse_number(option: str, kind: str, text: str, other: str = "") -> object:
+    """The number of an option that takes `other` things as well; text that is to be text stays as it is."""
+    if kind not in NUMBER_KINDS:
+        return text
+    pattern, convert, rule = NUMBER_KINDS[kind]
+    if not pattern.fullmatch(text):
+        raise Failure(f"{option}: must be {rule}{other}; got {text[:60]}")
+    return convert(text)
+
+
+def list_words(option: str, text: str) -> list[object]:
+    """What one use of a list's option holds."""
+    return cast("list[object]", parse_json(option, text)) if text.startswith("[") else [word.strip() for word in text.split(",")]
+
+
+def parse_json(option: str, text: str) -> object:
+    """JSON text as a value."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise Failure(f'{option}: must be JSON, for example \'{{"order": "A-17"}}\'; got {text[:60]}') from None
+
+
+def whole_input(option: str, text: str) -> dict[str, object]:
+    """The whole input as one JSON object."""
+    value = parse_json(option, text)
+    if not isinstance(value, dict):
+        raise Failure(f"{option}: must be a JSON object with the operation's fields; got {text[:60]}")
+    return cast("dict[str, object]", value)
 
 
 def all_or_nothing(context: typer.Context, text: str | None) -> str | None:
@@ -44,7 +210,7 @@ def all_or_nothing(context: typer.Context, text: str | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class CallOptions:
     """How to make a call: where, as whom, and how to show it. The fields are options of every command."""
 
     url: Annotated[str | None, typer.Option("--url", envvar="RESELLER_URL", help="Call this server; without it, the local database.")] = (
@@ -72,18 +238,18 @@ class How:
     confirm_token: Annotated[str | None, typer.Option("--confirm-token", help="Token of the first half of a two-step operation.")] = None
 
 
-TAKEN = frozenset({field.name for field in dataclasses.fields(How)} | {"json", "help"})
+TAKEN_OPTIONS = frozenset({field.name for field in dataclasses.fields(CallOptions)} | {"json", "help"})
 
 
 def call_app(words: list[str]) -> typer.Typer:
     """Every operation as a command, in catalogue order; only the one that is asked for, since making them all takes a while."""
     app = typer.Typer(no_args_is_help=True, help="Call one operation; prints JSON, or a table on a terminal.")
-    for operation in asked_for(words):
-        app.command(operation.id, help=operation.description, short_help=operation.summary)(command(operation))
+    for operation in operations_named(words):
+        app.command(operation.id, help=operation.description, short_help=operation.summary)(operation_command(operation))
     return app
 
 
-def asked_for(words: list[str]) -> list[AnyOperation]:
+def operations_named(words: list[str]) -> list[AnyOperation]:
     """The operations that a command line may be about."""
     if words[:1] != ["call"]:
         return []
@@ -91,39 +257,39 @@ def asked_for(words: list[str]) -> list[AnyOperation]:
     return named or list(CATALOGUE.operations.values())
 
 
-def command(operation: AnyOperation) -> Callable[..., None]:
+def operation_command(operation: AnyOperation) -> Callable[..., None]:
     """The command of one operation; its options are the fields of the input model and those of How."""
     model = operation.params
 
     def run(**given: object) -> None:
         texts = {name: given.pop(f"f_{name}") for name in model.model_fields}
-        how = How(**given)  # pyright: ignore[reportArgumentType]  # typer has parsed them to these types
-        finish(operation, arguments_of(model, {name: text for name, text in texts.items() if text is not None}, how), how)
+        how = CallOptions(**given)  # pyright: ignore[reportArgumentType]  # typer has parsed them to these types
+        finish_call(operation, call_arguments(model, {name: text for name, text in texts.items() if text is not None}, how), how)
 
     wanted = {"yes", "confirm_token"} if operation.confirmable else set[str]()
     wanted |= {"idempotency_key"} if operation.once is not None else set()
     common = [
         p
-        for p in inspect.signature(How).parameters.values()
+        for p in inspect.signature(CallOptions).parameters.values()
         if p.name in wanted or p.name not in {"yes", "confirm_token", "idempotency_key"}
     ]
-    parameters = [*field_options(model, TAKEN), *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in common)]
+    parameters = [*field_options(model, TAKEN_OPTIONS), *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in common)]
     run.__name__ = operation.id
     run.__annotations__ = {p.name: cast(object, p.annotation) for p in parameters}
     setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010  # typer reads the signature
     return run
 
 
-def arguments_of(model: type[Input], texts: dict[str, object], how: How) -> dict[str, object]:
+def call_arguments(model: type[Input], texts: dict[str, object], how: CallOptions) -> dict[str, object]:
     """The input as the options say it, one by one or as a whole."""
-    names = {name: shown(name, info) for name, info in model.model_fields.items()}
+    names = {name: shown_field_name(name, info) for name, info in model.model_fields.items()}
     if how.json_input is None:
         return {names[name]: field_value(model, name, text) for name, text in texts.items()}
     if texts:
-        given = ", ".join(flag(names[name], TAKEN) for name in texts)
+        given = ", ".join(option_flag(names[name], TAKEN_OPTIONS) for name in texts)
         raise Failure(f"--json-input: is the whole input; leave out {given}, or put what it says into the object")
     value = whole_input("--json-input", input_text("--json-input", how.json_input))
-    held = [names[name] for name, info in model.model_fields.items() if is_secret(info) and names[name] in value]
+    held = [names[name] for name, info in model.model_fields.items() if is_secret_field(info) and names[name] in value]
     if held and not how.json_input.startswith(("-", "@")):
         raise Failure(
             f"--json-input: {held[0]} is a secret, and is not taken from the command line, where others can read it; nothing was sent. "
@@ -135,32 +301,36 @@ def arguments_of(model: type[Input], texts: dict[str, object], how: How) -> dict
 def field_value(model: type[Input], name: str, given: object) -> object:
     """What an option says; that of a secret says where the secret is."""
     info = model.model_fields[name]
-    return secret_text(flag(shown(name, info), TAKEN), str(given)) if is_secret(info) else read(model, name, given, TAKEN)
+    return (
+        secret_text(option_flag(shown_field_name(name, info), TAKEN_OPTIONS), str(given))
+        if is_secret_field(info)
+        else read_field(model, name, given, TAKEN_OPTIONS)
+    )
 
 
-def finish(operation: AnyOperation, arguments: dict[str, object], how: How) -> None:
+def finish_call(operation: AnyOperation, arguments: dict[str, object], how: CallOptions) -> None:
     """Call, ask for a confirmation where one is needed, and show what came of it."""
     if how.idempotency_key is None and operation.once is not None and operation.once.required:
         # Choice: a person at a terminal gets a key made for them, shown so that the very call can be repeated.
         how = replace(how, idempotency_key=SystemIds(SystemClock()).new("cli-"))
         sys.stderr.write(f"idempotency key: {how.idempotency_key}\n")
-    reply = asyncio.run(ask(operation, arguments, how))
-    if reply.status == 202 and (how.yes or agreed(reply)):
+    reply = asyncio.run(send_call(operation, arguments, how))
+    if reply.status == 202 and (how.yes or user_agrees(reply)):
         how = replace(how, confirm_token=orjson.loads(reply.body)["confirm_token"])
-        reply = asyncio.run(ask(operation, arguments, how))
+        reply = asyncio.run(send_call(operation, arguments, how))
     if reply.status == 202 or reply.status >= 400:
-        raise Failure(explain(reply, repeatable(sys.argv[1:])), exit_code=3 if reply.status >= 500 else 1)
-    show(reply, as_json=how.as_json)
-    stopped = failure(reply.body) if reply.media_type.startswith(MEDIA_TYPE) else None
+        raise Failure(explain_refusal(reply, repeatable_command(sys.argv[1:])), exit_code=3 if reply.status >= 500 else 1)
+    print_reply(reply, as_json=how.as_json)
+    stopped = stream_failure(reply.body) if reply.media_type.startswith(EVENT_STREAM_TYPE) else None
     if stopped is not None:
         raise Failure(stopped, exit_code=1)
     cursor = next_cursor(reply)
-    if cursor is not None and FIELD in operation.params.model_fields:
+    if cursor is not None and CURSOR_FIELD in operation.params.model_fields:
         sys.stdout.flush()
-        sys.stderr.write(f"more: {flag(FIELD, TAKEN)} {shlex.quote(cursor)}\n")
+        sys.stderr.write(f"more: {option_flag(CURSOR_FIELD, TAKEN_OPTIONS)} {shlex.quote(cursor)}\n")
 
 
-def repeatable(words: list[str]) -> str:
+def repeatable_command(words: list[str]) -> str:
     """The command to type again: the API key is left to the reader, and a token that was used up is left out."""
     kept = ["reseller"]
     following = iter(words)
@@ -175,14 +345,14 @@ def repeatable(words: list[str]) -> str:
     return shlex.join(kept)
 
 
-def agreed(reply: Reply) -> bool:
+def user_agrees(reply: Reply) -> bool:
     """The person at the terminal says yes; in a pipe nobody does."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    return typer.confirm(harmless(orjson.loads(reply.body)["message"]) + " Do it?")
+    return typer.confirm(harmless_text(orjson.loads(reply.body)["message"]) + " Do it?")
 
 
-async def ask(operation: AnyOperation, arguments: dict[str, object], how: How) -> Reply:
+async def send_call(operation: AnyOperation, arguments: dict[str, object], how: CallOptions) -> Reply:
     """One call, here or there."""
     key, token = how.idempotency_key, how.confirm_token
     require_one_place(how.url, how.org, how.data)

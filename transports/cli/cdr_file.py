@@ -1,31 +1,46 @@
-"""A file of call records: its format, and its lines with where they end."""
+"""A file of call records: its lines, each as a record held to the rules of the operation, and how far an import of it has come."""
 
+import base64
+import binascii
+import csv
 import gzip
+import hashlib
+import os
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import Annotated, BinaryIO, NamedTuple, cast
 
-from transports.cli.failure import Failure
+import orjson
+from pydantic import BaseModel, Field, ValidationError
 
-LONGEST = 64 * 1024
-BOM = b"\xef\xbb\xbf"
+from operations.invoicing.call_records import NewCdrEvent, refuse_future_cdrs
+from registry import guard, validation_errors
+from registry.clock import SystemClock
+from registry.errors import BadRequest
+from transports.cli.stored_logins import logins_file, stored_token
+from transports.cli.target import TargetOptions
+from transports.cli.terminal import Failure
+from transports.settings_files import load_settings
+
+LONGEST_LINE = 64 * 1024
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class Format(StrEnum):
+class CdrFormat(StrEnum):
     """How records are written."""
 
     CSV = "csv"
     JSON_LINES = "jsonl"
 
 
-ENDINGS = {".csv": Format.CSV, ".jsonl": Format.JSON_LINES, ".ndjson": Format.JSON_LINES, ".json": Format.JSON_LINES}
+FILE_ENDINGS = {".csv": CdrFormat.CSV, ".jsonl": CdrFormat.JSON_LINES, ".ndjson": CdrFormat.JSON_LINES, ".json": CdrFormat.JSON_LINES}
 
 
-class Line(NamedTuple):
+class CdrLine(NamedTuple):
     """A line without its end; `after` is the offset behind it. What is longer than a record can be has no text."""
 
     number: int
@@ -38,21 +53,21 @@ class CdrFile:
     """Which file, and how it is read; offsets are those of the unpacked text."""
 
     path: Path
-    format: Format
+    format: CdrFormat
     packed: bool
 
     @contextmanager
-    def opened(self) -> Generator["Reading"]:
+    def opened(self) -> Generator["CdrReader"]:
         """The file from its beginning."""
         try:
             raw = self.path.open("rb")
         except OSError as error:
             raise Failure(f"{self.path}: cannot be read ({error.strerror})") from None
         with raw:
-            yield Reading(self.path, raw, cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if self.packed else raw)
+            yield CdrReader(self.path, raw, cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if self.packed else raw)
 
 
-class Reading:
+class CdrReader:
     """An open file."""
 
     def __init__(self, path: Path, raw: BinaryIO, text: BinaryIO) -> None:
@@ -64,36 +79,207 @@ class Reading:
         """Bytes of the file, as it lies on the disk, that were read."""
         return self._raw.tell()
 
-    def lines(self, *, offset: int = 0, number: int = 0) -> Iterator[Line]:
+    def lines(self, *, offset: int = 0, number: int = 0) -> Iterator[CdrLine]:
         """All lines behind an offset, at which line `number` has ended."""
         try:
             self._text.seek(offset)
-            while raw := self._text.readline(LONGEST + 2):
+            while raw := self._text.readline(LONGEST_LINE + 2):
                 more, size = raw, len(raw)
-                while not more.endswith(b"\n") and (more := self._text.readline(LONGEST)):
+                while not more.endswith(b"\n") and (more := self._text.readline(LONGEST_LINE)):
                     size += len(more)
                 number += 1
                 text = raw.rstrip(b"\r\n") if size == len(raw) else None
                 if text is not None and offset == 0:
-                    text = text.removeprefix(BOM)
+                    text = text.removeprefix(BYTE_ORDER_MARK)
                 offset += size
-                yield Line(number, text if text is None or len(text) <= LONGEST else None, offset)
+                yield CdrLine(number, text if text is None or len(text) <= LONGEST_LINE else None, offset)
         except (gzip.BadGzipFile, zlib.error, EOFError):
             raise Failure(f"{self._path}: is not whole gzip; get the file again, what is stored of it counts once", exit_code=1) from None
         except OSError as error:
             raise Failure(f"{self._path}: cannot be read ({error.strerror or error})") from None
 
 
-def cdr_file(path: Path, format: Format | None) -> CdrFile:
+def find_cdr_file(path: Path, format: CdrFormat | None) -> CdrFile:
     """The file, read as its name or the option says."""
     if path.is_dir():
         raise Failure(f"{path}: is a directory; name a file of call records in it")
     endings = [ending.lower() for ending in path.suffixes]
     packed = endings[-1:] == [".gz"]
-    named = ENDINGS.get((endings[:-1] if packed else endings)[-1] if len(endings) > packed else "")
+    named = FILE_ENDINGS.get((endings[:-1] if packed else endings)[-1] if len(endings) > packed else "")
     found = format or named
     if found is None:
         raise Failure(f"--format: {path.name} does not say what it is; give --format csv or --format jsonl")
     if not path.is_file():
         raise Failure(f"{path}: no such file")
     return CdrFile(path, found, packed)
+
+
+CDR_COLUMNS = tuple(NewCdrEvent.model_fields)
+NEEDED_COLUMNS = tuple(name for name, info in NewCdrEvent.model_fields.items() if info.is_required())
+WHOLE_NUMBER_COLUMNS = ("bytes_up", "bytes_down", "occurred_at")
+MOST_DIGITS = 16
+
+
+class BadLine(NamedTuple):
+    """A line that is no record, without what it holds: that may be personal data."""
+
+    number: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"line {self.number}: {self.reason}"
+
+
+def read_header(file: CdrFile, reading: CdrReader) -> tuple[Sequence[str], CdrLine | None]:
+    """The columns of a CSV file, and the line that names them; JSON lines have none."""
+    if file.format is CdrFormat.JSON_LINES:
+        return (), None
+    first = next((line for line in reading.lines() if line.raw is None or line.raw.strip()), None)
+    if first is None or first.raw is None:
+        raise Failure(f"{file.path}: has no header; its first line names the columns: {', '.join(CDR_COLUMNS)}")
+    try:
+        columns = [name.strip().lower() for name in csv_cells(first.raw)]
+    except ValueError as error:
+        raise Failure(f"{file.path}: the header cannot be read: {error}; the file is CSV in UTF-8 with commas") from None
+    check_columns(file, columns)
+    return columns, first
+
+
+def check_columns(file: CdrFile, columns: Sequence[str]) -> None:
+    """Each once, all that are needed, and no other."""
+    missing = [name for name in NEEDED_COLUMNS if name not in columns]
+    unknown = [validation_errors.printable_text(name[:40]) for name in dict.fromkeys(columns) if name not in CDR_COLUMNS]
+    twice = [name for name in CDR_COLUMNS if columns.count(name) > 1]
+    wrong = [f"{what} {', '.join(names)}" for what, names in (("lacks", missing), ("has unknown", unknown), ("repeats", twice)) if names]
+    if wrong:
+        raise Failure(
+            f"{file.path}: the header {'; it '.join(wrong)}. Columns are {', '.join(CDR_COLUMNS)}, in any order; the last two may miss"
+        )
+
+
+def read_record(line: CdrLine, columns: Sequence[str], now: float) -> dict[str, object] | BadLine:
+    """The record as the operation takes it."""
+    try:
+        if line.raw is None:
+            raise ValueError("longer than 64 KiB, which no record is")
+        event = read_row(line.raw, columns) if columns else read_object(line.raw)
+        refuse_future_cdrs([event], now)
+        return event.model_dump(exclude_none=True)
+    except ValidationError as error:
+        return BadLine(line.number, validation_errors.refuse_input(NewCdrEvent, error).message)
+    except BadRequest as refusal:
+        return BadLine(line.number, refusal.message.removeprefix("events[0]."))
+    except ValueError as error:
+        return BadLine(line.number, str(error))
+
+
+def read_row(raw: bytes, columns: Sequence[str]) -> NewCdrEvent:
+    """A row of CSV."""
+    found = csv_cells(raw)
+    if len(found) != len(columns):
+        raise ValueError(f"has {len(found)} columns, and the header has {len(columns)}")
+    values = {name: cell_value(name, cell) for name, cell in zip(columns, found, strict=True) if cell or name in NEEDED_COLUMNS}
+    return NewCdrEvent.model_validate(values)
+
+
+def csv_cells(raw: bytes) -> list[str]:
+    """The cells of a row, without space around them. A quote that is not closed ends with its line: no record goes over two."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([raw.decode()], strict=True))]
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8") from None
+    except csv.Error:
+        raise ValueError("is not CSV: a quote is not closed on its line, or stands inside a cell") from None
+
+
+def cell_value(name: str, cell: str) -> str | int:
+    """Numbers where they belong; everything else is text, and refused where it should be a number."""
+    return int(cell) if name in WHOLE_NUMBER_COLUMNS and cell.isascii() and cell.isdigit() and len(cell) <= MOST_DIGITS else cell
+
+
+def read_object(raw: bytes) -> NewCdrEvent:
+    """A line of JSON."""
+    try:
+        found = cast(object, guard.parse_json(raw))
+    except BadRequest as refusal:
+        raise ValueError(refusal.message.replace("The body", "it").replace(" at line 1,", " at")) from None
+    if not isinstance(found, dict):
+        raise ValueError("is not a JSON object")
+    try:
+        return NewCdrEvent.model_validate(found)
+    except ValidationError:
+        return NewCdrEvent.model_validate_json(orjson.dumps(guard.parse_whole_numbers(raw)))
+
+
+FIRST_BLOCK = 64 * 1024
+
+LineCount = Annotated[int, Field(ge=0)]
+
+
+class ImportProgress(BaseModel):
+    """What was acknowledged so far: the offset behind it, its last line, and the counts."""
+
+    offset: LineCount = 0
+    line: LineCount = 0
+    stored: LineCount = 0
+    skipped: LineCount = 0
+    bad: LineCount = 0
+
+    @property
+    def records(self) -> int:
+        """Lines that are a record or should have been one: neither the header nor empty ones."""
+        return self.stored + self.skipped + self.bad
+
+
+class ProgressFile:
+    """The file that the progress of one import is kept in."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.works = True
+
+    def read(self) -> ImportProgress:
+        """Where the import was; the beginning when nobody knows."""
+        try:
+            return ImportProgress.model_validate_json(self._path.read_bytes())
+        except (OSError, ValidationError):
+            return ImportProgress()
+
+    def write(self, progress: ImportProgress) -> None:
+        """Replace it whole; where it cannot be written the import goes on without."""
+        fresh = self._path.with_suffix(f".{os.getpid()}")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            fresh.write_bytes(progress.model_dump_json().encode())
+            fresh.replace(self._path)
+        except OSError:
+            self.works = False
+
+    def forget(self) -> None:
+        """The import is over."""
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError:
+            self.works = False
+
+
+async def progress_file(where: TargetOptions, file: CdrFile) -> ProgressFile:
+    """One for each file, as it is now, and each organisation it is imported for: in the data directory, or beside the logins."""
+    folder = logins_file().parent if where.url else load_settings(os.environ, env_file=Path(".env"), data=where.data).data
+    seen = file.path.stat()
+    with file.path.open("rb") as opened:
+        block = hashlib.sha256(opened.read(FIRST_BLOCK)).hexdigest()
+    whom = (where.url.rstrip("/"), where.key or await organisation_of_login(where.url)) if where.url else (where.org or "",)
+    identity = [str(file.path.resolve()), seen.st_size, seen.st_mtime_ns, block, file.format, file.packed, *whom]
+    return ProgressFile(folder / "imports" / f"{hashlib.sha256(orjson.dumps(identity)).hexdigest()[:32]}.json")
+
+
+async def organisation_of_login(url: str) -> str:
+    """Whom the stored login acts for; its token says so, and whether it may is the server's to decide."""
+    token = await stored_token(url, SystemClock()) or ""
+    claims = token.split(".")[1] if token.count(".") == 2 else ""
+    try:
+        said = cast("dict[str, object]", orjson.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))))
+        return str(said.get("org_id") or said["sub"])
+    except (binascii.Error, ValueError, LookupError, AttributeError):
+        return token

@@ -9,24 +9,24 @@ from typing import Annotated
 import typer
 
 from registry.clock import SystemClock
-from storage.backup import BackupRefused
-from storage.backup import backup as copy_out
-from storage.backup import restore as copy_in
-from storage.calls.replicas import living_until
-from storage.migrate import HEAD, SchemaMismatch, current_revision
-from storage.migrate import upgrade as migrate
-from storage.store import open_store
-from transports.cli.failure import Failure
-from transports.cli.local import to_stderr
+from storage.engine.backup import BackupRefused
+from storage.engine.backup import backup as copy_out
+from storage.engine.backup import restore as copy_in
+from storage.engine.migrate import SchemaMismatch, current_revision
+from storage.engine.migrate import upgrade_database as migrate
+from storage.engine.revision import HEAD
+from storage.engine.store import open_store
+from storage.replicas import last_lease_end
 from transports.cli.render import print_line
-from transports.data_directory import make_data_directory
-from transports.settings import Settings, load_settings
+from transports.cli.target import DatabaseOption
+from transports.cli.terminal import Failure, to_stderr
+from transports.settings import Settings
+from transports.settings_files import load_settings, make_data_directory
 
 database_app = typer.Typer(no_args_is_help=True, help="Upgrade, back up and restore the database.")
-Data = Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")]
 
 
-def settings_of(data: Path | None) -> Settings:
+def database_settings(data: Path | None) -> Settings:
     """The settings, with the directory made if it is missing."""
     settings = load_settings(os.environ, env_file=Path(".env"), data=data)
     make_data_directory(settings, to_stderr)
@@ -34,9 +34,9 @@ def settings_of(data: Path | None) -> Settings:
 
 
 @database_app.command("upgrade")
-def upgrade(data: Data = None) -> None:
+def upgrade_database(data: DatabaseOption = None) -> None:
     """Bring the database to this program's schema version; several at once are safe."""
-    settings = settings_of(data)
+    settings = database_settings(data)
     try:
         done = migrate(settings.store_url)
     except SchemaMismatch as wrong:
@@ -45,19 +45,19 @@ def upgrade(data: Data = None) -> None:
 
 
 @database_app.command("backup")
-def backup(file: Annotated[Path, typer.Argument(help="New file to write.")], data: Data = None) -> None:
+def backup_database(file: Annotated[Path, typer.Argument(help="New file to write.")], data: DatabaseOption = None) -> None:
     """Copy the database into a new file, also while the service runs. It holds personal data and sealed secrets."""
     try:
-        copy_out(settings_of(data).store_url, file)
+        copy_out(database_settings(data).store_url, file)
     except BackupRefused as refused:
         raise Failure(str(refused)) from None
     print_line(f"backed up to {file}; keep the keyring with it, without it the sealed values cannot be read")
 
 
 @database_app.command("restore")
-def restore(file: Annotated[Path, typer.Argument(help="Backup to read.")], data: Data = None) -> None:
+def restore_database(file: Annotated[Path, typer.Argument(help="Backup to read.")], data: DatabaseOption = None) -> None:
     """Replace the database by a backup. Refused while the service runs on it."""
-    settings = settings_of(data)
+    settings = database_settings(data)
     refuse_in_use(settings)
     try:
         kept = copy_in(file, settings.store_url)
@@ -79,6 +79,6 @@ async def lease_left(url: str) -> float:
     """Seconds until nobody can be using the database."""
     store = open_store(url)
     try:
-        return await store.read(living_until) - SystemClock().now()
+        return await store.read(last_lease_end) - SystemClock().now()
     finally:
         await store.aclose()

@@ -1,11 +1,13 @@
-"""`reseller doctor`: what is set, what is wrong, and how to mend it."""
+"""`reseller doctor`: what is set, what is wrong with this machine, the database and the keyring, and how to mend it."""
 
+import asyncio
 import importlib.util
 import os
 import socket
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -14,51 +16,206 @@ import typer
 
 from registry.clock import SystemClock
 from registry.errors import Refusal
-from storage.capacity import BESIDE_POOL, BESIDE_POOL_OF_WORKER, capacity
-from storage.migrate import HEAD, SchemaMismatch, current_schema, refuse_unknown
-from storage.unreachable import NotUtf8
-from transports.cli.backlog_check import work
-from transports.cli.certificate_check import identity
-from transports.cli.encryption_check import keyring
-from transports.cli.failure import Failure
-from transports.cli.finding import Finding, Note
-from transports.cli.history_check import history, kept
-from transports.cli.mail_check import mail
-from transports.cli.model_check import model
-from transports.cli.outage_check import outages
-from transports.cli.payments_check import payments
+from registry.ids import SystemIds
+from registry.limits import TIERS, TierLimits
+from storage.backlog import late_work
+from storage.engine.connection import Connection
+from storage.engine.migrate import SchemaMismatch, current_schema, refuse_unknown
+from storage.engine.postgres_errors import NotUtf8
+from storage.engine.postgres_server import BESIDE_POOL, BESIDE_POOL_OF_WORKER, server_capacity
+from storage.engine.revision import HEAD
+from storage.engine.store import open_store
+from storage.histories import partition_state
+from storage.rekey import count_of_key, count_sealed
+from storage.replicas import ReplicaKeys, running_keys
+from transports.cli.outside_checks import (
+    Finding,
+    FindingNote,
+    examine_identity,
+    examine_mail,
+    examine_model,
+    examine_outages,
+    examine_payments,
+    examine_upstream,
+)
 from transports.cli.render import print_line
-from transports.cli.unset_check import unset
-from transports.cli.upstream_check import upstream
-from transports.data_directory import open_to_others
-from transports.settings import PREFIX, BadSettings, Settings, UnknownSetting, load_settings
+from transports.cli.terminal import Failure
+from transports.keyring import checked_keyring, keyring_path, others_may_read, refuse_lost_keyring
+from transports.settings import SETTING_PREFIX, BadSettings, Settings, UnknownSetting
+from transports.settings_files import files_open_to_others, load_settings
 
-FINE_SECONDS = 5.0
-ELSEWHERE = "made at the first start; where `serve` has another directory, name it with --data or SERVICE_DATA"
+PUT_KEYRING_BACK = "put back the keyring that sealed this database; every replica needs the same one"
+
+
+def examine_keyring(settings: Settings) -> Iterator[Finding]:
+    """A keyring there must be, the one that sealed this database; and all processes must know the key that seals."""
+    path, ids = keyring_path(settings), SystemIds(SystemClock())
+    try:
+        if path is not None and not path.exists():
+            refuse_lost_keyring(settings)
+            yield Finding("keyring", "none yet, made at the first start")
+            return
+        if path is not None and others_may_read(path):
+            yield Finding("keyring", f"{path} can be read by others", f"chmod 600 {path}")
+            return
+        _, ring = checked_keyring(settings, ids)
+        if current_schema(settings.store_url).is_spoken:
+            yield from examine_database_keys(settings.store_url, ring.key_ids)
+    except BadSettings as wrong:
+        yield Finding("keyring", str(wrong), PUT_KEYRING_BACK)
+        return
+    except (Refusal, SchemaMismatch, sqlite3.Error):
+        yield Finding("keyring", "not compared with the database, which cannot be read")
+        return
+    yield Finding("keyring", "from SERVICE_SECRET_KEYS" if path is None else str(path))
+
+
+def examine_database_keys(url: str, key_ids: Sequence[str]) -> Iterator[Finding]:
+    """What the database tells: values that no key here opens, and processes that know other keys."""
+    running, unopened = asyncio.run(read_key_use(url, key_ids))
+    if unopened:
+        yield Finding("keyring", f"{unopened} stored values are sealed with a key that is not in the keyring", PUT_KEYRING_BACK)
+    for process in running:
+        if process.known:
+            yield from key_difference(process, key_ids)
+
+
+async def read_key_use(url: str, key_ids: Sequence[str]) -> tuple[list[ReplicaKeys], int]:
+    """The processes that run, and how many values no key of these opens."""
+    store = open_store(url)
+    try:
+        running = await store.read(running_keys, now=SystemClock().now())
+        return running, await store.read(count_unopened, key_ids=key_ids)
+    finally:
+        await store.aclose()
+
+
+def count_unopened(connection: Connection, *, key_ids: Sequence[str]) -> int:
+    """How many values were sealed with no key of these."""
+    return count_sealed(connection) - sum(count_of_key(connection, key_id=key_id) for key_id in key_ids)
+
+
+def key_difference(process: ReplicaKeys, key_ids: Sequence[str]) -> Iterator[Finding]:
+    """How a process's keys differ from these."""
+    seals, missing = process.known[0], [key_id for key_id in key_ids if key_id not in process.known]
+    if seals not in key_ids:
+        yield Finding("keyring", f"process {process.id} seals with key {seals}, which is not in the keyring", PUT_KEYRING_BACK)
+    elif key_ids[0] in missing:
+        fix = f"put key {key_ids[0]} behind the others, restart every process, and move it to the front when all know it"
+        yield Finding("keyring", f"process {process.id} does not know key {key_ids[0]}, which stands first here", fix)
+    elif missing:
+        yield FindingNote("keyring", f"process {process.id} does not know key {', '.join(missing)}; key {seals} seals: restart it")
+    elif seals != key_ids[0]:
+        yield FindingNote(
+            "keyring", f"process {process.id} knows all keys and seals with key {seals}: restart it, so that key {key_ids[0]} seals"
+        )
+
+
+PARTITION_FIX = "run a worker: it makes the partitions and moves the rows within minutes; if one runs, its log says what hinders it"
+
+
+def examine_partitions(settings: Settings) -> Finding:
+    """The months that are ready."""
+    try:
+        state = partition_state(settings.store_url)
+    except Refusal as error:
+        return Finding("history", f"PostgreSQL: {error}", "check SERVICE_DATABASE_URL, and that the server runs")
+    if state.without:
+        rows = ", ".join(f"{rows} of {name}" for name, rows in state.without.items())
+        return Finding("history", f"rows without a partition: {rows}", PARTITION_FIX)
+    if state.whole:
+        return FindingNote(
+            "history", f"no partitions yet: {', '.join(state.whole)}; a worker makes them once every process has this version"
+        )
+    return Finding("history", f"partitions up to {datetime.fromtimestamp(min(state.until.values()), UTC):%Y-%m-%d}")
+
+
+def examine_retention(settings: Settings) -> Finding:
+    """How long each kind of history is kept; what the settings do not name is kept for ever."""
+    days = ", ".join(f"{kind.replace('_', ' ')} {days} days" for kind, days in asdict(settings.history_days).items() if days)
+    return Finding("retention", f"{days}; the rest for ever" if days else "all for ever")
+
+
+LATE_WORK_SECONDS = 120.0
+LATE_WORK_FIX = "run a worker, or one more (reseller worker); if one runs, its log says what hinders it"
+
+
+def examine_late_work(settings: Settings) -> Finding:
+    """What waits for longer than two minutes after it was due."""
+    try:
+        found = late_work(settings.store_url, now=SystemClock().now())
+    except Refusal as error:
+        return Finding("work", f"PostgreSQL: {error}", "check SERVICE_DATABASE_URL, and that the server runs")
+    running = f"servers and workers that run: {found.processes}"
+    late = [f"{kind} for {seconds:.0f} s" for kind, seconds in sorted(found.late.items()) if seconds > LATE_WORK_SECONDS]
+    if late:
+        return Finding("work", f"late: {', '.join(late)}; {running}", LATE_WORK_FIX)
+    return Finding("work", f"nothing is late; {running}")
+
+
+PROXIES_NOTE = "SERVICE_TRUSTED_PROXIES is unset: behind a proxy all who show no credential share one address, and its limits"
+
+NO_ADDRESS_NOTE = (
+    "SERVICE_BASE_URL is empty: Host names that a proxy hands on are refused with 421, unless SERVICE_ALLOWED_HOSTS has them, "
+    "and links lead to the address that the server listens on"
+)
+
+
+def examine_defaults(settings: Settings) -> Iterator[Finding]:
+    """Limits, authorities and proxies. Only in production is a proxy to be expected."""
+    for tier, limits in settings.tiers.items():
+        name, shown = f"SERVICE_LIMITS_{tier.upper()}", limits_text(limits)
+        yield Finding("limits", f"{tier}: {shown}" + (f"; {name} is unset" if limits == TIERS[tier] else ""))
+    yield Finding("trust", trust_text(settings))
+    if settings.trusted_proxies:
+        yield Finding("proxies", ", ".join(map(str, settings.trusted_proxies)))
+        if not settings.base_url:
+            yield FindingNote("proxies", NO_ADDRESS_NOTE)
+    elif settings.env == "production":
+        yield FindingNote("proxies", PROXIES_NOTE)
+
+
+def limits_text(limits: TierLimits) -> str:
+    """In words."""
+    return (
+        f"{limits.calls_per_day} calls a day, {limits.burst_per_second:g} a second ({limits.burst_size} at once), "
+        f"{limits.ai_calls_per_day} questions to a model a day"
+    )
+
+
+def trust_text(settings: Settings) -> str:
+    """Whose certificates are accepted."""
+    instead = os.environ.get("SSL_CERT_FILE", "")
+    public = f"the authorities in {instead} (SSL_CERT_FILE)" if instead else "public authorities"
+    return public + (f", and those in {settings.ca_file}" if settings.ca_file is not None else "; SERVICE_CA_FILE is unset")
+
+
+CLOCK_TOLERANCE_SECONDS = 5.0
+FIRST_START_NOTE = "made at the first start; where `serve` has another directory, name it with --data or SERVICE_DATA"
 
 
 def doctor(data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None) -> None:
     """Check Python, packages, settings, database, port, clock, upstream, payments, model and mail; every problem comes with its fix."""
     try:
         settings = load_settings(os.environ, env_file=Path(".env"), data=data)
-        found = list(examine(settings))
+        found = list(examine_everything(settings))
     except BadSettings as wrong:
-        found = [Finding("settings", str(wrong), way_out(wrong))]
+        found = [Finding("settings", str(wrong), settings_fix(wrong))]
     for finding in found:
         print_line(f"{finding.mark:<4} {finding.subject:<10} {finding.state}" + (f"\n     fix: {finding.fix}" if finding.fix else ""))
     if any(finding.fix for finding in found):
         raise Failure("something needs mending, see above", exit_code=1)
 
 
-def way_out(wrong: BadSettings) -> str:
+def settings_fix(wrong: BadSettings) -> str:
     """What to do about settings that cannot be read."""
     if not isinstance(wrong, UnknownSetting):
         return "change it in the environment, in .env or in the directory of SERVICE_SECRETS_DIR"
-    known = "known settings: " + ", ".join(PREFIX + name.upper() for name in Settings.model_fields)
+    known = "known settings: " + ", ".join(SETTING_PREFIX + name.upper() for name in Settings.model_fields)
     return f"rename it to {wrong.near}; {known}" if wrong.near else known
 
 
-def examine(settings: Settings) -> Iterator[Finding]:
+def examine_everything(settings: Settings) -> Iterator[Finding]:
     """Every check, in the order in which a start would meet them."""
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding("python", version, None if sys.version_info >= (3, 11) else "use Python 3.11 or newer")
@@ -67,34 +224,34 @@ def examine(settings: Settings) -> Iterator[Finding]:
         "packages", f"missing {', '.join(missing)}" if missing else "complete", "python3 ./run serve installs them" if missing else None
     )
     yield Finding("settings", f"environment {settings.env}")
-    yield from directory(settings)
-    yield (found := database(settings))
+    yield from examine_directory(settings)
+    yield (found := examine_database(settings))
     if not settings.embedded and found.fix is None:
-        yield connections(settings)
-        yield history(settings)
-        yield work(settings)
-    yield kept(settings)
-    yield clock(settings)
-    yield from keyring(settings)
-    yield port(settings)
-    yield upstream(settings)
-    yield from outages(settings)
-    yield payments(settings)
-    yield model(settings)
-    yield mail(settings)
-    yield identity(settings)
-    yield from unset(settings)
+        yield examine_capacity(settings)
+        yield examine_partitions(settings)
+        yield examine_late_work(settings)
+    yield examine_retention(settings)
+    yield examine_clock(settings)
+    yield from examine_keyring(settings)
+    yield examine_port(settings)
+    yield examine_upstream(settings)
+    yield from examine_outages(settings)
+    yield examine_payments(settings)
+    yield examine_model(settings)
+    yield examine_mail(settings)
+    yield examine_identity(settings)
+    yield from examine_defaults(settings)
 
 
-def directory(settings: Settings) -> Iterator[Finding]:
+def examine_directory(settings: Settings) -> Iterator[Finding]:
     """Whoever may write there can replace the database and the keyring."""
     if settings.embedded and settings.data.is_dir():
-        for found in open_to_others(settings.data):
+        for found in files_open_to_others(settings.data):
             shown, _, way = found.rpartition(": ")
             yield Finding("data", shown, way)
 
 
-def database(settings: Settings) -> Finding:
+def examine_database(settings: Settings) -> Finding:
     """Reachable, and at which schema version."""
     shown = str(settings.data / "service.db") if settings.embedded else "PostgreSQL"
     try:
@@ -111,21 +268,21 @@ def database(settings: Settings) -> Finding:
     if revision == HEAD:
         return Finding("database", f"{shown}, schema {revision}")
     if schema.is_newer:
-        return Note("database", f"{shown}, schema {revision} of a newer program, which this one works on: finish the upgrade")
+        return FindingNote("database", f"{shown}, schema {revision} of a newer program, which this one works on: finish the upgrade")
     if schema.is_spoken:
-        return Note("database", f"{shown}, schema {revision}, the one before {HEAD}: run reseller db upgrade")
+        return FindingNote("database", f"{shown}, schema {revision}, the one before {HEAD}: run reseller db upgrade")
     if revision is None and settings.embedded:
         if not (settings.data / "service.db").exists():
-            return Note("database", f"none in {settings.data.absolute()}, {ELSEWHERE}")
+            return FindingNote("database", f"none in {settings.data.absolute()}, {FIRST_START_NOTE}")
         return Finding("database", f"{shown}: empty, made at the first start")
     return Finding("database", f"{shown}: schema {revision}, this program needs {HEAD}", "reseller db upgrade")
 
 
-def connections(settings: Settings) -> Finding:
+def examine_capacity(settings: Settings) -> Finding:
     """Whether the server has room for the pool of one process, and for how many."""
     pool = settings.database_pool
     try:
-        found = capacity(settings.store_url)
+        found = server_capacity(settings.store_url)
     except Refusal as error:
         return Finding("capacity", f"PostgreSQL: {error}", "check SERVICE_DATABASE_URL, and that the server runs")
     most = pool + BESIDE_POOL_OF_WORKER
@@ -135,16 +292,16 @@ def connections(settings: Settings) -> Finding:
     return Finding("capacity", f"{shown}: room for {found.processes(pool)} processes")
 
 
-def clock(settings: Settings) -> Finding:
+def examine_clock(settings: Settings) -> Finding:
     """Signatures, tokens and schedules need the right time; a clock that went back is seen by what was written later."""
     now, file = SystemClock().now(), settings.data / "service.db"
     behind = max((path.stat().st_mtime - now for path in (file, Path(f"{file}-wal")) if settings.embedded and path.exists()), default=0.0)
-    if behind > FINE_SECONDS:
+    if behind > CLOCK_TOLERANCE_SECONDS:
         return Finding("clock", f"{behind:.0f} s behind the last write to {file}", "set this machine's clock, for example by NTP")
     return Finding("clock", f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S} UTC")
 
 
-def port(settings: Settings) -> Finding:
+def examine_port(settings: Settings) -> Finding:
     """Free, or held by somebody."""
     with socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -152,13 +309,13 @@ def port(settings: Settings) -> Finding:
             probe.bind((settings.host, settings.port))
         except OSError as error:
             where = f"{settings.host}:{settings.port}"
-            if answers(settings):  # whether over this database or another one, its /health does not tell
+            if is_own_server(settings):  # whether over this database or another one, its /health does not tell
                 return Finding("port", f"{where} is held by a service like this one, which answers")
             return Finding("port", f"{where} {error.strerror}", "stop what listens there, or serve with --port 0")
     return Finding("port", f"{settings.host}:{settings.port} is free")
 
 
-def answers(settings: Settings) -> bool:
+def is_own_server(settings: Settings) -> bool:
     """Whether a server of ours holds the port."""
     from http.client import HTTPConnection, HTTPException  # only when the port is taken
 

@@ -9,13 +9,13 @@ import typer
 from operations.catalogue import CATALOGUE
 from transports.cli.render import print_line
 from transports.service import site_of
-from transports.settings import load_settings
+from transports.settings_files import load_settings
 
-BaseUrl = Annotated[str, typer.Option("--base-url", help="Address to write into the document.")]
-ADDRESS = "http://127.0.0.1:8000"
+BaseUrlOption = Annotated[str, typer.Option("--base-url", help="Address to write into the document.")]
+DOCUMENT_ADDRESS = "http://127.0.0.1:8000"
 
 
-def openapi(base_url: BaseUrl = ADDRESS) -> None:
+def openapi(base_url: BaseUrlOption = DOCUMENT_ADDRESS) -> None:
     """Print the OpenAPI 3.1 document."""
     from transports.openapi.page import openapi_bytes  # building it is for those who ask
 
@@ -30,7 +30,8 @@ def llms() -> None:
 
 
 def reference(
-    directory: Annotated[Path, typer.Argument(help="Directory to write.")] = Path("docs/reference"), base_url: BaseUrl = ADDRESS
+    directory: Annotated[Path, typer.Argument(help="Directory to write.")] = Path("docs/reference"),
+    base_url: BaseUrlOption = DOCUMENT_ADDRESS,
 ) -> None:
     """Write the reference: one Markdown page per toolset, and an index."""
     from transports.reference.files import write_reference  # as above

@@ -8,32 +8,32 @@ from typing import Annotated
 
 import typer
 
-from operations.invoicing.document import get_invoice_document
+from operations.invoicing.invoice_document import get_invoice_document
 from registry.call import Reply
-from transports.cli.door import Data, Key, Org, Url, Where, accepted, open_door
-from transports.cli.failure import Failure
 from transports.cli.render import print_line
+from transports.cli.target import KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, open_target, require_success
+from transports.cli.terminal import Failure
 
 invoice_app = typer.Typer(no_args_is_help=True, help="Look at invoices.")
 
 
 @invoice_app.callback()
-def invoice() -> None:
+def invoice_group() -> None:
     """Look at invoices."""
 
 
 @invoice_app.command("preview")
-def preview(
+def preview_invoice(
     id: Annotated[str, typer.Argument(help="The invoice, inv_...")],
     save: Annotated[Path | None, typer.Option("--save", help="Write it here instead of opening it.")] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Only write it, and say where.")] = False,
-    url: Url = None,
-    key: Key = None,
-    org: Org = None,
-    data: Data = None,
+    url: UrlOption = None,
+    key: KeyOption = None,
+    org: OrgOption = None,
+    data: LocalDataOption = None,
 ) -> None:
     """Open an invoice: a draft as a page in the browser, one that was sent as its PDF. Both show the same figures."""
-    reply = asyncio.run(fetch(Where(url, key, org, data), id))
+    reply = asyncio.run(fetch_invoice_document(TargetOptions(url, key, org, data), id))
     suffix = ".pdf" if reply.media_type.startswith("application/pdf") else ".html"
     path = save or Path(tempfile.mkdtemp(prefix="invoice-")) / f"{id}{suffix}"
     try:
@@ -45,7 +45,7 @@ def preview(
         print_line("no browser could be opened here: open the file yourself")
 
 
-async def fetch(where: Where, id: str) -> Reply:
+async def fetch_invoice_document(where: TargetOptions, id: str) -> Reply:
     """The document, or the refusal as a failure."""
-    async with open_door(where) as door:
-        return accepted(await door.ask(get_invoice_document.id, {"id": id}), get_invoice_document.id)
+    async with open_target(where) as door:
+        return require_success(await door.ask(get_invoice_document.id, {"id": id}), get_invoice_document.id)

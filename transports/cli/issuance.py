@@ -1,43 +1,143 @@
 """`reseller issuance`: what was drawn from stock under which key, and settling what no evidence could."""
 
 import asyncio
-import getpass
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import orjson
 import typer
 
-from operations.services.issuing.drawn_esim import DrawnEsim
-from operations.services.issuing.reconciliation import CLEAR_SECONDS
-from operations.services.issuing.settlement import OF_ISSUE, OF_ROLLBACK, Decision, Settlement, look_around, look_up, settle
-from operations.services.shop.order_opening import issuance_named
+from operations.ledger.esims import DrawnEsim
+from operations.ledger.evidence import MatchResult, obstacle_reason
+from operations.ledger.order_tokens import find_issuance_named
+from operations.ledger.reconciliation import NO_DRAW_SECONDS
+from operations.ledger.settlement import (
+    ISSUE_DECISIONS,
+    ROLLBACK_DECISIONS,
+    IssuanceRuling,
+    IssuanceSettlement,
+    apply_issuance_settlement,
+    find_esim_of_issuance,
+    match_account_lines,
+)
 from registry.errors import Refusal
-from storage.issuing.issuance import UNSETTLED, IssuanceRow
-from storage.issuing.reconciling import newest_issuances, unsettled
-from storage.people.accounts import list_organisations
-from transports.cli.failure import Failure
-from transports.cli.issuance_report import detailed, listed, shown_now
-from transports.cli.local import open_local
-from transports.cli.render import drawn_record, drawn_rows, indented, print_line
+from registry.policy import rfc3339_utc
+from storage.issuance import UNRESOLVED_ISSUANCE_STATES, IssuanceRow
+from storage.organisations import list_organisations
+from storage.reconciliation import newest_issuances, unresolved_issuances
+from transports.cli.render import draw_record, draw_rows, indented_json, print_line
+from transports.cli.target import DatabaseOption, decider_name, open_local
+from transports.cli.terminal import Failure
 from transports.service import Service
-from transports.settings import load_settings
+from transports.settings_files import load_settings
+
+AGE_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def issuance_row(row: IssuanceRow, now: float, *, advised: bool) -> dict[str, object]:
+    """A row as a line of the list."""
+    shown: dict[str, object] = {
+        "organisation": row.organisation,
+        "key": row.key,
+        "state": row.state,
+        "account": row.account_id,
+        "template": row.template_id,
+        "window": validity_window(row),
+        "iccid": row.iccid,
+        "dispatched": rfc3339_utc(row.dispatched),
+        "age": age_text(now - row.dispatched),
+        "note": row.note,
+    }
+    return {**shown, "why": unsettled_reason(row), "next": next_step(row)} if advised else shown
+
+
+def validity_window(row: IssuanceRow) -> str:
+    """When the package was to be valid."""
+    return row.period or ("from first use" if row.validity_days is None else f"{row.validity_days} days")
+
+
+def age_text(seconds: float) -> str:
+    """In the largest unit that says enough."""
+    whole = max(0, int(seconds))
+    return next((f"{whole // size} {unit}" for size, unit in AGE_UNITS if whole >= 2 * size), f"{whole} s")
+
+
+def unsettled_reason(row: IssuanceRow) -> str:
+    """What keeps it from being settled by itself."""
+    if row.state not in UNRESOLVED_ISSUANCE_STATES:
+        return "what was sent to take the eSIM back had no answer that proves anything"
+    seen = f" ({age_text(row.clear_seconds or 0.0)} so far)" if row.obstacle == "waiting" else ""
+    return obstacle_reason(row.obstacle) + seen
+
+
+def next_step(row: IssuanceRow) -> str:
+    """What whoever runs the service does about it."""
+    command = f"reseller issuance settle {row.key} --org {row.organisation}"
+    if row.state == "outcome_unknown":
+        return "nothing yet: the worker looks again by itself, and leaves it to you 24 hours after the dispatch if nothing is proved"
+    if row.state == "manual_reconciliation_required":
+        return f"find out in account {row.account_id} which line was drawn, if any; then {command} --issued ICCID, or --failed"
+    if row.state == "rollback_unknown":
+        return f"look at the line {row.iccid}; package gone: {command} --rolled-back; still there: --still-issued"
+    return ""
+
+
+def issuance_details(row: IssuanceRow, now: float) -> dict[str, object]:
+    """All that the ledger knows of a row that a person has to settle; no code of an eSIM is part of it."""
+    known: dict[str, object] = {
+        **issuance_row(row, now, advised=False),
+        "intent": row.intent,
+        "package": row.package_id,
+        "asked by": row.principal,
+        "the answer named": None
+        if row.replied is None
+        else f"{row.replied}, which was not taken: another issuance had it, or this one had failed",
+        "nothing seen since": None if row.clear_since is None else rfc3339_utc(row.clear_since),
+        "why it is not settled": obstacle_reason(row.obstacle) if row.state in UNRESOLVED_ISSUANCE_STATES else None,
+        "steps of the rollback": rollback_steps(row),
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def rollback_steps(row: IssuanceRow) -> str | None:
+    """Each step with how it went."""
+    if row.steps is None:
+        return None
+    done: list[list[str]] = orjson.loads(row.steps)
+    return "; ".join(": ".join(step) for step in done)
+
+
+def account_lines(weighed: MatchResult) -> list[str]:
+    """What the account shows of the draw."""
+    lines = [
+        f"may be it: {found.iccid}, package {found.package.get('subscriberprepaidpackageid')} assigned {found.package.get('tsassigned')}"
+        for found in weighed.candidates
+    ]
+    lines += iccid_lines("has the template, in another window or from another time", weighed.similar)
+    lines += iccid_lines("was in stock before, and nothing tells what became of it", weighed.unexplained)
+    return lines or ["nothing in the account shows a draw: no line left the stock that is not accounted for"]
+
+
+def iccid_lines(what: str, iccids: Sequence[str]) -> list[str]:
+    """Lines of a kind."""
+    return [f"{what}: {iccid}" for iccid in iccids]
+
 
 issuance_app = typer.Typer(no_args_is_help=True, help="See what was issued from stock, and settle what nobody knows the outcome of.")
-Data = Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")]
-Iccid = Annotated[str | None, typer.Option("--issued", metavar="ICCID", help="This eSIM was drawn for the key.")]
-LONGEST_NAME = 64
+IssuedOption = Annotated[str | None, typer.Option("--issued", metavar="ICCID", help="This eSIM was drawn for the key.")]
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class IssuanceDecision:
     """What a person says happened, and who they are."""
 
     key: str
     organisation: str
-    decision: Decision
+    decision: IssuanceRuling
     iccid: str | None
     by: str
     yes: bool
@@ -45,75 +145,68 @@ class Decided:
 
 
 @issuance_app.command("list")
-def show(
+def list_issuances(
     unknown: Annotated[bool, typer.Option("--unknown", help="Only what nobody knows the outcome of, with what to do next.")] = False,
     org: Annotated[str | None, typer.Option("--org", help="Only this organisation's.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on a terminal too.")] = False,
-    data: Data = None,
+    data: DatabaseOption = None,
 ) -> None:
     """List issuances: the newest first, or with --unknown the oldest first."""
-    rows = asyncio.run(read(data, org, limit, unknown=unknown))
+    rows = asyncio.run(read_issuances(data, org, limit, unknown=unknown))
     if as_json or not sys.stdout.isatty():
-        print_line(indented({"data": rows}))
+        print_line(indented_json({"data": rows}))
     elif rows:
-        print_line(drawn_rows(rows).rstrip("\n"))
+        print_line(draw_rows(rows).rstrip("\n"))
     else:
         print_line("There is no issuance whose outcome is unknown." if unknown else "Nothing has been issued from stock yet.")
 
 
 @issuance_app.command("settle")
-def settle_one(
+def decide_issuance(
     key: Annotated[str, typer.Argument(help="The issuance's idempotency key, an intent's id, or an order's number.")],
     org: Annotated[str, typer.Option("--org", help="The organisation's id, org_...")],
-    issued: Iccid = None,
+    issued: IssuedOption = None,
     failed: Annotated[bool, typer.Option("--failed", help="Nothing was drawn for the key.")] = False,
     rolled_back: Annotated[bool, typer.Option("--rolled-back", help="The eSIM was given back.")] = False,
     still_issued: Annotated[bool, typer.Option("--still-issued", help="The eSIM was not given back.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     early: Annotated[bool, typer.Option("--early", help="--failed within 15 minutes of the call, which may still take effect.")] = False,
     by: Annotated[str | None, typer.Option("--by", help="Who decides, for the audit log; without it, your user name.")] = None,
-    data: Data = None,
+    data: DatabaseOption = None,
 ) -> None:
     """Settle an issuance or a rollback that no evidence could settle, after looking at the charging system yourself.
 
     The key answers from then on what you said, for ever; nothing is sent to the charging system. --issued reads the eSIM there, and
     takes only a line of the issuance's account with its template that no other issuance has.
     """
-    said: dict[Decision, bool] = {"issued": issued is not None, "failed": failed, "rolled_back": rolled_back, "still_issued": still_issued}
-    chosen: list[Decision] = [decision for decision, given in said.items() if given]
+    said: dict[IssuanceRuling, bool] = {
+        "issued": issued is not None,
+        "failed": failed,
+        "rolled_back": rolled_back,
+        "still_issued": still_issued,
+    }
+    chosen: list[IssuanceRuling] = [decision for decision, given in said.items() if given]
     if len(chosen) != 1:
         raise Failure(
             "give exactly one of --issued ICCID, --failed, --rolled-back and --still-issued: what you found at the charging system"
         )
-    decided = Decided(key, org, chosen[0], issued, name_of(by), yes, early)
+    decided = IssuanceDecision(key, org, chosen[0], issued, decider_name(by), yes, early)
     try:
-        row = asyncio.run(decide(data, decided))
+        row = asyncio.run(apply_decision(data, decided))
     except Refusal as refusal:
         raise Failure(f"{key}: {refusal.message}", exit_code=1) from None
     print_line(f"{row.key} of {row.organisation} is {row.state}" + (f": {row.iccid}" if row.held else ""))
 
 
-def name_of(by: str | None) -> str:
-    """Who decides."""
-    if by is None:
-        try:
-            by = getpass.getuser()
-        except (OSError, KeyError):  # a user without a name, as in some containers
-            raise Failure("--by: your user has no name here; say who decides, for the audit log") from None
-    if not by.strip() or len(by) > LONGEST_NAME or not by.isprintable():
-        raise Failure(f"--by: 1-{LONGEST_NAME} visible characters")
-    return by.strip()
-
-
-async def read(data: Path | None, organisation: str | None, most: int, *, unknown: bool) -> list[dict[str, object]]:
+async def read_issuances(data: Path | None, organisation: str | None, most: int, *, unknown: bool) -> list[dict[str, object]]:
     """The rows of the list."""
     service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
     try:
         if organisation is not None:
             await require_organisation(service, organisation)
-        rows = await service.store.read(unsettled if unknown else newest_issuances, most=most, organisation=organisation)
-        return [listed(row, service.clock.now(), advised=unknown) for row in rows]
+        rows = await service.store.read(unresolved_issuances if unknown else newest_issuances, most=most, organisation=organisation)
+        return [issuance_row(row, service.clock.now(), advised=unknown) for row in rows]
     finally:
         await service.stop()
 
@@ -124,51 +217,53 @@ async def require_organisation(service: Service, organisation: str) -> None:
         raise Failure(f"--org {organisation}: no such organisation; `reseller org list` names them", exit_code=1)
 
 
-async def decide(data: Path | None, decided: Decided) -> IssuanceRow:
+async def apply_decision(data: Path | None, decided: IssuanceDecision) -> IssuanceRow:
     """Show what is known, ask, and settle; the row as it is then."""
     service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
     try:
         await require_organisation(service, decided.organisation)
-        row = await the_row(service, decided)
+        row = await undecided_row(service, decided)
         require_patience(row, decided, service.clock.now())
-        esim = await found(service, row, decided.iccid)
-        await confirm(service, row, decided)
-        settlement = Settlement(decided.decision, decided.by, esim)
+        esim = await named_esim(service, row, decided.iccid)
+        await confirm_decision(service, row, decided)
+        settlement = IssuanceSettlement(decided.decision, decided.by, esim)
         deps, now = service.pipeline.deps, service.clock.now()
-        return await service.store.write(settle, deps=deps, organisation=row.organisation, key=row.key, settlement=settlement, now=now)
+        return await service.store.write(
+            apply_issuance_settlement, deps=deps, organisation=row.organisation, key=row.key, settlement=settlement, now=now
+        )
     finally:
         await service.stop()
 
 
-async def the_row(service: Service, decided: Decided) -> IssuanceRow:
+async def undecided_row(service: Service, decided: IssuanceDecision) -> IssuanceRow:
     """The row, if there is something to settle about it in this way."""
-    row = await service.store.read(issuance_named, organisation=decided.organisation, named=decided.key)
+    row = await service.store.read(find_issuance_named, organisation=decided.organisation, named=decided.key)
     if row is None:
         raise Failure(
             f"{decided.key}: {decided.organisation} issued nothing under this key; `reseller issuance list --unknown`", exit_code=1
         )
-    of_issue, of_rollback = row.state in UNSETTLED, row.state == "rollback_unknown"
+    of_issue, of_rollback = row.state in UNRESOLVED_ISSUANCE_STATES, row.state == "rollback_unknown"
     if not (of_issue or of_rollback):
         raise Failure(f"{row.key}: is {row.state}, so there is nothing to settle", exit_code=1)
-    allowed = OF_ISSUE if of_issue else OF_ROLLBACK
+    allowed = ISSUE_DECISIONS if of_issue else ROLLBACK_DECISIONS
     if decided.decision not in allowed:
         options = " or ".join("--issued ICCID" if one == "issued" else "--" + one.replace("_", "-") for one in allowed)
         raise Failure(f"{row.key}: is {row.state}, which is settled with {options}", exit_code=1)
     return row
 
 
-def require_patience(row: IssuanceRow, decided: Decided, now: float) -> None:
+def require_patience(row: IssuanceRow, decided: IssuanceDecision, now: float) -> None:
     """A call may still take effect for a while after it was sent; who says "failed" before may sell the eSIM twice."""
     passed = now - row.dispatched
-    if decided.decision == "failed" and passed < CLEAR_SECONDS and not decided.early:
+    if decided.decision == "failed" and passed < NO_DRAW_SECONDS and not decided.early:
         raise Failure(
-            f"{row.key}: was sent {passed:.0f} s ago and may still take effect; --failed is safe after {CLEAR_SECONDS / 60:.0f} minutes "
+            f"{row.key}: was sent {passed:.0f} s ago and may still take effect; --failed is safe after {NO_DRAW_SECONDS / 60:.0f} minutes "
             "(--early says it all the same)",
             exit_code=1,
         )
 
 
-async def found(service: Service, row: IssuanceRow, iccid: str | None) -> DrawnEsim | None:
+async def named_esim(service: Service, row: IssuanceRow, iccid: str | None) -> DrawnEsim | None:
     """The eSIM that is named, as the charging system knows it."""
     if iccid is None:
         return None
@@ -178,17 +273,17 @@ async def found(service: Service, row: IssuanceRow, iccid: str | None) -> DrawnE
             "run the server with `reseller sandbox ocs` and SERVICE_OCS_URL to try this",
             exit_code=1,
         )
-    return await look_up(service.pipeline.deps, row, iccid)
+    return await find_esim_of_issuance(service.pipeline.deps, row, iccid)
 
 
-async def confirm(service: Service, row: IssuanceRow, decided: Decided) -> None:
+async def confirm_decision(service: Service, row: IssuanceRow, decided: IssuanceDecision) -> None:
     """Show what is known, and ask; in a pipe nobody can be asked."""
     if decided.yes:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Failure(f"{row.key}: --yes settles it without asking, where nobody can be asked; `reseller issuance list` shows the row")
-    print_line(drawn_record(detailed(row, service.clock.now())))
-    if row.state in UNSETTLED:
+    print_line(draw_record(issuance_details(row, service.clock.now())))
+    if row.state in UNRESOLVED_ISSUANCE_STATES:
         print_line("\n".join(["The account now:", *(f"  {line}" for line in await account_now(service, row))]) + "\n")
     what = f"was drawn: {decided.iccid}" if decided.iccid else decided.decision.replace("_", " ")
     if not typer.confirm(f"Settle {row.key} for good as: {what}?"):
@@ -200,6 +295,6 @@ async def account_now(service: Service, row: IssuanceRow) -> list[str]:
     if service.upstream.simulation is not None:
         return ["not known here: the charging system is simulated inside the server's process"]
     try:
-        return shown_now(await look_around(service.pipeline.deps, row))
+        return account_lines(await match_account_lines(service.pipeline.deps, row))
     except Refusal as refusal:
         return [f"could not be read: {refusal.message}"]

@@ -1,40 +1,150 @@
-"""`reseller keys`: make, list and revoke API keys, here or at a server, and change the key that seals what is in the database."""
+"""`reseller keys`: make, list and revoke API keys, change the key that seals stored secrets, and the one that signs session tokens."""
 
 import asyncio
+import os
+import sys
+from collections.abc import Set as AbstractSet
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, cast
 
-import orjson
 import typer
 
-from operations.services.people.key_restrictions import ShownRestrictions
-from operations.setup.api_keys import ListedApiKey
-from transports.cli.door import Data, Door, Key, Org, Url, Where, accepted, open_door
-from transports.cli.rekey import rekey
-from transports.cli.render import cell, indented, print_line
-from transports.cli.rotate import rotate_signing
+from operations.people.signing_keys import KeyRotation, make_next_signing_key
+from operations.setup.api_keys import ListedApiKey, ShownRestrictions
+from storage.engine.store import Store
+from storage.rekey import SEALED_COLUMNS, ResealResult, UnopenedValue, count_of_key, count_older, reseal
+from storage.replicas import running_keys
+from storage.sealing import Keyring
+from transports.cli.render import indented_json, print_line, table_cell
+from transports.cli.target import (
+    DatabaseOption,
+    JsonOption,
+    KeyOption,
+    LocalDataOption,
+    OrgOption,
+    TargetOptions,
+    UrlOption,
+    call_for_object,
+    open_local,
+    open_target,
+    read_every_page,
+)
+from transports.cli.terminal import Failure
+from transports.settings_files import load_settings
+
+
+def rekey_database(data: DatabaseOption = None) -> None:
+    """Seal every stored secret with the first key of the keyring, so that the older keys can be dropped.
+
+    1. Put a new key behind the old one (a comma, then kid:base64 of 32 bytes) in SERVICE_SECRET_KEYS or the file data/keyring, and
+    restart every server and worker. 2. Move it to the front, and restart them again. 3. Run this; they may go on running, and it may be
+    ended and begun again. 4. Drop the keys that it names as no longer needed. Backups made before need them still.
+    """
+    if not asyncio.run(run_rekey(data)):
+        raise Failure("older keys are still needed, see above", exit_code=1)
+
+
+async def run_rekey(data: Path | None) -> bool:
+    """Column by column; whether the first key is all that is needed now."""
+    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
+    try:
+        store, keyring = service.store, service.pipeline.deps.keyring
+        unopened = 0
+        for column in SEALED_COLUMNS:
+            done = await reseal(store, keyring, column)
+            print_column(column.name, done)
+            unopened += done.unopened
+        now = service.clock.now()
+        running = [each for each in await store.read(running_keys, now=now) if each.id != service.journal.replica]
+        return await print_key_needs(store, keyring, unopened, {each.known[0] for each in running if each.known})
+    finally:
+        await service.stop()
+
+
+def print_column(name: str, done: ResealResult) -> None:
+    """What came of a column; flushed, since the next one may take long."""
+    print_line(f"{name:<33} {done.resealed} sealed again" + (f", {done.unopened} cannot be opened:" if done.unopened else ""))
+    for value in done.named:
+        print_line(f"  {value.row}: {unopened_reason(value)}")
+    if done.unopened > len(done.named):
+        print_line(f"  and {done.unopened - len(done.named)} more")
+    sys.stdout.flush()
+
+
+def unopened_reason(value: UnopenedValue) -> str:
+    """Why it stays as it is, and the fix where there is one."""
+    if value.missing_key is None:
+        return "changed, or moved here from another row; only a backup has what it was"
+    return f"sealed with key {value.missing_key}, which is not in the keyring: put that key back behind the first and run this again"
+
+
+def key_need(count: int, fix: str | None) -> str:
+    """Whether a key is needed: `count` values are sealed with it; `fix` is what ends that a process seals with it."""
+    if fix is not None:
+        return f"still needed, a process that runs seals with it: {fix}, and run this again"
+    return f"still needed, {count} sealed with it" if count else "no longer needed by this database"
+
+
+async def print_key_needs(store: Store, keyring: Keyring, unopened: int, sealing: AbstractSet[str]) -> bool:
+    """Say which keys are needed from now on; `sealing`: the keys that processes which run seal with."""
+    first, *older = keyring.key_ids
+    for key in older:
+        count = await store.read(count_of_key, key_id=key)
+        print_line(f"key {key}: " + key_need(count, f"restart every process with key {first} in front" if key in sealing else None))
+    left = await store.read(count_older, key_id=first)
+    if not sealing <= {first}:
+        return False
+    if left == 0:
+        print_line(f"every sealed value is sealed with key {first}")
+    elif left > unopened:
+        print_line(f"a server or worker does not seal with key {first} yet: restart it with that key in front, and run this again")
+    return left == 0
+
+
+def rotate_signing_key(data: DatabaseOption = None) -> None:
+    """Make a new key for signing session tokens; servers may go on running.
+
+    It is published at once and signs ten minutes later; the one before it stays published until its last tokens have expired, a day
+    later. This happens by itself every 90 days.
+    """
+    made = asyncio.run(make_signing_key(data))
+    print_line(f"made key {made.kid}; it signs from {datetime.fromtimestamp(made.signs_from, UTC):%Y-%m-%d %H:%M} UTC on")
+
+
+async def make_signing_key(data: Path | None) -> KeyRotation:
+    """Make it."""
+    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    if not settings.own_identity:
+        raise Failure("session tokens come from SERVICE_AUTH_ISSUER here, so there is no key of ours to sign them with", exit_code=1)
+    service = await open_local(settings)
+    try:
+        return await make_next_signing_key(service.pipeline.deps, service.clock.now())
+    finally:
+        await service.stop()
+
 
 keys_app = typer.Typer(no_args_is_help=True, help="Make, list and revoke API keys; seal stored secrets with a new key.")
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Toolsets = Annotated[list[str] | None, typer.Option("--toolset", help="Only operations of this toolset; may be repeated.")]
-Iccids = Annotated[list[str] | None, typer.Option("--iccid", help="Only operations on this line; may be repeated.")]
-Accounts = Annotated[list[int] | None, typer.Option("--account", help="Only operations in this account; may be repeated.")]
-keys_app.command("rekey")(rekey)
-keys_app.command("rotate-signing")(rotate_signing)
+KeyToolsetsOption = Annotated[list[str] | None, typer.Option("--toolset", help="Only operations of this toolset; may be repeated.")]
+KeyIccidsOption = Annotated[list[str] | None, typer.Option("--iccid", help="Only operations on this line; may be repeated.")]
+KeyAccountsOption = Annotated[list[int] | None, typer.Option("--account", help="Only operations in this account; may be repeated.")]
+keys_app.command("rekey")(rekey_database)
+keys_app.command("rotate-signing")(rotate_signing_key)
 
 
 @keys_app.command("create")
-def create(
+def create_key(
     name: Annotated[str, typer.Argument(help="What the key is for, 1-64 characters.")],
     days: Annotated[int | None, typer.Option("--days", min=1, max=365, help="Days until it expires; absent: never.")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Only what changes nothing.")] = False,
-    toolset: Toolsets = None,
-    iccid: Iccids = None,
-    account: Accounts = None,
+    toolset: KeyToolsetsOption = None,
+    iccid: KeyIccidsOption = None,
+    account: KeyAccountsOption = None,
     calls_per_day: Annotated[int | None, typer.Option("--calls-per-day", min=1, max=1_000_000, help="Calls per UTC day.")] = None,
-    url: Url = None,
-    key: Key = None,
-    org: Org = None,
-    data: Data = None,
+    url: UrlOption = None,
+    key: KeyOption = None,
+    org: OrgOption = None,
+    data: LocalDataOption = None,
 ) -> None:
     """Make a key; it is printed once and only its digest is kept. What it is restricted to it can never exceed."""
     arguments: dict[str, object] = {"name": name}
@@ -50,37 +160,39 @@ def create(
     restrictions = {name: value for name, value in asked.items() if value}
     if restrictions:
         arguments["restrictions"] = restrictions
-    made = asyncio.run(ask(Where(url, key, org, data), "create_api_key", arguments, "reseller keys create"))
+    made = asyncio.run(call_for_object(TargetOptions(url, key, org, data), "create_api_key", arguments, "reseller keys create"))
     print_line(cast("dict[str, str]", made)["secret"])
 
 
 @keys_app.command("list")
-def show(as_json: AsJson = False, url: Url = None, key: Key = None, org: Org = None, data: Data = None) -> None:
+def list_keys(
+    as_json: JsonOption = False, url: UrlOption = None, key: KeyOption = None, org: OrgOption = None, data: LocalDataOption = None
+) -> None:
     """List keys: id, first characters, name, last day of use, state, and what each is restricted to."""
-    rows = asyncio.run(read(Where(url, key, org, data)))
+    rows = asyncio.run(read_keys(TargetOptions(url, key, org, data)))
     if as_json:
-        print_line(indented({"data": rows}))
+        print_line(indented_json({"data": rows}))
         return
     for row in rows:
         held = row["restrictions"]
-        words = [row["id"], row["prefix"] + "...", row["name"], row["last_used_on"] or "never used", state(row)]
-        print_line("\t".join(map(cell, words if held is None else [*words, told(held)])))
+        words = [row["id"], row["prefix"] + "...", row["name"], row["last_used_on"] or "never used", key_state(row)]
+        print_line("\t".join(map(table_cell, words if held is None else [*words, restrictions_text(held)])))
 
 
 @keys_app.command("revoke")
-def revoke(
+def revoke_key(
     id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, key_...")],
-    url: Url = None,
-    key: Key = None,
-    org: Org = None,
-    data: Data = None,
+    url: UrlOption = None,
+    key: KeyOption = None,
+    org: OrgOption = None,
+    data: LocalDataOption = None,
 ) -> None:
     """Revoke a key and those that were made with it; a running server refuses them from the next call on."""
-    asyncio.run(ask(Where(url, key, org, data), "revoke_api_key", {"id": id}, f"reseller keys revoke {id}"))
+    asyncio.run(call_for_object(TargetOptions(url, key, org, data), "revoke_api_key", {"id": id}, f"reseller keys revoke {id}"))
     print_line(f"revoked {id}")
 
 
-def state(row: ListedApiKey) -> str:
+def key_state(row: ListedApiKey) -> str:
     """In words."""
     expires = row["expires_at"]
     if row["status"] != "active":
@@ -88,7 +200,7 @@ def state(row: ListedApiKey) -> str:
     return "never expires" if expires is None else f"expires {expires[:10]}"
 
 
-def told(held: ShownRestrictions) -> str:
+def restrictions_text(held: ShownRestrictions) -> str:
     """What a key may not do, in words."""
     lists = (("toolsets", held["toolsets"]), ("lines", held["iccids"]), ("accounts", held["account_ids"]))
     found = ["read only"] if held["read_only"] else []
@@ -98,25 +210,7 @@ def told(held: ShownRestrictions) -> str:
     return ", ".join(found)
 
 
-async def ask(where: Where, operation: str, arguments: dict[str, object], command: str) -> object:
-    """One call's answer."""
-    async with open_door(where) as door:
-        return orjson.loads(accepted(await door.ask(operation, arguments), command).body)
-
-
-async def read(where: Where) -> list[ListedApiKey]:
+async def read_keys(where: TargetOptions) -> list[ListedApiKey]:
     """Every key."""
-    async with open_door(where) as door:
-        return cast("list[ListedApiKey]", await every(door, "list_api_keys", "reseller keys list"))
-
-
-async def every(door: Door, operation: str, command: str) -> list[dict[str, object]]:
-    """Every page of a list."""
-    rows: list[dict[str, object]] = []
-    more: dict[str, object] = {}
-    while True:
-        page = orjson.loads(accepted(await door.ask(operation, {"limit": 100, **more}), command).body)
-        rows += page["data"]
-        if not page["has_more"]:
-            return rows
-        more = {"starting_after": rows[-1]["id"]}
+    async with open_target(where) as door:
+        return cast("list[ListedApiKey]", await read_every_page(door, "list_api_keys", "reseller keys list"))

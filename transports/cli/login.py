@@ -1,29 +1,109 @@
-"""`reseller login` and `logout`: a person's own login at a server, in place of an API key."""
+"""`reseller login` and `logout`: a person's own login at a server, which comes back to an address of this machine (RFC 8252, 7.3)."""
 
 import asyncio
 import base64
 import hashlib
 import sys
 import webbrowser
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import typer
 
 from clients.http import Outbound
 from registry.clock import Clock, SystemClock
 from registry.ids import Ids, SystemIds
-from transports.cli.authority import Authority, Tokens, discover, plain, post, read_as, register, revoke, told
-from transports.cli.credentials import Login, name_of, opened
-from transports.cli.failure import Failure, Unreachable
-from transports.cli.loopback import Answer, Listener, listening
-from transports.cli.stored_login import lasting
+from transports.cli.stored_logins import (
+    AuthorizationServer,
+    StoredLogin,
+    TokenAnswer,
+    discover_server,
+    login_name,
+    open_logins,
+    post_form,
+    printable_text,
+    read_body_as,
+    register_client,
+    revoke_login,
+    server_words,
+    token_fields,
+)
+from transports.cli.terminal import Failure, Unreachable
 
-SCOPES = "read write admin"
-Url = Annotated[str, typer.Option("--url", envvar="RESELLER_URL", help="The server, for example https://esim.example")]
+CALLBACK_PATH = "/callback"
+LARGEST_CALLBACK = 16 * 1024
+CALLBACK_PAGE = (
+    "<!doctype html><html lang=en><meta charset=utf-8><title>Connectivity reseller</title>"
+    "<meta name=viewport content='width=device-width'><p style='font:1.1em system-ui;margin:3em'>"
+)
+LOGIN_TAKEN_TEXT = "Go back to the terminal; this page can be closed."
+FOREIGN_ANSWER_TEXT = "This is not the answer to the login that the terminal waits for."
+CALLBACK_HEADERS = (
+    "Content-Type: text/html; charset=utf-8\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
+    "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\nConnection: close\r\n"
+)
+CallbackAnswer = dict[str, str]
 
 
-class Wanted(NamedTuple):
+class CallbackListener:
+    """Waits on a free port for the answer that carries the state of this login; whatever else comes by changes nothing."""
+
+    def __init__(self, state: str) -> None:
+        self.redirect_uri = ""
+        self._state = state
+        self._answer: asyncio.Future[CallbackAnswer] = asyncio.get_running_loop().create_future()
+
+    async def wait(self, seconds: float) -> CallbackAnswer | None:
+        """The parameters of the redirect, or nothing in the time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                return await self._answer
+        return None
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection. Browsers open some that they never use, so each waits for itself."""
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+                head = await reader.readuntil(b"\r\n\r\n")
+                status, text, answer = self._read(head.decode("latin-1").partition("\r\n")[0].split(" "))
+                body = f"{CALLBACK_PAGE}{text}".encode() if text else b""
+                writer.write(f"HTTP/1.1 {status}\r\n{CALLBACK_HEADERS}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+                await writer.drain()
+                if answer is not None and not self._answer.done():
+                    self._answer.set_result(answer)
+        finally:
+            writer.close()
+
+    def _read(self, request: list[str]) -> tuple[str, str, CallbackAnswer | None]:
+        """Status, page and answer for a request line."""
+        parts = urlsplit(request[1] if len(request) == 3 and request[0] == "GET" else "")
+        if parts.path != CALLBACK_PATH:
+            return "404 Not Found", "", None
+        answer = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        if answer.get("state") != self._state:
+            return "400 Bad Request", FOREIGN_ANSWER_TEXT, None
+        return "200 OK", LOGIN_TAKEN_TEXT, answer
+
+
+@asynccontextmanager
+async def listen_for_callback(state: str) -> AsyncGenerator[CallbackListener]:
+    """A listener for the length of a block."""
+    listener = CallbackListener(state)
+    server = await asyncio.start_server(listener.serve, "127.0.0.1", 0, limit=LARGEST_CALLBACK)
+    listener.redirect_uri = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{CALLBACK_PATH}"
+    try:
+        yield listener
+    finally:
+        server.close()
+
+
+LOGIN_SCOPES = "read write admin"
+LoginUrlOption = Annotated[str, typer.Option("--url", envvar="RESELLER_URL", help="The server, for example https://esim.example")]
+
+
+class LoginOptions(NamedTuple):
     """How somebody wants to log in."""
 
     url: str
@@ -33,9 +113,9 @@ class Wanted(NamedTuple):
 
 
 def login(
-    url: Url,
+    url: LoginUrlOption,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser, or only print the address.")] = True,
-    scope: Annotated[str, typer.Option("--scope", help="What this login may do at most; write and admin include read.")] = SCOPES,
+    scope: Annotated[str, typer.Option("--scope", help="What this login may do at most; write and admin include read.")] = LOGIN_SCOPES,
     wait: Annotated[int, typer.Option("--wait", min=1, max=1800, help="Seconds until it gives up.")] = 600,
 ) -> None:
     """Log in at a server with your browser; commands with --url then need no --key.
@@ -44,25 +124,27 @@ def login(
     ends it. A key that is given counts instead of it. The browser must be on this machine: elsewhere use an API key.
     """
     clock = SystemClock()
-    granted = asyncio.run(log_in(Wanted(name_of(url), browser, scope, wait), clock, SystemIds(clock)))
-    sys.stdout.write(f"logged in at {name_of(url)} ({granted})\n")
+    granted = asyncio.run(log_in(LoginOptions(login_name(url), browser, scope, wait), clock, SystemIds(clock)))
+    sys.stdout.write(f"logged in at {login_name(url)} ({granted})\n")
 
 
-def logout(url: Url) -> None:
+def logout(url: LoginUrlOption) -> None:
     """End the login at a server: there, and here. API keys that were made with it end, too."""
-    asyncio.run(log_out(name_of(url)))
-    sys.stdout.write(f"logged out at {name_of(url)}\n")
+    asyncio.run(log_out(login_name(url)))
+    sys.stdout.write(f"logged out at {login_name(url)}\n")
 
 
-async def log_in(wanted: Wanted, clock: Clock, ids: Ids) -> str:
+async def log_in(wanted: LoginOptions, clock: Clock, ids: Ids) -> str:
     """Authorization code with PKCE (RFC 7636, RFC 8252): what was granted."""
     outbound = Outbound()
     try:
-        authority = await discover(outbound, wanted.url)
-        state, verifier = opaque(ids), opaque(ids)
-        async with listening(state) as listener:
-            client = await register(outbound, authority, listener.redirect_uri)
-            code = code_of(await asked(listener, authority, client, state, challenge(verifier), wanted), authority, wanted.seconds)
+        authority = await discover_server(outbound, wanted.url)
+        state, verifier = random_text(ids), random_text(ids)
+        async with listen_for_callback(state) as listener:
+            client = await register_client(outbound, authority, listener.redirect_uri)
+            code = authorization_code(
+                await browser_answer(listener, authority, client, state, pkce_challenge(verifier), wanted), authority, wanted.seconds
+            )
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -71,19 +153,21 @@ async def log_in(wanted: Wanted, clock: Clock, ids: Ids) -> str:
             "client_id": client,
             "resource": wanted.url,
         }
-        answer = await post(outbound, authority.token_endpoint, form)
-        tokens = read_as(answer, Tokens) if answer.status == 200 else None
+        answer = await post_form(outbound, authority.token_endpoint, form)
+        tokens = read_body_as(answer, TokenAnswer) if answer.status == 200 else None
         if tokens is None:
-            raise Failure(f"the login was not completed: {told(answer)}", exit_code=1)
+            raise Failure(f"the login was not completed: {server_words(answer)}", exit_code=1)
     finally:
         await outbound.aclose()
-    async with opened() as logins:
+    async with open_logins() as logins:
         # Choice: a login that stood here before is replaced and not ended, since keys that were made with it would end, too.
-        logins[wanted.url] = made(authority, client, tokens, clock)
-    return plain(tokens.scope or wanted.scope)
+        logins[wanted.url] = new_login(authority, client, tokens, clock)
+    return printable_text(tokens.scope or wanted.scope)
 
 
-async def asked(listener: Listener, authority: Authority, client: str, state: str, challenge: str, wanted: Wanted) -> Answer | None:
+async def browser_answer(
+    listener: CallbackListener, authority: AuthorizationServer, client: str, state: str, challenge: str, wanted: LoginOptions
+) -> CallbackAnswer | None:
     """Send the person to the authorization server; what their browser brings back."""
     query = {
         "response_type": "code",
@@ -104,50 +188,52 @@ async def asked(listener: Listener, authority: Authority, client: str, state: st
     return await listener.wait(wanted.seconds)
 
 
-def code_of(answer: Answer | None, authority: Authority, seconds: int) -> str:
+def authorization_code(answer: CallbackAnswer | None, authority: AuthorizationServer, seconds: int) -> str:
     """The code of the redirect. An issuer that is named must be the one that was asked (RFC 9207)."""
     if answer is None:
         raise Failure(f"nobody logged in within {seconds} seconds", exit_code=1)
     if answer.get("iss", authority.issuer) != authority.issuer:
         raise Failure("what came back is not of the server that was asked; nothing was kept", exit_code=1)
     if "code" not in answer:
-        raise Failure(f"the login was refused: {plain(answer.get('error_description') or answer.get('error', 'no code'))}", exit_code=1)
+        raise Failure(
+            f"the login was refused: {printable_text(answer.get('error_description') or answer.get('error', 'no code'))}", exit_code=1
+        )
     return answer["code"]
 
 
-def made(authority: Authority, client: str, tokens: Tokens, clock: Clock) -> Login:
+def new_login(authority: AuthorizationServer, client: str, tokens: TokenAnswer, clock: Clock) -> StoredLogin:
     """A login as it is kept."""
     endpoints = {"token_endpoint": authority.token_endpoint, "revocation_endpoint": authority.revocation_endpoint}
-    return Login.model_validate(endpoints | {"client_id": client} | lasting(tokens, clock))
+    return StoredLogin.model_validate(endpoints | {"client_id": client} | token_fields(tokens, clock))
 
 
 async def log_out(url: str) -> None:
     """Forgotten here first: a server that is away keeps nobody logged in on this machine."""
-    async with opened() as logins:
+    async with open_logins() as logins:
         found = logins.pop(url, None)
     if found is None:
         raise Failure(f"--url: there is no login at {url}", exit_code=1)
     outbound = Outbound()
     try:
-        answer = await revoke(outbound, found)
+        answer = await revoke_login(outbound, found)
     except Unreachable as away:
         raise Failure(f"forgotten here, but not ended there: {away.message} Your account page there ends it", exit_code=3) from None
     finally:
         await outbound.aclose()
     if answer.status != 200:
-        raise Failure(f"forgotten here, but not ended there: {told(answer)}; your account page there ends it", exit_code=1)
+        raise Failure(f"forgotten here, but not ended there: {server_words(answer)}; your account page there ends it", exit_code=1)
 
 
-def challenge(verifier: str) -> str:
+def pkce_challenge(verifier: str) -> str:
     """What the authorization server sees of the verifier."""
-    return encoded(hashlib.sha256(verifier.encode()).digest())
+    return base64url(hashlib.sha256(verifier.encode()).digest())
 
 
-def opaque(ids: Ids) -> str:
+def random_text(ids: Ids) -> str:
     """256 random bits, as a verifier or a state."""
-    return encoded(ids.bytes(32))
+    return base64url(ids.bytes(32))
 
 
-def encoded(data: bytes) -> str:
+def base64url(data: bytes) -> str:
     """base64url without padding."""
     return base64.urlsafe_b64encode(data).decode().rstrip("=")

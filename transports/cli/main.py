@@ -3,78 +3,104 @@
 import gc
 import os
 import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, NamedTuple, cast
 
 import typer
 
 from registry.errors import Refusal
-from storage.migrate import SchemaMismatch
-from transports.cli.failure import Failure
-from transports.cli.terminal_text import shown_on
+from storage.engine.migrate import SchemaMismatch
+from transports.cli.render import print_line
+from transports.cli.terminal import Failure, text_for
 from transports.settings import BadSettings
+from transports.settings_files import load_settings
+from transports.version import VERSION, build_sha
 
-HELP = "Issue eSIMs and follow what happens to them: over HTTP, MCP and here."
+RESELLER_HELP = "Issue eSIMs and follow what happens to them: over HTTP, MCP and here."
+
+
+class CommandSource(NamedTuple):
+    """Where a command, or a group of commands, is defined: in which module, and under which name."""
+
+    module: str
+    name: str
+
+
+GROUPS = {
+    "call": CommandSource("transports.cli.call", "call_app"),
+    "events": CommandSource("transports.cli.events", "events_app"),
+    "webhooks": CommandSource("transports.cli.webhooks", "webhooks_app"),
+    "org": CommandSource("transports.cli.org", "org_app"),
+    "keys": CommandSource("transports.cli.keys", "keys_app"),
+    "members": CommandSource("transports.cli.members", "members_app"),
+    "issuance": CommandSource("transports.cli.issuance", "issuance_app"),
+    "invoice": CommandSource("transports.cli.invoice", "invoice_app"),
+    "payments": CommandSource("transports.cli.payments", "payments_app"),
+    "storefront": CommandSource("transports.cli.storefront", "storefront_app"),
+    "orders": CommandSource("transports.cli.orders", "orders_app"),
+    "cdr": CommandSource("transports.cli.cdr", "cdr_app"),
+    "db": CommandSource("transports.cli.database", "database_app"),
+    "mcp": CommandSource("transports.cli.mcp", "mcp_app"),
+    "sandbox": CommandSource("transports.cli.sandbox", "sandbox_app"),
+}
+"""Groups of commands by their word, in the order in which the help lists them."""
+COMMANDS = {
+    "serve": CommandSource("transports.cli.serve", "serve"),
+    "worker": CommandSource("transports.cli.serve", "worker"),
+    "trigger": CommandSource("transports.cli.events", "trigger"),
+    "audit": CommandSource("transports.cli.audit", "audit"),
+    "login": CommandSource("transports.cli.login", "login"),
+    "logout": CommandSource("transports.cli.login", "logout"),
+    "openapi": CommandSource("transports.cli.documents", "openapi"),
+    "llms": CommandSource("transports.cli.documents", "llms"),
+    "reference": CommandSource("transports.cli.documents", "reference"),
+    "doctor": CommandSource("transports.cli.doctor", "doctor"),
+}
+"""Commands by their word."""
+
+
+def show_version(asked: bool) -> None:
+    """The version and the build as /health shows them; settings that are wrong do not hide the version."""
+    if not asked:
+        return
+    try:
+        build = build_sha(load_settings(os.environ, env_file=Path(".env")).build_sha)
+    except BadSettings:
+        build = "unknown, since the settings are wrong: see `reseller doctor`"
+    print_line(f"reseller {VERSION} (build {build})")
+    raise typer.Exit
+
+
+def root_options(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=show_version, help="Show the version and end.")] = False,
+) -> None:
+    """Issue eSIMs and follow what happens to them: over HTTP, MCP and here."""
+    del version
 
 
 def make_app(words: list[str]) -> typer.Typer:
-    """The commands; those that cost start-up time are loaded only when they are asked for."""
-    app = typer.Typer(name="reseller", help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-    from transports.cli.serve import serve  # the one command whose start-up time is measured is loaded alone
-
-    app.command()(serve)
-    if words[:1] == ["serve"]:
-        app.callback()(lambda: None)  # keeps `serve` a word of the command line although it is the only one here
+    """The commands. Only the module of the command that `words` begin with is imported; all of them where it is none, for the help."""
+    app = typer.Typer(name="reseller", help=RESELLER_HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+    app.callback(help=RESELLER_HELP)(root_options)  # keeps a command a word of the command line where it is the only one here
+    if words[:1] == ["--version"]:
         return app
-    add_others(app, words)
+    named = words[0] if words and words[0] in {*GROUPS, *COMMANDS} else None
+    for word, source in COMMANDS.items():
+        if named in (None, word):
+            app.command(word)(cast("Callable[..., None]", loaded(source)))
+    for word, source in GROUPS.items():
+        if named in (None, word):
+            group = loaded(source)
+            made = cast("Callable[[list[str]], typer.Typer]", group)(words) if word == "call" else cast(typer.Typer, group)
+            app.add_typer(made, name=word)
     return app
 
 
-def add_others(app: typer.Typer, words: list[str]) -> None:
-    """All but `serve`."""
-    from transports.cli.audit import audit
-    from transports.cli.call import call_app
-    from transports.cli.cdr import cdr_app
-    from transports.cli.database import database_app
-    from transports.cli.doctor import doctor
-    from transports.cli.documents import llms, openapi, reference
-    from transports.cli.events import events_app
-    from transports.cli.invoice import invoice_app
-    from transports.cli.issuance import issuance_app
-    from transports.cli.keys import keys_app
-    from transports.cli.login import login, logout
-    from transports.cli.mcp import mcp_app
-    from transports.cli.members import members_app
-    from transports.cli.orders import orders_app
-    from transports.cli.org import org_app
-    from transports.cli.payments import payments_app
-    from transports.cli.sandbox import sandbox_app
-    from transports.cli.storefront import storefront_app
-    from transports.cli.trigger import trigger
-    from transports.cli.version import whole
-    from transports.cli.webhooks import webhooks_app
-    from transports.cli.worker import worker
-
-    app.callback(help=HELP)(whole)
-    groups = {
-        "call": call_app(words),
-        "events": events_app,
-        "webhooks": webhooks_app,
-        "org": org_app,
-        "keys": keys_app,
-        "members": members_app,
-        "issuance": issuance_app,
-        "invoice": invoice_app,
-        "payments": payments_app,
-        "storefront": storefront_app,
-        "orders": orders_app,
-        "cdr": cdr_app,
-        "db": database_app,
-        "mcp": mcp_app,
-        "sandbox": sandbox_app,
-    }
-    for name, group in groups.items():
-        app.add_typer(group, name=name)
-    for plain in (worker, trigger, audit, login, logout, openapi, llms, reference, doctor):
-        app.command()(plain)
+def loaded(source: CommandSource) -> object:
+    """What stands there; its module is imported now, since importing all of them takes seconds."""
+    return getattr(import_module(source.module), source.name)
 
 
 def main() -> None:
@@ -86,18 +112,18 @@ def main() -> None:
             gc.enable()
         app(prog_name="reseller")
     except Failure as failure:
-        fail(failure.message, failure.exit_code)
+        exit_with(failure.message, failure.exit_code)
     except BadSettings as wrong:
-        fail(str(wrong), 2)
+        exit_with(str(wrong), 2)
     except SchemaMismatch as wrong:
-        fail(str(wrong), 3)
+        exit_with(str(wrong), 3)
     except Refusal as refusal:
-        fail(refusal.message, 3)
+        exit_with(refusal.message, 3)
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def fail(message: str, code: int) -> None:
+def exit_with(message: str, code: int) -> None:
     """One line, and the exit code."""
-    sys.stderr.write(shown_on(sys.stderr, message) + "\n")
+    sys.stderr.write(text_for(sys.stderr, message) + "\n")
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""`reseller orders`: what whoever runs the service does about buyers' orders."""
+"""`reseller orders` and `reseller storefront settle`: what whoever runs the service does about buyers' orders."""
 
 import asyncio
 import os
@@ -8,25 +8,57 @@ from typing import Annotated
 import typer
 
 from operations.deps import Deps
-from operations.services.shop.access_renewal import RENEW, renew_access
-from operations.services.shop.order_opening import number_of
+from operations.ledger.order_tokens import order_number_of
+from operations.storefronts.orders import RENEW_ORDER_ACCESS, renew_order_access
+from operations.storefronts.sales.order_fulfilment import OrderDecision, fulfil_by_decision
 from registry.errors import Refusal
-from registry.ports import Line
-from storage.calls.audit import append_line
-from storage.connection import Connection
-from storage.shop.orders import OrderRow
-from transports.cli.failure import Failure
-from transports.cli.issuance import name_of
-from transports.cli.local import open_local
+from registry.ports import AuditRecord
+from storage.audit import append_audit_record
+from storage.engine.connection import Connection
+from storage.orders import OrderRow
 from transports.cli.render import print_line
-from transports.settings import load_settings
+from transports.cli.target import DatabaseOption, decider_name, open_local
+from transports.cli.terminal import Failure
+from transports.settings_files import load_settings
+
+
+def decide_order(
+    order: Annotated[str, typer.Argument(metavar="ID", help="The number of the order, onr_..., or of the top-up, tuc_...")],
+    refund: Annotated[bool, typer.Option("--refund", help="Nothing was delivered, or its refund failed: the money goes back.")] = False,
+    added: Annotated[bool, typer.Option("--added", help="The top-up's package is on its line.")] = False,
+    by: Annotated[str | None, typer.Option("--by", help="Who decides, for the audit log; without it, your user name.")] = None,
+    data: DatabaseOption = None,
+) -> None:
+    """Settle a top-up that needs review, or have a refund tried again that failed, after looking at what happened yourself.
+
+    It is for good: the buyer is told, and the running service sends the money. An order whose eSIM may have been drawn is settled with
+    `reseller issuance settle` instead, under the order's number as key.
+    """
+    if refund == added:
+        raise Failure("give exactly one of --refund and --added: what you found out")
+    decision: OrderDecision = "refund" if refund else "added"
+    try:
+        row = asyncio.run(apply_order_decision(data, order, decision, decider_name(by)))
+    except Refusal as refusal:
+        raise Failure(f"{order}: {refusal.message}", exit_code=1) from None
+    print_line(f"{row.id} is {row.status}" + ("" if row.refund is None else f", its refund {row.refund}"))
+
+
+async def apply_order_decision(data: Path | None, order: str, decision: OrderDecision, by: str) -> OrderRow:
+    """The row as it is then."""
+    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
+    try:
+        now = service.clock.now()
+        return await service.store.write(fulfil_by_decision, deps=service.pipeline.deps, order=order, decision=decision, by=by, now=now)
+    finally:
+        await service.stop()
+
 
 orders_app = typer.Typer(no_args_is_help=True, help="Look after the orders of buyers.")
-Data = Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")]
 
 
 @orders_app.callback()
-def commands() -> None:
+def orders_group() -> None:
     """Look after the orders of buyers."""
 
 
@@ -34,7 +66,7 @@ def commands() -> None:
 def renew_orders(
     orders: Annotated[list[str], typer.Argument(metavar="NUMBER...", help="Numbers of orders, onr_...; an id of before, ord_..., too.")],
     by: Annotated[str | None, typer.Option("--by", help="Who decides, for the audit log; without it, your user name.")] = None,
-    data: Data = None,
+    data: DatabaseOption = None,
 ) -> None:
     """End every link that opens an order, and mail its buyer a new one.
 
@@ -42,12 +74,12 @@ def renew_orders(
     with the service's settings, SERVICE_BASE_URL among them, of which the links are made. An order that is refused is named, and the
     others are renewed all the same.
     """
-    refused = asyncio.run(renew(data, orders, name_of(by)))
+    refused = asyncio.run(renew_each(data, orders, decider_name(by)))
     if refused:
         raise Failure("\n".join(refused), exit_code=1)
 
 
-async def renew(data: Path | None, orders: list[str], by: str) -> list[str]:
+async def renew_each(data: Path | None, orders: list[str], by: str) -> list[str]:
     """Each order in a transaction of its own; says why those were refused that were."""
     settings = load_settings(os.environ, env_file=Path(".env"), data=data)
     if not settings.base_url:  # the address that `serve` would listen on by default need not be the one where it does
@@ -61,7 +93,12 @@ async def renew(data: Path | None, orders: list[str], by: str) -> list[str]:
         for place, order in enumerate(orders, start=1):
             try:
                 row = await service.store.write(
-                    renew_one, deps=service.pipeline.deps, named=order, by=by, request=service.ids.new("req_"), now=service.clock.now()
+                    renew_and_record,
+                    deps=service.pipeline.deps,
+                    named=order,
+                    by=by,
+                    request=service.ids.new("req_"),
+                    now=service.clock.now(),
                 )
             except Refusal as refusal:
                 refused.append(f"order {place} of {len(orders)}: {refusal.message}")
@@ -72,8 +109,8 @@ async def renew(data: Path | None, orders: list[str], by: str) -> list[str]:
     return refused
 
 
-def renew_one(connection: Connection, *, deps: Deps, named: str, by: str, request: str, now: float) -> OrderRow:
+def renew_and_record(connection: Connection, *, deps: Deps, named: str, by: str, request: str, now: float) -> OrderRow:
     """The renewal and its audit row."""
-    row = renew_access(connection, deps=deps, order=number_of(connection, named=named), organisation=None, now=now)
-    append_line(connection, Line(now, row.organisation, "cli", RENEW, by, "", "renewed", 200, 0.0, request))
+    row = renew_order_access(connection, deps=deps, order=order_number_of(connection, named=named), organisation=None, now=now)
+    append_audit_record(connection, AuditRecord(now, row.organisation, "cli", RENEW_ORDER_ACCESS, by, "", "renewed", 200, 0.0, request))
     return row

@@ -7,59 +7,58 @@ from typing import Annotated
 
 import typer
 
-from operations.services.payments.payments_sync import bring_up_to_date
+from operations.ledger.payments_sync import sync_payments
 from registry.errors import Refusal
-from storage.connection import Connection
-from storage.money.connect import Connected, connected
-from storage.people.accounts import list_organisations
-from transports.cli.failure import Failure
-from transports.cli.local import open_local
+from storage.connect_accounts import ConnectAccount, find_connect_account
+from storage.engine.connection import Connection
+from storage.organisations import list_organisations
 from transports.cli.render import print_line
+from transports.cli.target import DatabaseOption, open_local
+from transports.cli.terminal import Failure
 from transports.service import Service
-from transports.settings import load_settings
+from transports.settings_files import load_settings
 
 payments_app = typer.Typer(no_args_is_help=True, help="Read from the payment processor what its events did not tell.")
-Data = Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")]
 
 
 @payments_app.callback()
-def words() -> None:
+def payments_group() -> None:
     """Keeps `sync` a word of the command line although it is the only one here."""
 
 
 @payments_app.command("sync")
-def sync(
+def sync_processor_accounts(
     organisation: Annotated[str | None, typer.Argument(metavar="[ORG]", help="Only this organisation, org_...; without it, all.")] = None,
-    data: Data = None,
+    data: DatabaseOption = None,
 ) -> None:
     """Bring the records of charges, refunds, disputes, payouts and fees up to date, and what depends on them.
 
     Up to 1,000 of each kind and account, the newest first. Refunds and payouts whose outcome is unknown are settled by what is there,
     and sent invoices that were paid become paid. Nothing is changed at the processor, and it may be repeated at any time.
     """
-    if not asyncio.run(bring_all(data, organisation)):
+    if not asyncio.run(sync_every_account(data, organisation)):
         raise Failure("not every account could be read; repeat it later", exit_code=1)
 
 
-async def bring_all(data: Path | None, organisation: str | None) -> bool:
+async def sync_every_account(data: Path | None, organisation: str | None) -> bool:
     """Whether all went well; a processor that fails at one account is asked for the next all the same."""
     settings = load_settings(os.environ, env_file=Path(".env"), data=data)
     service = await open_local(settings)
     try:
-        accounts = await service.store.read(accounts_of, organisation=organisation)
+        accounts = await service.store.read(connected_accounts, organisation=organisation)
         if settings.simulates_payments:
             raise Failure("the payment processor is simulated inside the running server, whose events are never lost: nothing to do here")
         if not accounts:
             print_line("No organisation has an account at the payment processor.")
-        return all([await bring_one(service, account) for account in accounts])
+        return all([await sync_account(service, account) for account in accounts])
     finally:
         await service.stop()
 
 
-async def bring_one(service: Service, account: Connected) -> bool:
+async def sync_account(service: Service, account: ConnectAccount) -> bool:
     """One account, and a line about it."""
     try:
-        news = await bring_up_to_date(service.pipeline.deps, organisation=account.organisation, account=account.account)
+        news = await sync_payments(service.pipeline.deps, organisation=account.organisation, account=account.account)
     except Refusal as refusal:
         print_line(f"{account.organisation}: failed at {account.account}: {refusal.message}")
         return False
@@ -68,11 +67,11 @@ async def bring_one(service: Service, account: Connected) -> bool:
     return True
 
 
-def accounts_of(connection: Connection, *, organisation: str | None) -> list[Connected]:
+def connected_accounts(connection: Connection, *, organisation: str | None) -> list[ConnectAccount]:
     """The accounts of all organisations, or of one; a wrong id is told."""
     known = [row.id for row in list_organisations(connection)]
     if organisation is not None and organisation not in known:
         raise Failure(f"{organisation}: no such organisation; `reseller org list` names them", exit_code=1)
     wanted = known if organisation is None else [organisation]
-    found = [connected(connection, organisation=each) for each in wanted]
+    found = [find_connect_account(connection, organisation=each) for each in wanted]
     return [account for account in found if account is not None]

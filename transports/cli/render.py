@@ -1,33 +1,90 @@
-"""An answer for people on a terminal, or for programs in a pipe."""
+"""An answer for people on a terminal, or for programs in a pipe; also one that is a stream of events."""
 
 import io
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import orjson
 
 from registry.call import Reply
-from transports.cli import event_stream
-from transports.cli.terminal_text import harmless, shown_on
+from transports.cli.terminal import harmless_text, text_for
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-Json = dict[str, object]
-WIDEST = 60
-DEEPEST = 600
-BORDERS = 3  # characters that a table needs beside each column
-UNDRAWN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+
+EVENT_STREAM_TYPE = "text/event-stream"
+JsonObject = dict[str, object]
 
 
-def show(reply: Reply, *, as_json: bool) -> None:
+class StreamEvent(NamedTuple):
+    """One of them."""
+
+    name: str
+    data: JsonObject
+
+
+def stream_events(body: bytes) -> Iterator[StreamEvent]:
+    """Every event with JSON in it; comments keep a connection alive and say nothing."""
+    for block in body.decode(errors="replace").split("\n\n"):
+        parts = [line.partition(": ") for line in block.split("\n") if not line.startswith(":")]
+        fields = {name: value for name, _, value in parts}
+        if "data" in fields:
+            yield StreamEvent(fields.get("event", "message"), cast(JsonObject, orjson.loads(fields["data"])))
+
+
+def event_lines(body: bytes) -> str:
+    """An event a line."""
+    return "\n".join(orjson.dumps(event._asdict()).decode() for event in stream_events(body))
+
+
+def event_text(body: bytes) -> str:
+    """What was said, without what would command a terminal, and what it rests on."""
+    events = list(stream_events(body))
+    said = "".join(str(event.data.get("text", "")) for event in events if event.name == "delta")
+    clean = "".join(c if c.isprintable() or c == "\n" else "?" for c in said)
+    used = [f"{event.data.get('used')} of {event.data.get('limit')} AI calls used today" for event in events if event.name == "quota"]
+    return "\n\n".join([*([clean] if clean else []), *used])
+
+
+def stream_failure(body: bytes) -> str | None:
+    """Why the answer stopped early."""
+    last = next((event.data for event in stream_events(body) if event.name == "error"), None)
+    return None if last is None else f"{last.get('error')}  [{last.get('code')}]"
+
+
+CURSOR_FIELD = "starting_after"
+
+
+def next_cursor(reply: Reply) -> str | None:
+    """Told beside the answer, or the last id of a list that says it has more."""
+    if reply.next_cursor is not None or "json" not in reply.media_type:
+        return reply.next_cursor
+    try:
+        answer = cast(object, orjson.loads(reply.body))
+    except orjson.JSONDecodeError:
+        return None
+    page = cast("dict[str, object]", answer) if isinstance(answer, dict) else {}
+    rows = page.get("data")
+    last = cast("list[object]", rows)[-1] if isinstance(rows, list) and rows and page.get("has_more") is True else None
+    id = cast("dict[str, object]", last).get("id") if isinstance(last, dict) else None
+    return str(id) if isinstance(id, str | int) else None
+
+
+WIDEST_CELL = 60
+LONGEST_FIELD = 600
+COLUMN_BORDERS = 3  # characters that a table needs beside each column
+NOT_DRAWABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+
+
+def print_reply(reply: Reply, *, as_json: bool) -> None:
     """Print the answer: JSON unless a person is looking."""
     person = sys.stdout.isatty() and not as_json
     if "json" in reply.media_type:
-        sys.stdout.write((pretty(reply.body) if person else shown_on(sys.stdout, plain(reply.body))) + "\n")
-    elif reply.media_type.startswith(event_stream.MEDIA_TYPE):
-        print_line(event_stream.text(reply.body) if person else event_stream.lines(reply.body))
+        sys.stdout.write((terminal_json(reply.body) if person else text_for(sys.stdout, plain_json(reply.body))) + "\n")
+    elif reply.media_type.startswith(EVENT_STREAM_TYPE):
+        print_line(event_text(reply.body) if person else event_lines(reply.body))
     elif sys.stdout.isatty():
         print_line(document_text(reply))
     else:
@@ -43,65 +100,65 @@ def document_text(reply: Reply) -> str:
     return f"{len(reply.body)} bytes of {kind}, which a terminal does not show: send the output to a file, > FILE"
 
 
-def pretty(body: bytes) -> str:
+def terminal_json(body: bytes) -> str:
     """For a person; what cannot be drawn is JSON, since the call was made and its answer may be the only one."""
     try:
-        return drawn(orjson.loads(body)).rstrip("\n")
-    except UNDRAWN:
-        return harmless(plain(body))
+        return draw_answer(orjson.loads(body)).rstrip("\n")
+    except NOT_DRAWABLE:
+        return harmless_text(plain_json(body))
 
 
-def plain(body: bytes) -> str:
+def plain_json(body: bytes) -> str:
     """For a program; what is nested too deeply to be indented, or no JSON at all, as it came."""
     try:
-        return indented(orjson.loads(body))
-    except UNDRAWN:
+        return indented_json(orjson.loads(body))
+    except NOT_DRAWABLE:
         return body.decode(errors="replace")
 
 
-def indented(answer: object) -> str:
+def indented_json(answer: object) -> str:
     """As JSON for people."""
-    return shown_on(sys.stdout, orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
+    return text_for(sys.stdout, orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
 
 
-def drawn(answer: object) -> str:
+def draw_answer(answer: object) -> str:
     """A list as a table, an object as a record, and an eSIM's code as a picture."""
     if not isinstance(answer, dict):
-        return indented(answer)
-    answer = cast(Json, answer)
+        return indented_json(answer)
+    answer = cast(JsonObject, answer)
     data = answer.get("data")
     rows = cast("list[object]", data) if isinstance(data, list) else []
     if isinstance(data, dict) and data:
         beside = {name: field for name, field in answer.items() if name not in ("data", "object")}
-        shown = drawn_record({**beside, **cast(Json, data)})
+        shown = draw_record({**beside, **cast(JsonObject, data)})
     elif rows and all(isinstance(row, dict) for row in rows):
-        shown = drawn_rows(cast("list[Json]", rows))
+        shown = draw_rows(cast("list[JsonObject]", rows))
     elif rows:
-        shown = "\n".join(cell(row) for row in rows)
+        shown = "\n".join(table_cell(row) for row in rows)
     else:
-        shown = drawn_record(flat(answer))
+        shown = draw_record(dotted_fields(answer))
     code = activation_code(answer)
-    return f"{shown}\n\nScan with the phone that gets the eSIM:\n\n{qr(code)}" if code else shown
+    return f"{shown}\n\nScan with the phone that gets the eSIM:\n\n{qr_picture(code)}" if code else shown
 
 
-def drawn_rows(rows: list[Json]) -> str:
+def draw_rows(rows: list[JsonObject]) -> str:
     """A list, one row a line; where that would cut words and ids, which are there to be copied, a field a line."""
     from rich.console import Console  # rich is loaded for a person only
     from rich.table import Table
     from rich.text import Text
 
     columns = [name for name in dict.fromkeys(name for row in rows for name in row) if name != "object"]
-    cells = [[cell(row.get(name, ""), WIDEST) for name in columns] for row in rows]
-    widths = [max(longest_word(text) for text in column) for column in zip(map(cell, columns), *cells, strict=True)]
-    if not columns or sum(widths) + BORDERS * len(columns) + 1 > Console().width:
-        records = (drawn_record({name: field for name, field in row.items() if name != "object"}) for row in rows)
+    cells = [[table_cell(row.get(name, ""), WIDEST_CELL) for name in columns] for row in rows]
+    widths = [max(longest_word(text) for text in column) for column in zip(map(table_cell, columns), *cells, strict=True)]
+    if not columns or sum(widths) + COLUMN_BORDERS * len(columns) + 1 > Console().width:
+        records = (draw_record({name: field for name, field in row.items() if name != "object"}) for row in rows)
         return "The rows are wider than this terminal, so each is shown a field a line.\n\n" + "\n".join(records)
     table = Table()
     for name, width in zip(columns, widths, strict=True):
-        table.add_column(Text(cell(name)), min_width=width)
+        table.add_column(Text(table_cell(name)), min_width=width)
     for row in cells:
         table.add_row(*map(Text, row))
-    return printed(table)
+    return rendered_table(table)
 
 
 def longest_word(text: str) -> int:
@@ -111,7 +168,7 @@ def longest_word(text: str) -> int:
     return max(map(cell_len, text.split()), default=0)
 
 
-def drawn_record(value: Mapping[str, object]) -> str:
+def draw_record(value: Mapping[str, object]) -> str:
     """One object, a field a line; texts whole, and of a list as much as a person reads."""
     from rich.table import Table  # as above
     from rich.text import Text
@@ -120,14 +177,14 @@ def drawn_record(value: Mapping[str, object]) -> str:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")  # to the last character, over several lines where need be
     for name, field in value.items():
-        text = cell(field)
-        if len(text) > DEEPEST and not isinstance(field, str):
-            text = text[:DEEPEST] + "... (--json shows it whole)"
-        table.add_row(Text(cell(name), style="bold"), Text(text))
-    return printed(table)
+        text = table_cell(field)
+        if len(text) > LONGEST_FIELD and not isinstance(field, str):
+            text = text[:LONGEST_FIELD] + "... (--json shows it whole)"
+        table.add_row(Text(table_cell(name), style="bold"), Text(text))
+    return rendered_table(table)
 
 
-def printed(table: "Table") -> str:
+def rendered_table(table: "Table") -> str:
     """What the terminal has to be sent."""
     from rich.console import Console  # as above
 
@@ -137,30 +194,30 @@ def printed(table: "Table") -> str:
     return captured.get()
 
 
-def flat(value: Json) -> Json:
+def dotted_fields(value: JsonObject) -> JsonObject:
     """Objects in an object as dotted names; what lies deeper stays JSON."""
-    found: Json = {}
+    found: JsonObject = {}
     for name, field in value.items():
-        inner = cast(Json, field) if isinstance(field, dict) else {}
+        inner = cast(JsonObject, field) if isinstance(field, dict) else {}
         found.update({f"{name}.{key}": part for key, part in inner.items()} or {name: cast(object, field)})
     return found
 
 
-def cell(value: object, widest: int | None = None) -> str:
+def table_cell(value: object, widest: int | None = None) -> str:
     """A value on one line: compact JSON where it is no text, without control characters, and short where it has to be."""
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
     clean = "".join(c if c.isprintable() else "?" for c in text)
     return clean if widest is None or len(clean) <= widest else clean[: widest - 3] + "..."
 
 
-def activation_code(answer: Json) -> str | None:
+def activation_code(answer: JsonObject) -> str | None:
     """The LPA string of an issued eSIM, if that is what the answer holds."""
     esim = answer.get("esim")
-    code = cast(Json, esim).get("qr_code") if isinstance(esim, dict) else None
+    code = cast(JsonObject, esim).get("qr_code") if isinstance(esim, dict) else None
     return code if isinstance(code, str) else None
 
 
-def qr(code: str) -> str:
+def qr_picture(code: str) -> str:
     """The QR code to scan from the terminal."""
     import segno  # drawn for a person only
 
@@ -171,10 +228,10 @@ def qr(code: str) -> str:
 
 def print_line(text: str) -> None:
     """The command's output; names in it may be customers'."""
-    sys.stdout.write(shown_on(sys.stdout, text) + "\n")
+    sys.stdout.write(text_for(sys.stdout, text) + "\n")
 
 
-def explain(reply: Reply, command: str) -> str:
+def explain_refusal(reply: Reply, command: str) -> str:
     """A refusal, and the next thing to do."""
     body = refusal_body(reply)
     lines = [f"{body.get('error', body.get('message', ''))}  [{body.get('code', reply.status)}]"]
@@ -192,10 +249,10 @@ def explain(reply: Reply, command: str) -> str:
     return "\n".join(lines)
 
 
-def refusal_body(reply: Reply) -> Json:
+def refusal_body(reply: Reply) -> JsonObject:
     """What the refusal says; whoever stands between may have answered something else."""
     try:
         body = cast(object, orjson.loads(reply.body)) if "json" in reply.media_type else None
     except orjson.JSONDecodeError:
         body = None
-    return cast(Json, body) if isinstance(body, dict) else {"error": f"HTTP {reply.status}"}
+    return cast(JsonObject, body) if isinstance(body, dict) else {"error": f"HTTP {reply.status}"}

@@ -1,6 +1,8 @@
 """`reseller sandbox`: the simulated outside systems as servers of their own."""
 
+import asyncio
 import logging
+import os
 import re
 import socket
 import sys
@@ -12,19 +14,179 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from registry.clock import SystemClock
-from transports.cli.banner import is_loopback
-from transports.cli.failure import Failure
-from transports.cli.sandbox_model import model
-from transports.cli.sandbox_payments import payments
-from transports.cli.sandbox_plant import planted
+from transports.cli.serve import is_loopback_host
+from transports.cli.terminal import Failure
+from transports.http.server import bind_socket, run_on_uvloop, socket_port, uvicorn_server_type
+from transports.payments import PAYMENTS_WEBHOOK_PATH, SIMULATED_PROCESSOR_CLIENT, SIMULATED_PROCESSOR_KEY
+from transports.settings import PROCESSOR_KEY_PATTERN, PROCESSOR_SECRET_PATTERN
 
 if TYPE_CHECKING:
-    from clients.sandbox.ocs.state import World
+    from simulators.network.seed.scenario import ScenarioTruth
+    from simulators.network.world import World
+    from simulators.processor.simulated_processor import SimulatedProcessor
+
+
+def planted_world(seed: int, start: int, *, lines: int, history_days: int, truth: Path | None) -> "World":
+    """The world; its truth goes into the file, and nowhere else."""
+    from simulators.network.seed.scenario import build_scenario  # only where it is asked for, as all of the simulated systems
+
+    if truth is not None and not truth.parent.is_dir():
+        raise Failure(f"--truth {truth}: cannot be written (no such folder)")
+    try:
+        made = build_scenario(seed, start, lines=lines, history_days=history_days)
+    except ValueError as error:
+        raise Failure(f"--plant: {error}") from None
+    if truth is not None:
+        write_truth(truth, made.truth)
+    return made.world
+
+
+def write_truth(path: Path, truth: "ScenarioTruth") -> None:
+    """Replace the file whole; only its owner may read it."""
+    import orjson
+
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        fresh.unlink(missing_ok=True)
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(orjson.dumps(truth.as_json(), option=orjson.OPT_INDENT_2) + b"\n")
+        fresh.replace(path)
+    except OSError as error:
+        raise Failure(f"--truth {path}: cannot be written ({error.strerror})") from None
+
+
+PORT_HINT = "stop what holds it, or take a free one with --port 0"
+SIMULATED_MODEL_NAME = "simulated-1"
+
+
+def run_sandbox_model(
+    port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port; 0 takes a free one.")] = 8092,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    key: Annotated[str, typer.Option("--key", help="API key that it asks for; empty: none.")] = "",
+) -> None:
+    """Serve a simulated model that speaks the chat-completions wire and answers ten questions about a fleet through tools."""
+    try:
+        asyncio.run(serve_model(host, port, key))
+    except KeyboardInterrupt:
+        return
+    except OSError as error:
+        raise Failure(f"port {port} on {host}: {error.strerror}; {PORT_HINT}") from None
+
+
+async def serve_model(host: str, port: int, key: str) -> None:
+    """Until it is told to stop."""
+    from simulators.model.fleet_script import FLEET_SKILLS, fleet_script
+    from simulators.model.server import model_server
+
+    async with model_server(fleet_script, key=key, host=host, port=port) as (address, _):
+        rows = [
+            f"simulated model at {address}",
+            "start the service with it",
+            f"  SERVICE_MODEL_URL={address}",
+            f"  SERVICE_MODEL_NAME={SIMULATED_MODEL_NAME}",
+            *([f"  SERVICE_MODEL_KEY={key}"] if key else []),
+            "it understands questions with these words; {iccid} is a line of yours",
+            *(f"  {skill.words}{' {iccid}' if skill.needs_line else ''}" for skill in FLEET_SKILLS),
+        ]
+        sys.stdout.write("\n".join(rows) + "\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+SIMULATED_WEBHOOK_SECRET = "whsec_c2ltdWxhdGVkIHBheW1lbnQgcHJvY2Vzc29y"
+
+
+def run_sandbox_payments(
+    port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port; 0 takes a free one.")] = 8091,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; whoever reaches it may do everything.")] = "127.0.0.1",
+    key: Annotated[str, typer.Option("--key", help="The platform's secret key, sk_test_...")] = SIMULATED_PROCESSOR_KEY,
+    webhook_url: Annotated[
+        str, typer.Option("--webhook-url", help="Where its events go; empty: nowhere.")
+    ] = f"http://127.0.0.1:8000{PAYMENTS_WEBHOOK_PATH}",
+    webhook_secret: Annotated[
+        str, typer.Option("--webhook-secret", help="What its events are signed with, whsec_...")
+    ] = SIMULATED_WEBHOOK_SECRET,
+    state: Annotated[Path | None, typer.Option("--state", help="File that it remembers in; without one it forgets all.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same ids.")] = 1,
+) -> None:
+    """Serve a simulated payment processor: its API, its pages, and a control API for payments, disputes, faults and time."""
+
+    check_processor_options(key, webhook_url, webhook_secret)
+    try:
+        bound = bind_socket(host, port)
+    except OSError as error:
+        raise Failure(f"port {port} on {host}: {error.strerror}; {PORT_HINT}") from None
+    with bound:
+        from simulators.processor.simulated_processor import SimulatedProcessor
+
+        address = f"http://{f'[{host}]' if ':' in host else host}:{socket_port(bound)}"
+        sandbox = SimulatedProcessor(
+            wall=SystemClock().now,
+            pages_url=address,
+            key=key,
+            webhook_secret=webhook_secret,
+            webhook_url=webhook_url,
+            client_id=SIMULATED_PROCESSOR_CLIENT,
+            state_file=state,
+            seed=seed,
+            report=tell_starter,
+        )
+        run_on_uvloop(serve_processor(bound, sandbox, lambda: print_processor(address, sandbox)))
+
+
+def check_processor_options(key: str, webhook_url: str, webhook_secret: str) -> None:
+    """What the service would not take is not begun with."""
+    if not PROCESSOR_KEY_PATTERN.fullmatch(key):
+        raise Failure("--key: must be sk_test_ or the like and 8 letters or digits or more")
+    if not PROCESSOR_SECRET_PATTERN.fullmatch(webhook_secret):
+        raise Failure("--webhook-secret: must be whsec_ and 8 letters or digits or more")
+    if webhook_url and not webhook_url.startswith(("http://", "https://")):
+        raise Failure(f"--webhook-url {webhook_url}: must begin with http:// or https://")
+
+
+async def serve_processor(bound: socket.socket, sandbox: "SimulatedProcessor", say: Callable[[], None]) -> None:
+    """Until it is told to stop."""
+    import uvicorn
+
+    from simulators.processor.app import ProcessorApp
+
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a dropped answer is what was asked for, not an error
+    config = uvicorn.Config(
+        ProcessorApp(sandbox), lifespan="on", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5
+    )
+    await uvicorn_server_type(say)(config).serve(sockets=[bound])
+
+
+def tell_starter(text: str) -> None:
+    """To whoever started it."""
+    sys.stderr.write(f"{text}\n")
+
+
+def print_processor(address: str, sandbox: "SimulatedProcessor") -> None:
+    """Where it is, and what the service is to be started with."""
+    from simulators.processor.control import PROCESSOR_CONTROL_PATHS
+
+    rows = [
+        f"simulated payment processor at {address}: no real money",
+        f"events go to {sandbox.webhook_url or 'nobody'}",
+        "start the service against it with",
+        f"  SERVICE_PAYMENTS_KEY={sandbox.key}",
+        f"  SERVICE_PAYMENTS_WEBHOOK_SECRET={sandbox.webhook_secret}",
+        f"  SERVICE_PAYMENTS_URL={address}",
+        f"  SERVICE_PAYMENTS_CONNECT_URL={address}",
+        f"  SERVICE_PAYMENTS_CLIENT_ID={sandbox.client_id}",
+        "try",
+        f"  curl -s {address}/v1/balance -H 'Authorization: Bearer {sandbox.key}'",
+        "control",
+        *(f"  {path}" for path in PROCESSOR_CONTROL_PATHS),
+    ]
+    sys.stdout.write("\n".join(rows) + "\n")
+    sys.stdout.flush()
+
 
 sandbox_app = typer.Typer(no_args_is_help=True, help="Run simulated outside systems.")
-AGO = re.compile(r"-(\d{1,5})([dhm])", re.ASCII)
-SECONDS = {"d": 86_400, "h": 3_600, "m": 60}
-WAY_OUT = "stop what holds it, or take a free one with --port 0"
+START_AGO = re.compile(r"-(\d{1,5})([dhm])", re.ASCII)
+AGO_SECONDS = {"d": 86_400, "h": 3_600, "m": 60}
 
 
 class ClockPolicy(StrEnum):
@@ -35,16 +197,16 @@ class ClockPolicy(StrEnum):
 
 
 @sandbox_app.callback()
-def sandbox() -> None:
+def sandbox_group() -> None:
     """Run simulated outside systems."""
 
 
-sandbox_app.command("payments")(payments)
-sandbox_app.command("model")(model)
+sandbox_app.command("payments")(run_sandbox_payments)
+sandbox_app.command("model")(run_sandbox_model)
 
 
 @sandbox_app.command("ocs")
-def ocs(
+def run_sandbox_ocs(
     port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port; 0 takes a free one.")] = 8090,
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same network.")] = 1,
@@ -64,47 +226,46 @@ def ocs(
     truth: Annotated[Path | None, typer.Option("--truth", help="File to be written with which lines do; with --plant.")] = None,
 ) -> None:
     """Serve a simulated network and its charging system, with a control API for faults, usage and time."""
-    from transports.http.serve import bind, run  # brings uvicorn
 
     if push_to and not push_to.startswith(("http://", "https://")):
         raise Failure(f"--push-to {push_to}: must begin with http:// or https://")
     if truth is not None and not plant:
         raise Failure(f"--truth {truth}: nothing is planted without --plant")
-    moment = start_of(start)
+    moment = start_moment(start)
     try:
-        bound = bind(host, port)
+        bound = bind_socket(host, port)
     except OSError as error:
-        raise Failure(f"port {port} on {host}: {error.strerror}; {WAY_OUT}") from None
+        raise Failure(f"port {port} on {host}: {error.strerror}; {PORT_HINT}") from None
     with bound:
         if plant:
-            world = planted(seed, moment, lines=lines, history_days=history_days, truth=truth)
+            world = planted_world(seed, moment, lines=lines, history_days=history_days, truth=truth)
         else:
-            world = built(seed, moment, lines=lines, history_days=history_days)
-        set_up(world, row_cap=row_cap, push_to=push_to)
-        run(serve(bound, world, following=clock is ClockPolicy.FOLLOW, say=lambda: say_started(bound, host, world)))
+            world = build_world(seed, moment, lines=lines, history_days=history_days)
+        set_up_world(world, row_cap=row_cap, push_to=push_to)
+        run_on_uvloop(serve_world(bound, world, following=clock is ClockPolicy.FOLLOW, say=lambda: print_network(bound, host, world)))
 
 
-def start_of(text: str) -> int:
+def start_moment(text: str) -> int:
     """Simulated time at the start: given as such, or by how long ago it is."""
-    from clients.sandbox.ocs.moments import read_moment, stamp
+    from simulators.network.wire import parse_wire_moment, wire_moment
 
-    ago = AGO.fullmatch("-0d" if text == "now" else text)
-    found = read_moment(text if ago is None else stamp(int(SystemClock().now()) - int(ago[1]) * SECONDS[ago[2]]))
+    ago = START_AGO.fullmatch("-0d" if text == "now" else text)
+    found = parse_wire_moment(text if ago is None else wire_moment(int(SystemClock().now()) - int(ago[1]) * AGO_SECONDS[ago[2]]))
     if found is None:
         raise Failure(f"--start {text}: must be now, -31d, -12h, -30m or the like, or a time such as 2026-01-31T12:00:00; from 2000 on")
     return found
 
 
-def built(seed: int, start: int, *, lines: int, history_days: int) -> "World":
+def build_world(seed: int, start: int, *, lines: int, history_days: int) -> "World":
     """The plain network."""
-    from clients.sandbox.ocs.seed.build import build
+    from simulators.network.seed.build import build_world
 
-    return build(seed, start, history_days=history_days, lines=lines)
+    return build_world(seed, start, history_days=history_days, lines=lines)
 
 
-def set_up(world: "World", *, row_cap: int, push_to: str) -> None:
+def set_up_world(world: "World", *, row_cap: int, push_to: str) -> None:
     """How long its lists are, and where its notifications go."""
-    from clients.sandbox.ocs.entities import PushTarget
+    from simulators.network.entities import PushTarget
 
     world.row_cap = row_cap
     for reseller in world.resellers.values():
@@ -112,26 +273,24 @@ def set_up(world: "World", *, row_cap: int, push_to: str) -> None:
             reseller.push = PushTarget(push_to, push_to, push_to, reseller.push.thresholds)
 
 
-async def serve(bound: socket.socket, world: "World", *, following: bool, say: Callable[[], None]) -> None:
+async def serve_world(bound: socket.socket, world: "World", *, following: bool, say: Callable[[], None]) -> None:
     """Until it is told to stop."""
     import uvicorn
 
-    from clients.sandbox.ocs.app import make_app
-    from clients.sandbox.ocs.sandbox import Sandbox
-    from transports.http.serve import server_type
+    from simulators.network.app import make_network_app
+    from simulators.network.simulated_network import SimulatedNetwork
 
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a dropped answer is what was asked for, not an error
-    app = make_app(Sandbox(world, wall=SystemClock().now, following=following))
+    app = make_network_app(SimulatedNetwork(world, wall=SystemClock().now, following=following))
     config = uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5)
-    await server_type(say)(config).serve(sockets=[bound])
+    await uvicorn_server_type(say)(config).serve(sockets=[bound])
 
 
-def say_started(bound: socket.socket, host: str, world: "World") -> None:
+def print_network(bound: socket.socket, host: str, world: "World") -> None:
     """Where it is and how to talk to it."""
-    from clients.sandbox.ocs.control import PATHS
-    from transports.http.serve import port_of
+    from simulators.network.control import NETWORK_CONTROL_PATHS
 
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port_of(bound)}"
+    address = f"http://{f'[{host}]' if ':' in host else host}:{socket_port(bound)}"
     resellers, tokens = world.resellers, list(world.tokens.values())
     example = f"""curl -s '{address}/v1?token={tokens[0].value}' -d '{{"getResellerInfo":{{}}}}'"""
     rows = [
@@ -144,10 +303,10 @@ def say_started(bound: socket.socket, host: str, world: "World") -> None:
         f"  {example}",
         *(
             ["open to other machines: its control API takes no credential; --host 127.0.0.1 is for this machine alone"]
-            * (not is_loopback(host))
+            * (not is_loopback_host(host))
         ),
         "control",
-        *(f"  {path}" for path in PATHS),
+        *(f"  {path}" for path in NETWORK_CONTROL_PATHS),
     ]
     sys.stdout.write("\n".join(rows) + "\n")
     sys.stdout.flush()

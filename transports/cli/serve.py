@@ -1,29 +1,205 @@
-"""`reseller serve`: one process with every door open."""
+"""`reseller serve` and `reseller worker`: the processes of the service, the metrics beside them, and what `serve` prints."""
 
 import errno
 import os
 import shlex
+import signal
 import socket
 import sys
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import anyio
+import orjson
 import typer
+from anyio.abc import TaskStatus
 
 from operations.catalogue import CATALOGUE
-from operations.services.demo.organisation import Demo
-from registry.catalogue import Selection
-from storage.migrate import SchemaMismatch
-from storage.starting import wait_for_start
-from transports.cli.banner import Started, opened_by
-from transports.cli.failure import Failure
-from transports.cli.metrics import metrics_of, metrics_socket
-from transports.settings import Settings, load_settings
+from operations.demo import Demo
+from registry.catalogue import ToolSelection
+from registry.ports import Site
+from storage.engine.migrate import SchemaMismatch
+from storage.engine.postgres_server import wait_for_start
+from transports.cli.terminal import Failure, to_stderr
+from transports.http.connections import Connections
+from transports.http.limits import Deadlines
+from transports.http.server import (
+    MissingPackage,
+    bind_socket,
+    freeze_memory,
+    listen_to_libraries,
+    make_http_server,
+    run_on_uvloop,
+    socket_port,
+)
+from transports.logs import Logs, OpeningLog, loaded_secrets, log_process_output
+from transports.settings import Settings
+from transports.settings_files import load_settings
 
 if TYPE_CHECKING:
     from transports.app import Application
-    from transports.http.connections import Connections
-    from transports.metrics import Served
+    from transports.metrics import HttpServerState
+    from transports.service import Service
+
+ALL_ADDRESSES = ("0.0.0.0", "::")
+
+
+@dataclass(frozen=True, slots=True)
+class StartBanner:
+    """What `serve` prints once it listens: a tree for people, or one line of JSON for programs."""
+
+    site: Site
+    database: str
+    mode: Literal["demo", "production", "development"]
+    organisation: str | None
+    api_key: str | None
+    pid: int
+    tools: int
+    upstream: str
+    new_key: str
+    """The command that makes another key, as it can be pasted."""
+    payments: str = ""
+    shop: str | None = None
+    """Address of the demo's shop, where it has one."""
+    opened: str = ""
+    """What a demo opens to other machines, where it listens for them."""
+
+    def as_json(self) -> str:
+        """One line; `api_key` is null when the key was made by an earlier start, since only its digest is kept."""
+        return orjson.dumps(
+            {
+                "base_url": self.site.base_url,
+                "mcp_url": self.site.mcp_url,
+                "api_key": self.api_key,
+                "org_id": self.organisation,
+                "database": self.database,
+                "upstream": self.upstream,
+                "shop_url": self.shop,
+                "mode": self.mode,
+                "pid": self.pid,
+            }
+        ).decode()
+
+    @property
+    def way_to_a_key(self) -> str:
+        """How to get a key that no start shows: only the demo's organisation has been given one by the start that made it."""
+        if self.organisation is not None:
+            return f"made by an earlier start; a new one: {self.new_key}"
+        return f"none is made without demo data; for an organisation (`reseller org create`): {self.new_key} --org ID"
+
+    def as_tree(self) -> str:
+        """Addresses, database, mode, key, and the two things to do first. People sign in with a browser, so only they are told where."""
+        shown = f"{self.api_key}  (shown this once)" if self.api_key else self.way_to_a_key
+        mode = {
+            "demo": "demo: an organisation to try things with, and no money moves",
+            "development": "development",
+            "production": "production",
+        }[self.mode]
+        branches = [
+            ("API", self.site.base_url),
+            ("MCP", f"{self.site.mcp_url}  ({self.tools} tools)"),
+            ("Sign in", self.site.sign_in_url),
+            *([("Shop", self.shop)] if self.shop else []),
+            ("Docs", self.site.docs_url),
+            ("OpenAPI", f"{self.site.base_url}/openapi.json"),
+            ("Database", self.database),
+            ("Upstream", self.upstream),
+            *([("Payments", self.payments)] if self.payments else []),
+            ("Mode", mode),
+            ("Key", shown),
+            *([("Open", self.opened)] if self.opened else []),
+        ]
+        lines = ["Connectivity reseller"]
+        lines += [f"{'└' if last else '├'}─ {name:<9} {value}" for last, (name, value) in mark_last(branches)]
+        return "\n".join(
+            [
+                *lines,
+                "",
+                "Issue a first test eSIM:",
+                "",
+                first_esim_curl(self.site, self.api_key),
+                "",
+                "Or let an agent do it, over MCP:",
+                "",
+                mcp_client_block(self.site, self.api_key or "<API_KEY>"),
+            ]
+        )
+
+
+def opened_text(host: str, demo: bool, base_url: str) -> str:
+    """What a demo opens, and to whom, where it does not listen to this machine alone."""
+    if not demo or is_loopback_host(host):
+        return ""
+    whom = "every machine that reaches this one" if host in ALL_ADDRESSES else f"every machine that reaches {host}"
+    plain = "" if base_url.startswith("https://") else ", unencrypted"
+    return (
+        f"to {whom}{plain}: the API and MCP to whoever has the key above, sign-up and sign-in to whoever reads the codes in this "
+        "console's output, the demo shop and the simulated payment pages, which take any test card, to everybody. For this machine alone: "
+        "--host 127.0.0.1"
+    )
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether only this machine reaches it."""
+    return host in ("localhost", "::1") or (host.startswith("127.") and host.count(".") == 3)
+
+
+def mark_last(branches: list[tuple[str, str]]) -> list[tuple[bool, tuple[str, str]]]:
+    """Which branch is the last."""
+    return [(index == len(branches) - 1, branch) for index, branch in enumerate(branches)]
+
+
+def first_esim_curl(site: Site, key: str | None) -> str:
+    """A first eSIM by curl, ready to paste; a key that is not known is taken from the shell's environment."""
+    header = f"'Authorization: Bearer {key}'" if key else '"Authorization: Bearer $RESELLER_API_KEY"'
+    return (
+        f"curl -s {site.base_url}/v1/connectivity/intents -H {header} "
+        "-H 'Idempotency-Key: my-first-esim' -H 'Content-Type: application/json' -d '{\"plan\": \"test_global_1gb\"}'"
+    )
+
+
+def mcp_client_block(site: Site, key: str) -> str:
+    """The configuration that MCP clients understand."""
+    server = {"type": "http", "url": site.mcp_url, "headers": {"Authorization": f"Bearer {key}"}}
+    return orjson.dumps({"mcpServers": {"connectivity": server}}, option=orjson.OPT_INDENT_2).decode()
+
+
+@contextmanager
+def metrics_socket(settings: Settings) -> Generator[socket.socket | None]:
+    """The bound address of the metrics, before anything else is begun; nothing when they are off."""
+    host, port = settings.metrics_host, settings.metrics_port
+    if port == 0:
+        yield None
+        return
+    try:
+        bound = bind_socket(host, port)
+    except OSError as error:
+        way = "give each process of a machine its own port" if error.errno == errno.EADDRINUSE else "choose another SERVICE_METRICS_HOST"
+        raise Failure(f"SERVICE_METRICS_PORT: port {port} on {host}: {error.strerror}; {way}, or 0 for none") from None
+    with bound:
+        yield bound
+
+
+@asynccontextmanager
+async def serve_process_metrics(
+    service: "Service", bound: socket.socket | None, served: "HttpServerState | None" = None
+) -> AsyncGenerator[None]:
+    """Answer there for the length of a block; `served` where the process serves HTTP."""
+    if bound is None:
+        yield
+        return
+    from transports.metrics import Metrics  # only where they are on: start-up time
+    from transports.metrics_server import serve_metrics
+    from transports.signals import LoopDelay, ProcessSignals
+
+    deps = service.pipeline.deps
+    process = ProcessSignals(service.pipeline.signals, deps.stock, LoopDelay(service.clock), deps.build)
+    metrics = Metrics(service.store, service.clock, service.worker.tally, served, service.systems, process)
+    async with process.delay.watched(), serve_metrics(metrics, service.readiness, bound):
+        yield
 
 
 def serve(
@@ -33,21 +209,17 @@ def serve(
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the tree, then serve.")] = False,
 ) -> None:
     """Run the service: API, MCP, docs and, on SQLite, the worker. An empty database gets demo data."""
-    from transports.http.serve import MissingPackage, run  # checks for the server's packages before anything needs them
-
     settings = load_settings(os.environ, env_file=Path(".env"), port=port, host=host, data=data)
     try:
-        run(listen(settings, as_json=as_json))
+        run_on_uvloop(bind_and_serve(settings, as_json=as_json))
     except (MissingPackage, SchemaMismatch) as wrong:
         raise Failure(str(wrong), exit_code=3) from None
 
 
-async def listen(settings: Settings, *, as_json: bool) -> None:
+async def bind_and_serve(settings: Settings, *, as_json: bool) -> None:
     """Bind first, so that the printed address is the real one; then build, then serve until told to stop."""
-    from transports.http.serve import bind
-
     try:
-        bound = bind(settings.host, settings.port)
+        bound = bind_socket(settings.host, settings.port)
     except OSError as error:
         way = "stop what holds it, or use --port 0" if error.errno == errno.EADDRINUSE else "choose another with --host and --port"
         raise Failure(f"port {settings.port} on {settings.host}: {error.strerror}; {way}") from None
@@ -58,20 +230,13 @@ async def listen(settings: Settings, *, as_json: bool) -> None:
 async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings: Settings, *, as_json: bool) -> None:
     """The service behind a bound socket, and its metrics behind another."""
     from transports.app import Application
-    from transports.cli.local import to_stderr
-    from transports.cli.opening_log import OpeningLog, loaded_secrets
-    from transports.http.connections import Connections
-    from transports.http.deadlines import Deadlines
-    from transports.http.serve import make_server, port_of
-    from transports.logs import Logs
-    from transports.process_log import log_process_output
     from transports.service import build_service
 
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host
     opening = OpeningLog()
     await wait_for_start(settings.store_url, opening.early(settings, sys.stderr, to_stderr))
-    service = build_service(settings, f"http://{shown}:{port_of(bound)}", report=opening.note)
+    service = build_service(settings, f"http://{shown}:{socket_port(bound)}", report=opening.note)
     secrets = loaded_secrets(settings, service.keyring_text)
     human = settings.log == "auto" and sys.stderr.isatty()
     logs = Logs((lambda lines: None) if settings.log == "off" else sys.stderr.buffer.write, service.clock, secrets=secrets, human=human)
@@ -85,10 +250,10 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
         print_start(app, demos[0], as_json=as_json)
 
     connections = Connections(settings.limit_concurrency, settings.connections_per_network, trusted=settings.trusted_proxies)
-    served = None if scraped is None else served_by(app, connections)
-    async with metrics_of(service, scraped, served):
+    served = None if scraped is None else http_server_state(app, connections)
+    async with serve_process_metrics(service, scraped, served):
         always = strict_transport(settings, service.site.base_url)
-        server = make_server(
+        server = make_http_server(
             app,
             deadlines=deadlines,
             ids=service.ids,
@@ -104,11 +269,11 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
             logs.event("stopped")
 
 
-def served_by(app: "Application", connections: "Connections") -> "Served":
+def http_server_state(app: "Application", connections: Connections) -> "HttpServerState":
     """What the metrics read of the server."""
-    from transports.metrics import Served  # only where metrics are on: start-up time
+    from transports.metrics import HttpServerState  # only where metrics are on: start-up time
 
-    return Served(app.http.large, connections, app.requests, app.http.turns)
+    return HttpServerState(app.http.large, connections, app.requests, app.http.turns)
 
 
 def strict_transport(settings: Settings, base_url: str) -> tuple[tuple[str, str], ...]:
@@ -121,14 +286,14 @@ def strict_transport(settings: Settings, base_url: str) -> tuple[tuple[str, str]
     return (("strict-transport-security", "max-age=31536000"),)
 
 
-def payments_of(settings: Settings) -> str:
+def payments_text(settings: Settings) -> str:
     """Which payment processor it is."""
     if settings.simulates_payments:
         return "simulated in this process, no real money; a real one by SERVICE_PAYMENTS_KEY (`reseller doctor` shows the settings)"
     return settings.payments_url or f"real, {'live' if '_live_' in settings.payments_key.get_secret_value()[:8] else 'test'} mode"
 
 
-def way_to_new_key(settings: Settings) -> str:
+def new_key_command(settings: Settings) -> str:
     """The command that makes a key; it needs the directory of a SQLite file alone."""
     where = f" --data {shlex.quote(str(settings.data))}" if settings.embedded else ""
     return f"{shlex.quote(str(Path(sys.executable).with_name('reseller')))} keys create NAME{where}"
@@ -137,19 +302,73 @@ def way_to_new_key(settings: Settings) -> str:
 def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None:
     """Where everything is, for people or for programs."""
     settings, site = app.service.settings, app.service.site
-    started = Started(
+    started = StartBanner(
         site=site,
         database=str(settings.data / "service.db") if settings.embedded else "PostgreSQL",
         mode="production" if settings.env == "production" else "demo" if demo else "development",
         organisation=demo.organisation if demo else None,
         api_key=demo.api_key if demo else None,
         pid=os.getpid(),
-        tools=len(CATALOGUE.chosen(Selection())),
+        tools=len(CATALOGUE.chosen(ToolSelection())),
         upstream=settings.ocs_url or "simulated in this process; it keeps only what was issued",
-        payments=payments_of(settings),
+        payments=payments_text(settings),
         shop=f"{site.base_url}/shop/{demo.shop}" if demo and demo.shop else None,
-        opened=opened_by(settings.host, demo is not None, site.base_url),
-        new_key=way_to_new_key(settings),
+        opened=opened_text(settings.host, demo is not None, site.base_url),
+        new_key=new_key_command(settings),
     )
     sys.stdout.write((started.as_json() if as_json else started.as_tree()) + "\n")
     sys.stdout.flush()
+
+
+def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None) -> None:
+    """Deliver webhooks and do the chores beside it, until stopped."""
+    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    try:
+        with metrics_socket(settings) as scraped:
+            run_on_uvloop(run_worker(settings, scraped))
+    except SchemaMismatch as wrong:
+        raise Failure(str(wrong), exit_code=3) from None
+
+
+async def run_worker(settings: Settings, scraped: socket.socket | None) -> None:
+    """One worker; SIGTERM and SIGINT let it finish the deliveries under way."""
+    from transports.service import build_service
+    from transports.worker.chores import keep_running
+
+    opening = OpeningLog()
+    await wait_for_start(settings.store_url, opening.early(settings, sys.stderr, to_stderr))
+    service = build_service(settings, "http://127.0.0.1:8000", report=opening.note, apart=True)
+    secrets = loaded_secrets(settings, service.keyring_text)
+    logs = Logs(sys.stderr.buffer.write, service.clock, secrets=secrets, human=sys.stderr.isatty())
+    opening.open(logs)
+    log_process_output(logs)
+    listen_to_libraries(logs)
+    await service.start(seed=False)
+    await service.readiness.look()
+    freeze_memory()
+
+    def stop() -> None:
+        service.readiness.drain()
+        service.worker.stop()
+
+    try:
+        async with serve_process_metrics(service, scraped), anyio.create_task_group() as tasks:
+            tasks.start_soon(keep_running, "the writing of buffered rows", service.write_buffers, service.report)
+            tasks.start_soon(keep_running, "the look at the database", service.readiness.watch, service.report)
+            await tasks.start(stop_on_signal, stop)
+            logs.note("worker runs")
+            await service.worker.run()
+            tasks.cancel_scope.cancel()
+    finally:
+        await service.stop()
+        logs.flush()
+    logs.event("stopped")  # at a clean end alone
+
+
+async def stop_on_signal(stop: Callable[[], None], *, task_status: TaskStatus[None]) -> None:
+    """Wait for a signal, then ask the worker to end. Begun when signals are heard: one that comes right after is no sudden death."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
+        async for _ in signals:
+            stop()
+            return

@@ -7,28 +7,37 @@ from typing import Annotated, NamedTuple, cast
 import orjson
 import typer
 
-from operations.connectivity.shapes import Plan
-from operations.services.network.live_plans import NAMELESS, slug_of
-from operations.storefronts.storefront_shape import ShownStorefront
+from operations.connectivity.plans import NAMELESS_PLAN_SLUG, plan_slug
+from operations.plans import Plan
+from operations.storefronts.storefronts import ShownStorefront
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from transports.cli.door import Data, Door, Key, Org, Url, Where, accepted, open_door
-from transports.cli.failure import Failure
-from transports.cli.keys import every
-from transports.cli.order_settle import settle_one
-from transports.cli.render import cell, indented, print_line
+from transports.cli.orders import decide_order
+from transports.cli.render import indented_json, print_line, table_cell
+from transports.cli.target import (
+    CallTarget,
+    KeyOption,
+    LocalDataOption,
+    OrgOption,
+    TargetOptions,
+    UrlOption,
+    open_target,
+    read_every_page,
+    require_success,
+)
+from transports.cli.terminal import Failure
 
-CREATE, LIST = "reseller storefront create", "reseller storefront list"
+CREATE_COMMAND, LIST_COMMAND = "reseller storefront create", "reseller storefront list"
 LONGEST_SLUG = 40
 
 storefront_app = typer.Typer(no_args_is_help=True, help="Open shops where buyers pay your plans.")
-storefront_app.command("settle")(settle_one)
-Products = Annotated[list[str] | None, typer.Option("--from-product", help="Sell this product, cnp_...; may be repeated.")]
-Slug = Annotated[str | None, typer.Option("--slug", help="Its address, /shop/SLUG; absent: from the name.")]
-Currency = Annotated[str | None, typer.Option("--currency", help="USD, EUR, GBP or CHF; absent: that of the products.")]
+storefront_app.command("settle")(decide_order)
+ProductsOption = Annotated[list[str] | None, typer.Option("--from-product", help="Sell this product, cnp_...; may be repeated.")]
+SlugOption = Annotated[str | None, typer.Option("--slug", help="Its address, /shop/SLUG; absent: from the name.")]
+CurrencyOption = Annotated[str | None, typer.Option("--currency", help="USD, EUR, GBP or CHF; absent: that of the products.")]
 
 
-class Wish(NamedTuple):
+class NewShop(NamedTuple):
     """The shop to make."""
 
     name: str
@@ -39,66 +48,66 @@ class Wish(NamedTuple):
 
 
 @storefront_app.command("create")
-def create(
+def create_shop(
     name: Annotated[str, typer.Argument(help="What buyers know it by, 1-80 characters.")],
-    slug: Slug = None,
-    currency: Currency = None,
-    from_product: Products = None,
+    slug: SlugOption = None,
+    currency: CurrencyOption = None,
+    from_product: ProductsOption = None,
     publish: Annotated[bool, typer.Option("--publish", help="Open it to buyers at once.")] = False,
-    url: Url = None,
-    key: Key = None,
-    org: Org = None,
-    data: Data = None,
+    url: UrlOption = None,
+    key: KeyOption = None,
+    org: OrgOption = None,
+    data: LocalDataOption = None,
 ) -> None:
     """Make a shop that sells these products, and print its id; without --publish it is a draft."""
-    wish = Wish(name, slug or slug_from(name), currency, from_product or (), publish)
-    print_line(asyncio.run(make(Where(url, key, org, data), wish)))
+    wish = NewShop(name, slug or slug_of_name(name), currency, from_product or (), publish)
+    print_line(asyncio.run(make_shop(TargetOptions(url, key, org, data), wish)))
 
 
 @storefront_app.command("list")
-def show(
+def list_shops(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    url: Url = None,
-    key: Key = None,
-    org: Org = None,
-    data: Data = None,
+    url: UrlOption = None,
+    key: KeyOption = None,
+    org: OrgOption = None,
+    data: LocalDataOption = None,
 ) -> None:
     """List shops: id, slug, status, currency and name."""
-    rows = asyncio.run(read(Where(url, key, org, data)))
+    rows = asyncio.run(read_shops(TargetOptions(url, key, org, data)))
     if as_json:
-        print_line(indented({"data": rows}))
+        print_line(indented_json({"data": rows}))
         return
     for row in rows:
-        print_line("\t".join(map(cell, (row["id"], row["slug"], row["status"], row["currency"], row["name"]))))
+        print_line("\t".join(map(table_cell, (row["id"], row["slug"], row["status"], row["currency"], row["name"]))))
 
 
-def slug_from(name: str) -> str:
+def slug_of_name(name: str) -> str:
     """The name in the letters of an address."""
-    made = slug_of(name, 0, ())
-    if made == f"{NAMELESS}-0":
+    made = plan_slug(name, 0, ())
+    if made == f"{NAMELESS_PLAN_SLUG}-0":
         raise Failure("--slug: the name has no letter that an address could be made of, so name one")
     return made[:LONGEST_SLUG].strip("-")
 
 
-async def make(where: Where, wish: Wish) -> str:
+async def make_shop(where: TargetOptions, wish: NewShop) -> str:
     """The shop's id. Everything that can be wrong with the products is found before there is a shop."""
-    async with open_door(where) as door:
-        products = [cast(Plan, await ask(door, "get_connectivity_product", {"id": id})) for id in wish.products]
-        wanted = {"slug": wish.slug, "name": wish.name, "currency": currency_of(products, wish.currency)}
-        shop = await ask(door, "create_storefront", wanted, key=SystemIds(SystemClock()).new("cli-"))
+    async with open_target(where) as door:
+        products = [cast(Plan, await call_storefront(door, "get_connectivity_product", {"id": id})) for id in wish.products]
+        wanted = {"slug": wish.slug, "name": wish.name, "currency": shop_currency(products, wish.currency)}
+        shop = await call_storefront(door, "create_storefront", wanted, key=SystemIds(SystemClock()).new("cli-"))
         id = str(shop["id"])
         taken: set[str] = set()
         for place, product in enumerate(products):
-            slug = slug_of(product["name"], place, taken)
+            slug = plan_slug(product["name"], place, taken)
             taken.add(slug)
             plan = {"id": id, "slug": slug, "product_id": product["id"], "position": place}
-            await ask(door, "upsert_storefront_plan", plan, made=id)
+            await call_storefront(door, "upsert_storefront_plan", plan, made=id)
         if wish.publish:
-            await ask(door, "update_storefront", {"id": id, "status": "published"}, made=id)
+            await call_storefront(door, "update_storefront", {"id": id, "status": "published"}, made=id)
         return id
 
 
-def currency_of(products: Sequence[Plan], named: str | None) -> str:
+def shop_currency(products: Sequence[Plan], named: str | None) -> str:
     """What the shop sells in: a shop has one currency, and so have its products."""
     found = {product["id"]: product["price"]["currency"] for product in products if product["price"] is not None}
     chosen = named or next(iter(found.values()), None)
@@ -112,20 +121,20 @@ def currency_of(products: Sequence[Plan], named: str | None) -> str:
     return chosen
 
 
-async def ask(
-    door: Door, operation: str, arguments: Mapping[str, object], *, key: str | None = None, made: str | None = None
+async def call_storefront(
+    door: CallTarget, operation: str, arguments: Mapping[str, object], *, key: str | None = None, made: str | None = None
 ) -> dict[str, object]:
     """One call's answer; a refusal says which shop is there by then."""
     reply = await door.ask(operation, arguments, idempotency_key=key)
     try:
-        return orjson.loads(accepted(reply, CREATE).body)
+        return orjson.loads(require_success(reply, CREATE_COMMAND).body)
     except Failure as failure:
         if made is None:
             raise
         raise Failure(f"{failure.message}\nthe shop {made} was made, as a draft", exit_code=failure.exit_code) from None
 
 
-async def read(where: Where) -> list[ShownStorefront]:
+async def read_shops(where: TargetOptions) -> list[ShownStorefront]:
     """Every shop."""
-    async with open_door(where) as door:
-        return cast("list[ShownStorefront]", await every(door, "list_storefronts", LIST))
+    async with open_target(where) as door:
+        return cast("list[ShownStorefront]", await read_every_page(door, "list_storefronts", LIST_COMMAND))

@@ -3,31 +3,154 @@
 import asyncio
 import sys
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import orjson
 import typer
 
+from clients.http import Outbound, OutboundFailed
+from clients.webhooks.sender import SENDER_LIMITS
+from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret, sign_delivery
+from operations.ledger.webhooks import WEBHOOK_USER_AGENT, Event, event_bytes
 from registry.call import Reply
-from registry.clock import SystemClock
-from transports.cli.door import Data, Key, Org, Url, Where, accepted, open_door
-from transports.cli.listen import listen
-from transports.cli.render import print_line, show
-from transports.cli.since import since as moment_of
+from registry.clock import Clock, SystemClock
+from registry.ids import SystemIds
+from transports.cli.events import (
+    CountOption,
+    EveryOption,
+    FollowOptions,
+    IntentOption,
+    LastOption,
+    TypesOption,
+    chosen_types,
+    follow_events,
+    until_interrupted,
+)
+from transports.cli.render import print_line, print_reply
+from transports.cli.target import KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, open_target, require_success
+from transports.cli.terminal import Failure, warn_of_argument
+from transports.cli.terminal import past_moment as moment_of
+
+KEPT_ANSWER_BYTES = 1024  # of the answer nothing is shown
+
+
+def listen_for_events(
+    forward_to: Annotated[
+        str | None, typer.Option("--forward-to", metavar="URL", help="POST each event there; without it, show it.")
+    ] = None,
+    secret: Annotated[
+        str | None,
+        typer.Option(
+            "--secret",
+            envvar="RESELLER_WEBHOOK_SECRET",
+            callback=warn_of_argument,
+            help="Sign with this whsec_...; without it, a new one is made.",
+        ),
+    ] = None,
+    last: LastOption = 0,
+    intent: IntentOption = None,
+    type: TypesOption = None,
+    every: EveryOption = 1.0,
+    count: CountOption = None,
+    url: UrlOption = None,
+    key: KeyOption = None,
+    org: OrgOption = None,
+    data: LocalDataOption = None,
+) -> None:
+    """Send events as they happen to a receiver on this machine, signed as real deliveries are. No endpoint is registered.
+
+    A try in development, not a delivery: each event is sent once, a failure is shown and not tried again, and what happens while
+    this command does not run is not sent. Real endpoints get every event at least once.
+    """
+    clock, target = SystemClock(), None if forward_to is None else checked_receiver(forward_to)
+    following = FollowOptions(intent, chosen_types(type), last, every, count)
+    if secret is None:
+        secret = new_webhook_secret(SystemIds(clock).bytes(WEBHOOK_SECRET_BYTES))
+        print_line(f"signing secret: {secret}")
+        sys.stdout.flush()
+    until_interrupted(run_forwarder(TargetOptions(url, key, org, data), following, EventForwarder(target, checked_secret(secret), clock)))
+
+
+def checked_receiver(url: str) -> str:
+    """Any address a person names; deliveries to strangers' addresses are what the server vets."""
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good:
+        raise Failure(f"--forward-to {url}: must be an http:// or https:// URL, for example http://127.0.0.1:3000/webhooks")
+    return url
+
+
+def checked_secret(secret: str) -> str:
+    """A secret that can sign; the refusal does not repeat it."""
+    try:
+        sign_delivery([secret], "evt_", 0, b"")
+    except ValueError as error:
+        raise Failure(f"--secret: {error}") from None
+    return secret
+
+
+class EventForwarder:
+    """Signs and sends, or shows what it would send."""
+
+    def __init__(self, target: str | None, secret: str, clock: Clock) -> None:
+        self._target, self._secret, self._clock = target, secret, clock
+        self._outbound = Outbound(SENDER_LIMITS)  # as patient as a delivery, and a connection for each
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        await self._outbound.aclose()
+
+    async def take(self, event: Event) -> None:
+        """One event: the very bytes and headers of a delivery's attempt."""
+        body = event_bytes(event)
+        headers = sign_delivery([self._secret], event["id"], int(self._clock.now()), body)
+        headers |= {"content-type": "application/json", "user-agent": WEBHOOK_USER_AGENT}
+        if self._target is None:
+            shown = [*(f"{name}: {value}" for name, value in headers.items()), "", body.decode(), ""]
+        else:
+            shown = [f"{event['type']} {event['id']} -> {await self._post(self._target, headers, body)}"]
+        print_line("\n".join(shown))
+        sys.stdout.flush()
+
+    async def _post(self, target: str, headers: dict[str, str], body: bytes) -> str:
+        """How it went, and how long it took."""
+        started = self._clock.monotonic()
+        try:
+            reply = await self._outbound.exchange("POST", target, headers=headers, content=body, keep=KEPT_ANSWER_BYTES)
+        except OutboundFailed as error:
+            said = error.kind
+        else:
+            said = str(reply.status)
+        return f"{said} ({(self._clock.monotonic() - started) * 1000:.0f} ms)"
+
+
+async def run_forwarder(where: TargetOptions, following: FollowOptions, forwarder: EventForwarder) -> None:
+    """Until interrupted."""
+    try:
+        await follow_events(where, following, forwarder.take)
+    finally:
+        await forwarder.aclose()
+
 
 webhooks_app = typer.Typer(no_args_is_help=True, help="Listen on this machine, list endpoints, send failed deliveries again.")
-webhooks_app.command("listen")(listen)
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on a terminal too.")]
+webhooks_app.command("listen")(listen_for_events)
+TerminalJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on a terminal too.")]
 
 
 @webhooks_app.command("list")
-def endpoints(as_json: AsJson = False, url: Url = None, key: Key = None, org: Org = None, data: Data = None) -> None:
+def list_endpoints(
+    as_json: TerminalJsonOption = False, url: UrlOption = None, key: KeyOption = None, org: OrgOption = None, data: LocalDataOption = None
+) -> None:
     """List the webhook endpoints."""
-    reply = asyncio.run(ask(Where(url, key, org, data), "list_connectivity_webhook_endpoints", {}))
-    show(accepted(reply, "reseller webhooks list"), as_json=as_json)
+    reply = asyncio.run(call_webhooks(TargetOptions(url, key, org, data), "list_connectivity_webhook_endpoints", {}))
+    print_reply(require_success(reply, "reseller webhooks list"), as_json=as_json)
 
 
 @webhooks_app.command("replay")
-def replay(
+def replay_deliveries(
     endpoint: Annotated[str, typer.Argument(help="The endpoint's id, we_...; `reseller webhooks list` names them.")],
     delivery: Annotated[
         str | None, typer.Option("--delivery", help="Only this one, dlv_..., though it had arrived; not with --since.")
@@ -35,11 +158,11 @@ def replay(
     since: Annotated[
         str | None, typer.Option("--since", metavar="TIME", help="Only what was queued since: 2h, 30m, 1d, RFC 3339 or Unix seconds.")
     ] = None,
-    as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    org: Org = None,
-    data: Data = None,
+    as_json: TerminalJsonOption = False,
+    url: UrlOption = None,
+    key: KeyOption = None,
+    org: OrgOption = None,
+    data: LocalDataOption = None,
 ) -> None:
     """Send an endpoint's failed deliveries again and those that wait for a later attempt now: all, those since a time; or a single one.
 
@@ -50,17 +173,18 @@ def replay(
         arguments["since"] = moment_of("--since", since, SystemClock())
     if delivery is not None:
         arguments["delivery"] = delivery
-    reply = accepted(
-        asyncio.run(ask(Where(url, key, org, data), "replay_failed_deliveries", arguments)), f"reseller webhooks replay {endpoint}"
+    reply = require_success(
+        asyncio.run(call_webhooks(TargetOptions(url, key, org, data), "replay_failed_deliveries", arguments)),
+        f"reseller webhooks replay {endpoint}",
     )
     if as_json or not sys.stdout.isatty():
-        show(reply, as_json=True)
+        print_reply(reply, as_json=True)
         return
     answer = orjson.loads(reply.body)
-    print_line(told(answer["replayed"], answer["brought_forward"], delivery))
+    print_line(replay_text(answer["replayed"], answer["brought_forward"], delivery))
 
 
-def told(ended: int, waiting: int, delivery: str | None) -> str:
+def replay_text(ended: int, waiting: int, delivery: str | None) -> str:
     """In words."""
     if delivery is not None:
         return f"{delivery} is on the way now" if ended or waiting else f"{delivery} is on its way already, so it was left alone"
@@ -68,7 +192,7 @@ def told(ended: int, waiting: int, delivery: str | None) -> str:
     return f"{failed}, and {waiting or 'no'} waiting {'one' if waiting == 1 else 'ones'} now"
 
 
-async def ask(where: Where, operation: str, arguments: dict[str, object]) -> Reply:
+async def call_webhooks(where: TargetOptions, operation: str, arguments: dict[str, object]) -> Reply:
     """One call."""
-    async with open_door(where) as door:
+    async with open_target(where) as door:
         return await door.ask(operation, arguments)

@@ -1,9 +1,11 @@
-"""The ASGI shapes the door reads and writes."""
+"""The ASGI types that the doors read and write, and what they tell each other about a request in the state of its scope."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Literal, NotRequired, TypeAlias
+from typing import Literal, NamedTuple, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
+
+from registry.errors import Refusal
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 Scope: TypeAlias = MutableMapping[str, object]
@@ -32,3 +34,42 @@ class BodyMessage(TypedDict):
     type: Literal["http.request", "http.disconnect"]
     body: NotRequired[bytes]
     more_body: NotRequired[bool]
+
+
+STATE_REQUEST_ID = "request_id"
+"""Set by the door: the id of the request."""
+STATE_TIMED_OUT = "timed_out"
+"""Set by the protocol: the body did not arrive in time."""
+STATE_SEND_WHOLE = "answer"
+"""Set by the protocol: takes a whole answer at once."""
+SendWhole: TypeAlias = Callable[[int, Headers, bytes], Awaitable[None]]
+STATE_CALL = "called"
+"""Set by an inner application: the call that a request turned out to be, for its log line."""
+STATE_OVERLOADED = "overloaded"
+"""Set by the protocol: the refusal of everything but a probe, where the server or the client's network is at its limit."""
+
+STATE_CORRELATION = "correlation"
+"""Set in front of the door, behind a trusted proxy alone: by which names the request is known outside."""
+STATE_LARGE_ANSWERS = "large_answers"
+"""Set by the door for inner applications: counts answers above 1 MB."""
+
+
+class CallSummary(NamedTuple):
+    """What was called, for whom, the code of the refusal if it was refused, and the id of the credential."""
+
+    surface: str
+    operation: str
+    organisation: str
+    code: str
+    key: str
+
+
+class Overloaded(Refusal):
+    """The server holds as many connections, or answers in progress, as it may."""
+
+    status = 503
+    code = "overloaded"
+
+    def __init__(self, message: str = "The server is at its limit of connections", *, hint: str = "Repeat the request in a second") -> None:
+        super().__init__(message, hint=hint)
+        self.headers.update({"Retry-After": "1", "Connection": "close"})

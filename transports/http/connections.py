@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from registry.errors import Refusal
-from registry.latency import Counts
-from transports.http.connection import Overloaded
-from transports.http.network import LOOPBACK, Network, is_within, network_of
+from registry.signals import Counts
+from transports.http.asgi import Overloaded
+from transports.http.forwarded import LOOPBACK_NETWORKS, ClientNetwork, is_within, network_of
 
-PROBES = 4
+PROBE_CONNECTIONS = 4
 """Connections beyond its cap that a network may open to ask whether the server is up, and for nothing else."""
 
 
@@ -34,7 +34,9 @@ class Connections:
     proxies are neither capped nor closed.
     """
 
-    def __init__(self, most: int, of_one: int, *, trusted: Sequence[Network] = (), uncapped: Sequence[Network] = LOOPBACK) -> None:
+    def __init__(
+        self, most: int, of_one: int, *, trusted: Sequence[ClientNetwork] = (), uncapped: Sequence[ClientNetwork] = LOOPBACK_NETWORKS
+    ) -> None:
         self.most, self._of_one = most, min(of_one, most)
         self._trusted, self._uncapped = tuple(trusted), tuple(uncapped)
         self._networks: dict[str, dict[OpenConnection, None]] = {}
@@ -65,7 +67,7 @@ class Connections:
                 f"{self._of_one} connections of your network are open, and none of them is idle",
                 hint="Use fewer connections, and each for several requests",
             )
-            if len(held) >= self._of_one + PROBES:
+            if len(held) >= self._of_one + PROBE_CONNECTIONS:
                 return refusal
             self.only_probes[connection] = refusal
         if len(self._places) >= self.most:

@@ -3,64 +3,128 @@
 import re
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
-from registry.answer import answer
+from registry.answer import answer_call
 from registry.call import Call, Reply, no_body
 from registry.catalogue import Catalogue
-from registry.credential import misplaced
 from registry.errors import BadRequest, Internal, NotFound, Refusal
-from registry.model import Events, Passed
+from registry.model import EventStream, StreamedAnswer
 from registry.operation import Auth
 from registry.pipeline import Pipeline
-from transports.http.asgi import Headers, HttpScope, Message, Receive, Scope, Send
-from transports.http.body import Body
-from transports.http.compression import (
-    GZIP,
-    SMALLEST,
-    encoder,
-    gzipped_beside,
-    is_text,
-    may_be_compressed,
-    replace_length,
-    takes_gzip,
-    varied,
+from registry.policy import find_misplaced_credential
+from transports.http.asgi import (
+    STATE_CALL,
+    STATE_CORRELATION,
+    STATE_LARGE_ANSWERS,
+    STATE_OVERLOADED,
+    STATE_REQUEST_ID,
+    STATE_SEND_WHOLE,
+    App,
+    CallSummary,
+    Headers,
+    HttpScope,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    SendWhole,
 )
-from transports.http.connection import ANSWER, CALLED, CORRELATION, LARGE_ANSWERS, OVERLOADED, REQUEST, Answer, Called
-from transports.http.correlation import NOBODY, Correlation
-from transports.http.cors import cors_headers, preflight
-from transports.http.inner import Inner
-from transports.http.large_answers import LARGE_ANSWER, STREAM_BYTES, LargeAnswers, Reader, reader_of
-from transports.http.network import network_of
-from transports.http.passing import CHATS_OF_ALL, CHATS_OF_ONE, Passing, no_room
-from transports.http.request import Head, read_head
+from transports.http.compression import (
+    GZIP_HEADER,
+    SMALLEST_COMPRESSED,
+    gzip_encoder,
+    gzip_in_thread,
+    is_compressible,
+    may_be_compressed,
+    set_coded_length,
+    takes_gzip,
+    vary_by_coding,
+)
+from transports.http.concurrency import (
+    EVENT_STREAMS_OF_ALL,
+    EVENT_STREAMS_OF_ONE,
+    LARGE_ANSWER_BYTES,
+    STREAM_BYTES,
+    AnswerReader,
+    LargeAnswers,
+    RequestTurns,
+    StreamSlots,
+    reader_of,
+    too_many_streams,
+)
+from transports.http.cors import cors_headers, preflight_headers
+from transports.http.forwarded import NO_CORRELATION, Correlation, network_of
+from transports.http.limits import HttpRules
+from transports.http.request import RequestBody, RequestHead, read_head, reads_pages
 from transports.http.response import (
-    PIECE,
-    REQUEST_ID,
+    BODY_PIECE_BYTES,
+    REQUEST_ID_HEADER,
     header_list,
     next_link,
     refusal_reply,
     send_events,
     send_long,
-    send_passed,
     send_reply,
+    send_stream,
 )
-from transports.http.router import Found, Router
-from transports.http.rules import HttpRules
-from transports.http.turns import Turns
-from transports.identity.reader import reads_pages
+from transports.http.router import MatchedRoute, OperationRouter
 from transports.logs import RequestLine
 
+RefusalView = Callable[[HttpScope, Refusal, str], Reply | None]
+
+
+@dataclass(frozen=True, slots=True)
+class InnerApplication:
+    """An application and its paths. A prefix `/docs` means `/docs` itself and everything below `/docs/`."""
+
+    app: App
+    paths: frozenset[str] = frozenset()
+    prefixes: tuple[str, ...] = ()
+    shown: RefusalView | None = None
+    """A refusal, also one of the door itself, as the application shows it; nothing where JSON is right."""
+    operation_refused: RefusalView | None = None
+    """The same for what operations refuse, whose callers are programs but for a few links that are opened in browsers."""
+    shared: Callable[[str], bool] = lambda path: False
+    """Whether pages of listed origins may read what the application answers at a path: protocols and documents, never pages."""
+
+    def refused(self, scope: HttpScope, refusal: Refusal, request_id: str) -> Reply:
+        """The reply of a request that got no further."""
+        shown = None if self.shown is None else self.shown(scope, refusal, request_id)
+        return refusal_reply(refusal, request_id) if shown is None else shown
+
+    def of_operation(self, scope: HttpScope, reply: Reply, request_id: str) -> Reply:
+        """What an operation answered; a refusal is perhaps a page."""
+        shown = (
+            None if reply.refusal is None or self.operation_refused is None else self.operation_refused(scope, reply.refusal, request_id)
+        )
+        return reply if shown is None else shown
+
+    def shares(self, path: str) -> bool:
+        """Whether pages of listed origins may read the answers at a path; what is not ours is an operation's, or nobody's."""
+        return self.template(path) is None or self.shared(path)
+
+    def template(self, path: str) -> str | None:
+        """The name of a path in logs, or None when it is not one of ours: what follows a prefix may be a secret."""
+        if path in self.paths:
+            return path
+        for prefix in self.prefixes:
+            if path == prefix or path.startswith(prefix + "/"):
+                return prefix
+        return None
+
+
 D = TypeVar("D")
-Log: TypeAlias = Callable[[RequestLine], None]
-Fault: TypeAlias = Callable[[str, str, BaseException], None]
+RequestLog: TypeAlias = Callable[[RequestLine], None]
+FaultReport: TypeAlias = Callable[[str, str, BaseException], None]
 ENCODED_SLASH = re.compile(rb"%2f", re.IGNORECASE)
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
-SIGNED = (Auth.SIGNATURE, Auth.BRIDGE)  # their handlers read headers
+LOGGED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
+SIGNED_AUTH = (Auth.SIGNATURE, Auth.BRIDGE)  # their handlers read headers
 
 
-class Visit:
+class DoorRequest:
     """What is known of one request so far, for its log line and for a fault."""
 
     __slots__ = (
@@ -83,7 +147,7 @@ class Visit:
         self.request_id, self.started, self.head_only = request_id, started, head_only
         self.path, self.operation, self.organisation, self.key, self.surface = "-", "", "", "", "http"
         self.status, self.code = 0, ""
-        self.reader, self.held = Reader("", ""), 0
+        self.reader, self.held = AnswerReader("", ""), 0
         self.counted: ExitStack | None = None
         """Holds the place of a large answer until the request has ended."""
 
@@ -92,14 +156,21 @@ class HttpDoor:
     """Serves every operation of a catalogue; hands other paths to `inner`; writes one log line per request."""
 
     def __init__(
-        self, catalogue: Catalogue, pipeline: Pipeline[D], *, rules: HttpRules, log: Log, fault: Fault, inner: Inner | None = None
+        self,
+        catalogue: Catalogue,
+        pipeline: Pipeline[D],
+        *,
+        rules: HttpRules,
+        log: RequestLog,
+        fault: FaultReport,
+        inner: InnerApplication | None = None,
     ) -> None:
-        self._router = Router(catalogue.operations.values())
+        self._router = OperationRouter(catalogue.operations.values())
         self._pipeline, self._rules, self._inner = pipeline, rules, inner
         self._clock, self._ids = pipeline.clock, pipeline.ids
         self._log, self._fault = log, fault
-        self._passing, self._telling = Passing(), Passing(CHATS_OF_ONE, CHATS_OF_ALL)
-        self.turns = Turns(self._clock.monotonic)
+        self._passing, self._telling = StreamSlots(), StreamSlots(EVENT_STREAMS_OF_ONE, EVENT_STREAMS_OF_ALL)
+        self.turns = RequestTurns(self._clock.monotonic)
         self.large = LargeAnswers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,8 +179,8 @@ class HttpDoor:
             await self._other(scope, receive, send)
             return
         request = cast(HttpScope, scope)
-        visit = Visit(self._ids.new("req_"), self._clock.monotonic(), request["method"] == "HEAD")
-        request.setdefault("state", {})[REQUEST] = visit.request_id
+        visit = DoorRequest(self._ids.new("req_"), self._clock.monotonic(), request["method"] == "HEAD")
+        request.setdefault("state", {})[STATE_REQUEST_ID] = visit.request_id
         if not self.turns.begin_at_once() and request.get("raw_path") not in self._rules.probed:
             await self.turns.wait(network_of((request.get("client") or ("", 0))[0]), credential_of(request["headers"]))
         try:
@@ -126,12 +197,12 @@ class HttpDoor:
             if visit.counted is not None:
                 visit.counted.close()
 
-    async def _serve(self, request: HttpScope, receive: Receive, send: Send, visit: Visit) -> None:
+    async def _serve(self, request: HttpScope, receive: Receive, send: Send, visit: DoorRequest) -> None:
         """Find the operation and call it, or hand the request on."""
-        found: Found | None = None
+        found: MatchedRoute | None = None
         private = True
         try:
-            crowded = request.get("state", {}).get(OVERLOADED)
+            crowded = request.get("state", {}).get(STATE_OVERLOADED)
             if crowded is not None and request.get("raw_path") not in self._rules.probed:
                 raise cast(Refusal, crowded)
             head = read_head(request, self._rules)
@@ -154,29 +225,29 @@ class HttpDoor:
             said = refusal_reply if self._inner is None else partial(self._inner.refused, request)
             await self._finish(request, receive, send, visit, said(refusal, visit.request_id), private=private)
             return
-        reply = await answer(self._pipeline, call, self._report)
+        reply = await answer_call(self._pipeline, call, self._report)
         if reply.refusal is not None and self._inner is not None:
             reply = self._inner.of_operation(request, reply, visit.request_id)
         if call.identified is not None:
             visit.organisation, visit.key = call.identified.organisation, call.identified.key_id
-        if reply.passed is not None and not self._lane(reply.passed).has_room(visit.organisation):
-            await reply.passed.pieces.aclose()
-            full = no_room(self._lane(reply.passed), self._clock.now(), self._pipeline.site.upgrade_url)
+        if reply.stream is not None and not self._lane(reply.stream).has_room(visit.organisation):
+            await reply.stream.pieces.aclose()
+            full = too_many_streams(self._lane(reply.stream), self._clock.now(), self._pipeline.site.upgrade_url)
             reply = refusal_reply(full, visit.request_id)
-        if (reply.passed is not None or len(reply.body) > LARGE_ANSWER) and not visit.head_only:
+        if (reply.stream is not None or len(reply.body) > LARGE_ANSWER_BYTES) and not visit.head_only:
             reply = await self._begin_large(call, reply, visit)
-        small = reply.passed is None and len(reply.body) < SMALLEST
-        compressed = not small and reply.status == 200 and is_text(reply.media_type) and may_be_compressed(call.operation)
+        small = reply.stream is None and len(reply.body) < SMALLEST_COMPRESSED
+        compressed = not small and reply.status == 200 and is_compressible(reply.media_type) and may_be_compressed(call.operation)
         await self._finish(request, receive, send, visit, reply, private=private, raw_path=head.raw_path, compressed=compressed)
 
-    async def _begin_large(self, call: Call, reply: Reply, visit: Visit) -> Reply:
+    async def _begin_large(self, call: Call, reply: Reply, visit: DoorRequest) -> Reply:
         """A large answer, or its refusal. What has changed something is never refused afterwards: it waits for its turn."""
         reader = visit.reader = reader_of(call)
-        held = len(reply.body) if reply.passed is None else STREAM_BYTES if reply.passed.size > LARGE_ANSWER else 0
+        held = len(reply.body) if reply.stream is None else STREAM_BYTES if reply.stream.size > LARGE_ANSWER_BYTES else 0
         refusal = self.large.refusal(reader, held, self._clock.now(), self._pipeline.site.upgrade_url) if held else None
         if refusal is not None and call.operation.read_only:
-            if reply.passed is not None:
-                await reply.passed.pieces.aclose()
+            if reply.stream is not None:
+                await reply.stream.pieces.aclose()
             return refusal_reply(refusal, visit.request_id)
         if refusal is not None:
             await self.large.turn(reader)
@@ -190,7 +261,7 @@ class HttpDoor:
         request: HttpScope,
         receive: Receive,
         send: Send,
-        visit: Visit,
+        visit: DoorRequest,
         reply: Reply,
         *,
         private: bool,
@@ -203,32 +274,34 @@ class HttpDoor:
             headers.append(next_link(request["method"], raw_path, request["query_string"], reply.next_cursor, self._pipeline.site.path))
         headers += self._cors(request, headers)
         if compressed:
-            varied(headers)
+            vary_by_coding(headers)
             compressed = takes_gzip(request["headers"])
-        if compressed and reply.passed is None:
-            reply.body = await gzipped_beside(reply.body)
-            replace_length(headers, len(reply.body))
+        if compressed and reply.stream is None:
+            reply.body = await gzip_in_thread(reply.body)
+            set_coded_length(headers, len(reply.body))
         elif compressed:
-            headers.append(GZIP)
+            headers.append(GZIP_HEADER)
         visit.status = reply.status
         if reply.refusal is not None:
             visit.code = reply.refusal.error_code
-        if reply.passed is not None and not visit.head_only:
-            await self._finish_in_pieces(receive, send, visit, reply.status, headers, reply.passed)
+        if reply.stream is not None and not visit.head_only:
+            await self._finish_in_pieces(receive, send, visit, reply.status, headers, reply.stream)
         elif visit.held:
             await send_long(send, reply.status, headers, reply.body)
         else:
-            if reply.passed is not None:
-                await reply.passed.pieces.aclose()
+            if reply.stream is not None:
+                await reply.stream.pieces.aclose()
             body = b"" if visit.head_only else reply.body
-            whole = cast("Answer | None", request.get("state", {}).get(ANSWER)) if reply.passed is None else None
+            whole = cast("SendWhole | None", request.get("state", {}).get(STATE_SEND_WHOLE)) if reply.stream is None else None
             await (send_reply(send, reply.status, headers, body) if whole is None else whole(reply.status, headers, body))
         self._write_line(request, visit)
 
-    async def _finish_in_pieces(self, receive: Receive, send: Send, visit: Visit, status: int, headers: Headers, passed: Passed) -> None:
+    async def _finish_in_pieces(
+        self, receive: Receive, send: Send, visit: DoorRequest, status: int, headers: Headers, passed: StreamedAnswer
+    ) -> None:
         """An answer as it is made. One whose size nobody knew is counted as a large one from where it is one."""
         with self._lane(passed).one_more(visit.organisation), ExitStack() as counted:
-            if isinstance(passed, Events):
+            if isinstance(passed, EventStream):
                 await send_events(receive, send, status, headers, passed)
                 return
 
@@ -236,17 +309,17 @@ class HttpDoor:
                 await self.large.turn(visit.reader)
                 counted.enter_context(self.large.one_more(visit.reader, STREAM_BYTES))
 
-            coding = encoder() if GZIP in headers else None
-            await send_passed(receive, send, status, headers, passed, turn=None if visit.held else turn, encoder=coding)
+            coding = gzip_encoder() if GZIP_HEADER in headers else None
+            await send_stream(receive, send, status, headers, passed, turn=None if visit.held else turn, encoder=coding)
 
-    async def _answer_preflight(self, request: HttpScope, send: Send, visit: Visit) -> bool:
+    async def _answer_preflight(self, request: HttpScope, send: Send, visit: DoorRequest) -> bool:
         """Answer a browser's question whether a page of a listed origin may call; False where it is none."""
         listed = self._rules.cross_origins
-        told = preflight(request["headers"], listed) if listed and self._is_shared(request) else None
+        told = preflight_headers(request["headers"], listed) if listed and self._is_shared(request) else None
         if told is None:
             return False
         visit.status = 204
-        await send_reply(send, visit.status, [*told, (REQUEST_ID, visit.request_id.encode())], b"")
+        await send_reply(send, visit.status, [*told, (REQUEST_ID_HEADER, visit.request_id.encode())], b"")
         self._write_line(request, visit)
         return True
 
@@ -258,28 +331,28 @@ class HttpDoor:
         listed = self._rules.cross_origins
         return cors_headers(request["headers"], answered, listed) if listed and self._is_shared(request) else []
 
-    def _lane(self, passed: Passed) -> Passing:
+    def _lane(self, passed: StreamedAnswer) -> StreamSlots:
         """What answers of this kind are counted by."""
-        return self._telling if isinstance(passed, Events) else self._passing
+        return self._telling if isinstance(passed, EventStream) else self._passing
 
-    async def _pass_on(self, inner: Inner, request: HttpScope, receive: Receive, send: Send, visit: Visit) -> None:
+    async def _pass_on(self, inner: InnerApplication, request: HttpScope, receive: Receive, send: Send, visit: DoorRequest) -> None:
         """Let the inner application answer; it gets our request id."""
         visit.surface = "inner"
-        request.setdefault("state", {})[LARGE_ANSWERS] = self.large
+        request.setdefault("state", {})[STATE_LARGE_ANSWERS] = self.large
 
         async def tagged(message: Message) -> None:
             if message["type"] == "http.response.start":
                 visit.status = cast(int, message["status"])
                 headers = cast(list[tuple[bytes, bytes]], message.get("headers", []))
-                message["headers"] = [*headers, (REQUEST_ID, visit.request_id.encode()), *self._cors(request, headers)]
-            elif len(body := cast(bytes, message.get("body", b""))) > LARGE_ANSWER:
-                for start in range(0, len(body), PIECE):
-                    await send({"type": "http.response.body", "body": body[start : start + PIECE], "more_body": True})
+                message["headers"] = [*headers, (REQUEST_ID_HEADER, visit.request_id.encode()), *self._cors(request, headers)]
+            elif len(body := cast(bytes, message.get("body", b""))) > LARGE_ANSWER_BYTES:
+                for start in range(0, len(body), BODY_PIECE_BYTES):
+                    await send({"type": "http.response.body", "body": body[start : start + BODY_PIECE_BYTES], "more_body": True})
                 message["body"] = b""
             await send(message)
 
         await inner.app(cast(Scope, request), receive, tagged)
-        called = cast("Called | None", request.get("state", {}).get(CALLED))
+        called = cast("CallSummary | None", request.get("state", {}).get(STATE_CALL))
         if called is not None:
             visit.surface, visit.operation, visit.organisation, visit.code, visit.key = called
         self._write_line(request, visit)
@@ -298,15 +371,15 @@ class HttpDoor:
     def _report(self, call: Call, error: BaseException) -> None:
         self._fault(call.request_id, call.operation.id, error)
 
-    def _write_line(self, request: HttpScope, visit: Visit) -> None:
+    def _write_line(self, request: HttpScope, visit: DoorRequest) -> None:
         method = request["method"]
-        outside = cast(Correlation, request.get("state", {}).get(CORRELATION, NOBODY))
+        outside = cast(Correlation, request.get("state", {}).get(STATE_CORRELATION, NO_CORRELATION))
         ms = round((self._clock.monotonic() - visit.started) * 1000, 3)
         self._log(
             RequestLine(
                 self._clock.now(),
                 visit.request_id,
-                method if method in METHODS else "OTHER",
+                method if method in LOGGED_METHODS else "OTHER",
                 visit.path,
                 visit.operation,
                 visit.status,
@@ -328,7 +401,7 @@ def credential_of(headers: Headers) -> bytes:
     return shown.split()[-1] if shown.strip() else b""
 
 
-def make_call(found: Found, head: Head, request: HttpScope, receive: Receive, request_id: str) -> Call:
+def make_call(found: MatchedRoute, head: RequestHead, request: HttpScope, receive: Receive, request_id: str) -> Call:
     """The call a request stands for; its body stays unread."""
     route = found.route
     operation = route.operation
@@ -345,15 +418,17 @@ def make_call(found: Found, head: Head, request: HttpScope, receive: Receive, re
         "http",
         request_id,
         credential=credential,
-        misplaced=misplaced(request["headers"], request["query_string"]) if credential is None and not operation.public else "",
+        misplaced=find_misplaced_credential(request["headers"], request["query_string"])
+        if credential is None and not operation.public
+        else "",
         path=found.path,
         query=query,
-        read_body=Body(head, receive, request, any_type=operation.proof is not None).read if route.takes_body else no_body,
+        read_body=RequestBody(head, receive, request, any_type=operation.proof is not None).read if route.takes_body else no_body,
         idempotency_key=head.idempotency_key(),
         confirm_token=head.text(b"x-confirm-token"),
         client=client[0] if client else "",
         prefers_page=bool(operation.forms) and reads_pages(request["headers"]),
     )
-    if operation.auth in SIGNED:
+    if operation.auth in SIGNED_AUTH:
         call.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request["headers"]}
     return call

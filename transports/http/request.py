@@ -1,16 +1,26 @@
-"""The head of a request: one pass over the header bytes, and a refusal for everything that could be read in two ways."""
+"""A request: its head in one pass over the header bytes, and its body, counted as it comes in. What has two readings is refused."""
 
 import re
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from registry.errors import BadRequest, Forbidden, HeadersTooLarge, Misdirected, UriTooLong
-from registry.idempotency_key import spellings
-from transports.http.asgi import HttpScope
-from transports.http.rules import HttpRules
+from registry.errors import (
+    BadRequest,
+    BodyTooLarge,
+    Forbidden,
+    HeadersTooLarge,
+    Misdirected,
+    Refusal,
+    RequestTimeout,
+    UnsupportedMediaType,
+    UriTooLong,
+)
+from registry.policy import key_spellings
+from transports.http.asgi import STATE_TIMED_OUT, BodyMessage, Headers, HttpScope, Receive
+from transports.http.limits import HttpRules
 
 # Any of these twice is two requests in one: never "first wins".
-SINGLE = frozenset(
+SINGLE_HEADERS = frozenset(
     {
         b"authorization",
         b"idempotency-key",
@@ -24,13 +34,13 @@ SINGLE = frozenset(
         b"origin",
     }
 )
-CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-DIGITS = re.compile(rb"[0-9]{1,18}")
-FRAMING = 4  # ": " and CRLF
-value_of = itemgetter(1)
+HEADER_CONTROL_CHARACTERS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+LENGTH_DIGITS = re.compile(rb"[0-9]{1,18}")
+HEADER_FRAMING_BYTES = 4  # ": " and CRLF
+header_value = itemgetter(1)
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """What the door needs of the headers. `length` is None when no Content-Length was sent."""
 
     single: dict[bytes, bytes]
@@ -61,7 +71,7 @@ class Head(NamedTuple):
     def idempotency_key(self) -> str | None:
         """The key under either of its header names. Two spellings of one key are one key, and the one in quotes tells more."""
         given = [key for key in (self.text(b"idempotency-key"), self.text(b"x-idempotency-key")) if key is not None]
-        if len({spellings(key)[-1] for key in given}) > 1:
+        if len({key_spellings(key)[-1] for key in given}) > 1:
             raise BadRequest(
                 "Idempotency-Key and X-Idempotency-Key: given with different values",
                 param="idempotency_key",
@@ -70,7 +80,7 @@ class Head(NamedTuple):
         return max(given, key=len, default=None)
 
 
-def read_head(scope: HttpScope, rules: HttpRules) -> Head:
+def read_head(scope: HttpScope, rules: HttpRules) -> RequestHead:
     """Sizes, ambiguities, host and origin; nothing here looks at who calls."""
     raw_path = scope.get("raw_path") or scope["path"].encode()
     if len(raw_path) + len(scope["query_string"]) + 1 > rules.url_bytes:
@@ -79,27 +89,27 @@ def read_head(scope: HttpScope, rules: HttpRules) -> Head:
     if len(headers) > rules.headers:
         raise HeadersTooLarge(f"The request has more than {rules.headers} headers", hint="Send fewer headers")
     for name, value in headers:
-        size += len(name) + len(value) + FRAMING
-        if name in SINGLE:
+        size += len(name) + len(value) + HEADER_FRAMING_BYTES
+        if name in SINGLE_HEADERS:
             if name in single:
                 raise BadRequest(f"{name.decode()}: the header was sent twice", hint="Send it once")
             single[name] = value
     if size > rules.header_bytes:
         raise HeadersTooLarge(f"The headers are larger than {rules.header_bytes} bytes in all", hint="Send fewer or shorter headers")
-    if CONTROL.search(b"".join(map(value_of, headers))):
+    if HEADER_CONTROL_CHARACTERS.search(b"".join(map(header_value, headers))):
         raise BadRequest("A header value holds a control character or goes over several lines", hint="Send it on one line, as visible text")
     if len(single.get(b"authorization", b"")) > rules.authorization_bytes:
         raise HeadersTooLarge(f"authorization: longer than {rules.authorization_bytes} bytes", hint="Send the credential itself")
-    length, chunked = framing(single)
+    length, chunked = body_framing(single)
     if raw_path not in rules.probed:
         check_host(single.get(b"host"), rules)
     origin = single.get(b"origin")
     if origin is not None and origin.decode("latin-1") not in rules.origins:
         raise Forbidden("The origin of this page may not call the service", hint="Its operator lists it in SERVICE_ALLOWED_ORIGINS")
-    return Head(single, raw_path, length, chunked)
+    return RequestHead(single, raw_path, length, chunked)
 
 
-def framing(single: dict[bytes, bytes]) -> tuple[int | None, bool]:
+def body_framing(single: dict[bytes, bytes]) -> tuple[int | None, bool]:
     """How long the body is: one way of saying it, and a way we read."""
     length, coding = single.get(b"content-length"), single.get(b"transfer-encoding")
     if coding is not None:
@@ -110,7 +120,7 @@ def framing(single: dict[bytes, bytes]) -> tuple[int | None, bool]:
         return None, True
     if length is None:
         return None, False
-    if not DIGITS.fullmatch(length):
+    if not LENGTH_DIGITS.fullmatch(length):
         raise BadRequest("content-length: must be a decimal number of bytes", hint="Send the body's length")
     return int(length), False
 
@@ -122,3 +132,91 @@ def check_host(host: bytes | None, rules: HttpRules) -> None:
     if not rules.serves(host.decode("latin-1").lower()):
         hint = "Its operator names it in SERVICE_BASE_URL or SERVICE_ALLOWED_HOSTS"
         raise Misdirected("This server does not serve the host that was asked for", hint=hint)
+
+
+JSON_CONTENT_TYPE = re.compile(rb'application/json(?:[ \t]*;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8"))?[ \t]*;?[ \t]*', re.IGNORECASE)
+
+
+class ClientGone(BadRequest):
+    """The connection ended before the body did: nobody reads this answer, but the log tells it from a fault of ours."""
+
+    code = "client_disconnected"
+
+
+class RequestBody:
+    """What `Call.read_body` reads."""
+
+    __slots__ = ("_any_type", "_head", "_receive", "_scope")
+
+    def __init__(self, head: RequestHead, receive: Receive, scope: HttpScope, *, any_type: bool = False) -> None:
+        """`any_type`: what others push says of itself whatever their wire's authors thought of; it is parsed as JSON all the same."""
+        self._head, self._receive, self._scope, self._any_type = head, receive, scope, any_type
+
+    async def read(self, limit: int) -> bytes:
+        """The whole body, or a refusal as soon as it is known to be too large."""
+        head = self._head
+        if head.has_body:
+            self._check_type()
+            if head.length is not None and head.length > limit:
+                raise body_too_large(limit)
+        message = await self._next()
+        body, more = message.get("body", b""), message.get("more_body", False)
+        if not more:
+            return self._checked(body, limit)
+        pieces, size = [body], len(body)
+        while more and size <= limit:
+            message = await self._next()
+            body, more = message.get("body", b""), message.get("more_body", False)
+            pieces.append(body)
+            size += len(body)
+        return self._checked(b"".join(pieces), limit)
+
+    def _checked(self, body: bytes, limit: int) -> bytes:
+        if len(body) > limit:
+            raise body_too_large(limit)
+        if body and not self._head.has_body:  # a server that frames bodies without headers (HTTP/2)
+            self._check_type()
+        return body
+
+    async def _next(self) -> BodyMessage:
+        message = cast(BodyMessage, await self._receive())
+        if message["type"] == "http.disconnect":
+            raise broken_body_refusal(self._scope)
+        return message
+
+    def _check_type(self) -> None:
+        single = self._head.single
+        if single.get(b"content-encoding", b"identity").lower() != b"identity":
+            raise UnsupportedMediaType("content-encoding: compressed bodies are not taken", hint="Send the JSON as it is")
+        if not self._any_type and not JSON_CONTENT_TYPE.fullmatch(single.get(b"content-type", b"")):
+            raise UnsupportedMediaType("content-type: must be application/json, in UTF-8", hint="Send Content-Type: application/json")
+
+
+def broken_body_refusal(scope: HttpScope) -> Refusal:
+    """A body that never became whole; mostly there is nobody left to tell, but for the log line."""
+    if scope.get("state", {}).get(STATE_TIMED_OUT):
+        return RequestTimeout("The body did not arrive in time", hint="Send the request again, at once and whole")
+    return ClientGone("The connection ended before the body was complete")
+
+
+def body_too_large(limit: int) -> BodyTooLarge:
+    """The refusal of a body over the operation's limit."""
+    return BodyTooLarge(f"The body is larger than {limit} bytes", hint="Send it in smaller pieces")
+
+
+ACCEPT_QUALITY = re.compile(rb";\s*q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*(?:;|$)", re.IGNORECASE)
+ACCEPT_HTML, ACCEPT_JSON = b"text/html", b"application/json"
+
+
+def reads_pages(headers: Headers) -> bool:
+    """Browsers ask for HTML by its name when somebody goes to an address or sends a form; programs do not.
+
+    Choice: who names JSON as well is a program unless it likes HTML better (RFC 9110 section 12.5.1).
+    """
+    liked = {ACCEPT_HTML: 0.0, ACCEPT_JSON: 0.0}
+    for part in b",".join(value for name, value in headers if name == b"accept").lower().split(b","):
+        named = part.partition(b";")[0].strip()
+        if named in liked:
+            found = ACCEPT_QUALITY.search(part)
+            liked[named] = max(liked[named], 1.0 if found is None else float(found[1]))
+    return liked[ACCEPT_HTML] > liked[ACCEPT_JSON]

@@ -10,26 +10,26 @@ import orjson
 
 from registry.call import Reply
 from registry.errors import Refusal
-from registry.model import Events, Passed
+from registry.model import EventStream, StreamedAnswer
 from transports.http.asgi import Headers, Receive, Send
-from transports.http.large_answers import LARGE_ANSWER
+from transports.http.concurrency import LARGE_ANSWER_BYTES
 
-JSON = "application/json"
-REQUEST_ID = b"request-id"
+JSON_MEDIA_TYPE = "application/json"
+REQUEST_ID_HEADER = b"request-id"
 PUBLIC_JSON: Headers = [(b"content-type", b"application/json"), (b"x-content-type-options", b"nosniff")]
-UNBUFFERED = (b"x-accel-buffering", b"no")
+UNBUFFERED_HEADER = (b"x-accel-buffering", b"no")
 """To proxies that gather an answer before they hand it on: events are read as they are made."""
 PRIVATE_JSON: Headers = [*PUBLIC_JSON, (b"cache-control", b"no-store")]
-BODILESS = (204, 304)
-PASSED_SECONDS = 600
+BODILESS_STATUSES = (204, 304)
+STREAM_SECONDS = 600
 """A reader that takes longer than this for one answer holds a connection to the other side for nothing."""
-SLOWEST = 64 * 1024
+SLOWEST_READER = 64 * 1024
 """Bytes a second of an answer whose size is known: one that is too long for that many seconds has longer."""
-PIECE = 256 * 1024
+BODY_PIECE_BYTES = 256 * 1024
 """What of a whole answer is written at once where it is long."""
 
 
-class Encoder(Protocol):
+class BodyEncoder(Protocol):
     """Makes another coding of pieces."""
 
     def compress(self, data: bytes, /) -> bytes: ...
@@ -44,13 +44,13 @@ def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
 def header_list(reply: Reply, request_id: str, private: bool) -> Headers:
     """All headers of an answer but Link. What is one caller's is never cached, unless the operation itself decides."""
     headers = list(PRIVATE_JSON if private else PUBLIC_JSON)
-    if reply.media_type != JSON:
+    if reply.media_type != JSON_MEDIA_TYPE:
         headers[0] = (b"content-type", reply.media_type.encode("latin-1"))
-    if isinstance(reply.passed, Events):
-        headers.append(UNBUFFERED)
-    if reply.status not in BODILESS and reply.passed is None:
+    if isinstance(reply.stream, EventStream):
+        headers.append(UNBUFFERED_HEADER)
+    if reply.status not in BODILESS_STATUSES and reply.stream is None:
         headers.append((b"content-length", b"%d" % len(reply.body)))
-    headers.append((REQUEST_ID, request_id.encode()))
+    headers.append((REQUEST_ID_HEADER, request_id.encode()))
     for name, value in reply.headers.items():
         if not value.isprintable():
             raise ValueError(f"{name}: a header value holds a control character")
@@ -75,29 +75,29 @@ def next_link(method: str, raw_path: bytes, query: bytes, cursor: str, root: str
     return b"link", f'<{target}>; rel="next"'.encode()
 
 
-async def send_passed(
+async def send_stream(
     receive: Receive,
     send: Send,
     status: int,
     headers: Headers,
-    passed: Passed,
+    passed: StreamedAnswer,
     *,
     turn: Callable[[], Awaitable[None]] | None = None,
-    encoder: Encoder | None = None,
+    encoder: BodyEncoder | None = None,
 ) -> None:
     """An answer in pieces, as they arrive. When the other side fails in the middle the connection is broken, never the answer ended.
 
     What is sent to a client that has gone disappears without a word, so its going is watched for: nothing more is asked for then.
     `turn` is waited for, once, before there is more than 1 MB. `encoder` compresses the pieces.
     """
-    gone, sent = create_task(until_gone(receive)), 0
+    gone, sent = create_task(until_disconnected(receive)), 0
     try:
-        async with aclosing(passed.pieces) as pieces, timeout(max(PASSED_SECONDS, passed.size / SLOWEST)):
+        async with aclosing(passed.pieces) as pieces, timeout(max(STREAM_SECONDS, passed.size / SLOWEST_READER)):
             await send({"type": "http.response.start", "status": status, "headers": headers})
             async for piece in pieces:
                 sent += len(piece)
-                if turn is not None and sent > LARGE_ANSWER:
-                    await either(gone, turn())
+                if turn is not None and sent > LARGE_ANSWER_BYTES:
+                    await wait_unless_gone(gone, turn())
                     turn = None
                 if gone.done():
                     return
@@ -109,7 +109,7 @@ async def send_passed(
         gone.cancel()
 
 
-async def either(gone: Task[None], waited: Awaitable[None]) -> None:
+async def wait_unless_gone(gone: Task[None], waited: Awaitable[None]) -> None:
     """Wait for the one, unless the other is done before."""
     waiting = ensure_future(waited)
     try:
@@ -118,11 +118,11 @@ async def either(gone: Task[None], waited: Awaitable[None]) -> None:
         waiting.cancel()
 
 
-async def send_events(receive: Receive, send: Send, status: int, headers: Headers, events: Events) -> None:
+async def send_events(receive: Receive, send: Send, status: int, headers: Headers, events: EventStream) -> None:
     """Events as they are made. A reader who hangs up ends their making at once, however long the next one would take."""
-    gone, telling = create_task(until_gone(receive)), create_task(tell(send, status, headers, events))
+    gone, telling = create_task(until_disconnected(receive)), create_task(send_event_messages(send, status, headers, events))
     try:
-        await wait((gone, telling), return_when=FIRST_COMPLETED, timeout=PASSED_SECONDS)
+        await wait((gone, telling), return_when=FIRST_COMPLETED, timeout=STREAM_SECONDS)
         if telling.done():
             telling.result()
     finally:
@@ -131,7 +131,7 @@ async def send_events(receive: Receive, send: Send, status: int, headers: Header
         await gather(gone, telling, return_exceptions=True)
 
 
-async def tell(send: Send, status: int, headers: Headers, events: Events) -> None:
+async def send_event_messages(send: Send, status: int, headers: Headers, events: EventStream) -> None:
     """One message for each event."""
     async with aclosing(events.pieces) as pieces:
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -140,7 +140,7 @@ async def tell(send: Send, status: int, headers: Headers, events: Events) -> Non
         await send({"type": "http.response.body", "body": b""})
 
 
-async def until_gone(receive: Receive) -> None:
+async def until_disconnected(receive: Receive) -> None:
     """Until the client has hung up."""
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -155,6 +155,6 @@ async def send_reply(send: Send, status: int, headers: Headers, body: bytes) -> 
 async def send_long(send: Send, status: int, headers: Headers, body: bytes) -> None:
     """A whole answer that is too long to be written at once: a piece waits until the connection has taken the ones before."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    for start in range(0, len(body), PIECE):
-        await send({"type": "http.response.body", "body": body[start : start + PIECE], "more_body": True})
+    for start in range(0, len(body), BODY_PIECE_BYTES):
+        await send({"type": "http.response.body", "body": body[start : start + BODY_PIECE_BYTES], "more_body": True})
     await send({"type": "http.response.body", "body": b""})

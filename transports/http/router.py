@@ -8,16 +8,16 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from registry.binding import SEGMENT
+from registry.binding import PATH_SEGMENT
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, MethodNotAllowed
 
 BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
-MIXED = re.compile(r"([^{}]+)\{\w+\}")  # qr.{format}
+MIXED_SEGMENT = re.compile(r"([^{}]+)\{\w+\}")  # qr.{format}
 NO_PARAMETERS: Mapping[str, str] = {}
 
 
-class Route(NamedTuple):
+class OperationRoute(NamedTuple):
     """An operation, the names of its path parameters in order, and what the door asks of every request for it."""
 
     operation: AnyOperation
@@ -26,70 +26,70 @@ class Route(NamedTuple):
     private: bool
 
 
-class Found(NamedTuple):
+class MatchedRoute(NamedTuple):
     """A route and the values of its path parameters."""
 
-    route: Route
+    route: OperationRoute
     path: Mapping[str, str]
 
 
-class Node:
+class RouteNode:
     """One place in the trie."""
 
     __slots__ = ("children", "mixed", "param", "routes")
 
     def __init__(self) -> None:
-        self.children: dict[str, Node] = {}
-        self.mixed: dict[str, Node] = {}
+        self.children: dict[str, RouteNode] = {}
+        self.mixed: dict[str, RouteNode] = {}
         """By what a segment begins with, before its parameter."""
-        self.param: Node | None = None
-        self.routes: dict[str, Route] = {}
+        self.param: RouteNode | None = None
+        self.routes: dict[str, OperationRoute] = {}
 
-    def below(self, segment: str) -> "Node":
+    def below(self, segment: str) -> "RouteNode":
         """The place one segment deeper, made when it is not there; names of parameters do not matter for the shape."""
-        mixed = MIXED.fullmatch(segment)
+        mixed = MIXED_SEGMENT.fullmatch(segment)
         if mixed is not None:
-            return self.mixed.setdefault(mixed.group(1), Node())
-        if not SEGMENT.fullmatch(segment):
-            return self.children.setdefault(segment, Node())
+            return self.mixed.setdefault(mixed.group(1), RouteNode())
+        if not PATH_SEGMENT.fullmatch(segment):
+            return self.children.setdefault(segment, RouteNode())
         if self.param is None:
-            self.param = Node()
+            self.param = RouteNode()
         return self.param
 
 
-class Router:
+class OperationRouter:
     """The table of a catalogue. Declared duplicates were refused by the catalogue already."""
 
     def __init__(self, operations: Iterable[AnyOperation]) -> None:
-        self._plain: dict[bytes, dict[str, Found]] = {}
-        self._root = Node()
+        self._plain: dict[bytes, dict[str, MatchedRoute]] = {}
+        self._root = RouteNode()
         for operation in operations:
             self._add(operation)
 
-    def find(self, method: str, raw_path: bytes) -> Found | None:
+    def find(self, method: str, raw_path: bytes) -> MatchedRoute | None:
         """The operation of a request; None when the table does not have the path, MethodNotAllowed when it has it otherwise."""
         plain = self._plain.get(raw_path)
         if plain is not None:
             found = plain.get(method)
             if found is not None:
                 return found
-        segments = split(raw_path)
+        segments = path_segments(raw_path)
         values: list[str] = []
-        place = walk(self._root, segments, 0, values)
+        place = walk_routes(self._root, segments, 0, values)
         if place is None:
             return None
         route = place.routes.get(method)
         if route is not None:
-            return Found(route, dict(zip(route.names, values, strict=True)))
+            return MatchedRoute(route, dict(zip(route.names, values, strict=True)))
         # An operation that is there to say that its method is not offered is none to use.
         allowed = ", ".join(sorted(name for name, other in place.routes.items() if MethodNotAllowed not in other.operation.raises))
         raise MethodNotAllowed("The path exists, but not with this method", allow=allowed, hint=f"Use one of {allowed}")
 
     def _add(self, operation: AnyOperation) -> None:
         takes_body = operation.method not in ("GET", "DELETE")
-        names: tuple[str, ...] = tuple(SEGMENT.findall(operation.path))
-        everybody = operation.public and operation.read_only and not operation.guessed  # a public write answers one person
-        route = Route(operation, names, takes_body, not everybody)
+        names: tuple[str, ...] = tuple(PATH_SEGMENT.findall(operation.path))
+        everybody = operation.public and operation.read_only and not operation.enumeration_guarded  # a public write answers one person
+        route = OperationRoute(operation, names, takes_body, not everybody)
         node = self._root
         for segment in operation.path.split("/")[1:]:
             node = node.below(segment)
@@ -97,39 +97,39 @@ class Router:
         for method in methods:
             node.routes[method] = route
             if not names:
-                self._plain.setdefault(operation.path.encode(), {})[method] = Found(route, NO_PARAMETERS)
+                self._plain.setdefault(operation.path.encode(), {})[method] = MatchedRoute(route, NO_PARAMETERS)
 
 
-def walk(node: Node, segments: list[str], index: int, values: list[str]) -> Node | None:
+def walk_routes(node: RouteNode, segments: list[str], index: int, values: list[str]) -> RouteNode | None:
     """Literal first, then the parameter, then one step back. A path is one place, whatever the method: no invoice is called `periods`."""
     if index == len(segments):
         return node if node.routes else None
     segment = segments[index]
     child = node.children.get(segment)
     if child is not None:
-        place = walk(child, segments, index + 1, values)
+        place = walk_routes(child, segments, index + 1, values)
         if place is not None:
             return place
     for prefix, below in node.mixed.items():
         if segment.startswith(prefix) and segment != prefix:
-            place = hold(segment[len(prefix) :], below, segments, index, values)
+            place = walk_with_value(segment[len(prefix) :], below, segments, index, values)
             if place is not None:
                 return place
     if node.param is None or not segment:
         return None
-    return hold(segment, node.param, segments, index, values)
+    return walk_with_value(segment, node.param, segments, index, values)
 
 
-def hold(value: str, node: Node, segments: list[str], index: int, values: list[str]) -> Node | None:
+def walk_with_value(value: str, node: RouteNode, segments: list[str], index: int, values: list[str]) -> RouteNode | None:
     """Walk on with a parameter's value, and forget the value when that leads nowhere."""
     values.append(value)
-    place = walk(node, segments, index + 1, values)
+    place = walk_routes(node, segments, index + 1, values)
     if place is None:
         values.pop()
     return place
 
 
-def split(raw_path: bytes) -> list[str]:
+def path_segments(raw_path: bytes) -> list[str]:
     """The segments, each percent-decoded once and after the split, so that an encoded slash stays inside its segment."""
     try:
         if b"%" not in raw_path:

@@ -1,94 +1,219 @@
-"""One tools/call as a Call: the door hands it to the pipeline and renders what comes back. It decides nothing."""
+"""One tools/call: the pipeline's call, the question for a confirmation, and the tool result that a reply becomes. It decides nothing."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
 
-from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
+import orjson
+from mcp_types import CallToolRequestParams, CallToolResult, ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from operations.deps import Deps
-from registry.answer import Report, answer, gathered, refused
+from registry.answer import FaultReport, answer_call, gather_reply, record_refusal
+from registry.binding import with_defaults
 from registry.call import Call, Progress, Reply, no_progress
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, ConfirmTokenRequired
-from registry.nulls import with_defaults
 from registry.pipeline import Pipeline
-from transports.mcp import confirm
-from transports.mcp.result import Result, tool_result
+from registry.redaction import HIDDEN_CHARACTERS, READABLE_CHARACTERS_LIMIT, clean_texts
+from registry.schema import OutputSchema
+from transports.mcp.request_caller import CallerOf, McpContext, RequestCaller
 from transports.mcp.settings import McpSettings
 from transports.mcp.tools import Tools
-from transports.mcp.visitor import Context, Visitor, Who
 
-Arguments: TypeAlias = Mapping[str, object]
+ToolResult: TypeAlias = dict[str, object]
+"""A tool result as it goes over the wire; what is None is left out there."""
+SUSPECT_CHARACTERS = re.compile(rf"[{HIDDEN_CHARACTERS}\x7f]|\\u00[01]|\\[bf]")
+LONG_STRING = re.compile(rf'\\|"[^"\\]{{{READABLE_CHARACTERS_LIMIT + 1}}}')
+"""Where a string may be too long: one that does not end soon, or an escape, behind which it may go on. It is looked for from quotes alone:
+tried at every character of a long text it would take seconds.
+"""
+REPLAY_REMARK = "This is the stored answer of an earlier call with the same idempotency_key; nothing was done again."
 
 
-class Calls:
+def tool_result(reply: Reply, answer: OutputSchema) -> ToolResult:
+    """The result. The first text is the body and nothing else; what a model has to know of it stands in a second one."""
+    if reply.refusal is not None or reply.status >= 400:
+        return refusal_result(readable_body(reply, None), reply_remarks(reply), result_meta(reply))
+    value = readable_body(reply, answer.wrap)
+    body = orjson.dumps(value).decode() if value is not None else ""
+    return {
+        "resultType": "complete",
+        "content": text_content(body, *reply_remarks(reply)),
+        "structuredContent": value,
+        "isError": False,
+        "_meta": result_meta(reply),
+    }
+
+
+def refusal_result(body: object, more: Sequence[str] = (), meta: dict[str, object] | None = None) -> ToolResult:
+    """A refusal, so that the model can read it and correct the call.
+
+    It has no structured content: several clients hold that against the output schema of the tool, also of an error, and throw.
+    """
+    return {"resultType": "complete", "content": text_content(orjson.dumps(body).decode(), *more), "isError": True, "_meta": meta}
+
+
+def text_content(*parts: str) -> list[dict[str, str]]:
+    """Texts as content."""
+    return [{"type": "text", "text": part} for part in parts]
+
+
+def reply_remarks(reply: Reply) -> list[str]:
+    """What stands behind the body, in one text: models do not see `_meta`."""
+    parts = [REPLAY_REMARK] if is_replay(reply) else []
+    if reply.next_cursor is not None:
+        parts += [reply.note] if reply.note else []
+        parts.append(f'There is more: call again with the same arguments and starting_after="{reply.next_cursor}"')
+    return [" ".join(parts)] if parts else []
+
+
+def is_replay(reply: Reply) -> bool:
+    """Whether the answer was stored by an earlier call with the same key."""
+    return "Idempotent-Replayed" in reply.headers
+
+
+def readable_body(reply: Reply, wrap: str | None) -> object:
+    """The decoded body, without characters that only a machine reads and without the rest of texts that have no end."""
+    text = reply.body.decode()
+    value = cast(object, orjson.loads(text)) if text else None
+    if SUSPECT_CHARACTERS.search(text) or (len(text) > READABLE_CHARACTERS_LIMIT and LONG_STRING.search(text)):
+        value = clean_texts(value)
+    return value if wrap is None else {wrap: value}
+
+
+def result_meta(reply: Reply) -> dict[str, object] | None:
+    """What HTTP says in headers and a program needs: where the list goes on, that the answer is a replay, when to come again."""
+    meta: dict[str, object] = {}
+    if reply.next_cursor is not None:
+        meta["next"] = reply.next_cursor
+    if is_replay(reply):
+        meta["replayed"] = True
+    if "Retry-After" in reply.headers:
+        meta["retryAfter"] = int(reply.headers["Retry-After"])
+    return meta or None
+
+
+CONFIRM_FIELD = "confirm"
+DECLINED_TEXT = "The user declined, so nothing was done and nothing was charged. Do not call the tool again unless the user asks for it."
+CONFIRM_FORM: dict[str, object] = {
+    "type": "object",
+    "properties": {CONFIRM_FIELD: {"type": "boolean", "title": "Do it", "description": "Yes, carry this out now.", "default": False}},
+    "required": [CONFIRM_FIELD],
+}
+
+
+def can_elicit(ctx: McpContext) -> bool:
+    """Whether the protocol puts a person between the question and the answer: only modern clients that show forms."""
+    capabilities = ctx.session.client_capabilities
+    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS or capabilities is None or capabilities.elicitation is None:
+        return False
+    return capabilities.elicitation.form is not None or capabilities.elicitation.url is None
+
+
+def elicited_decision(params: CallToolRequestParams) -> bool | None:
+    """What the person said; None when this call brings no answer to our question."""
+    if params.request_state is None:
+        return None
+    response = (params.input_responses or {}).get(CONFIRM_FIELD)
+    if not isinstance(response, ElicitResult):
+        return None
+    return response.action == "accept" and (response.content or {}).get(CONFIRM_FIELD) is True
+
+
+def elicitation(challenge: ConfirmTokenRequired) -> InputRequiredResult:
+    """Ask the person. The token travels sealed, bound to this principal, tool and arguments."""
+    form = ElicitRequestFormParams(message=f"{challenge.message} Carry it out?", requested_schema=CONFIRM_FORM)
+    return InputRequiredResult(input_requests={CONFIRM_FIELD: ElicitRequest(params=form)}, request_state=challenge.confirm_token)
+
+
+def confirm_instruction(challenge: ConfirmTokenRequired, request_id: str) -> ToolResult:
+    """The challenge as over HTTP, with the token; its hint tells the model to ask the person, and how to go on."""
+    hint = (
+        "Nothing has been done yet. Tell the user what will happen and ask whether to go on. Only after the user agreed, call this tool "
+        f"again with the same arguments and this confirm_token, within {challenge.expires_in_seconds} seconds"
+    )
+    return refusal_result({**challenge.body(request_id), "hint": hint})
+
+
+def declined_result(request_id: str) -> ToolResult:
+    """The person said no. The token is left to expire: nobody else can use it."""
+    return refusal_result({"error": DECLINED_TEXT, "code": "confirm_declined", "request_id": request_id})
+
+
+ToolArguments: TypeAlias = Mapping[str, object]
+
+
+class ToolCalls:
     """Runs tools."""
 
-    def __init__(self, pipeline: Pipeline[Deps], tools: Tools, who: Who, settings: McpSettings, report: Report) -> None:
+    def __init__(self, pipeline: Pipeline[Deps], tools: Tools, who: CallerOf, settings: McpSettings, report: FaultReport) -> None:
         self._pipeline, self._tools, self._who, self._settings, self._report = pipeline, tools, who, settings, report
 
-    async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+    async def call_tool(self, ctx: McpContext, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         """The handler of tools/call."""
-        visitor = self._who(ctx)
-        operation = self._tools.find(visitor, params.name)
-        call = self.call(visitor, operation, progress=ctx.session.report_progress)
+        requester = self._who(ctx)
+        operation = self._tools.find(requester, params.name)
+        call = self.call(requester, operation, progress=ctx.session.report_progress)
         refusal = self._fill(call, params.arguments or {})
         if refusal is not None:
-            visitor.tell(call, refusal)
+            requester.tell(call, refusal)
             return self._shown(call, refusal)
-        said = confirm.decision(params) if operation.confirmable else None
+        said = elicited_decision(params) if operation.confirmable else None
         if said is False:
-            return cast(CallToolResult, confirm.declined(call.request_id))
+            return cast(CallToolResult, declined_result(call.request_id))
         if said:
             call.confirm_token = params.request_state
-        elif self._settings.insist_on_elicitation and confirm.can_ask(ctx):
+        elif self._settings.insist_on_elicitation and can_elicit(ctx):
             call.confirm_token = None
-        return self._render(ctx, call, await self.run(visitor, call))
+        return self._render(ctx, call, await self.run(requester, call))
 
-    async def plain(self, visitor: Visitor, operation: AnyOperation, arguments: Arguments) -> Result:
+    async def plain(self, requester: RequestCaller, operation: AnyOperation, arguments: ToolArguments) -> ToolResult:
         """A call in which nothing can be asked of the client, as it goes over the wire."""
-        call = self.call(visitor, operation)
+        call = self.call(requester, operation)
         refusal = self._fill(call, arguments)
         if refusal is not None:
-            visitor.tell(call, refusal)
-        return tool_result(refusal or await self.run(visitor, call), self._tools.answer(operation))
+            requester.tell(call, refusal)
+        return tool_result(refusal or await self.run(requester, call), self._tools.answer(operation))
 
-    def call(self, visitor: Visitor, operation: AnyOperation, arguments: Arguments | None = None, progress: Progress = no_progress) -> Call:
-        """A call of this visitor, not yet run."""
+    def call(
+        self, requester: RequestCaller, operation: AnyOperation, arguments: ToolArguments | None = None, progress: Progress = no_progress
+    ) -> Call:
+        """A call of this requester, not yet run."""
         return Call(
             operation=operation,
             surface="mcp",
-            request_id=visitor.request_id or self._pipeline.ids.new("req_"),
-            caller=visitor.caller,
+            request_id=requester.request_id or self._pipeline.ids.new("req_"),
+            caller=requester.caller,
             arguments=arguments or {},
-            client=visitor.client,
-            message_size=visitor.message_size,
+            client=requester.client,
+            message_size=requester.message_size,
             progress=progress,
         )
 
-    async def run(self, visitor: Visitor, call: Call) -> Reply:
+    async def run(self, requester: RequestCaller, call: Call) -> Reply:
         """The one way in."""
-        reply = await visitor.admit(call, await gathered(await answer(self._pipeline, call, self._report), call.request_id))
-        visitor.tell(call, reply)
+        reply = await requester.admit(call, await gather_reply(await answer_call(self._pipeline, call, self._report), call.request_id))
+        requester.tell(call, reply)
         return reply
 
-    def _fill(self, call: Call, arguments: Arguments) -> Reply | None:
+    def _fill(self, call: Call, arguments: ToolArguments) -> Reply | None:
         """The arguments, among them what HTTP sends as headers; or why they cannot be taken."""
         operation, given = call.operation, with_defaults(call.operation.tool_defaults, arguments)
         try:
-            call.idempotency_key = text(given, "idempotency_key") if operation.once is not None else None
-            call.confirm_token = text(given, "confirm_token") if operation.confirmable else None
+            call.idempotency_key = take_text(given, "idempotency_key") if operation.once is not None else None
+            call.confirm_token = take_text(given, "confirm_token") if operation.confirmable else None
         except BadRequest as refusal:
-            reply = refused(self._pipeline, call, refusal)
+            reply = record_refusal(self._pipeline, call, refusal)
             self._pipeline.signals.answered(call, reply, 0.0)
             return reply
         call.arguments = given
         return None
 
-    def _render(self, ctx: Context, call: Call, reply: Reply) -> CallToolResult | InputRequiredResult:
+    def _render(self, ctx: McpContext, call: Call, reply: Reply) -> CallToolResult | InputRequiredResult:
         if isinstance(reply.refusal, ConfirmTokenRequired):
-            asks = confirm.can_ask(ctx)
-            return confirm.question(reply.refusal) if asks else cast(CallToolResult, confirm.instruction(reply.refusal, call.request_id))
+            asks = can_elicit(ctx)
+            return elicitation(reply.refusal) if asks else cast(CallToolResult, confirm_instruction(reply.refusal, call.request_id))
         return self._shown(call, reply)
 
     def _shown(self, call: Call, reply: Reply) -> CallToolResult:
@@ -96,7 +221,7 @@ class Calls:
         return cast(CallToolResult, tool_result(reply, self._tools.answer(call.operation)))
 
 
-def text(arguments: dict[str, object], name: str) -> str | None:
+def take_text(arguments: dict[str, object], name: str) -> str | None:
     """Take a text out of the arguments; the input model does not know it."""
     value = arguments.pop(name, None)
     if value is None or isinstance(value, str):

@@ -13,14 +13,14 @@ import orjson
 
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, BodyTooLarge
-from registry.guard import DEPTH, UNDECIDED, parse_plain, unique
-from registry.input_shape import shape_of, shortened
+from registry.guard import JSON_DEPTH_LIMIT, JSON_UNDECIDED, parse_plain_json, unique_members
+from registry.input_bounds import model_bounds, shortened_input
 from transports.http.asgi import BodyMessage, Headers, HttpScope, Message, Receive
-from transports.http.body import broken_off
-from transports.mcp.settings import BODY_BYTES
+from transports.http.request import broken_body_refusal
+from transports.mcp.settings import MCP_BODY_BYTES
 
-DECODER = json.JSONDecoder(object_pairs_hook=unique)
-LEVELS = 4 * DEPTH
+MESSAGE_DECODER = json.JSONDecoder(object_pairs_hook=unique_members)
+MESSAGE_DEPTH = 4 * JSON_DEPTH_LIMIT
 """The pipeline refuses an input that is nested too deeply as the result of its tool; this is only what a reader can bear."""
 MESSAGE_BYTES = 64 * 1024
 MESSAGE_VALUES = 1_000
@@ -28,7 +28,7 @@ MESSAGE_VALUES = 1_000
 HEADER_ARGUMENTS = ("idempotency_key", "confirm_token")
 """Arguments that no input model knows."""
 
-Operations = Mapping[str, AnyOperation]
+OperationsById = Mapping[str, AnyOperation]
 
 
 class MessageBody:
@@ -44,25 +44,25 @@ class MessageBody:
 
         A body that broke off is refused, even where its beginning reads like a whole one (RFC 9112 section 8).
         """
-        if announced(self._scope["headers"]) > BODY_BYTES:
-            raise too_large(BODY_BYTES)
+        if announced_length(self._scope["headers"]) > MCP_BODY_BYTES:
+            raise message_too_large(MCP_BODY_BYTES)
         pieces: list[bytes] = []
         more = True
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise broken_off(self._scope)
+                raise broken_body_refusal(self._scope)
             body = cast(BodyMessage, message)
             pieces.append(body.get("body", b""))
             more, self.size = body.get("more_body", False), self.size + len(pieces[-1])
-            if self.size > BODY_BYTES:
-                raise too_large(BODY_BYTES)
+            if self.size > MCP_BODY_BYTES:
+                raise message_too_large(MCP_BODY_BYTES)
         self.raw = b"".join(pieces)
 
-    def message(self, operations: Operations) -> object:
+    def message(self, operations: OperationsById) -> object:
         """What it says, once nothing in it can be read in two ways and nothing is more than it has a reason to be."""
-        said = read(self.raw)
-        short = within_bounds(said, self.size, operations)
+        said = read_message(self.raw)
+        short = shorten_message(said, self.size, operations)
         self.is_shortened = short is not said
         handed = orjson.dumps(short) if self.is_shortened else self.raw
         self._waiting.append({"type": "http.request", "body": handed, "more_body": False})
@@ -73,54 +73,54 @@ class MessageBody:
         return self._waiting.pop() if self._waiting else await self._receive()
 
 
-def announced(headers: Headers) -> int:
+def announced_length(headers: Headers) -> int:
     """The length that the client says the body has."""
     return next((int(value) for name, value in headers if name == b"content-length" and value.isdigit()), 0)
 
 
-def too_large(limit: int) -> BodyTooLarge:
+def message_too_large(limit: int) -> BodyTooLarge:
     """The refusal of a message that is too long."""
     return BodyTooLarge(f"The body is larger than {limit} bytes", hint="Send less at once")
 
 
-def read(raw: bytes) -> object:
+def read_message(raw: bytes) -> object:
     """The JSON, in which a name twice in one object is refused; nothing of what only some readers take, which is the SDK's to answer."""
     with suppress(ValueError, RecursionError):
         encoding = json.detect_encoding(raw)  # the SDK takes each encoding, too
         text = raw if encoding == "utf-8" else raw.decode(encoding, "surrogatepass").encode("utf-8", "surrogatepass")
-        found = parse_plain(text, depth=LEVELS)
-        if found is not UNDECIDED and text is raw:
+        found = parse_plain_json(text, depth=MESSAGE_DEPTH)
+        if found is not JSON_UNDECIDED and text is raw:
             return found
-        value: object = DECODER.decode(raw.decode(encoding, "surrogatepass"))
+        value: object = MESSAGE_DECODER.decode(raw.decode(encoding, "surrogatepass"))
         orjson.loads(raw)  # the strictest: no half characters, no numbers that are none
         return value
     return None
 
 
-def within_bounds(said: object, size: int, operations: Operations) -> object:
+def shorten_message(said: object, size: int, operations: OperationsById) -> object:
     """The message, or one that is shorter and is answered alike. BadRequest: it is larger than any message has a reason to be."""
-    calls = called(said)
+    calls = tool_call_parts(said)
     if calls is None:
         if size > MESSAGE_BYTES:
-            raise too_large(MESSAGE_BYTES)
-        check_values(said)
+            raise message_too_large(MESSAGE_BYTES)
+        check_message_values(said)
         return said
     message, params, arguments = calls
     rest = {**message, "params": {**params, "arguments": None}}
-    check_values(rest)
+    check_message_values(rest)
     operation = operations.get(name) if isinstance(name := params.get("name"), str) else None
     if operation is None:  # no arguments change what is answered
         short = {}
     else:
         known = {name: member for name, member in arguments.items() if name in HEADER_ARGUMENTS}
         others = arguments if not known else {name: member for name, member in arguments.items() if name not in known}
-        fit = cast("dict[str, object]", shortened(others, shape_of(operation.params)))
+        fit = cast("dict[str, object]", shortened_input(others, model_bounds(operation.params)))
         kept = {**fit, **known}
         short = arguments if fit is others else {name: kept[name] for name in arguments if name in kept}
     return said if short is arguments else {**message, "params": {**params, "arguments": short}}
 
 
-def called(said: object) -> tuple[dict[str, object], dict[str, object], dict[str, object]] | None:
+def tool_call_parts(said: object) -> tuple[dict[str, object], dict[str, object], dict[str, object]] | None:
     """The message, params and arguments of a tool call that has arguments."""
     if not isinstance(said, dict):
         return None
@@ -134,7 +134,7 @@ def called(said: object) -> tuple[dict[str, object], dict[str, object], dict[str
     return message, cast("dict[str, object]", params), cast("dict[str, object]", arguments)
 
 
-def check_values(root: object) -> None:
+def check_message_values(root: object) -> None:
     """Count the values; a message has few."""
     count, containers = 0, [root]
     while containers:

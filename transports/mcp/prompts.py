@@ -15,13 +15,13 @@ from mcp_types import (
     TextContent,
 )
 
+from transports.mcp.request_caller import McpContext
 from transports.mcp.tools import refuse_cursor
-from transports.mcp.visitor import Context
 
-LONGEST = 200
+LONGEST_PROMPT_ARGUMENT = 200
 
 
-class Task(NamedTuple):
+class PromptTask(NamedTuple):
     """A prompt: its text holds its arguments in braces; an argument that is not given is replaced by its default."""
 
     prompt: Prompt
@@ -29,21 +29,23 @@ class Task(NamedTuple):
     defaults: dict[str, str]
 
 
-def argument(name: str, description: str, *, required: bool = True) -> PromptArgument:
+def prompt_argument(name: str, description: str, *, required: bool = True) -> PromptArgument:
     """One argument."""
     return PromptArgument(name=name, description=description, required=required)
 
 
-TASKS = {
+PROMPT_TASKS = {
     task.prompt.name: task
     for task in (
-        Task(
+        PromptTask(
             Prompt(
                 name="issue_esim",
                 title="Issue an eSIM",
                 description="Choose a plan, issue an eSIM from it and hand over the activation code.",
                 arguments=[
-                    argument("plan", "Plan id or slug, e.g. test_eu_1gb, which is free; absent: choose one together.", required=False)
+                    prompt_argument(
+                        "plan", "Plan id or slug, e.g. test_eu_1gb, which is free; absent: choose one together.", required=False
+                    )
                 ],
             ),
             "Issue an eSIM. The plan: {plan}. First look the plans up with list_connectivity_plans, and take none that it does not list; "
@@ -52,26 +54,26 @@ TASKS = {
             "unclear, repeat it with the same key. Afterwards tell me the status and, if it succeeded, the activation code.",
             {"plan": "not chosen yet; ask me where and how long the eSIM is needed"},
         ),
-        Task(
+        PromptTask(
             Prompt(
                 name="investigate_intent",
                 title="Investigate an intent",
                 description="Find out what happened to one eSIM order and what to do next.",
-                arguments=[argument("intent", "Intent id, e.g. cni_01k0a8w7zv6q4k3m2n1p0r9s8t.")],
+                arguments=[prompt_argument("intent", "Intent id, e.g. cni_01k0a8w7zv6q4k3m2n1p0r9s8t.")],
             ),
             "Find out what happened to the intent {intent}. Read it with get_connectivity_intent, its usage with "
             "list_connectivity_usage_records and its events with list_connectivity_events. Tell me in plain words its status, what "
             "the last event was and when, how much data is used, what went wrong, if anything, and what to do next. Change nothing.",
             {},
         ),
-        Task(
+        PromptTask(
             Prompt(
                 name="choose_plan",
                 title="Choose a plan",
                 description="Compare the plans for a trip and recommend one.",
                 arguments=[
-                    argument("country", "Country of the trip, e.g. Norway or NO."),
-                    argument("days", "Length of the trip in days, e.g. 10."),
+                    prompt_argument("country", "Country of the trip, e.g. Norway or NO."),
+                    prompt_argument("days", "Length of the trip in days, e.g. 10."),
                 ],
             ),
             "Recommend a plan for {days} days in {country}. Read the plans with list_connectivity_plans, keep those that cover the country "
@@ -79,12 +81,12 @@ TASKS = {
             "Issue nothing.",
             {},
         ),
-        Task(
+        PromptTask(
             Prompt(
                 name="why_no_data",
                 title="Why a line has no data",
                 description="Find out why a line has no mobile data, and what would mend it.",
-                arguments=[argument("iccid", "The line's SIM number, e.g. 8988303700000100286.")],
+                arguments=[prompt_argument("iccid", "The line's SIM number, e.g. 8988303700000100286.")],
             ),
             "Find out why the line {iccid} has no mobile data. Look at these in order: "
             "1. get_subscriber: currentStatus must be Active, allowedData true. "
@@ -105,25 +107,25 @@ TASKS = {
 }
 
 
-async def list_prompts(ctx: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
+async def list_prompts(ctx: McpContext, params: PaginatedRequestParams | None) -> ListPromptsResult:
     """The handler of prompts/list."""
     del ctx
     refuse_cursor(params)
-    return ListPromptsResult(prompts=[task.prompt for task in TASKS.values()])
+    return ListPromptsResult(prompts=[task.prompt for task in PROMPT_TASKS.values()])
 
 
-async def get_prompt(ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
+async def get_prompt(ctx: McpContext, params: GetPromptRequestParams) -> GetPromptResult:
     """The handler of prompts/get."""
     del ctx
-    task = TASKS.get(params.name)
+    task = PROMPT_TASKS.get(params.name)
     if task is None:
-        raise MCPError(INVALID_PARAMS, f"Unknown prompt {params.name[:80]!r}; known are {', '.join(TASKS)}")
-    text = task.text.format_map(values(task, params.arguments or {}))
+        raise MCPError(INVALID_PARAMS, f"Unknown prompt {params.name[:80]!r}; known are {', '.join(PROMPT_TASKS)}")
+    text = task.text.format_map(prompt_values(task, params.arguments or {}))
     message = PromptMessage(role="user", content=TextContent(type="text", text=text))
     return GetPromptResult(description=task.prompt.description, messages=[message])
 
 
-def values(task: Task, given: dict[str, str]) -> dict[str, str]:
+def prompt_values(task: PromptTask, given: dict[str, str]) -> dict[str, str]:
     """The arguments, checked: nothing unknown, nothing missing, nothing long."""
     known = [argument.name for argument in task.prompt.arguments or []]
     unknown = sorted(set(given) - set(known))
@@ -131,7 +133,7 @@ def values(task: Task, given: dict[str, str]) -> dict[str, str]:
     if unknown or missing:
         wrong = f"{unknown[0][:80]}: unknown argument" if unknown else f"{missing[0]}: missing; it is required"
         raise MCPError(INVALID_PARAMS, f"{wrong}. {task.prompt.name} takes {', '.join(known)}")
-    long = [name for name, value in given.items() if len(value) > LONGEST]
+    long = [name for name, value in given.items() if len(value) > LONGEST_PROMPT_ARGUMENT]
     if long:
-        raise MCPError(INVALID_PARAMS, f"{long[0]}: must be at most {LONGEST} characters; got {len(given[long[0]])}")
+        raise MCPError(INVALID_PARAMS, f"{long[0]}: must be at most {LONGEST_PROMPT_ARGUMENT} characters; got {len(given[long[0]])}")
     return {**task.defaults, **{name: value for name, value in given.items() if value}}

@@ -1,4 +1,4 @@
-"""Resources: what an agent may read without a tool call. Tenant data goes through the pipeline like every other call."""
+"""Resources: what an agent may read without a tool call. Those with data of an organisation are read through the pipeline."""
 
 import re
 from typing import NamedTuple
@@ -20,20 +20,72 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from registry.catalogue import AnyOperation, Catalogue
+from registry.limits import Scope
 from registry.model import Input
-from registry.narrowing import shows
-from transports.mcp import reference
-from transports.mcp.calls import Calls
-from transports.mcp.result import shown
+from registry.restrictions import is_shown_to
+from transports.mcp.calls import ToolCalls, readable_body
+from transports.mcp.request_caller import CallerOf, McpContext, RequestCaller
 from transports.mcp.tools import is_tool, refuse_cursor
-from transports.mcp.visitor import Context, Visitor, Who
+
+
+def operations_index(catalogue: Catalogue) -> str:
+    """Every tool by toolset, one line each."""
+    lines = ["# Operations", "", "Read reference://operations/{id} for one of them.", ""]
+    for toolset in catalogue.toolsets:
+        tools = [operation for operation in toolset.operations() if is_tool(operation)]
+        if tools:
+            lines += [f"## {toolset.name}", "", toolset.summary, ""]
+            lines += [f"- `{operation.id}`: {operation.summary}" for operation in tools]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def operation_page(operation: AnyOperation) -> str:
+    """One operation: what it does, what it asks of its caller, its input and its examples."""
+    lines = [
+        f"# {operation.title}",
+        "",
+        f"`{operation.id}`, over HTTP `{operation.method} {operation.path}`",
+        "",
+        operation.description,
+        "",
+    ]
+    lines += [f"- {rule}" for rule in operation_rules(operation)]
+    lines += ["", "| Input | Meaning |", "|---|---|"]
+    for name, field in operation.params.model_fields.items():
+        needed = "" if not field.is_required() else " (required)"
+        lines.append(f"| `{field.alias or name}`{needed} | {field.description or ''} |")
+    for example in operation.examples:
+        lines += ["", f"## {example.title}", "", "```json", orjson.dumps(dict(example.input)).decode(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def operation_rules(operation: AnyOperation) -> list[str]:
+    """What cannot be read from the schema."""
+    found = ["Changes nothing." if operation.read_only else "Changes something."]
+    if operation.scope & Scope.ADMIN:
+        found.append("Needs the tier enterprise and the role admin.")
+    elif operation.scope & Scope.WRITE:
+        found.append("Needs the tier pro or enterprise.")
+    if operation.confirm:
+        found.append("Asks for a confirmation first; it is valid for two minutes and for the same arguments.")
+    if operation.replaces is not None:
+        found.append(f"A call that would replace {operation.replaces} needs the role admin, and asks for a confirmation first.")
+    if operation.once is not None:
+        found.append("Needs an idempotency_key." if operation.once.required else "Takes an idempotency_key.")
+    if operation.upstream:
+        found.append("Reaches the upstream charging system; the organisation must be connected.")
+    if operation.processor:
+        found.append("Reaches the payment processor, in the organisation's own account there.")
+    return found
+
 
 NOT_FOUND_BEFORE_2026 = -32002
-JSON, MARKDOWN = "application/json", "text/markdown"
-ONE = re.compile(r"(connectivity://intents|reference://operations)/([A-Za-z0-9_]{1,64})", re.ASCII)
+RESOURCE_JSON, RESOURCE_MARKDOWN = "application/json", "text/markdown"
+RESOURCE_URI = re.compile(r"(connectivity://intents|reference://operations)/([A-Za-z0-9_]{1,64})", re.ASCII)
 
 
-class Backed(NamedTuple):
+class OperationResource(NamedTuple):
     """A resource that is the answer of a read operation."""
 
     uri: str
@@ -42,92 +94,108 @@ class Backed(NamedTuple):
     description: str
 
 
-PLANS = Backed("connectivity://plans", "list_connectivity_plans", "Plan catalogue", "The plans this organisation can issue eSIMs from.")
-INTENT = Backed("connectivity://intents/{id}", "get_connectivity_intent", "Intent", "One eSIM order: its status, plan and eSIM.")
-OPERATIONS = Resource(
-    uri="reference://operations", name="operations", title="Operations", description="Every tool by toolset.", mime_type=MARKDOWN
+PLANS_RESOURCE = OperationResource(
+    "connectivity://plans", "list_connectivity_plans", "Plan catalogue", "The plans this organisation can issue eSIMs from."
 )
-OPERATION = ResourceTemplate(
+INTENT_RESOURCE = OperationResource(
+    "connectivity://intents/{id}", "get_connectivity_intent", "Intent", "One eSIM order: its status, plan and eSIM."
+)
+OPERATIONS_RESOURCE = Resource(
+    uri="reference://operations", name="operations", title="Operations", description="Every tool by toolset.", mime_type=RESOURCE_MARKDOWN
+)
+OPERATION_RESOURCE = ResourceTemplate(
     uri_template="reference://operations/{id}",
     name="operation",
     title="Operation",
     description="One tool in full: details, rules, input and examples.",
-    mime_type=MARKDOWN,
+    mime_type=RESOURCE_MARKDOWN,
 )
 
 
 class Resources:
     """Lists and reads resources; one whose operation the catalogue lacks, or the caller may not call, is left out."""
 
-    def __init__(self, catalogue: Catalogue, calls: Calls, who: Who) -> None:
+    def __init__(self, catalogue: Catalogue, calls: ToolCalls, who: CallerOf) -> None:
         self._catalogue, self._calls, self._who = catalogue, calls, who
 
-    async def list(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+    async def list(self, ctx: McpContext, params: PaginatedRequestParams | None) -> ListResourcesResult:
         """The handler of resources/list."""
         refuse_cursor(params)
-        plans = Resource(uri=PLANS.uri, name="plans", title=PLANS.title, description=PLANS.description, mime_type=JSON)
-        shows = self._backing(self._who(ctx), PLANS) is not None
-        return ListResourcesResult(resources=[plans, OPERATIONS] if shows else [OPERATIONS])
+        plans = Resource(
+            uri=PLANS_RESOURCE.uri,
+            name="plans",
+            title=PLANS_RESOURCE.title,
+            description=PLANS_RESOURCE.description,
+            mime_type=RESOURCE_JSON,
+        )
+        shows = self._backing(self._who(ctx), PLANS_RESOURCE) is not None
+        return ListResourcesResult(resources=[plans, OPERATIONS_RESOURCE] if shows else [OPERATIONS_RESOURCE])
 
-    async def templates(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+    async def templates(self, ctx: McpContext, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         """The handler of resources/templates/list."""
         refuse_cursor(params)
         intent = ResourceTemplate(
-            uri_template=INTENT.uri, name="intent", title=INTENT.title, description=INTENT.description, mime_type=JSON
+            uri_template=INTENT_RESOURCE.uri,
+            name="intent",
+            title=INTENT_RESOURCE.title,
+            description=INTENT_RESOURCE.description,
+            mime_type=RESOURCE_JSON,
         )
-        shows = self._backing(self._who(ctx), INTENT) is not None
-        return ListResourceTemplatesResult(resource_templates=[intent, OPERATION] if shows else [OPERATION])
+        shows = self._backing(self._who(ctx), INTENT_RESOURCE) is not None
+        return ListResourceTemplatesResult(resource_templates=[intent, OPERATION_RESOURCE] if shows else [OPERATION_RESOURCE])
 
-    async def read(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read(self, ctx: McpContext, params: ReadResourceRequestParams) -> ReadResourceResult:
         """The handler of resources/read."""
-        uri, visitor = params.uri, self._who(ctx)
-        if uri == OPERATIONS.uri:
-            return contents(uri, MARKDOWN, reference.index(self._catalogue))
-        if uri == PLANS.uri:
-            return await self._answer(ctx, visitor, PLANS, uri, {})
-        match = ONE.fullmatch(uri)
+        uri, requester = params.uri, self._who(ctx)
+        if uri == OPERATIONS_RESOURCE.uri:
+            return text_resource(uri, RESOURCE_MARKDOWN, operations_index(self._catalogue))
+        if uri == PLANS_RESOURCE.uri:
+            return await self._answer(ctx, requester, PLANS_RESOURCE, uri, {})
+        match = RESOURCE_URI.fullmatch(uri)
         if match is None:
-            raise missing(ctx, uri)
+            raise resource_not_found(ctx, uri)
         kind, id = match.groups()
         if kind == "connectivity://intents":
-            return await self._answer(ctx, visitor, INTENT, uri, {"id": id})
+            return await self._answer(ctx, requester, INTENT_RESOURCE, uri, {"id": id})
         operation = self._catalogue.operations.get(id)
         if operation is None or not is_tool(operation):
-            raise missing(ctx, uri)
-        return contents(uri, MARKDOWN, reference.page(operation))
+            raise resource_not_found(ctx, uri)
+        return text_resource(uri, RESOURCE_MARKDOWN, operation_page(operation))
 
-    def _backing(self, visitor: Visitor, backed: Backed) -> AnyOperation | None:
-        operation, caller = self._catalogue.operations.get(backed.operation), visitor.caller
-        inside = self._catalogue.inside(caller.restrictions.toolsets or ())
-        shown = operation is not None and caller.has(operation.scope) and shows(operation, caller, inside)
+    def _backing(self, requester: RequestCaller, backed: OperationResource) -> AnyOperation | None:
+        operation, caller = self._catalogue.operations.get(backed.operation), requester.caller
+        inside = self._catalogue.operations_in(caller.restrictions.toolsets or ())
+        shown = operation is not None and caller.has(operation.scope) and is_shown_to(operation, caller, inside)
         return operation if shown else None
 
-    async def _answer(self, ctx: Context, visitor: Visitor, backed: Backed, uri: str, values: dict[str, object]) -> ReadResourceResult:
+    async def _answer(
+        self, ctx: McpContext, requester: RequestCaller, backed: OperationResource, uri: str, values: dict[str, object]
+    ) -> ReadResourceResult:
         operation = self._catalogue.operations.get(backed.operation)
         if operation is None:
-            raise missing(ctx, uri)
-        call = self._calls.call(visitor, operation, whole_list(operation.params, values), ctx.session.report_progress)
-        reply = await self._calls.run(visitor, call)
+            raise resource_not_found(ctx, uri)
+        call = self._calls.call(requester, operation, with_largest_page(operation.params, values), ctx.session.report_progress)
+        reply = await self._calls.run(requester, call)
         if reply.status == 404:
-            raise missing(ctx, uri)
-        body = shown(reply, None)
+            raise resource_not_found(ctx, uri)
+        body = readable_body(reply, None)
         if reply.refusal is not None:
             code = INTERNAL_ERROR if reply.status >= 500 else INVALID_PARAMS
             raise MCPError(code, reply.refusal.message, {"uri": uri, "body": body})
-        return contents(uri, JSON, orjson.dumps(body).decode())
+        return text_resource(uri, RESOURCE_JSON, orjson.dumps(body).decode())
 
 
-def whole_list(model: type[Input], values: dict[str, object]) -> dict[str, object]:
+def with_largest_page(model: type[Input], values: dict[str, object]) -> dict[str, object]:
     """A resource is read in one piece, so a list is asked for its largest page."""
     return {**values, "limit": 100} if "limit" in model.model_fields else values
 
 
-def contents(uri: str, mime_type: str, text: str) -> ReadResourceResult:
+def text_resource(uri: str, mime_type: str, text: str) -> ReadResourceResult:
     """One text."""
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
 
 
-def missing(ctx: Context, uri: str) -> MCPError:
+def resource_not_found(ctx: McpContext, uri: str) -> MCPError:
     """The one answer for what is not there and what is another organisation's. Its code is that of the protocol version (SEP-2164)."""
     code = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else NOT_FOUND_BEFORE_2026
     return MCPError(code, "Resource not found", {"uri": uri})

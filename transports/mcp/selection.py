@@ -4,16 +4,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-from registry.catalogue import Catalogue, Selection
-from registry.credential import IN_ADDRESS
+from registry.catalogue import Catalogue, ToolSelection
 from registry.errors import BadRequest
+from registry.policy import CREDENTIAL_QUERY_NAMES
 
-QUERY_FIELDS = 20
-KNOWN = frozenset({"toolsets", "read_only"})
+MOST_QUERY_FIELDS = 20
+SELECTION_FIELDS = frozenset({"toolsets", "read_only"})
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class RequestedTools:
     """What was asked for in each of the two places; where both name toolsets, only what stands in both is shown."""
 
     query: tuple[str, ...] = ()
@@ -21,33 +21,35 @@ class Chosen:
     read_only: bool = False
 
 
-def read_selection(query: bytes, headers: Iterable[tuple[bytes, bytes]]) -> Chosen:
+def read_selection(query: bytes, headers: Iterable[tuple[bytes, bytes]]) -> RequestedTools:
     """The selection of one HTTP request; it travels with every request, so no server state is needed."""
-    fields = read_query(query) if query else {}
-    named = single([(name.decode(), value.decode("latin-1")) for name, value in headers if name in (b"x-mcp-toolsets", b"x-mcp-readonly")])
-    return Chosen(
-        query=names(fields.get("toolsets", "")),
-        header=names(named.get("x-mcp-toolsets", "")),
-        read_only=flag("read_only", fields.get("read_only")) or flag("X-MCP-Readonly", named.get("x-mcp-readonly")),
+    fields = read_selection_query(query) if query else {}
+    named = single_fields(
+        [(name.decode(), value.decode("latin-1")) for name, value in headers if name in (b"x-mcp-toolsets", b"x-mcp-readonly")]
+    )
+    return RequestedTools(
+        query=toolset_names(fields.get("toolsets", "")),
+        header=toolset_names(named.get("x-mcp-toolsets", "")),
+        read_only=read_switch("read_only", fields.get("read_only")) or read_switch("X-MCP-Readonly", named.get("x-mcp-readonly")),
     )
 
 
-def read_query(query: bytes) -> dict[str, str]:
+def read_selection_query(query: bytes) -> dict[str, str]:
     """The query's fields; a credential among them is refused, since addresses end up in logs and histories."""
     try:
-        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=QUERY_FIELDS)
+        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_QUERY_FIELDS)
     except (ValueError, UnicodeDecodeError):
         raise BadRequest("The query string cannot be read", hint="Percent-encode it as UTF-8") from None
-    secret = next((name.lower() for name, _ in pairs if name.lower() in IN_ADDRESS), None)
+    secret = next((name.lower() for name, _ in pairs if name.lower() in CREDENTIAL_QUERY_NAMES), None)
     if secret is not None:
         raise BadRequest(
             f"{secret}: a credential in the address is not accepted, because addresses are kept in logs and histories",
             param=secret,
             hint="Send it as Authorization: Bearer <API key or session token>",
         )
-    fields = single(pairs)
+    fields = single_fields(pairs)
     # Choice: an unknown field is refused, so that a misspelt read_only never means "everything".
-    unknown = sorted(set(fields) - KNOWN)
+    unknown = sorted(set(fields) - SELECTION_FIELDS)
     if unknown:
         raise BadRequest(
             f"{unknown[0][:80]}: unknown query field",
@@ -58,7 +60,7 @@ def read_query(query: bytes) -> dict[str, str]:
     return fields
 
 
-def single(pairs: list[tuple[str, str]]) -> dict[str, str]:
+def single_fields(pairs: list[tuple[str, str]]) -> dict[str, str]:
     """Fields by name; one that comes twice could be read in two ways, and read-only must not be lost on the way."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
@@ -66,12 +68,12 @@ def single(pairs: list[tuple[str, str]]) -> dict[str, str]:
     return fields
 
 
-def names(text: str) -> tuple[str, ...]:
+def toolset_names(text: str) -> tuple[str, ...]:
     """Names separated by commas, in one order, so that equal selections share one cached list."""
     return tuple(sorted({part.strip() for part in text.split(",") if part.strip()}))
 
 
-def flag(name: str, text: str | None) -> bool:
+def read_switch(name: str, text: str | None) -> bool:
     """A switch."""
     if text is None or text.strip().lower() in ("false", "0"):
         return False
@@ -80,9 +82,14 @@ def flag(name: str, text: str | None) -> bool:
     raise BadRequest(f"{name}: got {text[:40]!r}; must be true or false", param="read_only", hint="Send true to see only tools that read")
 
 
-def ids_of(catalogue: Catalogue, chosen: Chosen) -> frozenset[str]:
+def selected_ids(catalogue: Catalogue, chosen: RequestedTools) -> frozenset[str]:
     """The ids a selection holds, whoever asks; read-only beats every choice of toolsets."""
-    ids = catalogue.chosen(Selection(chosen.query or chosen.header, chosen.read_only))
+    ids = catalogue.chosen(ToolSelection(chosen.query or chosen.header, chosen.read_only))
     if chosen.query and chosen.header:
-        ids &= catalogue.chosen(Selection(chosen.header, chosen.read_only))
+        ids &= catalogue.chosen(ToolSelection(chosen.header, chosen.read_only))
     return ids
+
+
+def select_tools(toolsets: str, read_only: bool) -> RequestedTools:
+    """The selection of the command line."""
+    return RequestedTools(query=toolset_names(toolsets), read_only=read_only)

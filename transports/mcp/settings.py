@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-NAME = "connectivity"
-BODY_BYTES = 1 << 20
-KEY_BYTES = 32
+MCP_SERVER_NAME = "connectivity"
+MCP_BODY_BYTES = 1 << 20
+STATE_KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -29,6 +29,6 @@ class McpSettings:
 
     def __post_init__(self) -> None:
         """Refuse at start what the SDK would refuse at the first request."""
-        short = [key for key in self.state_keys if len(key) < KEY_BYTES]
+        short = [key for key in self.state_keys if len(key) < STATE_KEY_BYTES]
         if not self.state_keys or short or len(set(self.state_keys)) != len(self.state_keys):
-            raise ValueError(f"MCP state keys: at least one is needed, each of {KEY_BYTES} bytes or more and none twice")
+            raise ValueError(f"MCP state keys: at least one is needed, each of {STATE_KEY_BYTES} bytes or more and none twice")

@@ -9,20 +9,20 @@ import orjson
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ListToolsResult, PaginatedRequestParams, Tool, ToolAnnotations
 
-from registry.catalogue import AnyOperation, Catalogue, Selection
+from registry.catalogue import AnyOperation, Catalogue, ToolSelection
 from registry.errors import BadRequest
 from registry.model import Document
-from registry.narrowing import View, shows, view_of
-from registry.schema import Answer, input_schema, output_schema
-from transports.mcp.selection import Chosen, ids_of
-from transports.mcp.visitor import Visitor
+from registry.restrictions import CallerView, caller_view, is_shown_to
+from registry.schema import OutputSchema, input_schema, output_schema
+from transports.mcp.request_caller import RequestCaller
+from transports.mcp.selection import RequestedTools, selected_ids
 
-CACHED = 256
+CACHED_TOOL_LISTS = 256
 CHARACTERS_OF_A_TOKEN = 4
 """Of compact JSON. Choice: a token is an estimate here, since each model has tokens of its own; OpenAI's o200k_base counts 5 % fewer."""
 
 
-class Size(NamedTuple):
+class ToolsSize(NamedTuple):
     """How many tokens of a model's context the tools of a selection take, without output schemas, which few clients show, and with them."""
 
     tools: int
@@ -35,71 +35,71 @@ class Tools:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._lists: dict[tuple[View, Chosen], ListToolsResult] = {}
-        self._ids: dict[Chosen, frozenset[str]] = {}
+        self._lists: dict[tuple[CallerView, RequestedTools], ListToolsResult] = {}
+        self._ids: dict[RequestedTools, frozenset[str]] = {}
 
-    def answer(self, operation: AnyOperation) -> Answer:
+    def answer(self, operation: AnyOperation) -> OutputSchema:
         """What the operation answers."""
         return output_schema(operation.result)
 
     def tool(self, operation: AnyOperation) -> Tool:
         """The definition, made when it is first asked for."""
-        return definition(operation)
+        return tool_definition(operation)
 
-    def tool_list(self, visitor: Visitor) -> ListToolsResult:
+    def tool_list(self, requester: RequestCaller) -> ListToolsResult:
         """What this caller may call and asked to see, in wire form. Choice: one page, because many clients read no second one."""
-        key = (view_of(visitor.caller), visitor.chosen)
+        key = (caller_view(requester.caller), requester.chosen)
         found = self._lists.get(key)
         if found is None:
-            found = self._list(visitor)
-            if len(self._lists) >= CACHED:
+            found = self._list(requester)
+            if len(self._lists) >= CACHED_TOOL_LISTS:
                 self._lists.clear()
             self._lists[key] = found
         return found
 
-    def find(self, visitor: Visitor, name: str) -> AnyOperation:
+    def find(self, requester: RequestCaller, name: str) -> AnyOperation:
         """The operation a call means. What the caller may do does not matter here: hiding is a courtesy, the pipeline is the gate."""
         operation = self._catalogue.operations.get(name)
         if operation is None or not is_tool(operation):
             raise MCPError(INVALID_PARAMS, f"Unknown tool {name[:80]!r}; tools/list shows the tools of your selection")
-        if operation.id not in self._selected(visitor.chosen):
+        if operation.id not in self._selected(requester.chosen):
             toolset = self._catalogue.toolset_of[name]
             raise MCPError(INVALID_PARAMS, f"Unknown tool {name!r} in your selection; the toolset {toolset} holds it", {"toolset": toolset})
         return operation
 
-    def _selected(self, chosen: Chosen) -> frozenset[str]:
+    def _selected(self, chosen: RequestedTools) -> frozenset[str]:
         """The ids of a selection; a name nobody knows is told with those that are known."""
         found = self._ids.get(chosen)
         if found is None:
             try:
-                found = ids_of(self._catalogue, chosen)
+                found = selected_ids(self._catalogue, chosen)
             except BadRequest as refusal:
                 raise MCPError(INVALID_PARAMS, refusal.message, {"known": self._catalogue.names()}) from None
-            if len(self._ids) >= CACHED:
+            if len(self._ids) >= CACHED_TOOL_LISTS:
                 self._ids.clear()
             self._ids[chosen] = found
         return found
 
-    def _list(self, visitor: Visitor) -> ListToolsResult:
-        ids = self._selected(visitor.chosen)
-        inside = self._catalogue.inside(visitor.caller.restrictions.toolsets or ())
-        found = self._catalogue.tools(ids, visitor.caller.scopes)
-        visible = [operation for operation in found if is_tool(operation) and shows(operation, visitor.caller, inside)]
+    def _list(self, requester: RequestCaller) -> ListToolsResult:
+        ids = self._selected(requester.chosen)
+        inside = self._catalogue.operations_in(requester.caller.restrictions.toolsets or ())
+        found = self._catalogue.tools(ids, requester.caller.scopes)
+        visible = [operation for operation in found if is_tool(operation) and is_shown_to(operation, requester.caller, inside)]
         result = ListToolsResult(tools=[self.tool(operation) for operation in visible])
         # The server takes a mapping as it is, and dumping sixty tools again for every list costs 3 ms.
         return cast(ListToolsResult, result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"ttl_ms", "cache_scope"}))
 
 
 @cache
-def definition(operation: AnyOperation) -> Tool:
+def tool_definition(operation: AnyOperation) -> Tool:
     """An operation as a tool: it says nothing of a caller or a catalogue, so there is one in a process."""
     return Tool(
         name=operation.id,
         title=operation.title,
-        description=description(operation),
+        description=tool_description(operation),
         input_schema=input_schema(operation, operation.tool_defaults),
         output_schema=output_schema(operation.result).schema,
-        annotations=annotations(operation),
+        annotations=tool_annotations(operation),
     )
 
 
@@ -114,13 +114,13 @@ def is_tool(operation: AnyOperation) -> bool:
     return operation.tool and operation.result is not Document
 
 
-def description(operation: AnyOperation) -> str:
+def tool_description(operation: AnyOperation) -> str:
     """The summary and the paragraph for agents; further paragraphs are for the reference only."""
     paragraphs = [" ".join(part.split()) for part in operation.description.split("\n\n")]
     return "\n".join(paragraphs[:2])
 
 
-def annotations(operation: AnyOperation) -> ToolAnnotations:
+def tool_annotations(operation: AnyOperation) -> ToolAnnotations:
     """All four hints, said outright: clients take different things for granted where one is left out."""
     return ToolAnnotations(
         read_only_hint=operation.read_only,
@@ -130,23 +130,23 @@ def annotations(operation: AnyOperation) -> ToolAnnotations:
     )
 
 
-def measure(catalogue: Catalogue, names: Iterable[str]) -> Size:
+def measure_tools(catalogue: Catalogue, names: Iterable[str]) -> ToolsSize:
     """The size of some toolsets and presets in a model's context."""
-    ids = catalogue.chosen(Selection(tuple(names)))
-    tools = [definition(operation) for operation in catalogue.operations.values() if operation.id in ids and is_tool(operation)]
-    return Size(len(tools), tokens([shown(tool) for tool in tools]), tokens([wire(tool) for tool in tools]))
+    ids = catalogue.chosen(ToolSelection(tuple(names)))
+    tools = [tool_definition(operation) for operation in catalogue.operations.values() if operation.id in ids and is_tool(operation)]
+    return ToolsSize(len(tools), count_tokens([model_view(tool) for tool in tools]), count_tokens([tool_json(tool) for tool in tools]))
 
 
-def wire(tool: Tool) -> dict[str, object]:
+def tool_json(tool: Tool) -> dict[str, object]:
     """A definition as it goes over the wire."""
     return tool.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-def shown(tool: Tool) -> dict[str, object]:
+def model_view(tool: Tool) -> dict[str, object]:
     """What of a definition a model is shown: all but the output schema."""
-    return {name: value for name, value in wire(tool).items() if name != "outputSchema"}
+    return {name: value for name, value in tool_json(tool).items() if name != "outputSchema"}
 
 
-def tokens(value: object) -> int:
+def count_tokens(value: object) -> int:
     """About how many tokens a value takes as compact JSON."""
     return ceil(len(orjson.dumps(value).decode()) / CHARACTERS_OF_A_TOKEN)

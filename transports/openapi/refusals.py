@@ -1,14 +1,16 @@
-"""Which refusals an operation can give and when: derived from its declaration and from the pipeline's own rules."""
+"""Which refusals an operation can give and when, from its declaration and the pipeline's own rules; and example bodies of them."""
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple, TypeAlias
 
-from registry.binding import SEGMENT
+from registry.binding import PATH_SEGMENT
 from registry.catalogue import AnyOperation
 from registry.errors import (
     BadRequest,
     BodyTooLarge,
+    ConfirmTokenRequiredBody,
     Conflict,
+    Error,
     Forbidden,
     HeadersTooLarge,
     Internal,
@@ -17,9 +19,17 @@ from registry.errors import (
     OcsBadRequest,
     OcsConflict,
     OcsError,
+    OcsErrorBody,
     OcsUnavailable,
     OrgNotConnected,
+    OrgNotConnectedBody,
+    PaymentsError,
+    PaymentsErrorBody,
+    PaymentsRefused,
+    PaymentsRefusedBody,
+    PaymentsUnavailable,
     QuotaExceeded,
+    QuotaExceededBody,
     Refusal,
     RequestTimeout,
     Restricted,
@@ -28,14 +38,14 @@ from registry.errors import (
     Unauthorized,
     UnsupportedMediaType,
     UpgradeRequired,
+    UpgradeRequiredBody,
     UriTooLong,
 )
 from registry.limits import Scope
 from registry.operation import Auth
-from registry.payments_errors import PaymentsError, PaymentsRefused, PaymentsUnavailable
 
 
-class Fault(NamedTuple):
+class OperationFault(NamedTuple):
     """One way a call can fail. `everywhere`: no property of the operation, so the reference tells it once."""
 
     refusal: type[Refusal]
@@ -49,99 +59,169 @@ class Fault(NamedTuple):
         return self.refusal.status
 
 
-Applies: TypeAlias = Callable[[AnyOperation], bool]
+FaultCondition: TypeAlias = Callable[[AnyOperation], bool]
 
 
-def has_body(operation: AnyOperation) -> bool:
+def has_json_body(operation: AnyOperation) -> bool:
     """Its fields come as a JSON body, if it has any."""
     return operation.method not in ("GET", "DELETE")
 
 
-def signed_in(operation: AnyOperation) -> bool:
+def _takes_key_or_session(operation: AnyOperation) -> bool:
     """It takes an API key or a session."""
     return operation.auth in (Auth.BEARER, Auth.SESSION)
 
 
-def demands_scope(operation: AnyOperation) -> bool:
+def _demands_scope(operation: AnyOperation) -> bool:
     """Not every tier or role may call it; a SIM or money that moves has the tier checked again."""
-    return signed_in(operation) and (operation.moves or bool(operation.scope & ~(Scope.READ | Scope.ANY)))
+    return _takes_key_or_session(operation) and (operation.moves or bool(operation.scope & ~(Scope.READ | Scope.ANY)))
 
 
-def throttled(operation: AnyOperation) -> bool:
+def _is_throttled(operation: AnyOperation) -> bool:
     """The burst limits spare the service's own shared secrets, and what says that it has none."""
     return operation.limited and operation.auth not in (Auth.INTERNAL, Auth.STOREFRONT)
 
 
-def first_line(refusal: type[Refusal]) -> str:
+def refusal_sentence(refusal: type[Refusal]) -> str:
     """The refusal in one sentence, as its class says it."""
     return (refusal.__doc__ or refusal.__name__).strip().partition("\n")[0]
 
 
-def fault(refusal: type[Refusal], when: str = "", code: str = "", *, everywhere: bool = False) -> Fault:
-    """A fault that says what its class says, unless told otherwise."""
-    return Fault(refusal, code or refusal.code, when or first_line(refusal), everywhere)
+def _fault(refusal: type[Refusal], when: str = "", code: str = "", *, everywhere: bool = False) -> OperationFault:
+    """A fault that says what its class says, unless `when` or `code` say otherwise."""
+    return OperationFault(refusal, code or refusal.code, when or refusal_sentence(refusal), everywhere)
 
 
-RULES: tuple[tuple[Applies, Fault], ...] = (
+FAULT_RULES: tuple[tuple[FaultCondition, OperationFault], ...] = (
     (
         lambda o: bool(o.params.model_fields) or o.once is not None,
-        fault(BadRequest, "A field breaks its rule; `param` names it, `error` tells the rule."),
+        _fault(BadRequest, "A field breaks its rule; `param` names it, `error` tells the rule."),
     ),
-    (lambda o: True, fault(BadRequest, "The input has a field that this operation does not know.", "unknown_field")),
-    (has_body, fault(BadRequest, "The body is not one JSON object.", "invalid_json")),
-    (lambda o: o.once is not None and o.once.required, fault(BadRequest, "The key header is missing.", "idempotency_key_required")),
+    (lambda o: True, _fault(BadRequest, "The input has a field that this operation does not know.", "unknown_field")),
+    (has_json_body, _fault(BadRequest, "The body is not one JSON object.", "invalid_json")),
+    (lambda o: o.once is not None and o.once.required, _fault(BadRequest, "The key header is missing.", "idempotency_key_required")),
     (
         lambda o: o.confirmable,
-        fault(BadRequest, "The confirm token is wrong, expired, already used, or another call's.", "confirm_token_invalid"),
+        _fault(BadRequest, "The confirm token is wrong, expired, already used, or another call's.", "confirm_token_invalid"),
     ),
-    (lambda o: o.auth is not Auth.PUBLIC, fault(Unauthorized)),
-    (demands_scope, fault(UpgradeRequired, "The tier of your organisation, or your role in it, does not carry the scope.")),
-    (lambda o: True, fault(Forbidden, everywhere=True)),
-    (signed_in, fault(Restricted, everywhere=True)),
-    (lambda o: o.role is not None, fault(RoleRequired)),
+    (lambda o: o.auth is not Auth.PUBLIC, _fault(Unauthorized)),
+    (_demands_scope, _fault(UpgradeRequired, "The tier of your organisation, or your role in it, does not carry the scope.")),
+    (lambda o: True, _fault(Forbidden, everywhere=True)),
+    (_takes_key_or_session, _fault(Restricted, everywhere=True)),
+    (lambda o: o.role is not None, _fault(RoleRequired)),
     (
         lambda o: o.role is None and o.replaces is not None,
-        fault(RoleRequired, "The call would replace what is live, which is for admins of the organisation."),
+        _fault(RoleRequired, "The call would replace what is live, which is for admins of the organisation."),
     ),
-    (lambda o: SEGMENT.search(o.path) is not None, fault(NotFound)),
-    (has_body, fault(RequestTimeout)),
-    (lambda o: o.organisation, fault(Conflict, "You belong to no organisation, and this acts for one.", "organization_required")),
-    (lambda o: o.upstream, fault(OrgNotConnected)),
-    (lambda o: o.once is not None, fault(Conflict, "The key was used before, with other input.", "idempotency_key_reused")),
+    (lambda o: PATH_SEGMENT.search(o.path) is not None, _fault(NotFound)),
+    (has_json_body, _fault(RequestTimeout)),
+    (lambda o: o.organisation, _fault(Conflict, "You belong to no organisation, and this acts for one.", "organization_required")),
+    (lambda o: o.upstream, _fault(OrgNotConnected)),
+    (lambda o: o.once is not None, _fault(Conflict, "The key was used before, with other input.", "idempotency_key_reused")),
     (
         lambda o: o.once is not None and o.once.forever,
-        fault(Conflict, "The key was used long ago and its answer is not kept any more; nothing was done now.", "idempotency_key_expired"),
+        _fault(Conflict, "The key was used long ago and its answer is not kept any more; nothing was done now.", "idempotency_key_expired"),
     ),
-    (lambda o: o.once is not None, fault(Conflict, "An earlier call with the key is still running.", "idempotency_in_progress")),
-    (has_body, fault(BodyTooLarge)),
-    (lambda o: True, fault(UriTooLong, everywhere=True)),
-    (has_body, fault(UnsupportedMediaType)),
-    (lambda o: True, fault(Misdirected, everywhere=True)),
-    (throttled, fault(QuotaExceeded, "Too many calls at once; `Retry-After` says when to repeat.", "rate_limited")),
-    (lambda o: o.charged, fault(QuotaExceeded, "The calls of this UTC day are used up.")),
-    (lambda o: True, fault(HeadersTooLarge, everywhere=True)),
-    (lambda o: True, fault(Internal, everywhere=True)),
-    (lambda o: o.upstream and not o.read_only, fault(OcsBadRequest)),
-    (lambda o: o.upstream, fault(OcsConflict)),
-    (lambda o: o.upstream, fault(OcsUnavailable)),
-    (lambda o: o.upstream, fault(OcsError)),
-    (lambda o: o.upstream, fault(OcsError, "The charging system did not answer in time; `outcome_unknown` marks a write.", "ocs_timeout")),
-    (lambda o: o.upstream and o.once is not None, fault(OcsError, "What became of the first call is not known.", "OUTCOME_UNKNOWN")),
-    (lambda o: o.processor, fault(PaymentsUnavailable)),
-    (lambda o: o.processor, fault(PaymentsError)),
+    (lambda o: o.once is not None, _fault(Conflict, "An earlier call with the key is still running.", "idempotency_in_progress")),
+    (has_json_body, _fault(BodyTooLarge)),
+    (lambda o: True, _fault(UriTooLong, everywhere=True)),
+    (has_json_body, _fault(UnsupportedMediaType)),
+    (lambda o: True, _fault(Misdirected, everywhere=True)),
+    (_is_throttled, _fault(QuotaExceeded, "Too many calls at once; `Retry-After` says when to repeat.", "rate_limited")),
+    (lambda o: o.charged, _fault(QuotaExceeded, "The calls of this UTC day are used up.")),
+    (lambda o: True, _fault(HeadersTooLarge, everywhere=True)),
+    (lambda o: True, _fault(Internal, everywhere=True)),
+    (lambda o: o.upstream and not o.read_only, _fault(OcsBadRequest)),
+    (lambda o: o.upstream, _fault(OcsConflict)),
+    (lambda o: o.upstream, _fault(OcsUnavailable)),
+    (lambda o: o.upstream, _fault(OcsError)),
+    (lambda o: o.upstream, _fault(OcsError, "The charging system did not answer in time; `outcome_unknown` marks a write.", "ocs_timeout")),
+    (lambda o: o.upstream and o.once is not None, _fault(OcsError, "What became of the first call is not known.", "OUTCOME_UNKNOWN")),
+    (lambda o: o.processor, _fault(PaymentsUnavailable)),
+    (lambda o: o.processor, _fault(PaymentsError)),
     (
         lambda o: o.processor,
-        fault(PaymentsError, "No answer in time; `outcome_unknown` marks a write.", "payments_timeout"),
+        _fault(PaymentsError, "No answer in time; `outcome_unknown` marks a write.", "payments_timeout"),
     ),
-    (lambda o: o.processor and o.once is not None, fault(PaymentsError, "What became of the first call is not known.", "OUTCOME_UNKNOWN")),
-    (lambda o: o.processor and not o.read_only, fault(PaymentsRefused)),
-    (lambda o: True, fault(StoreUnavailable, everywhere=True)),
+    (lambda o: o.processor and o.once is not None, _fault(PaymentsError, "What became of the first call is not known.", "OUTCOME_UNKNOWN")),
+    (lambda o: o.processor and not o.read_only, _fault(PaymentsRefused)),
+    (lambda o: True, _fault(StoreUnavailable, everywhere=True)),
 )
 
 
-def faults_of(operation: AnyOperation) -> list[Fault]:
+def operation_faults(operation: AnyOperation) -> list[OperationFault]:
     """Every way a call of the operation can fail, by status; each code once."""
-    found = [told for applies, told in RULES if applies(operation)]
-    known = {(told.refusal, told.code) for told in found}
-    found += [told for told in map(fault, operation.raises) if (told.refusal, told.code) not in known]
-    return sorted(found, key=lambda told: told.status)
+    found = [fault for applies, fault in FAULT_RULES if applies(operation)]
+    known = {(fault.refusal, fault.code) for fault in found}
+    found += [fault for fault in map(_fault, operation.raises) if (fault.refusal, fault.code) not in known]
+    return sorted(found, key=lambda fault: fault.status)
+
+
+_SAMPLE_REQUEST_ID = "req_01k0a8w7zv6q4k3m2n1p0r9s8t"
+_SAMPLE_ORG: dict[Literal["id", "name"], str] = {"id": "org_01k0a8w7zv6q4k3m2n1p0r9s8t", "name": "Example Travel"}
+_SAMPLE_OTHER_ORG: dict[Literal["id", "name"], str] = {"id": "org_01k0a8w7zv3h5j7k9m1n3p5q7r", "name": "Example Telecom"}
+
+_SAMPLE_TEXTS: Mapping[str, Mapping[str, str]] = {
+    "invalid_request": {
+        "error": "limit: got 0; must be >= 1",
+        "param": "limit",
+        "hint": "How many to return, 1-100.",
+    },
+    "unknown_field": {"error": "colour: unknown field", "param": "colour", "hint": "Remove it. Known fields: plan, metadata"},
+    "invalid_json": {"error": "The body must be a JSON object"},
+    "idempotency_key_required": {
+        "error": "Idempotency-Key: missing; it is required, so that a repeated call has one effect",
+        "param": "idempotency_key",
+        "hint": "Send 1-255 visible ASCII characters, for example a UUID, and the same ones when you repeat the call",
+    },
+    "unauthorized": {
+        "error": "No credential: this operation needs one",
+        "hint": "Send Authorization: Bearer <API key or session token>",
+    },
+    "rate_limited": {"error": "Too many calls at once: the burst limit is 10; wait 1 s and repeat the call"},
+    "quota_exceeded": {"error": "The daily quota of 1000 calls is used up; it starts again at 2026-11-21T00:00:00Z"},
+}
+
+
+def _sample_fields(body_type: type, base_url: str, code: str) -> dict[str, object]:
+    """What a named body adds to the common fields."""
+    docs = f"{base_url}/docs"
+    size = 10 if code == "rate_limited" else 1000
+    bodies: Mapping[type, dict[str, object]] = {
+        Error: {},
+        OcsErrorBody: {"ocs_code": 2},
+        OrgNotConnectedBody: {
+            "error_code": "org_not_connected",
+            "active_org": _SAMPLE_ORG,
+            "switch_to": _SAMPLE_OTHER_ORG,
+            "connected_orgs": [_SAMPLE_OTHER_ORG],
+            "connect_url": docs,
+        },
+        PaymentsErrorBody: {},
+        PaymentsRefusedBody: {"processor_code": "parameter_invalid_integer"},
+        QuotaExceededBody: {"limit": size, "used": size, "reset_at": "2026-11-21T00:00:00Z", "upgrade_url": docs},
+        UpgradeRequiredBody: {"required_tier": "pro", "upgrade_url": docs},
+    }
+    return bodies[body_type]
+
+
+def sample_refusal(fault: OperationFault, base_url: str) -> dict[str, object]:
+    """One body of one fault."""
+    text = _SAMPLE_TEXTS.get(fault.code, {"error": fault.when.replace("`", "")})
+    common: dict[str, object] = {"error": text["error"], "code": fault.code, "request_id": _SAMPLE_REQUEST_ID}
+    extra = {name: value for name, value in text.items() if name != "error"}
+    return common | extra | _sample_fields(fault.refusal.body_type, base_url, fault.code)
+
+
+_SAMPLE_CONFIRM_TOKEN = "3q2-7wXv1nB0c9z8y7x6w5v4u3t2s1r0q9p8o7n6m5l"
+
+
+def sample_confirm_challenge(method: str, path: str) -> ConfirmTokenRequiredBody:
+    """The first half of a confirmed call."""
+    return {
+        "message": "This will remove every package from the line.",
+        "confirm_token": _SAMPLE_CONFIRM_TOKEN,
+        "expires_in_seconds": 120,
+        "route": f"{method} {path}",
+        "hint": f"Repeat the same request with the header X-Confirm-Token: {_SAMPLE_CONFIRM_TOKEN}, within 120 s",
+    }

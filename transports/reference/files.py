@@ -1,42 +1,129 @@
-"""The committed files: docs/reference and docs/openapi.json."""
+"""The reference as Markdown, one page per toolset and an index; and the committed files, docs/reference and docs/openapi.json."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from registry.catalogue import Catalogue
 from registry.ports import Site
 from transports.openapi.page import openapi_bytes
-from transports.reference.entry import build_reference
-from transports.reference.markdown import NOTICE, pages
+from transports.openapi.refusals import OperationFault
+from transports.reference.entries import FieldRow, Reference, ReferenceChapter, ReferenceEntry, ReferenceExample, build_reference
 
-BASE_URL = "http://127.0.0.1:8000"  # where `serve` listens unless told otherwise: committed files name no deployment
-SITE = Site(
-    base_url=BASE_URL,
-    upgrade_url=f"{BASE_URL}/auth/upgrade",
-    connect_url=f"{BASE_URL}/auth/onboarding",
-    docs_url=f"{BASE_URL}/docs",
-    mcp_url=f"{BASE_URL}/mcp",
-    sign_in_url=f"{BASE_URL}/auth/sign-in",
+_REFERENCE_INDEX = "README.md"
+_REFERENCE_NOTICE = "<!-- Written by `reseller reference`; a test fails when it differs from the catalogue. -->"
+
+
+def _markdown_pages(reference: Reference) -> dict[str, str]:
+    """Every page by file name."""
+    made = {f"{chapter.toolset.name}.md": _chapter_page(chapter) for chapter in reference.chapters}
+    return {_REFERENCE_INDEX: _index_page(reference), **made}
+
+
+def _index_page(reference: Reference) -> str:
+    """The toolsets, and what is the same for every operation."""
+    lines = [_REFERENCE_NOTICE, "# API reference", ""]
+    lines += [f"Base address: `{reference.site.base_url}`. MCP: `{reference.site.mcp_url}`.", ""]
+    for chapter in reference.chapters:
+        name = chapter.toolset.name
+        lines += [f"## [{name}]({name}.md)", "", chapter.toolset.summary, ""]
+        cells = [[f"[`{e.operation.id}`]({name}.md#{e.operation.id})", _entry_route(e), e.operation.summary] for e in chapter.entries]
+        lines += [*_markdown_table(("Operation", "HTTP", "What it does"), cells), ""]
+    lines += ["## Errors of every operation", "", *_fault_table(reference.faults)]
+    return "\n".join(lines) + "\n"
+
+
+def _chapter_page(chapter: ReferenceChapter) -> str:
+    """One toolset with all its operations."""
+    lines = [_REFERENCE_NOTICE, f"# {chapter.toolset.name}", "", chapter.toolset.summary, "", f"[All toolsets]({_REFERENCE_INDEX})", ""]
+    lines += [f"- [{entry.operation.title}](#{entry.operation.id}): {entry.operation.summary}" for entry in chapter.entries]
+    for entry in chapter.entries:
+        lines += ["", *_entry_section(entry)]
+    return "\n".join(lines) + "\n"
+
+
+def _entry_section(entry: ReferenceEntry) -> list[str]:
+    """One operation."""
+    operation = entry.operation
+    lines = [f"## {operation.id}", "", f"**{operation.title}**: {_entry_route(entry)}", "", operation.summary, ""]
+    lines += [entry.details, ""] if entry.details else []
+    lines += [f"- {name}: {text}" for name, text in entry.notes]
+    if entry.inputs:
+        lines += ["", "### Input", "", *_markdown_table(("Field", "In", "Type", "Meaning"), map(_input_cells, entry.inputs))]
+    for example in entry.examples:
+        lines += ["", *_example_lines(example)]
+    lines += ["", f"### Answer {operation.status}", ""]
+    if entry.answer:
+        lines += _markdown_table(("Field", "Type", "Meaning"), ([f"`{row.name}`", row.kind, row.text] for row in entry.answer))
+    else:
+        lines.append(f"{entry.answer_kind[:1].upper()}{entry.answer_kind[1:]}.")
+    return [*lines, "", "### Errors", "", *_fault_table(entry.faults)]
+
+
+def _entry_route(entry: ReferenceEntry) -> str:
+    """Method and path."""
+    return f"`{entry.operation.method} {entry.operation.path}`"
+
+
+def _input_cells(row: FieldRow) -> list[str]:
+    """One input field."""
+    return [f"`{row.name}`" + (" (required)" if row.required else ""), row.place, row.kind, row.text]
+
+
+def _example_lines(example: ReferenceExample) -> list[str]:
+    """One example in every form."""
+    lines = [f"### {example.title}", "", *_code_block("sh", example.curl)]
+    if example.tool_call is not None:
+        lines += ["", "The same over MCP:", "", *_code_block("json", example.tool_call)]
+    if example.answer is not None:
+        lines += ["", "Answer:", "", *_code_block("json", example.answer)]
+    return lines
+
+
+def _code_block(language: str, text: str) -> list[str]:
+    """A code block."""
+    return [f"```{language}", text, "```"]
+
+
+def _fault_table(faults: Iterable[OperationFault]) -> list[str]:
+    """Status, code and when."""
+    return _markdown_table(("Status", "Code", "When"), ([str(fault.status), f"`{fault.code}`", fault.when] for fault in faults))
+
+
+def _markdown_table(heads: tuple[str, ...], cells: Iterable[list[str]]) -> list[str]:
+    """A table; a bar or a line break inside a cell would end it."""
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return lines + ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in cells]
+
+
+_COMMITTED_BASE_URL = "http://127.0.0.1:8000"  # where `serve` listens unless told otherwise: committed files name no deployment
+COMMITTED_SITE = Site(
+    base_url=_COMMITTED_BASE_URL,
+    upgrade_url=f"{_COMMITTED_BASE_URL}/auth/upgrade",
+    connect_url=f"{_COMMITTED_BASE_URL}/auth/onboarding",
+    docs_url=f"{_COMMITTED_BASE_URL}/docs",
+    mcp_url=f"{_COMMITTED_BASE_URL}/mcp",
+    sign_in_url=f"{_COMMITTED_BASE_URL}/auth/sign-in",
 )
 
 
-def reference_files(catalogue: Catalogue, site: Site = SITE) -> dict[str, str]:
+def reference_files(catalogue: Catalogue, site: Site = COMMITTED_SITE) -> dict[str, str]:
     """The Markdown pages by file name."""
-    return pages(build_reference(catalogue, site))
+    return _markdown_pages(build_reference(catalogue, site))
 
 
-def write_reference(catalogue: Catalogue, directory: Path, site: Site = SITE) -> list[Path]:
+def write_reference(catalogue: Catalogue, directory: Path, site: Site = COMMITTED_SITE) -> list[Path]:
     """Write the pages; a page of ours that the catalogue no longer gives is removed."""
     made = reference_files(catalogue, site)
     directory.mkdir(parents=True, exist_ok=True)
     for path in sorted(directory.glob("*.md")):
-        if path.name not in made and path.read_text().startswith(NOTICE):
+        if path.name not in made and path.read_text().startswith(_REFERENCE_NOTICE):
             path.unlink()
     for name, text in made.items():
         (directory / name).write_text(text)
     return [directory / name for name in made]
 
 
-def write_openapi(catalogue: Catalogue, path: Path, site: Site = SITE) -> None:
+def write_openapi(catalogue: Catalogue, path: Path, site: Site = COMMITTED_SITE) -> None:
     """Write the document that later versions are compared with."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(openapi_bytes(catalogue, site, pretty=True))

@@ -5,22 +5,21 @@ from functools import cached_property
 
 from registry.catalogue import AnyOperation, Catalogue
 from registry.ports import Site
-from transports.openapi.page import OpenapiPage
-from transports.openapi.representation import Representation
+from transports.openapi.page import OpenapiPage, Representation
 
-PATH = "/llms.txt"
-TITLE = "Connectivity reseller"
-ABOUT = (
+LLMS_PATH = "/llms.txt"
+_LLMS_TITLE = "Connectivity reseller"
+_LLMS_ABOUT = (
     "A self-hosted service for resellers of mobile connectivity: it issues eSIMs, looks after lines, sells in shops, and invoices usage. "
     "The same operations are an HTTP/JSON API, tools of an MCP server and a command line."
 )
-RULES = (
+_LLMS_RULES = (
     "Send `Authorization: Bearer <key>`. Where a write takes an `Idempotency-Key`, repeat it with the same key, never with a new one, "
     "until there is an answer.",
     "202 with a `confirm_token` means that nothing was done: ask your user, then call again with the token.",
     "A refusal is JSON with `error`, `code`, often `param` and `hint`: do what the hint says.",
 )
-GUIDES = (
+LLMS_GUIDES = (
     ("Guide for agent builders", "docs/guide-agents.md", "MCP, toolsets, keys that may do less, confirmations, repeating, pages, errors"),
     ("A tour", "docs/tour.md", "each part of the service once, by commands that can be pasted"),
     ("Issuing eSIMs", "docs/issuance.md", "what an idempotency key promises, and what to do when an outcome is unknown"),
@@ -29,49 +28,49 @@ GUIDES = (
     ("Intelligence", "docs/intelligence.md", "what each composite answers, how its figures are made and how good they are"),
     ("Guide for operators", "docs/guide-operators.md", "running it: settings, databases, backups, keys, what to watch"),
 )
-Link = Callable[[str, AnyOperation], str]
+OperationLink = Callable[[str, AnyOperation], str]
 
 
 def llms_text(catalogue: Catalogue, site: Site | None = None) -> str:
     """With a site, its addresses; without one, the files of the source tree."""
-    return served(catalogue, site) if site else committed(catalogue)
+    return _served_llms(catalogue, site) if site else _committed_llms(catalogue)
 
 
-def served(catalogue: Catalogue, site: Site) -> str:
+def _served_llms(catalogue: Catalogue, site: Site) -> str:
     """What a server says of itself."""
     lines = [
         "## Doors",
         "",
         f"- [MCP]({site.mcp_url}): Streamable HTTP; `?toolsets=core` shows little, `?toolsets=all` everything, `?read_only=true` no writes",
-        f"- [OpenAPI 3.1]({origin(site)}/openapi.json): the HTTP/JSON API",
+        f"- [OpenAPI 3.1]({_site_origin(site)}/openapi.json): the HTTP/JSON API",
         f"- [Reference]({site.docs_url}): every operation with examples",
         "",
         "## Guides",
         "",
         "Not served: they are files of the source tree this service was installed from, so its operator has them.",
         "",
-        *(f"- {path}: {title}; {about}" for title, path, about in GUIDES),
+        *(f"- {path}: {title}; {about}" for title, path, about in LLMS_GUIDES),
         "",
     ]
-    return text(lines, catalogue, lambda toolset, operation: f"{site.docs_url}/{toolset}/{operation.id}")
+    return _llms_lines(lines, catalogue, lambda toolset, operation: f"{site.docs_url}/{toolset}/{operation.id}")
 
 
-def committed(catalogue: Catalogue) -> str:
+def _committed_llms(catalogue: Catalogue) -> str:
     """What the source tree has."""
-    lines = ["## Guides", "", *(f"- [{title}]({path}): {about}" for title, path, about in GUIDES), ""]
-    return text(lines, catalogue, lambda toolset, operation: f"docs/reference/{toolset}.md#{operation.id}")
+    lines = ["## Guides", "", *(f"- [{title}]({path}): {about}" for title, path, about in LLMS_GUIDES), ""]
+    return _llms_lines(lines, catalogue, lambda toolset, operation: f"docs/reference/{toolset}.md#{operation.id}")
 
 
-def text(first: list[str], catalogue: Catalogue, link: Link) -> str:
+def _llms_lines(first: list[str], catalogue: Catalogue, link: OperationLink) -> str:
     """Heading, summary, rules, the first section, and a section for each toolset."""
-    lines = [f"# {TITLE}", "", f"> {ABOUT}", "", *(f"- {rule}" for rule in RULES), "", *first]
+    lines = [f"# {_LLMS_TITLE}", "", f"> {_LLMS_ABOUT}", "", *(f"- {rule}" for rule in _LLMS_RULES), "", *first]
     for toolset in catalogue.toolsets:
         shown = [f"- [{each.id}]({link(toolset.name, each)}): {each.summary}" for each in toolset.operations()]
         lines += [f"## {toolset.name}", "", toolset.summary, "", *shown, ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def origin(site: Site) -> str:
+def _site_origin(site: Site) -> str:
     """Where the pages are that have no address of their own."""
     return site.base_url.rstrip("/")
 

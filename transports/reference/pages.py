@@ -1,21 +1,117 @@
-"""GET /docs, /docs/{toolset} and /docs/{toolset}/{operation}."""
+"""GET /docs, /docs/{toolset} and /docs/{toolset}/{operation}: the reference as HTML, without scripts (security.md 3.9)."""
 
+import re
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import NamedTuple, cast
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
 
+from operations.web_pages import page_policy, page_templates
 from registry.catalogue import Catalogue
 from registry.ports import Site
 from transports.http.asgi import App, Headers, HttpScope, Receive, Scope, Send
-from transports.http.compression import gzipped, replace_length, takes_gzip, varied
+from transports.http.compression import gzip_body, set_coded_length, takes_gzip, vary_by_coding
 from transports.http.response import send_reply
-from transports.openapi.page import READS, refuse_method
-from transports.reference.entry import build_reference
-from transports.reference.html import HtmlReference
+from transports.openapi.document import INTERFACE_VERSION
+from transports.openapi.page import READ_METHODS, refuse_method
+from transports.reference.entries import Reference, ReferenceChapter, ReferenceEntry, build_reference
 
-ROOT = "/docs"
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jinja2 import Environment
+    from markdown_it.token import Token
+    from markupsafe import Markup
 
 
-class Page(NamedTuple):
+_PROSE_WORD = re.compile(r"\w+", re.ASCII)
+
+
+def _prose_filters(addresses: Mapping[str, str]) -> "tuple[Callable[[str], Markup], Callable[[str], Markup]]":
+    """The two filters of the templates: whole paragraphs, and text that stands inside a line."""
+    from markdown_it import MarkdownIt  # imported on first use: serving the API needs neither
+    from markupsafe import Markup
+
+    markdown = MarkdownIt("commonmark", {"html": False}).disable(["image", "link", "autolink"])
+
+    def linked(found: re.Match[str]) -> str:
+        address = addresses.get(found.group())
+        return found.group() if address is None else f'<a href="{address}">{found.group()}</a>'
+
+    def text(self: object, tokens: "Sequence[Token]", index: int, options: object, environment: object) -> str:
+        del self, options, environment
+        return _PROSE_WORD.sub(linked, escape(tokens[index].content))
+
+    def code(self: object, tokens: "Sequence[Token]", index: int, options: object, environment: object) -> str:
+        del self, options, environment
+        return f"<code>{_PROSE_WORD.sub(linked, escape(tokens[index].content))}</code>"
+
+    markdown.add_render_rule("text", text)
+    markdown.add_render_rule("code_inline", code)
+
+    def prose(words: str) -> Markup:
+        return Markup(markdown.render(words))
+
+    def inline(words: str) -> Markup:
+        return Markup(markdown.renderInline(words))
+
+    return prose, inline
+
+
+_REFERENCE_TEMPLATES = Path(__file__).parent / "templates"
+
+
+class HtmlReference:
+    """Renders pages; the templates are compiled when the first one is asked for."""
+
+    def __init__(self, reference: Reference) -> None:
+        self.reference = reference
+        self._root = reference.site.path
+        self._style = (_REFERENCE_TEMPLATES / "style.css").read_text()
+
+    @property
+    def policy(self) -> str:
+        """The Content-Security-Policy: our own style sheet, by its hash, and nothing else."""
+        return page_policy(self._style)
+
+    @cached_property
+    def _environment(self) -> "Environment":
+        environment = page_templates(_REFERENCE_TEMPLATES)
+        addresses = {
+            one.operation.id: f"{self._root}/docs/{chapter.toolset.name}/{one.operation.id}"
+            for chapter in self.reference.chapters
+            for one in chapter.entries
+        }
+        environment.filters["prose"], environment.filters["inline"] = _prose_filters(addresses)
+        return environment
+
+    def index(self) -> str:
+        """All toolsets."""
+        return self._render("index.html")
+
+    def toolset(self, chapter: ReferenceChapter) -> str:
+        """One toolset."""
+        return self._render("toolset.html", chapter)
+
+    def operation(self, chapter: ReferenceChapter, entry: ReferenceEntry) -> str:
+        """One operation."""
+        return self._render("operation.html", chapter, entry)
+
+    def missing(self) -> str:
+        """The page for an address that has none."""
+        return self._render("missing.html")
+
+    def _render(self, template: str, chapter: ReferenceChapter | None = None, entry: ReferenceEntry | None = None) -> str:
+        page = self._environment.get_template(template)
+        given = {"style": self._style, "root": self._root, "version": INTERFACE_VERSION, "reference": self.reference}
+        return page.render(**given, chapter=chapter, entry=entry)
+
+
+_DOCS_ROOT = "/docs"
+
+
+class ReferencePage(NamedTuple):
     """The bytes of a page, as they are and in gzip."""
 
     body: bytes
@@ -27,7 +123,7 @@ class ReferencePages:
 
     def __init__(self, catalogue: Catalogue, site: Site) -> None:
         self._catalogue, self._site = catalogue, site
-        self._made: dict[str, Page] = {}
+        self._made: dict[str, ReferencePage] = {}
 
     @cached_property
     def _reference(self) -> HtmlReference:
@@ -37,19 +133,19 @@ class ReferencePages:
         """One page, whoever asks."""
         del receive
         request = cast(HttpScope, scope)
-        if request["method"] not in READS:
+        if request["method"] not in READ_METHODS:
             await refuse_method(request, send)
             return
-        page = self._page(request["path"].removeprefix(ROOT).strip("/"))
+        page = self._page(request["path"].removeprefix(_DOCS_ROOT).strip("/"))
         status, body = (404, self._reference.missing().encode()) if page is None else (200, page.body)
         headers = self._headers(len(body))
-        varied(headers)
+        vary_by_coding(headers)
         if page is not None and takes_gzip(request["headers"]):
             body = page.compressed
-            replace_length(headers, len(body))
+            set_coded_length(headers, len(body))
         await send_reply(send, status, headers, b"" if request["method"] == "HEAD" else body)
 
-    def _page(self, name: str) -> Page | None:
+    def _page(self, name: str) -> ReferencePage | None:
         """The bytes of a page. Only pages that exist are kept, so their number is bounded."""
         kept = self._made.get(name)
         if kept is None:
@@ -57,7 +153,7 @@ class ReferencePages:
             if text is None:
                 return None
             body = text.encode()
-            kept = self._made[name] = Page(body, gzipped(body))
+            kept = self._made[name] = ReferencePage(body, gzip_body(body))
         return kept
 
     def _render(self, name: str) -> str | None:

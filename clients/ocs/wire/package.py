@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.members import Utc, keeps_unknown
+from clients.ocs.wire.values import Utc, keeps_unknown
 
 
 @keeps_unknown

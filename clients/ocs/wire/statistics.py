@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.members import Utc, keeps_unknown
 from clients.ocs.wire.package import Period
+from clients.ocs.wire.values import Utc, keeps_unknown
 
 
 @keeps_unknown

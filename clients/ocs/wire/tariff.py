@@ -5,9 +5,9 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.members import keeps_unknown
 from clients.ocs.wire.network import Operator
 from clients.ocs.wire.template import ResellerName
+from clients.ocs.wire.values import keeps_unknown
 
 
 @keeps_unknown

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.members import keeps_unknown
 from clients.ocs.wire.package import DestinationName, ZoneName
+from clients.ocs.wire.values import keeps_unknown
 
 
 @keeps_unknown

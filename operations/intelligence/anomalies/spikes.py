@@ -5,27 +5,40 @@ multiple of all figures changes nothing. What is usual is the median of the line
 drawn towards what holds for more days as far as there are few. So it is a Hampel identifier (Hampel 1974) whose scale cannot collapse.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from math import sqrt
 from statistics import median
 from typing import NamedTuple
 
-from operations.intelligence.lines.robust import mad, pooled
+MAD_TO_DEVIATION = 1.4826
+"""Makes the MAD of normal values their standard deviation."""
 
-THRESHOLD = 2.8
+
+def robust_deviation(distances: Iterable[float]) -> float:
+    """The scale of distances from a centre, by their median (Rousseeuw and Croux 1993)."""
+    return MAD_TO_DEVIATION * median(abs(distance) for distance in distances)
+
+
+def pooled_deviation(scale: float, count: int, usual: float, weight: float) -> float:
+    """A scale that few values gave, drawn towards the usual one: variances are averaged, the usual one counts for so many values."""
+    return sqrt((count * scale**2 + weight * usual**2) / (count + weight))
+
+
+SPIKE_THRESHOLD = 2.8
 """Robust standard deviations."""
-ALARMS_PER_1000 = 2.6
+FALSE_SPIKES_PER_1000 = 2.6
 """Of normal days so many in 1,000 lie beyond: the rate that the threshold is chosen by. docs/intelligence.md has what was measured."""
-ROUNDING = 1e-9
+ROOT_ROUNDING = 1e-9
 """Of the median: roots of equal figures may differ by so little once they were averaged."""
-FEWEST = 6
+SPIKE_DAYS_NEEDED = 6
 """Days with use that a verdict takes."""
-CLASS_WEIGHT = 4.0
+DAY_CLASS_WEIGHT = 4.0
 """Days that the median of all days counts for beside those of a class."""
-USUAL_SCALE, SCALE_WEIGHT = 0.25, 28.0
+USUAL_SPIKE_SCALE, USUAL_SCALE_WEIGHT = 0.25, 28.0
 """Of the median: the scale that days of sums of sessions have. Choice: it counts as much as a whole window of the line's own days."""
 
 
-class Sample(NamedTuple):
+class DaySample(NamedTuple):
     """A day with use: its place in the window, its figure, and the class of days that it belongs to."""
 
     place: int
@@ -33,7 +46,7 @@ class Sample(NamedTuple):
     kind: Hashable
 
 
-class Spike(NamedTuple):
+class UsageSpike(NamedTuple):
     """A day that stands out, and between what its figure would not."""
 
     place: int
@@ -43,12 +56,12 @@ class Spike(NamedTuple):
     score: float
 
 
-def spikes(samples: Sequence[Sample], floor: int) -> list[Spike]:
+def find_spikes(samples: Sequence[DaySample], floor: int) -> list[UsageSpike]:
     """The days that stand out by the threshold, and by so much. What one stood out from is measured again without it, until none does."""
-    found: dict[int, Spike] = {}
+    found: dict[int, UsageSpike] = {}
     rest = list(samples)
-    while len(rest) >= FEWEST:
-        new = {spike.place: spike for spike in standing_out(rest, floor)}
+    while len(rest) >= SPIKE_DAYS_NEEDED:
+        new = {spike.place: spike for spike in outlying_days(rest, floor)}
         if not new:
             break
         found |= new
@@ -56,26 +69,31 @@ def spikes(samples: Sequence[Sample], floor: int) -> list[Spike]:
     return [found[place] for place in sorted(found)]
 
 
-def standing_out(samples: Sequence[Sample], floor: int) -> list[Spike]:
+def outlying_days(samples: Sequence[DaySample], floor: int) -> list[UsageSpike]:
     """One round."""
     roots = [sample.figure ** (1 / 3) for sample in samples]
     usual = median(roots)
-    centres = [centre_of(place, samples, roots, usual) for place in range(len(samples))]
+    centres = [usual_of_day(place, samples, roots, usual) for place in range(len(samples))]
     distances = [root - centre for root, centre in zip(roots, centres, strict=True)]
-    above = [distance for distance in distances if distance >= -ROUNDING * usual]  # a day just as usual is no day below
-    scale = pooled(max(mad(distances), mad(above) if above else 0.0), len(samples), USUAL_SCALE * usual, SCALE_WEIGHT)
-    scale = scale or floor ** (1 / 3) / THRESHOLD  # most days had nothing: the floor decides
-    found: list[Spike] = []
+    above = [distance for distance in distances if distance >= -ROOT_ROUNDING * usual]  # a day just as usual is no day below
+    scale = pooled_deviation(
+        max(robust_deviation(distances), robust_deviation(above) if above else 0.0),
+        len(samples),
+        USUAL_SPIKE_SCALE * usual,
+        USUAL_SCALE_WEIGHT,
+    )
+    scale = scale or floor ** (1 / 3) / SPIKE_THRESHOLD  # most days had nothing: the floor decides
+    found: list[UsageSpike] = []
     for sample, centre, distance in zip(samples, centres, distances, strict=True):
-        if distance > THRESHOLD * scale and sample.figure - centre**3 >= floor:
-            least = round(max(0.0, centre - THRESHOLD * scale) ** 3)
-            most = max(round((centre + THRESHOLD * scale) ** 3), round(centre**3) + floor)
-            found.append(Spike(sample.place, sample.figure, least, most, round(distance / scale, 1)))
+        if distance > SPIKE_THRESHOLD * scale and sample.figure - centre**3 >= floor:
+            least = round(max(0.0, centre - SPIKE_THRESHOLD * scale) ** 3)
+            most = max(round((centre + SPIKE_THRESHOLD * scale) ** 3), round(centre**3) + floor)
+            found.append(UsageSpike(sample.place, sample.figure, least, most, round(distance / scale, 1)))
     return found
 
 
-def centre_of(place: int, samples: Sequence[Sample], roots: Sequence[float], usual: float) -> float:
+def usual_of_day(place: int, samples: Sequence[DaySample], roots: Sequence[float], usual: float) -> float:
     """What is usual on other days of its class; a day is not compared with itself."""
     kind = samples[place].kind
     own = [roots[other] for other, sample in enumerate(samples) if sample.kind == kind and other != place]
-    return (len(own) * median(own) + CLASS_WEIGHT * usual) / (len(own) + CLASS_WEIGHT) if own else usual
+    return (len(own) * median(own) + DAY_CLASS_WEIGHT * usual) / (len(own) + DAY_CLASS_WEIGHT) if own else usual

@@ -1,47 +1,119 @@
 """Everything that a diagnosis looks at: read at once, and what cannot be read is named, not fatal."""
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal, TypeVar, cast
+from typing import Literal, NamedTuple, cast
 
 import anyio
 
-from clients.ocs.failure import OcsNotFound
+from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.package import PackageList
 from clients.ocs.wire.reseller import Account
+from clients.ocs.wire.statistics import NetworkEvents
 from clients.ocs.wire.subscriber import ProviderStatus, Subscriber
 from operations.deps import Ctx
-from operations.intelligence.coverage.map import Code, CoverageMap, code_of, coverage_of
-from operations.intelligence.fleet.reading import line_of, status_word
-from operations.intelligence.lines.registrations import Signalling, signalling_of
-from operations.intelligence.lines.use import use_of
-from operations.intelligence.packages.held import DataPackage, data_packages
-from operations.services.network.lines import Line
-from operations.services.network.usage_weeks import LineUse
-from operations.services.network.utc_moment import seconds_of
-from operations.services.network.windows import WEEK, Window, today
-from registry.active_request import read_until
+from operations.intelligence.lines.fleet_lines import fleet_line, line_status_word
+from operations.intelligence.lines.usage import read_line_use
+from operations.intelligence.packages.coverage_map import CoverageMap, NetworkCode, network_code, read_coverage_map
+from operations.intelligence.packages.line_packages import DataPackage, data_packages
+from operations.intelligence.reports.finding import upstream_text
+from operations.times import WEEK_DAYS, DayWindow, event_seconds, utc_today, wire_seconds
+from operations.upstream.lines import Line
+from operations.upstream.usage_cache import LineUse
+from registry.clock import limit_reading_time
 from registry.errors import Refusal
 
-T = TypeVar("T")
-Part = Literal["packages", "speed", "profile", "signalling", "usage", "zones", "balance"]
+REGISTRATION_COMMANDS = frozenset({"ULR", "AIR", "UL", "SAI", "UGL", "GPRSUL"})
+"""Update-Location and Authentication-Information of Diameter (3GPP TS 29.272), and the same and their kin of MAP (TS 29.002)."""
+DIAMETER_RESULT = re.compile(r"[1-9][0-9]{3}", re.ASCII)
+REFUSAL_WORDS = re.compile(r"reject|refus|not.?allowed|not.?supported|unknown|barred|denied|error|fail|restrict|forbid", re.IGNORECASE)
+"""Choice: how MAP results are written is published nowhere; what holds none of these words counts as taken."""
+UNKNOWN_COMMAND = "N/A"
+
+
+class NetworkAttempt(NamedTuple):
+    """A registration or a session. `result` is as the network wrote it."""
+
+    at: float
+    refused: bool
+    result: str
+    code: NetworkCode | None
+
+
+class LineSignalling(NamedTuple):
+    """Of some days, oldest first."""
+
+    registrations: list[NetworkAttempt]
+    sessions: list[NetworkAttempt]
+
+    @property
+    def last_registration(self) -> NetworkAttempt | None:
+        """The newest."""
+        return self.registrations[-1] if self.registrations else None
+
+    @property
+    def last_refused_session(self) -> NetworkAttempt | None:
+        """The newest session, when it was refused."""
+        return self.sessions[-1] if self.sessions and self.sessions[-1].refused else None
+
+
+def line_signalling(events: NetworkEvents) -> LineSignalling:
+    """The attempts in an answer."""
+    found = [
+        network_attempt(event, "result") for event in events.get("mapAnswer", {}).get("events", []) if is_registration(event, "shortCode")
+    ]
+    found += [
+        network_attempt(event, "code") for event in events.get("s6aAnswer", {}).get("events", []) if is_registration(event, "cmdNameShort")
+    ]
+    sessions = [network_attempt(event, "responseCode") for event in events.get("gyAnswer", {}).get("events", [])]
+    return LineSignalling(sorted(found, key=lambda one: one.at), sorted(sessions, key=lambda one: one.at))
+
+
+def is_registration(event: Mapping[str, object], member: str) -> bool:
+    """Whether it is a registration; an event that does not say what it is counts as one."""
+    name = event.get(member)
+    return not isinstance(name, str) or name in ("", UNKNOWN_COMMAND) or name.upper().split("-")[0] in REGISTRATION_COMMANDS
+
+
+def network_attempt(event: Mapping[str, object], member: str) -> NetworkAttempt:
+    """What came of it."""
+    result = upstream_text(str(event.get(member, "")), 40)
+    return NetworkAttempt(event_seconds(event), is_refusal(result), result, event_network_code(event))
+
+
+def is_refusal(result: str) -> bool:
+    """Diameter answers 2xxx to what it grants (RFC 6733 section 7.1), and 3xxx to 5xxx to what it does not."""
+    return result[0] in "345" if DIAMETER_RESULT.fullmatch(result) else bool(REFUSAL_WORDS.search(result))
+
+
+def event_network_code(event: Mapping[str, object]) -> NetworkCode | None:
+    """The network, where the event names its code: MAP does, Diameter only in its realm."""
+    code = network_code(event.get("mcc"), event.get("mnc"))
+    if code is not None:
+        return code
+    found = re.search(r"mnc([0-9]{2,3})\.mcc([0-9]{3})\.", str(event.get("orig_realm", "")), re.ASCII)
+    return None if found is None else network_code(found.group(2), found.group(1))
+
+
+FactPart = Literal["packages", "speed", "profile", "signalling", "usage", "zones", "balance"]
 
 
 @dataclass(slots=True)
-class Facts:
+class LineFacts:
     """What is known of a line. None: it could not be read; `unread` says of what."""
 
     now: float
     row: Subscriber
-    window: Window
-    unread: list[Part]
+    window: DayWindow
+    unread: list[FactPart]
     packages: list[DataPackage] | None = None
     upcoming: bool = False
     """Whether a series is to make its first package yet."""
     limit: str | None = None
     profile: list[ProviderStatus] | None = None
-    signalling: Signalling | None = None
+    signalling: LineSignalling | None = None
     usage: LineUse | None = None
     zones: CoverageMap | None = None
     balance: float | None = None
@@ -50,19 +122,19 @@ class Facts:
     @property
     def status(self) -> str:
         """In our words."""
-        return status_word(self.row)
+        return line_status_word(self.row)
 
     @property
-    def code(self) -> Code | None:
+    def code(self) -> NetworkCode | None:
         """The network it was seen on last."""
         info = self.row.get("networkInfo", {})
-        told = code_of(info.get("lastMcc"), info.get("lastMnc"))
-        return told or code_of(self.row.get("lastMcc"), self.row.get("lastMnc"))
+        told = network_code(info.get("lastMcc"), info.get("lastMnc"))
+        return told or network_code(self.row.get("lastMcc"), self.row.get("lastMnc"))
 
     @property
     def seen(self) -> float | None:
         """When."""
-        return seconds_of(self.row.get("networkInfo", {}).get("time"))
+        return wire_seconds(self.row.get("networkInfo", {}).get("time"))
 
     @property
     def usable(self) -> list[DataPackage]:
@@ -70,13 +142,13 @@ class Facts:
         return [package for package in self.packages or () if package.usable]
 
 
-async def facts_of(ctx: Ctx, line: Line) -> Facts:
+async def read_line_facts(ctx: Ctx, line: Line) -> LineFacts:
     """All parts at once. Choice: signalling of the last seven days with today, and use of as many."""
-    read_until()
-    last = today(ctx.now)
-    facts = Facts(ctx.now, line.row, Window(last - timedelta(days=WEEK - 1), last), [])
-    reader = Reader(ctx, line, facts)
-    parts: dict[Part, Callable[[], Awaitable[None]]] = {
+    limit_reading_time()
+    last = utc_today(ctx.now)
+    facts = LineFacts(ctx.now, line.row, DayWindow(last - timedelta(days=WEEK_DAYS - 1), last), [])
+    reader = FactReader(ctx, line, facts)
+    parts: dict[FactPart, Callable[[], Awaitable[None]]] = {
         "packages": reader.packages,
         "speed": reader.speed,
         "profile": reader.profile,
@@ -87,12 +159,12 @@ async def facts_of(ctx: Ctx, line: Line) -> Facts:
     }
     async with anyio.create_task_group() as group:
         for part, read in parts.items():
-            group.start_soon(attempt, facts, part, read)
+            group.start_soon(read_fact, facts, part, read)
     facts.unread.sort(key=list(parts).index)
     return facts
 
 
-async def attempt(facts: Facts, part: Part, read: Callable[[], Awaitable[None]]) -> None:
+async def read_fact(facts: LineFacts, part: FactPart, read: Callable[[], Awaitable[None]]) -> None:
     """One part, or a note that it is missing, whoever refused it."""
     try:
         await read()
@@ -100,10 +172,10 @@ async def attempt(facts: Facts, part: Part, read: Callable[[], Awaitable[None]])
         facts.unread.append(part)
 
 
-class Reader:
+class FactReader:
     """Reads the parts of one line."""
 
-    def __init__(self, ctx: Ctx, line: Line, facts: Facts) -> None:
+    def __init__(self, ctx: Ctx, line: Line, facts: LineFacts) -> None:
         self._ctx, self._line, self._facts = ctx, line, facts
         self._ocs = line.upstream.ocs
 
@@ -111,7 +183,7 @@ class Reader:
         """Packages and series."""
         found = await self._ocs.packages.list_packages(self._line.subscriber_id, version="v2")
         self._facts.packages = data_packages(found, self._facts.now)
-        self._facts.upcoming = upcoming(found)
+        self._facts.upcoming = has_upcoming_series(found)
 
     async def speed(self) -> None:
         """The limit that holds now."""
@@ -128,17 +200,17 @@ class Reader:
         """Registrations and sessions."""
         window = self._facts.window
         found = await self._ocs.statistics.network_events_over_period(self._line.subscriber_id, window.first, window.last)
-        self._facts.signalling = signalling_of(found)
+        self._facts.signalling = line_signalling(found)
 
     async def usage(self) -> None:
         """What it used. A row that does not tell its own ICCID is of no line that could be read."""
-        line = line_of(self._line.row)
+        line = fleet_line(self._line.row)
         if line is not None:
-            self._facts.usage = await use_of(self._line.upstream, line, self._facts.window, self._ctx.deps.weeks, self._facts.now)
+            self._facts.usage = await read_line_use(self._line.upstream, line, self._facts.window, self._ctx.deps.weeks, self._facts.now)
 
     async def zones(self) -> None:
         """Where packages work."""
-        self._facts.zones = await coverage_of(self._line.upstream)
+        self._facts.zones = await read_coverage_map(self._line.upstream)
 
     async def balance(self) -> None:
         """The line's own balance, or its account's where that pays; an account of packages only has none to spend."""
@@ -151,6 +223,6 @@ class Reader:
         self._facts.balance = 0.0 if account.get("packageOnly") else account.get("balance")
 
 
-def upcoming(found: PackageList) -> bool:
+def has_upcoming_series(found: PackageList) -> bool:
     """Whether a series has not made its first package."""
     return any(series.get("active") is not False and not series.get("nbCreated") for series in found.get("recurring", []))

@@ -1,1 +1,1 @@
-"""A whole fleet: reading it, and its state."""
+"""The health of a whole fleet, and what its accounts have left."""

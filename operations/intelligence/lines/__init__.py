@@ -1,1 +1,1 @@
-"""What is known of a line: its days, its habits, its use."""
+"""What is known of every line of a fleet: its days, its state, its use."""

@@ -13,15 +13,15 @@ from itertools import compress
 from math import lcm
 from typing import NamedTuple
 
-MOST_PLACES = 10
+COVER_PLACE_LIMIT = 10
 """A row for each choice of places: 1,023 of ten."""
-MOST_PACKAGES = 60
+COVER_PACKAGE_LIMIT = 60
 """Choice: in a set; nobody puts more on a line in a month."""
-MOST_NODES = 20_000
+COVER_STEP_LIMIT = 20_000
 """Choice: a second or so. A search that was ended says that it proves nothing."""
 
 
-class Option(NamedTuple):
+class PackageOption(NamedTuple):
     """A package that may be bought, as often as is needed."""
 
     id: int
@@ -34,7 +34,7 @@ class Option(NamedTuple):
     places: frozenset[int]
 
 
-class Chosen(NamedTuple):
+class PackageChoice(NamedTuple):
     """A set of packages: its price, and how many of which."""
 
     price: int
@@ -47,81 +47,81 @@ class Chosen(NamedTuple):
         return self.price, sum(count for _, count in self.counts), self.counts
 
 
-class Found(NamedTuple):
+class CoverResult(NamedTuple):
     """The cheapest set in which no package is superfluous, and the next one. `proven`: nothing cheaper was left out."""
 
-    best: Chosen | None
-    next: Chosen | None
+    best: PackageChoice | None
+    next: PackageChoice | None
     proven: bool
 
 
-class Row(NamedTuple):
+class CoverRow(NamedTuple):
     """What the packages must take of one kind at some places together, and what one of each option takes of it."""
 
     need: int
     takes: tuple[int, ...]
 
 
-def cheapest(options: Sequence[Option], needs: Sequence[Sequence[int]]) -> Found:
+def cheapest_cover(options: Sequence[PackageOption], needs: Sequence[Sequence[int]]) -> CoverResult:
     """Of these options, what covers the needs: by kind, and in it by place."""
-    kept = undominated(options)
-    return Search(kept, rows_of(kept, needs)).run()
+    kept = undominated_options(options)
+    return CoverSearch(kept, cover_rows(kept, needs)).run()
 
 
-def undominated(options: Iterable[Option]) -> list[Option]:
+def undominated_options(options: Iterable[PackageOption]) -> list[PackageOption]:
     """Without what two others beat in every respect. Neither the cheapest set nor the next needs it: either of the two may stand in."""
-    kept: list[Option] = []
+    kept: list[PackageOption] = []
     for option in sorted(options, key=lambda one: (one.price, one.turns, [-volume for volume in one.volumes], -len(one.places), one.id)):
-        if sum(beats(other, option) for other in kept) < 2:
+        if sum(is_better_option(other, option) for other in kept) < 2:
             kept.append(option)
     return kept
 
 
-def beats(one: Option, other: Option) -> bool:
+def is_better_option(one: PackageOption, other: PackageOption) -> bool:
     """Whether it costs no more, holds no less, works wherever the other does, and lasts as long."""
     holds = all(mine >= theirs for mine, theirs in zip(one.volumes, other.volumes, strict=True))
     return holds and one.price <= other.price and one.turns <= other.turns and one.places >= other.places
 
 
-def rows_of(options: Sequence[Option], needs: Sequence[Sequence[int]]) -> list[Row]:
+def cover_rows(options: Sequence[PackageOption], needs: Sequence[Sequence[int]]) -> list[CoverRow]:
     """A row for each kind and each choice of places; in whole numbers, since shares have one denominator."""
     whole = lcm(*(option.turns for option in options))
-    made: dict[Row, None] = {}
+    made: dict[CoverRow, None] = {}
     for kind, amounts in enumerate(needs):
         places = [place for place, amount in enumerate(amounts) if amount]
-        for chosen in subsets(places):
-            takes = tuple(taken(option, kind, amounts, chosen, whole) for option in options)
-            made[Row(whole * sum(amounts[place] for place in chosen), takes)] = None
+        for chosen in place_subsets(places):
+            takes = tuple(option_share(option, kind, amounts, chosen, whole) for option in options)
+            made[CoverRow(whole * sum(amounts[place] for place in chosen), takes)] = None
     return list(made)
 
 
-def subsets(places: Sequence[int]) -> Iterable[list[int]]:
+def place_subsets(places: Sequence[int]) -> Iterable[list[int]]:
     """Every choice of places but none."""
     for bits in range(1, 1 << len(places)):
         yield list(compress(places, (bits >> index & 1 for index in range(len(places)))))
 
 
-def taken(option: Option, kind: int, amounts: Sequence[int], chosen: Iterable[int], whole: int) -> int:
+def option_share(option: PackageOption, kind: int, amounts: Sequence[int], chosen: Iterable[int], whole: int) -> int:
     """What one package takes of the need at these places: its share of it, up to what it holds."""
     there = sum(amounts[place] for place in chosen if place in option.places)
     return min(option.volumes[kind] * whole, there * (whole // option.turns))
 
 
-class Search:
+class CoverSearch:
     """One search under way."""
 
-    def __init__(self, options: Sequence[Option], rows: Sequence[Row], nodes: int = MOST_NODES) -> None:
+    def __init__(self, options: Sequence[PackageOption], rows: Sequence[CoverRow], nodes: int = COVER_STEP_LIMIT) -> None:
         self._options, self._rows, self._most = options, rows, nodes
         self._prices = [option.price for option in options]
-        self._best: list[Chosen] = []
+        self._best: list[PackageChoice] = []
         self._nodes = 0
         self._chosen: list[int] = []
 
-    def run(self) -> Found:
+    def run(self) -> CoverResult:
         """Until everything was looked at or ruled out."""
         self._go(list(range(len(self._options))), [row.need for row in self._rows], 0)
         best, second = [*self._best, None, None][:2]
-        return Found(best, second, self._nodes <= self._most)
+        return CoverResult(best, second, self._nodes <= self._most)
 
     def _go(self, allowed: Sequence[int], left: Sequence[int], price: int) -> None:
         """Every set that has the chosen packages and others of the allowed ones."""
@@ -134,7 +134,7 @@ class Search:
         row, bound = hardest
         if row < 0:
             self._note(left, price)
-        elif len(self._chosen) < MOST_PACKAGES and not self._too_dear(price + bound):
+        elif len(self._chosen) < COVER_PACKAGE_LIMIT and not self._too_dear(price + bound):
             self._branch(row, allowed, left, price)
 
     def _branch(self, row: int, allowed: Sequence[int], left: Sequence[int], price: int) -> None:
@@ -175,5 +175,5 @@ class Search:
         for option in counts:
             if all(need + row.takes[option] <= 0 for need, row in zip(left, self._rows, strict=True)):
                 return
-        made = Chosen(price, tuple(sorted((self._options[option].id, count) for option, count in counts.items())))
+        made = PackageChoice(price, tuple(sorted((self._options[option].id, count) for option, count in counts.items())))
         self._best = sorted([*self._best, made], key=lambda one: one.order)[:2]

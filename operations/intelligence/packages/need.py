@@ -4,25 +4,26 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from operations.intelligence.lines.use_kinds import Kind, kind_of
-from operations.services.network.usage_weeks import LineUse, PlaceUse
-from operations.services.network.windows import Window, today
+from operations.intelligence.lines.calendar import CALENDAR_DAYS
+from operations.intelligence.lines.usage import UseKind, use_kind
+from operations.intelligence.packages.coverage_map import NetworkCode
+from operations.times import DayWindow
+from operations.upstream.usage_cache import LineUse, PlaceUse
 
-DAYS, MONTH = 28, 30
-MARGIN_PERCENT = 10
+MONTH_DAYS = 30
+NEED_MARGIN_PERCENT = 10
 """Choice: a month is not the one before. A tenth more is what a line may use more before the packages are too small."""
-PACKED: tuple[Kind, ...] = ("data", "calls_out", "calls_in", "sms_out", "sms_in")
+PACKAGE_KINDS: tuple[UseKind, ...] = ("data", "calls_out", "calls_in", "sms_out", "sms_in")
 """What packages hold."""
-Code = tuple[int, int]
 
 
-class Part(NamedTuple):
+class NeedPart(NamedTuple):
     """What is needed of one kind on one network: bytes, seconds or messages."""
 
-    code: Code
+    code: NetworkCode
     country: str
     operator: str
-    kind: Kind
+    kind: UseKind
     amount: int
     packed: bool
     """Whether a package paid some of it."""
@@ -30,10 +31,10 @@ class Part(NamedTuple):
     """What was charged for it outside packages in the four weeks, micro-euros."""
 
 
-class Need(NamedTuple):
+class PackageNeed(NamedTuple):
     """Of a line: what packages are to cover, on which of the 28 days it was used, and what stays outside packages as it was."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[NeedPart, ...]
     used: tuple[bool, ...]
     charged: int
     """What was charged outside packages in the four weeks, micro-euros: for all use."""
@@ -44,67 +45,61 @@ class Need(NamedTuple):
         return sum(part.amount for part in self.parts if part.kind == "data")
 
 
-def four_weeks(now: float) -> Window:
-    """The last 28 UTC days that are over."""
-    last = today(now) - timedelta(days=1)
-    return Window(last - timedelta(days=DAYS - 1), last)
-
-
-def need_of(use: LineUse, window: Window, *, single_counter: bool) -> Need:
+def package_need(use: LineUse, window: DayWindow, *, single_counter: bool) -> PackageNeed:
     """The need of what was used.
 
     Choice: all data is needed, of calls and messages only what packages paid: what was paid by the piece goes on being so.
     With a single counter received calls count as calls made.
     """
-    found: dict[tuple[Code, Kind], Part] = {}
+    found: dict[tuple[NetworkCode, UseKind], NeedPart] = {}
     for place in use.places:
-        kind = kind_of(place.usage_type)
+        kind = use_kind(place.usage_type)
         wanted = place.quantity if kind == "data" else place.in_package
-        if kind not in PACKED or wanted <= 0:  # less than nothing: records that take back what earlier days counted
+        if kind not in PACKAGE_KINDS or wanted <= 0:  # less than nothing: records that take back what earlier days counted
             continue
-        counted: Kind = "calls_out" if single_counter and kind == "calls_in" else kind
+        counted: UseKind = "calls_out" if single_counter and kind == "calls_in" else kind
         key = (place.mcc, place.mnc), counted
-        found[key] = added(found.get(key), place, counted, wanted)
+        found[key] = add_to_need_part(found.get(key), place, counted, wanted)
     days = {day.day for day in use.days}
     used = tuple(window.first + timedelta(days=place) in days for place in range(window.days))
-    return Need(tuple(scaled(part) for _, part in sorted(found.items())), used, use.subscriber_cost)
+    return PackageNeed(tuple(month_of_need_part(part) for _, part in sorted(found.items())), used, use.subscriber_cost)
 
 
-def added(former: Part | None, place: PlaceUse, kind: Kind, wanted: int) -> Part:
+def add_to_need_part(former: NeedPart | None, place: PlaceUse, kind: UseKind, wanted: int) -> NeedPart:
     """A part with more of the same."""
     charged = place.subscriber_cost if kind == "data" else 0  # what else was charged is for what is not needed
     if former is None:
-        return Part((place.mcc, place.mnc), place.iso2, place.operator, kind, wanted, place.in_package > 0, charged)
+        return NeedPart((place.mcc, place.mnc), place.iso2, place.operator, kind, wanted, place.in_package > 0, charged)
     packed = former.packed or place.in_package > 0
     return former._replace(amount=former.amount + wanted, packed=packed, charged=former.charged + charged)
 
 
-def scaled(part: Part) -> Part:
+def month_of_need_part(part: NeedPart) -> NeedPart:
     """From 28 days to 30, with the margin, rounded up."""
-    return part._replace(amount=-(-part.amount * MONTH * (100 + MARGIN_PERCENT) // (DAYS * 100)))
+    return part._replace(amount=-(-part.amount * MONTH_DAYS * (100 + NEED_MARGIN_PERCENT) // (CALENDAR_DAYS * 100)))
 
 
-def monthly(micro: int) -> int:
+def monthly_cost(micro: int) -> int:
     """A cost of 28 days as one of 30, to the nearest micro-euro."""
-    return (2 * micro * MONTH + DAYS) // (2 * DAYS)
+    return (2 * micro * MONTH_DAYS + CALENDAR_DAYS) // (2 * CALENDAR_DAYS)
 
 
-def turns_in(used: Sequence[bool], days: int) -> int:
+def packages_in_turn(used: Sequence[bool], days: int) -> int:
     """How many packages of so many days, one after another, reach over all days of use in thirty: the four weeks are taken to repeat.
 
     Choice: the thirty days begin where the fewest are needed, so that one trip is one trip.
     """
-    if days >= MONTH or not any(used):
+    if days >= MONTH_DAYS or not any(used):
         return 1
     if all(used):
-        return -(-MONTH // days)
-    return min(turns_from(used, days, start) for start in range(len(used)))
+        return -(-MONTH_DAYS // days)
+    return min(packages_in_turn_from(used, days, start) for start in range(len(used)))
 
 
-def turns_from(used: Sequence[bool], days: int, start: int) -> int:
+def packages_in_turn_from(used: Sequence[bool], days: int, start: int) -> int:
     """The same for thirty days from one of them on: each package begins on the first day of use that none reaches."""
     count, place = 0, 0
-    while place < MONTH:
+    while place < MONTH_DAYS:
         if used[(start + place) % len(used)]:
             count, place = count + 1, place + days
         else:
@@ -112,7 +107,7 @@ def turns_from(used: Sequence[bool], days: int, start: int) -> int:
     return count
 
 
-def countries_of(parts: Iterable[Part]) -> list[str]:
+def need_countries(parts: Iterable[NeedPart]) -> list[str]:
     """Where data is needed, most first; unknown ones are left out."""
     amounts: dict[str, int] = {}
     for part in parts:

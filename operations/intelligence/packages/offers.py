@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from clients.ocs.wire.template import Template
-from operations.intelligence.coverage.map import CoverageMap, coverage_of
-from operations.intelligence.fleet.reading import FleetLine
-from operations.intelligence.lines.use import micro
-from operations.intelligence.packages.need import MONTH
-from operations.intelligence.upstream_text import plain
-from operations.services.network.line_history import current
-from operations.services.network.reached import Upstream
-from operations.services.network.reseller_lists import reseller_rows
-from operations.services.network.templates import own_templates
+from operations.intelligence.lines.fleet_lines import FleetLine
+from operations.intelligence.lines.usage import micro_euros
+from operations.intelligence.packages.coverage_map import CoverageMap, read_coverage_map
+from operations.intelligence.packages.need import MONTH_DAYS
+from operations.intelligence.reports.finding import upstream_text
+from operations.upstream.connection import Upstream
+from operations.upstream.line_rows import current_entry
+from operations.upstream.resellers import read_reseller_list
+from operations.upstream.templates import own_templates
 
-SPONSORS = "sponsors"
+OFFER_SPONSORS = "sponsors"
 """What operations/network keeps the list under."""
 
 
-class Offer(NamedTuple):
+class MonthlyOffer(NamedTuple):
     """A template, counted for thirty days.
 
     A package that lasts longer counts with thirty days' part of its price (rounded up) and of what it holds (rounded down): it
@@ -39,10 +39,10 @@ class Offer(NamedTuple):
     sponsor_id: int | None
 
 
-class Offers(NamedTuple):
+class OfferCatalogue(NamedTuple):
     """The whole catalogue as of now."""
 
-    offers: Sequence[Offer]
+    offers: Sequence[MonthlyOffer]
     unpriced: int
     """Templates whose price nobody wrote down."""
     coverage: CoverageMap
@@ -52,7 +52,7 @@ class Offers(NamedTuple):
 
     def sponsor_of(self, line: FleetLine) -> int | None:
         """Whose SIM it is, by the beginning of its IMSI."""
-        history = current(line.row.get("imsiList", ()))
+        history = current_entry(line.row.get("imsiList", ()))
         imsi = (history.get("imsi") or "") if history is not None else ""
         return next((sponsor for prefix, sponsor in self.sponsors if imsi.startswith(prefix)), None)
 
@@ -61,43 +61,43 @@ class Offers(NamedTuple):
         """Of one package, micro-euros, by template."""
         return {offer.template_id: offer.cost for offer in self.offers}
 
-    def of_sponsor(self, sponsor: int | None) -> list[Offer]:
+    def of_sponsor(self, sponsor: int | None) -> list[MonthlyOffer]:
         """What a SIM of this sponsor can have. Choice: a template that names no sponsor fits all."""
         return [offer for offer in self.offers if offer.sponsor_id in (None, sponsor)]
 
 
-async def offers_of(upstream: Upstream) -> Offers:
+async def read_offers(upstream: Upstream) -> OfferCatalogue:
     """The catalogue, a minute old at most."""
     templates, reseller = await own_templates(upstream), await upstream.reseller()
-    sponsors = await reseller_rows(upstream, SPONSORS, None, upstream.ocs.reseller.list_sponsor)
-    found = [offer_of(template) for template in templates]
+    sponsors = await read_reseller_list(upstream, OFFER_SPONSORS, None, upstream.ocs.reseller.list_sponsor)
+    found = [monthly_offer(template) for template in templates]
     offers = sorted((offer for offer in found if offer is not None), key=lambda offer: offer.template_id)
     prefixes = [(str(row.get("prefix", "")), row.get("id", 0)) for row in sponsors if row.get("prefix")]
     single = bool(reseller.get("chargingInfo", {}).get("CallPackageUseSingleCounter"))
     longest_first = sorted(prefixes, key=lambda prefix: (-len(prefix[0]), prefix))
-    return Offers(offers, len(found) - len(offers), await coverage_of(upstream), longest_first, single)
+    return OfferCatalogue(offers, len(found) - len(offers), await read_coverage_map(upstream), longest_first, single)
 
 
-def offer_of(template: Template) -> Offer | None:
+def monthly_offer(template: Template) -> MonthlyOffer | None:
     """The template as an offer. Choice: one without days or without a price is none; a price of 0 was never filled in."""
-    cost, days = micro(template.get("cost")), template.get("perioddays") or 0
+    cost, days = micro_euros(template.get("cost")), template.get("perioddays") or 0
     if cost <= 0 or days <= 0:
         return None
-    counted = max(days, MONTH)
-    return Offer(
+    counted = max(days, MONTH_DAYS)
+    return MonthlyOffer(
         template.get("prepaidpackagetemplateid", 0),
-        plain(template.get("prepaidpackagetemplatename")),
+        upstream_text(template.get("prepaidpackagetemplatename")),
         days,
         cost,
-        -(-cost * MONTH // counted) if days > MONTH else cost,
-        tuple(volume * MONTH // counted if days > MONTH else volume for volume in volumes_of(template)),
+        -(-cost * MONTH_DAYS // counted) if days > MONTH_DAYS else cost,
+        tuple(volume * MONTH_DAYS // counted if days > MONTH_DAYS else volume for volume in offer_volumes(template)),
         template.get("locationzoneid") or template.get("rdbLocationZones", {}).get("locationzoneid", 0),
         template.get("destinationzoneid") or template.get("rdbDestinationZones", {}).get("destinationzoneid"),
         template.get("sponsors", {}).get("sponsorid"),
     )
 
 
-def volumes_of(template: Template) -> tuple[int, ...]:
+def offer_volumes(template: Template) -> tuple[int, ...]:
     """What a package holds, in the order of PACKED."""
     held = (
         template.get("databyte"),

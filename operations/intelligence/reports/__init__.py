@@ -1,1 +1,1 @@
-"""Reports as people read them, and as strangers may."""
+"""Findings, and the reports that people read of them, and strangers may."""

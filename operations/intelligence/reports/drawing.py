@@ -1,21 +1,71 @@
-"""A picture of a chart: what stands where. Across is told in percent and down in pixels, so that texts keep their size on any screen."""
+"""A picture of a chart: what stands where, and the scale beside it.
+
+Across is told in percent and down in pixels, so that texts keep their size on any screen.
+"""
 
 from collections.abc import Sequence
+from math import ceil, floor, isfinite, log10
 from typing import NamedTuple
 
-from operations.intelligence.reports.axis import Scale
-from operations.intelligence.reports.values import short, shown
-from operations.intelligence.sheet import Chart
+from operations.intelligence.reports.sheet import Chart
+from operations.intelligence.reports.values import format_short, format_value
+
+AXIS_STEPS = 4
+SMALLEST_AXIS_SPAN = 1e-9
+AXIS_VALUE_LIMIT = 1e300
+
+
+class AxisScale(NamedTuple):
+    """From the lowest number to the highest."""
+
+    low: float
+    high: float
+    ticks: Sequence[float]
+
+    def at(self, value: float) -> float:
+        """How far up it is, 0 to 1."""
+        share = value / (self.high - self.low) - self.low / (self.high - self.low)
+        return min(1.0, max(0.0, share))
+
+
+def axis_scale(values: Sequence[float], *, whole: bool) -> AxisScale:
+    """Round numbers around all of them, nothing among them; `whole`: nothing between whole numbers is counted."""
+    low, high = min(0.0, *values, 0.0), max(0.0, *values, 0.0)
+    low, high = max(low, -AXIS_VALUE_LIMIT), min(high, AXIS_VALUE_LIMIT)
+    if high - low < SMALLEST_AXIS_SPAN:
+        high = low + 1
+    step = axis_step((high - low) / AXIS_STEPS, whole=whole)
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    return AxisScale(first * step, last * step, [number * step for number in range(first, last + 1)])
+
+
+def span_scale(values: Sequence[float]) -> AxisScale:
+    """From the lowest to the highest, without numbers beside it."""
+    low, high = max(min(values), -AXIS_VALUE_LIMIT), min(max(values), AXIS_VALUE_LIMIT)
+    return AxisScale(low, high if high - low >= SMALLEST_AXIS_SPAN else low + 1, ())
+
+
+def axis_step(rough: float, *, whole: bool) -> float:
+    """The next of 1, 2, 2.5 and 5 times a power of ten."""
+    power = 10.0 ** floor(log10(rough))
+    step = next((factor * power for factor in (1, 2, 2.5, 5) if rough <= factor * power * (1 + 1e-9)), 10 * power)
+    return max(1.0, float(ceil(step))) if whole and step < 10 else step
+
+
+def drawable_number(value: float | None) -> float | None:
+    """A number that can be drawn."""
+    return None if value is None or not isfinite(value) else float(max(-AXIS_VALUE_LIMIT, min(AXIS_VALUE_LIMIT, value)))
+
 
 PLOT_TOP, PLOT_HEIGHT, PLOT_FOOT = 10, 190, 26
-WHOLE_HEIGHT = PLOT_TOP + PLOT_HEIGHT + PLOT_FOOT
-COLOURS = 6
-LABELS = 5
-SHORT_NAME = 8
-LONGEST_LABEL = 34
+CHART_HEIGHT = PLOT_TOP + PLOT_HEIGHT + PLOT_FOOT
+CHART_COLOURS = 6
+AXIS_LABEL_COUNT = 5
+SHORT_LABEL_LENGTH = 8
+LABEL_LENGTH_LIMIT = 34
 
 
-class Rect(NamedTuple):
+class DrawnRect(NamedTuple):
     """A bar; `x` and `width` in percent."""
 
     x: str
@@ -23,10 +73,10 @@ class Rect(NamedTuple):
     width: str
     height: str
     colour: int
-    told: str
+    title: str
 
 
-class Text(NamedTuple):
+class DrawnText(NamedTuple):
     """`x` in percent."""
 
     x: str
@@ -36,7 +86,7 @@ class Text(NamedTuple):
     strong: bool = False
 
 
-class Path(NamedTuple):
+class DrawnPath(NamedTuple):
     """A line, or the ground under it."""
 
     d: str
@@ -44,7 +94,7 @@ class Path(NamedTuple):
     filled: bool
 
 
-class Dot(NamedTuple):
+class DrawnDot(NamedTuple):
     """One value that stands alone, or the last of a line."""
 
     x: str
@@ -52,7 +102,7 @@ class Dot(NamedTuple):
     colour: int
 
 
-class Tick(NamedTuple):
+class AxisTick(NamedTuple):
     """A line across with its number."""
 
     y: str
@@ -60,7 +110,7 @@ class Tick(NamedTuple):
     zero: bool
 
 
-class Mark(NamedTuple):
+class DrawnMark(NamedTuple):
     """A short upright line, from one height to another."""
 
     x: str
@@ -68,31 +118,31 @@ class Mark(NamedTuple):
     foot: str
 
 
-class Latest(NamedTuple):
+class LatestValue(NamedTuple):
     """The last value of a line, and when it was."""
 
     value: str
     name: str
 
 
-class Drawing(NamedTuple):
+class ChartDrawing(NamedTuple):
     """A picture. `legend` names the colours, where there are several; `left_out` places are in the table only."""
 
     shape: str
     height: int
-    ticks: Sequence[Tick] = ()
-    rects: Sequence[Rect] = ()
-    paths: Sequence[Path] = ()
-    dots: Sequence[Dot] = ()
-    texts: Sequence[Text] = ()
-    tracks: Sequence[Rect] = ()
-    marks: Sequence[Mark] = ()
-    latest: Latest | None = None
+    ticks: Sequence[AxisTick] = ()
+    rects: Sequence[DrawnRect] = ()
+    paths: Sequence[DrawnPath] = ()
+    dots: Sequence[DrawnDot] = ()
+    texts: Sequence[DrawnText] = ()
+    tracks: Sequence[DrawnRect] = ()
+    marks: Sequence[DrawnMark] = ()
+    latest: LatestValue | None = None
     legend: Sequence[str] = ()
     left_out: int = 0
 
 
-class Plot(NamedTuple):
+class ChartPlot(NamedTuple):
     """A chart's numbers, made drawable: a row of values for each series, as long as there are places."""
 
     chart: Chart
@@ -118,46 +168,46 @@ class Plot(NamedTuple):
     def legend(self) -> list[str]:
         """What the colours mean, where there are several."""
         kind = self.chart["series_kind"]
-        return [shown(kind, series["label"]) for series in self.chart["series"]] if len(self.rows) > 1 else []
+        return [format_value(kind, series["label"]) for series in self.chart["series"]] if len(self.rows) > 1 else []
 
-    def told(self, row: int, at: int) -> str:
+    def describe(self, row: int, at: int) -> str:
         """A bar in words."""
         series = f", {self.legend[row]}" if self.legend else ""
-        return f"{self.names[at]}{series}: {shown(self.chart['kind'], self.rows[row][at])}"
+        return f"{self.names[at]}{series}: {format_value(self.chart['kind'], self.rows[row][at])}"
 
 
-def ticks_of(plot: Plot, scale: Scale) -> list[Tick]:
+def axis_ticks(plot: ChartPlot, scale: AxisScale) -> list[AxisTick]:
     """The lines across."""
     return [
-        Tick(pixels(PLOT_TOP + PLOT_HEIGHT * (1 - scale.at(value))), short(plot.chart["kind"], value), zero=value == 0)
+        AxisTick(svg_pixels(PLOT_TOP + PLOT_HEIGHT * (1 - scale.at(value))), format_short(plot.chart["kind"], value), zero=value == 0)
         for value in scale.ticks
     ]
 
 
-def along(places: Sequence[float], names: Sequence[str]) -> list[Text]:
+def axis_labels(places: Sequence[float], names: Sequence[str]) -> list[DrawnText]:
     """A few of the names under the plot, evenly chosen, so that none stands on another."""
-    count = LABELS if max(map(len, names)) <= SHORT_NAME else LABELS - 2
+    count = AXIS_LABEL_COUNT if max(map(len, names)) <= SHORT_LABEL_LENGTH else AXIS_LABEL_COUNT - 2
     step = max(1, -(-len(names) // count))
-    y = pixels(WHOLE_HEIGHT - 7)
+    y = svg_pixels(CHART_HEIGHT - 7)
     chosen = range(0, len(names), step)
-    return [Text(percent(places[at]), y, anchor(places[at]), cut(names[at], 16)) for at in chosen]
+    return [DrawnText(svg_percent(places[at]), y, label_anchor(places[at]), cut_label(names[at], 16)) for at in chosen]
 
 
-def anchor(x: float) -> str:
+def label_anchor(x: float) -> str:
     """A name at the right edge stays inside; at the left one there is room beside the numbers."""
     return "end" if x > 0.98 else "middle"
 
 
-def percent(share: float) -> str:
+def svg_percent(share: float) -> str:
     """As SVG writes it."""
     return f"{share * 100:.2f}%"
 
 
-def pixels(value: float) -> str:
+def svg_pixels(value: float) -> str:
     """As SVG writes it."""
     return f"{value:.1f}"
 
 
-def cut(text: str, longest: int = LONGEST_LABEL) -> str:
+def cut_label(text: str, longest: int = LABEL_LENGTH_LIMIT) -> str:
     """What has room."""
     return text if len(text) <= longest else f"{text[: longest - 1]}\u2026"

@@ -4,28 +4,26 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from operations.intelligence.reports.chart import drawing
-from operations.intelligence.reports.drawing import COLOURS, Drawing
-from operations.intelligence.reports.lines import WIDE
-from operations.intelligence.reports.redaction_scan import MARK
-from operations.intelligence.reports.values import NUMBERS, place, places, shown
-from operations.intelligence.sheet import Chart, Kind, Sheet, Table
-from operations.services.page_policy import page_policy
-from operations.services.page_templates import page_templates
-from operations.services.plain_line import MISLEADING
-from operations.services.shop.texts import texts
+from operations.intelligence.reports.charts import PATH_WIDTH, draw_chart
+from operations.intelligence.reports.drawing import CHART_COLOURS, ChartDrawing
+from operations.intelligence.reports.redaction import REDACTION_MARK
+from operations.intelligence.reports.sheet import Chart, Sheet, SheetKind, Table
+from operations.intelligence.reports.values import NUMBER_KINDS, decimal_places, format_place, format_value
+from operations.languages import texts_in
+from operations.vocabulary import MISLEADING_CHARACTERS
+from operations.web_pages import page_policy, page_templates
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
-TEMPLATES = Path(__file__).parent / "templates"
-LONGEST_NAME = 80
-LONGEST_TEXT = 300
-MOST_ROWS = 30
+REPORT_TEMPLATES = Path(__file__).parent / "templates"
+ORGANISATION_NAME_LENGTH = 80
+REPORT_TEXT_LENGTH = 300
+TABLE_ROWS_OPEN = 30
 """Of a table, that stand there at once: nobody reads a hundred, and who wants them all opens the rest."""
 
 
-class Report(NamedTuple):
+class ReportContent(NamedTuple):
     """What a page shows. Without a sheet there is no report yet; `shared`: for strangers."""
 
     organisation: str
@@ -37,82 +35,82 @@ class Report(NamedTuple):
     shared: bool = True
 
 
-class ShownChart(NamedTuple):
+class ChartView(NamedTuple):
     """A chart's picture, and its figures for those who do not see it."""
 
     chart: Chart
-    drawing: Drawing | None
+    drawing: ChartDrawing | None
     description: str
 
 
 @cache
-def style() -> str:
+def report_style() -> str:
     """The one style sheet."""
-    return (TEMPLATES / "report.css").read_text()
+    return (REPORT_TEMPLATES / "report.css").read_text()
 
 
 @cache
-def template() -> "Template":
+def report_template() -> "Template":
     """A report's."""
-    return environment().get_template("report.html")
+    return report_environment().get_template("report.html")
 
 
 @cache
-def dead_link() -> bytes:
+def dead_link_html() -> bytes:
     """The page behind a link that leads to no report: the same bytes for everybody."""
-    return environment().get_template("dead_link.html").render(css=style()).encode()
+    return report_environment().get_template("dead_link.html").render(css=report_style()).encode()
 
 
 @cache
-def environment() -> "Environment":
+def report_environment() -> "Environment":
     """Escapes what it is given."""
-    return page_templates(TEMPLATES, seen)
+    return page_templates(REPORT_TEMPLATES, visible_value)
 
 
-def seen(value: object) -> object:
+def visible_value(value: object) -> object:
     """Whatever a page says is without characters that hide something; markup of our own is not looked at."""
-    return one_line(value, LONGEST_TEXT) if type(value) is str else value
+    return visible_line(value, REPORT_TEXT_LENGTH) if type(value) is str else value
 
 
-def one_line(text: str, longest: int) -> str:
+def visible_line(text: str, longest: int) -> str:
     """One line of what can be seen, not longer than that."""
-    line = MISLEADING.sub(" ", text).strip()
+    line = MISLEADING_CHARACTERS.sub(" ", text).strip()
     return line if len(line) <= longest else f"{line[: longest - 1]}\u2026"
 
 
-def page_of(report: Report) -> bytes:
+def render_report_page(report: ReportContent) -> bytes:
     """The page."""
-    charts = [] if report.sheet is None else [shown_chart(chart) for chart in report.sheet["charts"]]
-    report = report._replace(organisation=one_line(report.organisation, LONGEST_NAME))
-    tables = [] if report.sheet is None else [(table, places_of(table)) for table in report.sheet["tables"]]
-    facts = {"report": report, "sheet": report.sheet, "charts": charts, "tables": tables, "left_out": left_out(report.sheet)}
-    return template().render(css=style(), **facts, **WORDS).encode()
+    charts = [] if report.sheet is None else [chart_view(chart) for chart in report.sheet["charts"]]
+    report = report._replace(organisation=visible_line(report.organisation, ORGANISATION_NAME_LENGTH))
+    tables = [] if report.sheet is None else [(table, column_decimals(table)) for table in report.sheet["tables"]]
+    facts = {"report": report, "sheet": report.sheet, "charts": charts, "tables": tables, "left_out": has_redactions(report.sheet)}
+    return report_template().render(css=report_style(), **facts, **REPORT_TEMPLATE_WORDS).encode()
 
 
-def left_out(sheet: Sheet | None) -> bool:
+def has_redactions(sheet: Sheet | None) -> bool:
     """Whether a table or a chart of the report shows that something is left out."""
     if sheet is None:
         return False
     cells = [value for table in sheet["tables"] for row in table["rows"] for value in row]
-    return MARK in [*cells, *(name for chart in sheet["charts"] for name in chart["places"])]
+    return REDACTION_MARK in [*cells, *(name for chart in sheet["charts"] for name in chart["places"])]
 
 
-def places_of(table: Table) -> list[int | None]:
+def column_decimals(table: Table) -> list[int | None]:
     """How many places behind the point each column's numbers have, so that they stand under each other."""
     columns = [[row[at] for row in table["rows"] if at < len(row)] for at in range(len(table["columns"]))]
-    return [places(column["kind"], values) for column, values in zip(table["columns"], columns, strict=True)]
+    return [decimal_places(column["kind"], values) for column, values in zip(table["columns"], columns, strict=True)]
 
 
-def shown_chart(chart: Chart) -> ShownChart:
+def chart_view(chart: Chart) -> ChartView:
     """A chart as the page has it."""
-    return ShownChart(chart, drawing(chart), described(chart))
+    return ChartView(chart, draw_chart(chart), describe_chart(chart))
 
 
-def described(chart: Chart) -> str:
+def describe_chart(chart: Chart) -> str:
     """What the picture shows, in words."""
     kind = chart["kind"]
     pairs = [
-        (value, place(chart["places_kind"], name))
+        (value, format_place(chart["places_kind"], name))
         for series in chart["series"]
         for value, name in zip(series["values"], chart["places"], strict=False)
         if value is not None
@@ -120,29 +118,37 @@ def described(chart: Chart) -> str:
     if not pairs:
         return "Nothing to show."
     (low, lowest), (high, highest) = min(pairs), max(pairs)
-    span = f"{len(chart['places'])} {axis(chart['places_kind'], len(chart['places']))}"
-    return f"{span}. Highest: {shown(kind, high)} ({highest}). Lowest: {shown(kind, low)} ({lowest})."
+    span = f"{len(chart['places'])} {axis_words(chart['places_kind'], len(chart['places']))}"
+    return f"{span}. Highest: {format_value(kind, high)} ({highest}). Lowest: {format_value(kind, low)} ({lowest})."
 
 
-def axis(kind: Kind, count: int) -> str:
+def axis_words(kind: SheetKind, count: int) -> str:
     """What stands along the axis, in a word."""
     one, many = {"day": ("day", "days"), "country": ("country", "countries"), "line": ("line", "lines")}.get(kind, ("entry", "entries"))
     return one if count == 1 else many
 
 
-def spoken(text: str | None) -> str:
+def format_moment(text: str | None) -> str:
     """A moment as people say it, in UTC."""
-    return "" if text is None else texts("en").moment(text)
+    return "" if text is None else texts_in("en").moment(text)
 
 
-WORDS = {"shown": shown, "numbers": NUMBERS, "mark": MARK, "wide": WIDE, "colours": COLOURS, "moment": spoken, "most": MOST_ROWS}
+REPORT_TEMPLATE_WORDS = {
+    "shown": format_value,
+    "numbers": NUMBER_KINDS,
+    "mark": REDACTION_MARK,
+    "wide": PATH_WIDTH,
+    "colours": CHART_COLOURS,
+    "moment": format_moment,
+    "most": TABLE_ROWS_OPEN,
+}
 """What the templates know beside a report."""
 
 
-def headers() -> dict[str, str]:
+def report_headers() -> dict[str, str]:
     """What keeps a browser from doing anything but showing it (security.md 3.9)."""
     return {
-        "Content-Security-Policy": page_policy(style()),
+        "Content-Security-Policy": page_policy(report_style()),
         "Referrer-Policy": "no-referrer",
         "X-Robots-Tag": "noindex",
         "Cache-Control": "no-store",

@@ -1,1 +1,1 @@
-"""Schedules: when they fire, how they run, who reads them."""
+"""Schedules of reports: when they fire, what they run, and how."""

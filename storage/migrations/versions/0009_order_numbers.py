@@ -1,6 +1,6 @@
 """An order's id was its key, and was handed out: orders get numbers, the old ids open them as access tokens, and are stored as digests.
 
-The number of an old order follows from its id (registry/order_numbers.py), so that every place where the id stood comes to the same one.
+The number of an old order follows from its id (registry/ids.py), so that every place where the id stood comes to the same one.
 What is left of the ids: in `esim_binding`, until a process that has the keyring seals the eSIM again, and in the key of a refund that may
 have been sent: another key there would be another refund. It goes when the refund is settled. An address of a shop stays its owner's.
 """
@@ -10,7 +10,7 @@ import hashlib
 import sqlalchemy as sa
 from alembic import op
 
-from registry.order_numbers import former_number, without_tokens
+from registry.ids import former_order_number, without_order_tokens
 
 revision = "0009"
 down_revision = "0008"
@@ -103,7 +103,7 @@ def number_orders(bind: sa.Connection) -> None:
 
 def facts_of(old: str, organisation: str, created: float) -> dict[str, str | float]:
     """What the statements take of an order."""
-    number = former_number(old)
+    number = former_order_number(old)
     return {
         "old": old,
         "number": number,
@@ -120,7 +120,7 @@ def number_charges(bind: sa.Connection) -> None:
     for account in bind.execute(ACCOUNTS).scalars().all():
         id = ""
         while rows := bind.execute(CHARGES, {"account": account, "id": id, "most": BATCH}).all():
-            bind.execute(CHARGE, [{"account": account, "id": row.id, "body": without_tokens(row.body)} for row in rows])
+            bind.execute(CHARGE, [{"account": account, "id": row.id, "body": without_order_tokens(row.body)} for row in rows])
             id = rows[-1].id
 
 
@@ -128,4 +128,4 @@ def number_settled_refunds(bind: sa.Connection) -> None:
     """The refunds of which nothing is sent any more."""
     rows = bind.execute(ATTEMPTS).all()
     if rows:
-        bind.execute(ATTEMPT, [{"id": id, "processor_key": without_tokens(key)} for id, key in rows])
+        bind.execute(ATTEMPT, [{"id": id, "processor_key": without_order_tokens(key)} for id, key in rows])

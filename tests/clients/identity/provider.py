@@ -9,7 +9,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from clients.failure import OutboundFailed
+from clients.http import OutboundFailed
 
 ISSUER = "https://id.example.com"
 NOW = 1_800_000_000

@@ -6,9 +6,8 @@ import anyio
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from clients.failure import OutboundFailed
-from clients.http import Outbound
-from clients.identity.jwks import BadJwks, JwksCache, JwksUnavailable, fetch_over, parse_jwks
+from clients.http import Outbound, OutboundFailed
+from clients.identity.jwks import BadJwks, JwksCache, JwksUnavailable, jwks_fetch, parse_jwks
 from tests.clients.clock import ManualClock
 from tests.clients.identity.provider import EC_KEY, OTHER_RSA_KEY, RSA_KEY, Provider, ec_jwk, rsa_jwk
 from tests.clients.webhooks.receiver import receiver, status
@@ -179,7 +178,7 @@ async def test_the_set_is_read_over_the_outbound_seam() -> None:
     outbound = Outbound()
     try:
         async with receiver(status("200 OK", body=body)) as there:
-            cache = JwksCache(fetch_over(outbound, there.url()), ManualClock().monotonic)
+            cache = JwksCache(jwks_fetch(outbound, there.url()), ManualClock().monotonic)
             assert await cache.key("a") is not None
             assert there.requests[0].startswith(b"GET /hook HTTP/1.1\r\n")
     finally:
@@ -192,11 +191,11 @@ async def test_an_answer_that_is_no_complete_200_is_no_key_set(line: str) -> Non
     try:
         async with receiver(status(line, "Location: http://127.0.0.1:9/", body=b'{"keys": []}')) as there:
             with pytest.raises(BadJwks):
-                await fetch_over(outbound, there.url())()
+                await jwks_fetch(outbound, there.url())()
         async with receiver(status("200 OK", body=b" " * (256 * 1024 + 1))) as there:
             with pytest.raises(BadJwks):
-                await fetch_over(outbound, there.url())()
+                await jwks_fetch(outbound, there.url())()
         with pytest.raises(OutboundFailed):
-            await fetch_over(outbound, there.url())()
+            await jwks_fetch(outbound, there.url())()
     finally:
         await outbound.aclose()

@@ -5,10 +5,8 @@ import json
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from clients.identity.audience import AudienceRule, HttpAudience, McpAudience
 from clients.identity.jwks import JwksCache
-from clients.identity.refusal import TokenRefused
-from clients.identity.tokens import Claims, Verifier
+from clients.identity.session_tokens import AudienceRule, HttpAudience, McpAudience, TokenClaims, TokenRefused, TokenVerifier
 from tests.clients.clock import ManualClock
 from tests.clients.identity.provider import EC_KEY, ISSUER, NOW, OTHER_RSA_KEY, RSA_KEY, Provider, b64, claims, ec_jwk, rsa_jwk, signed
 
@@ -20,9 +18,9 @@ MCP = McpAudience(RESOURCE)
 DAY = 24 * 3600
 
 
-def verifier(provider: Provider | None = None, clock: ManualClock | None = None) -> Verifier:
+def verifier(provider: Provider | None = None, clock: ManualClock | None = None) -> TokenVerifier:
     clock = clock or ManualClock(NOW)
-    return Verifier(ISSUER, JwksCache(provider or Provider(rsa_jwk("rsa-1"), ec_jwk("ec-1")), clock.monotonic), clock.now)
+    return TokenVerifier(ISSUER, JwksCache(provider or Provider(rsa_jwk("rsa-1"), ec_jwk("ec-1")), clock.monotonic), clock.now)
 
 
 async def refusal(token: str, rule: AudienceRule = HTTP) -> TokenRefused:
@@ -34,7 +32,7 @@ async def refusal(token: str, rule: AudienceRule = HTTP) -> TokenRefused:
 
 
 async def test_a_good_session_is_believed_with_either_algorithm() -> None:
-    expected = Claims("user_1", ISSUER, None, NOW - 10, NOW + 600)
+    expected = TokenClaims("user_1", ISSUER, None, NOW - 10, NOW + 600)
     assert await verifier().verify(signed(claims()), HTTP) == expected
     assert await verifier().verify(signed(claims(), kid="ec-1", alg="ES256", key=EC_KEY), HTTP) == expected
 
@@ -237,7 +235,7 @@ async def test_over_mcp_a_missing_foreign_or_similar_audience_is_refused(aud: ob
 
 async def test_the_issuer_must_be_configured() -> None:
     with pytest.raises(ValueError, match="issuer"):
-        Verifier("", JwksCache(Provider(), ManualClock().monotonic), ManualClock().now)
+        TokenVerifier("", JwksCache(Provider(), ManualClock().monotonic), ManualClock().now)
 
 
 async def test_a_provider_that_was_never_reached_refuses_with_a_reason() -> None:

@@ -8,9 +8,8 @@ import httpx
 import pytest
 
 from clients.http import Outbound, OutboundLimits
-from clients.ocs.client import Ocs
+from clients.ocs.client import Ocs, OcsPool, ocs_limits
 from clients.ocs.link import OcsLink
-from clients.ocs.pool import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
 from registry.errors import OcsError
 from tests.clients.clock import ManualClock

@@ -11,15 +11,12 @@ import anyio
 import httpx
 import pytest
 
-from clients.failure import Blocked
-from clients.http import Outbound
-from clients.ocs.client import Ocs
-from clients.ocs.failure import OcsNotFound
+from clients.http import AddressBlocked, Outbound
+from clients.ocs.client import Ocs, OcsPool, ocs_limits
 from clients.ocs.link import OcsLink
-from clients.ocs.places import Places
-from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.outcome import OcsNotFound
+from clients.ocs.places import Places, TokenPlaces
 from clients.ocs.settings import OcsSettings
-from clients.ocs.token_places import TokenPlaces
 from registry.errors import BadRequest, Conflict, OcsError, Refusal
 from tests.clients.clock import ManualClock
 from tests.clients.ocs.upstream import URL, Answer, broken, raw, reply, upstream
@@ -96,7 +93,7 @@ async def test_an_unclear_answer_is_asked_for_again_by_reads_and_leaves_the_outc
     assert "may have been carried out" in error.message
 
 
-@pytest.mark.parametrize("error", [ConnectionRefusedError(), Blocked("10.0.0.1"), socket.gaierror(8, "unknown")])
+@pytest.mark.parametrize("error", [ConnectionRefusedError(), AddressBlocked("10.0.0.1"), socket.gaierror(8, "unknown")])
 async def test_what_was_never_sent_has_surely_not_happened(error: Exception) -> None:
     assert (await failed(reading, broken(error)))[:2] == (Told(None, False, True, "ocs_error"), 2)
     assert (await failed(writing, broken(error)))[:2] == (Told(None, False, True, "ocs_error"), 1)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from clients.ocs.client import Ocs
-from clients.ocs.moment import read_time, wire_time
 from clients.ocs.settings import OcsSettings
 from clients.ocs.wire.package import Period
+from clients.ocs.wire.values import parse_wire_time, wire_time
 from tests.clients.ocs.examples import AFFECTED, ICCID, LINE, NESTED, TEMPLATE, Case
 from tests.clients.ocs.table import CASES
 from tests.clients.ocs.upstream import URL, reply, upstream
@@ -144,4 +144,4 @@ async def test_an_sms_leaves_as_plain_characters(text: str, written: str) -> Non
 
 @pytest.mark.parametrize("text", ["2026-02-01T10:00:00", "2026-02-01T10:00:00.25", "2026-02-01T11:00:00.000+01:00", "2026-02-01 10:00:00"])
 def test_times_are_read_in_all_spellings(text: str) -> None:
-    assert wire_time(read_time(text)) == "2026-02-01T10:00:00"
+    assert wire_time(parse_wire_time(text)) == "2026-02-01T10:00:00"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clients.ocs.numbers import balance_amount
+from clients.ocs.wire.values import balance_amount
 from registry.errors import OcsError
 from tests.clients.ocs.examples import FIRST, ICCID, Case
 from tests.clients.ocs.table import CASES

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import Ocs
+from clients.ocs.json_array import ARRAY_HEAD_BYTES, JsonArrayScan
 from clients.ocs.link import OcsLink
-from clients.ocs.raw_array import HEAD
 from clients.ocs.settings import OcsSettings
-from clients.ocs.splice import ArrayScan
 from registry.errors import OcsError
 from tests.clients.clock import ManualClock
 from tests.clients.ocs.upstream import URL, Chunked, Upstream, broken, raw, reply, upstream
@@ -98,13 +97,13 @@ async def test_the_beginning_is_asked_for_again() -> None:
 
 @pytest.mark.parametrize("error", [None, httpx.ReadError("secret"), ConnectionResetError()])
 async def test_an_answer_that_breaks_off_raises_in_the_middle(error: Exception | None) -> None:
-    there, stream = chunked((START + ARRAY)[: 3 * HEAD], error=error)
+    there, stream = chunked((START + ARRAY)[: 3 * ARRAY_HEAD_BYTES], error=error)
     got = bytearray()
     with pytest.raises(OcsError, match="broke off") as caught:
         async for part in await there.ocs().tariffs.stream_customer_tariff(7001):
             got += part
     assert ARRAY.startswith(bytes(got))
-    assert len(got) > 2 * HEAD
+    assert len(got) > 2 * ARRAY_HEAD_BYTES
     assert (caught.value.__context__, stream.closed, len(there.requests)) == (None, True, 1)
 
 
@@ -196,7 +195,7 @@ def test_the_scan_finds_the_end_at_every_cut() -> None:
     array = orjson.dumps([NASTY, [], "]", {"k": ["\\\\", '"']}])
     body = array + b'}, "x": [1]}'
     for size in range(1, len(body) + 1):
-        scan, position = ArrayScan(), 0
+        scan, position = JsonArrayScan(), 0
         for part in cut(body, size):
             end = scan.feed(part)
             if end is not None:
@@ -216,7 +215,7 @@ def test_rows_of_one_shape_hide_no_end(picked: list[int], size: int) -> None:
     rows = [row for number in picked for row in ([OTHERS[number]] if number >= 0 else [ROW] * -number)]
     array = orjson.dumps(rows)
     body = array + b',"rule":[{}' + array + b"]}}"
-    scan, position = ArrayScan(), 0
+    scan, position = JsonArrayScan(), 0
     for part in cut(body, size):
         end = scan.feed(part)
         if end is not None:
@@ -230,6 +229,6 @@ def test_a_row_whose_text_holds_a_bracket_counts_as_it_stands() -> None:
     # Its marks begin in the text "{" as well, and there they hide the opening of an array.
     row, hidden = b'{"x":"["}', b'"{","s",["}"]'
     array = b"[" + b",".join([row] * 4000 + [hidden] + [row] * 400) + b"]"
-    scan = ArrayScan()
+    scan = JsonArrayScan()
     assert scan.feed(array[:30_000]) is None
     assert scan.feed(array[30_000:] + b"]}}") == len(array) - 30_000

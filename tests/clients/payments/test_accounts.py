@@ -6,14 +6,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from clients.payments.records import Account, Link, Schedule
-from registry.errors import NotFound
-from registry.payments_errors import PaymentsError, PaymentsRefused
+from clients.payments.records import ConnectedAccount, HostedPage, PayoutTiming
+from registry.errors import NotFound, PaymentsError, PaymentsRefused
 from tests.clients.payments.processor import ACCOUNT, EMAIL, KEY, Answer, Vendor, account, fails, vendor
 
 pytestmark = pytest.mark.anyio
 
-EXPRESS = Account(ACCOUNT, "express", True, False, True, "EUR", ("external_account",), {"organisation": "org_1"})
+EXPRESS = ConnectedAccount(ACCOUNT, "express", True, False, True, "EUR", ("external_account",), {"organisation": "org_1"})
 
 
 def test_importing_the_client_loads_neither_the_library_nor_a_network_package() -> None:
@@ -25,9 +24,9 @@ def test_importing_the_client_loads_neither_the_library_nor_a_network_package() 
 def test_the_version_of_the_wire_is_the_one_that_the_library_is_typed_for() -> None:
     import stripe
 
-    from clients.payments.settings import API_VERSION, AUTHORIZE_HOST
+    from clients.payments.port import AUTHORIZE_HOST, PROCESSOR_API_VERSION
 
-    assert (stripe.api_version, stripe.DEFAULT_CONNECT_API_BASE) == (API_VERSION, AUTHORIZE_HOST)
+    assert (stripe.api_version, stripe.DEFAULT_CONNECT_API_BASE) == (PROCESSOR_API_VERSION, AUTHORIZE_HOST)
 
 
 async def test_a_call_says_who_asks_for_whom_in_which_version_and_nothing_about_this_machine() -> None:
@@ -78,7 +77,7 @@ async def test_an_account_without_a_type_is_told_by_its_dashboard(dashboard: str
 
 async def test_an_account_of_which_little_is_told_says_no_to_everything() -> None:
     async with vendor(Answer({"id": ACCOUNT, "object": "account"})) as (_, client):
-        assert await client.find_account(ACCOUNT) == Account(ACCOUNT, "none", False, False, False, None)
+        assert await client.find_account(ACCOUNT) == ConnectedAccount(ACCOUNT, "none", False, False, False, None)
 
 
 async def test_links_to_pages_are_made_anew_each_time() -> None:
@@ -88,8 +87,8 @@ async def test_links_to_pages_are_made_anew_each_time() -> None:
         first = await client.onboarding_link(ACCOUNT, return_url="https://s.example/back", refresh_url="https://s.example/again")
         second = await client.dashboard_link(ACCOUNT)
     assert (first, second) == (
-        Link("https://connect.vendor.example/setup/s/1", 1_800_000_300),
-        Link("https://connect.vendor.example/express/1"),
+        HostedPage("https://connect.vendor.example/setup/s/1", 1_800_000_300),
+        HostedPage("https://connect.vendor.example/express/1"),
     )
     assert [asked.path for asked in there.asked] == ["/v1/account_links", f"/v1/accounts/{ACCOUNT}/login_links"]
     assert there.asked[0].form == {
@@ -139,27 +138,27 @@ async def test_a_wrong_code_is_refused_and_a_code_is_never_shown_twice() -> None
 @pytest.mark.parametrize(
     ("schedule", "sent", "told"),
     [
-        (Schedule("manual"), {"interval": "manual"}, {"interval": "manual"}),
-        (Schedule("daily", delay_days=7), {"interval": "daily"}, {"interval": "daily"}),
+        (PayoutTiming("manual"), {"interval": "manual"}, {"interval": "manual"}),
+        (PayoutTiming("daily", delay_days=7), {"interval": "daily"}, {"interval": "daily"}),
         (
-            Schedule("weekly", weekday="friday", delay_days=7),
+            PayoutTiming("weekly", weekday="friday", delay_days=7),
             {"interval": "weekly", "weekly_payout_days][0": "friday"},
             {"interval": "weekly", "weekly_payout_days": ["friday"]},
         ),
         (
-            Schedule("monthly", month_day=31),
+            PayoutTiming("monthly", month_day=31),
             {"interval": "monthly", "monthly_payout_days][0": "31"},
             {"interval": "monthly", "monthly_payout_days": [31]},
         ),
     ],
 )
-async def test_a_payout_schedule_is_set_and_read(schedule: Schedule, sent: dict[str, str], told: dict[str, object]) -> None:
+async def test_a_payout_schedule_is_set_and_read(schedule: PayoutTiming, sent: dict[str, str], told: dict[str, object]) -> None:
     timing = {"delay_days": schedule.delay_days or 2}
     answer = {"object": "balance_settings", "payments": {"payouts": {"schedule": told, "status": "enabled"}, "settlement_timing": timing}}
     async with vendor(Answer(answer)) as (there, client):
         done = await client.set_schedule(ACCOUNT, schedule, key="k1")
         assert await client.schedule_of(ACCOUNT) == done
-    assert done == Schedule(schedule.interval, schedule.weekday, schedule.month_day, timing["delay_days"])
+    assert done == PayoutTiming(schedule.interval, schedule.weekday, schedule.month_day, timing["delay_days"])
     expected = {f"payments[payouts][schedule][{name}]": value for name, value in sent.items()}
     if schedule.delay_days:
         expected["payments[settlement_timing][delay_days_override]"] = "7"
@@ -174,7 +173,7 @@ async def test_a_payout_schedule_is_set_and_read(schedule: Schedule, sent: dict[
 async def test_an_account_without_a_schedule_pays_nothing_out_by_itself() -> None:
     answer = {"object": "balance_settings", "payments": {"payouts": None, "settlement_timing": {"delay_days": 2}}}
     async with vendor(Answer(answer)) as (_, client):
-        assert await client.schedule_of(ACCOUNT) == Schedule("manual", delay_days=2)
+        assert await client.schedule_of(ACCOUNT) == PayoutTiming("manual", delay_days=2)
 
 
 @pytest.mark.parametrize("id", ["", ".", "..", "a/b", "acct_1?x=1", "acct_1\r\nx: y", "é", "x" * 256])

@@ -8,26 +8,24 @@ from typing import cast
 import pytest
 
 from clients.payments.client import ProcessorClient
-from clients.payments.failure import AccountDetached
-from clients.payments.port import Processor
+from clients.payments.port import AccountDetached, Processor
 from clients.payments.records import (
-    Account,
     ApplicationFee,
     Balance,
     Charge,
-    Event,
+    ConnectedAccount,
     InvoiceLine,
     Money,
     NewCheckout,
     NewInvoice,
     NewPromotion,
+    PayoutTiming,
+    ProcessorEvent,
     ProcessorInvoice,
     Refund,
-    Schedule,
 )
-from clients.sandbox.payments.sandbox import PaymentsSandbox
-from registry.errors import NotFound
-from registry.payments_errors import PaymentsError, PaymentsRefused
+from registry.errors import NotFound, PaymentsError, PaymentsRefused
+from simulators.processor.simulated_processor import SimulatedProcessor
 from tests.clients.clock import ManualClock
 from transports.payments import simulated_processor
 
@@ -41,7 +39,7 @@ SECRET = "whsec_c2FuZGJveC1zZWNyZXQtMTIz"
 class Stage:
     """A processor, the client of it, and one account that is ready for business."""
 
-    sandbox: PaymentsSandbox
+    sandbox: SimulatedProcessor
     client: Processor
     clock: ManualClock
     account: str = ""
@@ -53,9 +51,9 @@ class Stage:
         body = {"account": self.account, "amount": 1250, "currency": "EUR", "fee": 13, "metadata": {"order": "ord_1"}, **changes}
         return cast("str", (await self.act("charges", **body))["id"])
 
-    async def events(self) -> list[Event]:
+    async def events(self) -> list[ProcessorEvent]:
         """What it tells from now on and before, each read as a webhook."""
-        told = list[Event]()
+        told = list[ProcessorEvent]()
 
         async def post(url: str, body: bytes, headers: object) -> int:
             signature = dict(cast("dict[str, str]", headers))["stripe-signature"]
@@ -69,7 +67,7 @@ class Stage:
 @asynccontextmanager
 async def stage() -> AsyncGenerator[Stage]:
     clock = ManualClock()
-    sandbox = PaymentsSandbox(
+    sandbox = SimulatedProcessor(
         wall=clock.now,
         pages_url=PAGES,
         key="sk_test_simulated_processor",
@@ -93,7 +91,7 @@ async def test_an_account_is_made_once_under_a_key_and_enabled_by_its_owner() ->
         with pytest.raises(PaymentsRefused) as reused:
             await on.client.create_account(key="org_2", email=None, country="FR", metadata={})
     assert (made, made.kind, made.charges_enabled, bool(made.currently_due)) == (again, "express", False, True)
-    assert ready == Account(on.account, "express", True, True, True, "EUR", (), {"organisation": "org_1"})
+    assert ready == ConnectedAccount(on.account, "express", True, True, True, "EUR", (), {"organisation": "org_1"})
     assert reused.value.processor_code == "idempotency_error"
 
 
@@ -137,13 +135,18 @@ async def test_an_account_that_lets_the_service_go_is_told_and_closed() -> None:
 
 async def test_a_payout_schedule_is_set_and_kept() -> None:
     async with stage() as on:
-        for schedule in (Schedule("manual"), Schedule("daily"), Schedule("weekly", weekday="friday"), Schedule("monthly", month_day=31)):
+        for schedule in (
+            PayoutTiming("manual"),
+            PayoutTiming("daily"),
+            PayoutTiming("weekly", weekday="friday"),
+            PayoutTiming("monthly", month_day=31),
+        ):
             done = await on.client.set_schedule(on.account, schedule, key=f"k-{schedule.interval}")
             assert (done.interval, done.weekday, done.month_day) == (schedule.interval, schedule.weekday, schedule.month_day)
             assert await on.client.schedule_of(on.account) == done
-        assert (await on.client.set_schedule(on.account, Schedule("daily", delay_days=9), key="k")).delay_days == 9
+        assert (await on.client.set_schedule(on.account, PayoutTiming("daily", delay_days=9), key="k")).delay_days == 9
         with pytest.raises(PaymentsRefused):
-            await on.client.set_schedule(on.account, Schedule("weekly", weekday="sunday"), key="sunday")
+            await on.client.set_schedule(on.account, PayoutTiming("weekly", weekday="sunday"), key="sunday")
 
 
 async def test_a_charge_its_fee_its_refund_and_the_balance_agree() -> None:

@@ -6,15 +6,15 @@ from hashlib import sha256
 
 import pytest
 
-from clients.payments.port import BadEvent
+from clients.payments.port import BadProcessorEvent
 from clients.payments.records import (
-    Account,
     ApplicationFee,
     Charge,
     CheckoutSession,
+    ConnectedAccount,
     Dispute,
-    Event,
     Payout,
+    ProcessorEvent,
     ProcessorInvoice,
     Refund,
     Review,
@@ -55,7 +55,7 @@ def signed(body: bytes, secret: str = SECRET, at: int = NOW) -> str:
 
 
 def refused(body: bytes, signature: str, now: float = NOW) -> str:
-    with pytest.raises(BadEvent) as bad:
+    with pytest.raises(BadProcessorEvent) as bad:
         CLIENT.read_event(body, signature, now)
     assert bad.value.__cause__ is None and bad.value.__context__ is None
     return bad.value.reason
@@ -67,13 +67,13 @@ BODY = told("charge.succeeded", charge(), account=ACCOUNT)
 def test_an_event_is_told_with_its_account_and_record() -> None:
     event = CLIENT.read_event(BODY, signed(BODY), NOW)
     record = Charge("ch_1", 1250, 0, "EUR", "succeeded", False, False, 1_800_000_000, "pi_1", "fee_1", None, {"order": "ord_1"})
-    assert event == Event("evt_1", "charge.succeeded", ACCOUNT, NOW - 2, False, record)
+    assert event == ProcessorEvent("evt_1", "charge.succeeded", ACCOUNT, NOW - 2, False, record)
 
 
 @pytest.mark.parametrize(
     ("kind", "about", "record"),
     [
-        ("account.updated", account(), Account),
+        ("account.updated", account(), ConnectedAccount),
         ("charge.refunded", charge(refunded=True), Charge),
         ("charge.failed", charge(status="failed"), Charge),
         ("charge.refund.updated", refund(), Refund),
@@ -184,10 +184,10 @@ def test_a_signature_needs_one_time(time: str) -> None:
 
 
 def test_no_secret_means_that_nothing_is_believed() -> None:
-    from clients.payments.events import read_event
+    from clients.payments.client import read_event
 
     for secrets in ((), ("",)):
-        with pytest.raises(BadEvent):
+        with pytest.raises(BadProcessorEvent):
             read_event(BODY, signed(BODY, ""), NOW, secrets)
 
 

@@ -11,10 +11,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from clients.payments.client import ProcessorClient
-from clients.payments.failure import AccountDetached, KeyRefused
+from clients.payments.port import AccountDetached, KeyRefused
 from clients.payments.records import Charge, Payout
-from registry.errors import NotFound, Refusal
-from registry.payments_errors import PaymentsError, PaymentsRefused
+from registry.errors import NotFound, PaymentsError, PaymentsRefused, Refusal
 from tests.clients.payments.processor import ACCOUNT, CLOSE, EMAIL, HANG, KEY, Answer, Vendor, charge, fails, payout, vendor
 
 pytestmark = pytest.mark.anyio
@@ -242,7 +241,7 @@ async def test_a_notice_of_the_processors_is_not_printed() -> None:
 
 def test_whether_money_is_real_is_told_by_the_key() -> None:
     from clients.http import Outbound
-    from clients.payments.settings import ProcessorSettings
+    from clients.payments.port import ProcessorSettings
 
     keys = {"sk_live_x": True, "rk_live_x": True, "sk_test_live_x": False, "rk_test_x": False}
     clients = {key: ProcessorClient(ProcessorSettings(key, ("whsec_hidden",)), Outbound()) for key in keys}

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from clients.payments.client import ProcessorClient
-from registry.payments_errors import PaymentsError
+from registry.errors import PaymentsError
 from tests.clients.payments import processor as there
 from tests.clients.payments.processor import ACCOUNT, Answer, listing, vendor
 

@@ -8,9 +8,9 @@ from clients.payments.records import (
     Balance,
     Charge,
     Dispute,
-    Listed,
     Money,
     Payout,
+    ProcessorPage,
     Refund,
     Review,
     ValueList,
@@ -83,12 +83,12 @@ async def test_every_list_is_read() -> None:
     value_list = {"id": "rsl_1", "object": "radar.value_list", "alias": "block", "name": "Blocked", "item_type": "email", "created": 9}
     answers = (listing(refund()), listing(payout()), listing(dispute()), listing(fee()), listing(review()), listing(value_list))
     async with vendor(*answers) as (there, client):
-        assert await client.list_refunds(ACCOUNT, limit=1, charge="ch_1") == Listed([REFUND], False)
-        assert await client.list_payouts(ACCOUNT, limit=1) == Listed([PAYOUT], False)
-        assert await client.list_disputes(ACCOUNT, limit=1) == Listed([DISPUTE], False)
-        assert await client.list_fees(limit=1, charge="ch_1") == Listed([FEE], False)
-        assert await client.list_reviews(ACCOUNT, limit=1) == Listed([REVIEW], False)
-        assert await client.list_value_lists(ACCOUNT, limit=1) == Listed([ValueList("rsl_1", "block", "Blocked", "email", 9)], False)
+        assert await client.list_refunds(ACCOUNT, limit=1, charge="ch_1") == ProcessorPage([REFUND], False)
+        assert await client.list_payouts(ACCOUNT, limit=1) == ProcessorPage([PAYOUT], False)
+        assert await client.list_disputes(ACCOUNT, limit=1) == ProcessorPage([DISPUTE], False)
+        assert await client.list_fees(limit=1, charge="ch_1") == ProcessorPage([FEE], False)
+        assert await client.list_reviews(ACCOUNT, limit=1) == ProcessorPage([REVIEW], False)
+        assert await client.list_value_lists(ACCOUNT, limit=1) == ProcessorPage([ValueList("rsl_1", "block", "Blocked", "email", 9)], False)
     assert [(asked.path, asked.query.get("charge"), asked.headers.get("stripe-account")) for asked in there.asked] == [
         ("/v1/refunds", "ch_1", ACCOUNT),
         ("/v1/payouts", None, ACCOUNT),
@@ -157,9 +157,9 @@ async def test_a_dispute_is_answered_with_what_is_given_and_handed_in_when_asked
 def test_every_word_of_evidence_is_one_that_the_processor_takes() -> None:
     from stripe.params import DisputeUpdateParamsEvidence
 
-    from clients.payments.records import Evidence
+    from clients.payments.records import EvidenceTexts
 
-    assert Evidence.__optional_keys__ <= set(DisputeUpdateParamsEvidence.__annotations__)
+    assert EvidenceTexts.__optional_keys__ <= set(DisputeUpdateParamsEvidence.__annotations__)
 
 
 async def test_a_review_is_approved_and_a_value_added_to_a_list() -> None:

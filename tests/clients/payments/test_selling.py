@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from clients.payments.invoices import MOST_LINES
+from clients.payments.invoices import PROCESSOR_LINES_LIMIT
 from clients.payments.records import (
     CheckoutSession,
     InvoiceLine,
@@ -15,8 +15,7 @@ from clients.payments.records import (
     ProcessorInvoice,
     PromotionCode,
 )
-from registry.errors import NotFound
-from registry.payments_errors import PaymentsError, PaymentsRefused
+from registry.errors import NotFound, PaymentsError, PaymentsRefused
 from tests.clients.payments.processor import ACCOUNT, CLOSE, EMAIL, Answer, fails, invoice, session, vendor
 
 pytestmark = pytest.mark.anyio
@@ -94,11 +93,11 @@ async def test_what_broke_off_is_gone_through_again_with_the_same_keys_and_value
 
 
 async def test_more_lines_than_the_processor_takes_end_in_one_for_the_rest() -> None:
-    lines = tuple(InvoiceLine(f"line {number}", number) for number in range(1, MOST_LINES + 11))
-    async with vendor(CUSTOMER, BEGUN, *[ITEM] * MOST_LINES, Answer(invoice())) as (there, client):
+    lines = tuple(InvoiceLine(f"line {number}", number) for number in range(1, PROCESSOR_LINES_LIMIT + 11))
+    async with vendor(CUSTOMER, BEGUN, *[ITEM] * PROCESSOR_LINES_LIMIT, Answer(invoice())) as (there, client):
         await client.draft_invoice(ACCOUNT, replace(NEW, lines=lines))
     items = [asked.form for asked in there.asked if asked.path == "/v1/invoiceitems"]
-    assert (len(items), items[-1]["description"]) == (MOST_LINES, "11 more lines")
+    assert (len(items), items[-1]["description"]) == (PROCESSOR_LINES_LIMIT, "11 more lines")
     assert sum(int(item["amount"]) for item in items) == sum(line.amount for line in lines)
 
 

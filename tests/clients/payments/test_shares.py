@@ -11,10 +11,9 @@ import pytest
 
 from clients.http import Outbound
 from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
-from clients.payments.settings import ProcessorSettings
-from clients.payments.shares import Shares
-from registry.errors import Refusal
-from registry.payments_errors import PaymentsError
+from clients.payments.link import AccountShares
+from clients.payments.port import ProcessorSettings
+from registry.errors import PaymentsError, Refusal
 from tests.clients.payments.processor import KEY, charge, payout
 
 pytestmark = pytest.mark.anyio
@@ -129,14 +128,14 @@ async def test_calls_that_were_given_up_free_their_places() -> None:
 
 
 async def test_an_account_without_calls_is_forgotten() -> None:
-    shares = Shares(1, 0.0)
+    shares = AccountShares(1, 0.0)
     async with shares.place("a") as first, shares.place("a") as second, shares.place("b") as third:
         assert (first, second, third, len(shares)) == (True, False, True, 2)
     assert len(shares) == 0
 
 
 async def test_a_place_that_is_waited_for_is_given_in_turn() -> None:
-    shares, got = Shares(1, 60.0), list[int]()
+    shares, got = AccountShares(1, 60.0), list[int]()
 
     async def wait(number: int) -> None:
         async with shares.place("a") as free:

@@ -4,8 +4,9 @@ from ipaddress import ip_address
 
 import pytest
 
-from clients.failure import Blocked
-from clients.webhooks.addresses import allowed, parse_networks, vet
+from clients.http import AddressBlocked
+from clients.webhooks.addresses import is_address_allowed, parse_networks
+from clients.webhooks.connector import require_allowed_addresses
 
 DENIED = (
     "0.0.0.0",
@@ -54,12 +55,12 @@ def test_the_list_of_denied_addresses_is_complete() -> None:
 
 @pytest.mark.parametrize("address", DENIED)
 def test_an_address_that_must_not_be_reached_is_denied(address: str) -> None:
-    assert not allowed(address)
+    assert not is_address_allowed(address)
 
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_a_public_address_is_allowed(address: str) -> None:
-    assert allowed(address)
+    assert is_address_allowed(address)
 
 
 @pytest.mark.parametrize(
@@ -67,22 +68,22 @@ def test_a_public_address_is_allowed(address: str) -> None:
     ["192.0.2.7", "192.31.196.1", "192.175.48.1", "192.52.193.1", "192.168.255.255", "172.31.255.255", "2620:4f:8000::1"],
 )
 def test_classes_without_a_test_address_in_the_list_are_denied_too(address: str) -> None:
-    assert not allowed(address)
+    assert not is_address_allowed(address)
 
 
 @pytest.mark.parametrize("address", ["172.32.0.1", "100.128.0.1", "11.0.0.1", "192.0.1.1", "223.255.255.255", "2001:200::1"])
 def test_the_neighbours_of_denied_networks_are_allowed(address: str) -> None:
-    assert allowed(address)
+    assert is_address_allowed(address)
 
 
 @pytest.mark.parametrize("text", ["", "localhost", "127.1", "2130706433", "0x7f000001", "010.0.0.1", "8.8.8.8 ", "8.8.8.8/32"])
 def test_what_is_no_canonical_address_is_denied(text: str) -> None:
-    assert not allowed(text)
+    assert not is_address_allowed(text)
 
 
 def test_an_exempt_network_opens_its_own_addresses_only() -> None:
     exempt = parse_networks(["127.0.0.0/8", " fd00::/8"])
-    assert [allowed(address, exempt) for address in ("127.0.0.1", "fd00:ec2::254", "10.0.0.1", "::1")] == [
+    assert [is_address_allowed(address, exempt) for address in ("127.0.0.1", "fd00:ec2::254", "10.0.0.1", "::1")] == [
         True,
         True,
         False,
@@ -92,16 +93,16 @@ def test_an_exempt_network_opens_its_own_addresses_only() -> None:
 
 def test_mapped_and_scoped_addresses_stay_denied_even_when_their_network_is_exempt() -> None:
     exempt = parse_networks(["0.0.0.0/0", "::/0"])
-    assert not allowed("::ffff:8.8.8.8", exempt)
-    assert not allowed("fe80::1%eth0", exempt)
-    assert allowed(ip_address("fe80::1"), exempt)
+    assert not is_address_allowed("::ffff:8.8.8.8", exempt)
+    assert not is_address_allowed("fe80::1%eth0", exempt)
+    assert is_address_allowed(ip_address("fe80::1"), exempt)
 
 
 @pytest.mark.parametrize("answers", [[], ["8.8.8.8", "169.254.169.254"], ["64:ff9b::a9fe:a9fe"], ["8.8.8.8", "junk"]])
 def test_one_denied_answer_or_none_at_all_refuses_the_whole_name(answers: list[str]) -> None:
-    with pytest.raises(Blocked):
-        vet(answers)
+    with pytest.raises(AddressBlocked):
+        require_allowed_addresses(answers)
 
 
 def test_a_name_with_only_public_answers_passes() -> None:
-    vet(PUBLIC)
+    require_allowed_addresses(PUBLIC)

@@ -4,12 +4,10 @@ import socket
 
 import pytest
 
-from clients.failure import Blocked, OutboundFailed
-from clients.http import Outbound, OutboundLimits
+from clients.http import AddressBlocked, Outbound, OutboundFailed, OutboundLimits
 from clients.webhooks.addresses import parse_networks
-from clients.webhooks.connector import VettingSockets, vetted_connector
-from clients.webhooks.lookups import Lookups
-from clients.webhooks.resolver import VettingResolver
+from clients.webhooks.connector import VettingResolver, VettingSockets, vetted_connector
+from clients.webhooks.name_lookup import ThreadedLookups
 from tests.clients.webhooks.receiver import receiver, status
 from tests.clients.webhooks.test_addresses import DENIED, PUBLIC
 
@@ -18,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 def unchecked() -> Outbound:
     """The seam of the sender without its URL check."""
-    resolver = VettingResolver((), Lookups())
+    resolver = VettingResolver((), ThreadedLookups())
     return Outbound(OutboundLimits(total_seconds=5), connector=lambda limits, tls: vetted_connector(limits, tls, (), resolver))
 
 
@@ -54,7 +52,7 @@ def test_a_socket_is_made_for_a_public_address(address: str) -> None:
 
 
 def test_a_scope_beside_the_address_is_blocked_too() -> None:
-    with pytest.raises(Blocked):
+    with pytest.raises(AddressBlocked):
         VettingSockets(())((socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("2a00:1450:4009::1", 443, 0, 2)))
 
 
@@ -70,4 +68,4 @@ async def test_the_resolver_hands_on_only_numeric_addresses_of_a_fully_vetted_na
 
 
 async def test_the_system_resolver_answers_with_plain_addresses() -> None:
-    assert await Lookups()("127.0.0.1") == ["127.0.0.1"]
+    assert await ThreadedLookups()("127.0.0.1") == ["127.0.0.1"]

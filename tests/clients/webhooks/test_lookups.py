@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from clients.webhooks.lookups import MOST_LOOKUPS, Lookups
+from clients.webhooks.name_lookup import LOOKUPS_LIMIT, ThreadedLookups
 from tests.clients.webhooks.test_sender import HOST, sender
 
 pytestmark = pytest.mark.anyio
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 SILENT, QUICK, ODD = "silent.example.com", "quick.example.com", "odd.example.com"
 HANGING = """
 import asyncio, threading
-from clients.webhooks.lookups import Lookups
+from clients.webhooks.name_lookup import Lookups
 
 def ask(name):
     threading.Event().wait()
@@ -54,7 +54,7 @@ def server() -> Generator[NameServer]:
     made.answers.set()
 
 
-async def started(lookups: Lookups, count: int) -> list[asyncio.Task[Sequence[str]]]:
+async def started(lookups: ThreadedLookups, count: int) -> list[asyncio.Task[Sequence[str]]]:
     """So many lookups of the silent name, each as far as it gets."""
     tasks = [asyncio.create_task(lookups(SILENT)) for _ in range(count)]
     await asyncio.sleep(0)
@@ -66,7 +66,7 @@ async def ended(tasks: Sequence[asyncio.Task[Sequence[str]]]) -> list[Sequence[s
 
 
 async def test_300_lookups_that_never_return_do_not_delay_another_names(server: NameServer) -> None:
-    lookups = Lookups(server.ask, most=301)
+    lookups = ThreadedLookups(server.ask, most=301)
     stuck = await started(lookups, 300)
     async with asyncio.timeout(60):
         assert await lookups(QUICK) == ["8.8.8.8"]
@@ -76,11 +76,11 @@ async def test_300_lookups_that_never_return_do_not_delay_another_names(server: 
 
 
 async def test_beyond_200_a_lookup_is_refused_at_once_and_an_answer_frees_its_place(server: NameServer) -> None:
-    lookups = Lookups(server.ask)
+    lookups = ThreadedLookups(server.ask)
     tasks = await started(lookups, 300)
     await asyncio.sleep(0)
     refused = [task for task in tasks if task.done()]
-    assert (MOST_LOOKUPS, len(refused)) == (200, 100)
+    assert (LOOKUPS_LIMIT, len(refused)) == (200, 100)
     assert {getattr(error, "errno", None) for error in await ended(refused)} == {socket.EAI_AGAIN}
     server.answers.set()
     assert await ended([task for task in tasks if task not in refused]) == [["8.8.8.8"]] * 200
@@ -88,7 +88,7 @@ async def test_beyond_200_a_lookup_is_refused_at_once_and_an_answer_frees_its_pl
 
 
 async def test_a_lookup_ends_with_its_callers_time_and_its_thread_keeps_the_place(server: NameServer) -> None:
-    lookups = Lookups(server.ask, most=1)
+    lookups = ThreadedLookups(server.ask, most=1)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
             await lookups(SILENT)
@@ -111,7 +111,7 @@ async def test_a_delivery_beyond_the_cap_fails_at_once_as_dns() -> None:
         silence.wait()
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    async with sender(Lookups(ask, most=1)) as ours:
+    async with sender(ThreadedLookups(ask, most=1)) as ours:
         outcomes = [(await ours.post(f"https://{HOST}/", b"{}", {})).outcome for _ in range(2)]
     silence.set()
     assert outcomes == ["timeout", "dns"]
@@ -119,7 +119,7 @@ async def test_a_delivery_beyond_the_cap_fails_at_once_as_dns() -> None:
 
 async def test_what_the_resolver_refuses_reaches_the_caller(server: NameServer) -> None:
     with pytest.raises(UnicodeError):
-        await Lookups(server.ask)(ODD)
+        await ThreadedLookups(server.ask)(ODD)
 
 
 def test_a_process_ends_while_lookups_hang() -> None:

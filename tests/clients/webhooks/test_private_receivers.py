@@ -6,12 +6,11 @@ from ipaddress import ip_address
 
 import pytest
 
-from clients.failure import Blocked
-from clients.webhooks.connector import VettingSockets
-from clients.webhooks.private_receivers import PrivateReceivers, is_own_address, parse_private_receivers
-from clients.webhooks.resolver import VettingResolver
-from clients.webhooks.sender import Sender
-from clients.webhooks.url import BadUrl, check_url
+from clients.http import AddressBlocked
+from clients.webhooks.addresses import PrivateReceivers, is_own_address, parse_private_receivers
+from clients.webhooks.connector import VettingResolver, VettingSockets
+from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url
+from clients.webhooks.sender import WebhookSender
 from tests.clients.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +46,7 @@ def answering(*addresses: str) -> VettingResolver:
 
 
 @pytest.fixture
-async def blocked_sender() -> AsyncIterator[tuple[Sender, list[str]]]:
+async def blocked_sender() -> AsyncIterator[tuple[WebhookSender, list[str]]]:
     """A sender that opens all private ranges, over a name server whose every answer is private; the names that it was asked."""
     asked: list[str] = []
 
@@ -55,7 +54,7 @@ async def blocked_sender() -> AsyncIterator[tuple[Sender, list[str]]]:
         asked.append(name)
         return ["169.254.169.254"]
 
-    sender = Sender(ManualClock(), lookup=lookup, private=opened("10.0.0.0/8", "hooks.corp.internal"))
+    sender = WebhookSender(ManualClock(), lookup=lookup, private=opened("10.0.0.0/8", "hooks.corp.internal"))
     yield sender, asked
     await sender.aclose()
 
@@ -63,14 +62,14 @@ async def blocked_sender() -> AsyncIterator[tuple[Sender, list[str]]]:
 @pytest.mark.parametrize("address", NEVER)
 async def test_no_name_leads_to_what_is_never_reached_however_much_is_opened(address: str) -> None:
     for name in ("hooks.corp.internal", "hooks.example.com"):
-        with pytest.raises(Blocked):
+        with pytest.raises(AddressBlocked):
             await answering(address).resolve(name, 443)
-        with pytest.raises(Blocked):
+        with pytest.raises(AddressBlocked):
             await answering("10.20.0.9", address).resolve(name, 443)  # one denied answer spoils the name
     everything = opened("10.0.0.0/8", "100.64.0.0/10", "fc00::/7", "hooks.corp.internal")
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     place = (address.partition("%")[0], 443, 0, 4) if "%" in address else (address, 443)
-    with pytest.raises(Blocked):
+    with pytest.raises(AddressBlocked):
         VettingSockets((), everything)((family, socket.SOCK_STREAM, 0, "", place))
 
 
@@ -79,7 +78,7 @@ async def test_a_name_reaches_the_named_network_and_a_named_host_all_private_ran
     assert [each["host"] for each in await answering("192.168.7.7").resolve("hooks.corp.internal", 443)] == ["192.168.7.7"]
     assert [each["host"] for each in await answering("8.8.8.8").resolve("hooks.example.com", 443)] == ["8.8.8.8"]
     for address, name in (("192.168.7.7", "hooks.example.com"), ("10.20.0.1", "hooks.corp.internal"), ("10.20.0.1", "hooks.example.com")):
-        with pytest.raises(Blocked):
+        with pytest.raises(AddressBlocked):
             await answering(address).resolve(name, 443)
 
 
@@ -92,14 +91,14 @@ async def test_rebinding_opens_nothing_to_an_organisation_that_was_not_named() -
 
     strict = VettingResolver((), lookup)
     await strict.resolve("hooks.example.com", 443)
-    with pytest.raises(Blocked):
+    with pytest.raises(AddressBlocked):
         await strict.resolve("hooks.example.com", 443)
-    with pytest.raises(Blocked):
+    with pytest.raises(AddressBlocked):
         VettingSockets(())((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("10.20.0.9", 443)))
 
 
 async def test_a_post_of_another_organisation_reaches_nothing_private_through_the_same_sender(
-    blocked_sender: tuple[Sender, list[str]],
+    blocked_sender: tuple[WebhookSender, list[str]],
 ) -> None:
     sender, asked = blocked_sender
     for url in ("https://10.20.0.9/hook", "https://hooks.corp.internal/hook"):
@@ -124,17 +123,17 @@ async def test_a_post_of_another_organisation_reaches_nothing_private_through_th
 )
 def test_an_opened_receiver_is_accepted_over_tls_only_for_those_who_may(url: str) -> None:
     private = opened("10.20.0.0/16", "fd12::/64", "hooks.corp.internal")
-    check_url(url, (), private)
-    with pytest.raises(BadUrl):
-        check_url(url)
-    with pytest.raises(BadUrl, match="https"):
-        check_url(url.replace("https", "http"), (), private)
+    check_receiver_url(url, (), private)
+    with pytest.raises(BadReceiverUrl):
+        check_receiver_url(url)
+    with pytest.raises(BadReceiverUrl, match="https"):
+        check_receiver_url(url.replace("https", "http"), (), private)
 
 
 @pytest.mark.parametrize("url", ["https://10.21.0.9/h", "https://10.20.0.9:25/h", "https://other.corp.internal/h", "https://localhost/h"])
 def test_what_is_not_opened_is_refused_to_those_who_may_too(url: str) -> None:
-    with pytest.raises(BadUrl):
-        check_url(url, (), opened("10.20.0.0/16", "hooks.corp.internal"))
+    with pytest.raises(BadReceiverUrl):
+        check_receiver_url(url, (), opened("10.20.0.0/16", "hooks.corp.internal"))
 
 
 @pytest.mark.parametrize(

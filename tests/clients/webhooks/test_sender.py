@@ -13,7 +13,7 @@ import pytest
 
 from clients.http import OutboundLimits
 from clients.webhooks.addresses import parse_networks
-from clients.webhooks.sender import Attempt, Sender
+from clients.webhooks.sender import DeliveryAttempt, WebhookSender
 from tests.clients.clock import ManualClock
 from tests.clients.webhooks.authority import self_signed
 from tests.clients.webhooks.receiver import Answer, receiver, silence, stall, status
@@ -51,15 +51,15 @@ async def never(name: str) -> Sequence[str]:
 @asynccontextmanager
 async def sender(
     lookup: Lookup = no_such_name, *, limits: OutboundLimits | None = None, tls: ssl.SSLContext | None = None
-) -> AsyncGenerator[Sender]:
-    made = Sender(ManualClock(), exempt=LOOPBACK, lookup=lookup, tls=tls, limits=limits or QUICK)
+) -> AsyncGenerator[WebhookSender]:
+    made = WebhookSender(ManualClock(), exempt=LOOPBACK, lookup=lookup, tls=tls, limits=limits or QUICK)
     try:
         yield made
     finally:
         await made.aclose()
 
 
-async def deliver(answer: Answer) -> Attempt:
+async def deliver(answer: Answer) -> DeliveryAttempt:
     async with receiver(answer) as there, sender(limits=OutboundLimits(keepalive_seconds=None)) as ours:
         return await ours.post(there.url(), b"{}", {"webhook-id": "evt_1"})
 
@@ -68,7 +68,7 @@ async def test_the_exact_bytes_and_headers_arrive_once() -> None:
     async with receiver(status("204 No Content")) as there, sender() as ours:
         attempt = await ours.post(there.url(), '{"name":"é"}'.encode(), {"webhook-id": "evt_1", "content-type": "x/y"})
     head, _, body = there.requests[0].partition(b"\r\n\r\n")
-    assert attempt == Attempt("ok", 204, 0)
+    assert attempt == DeliveryAttempt("ok", 204, 0)
     assert body == '{"name":"é"}'.encode()
     assert head.startswith(b"POST /hook HTTP/1.1\r\n")
     lines = head.lower().split(b"\r\n")
@@ -85,7 +85,7 @@ async def test_any_status_but_2xx_is_a_failure_named_by_its_number(line: str) ->
 
 
 async def test_410_says_that_the_endpoint_is_gone() -> None:
-    assert await deliver(status("410 Gone")) == Attempt("status:410", 410, 0, None, gone=True)
+    assert await deliver(status("410 Gone")) == DeliveryAttempt("status:410", 410, 0, None, gone=True)
 
 
 async def test_retry_after_is_reported_and_capped_at_a_day() -> None:
@@ -118,13 +118,13 @@ async def test_a_body_without_end_is_cut_and_the_status_counts() -> None:
     async with receiver(gigabyte) as there, sender(limits=OutboundLimits(keepalive_seconds=None)) as ours:
         attempt = await ours.post(there.url(), b"{}", {})
         await there.idle.wait()
-    assert attempt == Attempt("ok", 200, 0)
+    assert attempt == DeliveryAttempt("ok", 200, 0)
     assert written < 16 * 1024 * 1024  # what socket buffers hold, a small part of the gigabyte
 
 
 async def test_a_compressed_body_is_never_expanded() -> None:
     bomb = gzip.compress(bytes(50 * 1024 * 1024))
-    assert await deliver(status("200 OK", "content-encoding: gzip", body=bomb)) == Attempt("ok", 200, 0)
+    assert await deliver(status("200 OK", "content-encoding: gzip", body=bomb)) == DeliveryAttempt("ok", 200, 0)
 
 
 @pytest.mark.parametrize("answer", [silence, stall])
@@ -132,7 +132,7 @@ async def test_a_slow_receiver_times_out(answer: Answer) -> None:
     async with receiver(answer) as there, sender() as ours:
         attempt = await ours.post(there.url(), b"{}", {})
         await there.idle.wait()  # and its connection is closed
-    assert attempt == Attempt("timeout", None, 0)
+    assert attempt == DeliveryAttempt("timeout", None, 0)
 
 
 async def test_a_name_server_that_never_answers_times_out() -> None:
@@ -252,7 +252,7 @@ async def test_one_denied_answer_among_good_ones_blocks_the_name(denied: str, *,
 async def test_no_connection_is_tried_to_a_denied_address(address: str) -> None:
     literal = f"[{address}]" if ":" in address else address
     async with receiver(status("200 OK")) as there:
-        strict = Sender(ManualClock(), lookup=Names([address]), limits=QUICK)
+        strict = WebhookSender(ManualClock(), lookup=Names([address]), limits=QUICK)
         try:
             named = await strict.post(there.url(HOST, "https"), b"{}", {})
             spelled = await strict.post(f"https://{literal}:{there.port}/", b"{}", {})

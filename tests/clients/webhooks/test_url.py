@@ -3,7 +3,7 @@
 import pytest
 
 from clients.webhooks.addresses import parse_networks
-from clients.webhooks.url import BadUrl, check_url
+from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url
 from tests.clients.webhooks.test_addresses import DENIED
 
 LOOPBACK = parse_networks(["127.0.0.0/8"])
@@ -24,14 +24,14 @@ LOOPBACK = parse_networks(["127.0.0.0/8"])
     ],
 )
 def test_an_https_url_of_a_public_host_is_accepted(url: str) -> None:
-    check_url(url)
+    check_receiver_url(url)
 
 
 @pytest.mark.parametrize("address", DENIED)
 def test_a_url_with_a_denied_literal_is_refused(address: str) -> None:
     host = f"[{address}]" if ":" in address else address
-    with pytest.raises(BadUrl):
-        check_url(f"https://{host}/hook")
+    with pytest.raises(BadReceiverUrl):
+        check_receiver_url(f"https://{host}/hook")
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_a_url_with_a_denied_literal_is_refused(address: str) -> None:
     ],
 )
 def test_a_local_malformed_or_non_canonical_host_is_refused(host: str) -> None:
-    with pytest.raises(BadUrl):
-        check_url(f"https://{host}/hook")
+    with pytest.raises(BadReceiverUrl):
+        check_receiver_url(f"https://{host}/hook")
 
 
 @pytest.mark.parametrize(
@@ -116,31 +116,31 @@ def test_a_local_malformed_or_non_canonical_host_is_refused(host: str) -> None:
     ],
 )
 def test_a_url_of_another_shape_is_refused(url: str) -> None:
-    with pytest.raises(BadUrl):
-        check_url(url)
+    with pytest.raises(BadReceiverUrl):
+        check_receiver_url(url)
 
 
 def test_a_url_of_exactly_the_longest_length_is_accepted() -> None:
     url = "https://hooks.example.com/"
-    check_url(url + "a" * (2048 - len(url)))
+    check_receiver_url(url + "a" * (2048 - len(url)))
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9000/hook", "http://127.1.2.3/", "http://localhost:81/", "https://localhost"])
 def test_an_exempt_host_may_use_plain_http_and_any_port(url: str) -> None:
-    check_url(url, LOOPBACK)
-    with pytest.raises(BadUrl):
-        check_url(url)
+    check_receiver_url(url, LOOPBACK)
+    with pytest.raises(BadReceiverUrl):
+        check_receiver_url(url)
 
 
 @pytest.mark.parametrize("url", ["http://127.1/", "http://10.0.0.1/", "http://[::1]/", "http://hooks.example.com/", "http://localhost./"])
 def test_an_exemption_opens_nothing_else(url: str) -> None:
-    with pytest.raises(BadUrl):
-        check_url(url, LOOPBACK)
+    with pytest.raises(BadReceiverUrl):
+        check_receiver_url(url, LOOPBACK)
 
 
 def test_localhost_stays_closed_when_another_network_is_exempt() -> None:
-    with pytest.raises(BadUrl):
-        check_url("http://localhost:9000/", parse_networks(["10.0.0.0/8"]))
+    with pytest.raises(BadReceiverUrl):
+        check_receiver_url("http://localhost:9000/", parse_networks(["10.0.0.0/8"]))
 
 
 @pytest.mark.parametrize(
@@ -162,6 +162,6 @@ def test_localhost_stays_closed_when_another_network_is_exempt() -> None:
     ],
 )
 def test_the_refusal_teaches_without_repeating_secrets_of_the_url(url: str, reason: str) -> None:
-    with pytest.raises(BadUrl) as refused:
-        check_url(url)
+    with pytest.raises(BadReceiverUrl) as refused:
+        check_receiver_url(url)
     assert refused.value.reason == reason

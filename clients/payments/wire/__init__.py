@@ -1,1 +1,0 @@
-"""The processor's objects as our records, a noun a file."""

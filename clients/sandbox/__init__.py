@@ -1,1 +1,0 @@
-"""Simulated outside systems that speak the same wires as the real ones."""

@@ -1,1 +1,0 @@
-"""The wire's methods, one file per area."""

@@ -1,0 +1,258 @@
+"""Moving a range of lines (ICCIDs or IMSIs) from one account to another; the lines are read first, so that each can be checked."""
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import AliasChoices, Field
+from typing_extensions import TypedDict
+
+from clients.ocs.outcome import OcsNotFound
+from clients.ocs.wire.subscriber import Subscriber, SubscriberList
+from operations.deps import Ctx
+from operations.upstream.access import AccountRef, own_account, require_own_account
+from operations.upstream.connection import Upstream
+from operations.upstream.paging import Data
+from operations.upstream.resellers import require_in_reseller_list
+from operations.vocabulary import UpstreamId
+from registry.context import Replacement
+from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
+from registry.limits import Scope
+from registry.operation import Example, operation
+
+LineRangeType = Literal["IMSI", "ICCID"]
+RANGE_PREFIX_DIGITS = {"IMSI": 10, "ICCID": 13}
+# Choice: so many lines move at once, and so many calls find them; larger fleets are moved in several ranges.
+RANGE_LINE_LIMIT = 1000
+RANGE_CALL_LIMIT = 50
+
+
+class LineRange(NamedTuple):
+    """From first to last, both included, of the same length."""
+
+    kind: LineRangeType
+    first: str
+    last: str
+
+    @property
+    def common(self) -> str:
+        """What all numbers of the range begin with."""
+        same = next((place for place, (a, b) in enumerate(zip(self.first, self.last, strict=True)) if a != b), len(self.first))
+        return self.first[:same]
+
+    def touches(self, prefix: str) -> bool:
+        """Whether numbers that begin so may lie in the range."""
+        return self.first[: len(prefix)] <= prefix <= self.last[: len(prefix)]
+
+    def holds(self, number: str) -> bool:
+        """Whether a number lies in it. Choice: one that is longer counts by its beginning, since some networks compare text."""
+        return self.first <= number and number[: len(self.last)] <= self.last
+
+    def member(self, row: Subscriber) -> bool:
+        """Whether the line has, or had, a number in the range: former ones count too, since nobody documents that they do not."""
+        histories = row.get("imsiList", [])
+        numbers = [past.get("imsi", "") if self.kind == "IMSI" else past.get("iccid", "") for past in histories]
+        return any(self.holds(number) for number in numbers if number)
+
+
+async def lines_in_range(upstream: Upstream, range_: LineRange) -> list[Subscriber]:
+    """Every line in the range, of whatever account; a range that cannot be read whole is refused."""
+    waiting, found = [range_.common], dict[int, Subscriber]()
+    asked = 0
+    while waiting:
+        if asked == RANGE_CALL_LIMIT:
+            raise range_too_large()
+        asked += 1
+        prefix = waiting.pop()
+        answer = await search_range_prefix(upstream, range_.kind, prefix)
+        if answer.get("hasMore"):
+            if len(prefix) == len(range_.first):
+                raise range_too_large()
+            waiting += [longer for longer in (f"{prefix}{digit}" for digit in range(10)) if range_.touches(longer)]
+            continue
+        found |= {row.get("subscriberId", 0): row for row in answer.get("subscriberList", []) if range_.member(row)}
+        if len(found) > RANGE_LINE_LIMIT:
+            raise range_too_large()
+    return list(found.values())
+
+
+async def search_range_prefix(upstream: Upstream, kind: LineRangeType, prefix: str) -> SubscriberList:
+    """The lines whose number begins so."""
+    try:
+        return await upstream.ocs.subscriber.list_subscriber(prefix, by="imsiPrefix" if kind == "IMSI" else "iccidPrefix")
+    except OcsNotFound:
+        return {}
+
+
+def range_too_large() -> BadRequest:
+    """The range cannot be checked, so it is not moved."""
+    return BadRequest(
+        f"rangeEnd: the range holds more than {RANGE_LINE_LIMIT} lines, or more than can be checked",
+        param="rangeEnd",
+        hint="Move the lines in several smaller ranges",
+    )
+
+
+RangeDigits = Annotated[str, Field(pattern=r"^[0-9]{10,22}$")]
+
+
+class MoveRange(AccountRef):
+    """Which lines go where. The path names the account they leave."""
+
+    range_type: Annotated[LineRangeType, Field(description="Kind of range.")]
+    range_start: Annotated[RangeDigits, Field(description="10-22 digits.")]
+    range_end: Annotated[RangeDigits, Field(description="10-22 digits.")]
+    # Choice: accountId is the path's here, so the upstream's third spelling of the destination is not taken.
+    dest_account: Annotated[
+        UpstreamId, Field(validation_alias=AliasChoices("destAccount", "destAccountId"), description="Account they go to.")
+    ]
+    src_account_id: Annotated[UpstreamId | None, Field(description="As accountId.")] = None
+    dest_network_profile_id: Annotated[UpstreamId | None, Field(description="For another reseller.")] = None
+
+
+class Moved(TypedDict):
+    """What was moved."""
+
+    moved: Annotated[int, Field(description="How many lines")]
+
+
+class LineMove(NamedTuple):
+    """A move that was checked."""
+
+    upstream: Upstream
+    range: LineRange
+
+
+async def own_line_move(ctx: Ctx, params: MoveRange) -> LineMove:
+    """Both accounts are the caller's, and so is every single line in the range; an admin confirms that lines leave their reseller."""
+    range_ = checked_range(params)
+    if params.dest_account == params.account_id and params.dest_network_profile_id is None:
+        raise BadRequest("destAccount: the lines are there already", param="destAccount", hint="Name another account, or a network profile")
+    upstream = (await own_account(ctx, params)).upstream
+    await require_own_account(upstream, params.dest_account, "destAccount")
+    source, destination = await move_resellers(upstream, params)
+    await check_move_profile(upstream, params, source, destination)
+    found = await lines_in_range(upstream, range_)
+    # Choice: lines that are in the destination already do not stop a move; else a repeated call could not be told its answer.
+    if not found or any(row.get("accountId") not in (params.account_id, params.dest_account) for row in found):
+        raise NotFound(
+            "The range holds no line of this account, or other lines too; nothing was moved",
+            param="rangeStart",
+            hint="list_subscribers names the account's lines: move a range that holds nothing else",
+        )
+    if source != destination:
+        ctx.confirm_replacement(reseller_change(params, source, destination))
+    for account in (params.account_id, params.dest_account):
+        await upstream.parts.lines_moved(upstream.place(account))
+    return LineMove(upstream, range_)
+
+
+def checked_range(params: MoveRange) -> LineRange:
+    """The range, if it is one and can be checked."""
+    if params.src_account_id not in (None, params.account_id):
+        raise BadRequest(
+            f"srcAccountId: got {params.src_account_id}; the lines leave the account of the path",
+            param="srcAccountId",
+            hint=f"Leave it out, or send {params.account_id}",
+        )
+    first, last = params.range_start, params.range_end
+    if len(first) != len(last) or first > last:
+        raise BadRequest(
+            "rangeEnd: it must have as many digits as rangeStart and not come before it", param="rangeEnd", hint="Both are included"
+        )
+    range_ = LineRange(params.range_type, first, last)
+    shortest = RANGE_PREFIX_DIGITS[params.range_type]
+    if len(range_.common) < shortest:
+        raise BadRequest(
+            f"rangeStart: start and end share their first {len(range_.common)} digits; a range of {params.range_type}s needs {shortest}",
+            param="rangeStart",
+            hint="Move the lines in several smaller ranges",
+        )
+    return range_
+
+
+def reseller_change(params: MoveRange, source: int | None, destination: int | None) -> Replacement:
+    """The question before lines go to another reseller."""
+    return Replacement(
+        f"This will move the lines {params.range_start} to {params.range_end} ({params.range_type}) from account {params.account_id} of "
+        f"the reseller {source} to account {params.dest_account} of the reseller {destination}. They lose all packages at "
+        "once, and its prices and profiles hold for them. Moving them back does not bring the packages back.",
+        f"{source}|{destination}",
+    )
+
+
+async def move_resellers(upstream: Upstream, params: MoveRange) -> tuple[int | None, int | None]:
+    """Whose the account is that the lines leave, and whose the one that they go to."""
+    if upstream.managed:
+        own = await upstream.reseller_id()
+        return own, own
+    return await account_reseller(upstream, params.account_id), await account_reseller(upstream, params.dest_account)
+
+
+async def check_move_profile(upstream: Upstream, params: MoveRange, source: int | None, destination: int | None) -> None:
+    """A named profile is one of the destination's reseller; another reseller's account cannot do without."""
+    wanted = params.dest_network_profile_id
+    if wanted is not None:
+        await require_in_reseller_list(
+            upstream,
+            f"profiles {destination}",
+            lambda: upstream.ocs.zones.list_network_profile(reseller_id=destination),
+            wanted,
+            id="id",
+            param="destNetworkProfileId",
+            hint="list_network_profiles names them",
+        )
+    elif source != destination:
+        raise BadRequest(
+            "destNetworkProfileId: missing; the destination belongs to another reseller",
+            param="destNetworkProfileId",
+            hint="list_network_profiles names those of the destination's reseller",
+        )
+
+
+async def account_reseller(upstream: Upstream, account: int) -> int | None:
+    """Whose account it is."""
+    resellers = await upstream.reads.get((upstream.identity, "accounts"), upstream.ocs.reseller.list_reseller_account)
+    return next((each.get("id") for each in resellers if any(row.get("id") == account for row in each.get("account", []))), None)
+
+
+@operation(
+    "POST",
+    "/v1/accounts/{accountId}/move-subscribers",
+    scope=Scope.WRITE,
+    upstream=True,
+    moves=True,
+    replaces="the reseller that lines belong to",
+    operator=True,
+    title="Move lines to another account",
+    access=own_line_move,
+    raises=[NotFound, EndOfLife, OcsError],
+    examples=[
+        Example(
+            "Hand ten lines over to the fleet account",
+            {
+                "accountId": 8101,
+                "rangeType": "ICCID",
+                "rangeStart": "8988303700000100200",
+                "rangeEnd": "8988303700000100299",
+                "destAccount": 8102,
+            },
+            {"data": {"moved": 10}},
+        )
+    ],
+)
+async def move_subscriber_range_to_account(ctx: Ctx, params: MoveRange, move: LineMove) -> Data[Moved]:
+    """Move a range of lines between your accounts.
+
+    Up to 1000 lines, all yours. Packages do not go to another reseller; an admin confirms.
+
+    Packages are lost where the destination is another reseller's account. The ends share at least their first 13 digits (ICCID) or 10
+    digits (IMSI). With `destNetworkProfileId` the profile changes too, also within one account.
+    """
+    moved = await move.upstream.ocs.subscriber.move_range(
+        move.range.kind,
+        move.range.first,
+        move.range.last,
+        source=params.account_id,
+        destination=params.dest_account,
+        destination_profile=params.dest_network_profile_id,
+    )
+    return {"data": {"moved": moved}}

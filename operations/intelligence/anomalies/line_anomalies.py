@@ -1,0 +1,166 @@
+"""What stands out in a line's last four weeks: data spikes, silences and spikes of cost outside packages, each with what was expected."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date, timedelta
+from itertools import groupby
+from statistics import NormalDist
+from typing import Literal, NamedTuple
+
+from operations.intelligence.anomalies.spikes import SPIKE_DAYS_NEEDED, DaySample, UsageSpike, find_spikes
+from operations.intelligence.lines.calendar import InterUseModel, LineCalendar, inter_use_model, silence_odds
+
+SILENCE_ODDS_LIMIT = 0.001
+"""How likely a silence has to be at most: about as rare as what the threshold of spikes lets by."""
+REGULAR_USE_SHARE, REGULAR_USE_DAYS = 0.5, 8
+"""Share of days with use, and such days, that a regular line has."""
+SILENCE_DAY_LIMIT = 60
+
+
+class UsageSilence(NamedTuple):
+    """Where it begins, how long it is, how long the line's usual rests let one be, and whether it lasts."""
+
+    place: int
+    days: int
+    most: int
+    score: float
+    lasting: bool
+
+
+def find_silences(used: Sequence[bool]) -> list[UsageSilence]:
+    """The silences that the days around them do not explain. `used` begins with the line's first day."""
+    found: list[UsageSilence] = []
+    place = 0
+    for day, run in groupby(used):
+        days = len(list(run))
+        if not day and place > 0:
+            silence = unusual_silence(used, place, days)
+            found += [silence] if silence is not None else []
+        place += days
+    return found
+
+
+def unusual_silence(used: Sequence[bool], place: int, days: int) -> UsageSilence | None:
+    """A silence, unless the line's rests on its other days let it be."""
+    inter_use = inter_use_model([*used[:place], *used[place + days :]])
+    if inter_use.used < REGULAR_USE_DAYS or inter_use.used < REGULAR_USE_SHARE * inter_use.days:
+        return None
+    odds = silence_odds(inter_use, days)
+    if odds > SILENCE_ODDS_LIMIT:
+        return None
+    return UsageSilence(
+        place, days, longest_usual_silence(inter_use), round(NormalDist().inv_cdf(1 - max(odds, 1e-12)), 1), place + days == len(used)
+    )
+
+
+def longest_usual_silence(inter_use: InterUseModel) -> int:
+    """Days that a rest may last."""
+    return next(days for days in range(SILENCE_DAY_LIMIT) if silence_odds(inter_use, days + 1) <= SILENCE_ODDS_LIMIT)
+
+
+AnomalyKind = Literal["spike", "silence", "cost"]
+AnomalyContext = Literal["abroad", "first_time_abroad", "weekend", "outside_package", "lasting"]
+SPIKE_BYTES_MINIMUM, SPIKE_COST_MINIMUM = 1_000_000, 10_000_000
+"""Choice: a megabyte more than usual is no news, whatever the line, and neither are ten euros (in millionths) outside packages."""
+COST_SPIKE_RATIO = 1.5
+"""Choice: times the dearest other day. Lines that live from a balance have dear days of all sizes, and one more is no news."""
+SATURDAY = 5
+
+
+class LineAnomaly(NamedTuple):
+    """What was seen and between what it was expected: bytes of a spike, whole days of a silence, micro-euros of a cost."""
+
+    kind: AnomalyKind
+    day: date
+    days: int
+    observed: int
+    least: int
+    most: int
+    score: float
+    country: str
+    usual_country: str
+    words: tuple[AnomalyContext, ...]
+
+
+class LineAnomalies(NamedTuple):
+    """Of a line: how many of its days could be compared, and what stood out, by day."""
+
+    line_days: int
+    anomalies: tuple[LineAnomaly, ...]
+
+
+def find_anomalies(calendar: LineCalendar, *, active: bool) -> LineAnomalies:
+    """Everything about a line. Choice: a silence that lasts is none where the line is not active, since its status says why."""
+    places = LinePlaces(calendar)
+    data = data_spikes(calendar, places)
+    bursts = {spike.place for spike in data}
+    found = [spike_anomaly("spike", spike, calendar, places) for spike in data]
+    found += [spike_anomaly("cost", spike, calendar, places) for spike in cost_spikes(calendar) if spike.place not in bursts]
+    found += [silence_anomaly(silence, calendar) for silence in find_silences(calendar.used) if active or not silence.lasting]
+    compared = sum(day is not None and day.data_bytes > 0 for day in calendar.days)
+    return LineAnomalies(compared if compared >= SPIKE_DAYS_NEEDED else 0, tuple(sorted(found, key=lambda anomaly: anomaly.day)))
+
+
+class LinePlaces:
+    """Where the line lives, and where it was."""
+
+    def __init__(self, calendar: LineCalendar) -> None:
+        days = Counter(iso2 for countries in calendar.countries for iso2 in countries)
+        self._countries = calendar.countries
+        self.home = min(days, key=lambda iso2: (-days[iso2], iso2), default="")
+
+    def abroad(self, place: int) -> str | None:
+        """The first country of the day that is not home."""
+        return next((iso2 for iso2 in self._countries[place] if iso2 != self.home), None)
+
+    def first_time(self, place: int, iso2: str) -> bool:
+        """Whether the line was in no other country but home before, as far as the days go."""
+        seen = next((day for day, countries in enumerate(self._countries) if iso2 in countries), place)
+        return seen > 0 and not any(self.abroad(day) for day in range(seen))
+
+
+def data_spikes(calendar: LineCalendar, places: LinePlaces) -> list[UsageSpike]:
+    """Days of much data, each compared with days of its class: abroad, at weekends, on weekdays."""
+    samples = [
+        DaySample(place, day.data_bytes, "abroad" if places.abroad(place) else is_weekend(day.day))
+        for place, day in enumerate(calendar.days)
+        if day is not None and day.data_bytes > 0
+    ]
+    return find_spikes(samples, SPIKE_BYTES_MINIMUM)
+
+
+def cost_spikes(calendar: LineCalendar) -> list[UsageSpike]:
+    """Days that cost much outside packages, among all days with use."""
+    samples = [DaySample(place, max(0, day.subscriber_cost), None) for place, day in enumerate(calendar.days) if day is not None]
+    found = find_spikes(samples, SPIKE_COST_MINIMUM)
+    apart = {spike.place for spike in found}
+    dearest = max((sample.figure for sample in samples if sample.place not in apart), default=0)
+    return [spike for spike in found if spike.figure >= COST_SPIKE_RATIO * dearest]
+
+
+def spike_anomaly(kind: AnomalyKind, spike: UsageSpike, calendar: LineCalendar, places: LinePlaces) -> LineAnomaly:
+    """With where it was."""
+    day, abroad = calendar.window.first + timedelta(days=spike.place), places.abroad(spike.place)
+    words: list[AnomalyContext] = []
+    if abroad is not None:
+        words.append("first_time_abroad" if places.first_time(spike.place, abroad) else "abroad")
+    if is_weekend(day):
+        words.append("weekend")
+    use = calendar.days[spike.place]
+    if use is not None and use.subscriber_cost > 0:
+        words.append("outside_package")
+    observed, country = spike.figure, abroad or places.home
+    return LineAnomaly(kind, day, 1, observed, spike.least, spike.most, spike.score, country, places.home, tuple(words))
+
+
+def silence_anomaly(silence: UsageSilence, calendar: LineCalendar) -> LineAnomaly:
+    """On its first day."""
+    skipped = len(calendar.days) - len(calendar.used)
+    day = calendar.window.first + timedelta(days=skipped + silence.place)
+    words: tuple[AnomalyContext, ...] = ("lasting",) if silence.lasting else ()
+    return LineAnomaly("silence", day, silence.days, silence.days, 0, silence.most, silence.score, "", "", words)
+
+
+def is_weekend(day: date) -> bool:
+    """Saturday or Sunday, UTC."""
+    return day.weekday() >= SATURDAY

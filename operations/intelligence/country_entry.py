@@ -1,0 +1,153 @@
+"""Whether a line is in the country it is expected in."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.intelligence.packages.coverage_map import NetworkCode, network_code
+from operations.intelligence.reports.finding import Finding, make_finding
+from operations.mobile_countries import COUNTRY_BY_MCC, COUNTRY_BY_NETWORK, network_country
+from operations.times import wire_seconds
+from operations.upstream.access import visible_accounts
+from operations.upstream.lines import Line, LineRef, own_line
+from registry.errors import NotFound, OcsError
+from registry.limits import Scope
+from registry.operation import Example, operation
+from registry.policy import rfc3339_utc
+from storage.country_entries import CountryEntry, country_history
+
+PRESENCE_METHOD = (
+    "The country of the mobile country code (ITU-T E.212) of the network that the line registered on last, with the network code where "
+    "one code spans countries; when it came in is what the network's bridge pushed."
+)
+RESERVED_COUNTRY_CODES = {"UK": "GB", "EL": "GR"}
+MOBILE_COUNTRY_CODES = frozenset((*COUNTRY_BY_MCC.values(), *COUNTRY_BY_NETWORK.values()))
+"""Where a line can be seen: countries with a mobile country code, or with a network under another's."""
+PresenceState = Literal["as_expected", "elsewhere", "seen", "unknown_country", "never_seen"]
+
+
+def assigned_country(code: str | None) -> str | None:
+    """Upper case. Choice: what ISO 3166-1 reserves for the European Union's own codes is taken for the country that is meant."""
+    meant = None if code is None else RESERVED_COUNTRY_CODES.get(code.upper(), code.upper())
+    if meant is not None and meant not in MOBILE_COUNTRY_CODES:
+        raise ValueError("no country has this code")
+    return meant
+
+
+class CountryQuery(LineRef):
+    """Which line, and where it should be."""
+
+    expected_country: Annotated[
+        str | None, Field(pattern=r"^[A-Za-z]{2}$", description="ISO 3166-1 alpha-2, such as NO."), AfterValidator(assigned_country)
+    ] = None
+
+
+class CountryPresence(TypedDict):
+    """Where a line is."""
+
+    iccid: str
+    presence: Annotated[
+        PresenceState,
+        Field(description="seen: its country is known and none was expected; unknown_country: its code is of no single country"),
+    ]
+    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2; null: never seen, or `mcc` and `mnc` do not tell")]
+    mcc: str | None
+    mnc: Annotated[str | None, Field(description="With two digits at least, since the network leaves zeros out")]
+    seen: Annotated[str | None, Field(description="RFC 3339, UTC: when it registered there last; null: not told")]
+    expected: str | None
+    matches: Annotated[bool | None, Field(description="Null: nothing was expected, or the country is not known")]
+    entered: Annotated[str | None, Field(description="When it came into the country; null: the bridge has told of no such entry")]
+    came_from: Annotated[str | None, Field(description="The country before that, where it is known")]
+
+
+PRESENCE_EXAMPLE: CountryPresence = {
+    "iccid": "8988303700000100286",
+    "presence": "as_expected",
+    "country": "FR",
+    "mcc": "208",
+    "mnc": "01",
+    "seen": "2027-01-15T11:00:00Z",
+    "expected": "FR",
+    "matches": True,
+    "entered": "2027-01-15T10:01:00Z",
+    "came_from": "NO",
+}
+SEEN_EXAMPLE: CountryPresence = {**PRESENCE_EXAMPLE, "presence": "seen", "expected": None, "matches": None}
+
+
+def presence_finding(data: CountryPresence) -> Finding[CountryPresence]:
+    """An answer as the documents show it."""
+    return make_finding(data, now=1_800_014_400, sampled=1, of=1, method=PRESENCE_METHOD)
+
+
+@operation(
+    "POST",
+    "/v1/intelligence/detect-country-entry",
+    scope=Scope.READ,
+    upstream=True,
+    title="Detect country entry",
+    access=own_line,
+    raises=[NotFound, OcsError],
+    examples=[
+        Example(
+            "Has this traveller arrived in France?",
+            {"iccid": PRESENCE_EXAMPLE["iccid"], "expectedCountry": "FR"},
+            presence_finding(PRESENCE_EXAMPLE),
+        ),
+        Example("Which country is this line in?", {"iccid": PRESENCE_EXAMPLE["iccid"]}, presence_finding(SEEN_EXAMPLE)),
+    ],
+)
+async def detect_country_entry(ctx: Ctx, params: CountryQuery, line: Line) -> Finding[CountryPresence]:
+    """Tell which country a line is in, and whether it is the expected one.
+
+    `seen` says how old that is: a device that is switched off stays where it was. subscriber_country_history has the countries before.
+
+    `entered` comes from the locations that the network's bridge pushes, which not every network does. Where its newest entry is of another
+    country than the registration, there is none.
+    """
+    code, seen = last_seen_network(line)
+    country = None if code is None else network_country(f"{code[0]:03d}", str(code[1]))
+    accounts = await visible_accounts(line.upstream)
+    entries = await ctx.deps.store.read(country_history, iccid=line.iccid, limit=2, accounts=accounts)
+    entry = entries[0] if entries and entries[0].country == country else None
+    expected = params.expected_country
+    data: CountryPresence = {
+        "iccid": line.iccid,
+        "presence": presence_state(code, country, expected),
+        "country": country,
+        "mcc": None if code is None else f"{code[0]:03d}",
+        "mnc": None if code is None else f"{code[1]:02d}",
+        "seen": None if seen is None else rfc3339_utc(seen),
+        "expected": expected,
+        "matches": None if expected is None or country is None else country == expected,
+        "entered": None if entry is None else rfc3339_utc(entry.occurred_at),
+        "came_from": country_before(entries, entry),
+    }
+    return make_finding(data, now=ctx.now, sampled=1, of=1, method=PRESENCE_METHOD)
+
+
+def last_seen_network(line: Line) -> tuple[NetworkCode | None, float | None]:
+    """Network and time of the last registration; a row without one may still name the network."""
+    info = line.row.get("networkInfo", {})
+    code = network_code(info.get("lastMcc"), info.get("lastMnc"))
+    if code is not None:
+        return code, wire_seconds(info.get("time"))
+    return network_code(line.row.get("lastMcc"), line.row.get("lastMnc")), None
+
+
+def presence_state(code: NetworkCode | None, country: str | None, expected: str | None) -> PresenceState:
+    """In a word."""
+    if code is None:
+        return "never_seen"
+    if country is None:
+        return "unknown_country"
+    if expected is None:
+        return "seen"
+    return "as_expected" if country == expected else "elsewhere"
+
+
+def country_before(entries: list[CountryEntry], entry: CountryEntry | None) -> str | None:
+    """Where it was before it came in."""
+    return entries[1].country if entry is not None and len(entries) > 1 else None

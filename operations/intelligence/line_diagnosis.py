@@ -1,0 +1,325 @@
+"""Why a line has no data, or slow data; and the sheet of it."""
+
+from collections import Counter
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.intelligence.diagnosis.causes import (
+    CAUSE_STEPS,
+    CauseEffect,
+    CauseMatch,
+    DiagnosisCause,
+    DiagnosisRule,
+    RuleValue,
+    cause_effect,
+    current_profile_row,
+    find_causes,
+    speed_limit_kbps,
+    steps_for_cause,
+)
+from operations.intelligence.diagnosis.facts import FactPart, LineFacts, read_line_facts
+from operations.intelligence.lines.usage import euros
+from operations.intelligence.packages.coverage_map import CoverageMap, NetworkTold, network_view
+from operations.intelligence.reports.finding import Finding, make_finding, upstream_text
+from operations.intelligence.reports.sheet import Figure, Sheet, SheetKind, SheetValue, Table
+from operations.times import wire_seconds
+from operations.upstream.lines import Line, LineRef, own_line
+from operations.upstream.packages import PackageState
+from registry.errors import NotFound, OcsError
+from registry.limits import Scope
+from registry.operation import Example, operation
+from registry.policy import rfc3339_utc
+
+DIAGNOSIS_METHOD = (
+    "A table of causes in a fixed order, each found when its first rule holds for what the charging system says now, its signalling and "
+    "the use of the last 7 UTC days with today."
+)
+UNREAD_FACTS: dict[FactPart, str] = {
+    "packages": "list_subscriber_packages did not answer: causes about packages, zones and balance were not judged.",
+    "speed": "hlr_get_bitrate did not answer: the speed limit is the one of the line's own row.",
+    "profile": "get_sim_provider_status did not answer: whether the profile is installed was not judged.",
+    "signalling": "subscriber_network_events did not answer: registrations and refused sessions were not judged.",
+    "usage": "subscriber_usage did not answer: use of the last days is not shown.",
+    "zones": "list_detailed_location_zones did not answer: whether a package covers the network was not judged.",
+    "balance": "list_reseller_accounts did not answer: the balance was not judged.",
+}
+
+
+class Evidence(TypedDict):
+    """A rule that holds, and what was seen."""
+
+    rule: Annotated[str, Field(description="A word of ours; the documentation lists them")]
+    value: RuleValue
+    at: Annotated[str | None, Field(description="RFC 3339, UTC: since when, or when it was seen")]
+
+
+class Confidence(TypedDict):
+    """How many of the rules that could be judged hold."""
+
+    fired: int
+    of: int
+
+
+class NextStep(TypedDict):
+    """What to do."""
+
+    operation: Annotated[str, Field(description="A tool of this service")]
+    why: str
+
+
+class FoundCause(TypedDict):
+    """A cause."""
+
+    cause: DiagnosisCause
+    effect: Annotated[CauseEffect, Field(description="For the user; charged: data goes on, and a balance pays for it")]
+    confidence: Confidence
+    evidence: list[Evidence]
+    next_steps: list[NextStep]
+
+
+class LineNow(TypedDict):
+    """The line, as far as it could be read."""
+
+    status: str
+    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2, of the network")]
+    network: NetworkTold | None
+    seen: Annotated[str | None, Field(description="When it registered there last")]
+    last_used: str | None
+    packages: Annotated[dict[PackageState, int] | None, Field(description="With data, by state")]
+    data_left: Annotated[int | None, Field(description="Bytes in packages that can be used")]
+    speed_limit_kbps: Annotated[int | None, Field(description="Null: none")]
+    balance: Annotated[float | None, Field(description="EUR that use outside packages is paid from")]
+    profile: Annotated[str | None, Field(description="The provider's last word on the eSIM profile")]
+    used_bytes: Annotated[int | None, Field(description="Data of 7 days")]
+    charged: Annotated[float | None, Field(description="EUR charged for use of 7 days")]
+
+
+class Diagnosis(TypedDict):
+    """What is wrong with a line."""
+
+    iccid: str
+    account_id: int | None
+    first_cause: Annotated[
+        DiagnosisCause, Field(description="Of `causes`, the one to mend first; undetermined: something could not be read")
+    ]
+    causes: Annotated[list[FoundCause], Field(description="In the order in which to mend them")]
+    line: LineNow
+
+
+DIAGNOSIS_EXAMPLE: Diagnosis = {
+    "iccid": "8988303700000100286",
+    "account_id": 8101,
+    "first_cause": "package_exhausted",
+    "causes": [
+        {
+            "cause": "package_exhausted",
+            "effect": "no_data",
+            "confidence": {"fired": 2, "of": 2},
+            "evidence": [
+                {"rule": "data_left", "value": 0, "at": "2027-01-09T08:30:00Z"},
+                {"rule": "session_refused", "value": "4012", "at": "2027-01-15T09:41:07Z"},
+            ],
+            "next_steps": [{"operation": "assign_package", "why": CAUSE_STEPS["package_exhausted"][0].why}],
+        }
+    ],
+    "line": {
+        "status": "ACTIVE",
+        "country": "NO",
+        "network": {"mcc": "242", "mnc": "01", "operator": "Telenor"},
+        "seen": "2027-01-15T09:41:07Z",
+        "last_used": "2027-01-15T09:30:00Z",
+        "packages": {"exhausted": 1},
+        "data_left": 0,
+        "speed_limit_kbps": None,
+        "balance": 0.0,
+        "profile": "Enable",
+        "used_bytes": 1073741824,
+        "charged": 0.0,
+    },
+}
+
+
+@operation(
+    "POST",
+    "/v1/intelligence/diagnose-subscriber",
+    scope=Scope.READ,
+    upstream=True,
+    operator=True,
+    title="Diagnose line",
+    access=own_line,
+    raises=[NotFound, OcsError],
+    examples=[
+        Example(
+            "Why has this line no data?",
+            {"iccid": "8988303700000100286"},
+            make_finding(DIAGNOSIS_EXAMPLE, now=1_800_014_400, sampled=1, of=1, method=DIAGNOSIS_METHOD),
+        )
+    ],
+)
+async def diagnose_subscriber(ctx: Ctx, params: LineRef, line: Line) -> Finding[Diagnosis]:
+    """Find why a line has no data, or slow data.
+
+    Begin with `first_cause` and its next_steps. `incomplete` names what could not be read.
+
+    Seven things are read at once: packages and series, speed limit, profile, signalling, use, zones and balance. One that fails does not
+    fail the call. Causes come in the order of a fixed table; `confidence` counts the rules of a cause that hold, of those that could be
+    judged. It is data that is looked at: packages without data are left out.
+    """
+    facts = await read_line_facts(ctx, line)
+    causes = find_causes(facts)
+    data: Diagnosis = {
+        "iccid": line.iccid,
+        "account_id": line.row.get("accountId"),
+        "first_cause": causes[0].cause,
+        "causes": [cause_view(found, facts) for found in causes],
+        "line": line_now(facts),
+    }
+    made = make_finding(data, now=ctx.now, sampled=1, of=1, method=DIAGNOSIS_METHOD)
+    if facts.unread:
+        made["incomplete"] = {"lines": 0, "reasons": [UNREAD_FACTS[part] for part in facts.unread]}
+    return made
+
+
+def cause_view(found: CauseMatch, facts: LineFacts) -> FoundCause:
+    """A cause with what speaks for it."""
+    return {
+        "cause": found.cause,
+        "effect": cause_effect(found.cause, facts),
+        "confidence": {"fired": len(found.fired), "of": len(found.rules)},
+        "evidence": [evidence_view(rule) for rule in found.fired],
+        "next_steps": [{"operation": step.operation, "why": step.why} for step in steps_for_cause(found)],
+    }
+
+
+def evidence_view(rule: DiagnosisRule) -> Evidence:
+    """A rule that holds."""
+    return {"rule": rule.what, "value": rule.value, "at": None if rule.at is None else rfc3339_utc(rule.at)}
+
+
+def line_now(facts: LineFacts) -> LineNow:
+    """The line as it is."""
+    code, zones = facts.code, facts.zones
+    used, packages = wire_seconds(facts.row.get("lastUsageDate")), facts.packages
+    profile = current_profile_row(facts.profile or [])
+    return {
+        "status": facts.status,
+        "country": None if code is None else (zones or CoverageMap()).country(code),
+        "network": None if code is None else network_view(None if zones is None else zones.find(code), code),
+        "seen": None if facts.seen is None else rfc3339_utc(facts.seen),
+        "last_used": None if used is None else rfc3339_utc(used),
+        "packages": None if packages is None else dict(Counter(package.state for package in packages)),
+        "data_left": None if packages is None else sum(package.left for package in facts.usable),
+        "speed_limit_kbps": speed_limit_kbps(facts),
+        "balance": facts.balance,
+        "profile": None if profile is None else upstream_text(profile.get("status"), 40),
+        "used_bytes": None if facts.usage is None else facts.usage.data_bytes,
+        "charged": None if facts.usage is None else euros(facts.usage.subscriber_cost),
+    }
+
+
+CAUSE_HEADLINES: dict[DiagnosisCause, str] = {
+    "status_not_active": "The line is not active.",
+    "data_not_allowed": "Data is switched off for the line.",
+    "sim_in_stock": "The SIM is in stock, not in use.",
+    "profile_not_installed": "The eSIM profile is not installed yet.",
+    "profile_disabled": "The eSIM profile is switched off in the device.",
+    "profile_deleted": "The eSIM profile was deleted from the device.",
+    "no_package": "The line has no package with data.",
+    "package_not_started": "The package begins later.",
+    "package_expired": "The packages have expired.",
+    "package_exhausted": "The package is used up.",
+    "package_blocked": "The package is blocked.",
+    "zone_not_covering": "The package does not cover the network that the line is on.",
+    "throttled": "The line is slowed down.",
+    "balance_empty": "The balance is empty.",
+    "registrations_rejected": "Networks refuse the line.",
+    "never_attached": "The line was never seen on a network.",
+    "healthy": "Nothing is wrong with the line.",
+    "undetermined": "Not everything could be read, and nothing wrong was seen.",
+}
+
+
+def diagnosis_sheet(found: Finding[Diagnosis]) -> Sheet:
+    """The first cause, and what speaks for it."""
+    data = found["data"]
+    return {
+        "title": "Diagnosis of a line",
+        "headline": CAUSE_HEADLINES[data["first_cause"]],
+        "figures": diagnosis_figures(data["line"]),
+        "charts": [],
+        "tables": [causes_table(data), evidence_table(data), diagnosed_line_table(data)],
+    }
+
+
+def diagnosis_figures(line: LineNow) -> list[Figure]:
+    """The line as it is; what could not be read is left out."""
+    told: list[tuple[str, SheetKind, SheetValue]] = [
+        ("Status", "word", line["status"].replace("_", " ")),
+        ("Country", "country", line["country"]),
+        ("Network", "network", None if line["network"] is None else f"{line['network']['mcc']}-{line['network']['mnc']}"),
+        ("Last seen", "day", None if line["seen"] is None else line["seen"][:10]),
+        ("Data left", "bytes", line["data_left"]),
+        ("Data used in 7 days", "bytes", line["used_bytes"]),
+        ("Charged in 7 days", "money", line["charged"]),
+        ("Balance", "money", line["balance"]),
+        ("Speed limit, kbit/s", "number", line["speed_limit_kbps"]),
+    ]
+    return [{"label": label, "kind": kind, "value": value} for label, kind, value in told if value is not None]
+
+
+def causes_table(data: Diagnosis) -> Table:
+    """What is wrong, in the order in which to mend it."""
+    return {
+        "title": "Causes",
+        "columns": [
+            {"label": "Cause", "kind": "word"},
+            {"label": "Effect", "kind": "word"},
+            {"label": "Rules that hold", "kind": "number"},
+            {"label": "Rules judged", "kind": "number"},
+            {"label": "Next step", "kind": "word"},
+        ],
+        "rows": [cause_row(cause) for cause in data["causes"]],
+        "note": None,
+    }
+
+
+def cause_row(cause: FoundCause) -> list[SheetValue]:
+    """One cause; the next step is the first."""
+    confidence, steps = cause["confidence"], cause["next_steps"]
+    words = [cause["cause"].replace("_", " "), cause["effect"].replace("_", " ")]
+    return [*words, confidence["fired"], confidence["of"], steps[0]["operation"] if steps else None]
+
+
+def evidence_table(data: Diagnosis) -> Table:
+    """What was seen. The values are the charging system's, and not for strangers."""
+    return {
+        "title": "Evidence",
+        "columns": [
+            {"label": "Cause", "kind": "word"},
+            {"label": "Rule", "kind": "word"},
+            {"label": "Value", "kind": "text"},
+            {"label": "Since", "kind": "day"},
+        ],
+        "rows": [[cause["cause"].replace("_", " "), *evidence_row(row)] for cause in data["causes"] for row in cause["evidence"]],
+        "note": None,
+    }
+
+
+def evidence_row(row: Evidence) -> list[SheetValue]:
+    """One rule."""
+    value = row["value"]
+    return [row["rule"].replace("_", " "), None if value is None else str(value), None if row["at"] is None else row["at"][:10]]
+
+
+def diagnosed_line_table(data: Diagnosis) -> Table:
+    """Which line it is."""
+    profile, network = data["line"]["profile"], data["line"]["network"]
+    return {
+        "title": "The line",
+        "columns": [{"label": "Line", "kind": "line"}, {"label": "Profile", "kind": "text"}, {"label": "Operator", "kind": "text"}],
+        "rows": [[data["iccid"], profile, None if network is None else network.get("operator")]],
+        "note": None,
+    }

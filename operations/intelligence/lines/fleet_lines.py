@@ -1,0 +1,208 @@
+"""Reading something of every line of a fleet: several at once, as many as can be had in the time there is, and honest about the rest."""
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar, cast
+
+import anyio
+import anyio.lowlevel
+
+from clients.ocs.wire.subscriber import Subscriber
+from operations.upstream.account_lines import LineList, read_account_lines
+from operations.upstream.connection import Upstream
+from operations.upstream.line_rows import current_entry
+from registry.call import Progress
+from registry.clock import Clock, limit_reading_time, request_is_over, seconds_left
+from registry.errors import NotFound, OcsError, Refusal
+
+LineReading = TypeVar("LineReading")
+PARALLEL_LINES = 8
+"""The places that a token has at the charging system by default; the link makes whoever is more wait."""
+READING_SECONDS = 100.0
+"""How long the lines of one answer may be read where nobody waits for it; else see `reading_seconds`."""
+READING_SPARE_SECONDS = 5.0
+"""Before the time for reading is over no further line is begun: one that has begun may take as long."""
+READING_FAILURE_LIMIT = 24
+PROGRESS_EVERY_LINES = 50
+LINES_PER_TURN, ROWS_PER_TURN = 8, 250
+"""Of each reader, and of a list: then others have their turn, since what is known already needs no call that would wait."""
+DROPPED_LINE_FIELDS = frozenset(
+    {"account", "reseller", "resellerId", "batchId", "email", "phoneNumberList", "multiImsi", "greenZoneCounter"}
+)
+CACHED_SIM_FIELDS = frozenset({"id", "esim", "status", "affectationDateUtc"})
+FLEET_ICCID = re.compile(r"[0-9A-Fa-f]{13,22}", re.ASCII)
+"""Shorter and longer ones than ours exist, and some end in a letter that fills them up; nothing else is repeated in an answer."""
+FLEET_CALL_LIMIT = 4_000
+"""listSubscriber calls for one fleet: a list holds some hundred lines, and 10,000 lines take about a thousand."""
+
+
+class FleetLine(NamedTuple):
+    """A line of the fleet, as the list shows it."""
+
+    subscriber_id: int
+    iccid: str
+    account_id: int
+    status: str
+    row: Subscriber
+    """As the list shows it, without the members that NOT_KEPT and SIM_KEPT leave out."""
+
+
+class FleetLines(NamedTuple):
+    """The caller's lines, by subscriber id, and whether there may be more that no list shows."""
+
+    lines: list[FleetLine]
+    incomplete: bool
+
+
+class FleetReading(NamedTuple, Generic[LineReading]):
+    """What was read of which line (by subscriber id), how many could not be read, and how many were left for want of time."""
+
+    found: dict[int, LineReading]
+    failed: int
+    left: int
+
+    @property
+    def missing(self) -> int:
+        """Lines that the answer says nothing about."""
+        return self.failed + self.left
+
+
+def begin_fleet_reading() -> float:
+    """How long an answer may go on reading. From now on no read outlasts that: the answer is then made of what there is."""
+    limit_reading_time()
+    return seconds_left(READING_SECONDS)
+
+
+async def read_fleet(upstream: Upstream, account_id: int | None = None) -> FleetLines:
+    """Every line of the caller's accounts, or of one of them. The list is a minute old at most."""
+    limit_reading_time()
+    accounts = [account.get("id", 0) for account in await upstream.accounts()]
+    if account_id is not None:
+        if account_id not in accounts:
+            raise NotFound("You have no account with this id", param="accountId", hint="list_accounts shows yours")
+        accounts = [account_id]
+
+    async def load() -> FleetLines:
+        return await fleet_lines(await read_account_lines(upstream, accounts, calls=FLEET_CALL_LIMIT, partial=True))
+
+    key = (upstream.identity, "fleet", *accounts)
+    found = await upstream.reads.get(key, load)
+    if found.incomplete and request_is_over():  # whoever comes next has more time
+        upstream.reads.forget(*key)
+    return found._replace(lines=list(found.lines))
+
+
+async def fleet_lines(fleet: LineList) -> FleetLines:
+    """The rows as lines, a part at a time: there may be tens of thousands, and others wait for the loop.
+
+    A line that was moved while the lists were read stands in two of them, and is the newer one's.
+    """
+    found: dict[int, FleetLine] = {}
+    incomplete = fleet.incomplete
+    for start in range(0, len(fleet.rows), ROWS_PER_TURN):
+        part = [fleet_line(row) for row in fleet.rows[start : start + ROWS_PER_TURN]]
+        found |= {line.subscriber_id: line for line in part if line is not None}
+        incomplete = incomplete or None in part
+        await anyio.lowlevel.checkpoint()
+    return FleetLines([found[number] for number in sorted(found)], incomplete)
+
+
+def fleet_line(row: Subscriber) -> FleetLine | None:
+    """The line of a row; nothing when the row does not say its number or its ICCID, or has something else in its place."""
+    number, iccid = row.get("subscriberId"), fleet_line_iccid(row)
+    if number is None or iccid is None or not FLEET_ICCID.fullmatch(iccid):
+        return None
+    return FleetLine(number, iccid, row.get("accountId", 0), line_status_word(row), slim_line_row(row))
+
+
+def slim_line_row(row: Subscriber) -> Subscriber:
+    """The row without what no report needs: it is kept for a minute, and codes that install an eSIM are secrets."""
+    kept = {name: value for name, value in row.items() if name not in DROPPED_LINE_FIELDS}
+    sim = row.get("sim")
+    if sim is not None:
+        kept["sim"] = {name: value for name, value in sim.items() if name in CACHED_SIM_FIELDS}
+    return cast(Subscriber, kept)
+
+
+def fleet_line_iccid(row: Subscriber) -> str | None:
+    """The ICCID in use."""
+    history = current_entry(row.get("imsiList", ()))
+    return None if history is None else history.get("iccid")
+
+
+def line_status_word(row: Subscriber) -> str:
+    """The status in words of ours: ACTIVE, INACTIVE, SUSPENDED, PENDING, DISCONNECTED, END_OF_LIFE; UNKNOWN where none is told."""
+    history = current_entry(row.get("status", ()))
+    word = (history.get("status") or "") if history is not None else ""
+    said = word.upper().replace(" ", "_")
+    return said if said in LINE_STATUS_WORDS else "UNKNOWN"
+
+
+LINE_STATUS_WORDS = frozenset({"ACTIVE", "INACTIVE", "SUSPENDED", "PENDING", "DISCONNECTED", "END_OF_LIFE"})
+
+
+async def read_each_line(
+    lines: Sequence[FleetLine],
+    read: Callable[[FleetLine], Awaitable[LineReading]],
+    *,
+    clock: Clock,
+    tell: Progress,
+    seconds: float = READING_SECONDS,
+) -> FleetReading[LineReading]:
+    """Read all lines, a few at a time. What fails is counted; when nothing but failures comes, or the time is over, the rest is left."""
+    return await FleetReader(lines, read, clock, tell, seconds).run()
+
+
+class FleetReader(Generic[LineReading]):
+    """One reading under way."""
+
+    def __init__(
+        self, lines: Sequence[FleetLine], read: Callable[[FleetLine], Awaitable[LineReading]], clock: Clock, tell: Progress, seconds: float
+    ) -> None:
+        self._lines, self._read, self._clock, self._tell = lines, read, clock, tell
+        self._ends = clock.monotonic() + max(0.0, min(seconds, seconds_left(seconds + READING_SPARE_SECONDS) - READING_SPARE_SECONDS))
+        self._found: dict[int, LineReading] = {}
+        self._failed = self._in_a_row = 0
+        self._last: Refusal | None = None
+
+    async def run(self) -> FleetReading[LineReading]:
+        """Until all are read, or it makes no sense to go on. A fleet of which nothing can be read is the network's failure.
+
+        When the time of the request is over, all of it is left out, and the answer says so.
+        """
+        waiting = iter(self._lines)
+        async with anyio.create_task_group() as group:
+            for _ in range(min(PARALLEL_LINES, len(self._lines))):
+                group.start_soon(self._work, waiting)
+        if self._last is not None and not self._found and not request_is_over():
+            raise self._last
+        left = len(self._lines) - len(self._found) - self._failed
+        return FleetReading(self._found, self._failed, left)
+
+    async def _work(self, waiting: Iterator[FleetLine]) -> None:
+        for line in waiting:
+            await self._one(line)
+            done = len(self._found) + self._failed
+            if done % PROGRESS_EVERY_LINES == 0 or done == len(self._lines):
+                await self._tell(done, len(self._lines), f"Read {done} of {len(self._lines)} lines")
+            if done % LINES_PER_TURN == 0:
+                await anyio.lowlevel.checkpoint()
+            if self._clock.monotonic() >= self._ends or self._in_a_row >= READING_FAILURE_LIMIT:
+                return
+
+    async def _one(self, line: FleetLine) -> None:
+        try:
+            self._found[line.subscriber_id] = await self._read(line)
+            self._in_a_row = 0
+        except OcsError as failure:
+            self._failed += 1
+            self._in_a_row += 1
+            self._last = failure
+        except NotFound:  # it was moved or removed while the others were read
+            self._failed += 1
+
+
+def sample_evenly(lines: Sequence[FleetLine], most: int) -> list[FleetLine]:
+    """So many of them, evenly over the list; the same ones every time."""
+    count = len(lines)
+    return list(lines) if count <= most else [lines[place * count // most] for place in range(most)]

@@ -1,0 +1,224 @@
+"""What a line used over some days, kept small: bytes and costs by day, and by country, network and kind of use.
+
+Costs are whole micro-euros, so that sums are exact whatever their order. Days that ended a while ago do not change any more and are cached.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from typing import Literal
+
+from clients.ocs.wire.statistics import CallRecord, DayUsage, PeriodUsage
+from operations.intelligence.lines.fleet_lines import FleetLine
+from operations.mobile_countries import network_country
+from operations.times import WEEK_DAYS, DayWindow, utc_today
+from operations.upstream.connection import Upstream
+from operations.upstream.usage_cache import (
+    RECENT_USAGE_SECONDS,
+    CountryVisit,
+    DayPlace,
+    DayUse,
+    LineUse,
+    PlaceUse,
+    UsageCache,
+    UsageSpan,
+    cut_span,
+    span_days,
+    span_places,
+)
+from registry.errors import OcsError
+
+UseKind = Literal["data", "calls_out", "calls_in", "sms_out", "sms_in", "other"]
+USE_KINDS: dict[int, UseKind] = {33: "data", 1: "calls_out", 40: "calls_out", 15: "calls_in", 41: "calls_in", 21: "sms_out", 22: "sms_in"}
+"""By usage type upstream; calls over IP are calls."""
+
+
+def use_kind(usage_type: int) -> UseKind:
+    """The word for a usage type; `other` for one that nobody told us of."""
+    return USE_KINDS.get(usage_type, "other")
+
+
+USAGE_TYPE_DATA = 33
+MICROS_PER_EURO = 1_000_000
+COST_LIMIT_EUR = 1e12
+LATE_RECORD_DAYS = 3
+"""Records may come late by so many days; a day that ended earlier is as it will stay."""
+BEFORE_ALL_DAYS = date.min.toordinal()
+
+
+async def read_line_use(upstream: Upstream, line: FleetLine, window: DayWindow, kept: UsageCache, now: float) -> LineUse:
+    """A line's use over a window. What is not known yet is read, a week at a time; a week that cannot be read fails the line.
+
+    Part of a sum would be a wrong sum.
+    """
+    first, last = window.first.toordinal(), min(window.last.toordinal(), last_day_to_read(line))
+    if last < first:
+        return LineUse((), (), 0, 0)
+    known = kept.find(upstream.identity, line.subscriber_id, now)
+    if known is None or known.last < first - 1 or last + 1 < known.first:
+        known = None
+    while (missing := next_missing_week(known, first, last)) is not None:
+        week = await read_use_week(upstream, line, missing, kept)
+        known = week if known is None else join_spans(known, week, kept)
+        cache_line_use(upstream, line, known, kept, now)
+    return LineUse((), (), 0, 0) if known is None else sum_line_days(known, first, last)
+
+
+def last_day_to_read(line: FleetLine) -> int:
+    """The last day with use that the list told of, and some more for records that come late: nobody needs to read what follows.
+
+    Choice: a SIM in stock that never was used has none. A line whose last use is not told is read.
+    """
+    told = line.row.get("lastUsageDate")
+    if told is None:
+        return BEFORE_ALL_DAYS if line.row.get("sim", {}).get("status") == "FREE" else date.max.toordinal()
+    try:
+        return date.fromisoformat(told[:10]).toordinal() + LATE_RECORD_DAYS
+    except ValueError:
+        return date.max.toordinal()
+
+
+def next_missing_week(known: UsageSpan | None, first: int, last: int) -> tuple[int, int] | None:
+    """Seven days at most that are to be read next to what is known: first what lies before it, then what comes after."""
+    if known is None:
+        return first, min(first + WEEK_DAYS - 1, last)
+    if first < known.first:
+        return max(first, known.first - WEEK_DAYS), known.first - 1
+    if known.last < last:
+        return known.last + 1, min(known.last + WEEK_DAYS, last)
+    return None
+
+
+async def read_use_week(upstream: Upstream, line: FleetLine, week: tuple[int, int], kept: UsageCache) -> UsageSpan:
+    """A week or less, as the charging system tells it now."""
+    first, last = week
+    answer = await upstream.ocs.statistics.usage_over_period(line.subscriber_id, date.fromordinal(first), date.fromordinal(last))
+    return kept.pack(first, last, day_totals(answer), day_places(answer))
+
+
+def cache_line_use(upstream: Upstream, line: FleetLine, known: UsageSpan, kept: UsageCache, now: float) -> None:
+    """Keep what was read of days that have ended: the newest of them for a short while only."""
+    ended = utc_today(now).toordinal() - 1
+    if known.first <= ended:
+        stretch = cut_span(known, known.first, min(known.last, ended))
+        settled = (utc_today(now) - timedelta(days=LATE_RECORD_DAYS)).toordinal()
+        until = known.until or now + RECENT_USAGE_SECONDS
+        kept.keep(upstream.identity, line.subscriber_id, stretch._replace(settled=settled, until=until))
+
+
+def day_totals(answer: PeriodUsage) -> Iterator[DayUse]:
+    """The totals of days in an answer, in order."""
+    days: dict[date, DayUse] = {}
+    for row in usage_rows(answer):
+        day, total = usage_day(row), row.get("total", {})
+        data = total.get("quantityPerType", {}).get(str(USAGE_TYPE_DATA), 0)
+        use = DayUse(day, data, micro_euros(total.get("resellerCost")), micro_euros(total.get("subscriberCost")))
+        days[day] = add_day_use(days.get(day), use)
+    return (days[day] for day in sorted(days))
+
+
+def day_places(answer: PeriodUsage) -> Iterator[DayPlace]:
+    """The records of an answer by day, network and kind."""
+    found: dict[tuple[int, int, int, int], DayPlace] = {}
+    for row in usage_rows(answer):
+        day = usage_day(row).toordinal()
+        for record in row.get("subsDailyUsages", []):
+            place = place_use(record)
+            key = day, place.mcc, place.mnc, place.usage_type
+            former = found.get(key)
+            found[key] = DayPlace(day, place if former is None else add_place_use(former.place, place))
+    return (found[key] for key in sorted(found))
+
+
+def usage_rows(answer: PeriodUsage) -> Iterator[DayUsage]:
+    """Every day of every part."""
+    return (row for usage in answer.get("usages", []) for row in usage.get("subsPeriodUsages", []))
+
+
+def usage_day(row: DayUsage) -> date:
+    """Which day it is."""
+    try:
+        return date.fromisoformat(row.get("day", "")[:10])
+    except ValueError:
+        raise OcsError("The charging system gave a day of usage that cannot be read") from None
+
+
+def place_use(row: CallRecord) -> PlaceUse:
+    """Where and how much."""
+    mcc, mnc = row.get("mcc", 0), row.get("mnc", 0)
+    return PlaceUse(
+        mcc,
+        mnc,
+        usage_country(row.get("countryAlpha2", ""), mcc, mnc),
+        row.get("operator", ""),
+        row.get("usageType", 0),
+        row.get("quantity", 0),
+        micro_euros(row.get("resellerCost")),
+        micro_euros(row.get("subscriberCost")),
+        row.get("subscriberPrepaidPackageQty", 0),
+    )
+
+
+def usage_country(told: str, mcc: int, mnc: int) -> str:
+    """The country as it is told, where that is a code; else by the network's."""
+    if len(told) == 2 and told.isascii() and told.isalpha():
+        return told.upper()
+    return network_country(f"{mcc:03}", f"{mnc:02}") or ""
+
+
+def sum_line_days(known: UsageSpan, first: int, last: int) -> LineUse:
+    """The use of some of the days that are known."""
+    days, placed = tuple(span_days(known, first, last)), list(span_places(known, first, last))
+    visits = dict.fromkeys((day, place.iso2) for day, place in placed if place.iso2)
+    return LineUse(
+        days,
+        sum_places(place for _, place in placed),
+        sum(day.reseller_cost for day in days),
+        sum(day.subscriber_cost for day in days),
+        tuple(CountryVisit(date.fromordinal(day), iso2) for day, iso2 in visits),
+    )
+
+
+def sum_places(places: Iterable[PlaceUse]) -> tuple[PlaceUse, ...]:
+    """The same network and kind once, in the order of their codes."""
+    found: dict[tuple[int, int, int], PlaceUse] = {}
+    for place in places:
+        key = place.mcc, place.mnc, place.usage_type
+        former = found.get(key)
+        found[key] = place if former is None else add_place_use(former, place)
+    return tuple(found[key] for key in sorted(found))
+
+
+def add_place_use(one: PlaceUse, other: PlaceUse) -> PlaceUse:
+    """Two uses of the same network and kind."""
+    return one._replace(
+        quantity=one.quantity + other.quantity,
+        reseller_cost=one.reseller_cost + other.reseller_cost,
+        subscriber_cost=one.subscriber_cost + other.subscriber_cost,
+        in_package=one.in_package + other.in_package,
+    )
+
+
+def add_day_use(one: DayUse | None, other: DayUse) -> DayUse:
+    """Two parts of the same day."""
+    if one is None:
+        return other
+    bytes_, reseller, subscriber = one.data_bytes + other.data_bytes, one.reseller_cost, one.subscriber_cost
+    return DayUse(one.day, bytes_, reseller + other.reseller_cost, subscriber + other.subscriber_cost)
+
+
+def join_spans(one: UsageSpan, other: UsageSpan, kept: UsageCache) -> UsageSpan:
+    """Two stretches of days next to each other as one; what was known before says how long it is believed."""
+    early, late = (one, other) if one.first < other.first else (other, one)
+    days = (day for part in (early, late) for day in span_days(part, part.first, part.last))
+    places = (place for part in (early, late) for place in span_places(part, part.first, part.last))
+    return kept.pack(early.first, late.last, days, places)._replace(until=one.until)
+
+
+def micro_euros(cost: float | None) -> int:
+    """A cost in whole micro-euros. The upstream's floats are such numbers to begin with; one that no bill can hold is cut."""
+    return round(max(-COST_LIMIT_EUR, min(COST_LIMIT_EUR, cost or 0.0)) * MICROS_PER_EURO)
+
+
+def euros(micro: int) -> float:
+    """The nearest number to the exact amount, which has six decimals at most."""
+    return micro / MICROS_PER_EURO

@@ -1,0 +1,271 @@
+"""What four weeks of a fleet add up to: countries, segments, packages, what could be sold, trends. Small groups are shown as one."""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from statistics import median
+from typing import Literal, NamedTuple, TypeVar
+
+from operations.deps import Ctx
+from operations.intelligence.lines.calendar import CALENDAR_DAYS, last_whole_days
+from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet, sample_evenly
+from operations.intelligence.lines.line_state import is_in_stock, issue_day
+from operations.intelligence.lines.usage import read_line_use
+from operations.intelligence.market.upsell import (
+    SoldPackage,
+    TemplateForSale,
+    TemplateSales,
+    UpsellKind,
+    merge_template_sales,
+    read_templates_for_sale,
+    sold_packages,
+    template_sales,
+    upsell_offer,
+)
+from operations.intelligence.market.usage_profile import LineSegment, UsageProfile, line_segment, usage_profile
+from operations.intelligence.reports.finding import Incomplete, cached_result, missing_parts
+from operations.times import DayWindow
+from operations.upstream.connection import Upstream
+from registry.errors import OcsError
+
+NO_PRICES = "The catalogue could not be read: there are no prices, and nothing is said of what could be sold."
+PACKAGE_SAMPLE_LINES = 2_000
+"""Choice: lines whose packages are read; for a larger fleet they are a sample, since each takes a call that cannot be kept."""
+
+
+class MarketLine(NamedTuple):
+    """What was read of a line; no packages where it was not in the sample."""
+
+    profile: UsageProfile
+    packages: tuple[SoldPackage, ...] | None
+
+
+class FleetMarket(NamedTuple):
+    """All that was read. `at`: when."""
+
+    at: float
+    window: DayWindow
+    lines: list[FleetLine]
+    stock: int
+    seen: dict[int, MarketLine]
+    templates: Mapping[int, TemplateForSale]
+    incomplete: Incomplete | None
+
+    @property
+    def packages(self) -> dict[int, tuple[SoldPackage, ...]]:
+        """The packages of the lines that were in the sample."""
+        return {line: seen.packages for line, seen in self.seen.items() if seen.packages is not None}
+
+
+def window_middle(window: DayWindow) -> date:
+    """The first day of its second half."""
+    return window.first + timedelta(days=CALENDAR_DAYS // 2)
+
+
+async def fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetMarket:
+    """The market as it was less than a minute ago."""
+
+    async def load() -> FleetMarket:
+        return await read_fleet_market(ctx, upstream, account_id)
+
+    return await cached_result(upstream, ("marketing_intelligence", ctx.organisation, account_id), load, further=False)
+
+
+async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetMarket:
+    """Read all issued lines."""
+    fleet, window = await read_fleet(upstream, account_id), last_whole_days(ctx.now)
+    templates, gaps = await read_prices(upstream)
+    lines = [line for line in fleet.lines if not is_in_stock(line)]
+    sample = {line.subscriber_id for line in sample_evenly(lines, PACKAGE_SAMPLE_LINES)}
+
+    async def read(line: FleetLine) -> MarketLine:
+        use = await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now)
+        held = None
+        if line.subscriber_id in sample:
+            held = sold_packages(await upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now)
+        return MarketLine(usage_profile(use, window_middle(window)), held)
+
+    reading = await read_each_line(lines, read, clock=ctx.deps.clock, tell=ctx.progress)
+    incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete, others=gaps)
+    return FleetMarket(ctx.now, window, lines, len(fleet.lines) - len(lines), reading.found, templates, incomplete)
+
+
+async def read_prices(upstream: Upstream) -> tuple[Mapping[int, TemplateForSale], tuple[str, ...]]:
+    """The templates, or why there are none: what lines did is worth telling without prices."""
+    try:
+        return await read_templates_for_sale(upstream), ()
+    except OcsError:
+        return {}, (NO_PRICES,)
+
+
+GroupKey = TypeVar("GroupKey", bound=Hashable)
+SMALLEST_GROUP = 5
+
+
+def merge_small_groups(groups: Mapping[GroupKey, set[int]]) -> tuple[list[GroupKey], list[GroupKey]]:
+    """Keys of groups of five lines or more, largest first; and the rest, which together has five lines, or is empty.
+
+    Choice: where the rest would have fewer, the smallest of the others joins it; a fleet of fewer than five lines shows no group.
+    """
+    ordered: Sequence[GroupKey] = sorted(groups, key=lambda key: (-len(groups[key]), str(key)))
+    shown = [key for key in ordered if len(groups[key]) >= SMALLEST_GROUP]
+    other = [key for key in ordered if len(groups[key]) < SMALLEST_GROUP]
+    while other and shown and len(lines_in_groups(groups, other)) < SMALLEST_GROUP:
+        other.insert(0, shown.pop())
+    return shown, other if len(lines_in_groups(groups, other)) >= SMALLEST_GROUP else []
+
+
+def is_showable(lines: int) -> bool:
+    """Whether a part of a group is nobody, or many enough."""
+    return lines == 0 or lines >= SMALLEST_GROUP
+
+
+def lines_in_groups(groups: Mapping[GroupKey, set[int]], keys: Sequence[GroupKey]) -> set[int]:
+    """The lines in any of these groups."""
+    return {line for key in keys for line in groups[key]}
+
+
+OtherGroup = Literal["other"]
+TrendFigure = Literal["data_bytes", "lines_in_use", "lines_issued", "packages_sold"]
+OTHER_GROUP: OtherGroup = "other"
+
+
+class CountryFigures(NamedTuple):
+    """A country, or the small ones together: lines with use, those that were there on most of their days, days and data.
+
+    None where those at home, or those that are not, are too few to be told.
+    """
+
+    country: str
+    lines: int
+    home_lines: int | None
+    days: int
+    data_bytes: int
+
+
+class SegmentFigures(NamedTuple):
+    """A segment, or the small ones together."""
+
+    segment: LineSegment | OtherGroup
+    lines: int
+    data_bytes: int
+
+
+class SalesFigures(NamedTuple):
+    """A template, or the small ones together."""
+
+    template: TemplateForSale | None
+    template_id: int | None
+    sales: TemplateSales
+    revenue: int
+
+
+class UpsellFigures(NamedTuple):
+    """Lines that something could be sold to, and for how much in all, in micro-euros."""
+
+    kind: UpsellKind | OtherGroup
+    lines: int
+    potential: int
+
+
+class TrendValues(NamedTuple):
+    """A figure, and what it was before."""
+
+    figure: TrendFigure
+    days: int
+    now: int
+    before: int
+
+
+def country_figures(market: FleetMarket) -> list[CountryFigures]:
+    """By country, most lines first."""
+    groups, rows = defaultdict[str, set[int]](set), defaultdict[str, Counter[str]](Counter)
+    for line, seen in market.seen.items():
+        for rank, stay in enumerate(seen.profile.stays):
+            groups[stay.iso2].add(line)
+            rows[stay.iso2].update(home=not rank, days=stay.days, data=stay.data_bytes)
+    shown, other = merge_small_groups(groups)
+    found = [country_row(country, groups[country], [rows[country]]) for country in shown]
+    rest = {line for country in other for line in groups[country]}
+    return [*found, country_row(OTHER_GROUP, rest, [rows[country] for country in other])] if other else found
+
+
+def country_row(country: str, lines: set[int], rows: Iterable[Counter[str]]) -> CountryFigures:
+    """One row."""
+    total = Counter[str]()
+    for row in rows:
+        total.update(row)
+    home = total["home"] if is_showable(total["home"]) and is_showable(len(lines) - total["home"]) else None
+    return CountryFigures(country, len(lines), home, total["days"], total["data"])
+
+
+def segment_figures(market: FleetMarket) -> list[SegmentFigures]:
+    """Every line that was read is in one segment."""
+    used = [seen.profile.data_bytes for seen in market.seen.values() if seen.profile.data_bytes]
+    half = median(used) if used else 0.0
+    status = {line.subscriber_id: line.status for line in market.lines}
+    groups = defaultdict[LineSegment, set[int]](set)
+    for line, seen in market.seen.items():
+        groups[line_segment(seen.profile, status[line], half)].add(line)
+    shown, other = merge_small_groups(groups)
+    found = [SegmentFigures(key, len(groups[key]), data_of_lines(market, groups[key])) for key in shown]
+    rest = {line for key in other for line in groups[key]}
+    return [*found, SegmentFigures(OTHER_GROUP, len(rest), data_of_lines(market, rest))] if other else found
+
+
+def data_of_lines(market: FleetMarket, lines: Iterable[int]) -> int:
+    """The data of some lines."""
+    return sum(market.seen[line].profile.data_bytes for line in lines)
+
+
+def sales_figures(market: FleetMarket) -> list[SalesFigures]:
+    """By template, what most lines have first."""
+    found = template_sales(market.packages, market.window.first, CALENDAR_DAYS)
+    shown, other = merge_small_groups({number: row.lines for number, row in found.items()})
+    rows = [sales_row(market.templates, number, found[number]) for number in shown]
+    if not other:
+        return rows
+    revenue = sum(sales_row(market.templates, number, found[number]).revenue for number in other)
+    return [*rows, SalesFigures(None, None, merge_template_sales(found[number] for number in other), revenue)]
+
+
+def sales_row(templates: Mapping[int, TemplateForSale], number: int, row: TemplateSales) -> SalesFigures:
+    """A template with its price in the catalogue, which one that was deleted does not have."""
+    template = templates.get(number)
+    return SalesFigures(template, number, row, 0 if template is None else row.sold * template.price)
+
+
+def upsell_figures(market: FleetMarket) -> list[UpsellFigures]:
+    """What could be sold, the most valuable first."""
+    groups, prices = defaultdict[UpsellKind, set[int]](set), Counter[UpsellKind]()
+    for line, packages in market.packages.items():
+        found = upsell_offer(packages, market.seen[line].profile, market.templates, market.window.first)
+        if found is not None:
+            groups[found.kind].add(line)
+            prices[found.kind] += found.price
+    shown, other = merge_small_groups(groups)
+    rows = sorted((UpsellFigures(kind, len(groups[kind]), prices[kind]) for kind in shown), key=lambda row: -row.potential)
+    rest = {line for kind in other for line in groups[kind]}
+    return [*rows, UpsellFigures(OTHER_GROUP, len(rest), sum(prices[kind] for kind in other))] if other else rows
+
+
+def trend_values(market: FleetMarket) -> list[TrendValues]:
+    """The second half of the days against the first, and these 28 days against the 28 before where that needs no more calls."""
+    profiles: list[UsageProfile] = [seen.profile for seen in market.seen.values()]
+    half, first = CALENDAR_DAYS // 2, market.window.first
+    sums = template_sales(market.packages, first, CALENDAR_DAYS).values()
+    issued = Counter(period_of_day(issue_day(line), market) for line in market.lines)
+    return [
+        TrendValues("data_bytes", half, sum(row.late_bytes for row in profiles), sum(row.early_bytes for row in profiles)),
+        TrendValues("lines_in_use", half, sum(row.late_used for row in profiles), sum(row.early_used for row in profiles)),
+        TrendValues("lines_issued", CALENDAR_DAYS, issued["now"], issued["before"]),
+        TrendValues("packages_sold", CALENDAR_DAYS, sum(row.sold for row in sums), sum(row.sold_before for row in sums)),
+    ]
+
+
+def period_of_day(day: date | None, market: FleetMarket) -> str:
+    """Whether a day is one of the 28, of the 28 before, or neither."""
+    first, last = market.window
+    if day is None or day > last or day < first - timedelta(days=CALENDAR_DAYS):
+        return ""
+    return "now" if day >= first else "before"

@@ -1,0 +1,197 @@
+"""Which packages of the catalogue sell, how much of them is used, and to whom another could be sold."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Literal, NamedTuple
+
+from clients.ocs.wire.package import Package, PackageList
+from clients.ocs.wire.template import Template
+from operations.intelligence.lines.line_state import parse_day
+from operations.intelligence.lines.usage import micro_euros
+from operations.intelligence.market.usage_profile import UsageProfile
+from operations.intelligence.reports.finding import upstream_text
+from operations.upstream.connection import Upstream
+from operations.upstream.packages import PackageState, package_state
+from operations.upstream.templates import own_templates, zone_countries
+
+
+class TemplateForSale(NamedTuple):
+    """A template. `price` is in micro-euros; 0: none is told."""
+
+    id: int
+    name: str
+    price: int
+    data_bytes: int
+    days: int
+    zone_id: int
+    sponsor: int | None
+    countries: frozenset[str]
+
+
+async def read_templates_for_sale(upstream: Upstream) -> dict[int, TemplateForSale]:
+    """Every template that can be given to a line, by number; a minute old at most, the countries two."""
+    templates = await own_templates(upstream)
+    countries = {zone: frozenset(names) for zone, names in (await zone_countries(upstream)).items()}
+    return {row.id: row for row in (template_for_sale(template, countries) for template in templates)}
+
+
+def template_for_sale(template: Template, countries: Mapping[int | None, frozenset[str]]) -> TemplateForSale:
+    """A template with the countries of its zone."""
+    zone = template.get("locationzoneid") or template.get("rdbLocationZones", {}).get("locationzoneid", 0)
+    return TemplateForSale(
+        template.get("prepaidpackagetemplateid", 0),
+        upstream_text(template.get("prepaidpackagetemplatename")),
+        micro_euros(template.get("cost")),
+        template.get("databyte", 0),
+        template.get("perioddays", 0),
+        zone,
+        template.get("esimSponsor"),
+        countries.get(zone, frozenset()),
+    )
+
+
+def next_larger_template(template: TemplateForSale, templates: Iterable[TemplateForSale]) -> TemplateForSale | None:
+    """What to offer instead: in the same zone and of the same sponsor, the next one with more data, for more money and no fewer days."""
+    fit = [
+        other
+        for other in templates
+        if (other.zone_id, other.sponsor) == (template.zone_id, template.sponsor)
+        and other.data_bytes > template.data_bytes
+        and other.price > template.price
+        and other.days >= template.days
+    ]
+    return min(fit, key=lambda other: (other.data_bytes, other.price, other.id), default=None)
+
+
+def cheapest_template_in(country: str, templates: Iterable[TemplateForSale]) -> TemplateForSale | None:
+    """The cheapest package with data that works in a country."""
+    fit = [template for template in templates if country in template.countries and template.data_bytes > 0 and template.price > 0]
+    return min(fit, key=lambda template: (template.price, template.id), default=None)
+
+
+UpsellKind = Literal["larger_package", "renewal", "first_package"]
+NEARLY_USED_SHARE, HALF_USED_SHARE = 0.9, 0.5
+UPSELL_RULES: dict[UpsellKind, str] = {
+    "larger_package": "90 % or more of a current package's data is used; extra price of the next larger one of its zone and sponsor",
+    "renewal": "no current package, and the last one ended in these 28 days, half used or more; its price again",
+    "first_package": "data used, and no package in these 28 days; the cheapest one that works in its main country",
+}
+CURRENT_PACKAGE_STATES: frozenset[PackageState] = frozenset({"running", "exhausted", "assigned", "scheduled"})
+
+
+class SoldPackage(NamedTuple):
+    """A package of a line, as far as it holds data."""
+
+    template_id: int
+    assigned: date | None
+    ended: date | None
+    limit: int
+    used: int
+    state: PackageState
+
+
+class UpsellOffer(NamedTuple):
+    """What could be sold to a line, and what for, in micro-euros."""
+
+    kind: UpsellKind
+    price: int
+
+
+def sold_packages(found: PackageList, now: float) -> tuple[SoldPackage, ...]:
+    """The packages with data, the newest last."""
+    single = found.get("callUseSingleCounter", False)
+    rows = [sold_package(row, now, single=single) for row in found.get("packages", []) if row.get("pckdatabyte", 0) > 0]
+    return tuple(sorted(rows, key=lambda row: row.assigned or date.min))
+
+
+def sold_package(row: Package, now: float, *, single: bool) -> SoldPackage:
+    """One package."""
+    return SoldPackage(
+        row.get("templateId") or row.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0),
+        parse_day(row.get("tsassigned")),
+        parse_day(row.get("tsexpirationutc")),
+        row.get("pckdatabyte", 0),
+        row.get("useddatabyte", 0),
+        package_state(row, now, single_counter=single),
+    )
+
+
+def upsell_offer(
+    packages: Sequence[SoldPackage], profile: UsageProfile, templates: Mapping[int, TemplateForSale], first: date
+) -> UpsellOffer | None:
+    """What could be sold to a line; nothing where the catalogue has no price for it."""
+    current = [package for package in packages if package.state in CURRENT_PACKAGE_STATES]
+    if current:
+        return larger_package_offer(current, templates)
+    lately = [package for package in packages if package.ended is not None and package.ended >= first]
+    if lately:
+        return renewal_offer(lately[-1], templates)
+    if has_package_since(packages, first) or not profile.data_bytes or not profile.stays:
+        return None
+    template = cheapest_template_in(profile.stays[0].iso2, templates.values())
+    return None if template is None else UpsellOffer("first_package", template.price)
+
+
+def larger_package_offer(current: Iterable[SoldPackage], templates: Mapping[int, TemplateForSale]) -> UpsellOffer | None:
+    """For the newest package that is nearly used up, when no other has data left."""
+    listed = list(current)
+    if any(package.used < NEARLY_USED_SHARE * package.limit for package in listed):
+        return None
+    template = templates.get(listed[-1].template_id)
+    more = None if template is None else next_larger_template(template, templates.values())
+    return None if template is None or more is None else UpsellOffer("larger_package", more.price - template.price)
+
+
+def renewal_offer(last: SoldPackage, templates: Mapping[int, TemplateForSale]) -> UpsellOffer | None:
+    """The same once more."""
+    template = templates.get(last.template_id)
+    return (
+        UpsellOffer("renewal", template.price)
+        if template is not None and template.price > 0 and last.used >= HALF_USED_SHARE * last.limit
+        else None
+    )
+
+
+def has_package_since(packages: Iterable[SoldPackage], first: date) -> bool:
+    """Whether the line was given one on that day or later."""
+    return any(package.assigned is not None and package.assigned >= first for package in packages)
+
+
+class TemplateSales(NamedTuple):
+    """One template, over the lines whose packages were read."""
+
+    lines: set[int]
+    sold: int
+    sold_before: int
+    data_sold: int
+    data_used: int
+
+
+def template_sales(held: Mapping[int, Sequence[SoldPackage]], first: date, days: int) -> dict[int, TemplateSales]:
+    """By template: packages of these days and of as many before."""
+    before, found = first - timedelta(days=days), dict[int, TemplateSales]()
+    for line, packages in held.items():
+        for package in packages:
+            if package.assigned is not None and package.assigned >= before:
+                found[package.template_id] = add_package_sale(found.get(package.template_id), line, package, package.assigned >= first)
+    return found
+
+
+def add_package_sale(former: TemplateSales | None, line: int, package: SoldPackage, new: bool) -> TemplateSales:
+    """One package more. Data beyond a limit is not the package's."""
+    one = former or TemplateSales(set(), 0, 0, 0, 0)
+    one.lines.add(line)
+    used = min(package.used, package.limit)
+    return TemplateSales(one.lines, one.sold + new, one.sold_before + (not new), one.data_sold + package.limit, one.data_used + used)
+
+
+def merge_template_sales(parts: Iterable[TemplateSales]) -> TemplateSales:
+    """Several templates as one."""
+    listed = list(parts)
+    return TemplateSales(
+        set[int]().union(*(part.lines for part in listed)),
+        sum(part.sold for part in listed),
+        sum(part.sold_before for part in listed),
+        sum(part.data_sold for part in listed),
+        sum(part.data_used for part in listed),
+    )

@@ -1,0 +1,429 @@
+"""Which lines are on networks that their packages do not cover, what that costs, and what to do; and the sheet of it."""
+
+import re
+from collections import Counter
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.intelligence.coverage.advice import CoverageAction, NetworkTotals, UncoveredLine
+from operations.intelligence.coverage.audit import SEEN_LATELY_DAYS, CoverageAudit, coverage_audit
+from operations.intelligence.coverage.verdicts import CoverageVerdict, UncoveredUse
+from operations.intelligence.lines.usage import euros
+from operations.intelligence.packages.coverage_map import NetworkTold, network_view
+from operations.intelligence.reports.finding import Finding, make_finding
+from operations.intelligence.reports.sheet import Chart, Figure, Sheet, SheetValue, Table
+from operations.upstream.access import connect_upstream
+from operations.upstream.connection import AccountGone
+from operations.vocabulary import UpstreamId
+from registry.errors import BadRequest, NotFound, OcsError
+from registry.limits import Scope
+from registry.model import CamelInput
+from registry.operation import Example, operation
+from registry.policy import rfc3339_utc
+
+COVERAGE_METHOD = (
+    f"Each active line seen in the last {SEEN_LATELY_DAYS} days (its last registration, or its last use, which is no later than that) "
+    "is held against the zones of its packages that have data left; what lines outside used without a package is summed over 28 whole UTC "
+    "days, on the network they are on. Where a line of a zone is mis-steered, the zone's other lines are held against their use of 7 days, "
+    "too."
+)
+COVERAGE_CURSOR = re.compile(r"[0-9]{1,2}-[0-9]{1,18}-[0-9]{1,16}", re.ASCII)
+
+
+class CoverageQuery(CamelInput):
+    """Which lines, and how many rows."""
+
+    account_id: Annotated[UpstreamId | None, Field(description="Only this account.")] = None
+    limit: Annotated[int, Field(ge=1, le=200, description="Lines and networks shown.")] = 50
+    starting_after: Annotated[str | None, Field(alias="starting_after", max_length=64, description="`next` of the page before.")] = None
+
+
+class OutsideUse(TypedDict):
+    """Use without a package in 28 days, on the network the line is on."""
+
+    bytes: Annotated[int, Field(description="Data that no package paid")]
+    cost: Annotated[float, Field(description="EUR that your reseller paid for it, calls and messages too")]
+    charged: Annotated[float, Field(description="EUR that balances of lines and accounts were charged")]
+
+
+class OfferedPackage(TypedDict):
+    """The cheapest package that covers the network."""
+
+    zone_id: int
+    template_id: Annotated[
+        int, Field(description="For assign_package, or assign_recurring_package: the lists do not say which are recurring")
+    ]
+
+
+class OutsideLine(TypedDict):
+    """A line whose data no package of its pays where it is."""
+
+    iccid: str
+    account_id: int
+    verdict: Annotated[
+        CoverageVerdict,
+        Field(
+            description="mis_steered: its zone has other networks of the country; outside_zone: none there; no_package: none with data "
+            "left; unknown: the network's country or the package's zone is not known"
+        ),
+    ]
+    judged_by: Annotated[
+        Literal["registration", "usage"],
+        Field(description="usage: on a covered network at last, but most data of 7 days was used on this one or others outside"),
+    ]
+    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2")]
+    network: NetworkTold
+    seen: Annotated[str, Field(description="RFC 3339, UTC: registered then, or last used then and therefore seen no earlier")]
+    zones: Annotated[list[int], Field(description="Of its packages with data left; list_location_zones names them")]
+    could_use: Annotated[list[NetworkTold], Field(description="At most three covered networks of the country, cheapest data first")]
+    outside: Annotated[OutsideUse | None, Field(description="Null: its use could not be read")]
+    steering_list: Annotated[int | None, Field(description="The line's own, else its account's")]
+    action: Annotated[
+        CoverageAction,
+        Field(
+            description="push_steering: push_steering_to_subscriber; change_steering_list: modify_subscriber_steering_list, then push; "
+            "offer_package: `offer`; none: nothing we know of helps"
+        ),
+    ]
+    offer: OfferedPackage | None
+
+
+class NetworkLines(TypedDict):
+    """The lines on one network, of those that were seen lately."""
+
+    country: str | None
+    network: NetworkTold
+    lines: int
+    covered: int
+    mis_steered: int
+    share_mis_steered: Annotated[float, Field(description="Percent of the lines")]
+    cost_outside: Annotated[float, Field(description="EUR; see `outside.cost`")]
+    charged_outside: Annotated[float, Field(description="EUR; see `outside.charged`")]
+
+
+class CoverageTotals(TypedDict):
+    """Every line of the fleet once."""
+
+    covered: int
+    mis_steered: int
+    outside_zone: int
+    no_package: int
+    unknown: int
+    not_seen_lately: Annotated[int, Field(description="Longer ago than 7 days: not judged")]
+    never_seen: int
+    not_active: Annotated[int, Field(description="Not looked into")]
+
+
+class Coverage(TypedDict):
+    """The audit. Both lists begin with what is worst."""
+
+    since: Annotated[str, Field(description="First day of the use that is summed")]
+    totals: CoverageTotals
+    cost_outside: Annotated[float, Field(description="EUR, of all lines that are not covered")]
+    charged_outside: Annotated[float, Field(description="EUR")]
+    networks: Annotated[list[NetworkLines], Field(description="As many as `limit`")]
+    more_networks: int
+    lines: Annotated[list[OutsideLine], Field(description="Only those that are not covered")]
+    more_lines: Annotated[int, Field(description="On the next pages")]
+
+
+COVERAGE_EXAMPLE: Coverage = {
+    "since": "2026-12-18",
+    "totals": {
+        "covered": 85,
+        "mis_steered": 1,
+        "outside_zone": 0,
+        "no_package": 0,
+        "unknown": 0,
+        "not_seen_lately": 5,
+        "never_seen": 4,
+        "not_active": 45,
+    },
+    "cost_outside": 0.0128,
+    "charged_outside": 0.0307,
+    "networks": [
+        {
+            "country": "NO",
+            "network": {"mcc": "242", "mnc": "02", "operator": "Telia"},
+            "lines": 12,
+            "covered": 11,
+            "mis_steered": 1,
+            "share_mis_steered": 8.3,
+            "cost_outside": 0.0128,
+            "charged_outside": 0.0307,
+        }
+    ],
+    "more_networks": 24,
+    "lines": [
+        {
+            "iccid": "8988303700000100286",
+            "account_id": 8101,
+            "verdict": "mis_steered",
+            "judged_by": "registration",
+            "country": "NO",
+            "network": {"mcc": "242", "mnc": "02", "operator": "Telia"},
+            "seen": "2027-01-15T09:41:07Z",
+            "zones": [2327],
+            "could_use": [{"mcc": "242", "mnc": "01", "operator": "Telenor"}],
+            "outside": {"bytes": 10485760, "cost": 0.0128, "charged": 0.0307},
+            "steering_list": 17,
+            "action": "push_steering",
+            "offer": None,
+        }
+    ],
+    "more_lines": 0,
+}
+
+
+@operation(
+    "POST",
+    "/v1/intelligence/audit-network-coverage",
+    scope=Scope.READ,
+    upstream=True,
+    operator=True,
+    title="Audit network coverage",
+    raises=[NotFound, AccountGone, OcsError],
+    examples=[
+        Example(
+            "Which roamers are outside their zone?",
+            {"limit": 10},
+            make_finding(COVERAGE_EXAMPLE, now=1_800_014_400, sampled=95, of=140, method=COVERAGE_METHOD),
+        )
+    ],
+    tool_defaults={"limit": 6},
+)
+async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Coverage]:
+    """Find lines on networks outside their packages' zones, and their cost.
+
+    Each comes with an action. `seen` says how fresh the network is.
+
+    Active lines seen within 7 days are judged; where one was longer ago says nothing of where it is. A line needs one call, for its
+    packages; one that was not used lately needs another, for the time of its registration. Where one line of a zone is mis-steered, the
+    zone's other lines need one more: some are on a covered network at the moment, and elsewhere most of the time. The lines that are
+    likeliest outside are read first, so that what the time did not suffice for, counted in `incomplete`, matters least. The result is
+    kept for a minute: its pages are of one state. What a steering list holds is not shown by the charging system. It is blamed where
+    more than half of its lines in a country, three at least, are mis-steered; else it is pushed again.
+    """
+    after = parse_coverage_cursor(params.starting_after)
+    audit = await coverage_audit(ctx, await connect_upstream(ctx), params.account_id, further=after is not None)
+    rows = [row for row in audit.rows if after is None or row.rank > after]
+    page = rows[: params.limit]
+    if len(rows) > len(page):
+        ctx.next_cursor = coverage_cursor(page[-1])
+        ctx.note = f"{len(page)} of {len(audit.rows)}."
+    data = coverage_page(audit, page, len(rows) - len(page), params.limit)
+    return make_finding(data, now=audit.at, sampled=audit.looked, of=audit.lines, method=COVERAGE_METHOD, incomplete=audit.incomplete)
+
+
+CoverageRank = tuple[int, int, int]
+
+
+def coverage_cursor(row: UncoveredLine) -> str:
+    """Where a row stands, so that the next page goes on behind it even when the audit was made anew."""
+    verdict, cost, line = row.rank
+    return f"{verdict}-{-cost}-{line}"
+
+
+def parse_coverage_cursor(text: str | None) -> CoverageRank | None:
+    """The place that a cursor names."""
+    if text is None:
+        return None
+    if not COVERAGE_CURSOR.fullmatch(text):
+        raise BadRequest("starting_after: not a cursor of this list", param="starting_after", hint="Take it from the page before")
+    verdict, cost, line = map(int, text.split("-"))
+    return verdict, -cost, line
+
+
+def coverage_page(audit: CoverageAudit, page: list[UncoveredLine], more: int, limit: int) -> Coverage:
+    """A page of the audit."""
+    counted = Counter(audit.verdicts)
+    return {
+        "since": audit.window.first.isoformat(),
+        "totals": {
+            "covered": counted["covered"],
+            "mis_steered": counted["mis_steered"],
+            "outside_zone": counted["outside_zone"],
+            "no_package": counted["no_package"],
+            "unknown": counted["unknown"],
+            "not_seen_lately": counted["not_seen_lately"],
+            "never_seen": counted["never_seen"],
+            "not_active": audit.inactive,
+        },
+        "cost_outside": euros(sum(row.outside.cost for row in audit.rows if row.outside is not None)),
+        "charged_outside": euros(sum(row.outside.charged for row in audit.rows if row.outside is not None)),
+        "networks": [network_lines_view(one) for one in audit.networks[:limit]],
+        "more_networks": max(0, len(audit.networks) - limit),
+        "lines": [outside_line(row) for row in page],
+        "more_lines": more,
+    }
+
+
+def network_lines_view(one: NetworkTotals) -> NetworkLines:
+    """A network with its lines."""
+    lines, outside = len(one.verdicts), one.verdicts.count("mis_steered")
+    return {
+        "country": one.country,
+        "network": network_view(one.network, one.code if one.network is None else None),
+        "lines": lines,
+        "covered": one.verdicts.count("covered"),
+        "mis_steered": outside,
+        "share_mis_steered": round(100 * outside / lines, 1),
+        "cost_outside": euros(one.outside.cost),
+        "charged_outside": euros(one.outside.charged),
+    }
+
+
+def outside_line(row: UncoveredLine) -> OutsideLine:
+    """A line that is not covered."""
+    one = row.judged
+    return {
+        "iccid": one.line.iccid,
+        "account_id": one.line.account_id,
+        "verdict": one.verdict,
+        "judged_by": one.by,
+        "country": one.country,
+        "network": network_view(one.network, one.sighting.code if one.network is None or one.by == "registration" else None),
+        "seen": rfc3339_utc(one.sighting.seen or 0),
+        "zones": list(one.zones),
+        "could_use": [network_view(network, None) for network in row.options],
+        "outside": outside_use(row.outside),
+        "steering_list": row.steering_list,
+        "action": row.action,
+        "offer": None if row.offer is None else {"zone_id": row.offer.zone_id, "template_id": row.offer.template_id},
+    }
+
+
+def outside_use(outside: UncoveredUse | None) -> OutsideUse | None:
+    """Use outside packages in euros."""
+    if outside is None:
+        return None
+    return {"bytes": outside.data_bytes, "cost": euros(outside.cost), "charged": euros(outside.charged)}
+
+
+COVERAGE_CHART_COUNTRIES = 12
+
+
+def coverage_sheet(found: Finding[Coverage]) -> Sheet:
+    """Mis-steered lines first: they are what a push of steering mends."""
+    data = found["data"]
+    return {
+        "title": "Network coverage",
+        "headline": coverage_headline(data),
+        "figures": coverage_figures(found),
+        "charts": [coverage_country_chart(data)],
+        "tables": [coverage_networks_table(data), coverage_lines_table(data)],
+    }
+
+
+def coverage_headline(data: Coverage) -> str:
+    """What to know before anything else."""
+    totals = data["totals"]
+    wrong = totals["mis_steered"] + totals["outside_zone"] + totals["no_package"]
+    if not wrong:
+        return f"All {totals['covered']} lines that were seen lately are on networks that their packages cover."
+    return (
+        f"{totals['mis_steered']} lines are steered to networks outside their packages, {totals['outside_zone']} are where their packages "
+        f"do not work, and {totals['no_package']} have no package; in 28 days that cost {data['cost_outside']:.2f} EUR, "
+        f"and {data['charged_outside']:.2f} EUR were charged for it."
+    )
+
+
+def coverage_figures(found: Finding[Coverage]) -> list[Figure]:
+    """The totals."""
+    data, totals = found["data"], found["data"]["totals"]
+    return [
+        {"label": "Lines looked into", "kind": "number", "value": found["sampled"]},
+        {"label": "Covered", "kind": "number", "value": totals["covered"]},
+        {"label": "Mis-steered", "kind": "number", "value": totals["mis_steered"]},
+        {"label": "Outside their zone", "kind": "number", "value": totals["outside_zone"]},
+        {"label": "Without a package", "kind": "number", "value": totals["no_package"]},
+        {"label": "Not seen in 7 days", "kind": "number", "value": totals["not_seen_lately"] + totals["never_seen"]},
+        {"label": "Cost to the reseller, outside packages", "kind": "money", "value": data["cost_outside"]},
+        {"label": "Charged to balances, outside packages", "kind": "money", "value": data["charged_outside"]},
+    ]
+
+
+def coverage_country_chart(data: Coverage) -> Chart:
+    """Covered, mis-steered and other lines of each country."""
+    sums: dict[str, list[int]] = {}
+    for row in data["networks"]:
+        if row["country"] is not None:
+            known = sums.setdefault(row["country"], [0, 0, 0])
+            known[0] += row["covered"]
+            known[1] += row["mis_steered"]
+            known[2] += row["lines"] - row["covered"] - row["mis_steered"]
+    places = sorted(sums, key=lambda country: (-sums[country][1], -sum(sums[country]), country))[:COVERAGE_CHART_COUNTRIES]
+    labels = ("Covered", "Mis-steered", "Not covered otherwise")
+    return {
+        "title": "Lines by country",
+        "shape": "stacked",
+        "kind": "number",
+        "places_kind": "country",
+        "places": places,
+        "series_kind": "word",
+        "series": [{"label": label, "values": [sums[country][at] for country in places]} for at, label in enumerate(labels)],
+    }
+
+
+def coverage_networks_table(data: Coverage) -> Table:
+    """The networks that lines are on."""
+    return {
+        "title": "Networks",
+        "columns": [
+            {"label": "Country", "kind": "country"},
+            {"label": "Network", "kind": "network"},
+            {"label": "Operator", "kind": "text"},
+            {"label": "Lines", "kind": "number"},
+            {"label": "Mis-steered", "kind": "number"},
+            {"label": "Share mis-steered", "kind": "percent"},
+            {"label": "Cost outside", "kind": "money"},
+            {"label": "Charged outside", "kind": "money"},
+        ],
+        "rows": [coverage_network_row(row) for row in data["networks"]],
+        "note": f"{data['more_networks']} networks more." if data["more_networks"] else None,
+    }
+
+
+def coverage_network_row(row: NetworkLines) -> list[SheetValue]:
+    """One network."""
+    network, told = (
+        row["network"],
+        [row["lines"], row["mis_steered"], row["share_mis_steered"], row["cost_outside"], row["charged_outside"]],
+    )
+    return [row["country"], coverage_code_text(network), network.get("operator"), *told]
+
+
+def coverage_lines_table(data: Coverage) -> Table:
+    """The lines that are not covered."""
+    return {
+        "title": "Lines that are not covered",
+        "columns": [
+            {"label": "Line", "kind": "line"},
+            {"label": "Verdict", "kind": "word"},
+            {"label": "Country", "kind": "country"},
+            {"label": "Network", "kind": "network"},
+            {"label": "Seen", "kind": "day"},
+            {"label": "Bytes outside", "kind": "bytes"},
+            {"label": "Cost outside", "kind": "money"},
+            {"label": "Charged outside", "kind": "money"},
+            {"label": "What to do", "kind": "word"},
+        ],
+        "rows": [coverage_line_row(row) for row in data["lines"]],
+        "note": f"{data['more_lines']} lines more." if data["more_lines"] else None,
+    }
+
+
+def coverage_line_row(row: OutsideLine) -> list[SheetValue]:
+    """One line."""
+    outside = row["outside"]
+    use: list[SheetValue] = [None, None, None] if outside is None else [outside["bytes"], outside["cost"], outside["charged"]]
+    words = row["verdict"].replace("_", " "), row["action"].replace("_", " ")
+    return [row["iccid"], words[0], row["country"], coverage_code_text(row["network"]), row["seen"][:10], *use, words[1]]
+
+
+def coverage_code_text(network: NetworkTold) -> str:
+    """MCC-MNC."""
+    return f"{network['mcc']}-{network['mnc']}"

@@ -1,0 +1,299 @@
+"""Which packages would be cheapest for what lines use; and the sheet of it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, NamedTuple
+
+import anyio.to_thread
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.intelligence.lines.calendar import CALENDAR_DAYS, last_whole_days
+from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet
+from operations.intelligence.lines.query import LinesAsked, LineTarget, own_line_or_fleet, ranking_page
+from operations.intelligence.lines.usage import euros, read_line_use
+from operations.intelligence.packages.need import MONTH_DAYS, NEED_MARGIN_PERCENT
+from operations.intelligence.packages.offers import OfferCatalogue, read_offers
+from operations.intelligence.packages.plans import (
+    LinePackagePlan,
+    LinePlan,
+    PlanVerdict,
+    TemplateFigures,
+    draft_plan,
+    finish_plans,
+    line_plan,
+    named_templates,
+)
+from operations.intelligence.reports.finding import Finding, Incomplete, cached_result, make_finding, missing_parts
+from operations.intelligence.reports.sheet import Chart, Sheet, SheetValue, Table
+from operations.upstream.connection import Upstream
+from operations.vocabulary import Iccid
+from registry.errors import NotFound, OcsError
+from registry.operation import Example, operation
+
+PLANS_PER_THREAD = 50
+"""Plans that a thread works on before it is asked whether they are still wanted."""
+PLAN_METHOD = (
+    f"What a line used in the last {CALENDAR_DAYS} whole UTC days, scaled to {MONTH_DAYS} days with {NEED_MARGIN_PERCENT} % more, is "
+    "covered by the cheapest packages of its sponsor's templates; the search is exact, and what it compares with is what the "
+    "packages in force in these days cost."
+)
+
+
+class PackageQuery(LinesAsked):
+    """One line, or the fleet."""
+
+    iccid: Annotated[Iccid | None, Field(description="One line; absent: the fleet.")] = None
+
+
+class FleetSavings(TypedDict):
+    """What packages could cost instead, of all lines that were looked into. Amounts are EUR in thirty days."""
+
+    start: Annotated[str, Field(description="First UTC day of use that was looked at")]
+    end: Annotated[str, Field(description="Last one")]
+    now: Annotated[float, Field(description="Packages in force, and use outside packages")]
+    saving: Annotated[float, Field(description="Of all lines whose verdict is change or unused")]
+    verdicts: Annotated[dict[PlanVerdict, int], Field(description="Lines by verdict")]
+    unpriced_templates: Annotated[int, Field(description="Templates left out of the search, since they have no cost")]
+    templates: Annotated[list[TemplateFigures], Field(description="Those that this page's lines name")]
+    lines: Annotated[list[LinePlan], Field(description="Largest saving first; a page of them")]
+
+
+class PlanRanking(NamedTuple):
+    """Plans, largest saving first, and what they are together. Amounts are micro-euros."""
+
+    plans: Sequence[LinePackagePlan]
+    """Choice: without lines that used nothing and have nothing, such as SIMs in stock; `verdicts` counts them."""
+    now: int
+    saving: int
+    verdicts: dict[PlanVerdict, int]
+
+
+class PlanSearch(NamedTuple):
+    """What was found, kept while it is paged through."""
+
+    now: float
+    ranked: PlanRanking
+    sampled: int
+    offers: OfferCatalogue
+    of: int
+    incomplete: Incomplete | None
+
+
+SAVINGS_EXAMPLE: Finding[FleetSavings] = {
+    "generated_at": "2027-01-15T12:00:00Z",
+    "sampled": 1,
+    "of": 1,
+    "method": PLAN_METHOD,
+    "incomplete": None,
+    "data": {
+        "start": "2026-12-18",
+        "end": "2027-01-14",
+        "now": 24.9,
+        "saving": 20.4,
+        "verdicts": {"change": 1},
+        "unpriced_templates": 0,
+        "templates": [
+            {"template_id": 55010, "name": "Nordic 1GB 30d", "days": 30, "data_mb": 1073.742, "cost": 4.5, "price": 4.5},
+            {"template_id": 55014, "name": "Europe 1GB 30d", "days": 30, "data_mb": 1073.742, "cost": 4.9, "price": 4.9},
+            {"template_id": 55016, "name": "Europe 10GB 30d", "days": 30, "data_mb": 10737.418, "cost": 24.9, "price": 24.9},
+        ],
+        "lines": [
+            {
+                "iccid": "8988303700000100286",
+                "account_id": 8101,
+                "verdict": "change",
+                "saving": 20.4,
+                "need": {"data_mb": 812.5, "others": {}, "days": 19, "countries": ["NO", "SE"]},
+                "now": {"price": 24.9, "charged": 0.0, "total": 24.9, "packages": [{"template_id": 55016, "count": 2}]},
+                "best": {"price": 4.5, "charged": 0.0, "total": 4.5, "packages": [{"template_id": 55010, "count": 1}]},
+                "next": {"price": 4.9, "charged": 0.0, "total": 4.9, "packages": [{"template_id": 55014, "count": 1}]},
+                "proven": True,
+                "uncovered": [],
+            }
+        ],
+    },
+}
+
+
+@operation(
+    "POST",
+    "/v1/intelligence/optimize-package",
+    upstream=True,
+    operator=True,
+    title="Cheapest packages",
+    access=own_line_or_fleet,
+    raises=[NotFound, OcsError],
+    examples=[
+        Example("Which lines have the wrong package?", {"limit": 10}, SAVINGS_EXAMPLE),
+        Example("Has this line the right one?", {"iccid": "8988303700000100286"}, SAVINGS_EXAMPLE),
+    ],
+    # Choice: a row holds three sets of packages, and the first few are the largest savings.
+    tool_defaults={"limit": 5},
+)
+async def optimize_package(ctx: Ctx, params: PackageQuery, target: LineTarget) -> Finding[FleetSavings]:
+    """Find the cheapest packages for what lines use, with proof: the next best.
+
+    Per line: need, present and cheapest set, saving; EUR per 30 days.
+
+    A set covers a need when the need can be divided among its packages: each takes no more than it holds of a kind, only on networks of
+    its zone, and of a network's need no more than its share of the time. Packages of so many days share the time with as many as it
+    takes, one after another, to reach over all days of use; one that lasts longer than 30 days counts with 30 days of its price and of
+    what it holds. All data is to be covered, of calls and messages what packages paid. Prices are the templates' own; what networks
+    charge your reseller is the same whichever package pays, and stays out.
+    """
+    if target.line is not None:
+        plans = await plan_line_packages(ctx, target.upstream, [target.line])
+    else:
+        key, load = ("optimize_package", ctx.organisation), partial(plan_fleet_packages, ctx, target.upstream)
+        plans = await cached_result(target.upstream, key, load, further=params.starting_after is not None)
+    data = savings_answer(plans, ranking_page(ctx, plans.ranked.plans, params.limit, params.starting_after))
+    return make_finding(data, now=plans.now, sampled=plans.sampled, of=plans.of, method=PLAN_METHOD, incomplete=plans.incomplete)
+
+
+async def plan_fleet_packages(ctx: Ctx, upstream: Upstream) -> PlanSearch:
+    """The plans of all lines. What is sold is read before the lines are listed, since without it no line can be advised."""
+    await read_offers(upstream)
+    fleet = await read_fleet(upstream)
+    return await plan_line_packages(ctx, upstream, fleet.lines, unlisted=fleet.incomplete)
+
+
+async def plan_line_packages(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *, unlisted: bool = False) -> PlanSearch:
+    """The plans of these lines, largest saving first. Searching is work for a thread: the loop has others to serve."""
+    offers, window = await read_offers(upstream), last_whole_days(ctx.now)
+
+    async def read(line: FleetLine) -> LinePackagePlan:
+        use = await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now)
+        packages = await upstream.ocs.packages.list_packages(line.subscriber_id, version="v2")
+        return draft_plan(line, use, packages, offers, window)
+
+    reading = await read_each_line(lines, read, clock=ctx.deps.clock, tell=ctx.progress)
+    drafts, plans = list(reading.found.values()), list[LinePackagePlan]()
+    for start in range(0, len(drafts), PLANS_PER_THREAD):
+        plans += await anyio.to_thread.run_sync(finish_plans, drafts[start : start + PLANS_PER_THREAD], offers)
+    found = await anyio.to_thread.run_sync(rank_plans, plans)
+    incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=unlisted)
+    return PlanSearch(ctx.now, found, len(reading.found), offers, len(lines), incomplete)
+
+
+def rank_plans(plans: Sequence[LinePackagePlan]) -> PlanRanking:
+    """Largest saving first; then what costs most."""
+    telling = [plan for plan in plans if plan.now or plan.need.parts or len(plans) == 1]
+    return PlanRanking(
+        sorted(telling, key=lambda plan: (-plan.saving, -plan.now, plan.iccid)),
+        sum(plan.now for plan in plans),
+        sum(plan.saving for plan in plans),
+        dict(sorted(Counter[PlanVerdict](plan.verdict for plan in plans).items())),
+    )
+
+
+def savings_answer(plans: PlanSearch, page: Sequence[LinePackagePlan]) -> FleetSavings:
+    """The answer around a page of lines."""
+    window = last_whole_days(plans.now)
+    return {
+        "start": window.first.isoformat(),
+        "end": window.last.isoformat(),
+        "now": euros(plans.ranked.now),
+        "saving": euros(plans.ranked.saving),
+        "verdicts": plans.ranked.verdicts,
+        "unpriced_templates": plans.offers.unpriced,
+        "templates": named_templates(page, plans.offers.offers),
+        "lines": [line_plan(plan) for plan in page],
+    }
+
+
+SAVINGS_CHART_COUNTRIES = 12
+PLAN_VERDICT_LABELS: Mapping[PlanVerdict, str] = {
+    "change": "Change",
+    "keep": "Keep",
+    "unused": "Unused",
+    "no_replacement": "No replacement",
+    "no_sponsor": "Unknown SIM",
+    "unsolved": "Not solved",
+}
+
+
+def savings_sheet(found: Finding[FleetSavings]) -> Sheet:
+    """The report of a finding."""
+    data = found["data"]
+    return {
+        "title": "Cheapest packages",
+        "headline": f"Other packages would save EUR {data['saving']:.2f} of EUR {data['now']:.2f} in 30 days.",
+        "figures": [
+            {"label": "Cost now in 30 days", "kind": "money", "value": data["now"]},
+            {"label": "Saving in 30 days", "kind": "money", "value": data["saving"]},
+            {"label": "Lines to change", "kind": "number", "value": data["verdicts"].get("change", 0)},
+            {"label": "Lines without use", "kind": "number", "value": data["verdicts"].get("unused", 0)},
+            {"label": "First day of use", "kind": "day", "value": data["start"]},
+            {"label": "Last day of use", "kind": "day", "value": data["end"]},
+        ],
+        "charts": [savings_verdict_chart(data["verdicts"]), savings_country_chart(data["lines"])],
+        "tables": [savings_lines_table(data["lines"])],
+    }
+
+
+def savings_verdict_chart(verdicts: Mapping[PlanVerdict, int]) -> Chart:
+    """How many lines fall where."""
+    ordered = sorted(verdicts, key=lambda verdict: (-verdicts[verdict], verdict))
+    return {
+        "title": "Lines by verdict",
+        "shape": "bar",
+        "kind": "number",
+        "places_kind": "word",
+        "places": [PLAN_VERDICT_LABELS[verdict] for verdict in ordered],
+        "series_kind": "word",
+        "series": [{"label": "Lines", "values": [verdicts[verdict] for verdict in ordered]}],
+    }
+
+
+def savings_country_chart(rows: Sequence[LinePlan]) -> Chart:
+    """Where the listed lines that could save use most data."""
+    found: Counter[str] = Counter(row["need"]["countries"][0] for row in rows if row["saving"] > 0 and row["need"]["countries"])
+    places = [country for country, _ in sorted(found.items(), key=lambda item: (-item[1], item[0]))[:SAVINGS_CHART_COUNTRIES]]
+    return {
+        "title": "Listed lines that could save, by country of most use",
+        "shape": "bar",
+        "kind": "number",
+        "places_kind": "country",
+        "places": places,
+        "series_kind": "word",
+        "series": [{"label": "Lines", "values": [found[place] for place in places]}],
+    }
+
+
+def savings_lines_table(rows: Sequence[LinePlan]) -> Table:
+    """The lines with the largest saving. Templates are named by their numbers: their names are somebody's text."""
+    saving = [row for row in rows if row["saving"] > 0]
+    return {
+        "title": "Largest savings",
+        "columns": [
+            {"label": "Line", "kind": "line"},
+            {"label": "Verdict", "kind": "word"},
+            {"label": "Saving", "kind": "money"},
+            {"label": "Now", "kind": "money"},
+            {"label": "Cheapest", "kind": "money"},
+            {"label": "Next best", "kind": "money"},
+            {"label": "Data needed", "kind": "bytes"},
+            {"label": "Packages", "kind": "text"},
+        ],
+        "rows": [savings_line_row(row) for row in saving],
+        "note": "EUR in 30 days; data with a tenth more than was used" if saving else None,
+    }
+
+
+def savings_line_row(row: LinePlan) -> list[SheetValue]:
+    """A line."""
+    best, following = row["best"], row["next"]
+    packages = "" if best is None else ", ".join(f"{one['count']} x {one['template_id']}" for one in best["packages"])
+    return [
+        row["iccid"],
+        PLAN_VERDICT_LABELS[row["verdict"]],
+        row["saving"],
+        row["now"]["total"],
+        None if best is None else best["total"],
+        None if following is None else following["total"],
+        round(row["need"]["data_mb"] * 1_000_000),
+        packages,
+    ]

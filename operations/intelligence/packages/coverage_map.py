@@ -1,0 +1,153 @@
+"""Which networks the zones of a reseller hold: what a code stands for, whether a zone covers it, what else there is in its country."""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Annotated, NamedTuple, NotRequired
+
+import anyio.lowlevel
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from clients.ocs.wire.network import DetailedLocationZone, Operator
+from operations.intelligence.reports.finding import upstream_text
+from operations.mobile_countries import network_country
+from operations.upstream.connection import Upstream
+from operations.upstream.resellers import read_reseller_list
+
+COVERAGE_ZONES = "zones"
+"""What operations/network keeps the list under, so that it is read once for all."""
+NETWORK_COUNTRY = re.compile(r"[A-Z]{2}", re.ASCII)
+NetworkCode = tuple[int, int]
+"""MCC and MNC as numbers: the wire writes the latter with two digits, with three, or without its zeros."""
+
+
+class KnownNetwork(NamedTuple):
+    """A network of some zone. `country` is upper case."""
+
+    id: int
+    country: str
+    operator: str
+    mcc: str
+    mnc: str
+
+
+class CoverageMap:
+    """Zones and networks, indexed."""
+
+    def __init__(self) -> None:
+        self._by_code: dict[NetworkCode, KnownNetwork] = {}
+        self._networks: dict[int, KnownNetwork] = {}
+        self._zones: dict[int, frozenset[int]] = {}
+        self._holding: dict[int, int] = {}
+        self._in_country: dict[str, int] = {}
+
+    def add(self, zone: DetailedLocationZone) -> None:
+        """One zone more."""
+        operators = zone.get("operators", [])
+        for operator in operators:
+            self._know(operator)
+        held = frozenset(operator.get("networkId", 0) for operator in operators)
+        self._zones[zone.get("zoneId", 0)] = held
+        for id in held:
+            self._holding[id] = self._holding.get(id, 0) + 1
+        for country in {self._networks[id].country for id in held if id in self._networks}:
+            self._in_country[country] = self._in_country.get(country, 0) + 1
+
+    def _know(self, operator: Operator) -> None:
+        """The network under all its codes; one that shows none that can be read is no place a line can be seen in."""
+        pairs = [pair for pair in operator.get("mccMncs", []) if network_code(pair.get("mcc"), pair.get("mnc")) is not None]
+        if not pairs:
+            return
+        id, country = operator.get("networkId", 0), (operator.get("countryIso2") or "").upper()
+        iso2 = country if NETWORK_COUNTRY.fullmatch(country) else ""
+        found = KnownNetwork(id, iso2, upstream_text(operator.get("operatorName")), pairs[0].get("mcc", ""), pairs[0].get("mnc", ""))
+        known = self._networks.setdefault(id, found)
+        for pair in pairs:
+            self._by_code.setdefault((int(pair.get("mcc", "")), int(pair.get("mnc", ""))), known)
+
+    def find(self, code: NetworkCode) -> KnownNetwork | None:
+        """The network of a code, where a zone holds it."""
+        return self._by_code.get(code)
+
+    def network(self, id: int) -> KnownNetwork | None:
+        """A network by its number."""
+        return self._networks.get(id)
+
+    def country(self, code: NetworkCode) -> str | None:
+        """The country of a code; nothing where the codes do not tell."""
+        found = self.find(code)
+        return (found.country if found is not None else "") or network_country(f"{code[0]:03d}", str(code[1]))
+
+    def knows(self, zone_id: int) -> bool:
+        """Whether the zone is one of the reseller's."""
+        return zone_id in self._zones
+
+    def covers(self, zone_ids: Iterable[int], code: NetworkCode) -> bool:
+        """Whether one of the zones holds the network."""
+        found = self.find(code)
+        return found is not None and any(found.id in self._zones.get(zone_id, ()) for zone_id in zone_ids)
+
+    def options(self, zone_ids: Iterable[int], country: str) -> list[KnownNetwork]:
+        """The networks of a country that the zones hold, by number."""
+        ids = frozenset[int]().union(*(self._zones.get(zone_id, frozenset()) for zone_id in zone_ids))
+        return [found for id in sorted(ids) if (found := self._networks.get(id)) is not None and found.country == country]
+
+    def zones_with(self, network_id: int) -> Collection[int]:
+        """The zones that hold a network."""
+        return {zone_id for zone_id, held in self._zones.items() if network_id in held}
+
+    def outside_rank(self, code: NetworkCode | None) -> int:
+        """How likely a line on this network is outside its zone, 0 most: zones have other networks of the country; none has it; all do."""
+        found = None if code is None else self.find(code)
+        if found is None:
+            return 1
+        return 0 if self._holding[found.id] < self._in_country.get(found.country, 0) else 2
+
+
+def network_code(mcc: object, mnc: object) -> NetworkCode | None:
+    """The code of two members of the wire; nothing where they are none."""
+    numbers = [_code_number(part) for part in (mcc, mnc)]
+    return None if numbers[0] is None or numbers[1] is None or numbers[0] == 0 else (numbers[0], numbers[1])
+
+
+def _code_number(part: object) -> int | None:
+    if isinstance(part, str):
+        return int(part) if part.isascii() and part.isdigit() and len(part) <= 3 else None
+    return part if isinstance(part, int) and not isinstance(part, bool) and 0 <= part <= 999 else None
+
+
+async def read_coverage_map(upstream: Upstream) -> CoverageMap:
+    """The zones of the caller's reseller, two minutes old at most, and gone when the list of zones is forgotten."""
+    zones = await read_reseller_list(upstream, COVERAGE_ZONES, None, upstream.ocs.templates.detailed_location_zones)
+
+    async def index() -> CoverageMap:
+        return await index_zones(zones)
+
+    return await upstream.reads.get((upstream.identity, COVERAGE_ZONES, "map"), index)
+
+
+async def index_zones(zones: Sequence[DetailedLocationZone]) -> CoverageMap:
+    """The map of these zones; others get a turn after each, since a world zone holds hundreds of networks."""
+    made = CoverageMap()
+    for zone in zones:
+        made.add(zone)
+        await anyio.lowlevel.checkpoint()
+    return made
+
+
+class NetworkTold(TypedDict):
+    """A network by its codes."""
+
+    mcc: str
+    mnc: str
+    operator: NotRequired[Annotated[str, Field(description="As the charging system writes it")]]
+
+
+def network_view(network: KnownNetwork | None, code: NetworkCode | None) -> NetworkTold:
+    """The network by the code that was seen, as any look at the line shows it; by its first one where none was."""
+    if network is None:
+        mcc, mnc = code or (0, 0)
+        return {"mcc": f"{mcc:03d}", "mnc": f"{mnc:02d}"}
+    if code is None:
+        return {"mcc": network.mcc, "mnc": network.mnc, "operator": network.operator}
+    return {"mcc": f"{code[0]:03d}", "mnc": f"{code[1]:0{len(network.mnc)}d}", "operator": network.operator}

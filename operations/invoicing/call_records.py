@@ -1,0 +1,275 @@
+"""Call detail records (CDRs) of the organisation's own SIMs: storing them as its systems report them, and summing a month of them."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, FailFast, Field, WithJsonSchema
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.vocabulary import Iccid, plain_line
+from registry.errors import BadRequest
+from registry.ids import Ids
+from registry.limits import Scope
+from registry.model import Input
+from registry.operation import Example, operation
+from registry.policy import rfc3339_utc
+from storage.cdr_events import CdrEvent, ingest_cdr
+from storage.cdr_sums import SimMonth, largest_sims_of_month, sim_of_month
+from storage.engine.connection import Connection, runs_in_thread
+
+FIRST_CDR_MOMENT = 1_262_304_000  # 2010-01-01T00:00:00Z
+LAST_CDR_MOMENT = 253_402_300_799  # 9999-12-31T23:59:59Z
+CDR_RFC3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})", re.ASCII)
+CDR_MOMENT_DESCRIPTION = "When the data was used: RFC 3339 with an offset, or whole Unix seconds; from 2010 on."
+
+
+def cdr_unix_seconds(value: object) -> object:
+    """RFC 3339 text as Unix seconds; everything else as it is. Choice: fractions of a second are cut off, so no month changes."""
+    if not isinstance(value, str):
+        return value
+    if not CDR_RFC3339.fullmatch(value):
+        raise ValueError("it is neither RFC 3339 with an offset, such as 2026-11-20T09:00:00Z, nor whole Unix seconds")
+    try:
+        seconds = int(datetime.fromisoformat(without_leap_second(value.upper())).timestamp() // 1)
+    except (ValueError, OverflowError):
+        raise ValueError("there is no such moment") from None
+    if seconds < FIRST_CDR_MOMENT:
+        raise ValueError(f"{value} is before 2010, when no record is of")
+    return seconds
+
+
+def without_leap_second(text: str) -> str:
+    """Choice: Unix seconds have no 23:59:60 (RFC 3339 5.6), so it is the second before, of the same month."""
+    if text[17:19] != "60":
+        return text
+    before = f"{text[:17]}59{text[19:]}"
+    moment = datetime.fromisoformat(before).astimezone(UTC)
+    if (moment.month, moment.day, moment.hour, moment.minute) not in ((6, 30, 23, 59), (12, 31, 23, 59)):
+        raise ValueError("no leap second is then")
+    return before
+
+
+# Choice: both forms are taken: RFC 3339 is what times outside billing are, and Unix seconds are what billing records have.
+CdrMoment = Annotated[
+    int,
+    Field(ge=FIRST_CDR_MOMENT, le=LAST_CDR_MOMENT, description=CDR_MOMENT_DESCRIPTION),
+    BeforeValidator(cdr_unix_seconds),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "format": "date-time"},
+                {"type": "integer", "minimum": FIRST_CDR_MOMENT, "maximum": LAST_CDR_MOMENT},
+            ],
+            "description": CDR_MOMENT_DESCRIPTION,
+        }
+    ),
+]
+
+
+CDR_BATCH_LIMIT = 1000
+CDR_BODY_LIMIT = 2 * 1024 * 1024
+# Choice: clocks differ, and whatever is further ahead is a mistake that would open a month that has not begun.
+CDR_SECONDS_AHEAD = 300
+
+
+def plain_network_name(network: str | None) -> str | None:
+    """On one line, as it is printed on an invoice."""
+    return None if network is None else plain_line(network)
+
+
+def upper_country_code(country: str | None) -> str | None:
+    """As ISO writes it."""
+    return None if country is None else country.upper()
+
+
+CdrBytes = Annotated[int, Field(ge=0, le=10**15, description="Bytes, 0-10^15.")]
+
+
+class NewCdrEvent(Input):
+    """One record: the data that a SIM used in one session or part of it."""
+
+    id: Annotated[str, Field(pattern=r"^[!-~]{1,128}$", description="The record's own id: 1-128 visible ASCII characters without space.")]
+    iccid: Iccid
+    occurred_at: CdrMoment
+    bytes_up: CdrBytes
+    bytes_down: CdrBytes
+    network: Annotated[
+        str | None,
+        Field(min_length=1, max_length=64, description="Network it was used in, 1-64 characters."),
+        AfterValidator(plain_network_name),
+    ] = None
+    # Choice: any two letters, in either case: networks at sea and in the air have codes that ISO 3166 leaves to its users.
+    country: Annotated[
+        str | None,
+        Field(pattern=r"^[A-Za-z]{2}$", description='Country it was used in, ISO 3166-1 alpha-2: "NO".'),
+        AfterValidator(upper_country_code),
+    ] = None
+
+
+class CdrBatch(Input):
+    """Records to store."""
+
+    events: Annotated[
+        list[NewCdrEvent], FailFast(), Field(min_length=1, max_length=CDR_BATCH_LIMIT, description="1-1000 records, in any order.")
+    ]
+
+
+class CdrIngested(TypedDict):
+    """How many records came, how many of them were new, and how many were there already."""
+
+    received: int
+    stored: int
+    skipped: int
+
+
+@operation(
+    "POST",
+    "/v1/cdr/ingest",
+    scope=Scope.WRITE,
+    body_limit=CDR_BODY_LIMIT,
+    title="Ingest call records",
+    raises=[BadRequest],
+    examples=[
+        Example(
+            "Two sessions of one SIM",
+            {
+                "events": [
+                    {
+                        "id": "cdr-77120931",
+                        "iccid": "8988303000000912345",
+                        "occurred_at": "2026-11-20T09:00:00Z",
+                        "bytes_up": 1_204_224,
+                        "bytes_down": 48_000_000,
+                        "network": "Telenor",
+                        "country": "NO",
+                    },
+                    {
+                        "id": "cdr-77120932",
+                        "iccid": "8988303000000912345",
+                        "occurred_at": 1_795_168_800,
+                        "bytes_up": 9_000,
+                        "bytes_down": 310_000,
+                    },
+                ]
+            },
+            {"received": 2, "stored": 2, "skipped": 0},
+        )
+    ],
+)
+async def ingest_cdr_events(ctx: Ctx, params: CdrBatch) -> CdrIngested:
+    """Store up to 1,000 call detail records; each id counts once.
+
+    Send the same batch again whenever an answer was lost: an id that is there already is skipped and changes nothing.
+
+    A record counts towards its SIM in the month of `occurred_at`, in UTC, and opens that month's period. Records are accepted however
+    late they come; invoices that were made do not change. A batch is stored whole or, where one of its records is refused, not at
+    all. `occurred_at` may be at most five minutes ahead. A SIM's month holds at most 2^53-1 bytes, an organisation's 2^63-1.
+    """
+    refuse_future_cdrs(params.events, ctx.now)
+    events = [CdrEvent(e.id, e.iccid, e.occurred_at, e.bytes_up, e.bytes_down, e.network, e.country) for e in params.events]
+    return await ctx.settle_result(store_cdr_batch, organisation=ctx.organisation, events=events, now=ctx.now, ids=ctx.deps.ids)
+
+
+def refuse_future_cdrs(events: Sequence[NewCdrEvent], now: float) -> None:
+    """No record is of data that will be used."""
+    latest = now + CDR_SECONDS_AHEAD
+    ahead = next((n for n, event in enumerate(events) if event.occurred_at > latest), None)
+    if ahead is not None:
+        raise BadRequest(
+            f"events[{ahead}].occurred_at: {rfc3339_utc(events[ahead].occurred_at)} is more than 5 minutes ahead of {rfc3339_utc(now)}",
+            param=f"events[{ahead}].occurred_at",
+            hint="Check the sender's clock and the offset of its times; Unix seconds, not milliseconds",
+        )
+
+
+@runs_in_thread
+def store_cdr_batch(connection: Connection, *, organisation: str, events: Sequence[CdrEvent], now: float, ids: Ids) -> CdrIngested:
+    """Store the batch, and count."""
+    stored = ingest_cdr(connection, organisation=organisation, events=events, now=now, ids=ids)
+    return {"received": len(events), "stored": stored, "skipped": len(events) - stored}
+
+
+CDR_LINES_LIMIT = 1000
+
+
+class CdrMonth(Input):
+    """Which month, in UTC."""
+
+    year: Annotated[int, Field(ge=2010, le=9999, description="Year, from 2010.")]
+    month: Annotated[int, Field(ge=1, le=12, description="Month, 1-12.")]
+    iccid: Annotated[Iccid | None, Field(description="Only this SIM, 18-22 digits.")] = None
+
+
+class CdrLine(TypedDict):
+    """One SIM's bytes of the month, and from how many records; `bytes_total` is both directions."""
+
+    iccid: str
+    bytes_up: int
+    bytes_down: int
+    bytes_total: int
+    events: int
+
+
+class CdrAggregate(TypedDict):
+    """A month's bytes. `total_bytes` is that of all SIMs, also of those that `truncated` left out, or of the one that was asked for."""
+
+    year: int
+    month: int
+    total_bytes: int
+    data: list[CdrLine]
+    truncated: bool
+
+
+CDR_LINE_EXAMPLE: CdrLine = {
+    "iccid": "8988303000000912345",
+    "bytes_up": 1_213_224,
+    "bytes_down": 48_310_000,
+    "bytes_total": 49_523_224,
+    "events": 2,
+}
+CDR_AGGREGATE_EXAMPLE: CdrAggregate = {"year": 2026, "month": 11, "total_bytes": 49_523_224, "data": [CDR_LINE_EXAMPLE], "truncated": False}
+
+
+@operation(
+    "GET",
+    "/v1/cdr/aggregate",
+    title="Sum call records of a month",
+    examples=[
+        Example("Which SIMs used most in November?", {"year": 2026, "month": 11}, CDR_AGGREGATE_EXAMPLE),
+        Example("What did one SIM use?", {"year": 2026, "month": 11, "iccid": "8988303000000912345"}, CDR_AGGREGATE_EXAMPLE),
+    ],
+)
+async def aggregate_cdr(ctx: Ctx, params: CdrMonth) -> CdrAggregate:
+    """Sum the bytes of one month's call records by SIM, largest first.
+
+    At most 1,000 SIMs: `truncated` says that there are more, and `total_bytes` counts those, too.
+
+    The figures are of the records that ingest_cdr_events has stored by now, exact to the byte; a month is one in UTC. A month or a
+    SIM without records has an empty list. SIMs with the same total are in the order of their ICCIDs.
+    """
+    read, month = ctx.deps.store.read, params.year * 100 + params.month
+    if params.iccid is not None:
+        sums = await read(sim_of_month, organisation=ctx.organisation, month=month, iccid=params.iccid)
+    else:
+        sums = await read(largest_sims_of_month, organisation=ctx.organisation, month=month, most=CDR_LINES_LIMIT + 1)
+    return {
+        "year": params.year,
+        "month": params.month,
+        "total_bytes": sums.bytes_total,
+        "data": [render_cdr_line(line) for line in sums.lines[:CDR_LINES_LIMIT]],
+        "truncated": len(sums.lines) > CDR_LINES_LIMIT,
+    }
+
+
+def render_cdr_line(line: SimMonth) -> CdrLine:
+    """A sum as it is shown."""
+    return {
+        "iccid": line.iccid,
+        "bytes_up": line.bytes_up,
+        "bytes_down": line.bytes_down,
+        "bytes_total": line.bytes_up + line.bytes_down,
+        "events": line.events,
+    }

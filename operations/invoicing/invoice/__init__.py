@@ -1,1 +1,0 @@
-"""One invoice: its figures, its document, its way to who pays it."""

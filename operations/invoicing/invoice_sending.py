@@ -1,0 +1,550 @@
+"""Changing a draft, and sending it: by the organisation itself, or through the payment processor.
+
+Through the processor it may be tried however often: draft it there, keep its id, send it, keep what came of it. Nothing is sent to
+anybody before its id at the processor is kept here, and everything there is done under keys made from the invoice and from what its
+recipient reads. So whatever fails, and whoever tries again, there is one invoice that the recipient can pay.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+import orjson
+from pydantic import AfterValidator, Field, model_validator
+
+from clients.payments.records import InvoiceLine, NewInvoice, ProcessorInvoice
+from operations.deps import Ctx
+from operations.invoicing.invoice_document import InvoiceDocument, make_invoice_document
+from operations.invoicing.invoices import (
+    DRAFT_INVOICE_EXAMPLE,
+    INVOICE_ID_EXAMPLE,
+    InvoiceRef,
+    ShownInvoice,
+    current_invoice,
+    find_invoice_of_month,
+    invoice_month_name,
+    no_such_invoice,
+    render_invoice,
+)
+from operations.ledger.payment_accounts import find_payment_account
+from operations.vocabulary import MISLEADING_CHARACTERS, Email, without_default
+from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
+from registry.limits import Scope
+from registry.operation import Example, operation
+from registry.policy import rfc3339_utc
+from registry.ports import Conclusion, Site
+from storage.engine.connection import Connection
+from storage.invoices import (
+    Invoice,
+    begin_invoice_sending,
+    cancel_invoice_sending,
+    edit_invoice,
+    finish_invoice_sending,
+    insert_invoice_document,
+    issue_invoice,
+    mark_invoice_documented,
+    record_processor_invoice,
+)
+
+INVOICE_DAY_SECONDS = 86_400
+INVOICE_DUE_DAYS = 30
+"""Choice: due 30 days after it was sent, where nobody said otherwise."""
+INVOICE_DUE_DAYS_LIMIT = 730
+PAID_INVOICE_HINT = (
+    "operator_billing_create_refund gives money back, where it was paid through the processor; "
+    "operator_billing_list_charges names the charge: look for the total and the time of payment"
+)
+EDITABLE_INVOICE_FIELDS = ("recipient_name", "recipient_email", "notes", "due_at")
+InvoiceFields = Mapping[str, str | int | None]
+RequestedInvoiceStatus = Literal["draft", "sent"] | None
+
+
+class InvoiceNotEditable(Conflict):
+    """The invoice has left draft, or is about to."""
+
+    code = "invoice_not_editable"
+
+
+def apply_invoice_fields(row: Invoice, given: InvoiceFields, wish: RequestedInvoiceStatus, now: float) -> Invoice:
+    """The row as it is to be; refused where it may not become so.
+
+    Choice: a field that says what is there already changes nothing, so that a call that is repeated is no attempt to edit.
+    """
+    changes = {name: value for name, value in given.items() if value != getattr(row, name)}
+    if wish == "sent" and row.status in ("paid", "void"):
+        raise InvoiceNotEditable(
+            f"status: the invoice is {row.status}, and is not sent any more", param="status", hint=invoice_state_hint(row)
+        )
+    if wish == "draft" and row.status != "draft":
+        raise InvoiceNotEditable(
+            f"status: the invoice is {row.status}, and does not become a draft again", param="status", hint=invoice_state_hint(row)
+        )
+    if changes and (row.status != "draft" or row.sending):
+        first = next(iter(changes))
+        raise InvoiceNotEditable(
+            f"{first}: the invoice is {invoice_state_text(row)}, and only drafts are edited", param=first, hint=invoice_state_hint(row)
+        )
+    wanted = row._replace(**changes)
+    if wanted.due_at is not None and ("due_at" in changes or wish == "sent") and not row.sending and row.status == "draft":
+        require_due_date(wanted.due_at, now)
+    return wanted
+
+
+def invoice_state_text(row: Invoice) -> str:
+    """Its status, and whether it is on its way."""
+    return "being handed to the payment processor" if row.status == "draft" and row.sending else row.status
+
+
+def invoice_state_hint(row: Invoice) -> str:
+    """What can be done instead."""
+    if row.status == "paid":
+        return PAID_INVOICE_HINT
+    if row.status == "void":
+        return "create_invoice makes another one of the same period"
+    if row.status == "draft":
+        return 'Send {"status": "sent"} again to have it completed, or void_invoice to call it off'
+    return "void_invoice voids it, and create_invoice makes another one of the same period"
+
+
+def require_due_date(due_at: int, now: float) -> None:
+    """A day to pay by is to come, and is not far away."""
+    latest = int(now) + INVOICE_DUE_DAYS_LIMIT * INVOICE_DAY_SECONDS
+    if not now < due_at <= latest:
+        when = rfc3339_utc(due_at) if due_at <= latest else "too far away"
+        raise BadRequest(
+            f"due_at: {due_at} ({when}) must be in the future, and at most {INVOICE_DUE_DAYS_LIMIT} days away: at most {latest}",
+            param="due_at",
+            hint=f"Unix seconds; now it is {int(now)}. null lets it be {INVOICE_DUE_DAYS} days after sending",
+        )
+
+
+def invoice_due_at(row: Invoice, now: float) -> int:
+    """When it is to be paid, if it is sent now."""
+    return int(now) + INVOICE_DUE_DAYS * INVOICE_DAY_SECONDS if row.due_at is None else row.due_at
+
+
+def invoice_changed_meanwhile() -> Conflict:
+    """Somebody else changed the draft between our reading and our writing."""
+    return Conflict("The invoice was changed while it was about to be sent; nothing was sent", hint="Read it again, and send it again")
+
+
+async def send_without_processor(ctx: Ctx, row: Invoice, given: InvoiceFields) -> ShownInvoice:
+    """Send an invoice without the processor: how it reaches its recipient is the organisation's own business."""
+    wanted = apply_invoice_fields(row, given, "sent", ctx.now)
+    ready = wanted._replace(status="sent", issued_at=int(ctx.now), due_at=invoice_due_at(wanted, ctx.now), document=1)
+    made = await make_invoice_document(ctx, ready)
+    return await ctx.settle_result(write_sent_invoice, row=ready, given=given, made=made, now=ctx.now, site=ctx.deps.site)
+
+
+def write_sent_invoice(
+    connection: Connection, *, row: Invoice, given: InvoiceFields, made: InvoiceDocument, now: float, site: Site
+) -> ShownInvoice:
+    """The status and the document; of two calls at once the second finds what the first did."""
+    issued = issue_invoice(connection, row=row, now=now)
+    if issued is None:
+        found = current_invoice(connection, row)
+        apply_invoice_fields(found, given, "sent", now)
+        if found.status != "sent":
+            raise invoice_changed_meanwhile()
+        return render_invoice(found, site)
+    insert_invoice_document(connection, invoice=row.id, content=made.content, sha256=made.sha256, now=now)
+    return render_invoice(issued, site)
+
+
+ARRIVED_INVOICE_STATUSES = ("open", "paid", "uncollectible")
+"""What the processor calls an invoice that its recipient has."""
+
+
+class InvoiceNotAsDrafted(Conflict):
+    """The processor's invoice is not the one that it was asked to make."""
+
+    code = "processor_invoice_differs"
+
+
+class HandoverCalledOff(Exception):
+    """Another call ended this handing over; nothing of it was sent."""
+
+
+class SentInvoice(NamedTuple):
+    """The processor has sent it: the row as it is to be, and its document."""
+
+    row: Invoice
+    made: InvoiceDocument
+
+
+@dataclass(slots=True)
+class InvoiceHandover:
+    """One call that hands an invoice over. `row` is what was found when it began, with what the recipient will read."""
+
+    ctx: Ctx
+    row: Invoice
+    given: InvoiceFields
+    month: int
+    account: str
+    mine: bool = False
+    """This call began it; False: it goes on with what another one began."""
+    named: str | None = None
+    """The invoice's id at the processor, once it is known."""
+
+    def begin(self, connection: Connection, *, now: float) -> None:
+        """The commit before the processor is asked."""
+        wanted = apply_invoice_fields(self.row, self.given, "sent", now)
+        began = begin_invoice_sending(connection, row=wanted._replace(due_at=invoice_due_at(wanted, now)), account=self.account, now=now)
+        self.mine = began is not None
+        found = began or current_invoice(connection, self.row)
+        apply_invoice_fields(found, self.given, "sent", now)
+        if found.status == "draft" and not found.sending:
+            raise invoice_changed_meanwhile()
+        self.row = found
+
+    async def run(self) -> SentInvoice | Refusal:
+        """What came of it, for sure; PaymentsError and StoreUnavailable: nobody knows, and it can be tried again."""
+        try:
+            drafted = await self._draft()
+            await self._keep(drafted)
+            sent = await self._send(drafted)
+        except (PaymentsRefused, NotFound, InvoiceNotAsDrafted) as refusal:
+            return refusal
+        row = self.row._replace(
+            status="sent", processor_invoice=sent.id, pay_url=sent.pay_url, issued_at=int(self.ctx.deps.clock.now()), document=1
+        )
+        return SentInvoice(row, await make_invoice_document(self.ctx, row))
+
+    async def tidy(self) -> bool:
+        """Remove at the processor what is no invoice of ours: whether it is surely gone. Where that fails the account's owner finds it."""
+        if self.named is None:
+            return False
+        try:
+            await self.ctx.deps.payments.void_invoice(self._account, self.named, key=f"{handover_key(self.row)}-tidy")
+        except NotFound:
+            return True
+        except (PaymentsError, PaymentsRefused):
+            return False
+        return True
+
+    @property
+    def _account(self) -> str:
+        return self.row.connect_account or self.account
+
+    async def _draft(self) -> ProcessorInvoice:
+        payments = self.ctx.deps.payments
+        if self.row.processor_invoice is not None:
+            self.named = self.row.processor_invoice
+            drafted = await payments.find_invoice(self._account, self.named)
+        else:
+            drafted = await payments.draft_invoice(self._account, processor_invoice_request(self.row, self.month))
+            self.named = drafted.id
+        if drafted.status == "void" or (drafted.total, drafted.currency) != (self.row.total_cents, self.row.currency):
+            raise invoice_differs_at_processor(drafted, self.row)
+        return drafted
+
+    async def _keep(self, drafted: ProcessorInvoice) -> None:
+        deps = self.ctx.deps
+        if await deps.store.write(record_processor_invoice, row=self.row, named=drafted.id, now=deps.clock.now()):
+            self.row = self.row._replace(processor_invoice=drafted.id)
+            return
+        found = await deps.store.read(current_invoice, self.row)
+        if found.processor_invoice != drafted.id or found.status not in ("sent", "paid"):
+            raise HandoverCalledOff
+
+    async def _send(self, drafted: ProcessorInvoice) -> ProcessorInvoice:
+        payments = self.ctx.deps.payments
+        try:
+            return await payments.send_invoice(self._account, drafted.id, key=f"{handover_key(self.row)}-send")
+        except (PaymentsRefused, NotFound):
+            # Another call may have sent it just now: the processor's own word decides.
+            found = await payments.find_invoice(self._account, drafted.id)
+            if found.status in ARRIVED_INVOICE_STATUSES:
+                return found
+            raise
+
+
+async def hand_over_invoice(ctx: Ctx, row: Invoice, given: InvoiceFields, *, account: str, month: int) -> Conclusion:
+    """Hand an invoice over, or go on with a handing over that nobody knows the end of."""
+    require_invoice_recipient(apply_invoice_fields(row, given, "sent", ctx.now))
+    over = InvoiceHandover(ctx, row, given, month, account)
+    unknown = handover_outcome_unknown()
+    await ctx.dispatch((unknown.status, unknown.body(ctx.call.request_id)), over.begin, now=ctx.deps.clock.now())
+    if over.row.status != "draft":
+        return await ctx.conclude(answer_with_current_invoice, over=over, now=ctx.deps.clock.now())
+    if over.mine:
+        ctx.if_unsent(cancel_invoice_sending, row=over.row, now=ctx.now)
+    return await conclude_handover(ctx, over)
+
+
+async def conclude_handover(ctx: Ctx, over: InvoiceHandover) -> Conclusion:
+    """The second commit."""
+    try:
+        came = await over.run()
+    except HandoverCalledOff:  # a draft may stay at the processor, which nobody will send and only the account's owner sees
+        return await ctx.conclude(answer_with_current_invoice, over=over, now=ctx.deps.clock.now())
+    except PaymentsError as error:
+        if error.before_execution and over.named is None:
+            raise  # nothing has left; the pipeline takes the dispatch back
+        return await ctx.conclude(record_handover_unknown, request_id=ctx.call.request_id)
+    except StoreUnavailable:
+        return await ctx.conclude(record_handover_unknown, request_id=ctx.call.request_id)
+    if isinstance(came, Refusal):
+        # The processor repeats a refusal under its key, so the next try has another one.
+        removed = over.named is None or await over.tidy()
+        return await ctx.conclude(record_invoice_not_sent, over=over, refusal=came, removed=removed, now=ctx.deps.clock.now())
+    done = await ctx.conclude(record_invoice_sent, over=over, sent=came, now=ctx.deps.clock.now())
+    if done.status != 200:  # it was voided here, or begun anew, while the processor sent it
+        await over.tidy()
+    return done
+
+
+def record_invoice_sent(connection: Connection, *, over: InvoiceHandover, sent: SentInvoice, now: float) -> Conclusion:
+    """The recipient has it."""
+    row = finish_invoice_sending(connection, row=sent.row, now=now) or current_invoice(connection, sent.row)
+    if row.status not in ("sent", "paid") or row.processor_invoice != sent.row.processor_invoice:
+        return answer_with_current_invoice(connection, over=over, now=now)
+    insert_invoice_document(connection, invoice=row.id, content=sent.made.content, sha256=sent.made.sha256, now=now)
+    if not row.document:  # the processor told of the payment before we knew that it was sent
+        row = mark_invoice_documented(connection, invoice=row.id) or row
+    return Conclusion(200, render_invoice(row, site_of_handover(over)), False, "ok")
+
+
+def answer_with_current_invoice(connection: Connection, *, over: InvoiceHandover, now: float) -> Conclusion:
+    """Somebody else settled it: what the row says is the answer."""
+    row = current_invoice(connection, over.row)
+    request_id = over.ctx.call.request_id
+    try:
+        apply_invoice_fields(row, over.given, "sent", now)
+    except (InvoiceNotEditable, BadRequest) as refusal:
+        return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
+    if row.status == "draft":
+        refusal = invoice_changed_meanwhile()
+        return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
+    return Conclusion(200, render_invoice(row, site_of_handover(over)), False, "ok")
+
+
+def record_invoice_not_sent(connection: Connection, *, over: InvoiceHandover, refusal: Refusal, removed: bool, now: float) -> Conclusion:
+    """A draft as before, which may be mended and sent again."""
+    cancel_invoice_sending(connection, row=over.row, removed=removed, now=now)
+    return Conclusion(refusal.status, refusal.body(over.ctx.call.request_id), False, refusal.error_code)
+
+
+def record_handover_unknown(connection: Connection, *, request_id: str) -> Conclusion:
+    """Whoever sends it again finds out."""
+    del connection
+    error = handover_outcome_unknown()
+    return Conclusion(error.status, error.body(request_id), True, error.error_code)
+
+
+def site_of_handover(over: InvoiceHandover) -> Site:
+    """What links in answers begin with."""
+    return over.ctx.deps.site
+
+
+def handover_outcome_unknown() -> PaymentsError:
+    """The processor may have sent it, or not."""
+    return PaymentsError(
+        "The payment processor did not say whether it sent the invoice; it sends it once at most",
+        code="OUTCOME_UNKNOWN",
+        outcome_unknown=True,
+        hint='Send {"status": "sent"} again, with a new key or none: that completes it and sends nothing twice. void_invoice calls it off',
+    )
+
+
+def invoice_differs_at_processor(found: ProcessorInvoice, row: Invoice) -> InvoiceNotAsDrafted:
+    """Taxes or discounts of the account's own settings, or somebody changed or removed the draft there."""
+    text = "was removed there before it was sent"
+    if found.status != "void":
+        text = f"comes to {found.total} {found.currency} there, and to {row.total_cents} {row.currency} here"
+    return InvoiceNotAsDrafted(
+        f"The payment processor's invoice {text}; nothing was sent",
+        hint="Look at the account's settings for taxes and discounts at the processor, then send it again",
+    )
+
+
+def require_invoice_recipient(row: Invoice) -> None:
+    """The processor sends it to somebody."""
+    given = {"recipient_name": row.recipient_name, "recipient_email": row.recipient_email}
+    missing = [name for name, value in given.items() if value is None]
+    if missing:
+        raise BadRequest(
+            f"{', '.join(missing)}: missing; your account at the payment processor is active, so the invoice is sent through it to a "
+            "recipient",
+            param=missing[0],
+            hint="Send along: " + ", ".join(['{"status": "sent"', *(f'"{name}": ...' for name in missing)]) + "}",
+        )
+
+
+def handover_key(row: Invoice) -> str:
+    """The processor's key: the same for the same invoice with the same recipient and day to pay by, unless it was removed there."""
+    read = orjson.dumps([row.recipient_name, row.recipient_email, row.due_at])
+    return f"{row.id}-{row.discarded}-{hashlib.sha256(read).hexdigest()[:16]}"
+
+
+def processor_invoice_request(row: Invoice, month: int) -> NewInvoice:
+    """What the processor is to make of it: the same total, of one line and the fee."""
+    sims = f"{row.lines} SIM{'' if row.lines == 1 else 's'}"
+    lines = [InvoiceLine(f"Mobile data {invoice_month_name(month)}, {sims}, invoice {row.number}", row.subtotal_cents)]
+    if row.platform_fee_cents:
+        lines.append(InvoiceLine("Platform fee", row.platform_fee_cents))
+    return NewInvoice(
+        key=handover_key(row),
+        number=row.number,
+        currency=row.currency,
+        lines=tuple(lines),
+        fee=row.platform_fee_cents,
+        due_at=row.due_at or 0,
+        # Choice: kept as it was sent, and shown to others without what changes how the text around it reads.
+        recipient_name=" ".join(MISLEADING_CHARACTERS.sub(" ", row.recipient_name or "").split()),
+        recipient_email=row.recipient_email or "",
+        metadata={"invoice": row.id},
+    )
+
+
+REFUSED_INVOICE_STATUSES = {
+    "paid": "An invoice becomes paid when the payment processor tells of the payment, and in no other way",
+    "void": "void_invoice (DELETE on the same path) voids an invoice",
+}
+
+
+def check_recipient_legible(text: str) -> str:
+    """Something that a reader sees."""
+    if not any(c.isprintable() and not c.isspace() for c in text):
+        raise ValueError("must hold more than space")
+    return text
+
+
+# Choice: control characters are refused. Marks that turn the direction of text are kept as they were sent, and left out wherever the
+# name is shown: on the document, and to the payment processor.
+RecipientName = Annotated[
+    str,
+    Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="Who is billed, 1-200 characters; null removes."),
+    AfterValidator(check_recipient_legible),
+]
+InvoiceNotes = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=2000,
+        pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]+$",
+        description="Printed on the invoice, 1-2000 characters, lines end with \\n; null removes.",
+    ),
+]
+
+
+class InvoiceChange(InvoiceRef):
+    """What to change; what is left out stays, null removes."""
+
+    null_clears: ClassVar[frozenset[str]] = frozenset({"recipient_name", "recipient_email", "notes", "due_at"})
+
+    status: Annotated[
+        Literal["draft", "sent"],
+        Field(description="`sent` sends a draft; `draft` changes nothing.", json_schema_extra=without_default),
+    ] = "draft"
+    recipient_name: RecipientName | None = None
+    recipient_email: Annotated[Email | None, Field(description="Where it is sent, at most 254 characters; null removes.")] = None
+    notes: InvoiceNotes | None = None
+    due_at: Annotated[
+        int | None,
+        Field(ge=0, le=2**40, description="Day to pay by, Unix seconds, within 730 days; null or never set: 30 days after it is sent."),
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _status_they_may_set(cls, given: object) -> object:
+        if isinstance(given, dict) and "status" in given:
+            status = given["status"]  # pyright: ignore[reportUnknownVariableType]  # JSON: the fields give it its types
+            if status is None:
+                raise BadRequest("status: null; an invoice always has one", param="status", hint="Leave it out to keep it")
+            if isinstance(status, str) and status in REFUSED_INVOICE_STATUSES:
+                raise BadRequest(f"status: {status} cannot be set", param="status", hint=REFUSED_INVOICE_STATUSES[status])
+        return given  # pyright: ignore[reportUnknownVariableType]  # JSON: the fields give it its types
+
+    @property
+    def wish(self) -> RequestedInvoiceStatus:
+        """The status that was given."""
+        return self.status if "status" in self.model_fields_set else None
+
+    @property
+    def texts(self) -> InvoiceFields:
+        """What was given of the fields that a draft may change."""
+        return {name: getattr(self, name) for name in EDITABLE_INVOICE_FIELDS if name in self.model_fields_set}
+
+
+class InvoiceToUpdate(NamedTuple):
+    """An invoice of the caller's. `account` is where it is handed over, if it is to be."""
+
+    row: Invoice
+    month: int
+    account: str
+
+
+async def invoice_to_update(ctx: Ctx, params: InvoiceChange) -> InvoiceToUpdate:
+    """The invoice; a foreign one is not found. What may be done with it is judged after the replay."""
+    found = await ctx.deps.store.read(find_invoice_of_month, invoice=params.id, organisation=ctx.organisation)
+    if found is None:
+        raise no_such_invoice("id")
+    account = ""
+    # Choice: what comes to nothing is not handed to the processor, which would call it paid at once.
+    if params.wish == "sent" and found.row.status == "draft" and found.row.total_cents:
+        account = await handover_account(ctx, found.row)
+        if account:
+            ctx.stage()
+    return InvoiceToUpdate(found.row, found.month, account)
+
+
+async def handover_account(ctx: Ctx, row: Invoice) -> str:
+    """Where an invoice is handed over: it stays with the account that it went to. Empty: it is sent without the processor."""
+    if row.sending:
+        return row.connect_account or ""
+    connected = await find_payment_account(ctx)
+    return connected.account if connected is not None and connected.status == "active" else ""
+
+
+@operation(
+    "PATCH",
+    "/v1/invoices/{id}",
+    scope=Scope.WRITE,
+    moves=True,
+    title="Update or send invoice",
+    access=invoice_to_update,
+    raises=[NotFound, InvoiceNotEditable, InvoiceNotAsDrafted, PaymentsError, PaymentsRefused],
+    examples=[
+        Example(
+            "Say who is billed",
+            {"id": INVOICE_ID_EXAMPLE, "recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"},
+            {**DRAFT_INVOICE_EXAMPLE, "recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"},
+        ),
+    ],
+)
+async def update_invoice(ctx: Ctx, params: InvoiceChange, editing: InvoiceToUpdate) -> ShownInvoice:
+    """Change recipient, notes or due date of a draft, or send it with status sent.
+
+    Only drafts change: afterwards 409 invoice_not_editable. Sending again changes nothing. OUTCOME_UNKNOWN: send again, without key.
+
+    With an active account at the payment processor, `sent` makes an invoice there, which mails it to the recipient; `payment_url` is
+    where it is paid, and the platform fee is kept from the payment. It needs `recipient_name` and `recipient_email`. Without such an
+    account, or where the total is 0, the invoice is only marked as sent, and reaching the recipient is up to you. The PDF is made once
+    at this moment, and figures, recipient and number stay for ever. `paid` is recorded when the processor tells of it; to void an
+    invoice call void_invoice.
+    """
+    given = params.texts
+    if ctx.staged:
+        return (await hand_over_invoice(ctx, editing.row, given, account=editing.account, month=editing.month)).body
+    if params.wish == "sent" and editing.row.status == "draft":
+        return await send_without_processor(ctx, editing.row, given)
+    return await ctx.settle_result(write_invoice_fields, row=editing.row, given=given, wish=params.wish, now=ctx.now, site=ctx.deps.site)
+
+
+def write_invoice_fields(
+    connection: Connection, *, row: Invoice, given: InvoiceFields, wish: RequestedInvoiceStatus, now: float, site: Site
+) -> ShownInvoice:
+    """The draft with its changes."""
+    return render_invoice(edit_draft_invoice(connection, row=row, given=given, wish=wish, now=now), site)
+
+
+def edit_draft_invoice(connection: Connection, *, row: Invoice, given: InvoiceFields, wish: RequestedInvoiceStatus, now: float) -> Invoice:
+    """Change what is given, on the row as it is then; two that edit at once are applied one after the other."""
+    while True:
+        found = current_invoice(connection, row)
+        wanted = apply_invoice_fields(found, given, wish, now)
+        changed = wanted if wanted == found else edit_invoice(connection, row=wanted, now=now)
+        if changed is not None:
+            return changed

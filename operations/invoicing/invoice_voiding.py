@@ -1,0 +1,193 @@
+"""Voiding an invoice: with us, and before that at the processor where it was handed over."""
+
+from dataclasses import dataclass
+
+from clients.payments.records import ProcessorInvoice
+from operations.deps import Ctx
+from operations.invoicing.invoice_sending import PAID_INVOICE_HINT, processor_invoice_request
+from operations.invoicing.invoices import (
+    DRAFT_INVOICE_EXAMPLE,
+    INVOICE_ID_EXAMPLE,
+    InvoiceOfMonth,
+    InvoiceRef,
+    ShownInvoice,
+    current_invoice,
+    find_invoice_of_month,
+    no_such_invoice,
+    render_invoice,
+)
+from operations.ledger.payment_intake import take_invoice_payment
+from registry.errors import Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal
+from registry.limits import Scope
+from registry.operation import Example, operation
+from registry.ports import Conclusion, Site
+from storage.engine.connection import Connection
+from storage.invoices import Invoice, void_withdrawn_invoice
+from storage.invoices import void_invoice as write_void_invoice
+
+
+class InvoicePaid(Conflict):
+    """What was paid is given back, not voided."""
+
+    code = "invoice_paid"
+
+
+def invoice_is_paid() -> InvoicePaid:
+    """Also one that was paid while it was being voided."""
+    return InvoicePaid(
+        "The invoice is paid, and a paid invoice cannot be voided; nothing was done",
+        hint=PAID_INVOICE_HINT,
+    )
+
+
+def invoice_is_busy() -> Conflict:
+    """Another call is at it."""
+    return Conflict("The invoice was sent or changed while it was about to be voided; nothing was done", hint="Repeat the call")
+
+
+def voiding_outcome_unknown() -> PaymentsError:
+    """The processor may have voided it."""
+    return PaymentsError(
+        "The payment processor did not say whether it voided the invoice; here it stays as it was",
+        code="OUTCOME_UNKNOWN",
+        outcome_unknown=True,
+        hint="Repeat the call, with a new key or none: that completes it",
+    )
+
+
+def void_without_processor(connection: Connection, *, row: Invoice, now: float, site: Site) -> ShownInvoice:
+    """One that the processor has nothing of; a void one stays as it is."""
+    voided = write_void_invoice(connection, invoice=row.id, organisation=row.organisation, now=now)
+    if voided is None:
+        voided = current_invoice(connection, row)
+        if voided.status == "paid":
+            raise invoice_is_paid()
+        if voided.status != "void":
+            raise invoice_is_busy()
+    return render_invoice(voided, site)
+
+
+@dataclass(slots=True)
+class InvoiceWithdrawal:
+    """One call that takes an invoice back. `row` is what was found when it began."""
+
+    ctx: Ctx
+    row: Invoice
+    month: int
+
+    def begin(self, connection: Connection) -> None:
+        """The commit before the processor is asked; nothing is marked, since repeating it all does no harm."""
+        self.row = current_invoice(connection, self.row)
+        if self.row.status == "paid":
+            raise invoice_is_paid()
+
+    async def run(self) -> ProcessorInvoice | None:
+        """Nothing, when nobody can pay it any more; or the invoice that was paid."""
+        payments, account = self.ctx.deps.payments, self.row.connect_account or ""
+        named = self.row.processor_invoice or await self._drafted(account)
+        if named is None:
+            return None
+        self.row = self.row._replace(processor_invoice=named)
+        try:
+            await payments.void_invoice(account, named, key=f"{self.row.id}-{self.ctx.call.request_id}")
+        except NotFound:
+            return None
+        except PaymentsRefused:
+            found = await self._found(account, named)
+            if found is None or found.status in ("paid", "void"):
+                return found if found is not None and found.status == "paid" else None
+            raise
+        return None
+
+    async def _drafted(self, account: str) -> str | None:
+        """Its id at the processor, by making it again under the same key, so that no draft of it stays there.
+
+        Where that fails there is nothing to take back: an invoice is sent to nobody before its id is kept.
+        """
+        try:
+            return (await self.ctx.deps.payments.draft_invoice(account, processor_invoice_request(self.row, self.month))).id
+        except (PaymentsError, PaymentsRefused, NotFound):
+            return None
+
+    async def _found(self, account: str, named: str) -> ProcessorInvoice | None:
+        try:
+            return await self.ctx.deps.payments.find_invoice(account, named)
+        except NotFound:
+            return None
+
+    def gone(self, connection: Connection, *, now: float) -> Conclusion:
+        """Nobody can pay it any more."""
+        row = void_withdrawn_invoice(connection, row=self.row, now=now) or current_invoice(connection, self.row)
+        if row.status == "void":
+            return Conclusion(200, render_invoice(row, self.ctx.deps.site), False, "ok")
+        return self.refused(connection, refusal=invoice_is_paid() if row.status == "paid" else invoice_is_busy())
+
+    def was_paid(self, connection: Connection, *, invoice: ProcessorInvoice, now: float) -> Conclusion:
+        """It stays, and is paid."""
+        take_invoice_payment(connection, account=self.row.connect_account or "", invoice=invoice, now=now)
+        return self.refused(connection, refusal=invoice_is_paid())
+
+    def refused(self, connection: Connection, *, refusal: Refusal) -> Conclusion:
+        """Nothing was done."""
+        del connection
+        return Conclusion(refusal.status, refusal.body(self.ctx.call.request_id), False, refusal.error_code)
+
+    def stays_unknown(self, connection: Connection) -> Conclusion:
+        """Whoever voids it again finds out."""
+        del connection
+        error = voiding_outcome_unknown()
+        return Conclusion(error.status, error.body(self.ctx.call.request_id), True, error.error_code)
+
+
+async def withdraw_invoice(ctx: Ctx, row: Invoice, month: int) -> Conclusion:
+    """Void it at the processor, then here."""
+    taking, clock, unknown = InvoiceWithdrawal(ctx, row, month), ctx.deps.clock, voiding_outcome_unknown()
+    await ctx.dispatch((unknown.status, unknown.body(ctx.call.request_id)), taking.begin)
+    if taking.row.status == "void":
+        return await ctx.conclude(taking.gone, now=clock.now())
+    try:
+        found = await taking.run()
+    except PaymentsRefused as refusal:
+        return await ctx.conclude(taking.refused, refusal=refusal)
+    except PaymentsError as error:
+        if error.before_execution:
+            raise
+        return await ctx.conclude(taking.stays_unknown)
+    if found is not None:
+        return await ctx.conclude(taking.was_paid, invoice=found, now=clock.now())
+    return await ctx.conclude(taking.gone, now=clock.now())
+
+
+async def invoice_to_void(ctx: Ctx, params: InvoiceRef) -> InvoiceOfMonth:
+    """The invoice; a foreign one is not found."""
+    found = await ctx.deps.store.read(find_invoice_of_month, invoice=params.id, organisation=ctx.organisation)
+    if found is None:
+        raise no_such_invoice("id")
+    row = found.row
+    if row.status in ("draft", "sent") and (row.sending or row.processor_invoice is not None):
+        ctx.stage()
+    return found
+
+
+@operation(
+    "DELETE",
+    "/v1/invoices/{id}",
+    scope=Scope.WRITE,
+    moves=True,
+    title="Void invoice",
+    access=invoice_to_void,
+    raises=[NotFound, InvoicePaid, PaymentsError, PaymentsRefused],
+    examples=[Example("It was made twice", {"id": INVOICE_ID_EXAMPLE}, {**DRAFT_INVOICE_EXAMPLE, "status": "void"})],
+)
+async def void_invoice(ctx: Ctx, params: InvoiceRef, voiding: InvoiceOfMonth) -> ShownInvoice:
+    """Void an invoice that is not paid; it stays, with its number.
+
+    Cannot be undone; again: the same answer. A paid one is refused (409 invoice_paid). OUTCOME_UNKNOWN: repeat, without key.
+
+    One that was sent through the payment processor is voided there first, so that nobody can pay it any more; one that was paid
+    there meanwhile stays, and is paid.
+    """
+    del params
+    if ctx.staged:
+        return (await withdraw_invoice(ctx, voiding.row, voiding.month)).body
+    return await ctx.settle_result(void_without_processor, row=voiding.row, now=ctx.now, site=ctx.deps.site)

@@ -1,0 +1,378 @@
+"""Drawing an eSIM from stock, once per key for ever: look at the stock, commit what is sent, send it, commit what came of it.
+
+What the eSIM is for, an `IssuanceTarget`, has rows of its own and answers its caller; the ledger knows nothing else about it.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from clients.ocs.outcome import RETRY_LATER_SECONDS, OcsNotFound
+from clients.ocs.places import issuing
+from clients.ocs.wire.package import Affected, Period
+from operations.deps import Deps
+from operations.ledger.dispatch import Dispatch
+from operations.ledger.esims import DrawnEsim, lpa_text
+from operations.upstream.connection import Upstream
+from registry.errors import Conflict, OcsError, Refusal, StoreUnavailable
+from registry.ports import Conclusion
+from storage.claims import reopen_claim
+from storage.engine.connection import Connection
+from storage.intents import end_intent
+from storage.issuance import (
+    IssuanceRow,
+    NewIssuance,
+    begin_issuance,
+    dispute_failure,
+    find_issuance,
+    holder_of_iccid,
+    mark_issuance_failed,
+    mark_issuance_unknown,
+    mark_issued,
+    release_holder,
+    unresolved_like,
+    unsend_issuance,
+)
+from storage.replicas import REPLICA_LEASE_SECONDS
+from storage.stock_snapshots import was_returned
+
+OUTCOME_UNKNOWN, MANUAL_RECONCILIATION, NO_INVENTORY_CODE = "OUTCOME_UNKNOWN", "MANUAL_RECONCILIATION_REQUIRED", "no_inventory"
+# Choice: a code of its own, since a program must tell a key that was used up by a refusal from one that was freed (ocs_error).
+ISSUANCE_FAILED = "issuance_failed"
+
+
+class IssuanceTarget(Protocol):
+    """Every method but `sent` runs in the transaction of the ledger's row, and may run again."""
+
+    warning: str | None
+    """Another key of the same caller, account and template whose outcome is unknown."""
+
+    def sent(self) -> tuple[int, object]:
+        """Status and body of the answer, should nobody come back from the call."""
+        ...
+
+    def begin(self, connection: Connection) -> None:
+        """What belongs into the commit before the call."""
+        ...
+
+    def undo(self, connection: Connection) -> None:
+        """The call surely never left."""
+        ...
+
+    def issued(self, connection: Connection, row: IssuanceRow, esim: DrawnEsim, now: float) -> Conclusion:
+        """The eSIM is drawn: keep it, tell of it, answer with it."""
+        ...
+
+    def failed(self, connection: Connection, row: IssuanceRow, refusal: Refusal) -> Conclusion:
+        """Nothing was drawn, for a reason."""
+        ...
+
+    def reopen(self, connection: Connection) -> None:
+        """It was said to have failed, and that is not certain any more."""
+        ...
+
+    def unknown(self, connection: Connection, row: IssuanceRow, code: str) -> Conclusion:
+        """Nobody knows, yet or by any evidence."""
+        ...
+
+
+class IssuanceTakenBack(Conflict):
+    """The eSIM of this key was given back, or may have been."""
+
+    code = "issuance_taken_back"
+
+
+GIVEN_BACK_STATES = ("rollback_pending", "rolled_back", "rollback_unknown", "released")
+
+
+def require_not_given_back(row: IssuanceRow | None) -> None:
+    """Choice: a key whose eSIM went back to stock does not repeat its first answer, which would show what is another's by now."""
+    if row is not None and row.state in GIVEN_BACK_STATES:
+        raise IssuanceTakenBack(
+            f"The eSIM that this key drew is {row.state.replace('_', ' ')}: it was given back to stock, or may have been",
+            hint="The key stays used, and draws nothing; use a new key for another eSIM",
+        )
+
+
+class NoInventory(Conflict):
+    """The account has no free eSIM."""
+
+    code = NO_INVENTORY_CODE
+
+
+def no_free_esim(account_id: int) -> NoInventory:
+    """The charging system found none to draw."""
+    return NoInventory(
+        f"Account {account_id} has no free eSIM; nothing was drawn",
+        hint="esim_status_per_account counts the free ones; take eSIMs back with rollback_esim_issuance, or ask your provider for more",
+    )
+
+
+def no_esim_drawn() -> OcsError:
+    """What reconciliation found."""
+    return OcsError(
+        "The charging system drew no eSIM for this call; nothing was done", code=ISSUANCE_FAILED, hint="Use a new key to draw one"
+    )
+
+
+UNRESOLVED_WARNING_SECONDS = 86_400
+# Choice: with these codes the charging system itself does not vouch for having done nothing (3 server fault, 5 and 7 its database).
+UNPROVEN_OCS_CODES = frozenset({3, 5, 7})
+OCS_NOT_IN_THIS_STATE, OCS_TRAFFIC_LIMIT = 14, 100
+INTENT_BACK_IN_STOCK = (
+    '{"code":"released","message":"This eSIM was returned to stock at the charging system, and belongs to another issuance now"}'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IssuanceOrder:
+    """What is to be drawn. `period` is the wire's dates; without either window the package runs from its first use.
+
+    `patient`: whoever sends it tries again by itself, so that a traffic limit frees the key instead of using it up.
+    """
+
+    key: str
+    account_id: int
+    template_id: int
+    intent: str | None = None
+    validity_days: int | None = None
+    period: Period | None = None
+    patient: bool = False
+
+
+@contextmanager
+def before_issuance() -> Generator[None]:
+    """Reads of the charging system before an eSIM is drawn: where one fails, its error says that none was."""
+    with issuing():
+        try:
+            yield
+        except OcsError as refusal:
+            if type(refusal) is not OcsError or refusal.hint is not None:  # what the caller has to change, or what says it all
+                raise
+            raise OcsError(
+                f"{refusal.message.removesuffix('.')}. No eSIM was drawn",
+                ocs_code=refusal.ocs_code,
+                code=refusal.error_code,
+                hint="Repeat the call with the same key",
+                before_execution=refusal.before_execution,
+                details=refusal.details,
+                retry_after=int(refusal.headers.get("Retry-After", RETRY_LATER_SECONDS)),
+            ) from None
+
+
+async def draw_esim(ctx: Dispatch, upstream: Upstream, order: IssuanceOrder, target: IssuanceTarget) -> Conclusion:
+    """The one dispatch of a key, and what came of it. Raises what surely came before it; the key is free then."""
+    with issuing():
+        return await dispatch_draw(ctx, upstream, order, target)
+
+
+async def dispatch_draw(ctx: Dispatch, upstream: Upstream, order: IssuanceOrder, target: IssuanceTarget) -> Conclusion:
+    """The look at the stock, the commit before the call, the call, and the commit after it."""
+    deps = ctx.deps
+    if not deps.draws:
+        raise no_network_to_draw_from()
+    with before_issuance():
+        look = await deps.stock.look(upstream, order.account_id)
+    row = NewIssuance(
+        organisation=ctx.organisation,
+        key=order.key,
+        operation=ctx.operation_id,
+        claim_key=ctx.claim_key,
+        principal=ctx.principal,
+        account_id=order.account_id,
+        template_id=order.template_id,
+        validity_days=order.validity_days,
+        period=None if order.period is None else f"{order.period['start']}/{order.period['end']}",
+        intent=order.intent,
+        owner=deps.replica,
+        lease=ctx.request_id,
+        stock=look.id,
+    )
+    named = {"organisation": ctx.organisation, "key": order.key}
+    ctx.if_unsent(undo_draw, row=row, target=target)
+    began = deps.clock.monotonic()
+    await ctx.dispatch(target.sent(), begin_draw, row=row, target=target, now=deps.clock.now())
+    ctx.if_lost(record_issuance_unknown, target=target, **named, now=deps.clock.now())
+    try:
+        require_draw_in_time(deps, began)
+        made = await upstream.ocs.packages.affect_from_account(
+            order.template_id, order.account_id, active_period=order.period, validity_days=order.validity_days
+        )
+    except Refusal as refusal:
+        return await handle_refused_draw(ctx, order, target, refusal)
+    esim = esim_from_answer(made)
+    believed = deps.stock.is_first_to_name(esim.iccid, row)
+    return await ctx.conclude(record_issued_esim, target=target, **named, esim=esim, now=deps.clock.now(), believed=believed)
+
+
+async def handle_refused_draw(ctx: Dispatch, order: IssuanceOrder, target: IssuanceTarget, refusal: Refusal) -> Conclusion:
+    """No eSIM in the answer: it never left, nothing was done, or nobody knows."""
+    named = {"organisation": ctx.organisation, "key": order.key}
+    now = ctx.deps.clock.now()
+    if isinstance(refusal, OcsError):
+        if refusal.before_execution and (refusal.ocs_code is None or order.patient):
+            if not await was_recovered(ctx, order):
+                raise refusal
+            return await ctx.conclude(record_issuance_failed, target=target, **named, refusal=no_esim_drawn(), now=now, note="never sent")
+        if refusal.outcome_unknown or refusal.ocs_code in UNPROVEN_OCS_CODES:
+            return await ctx.conclude(record_issuance_unknown, target=target, **named, now=now)
+        # A template that was there a moment ago: so it is the eSIM that is missing.
+        refusal = no_free_esim(order.account_id) if isinstance(refusal, OcsNotFound) else draw_refusal(refusal)
+    return await ctx.conclude(record_issuance_failed, target=target, **named, refusal=refusal, now=now)
+
+
+def draw_refusal(refusal: OcsError) -> OcsError:
+    """The charging system's refusal in the words of a draw: the general ones speak of a resource to read, and of calling again."""
+    text, hint = f"{refusal.message} No eSIM was drawn", "Use a new key to try again; this one stays used"
+    if refusal.ocs_code == OCS_NOT_IN_THIS_STATE:
+        text = "The charging system cannot put a package of this template on an eSIM of this account; no eSIM was drawn"
+        hint = "Use a new key to draw with another template: this one is probably of another sponsor than the account's stock, or recurring"
+    elif refusal.ocs_code == OCS_TRAFFIC_LIMIT:
+        text = "The traffic limit of the charging system refused the draw; no eSIM was drawn"
+        hint = "Use a new key to try again after a pause; this one stays used"
+    return refusal.retold(text, code=ISSUANCE_FAILED, hint=hint)
+
+
+def require_draw_in_time(deps: Deps, began: float) -> None:
+    """A process that stood still may have lost its row to recovery, and recovery may have settled it: a call that late stays here.
+
+    Choice: it has to be over before a lease that was renewed right before the dispatch ends. What stands still after this is sent
+    all the same, and told by its answer (see `dispute_failed_issuance`).
+    """
+    if deps.clock.monotonic() - began > REPLICA_LEASE_SECONDS - deps.ocs.total_seconds:
+        raise OcsError(
+            "The server stood still when it was about to send the call, so it was not sent; nothing was drawn",
+            hint="Repeat the call with the same key",
+            retry_after=1,
+            before_execution=True,
+        )
+
+
+async def was_recovered(ctx: Dispatch, order: IssuanceOrder) -> bool:
+    """Whether recovery has the row of a call that never left: its key is not free then, and answers that nothing was drawn."""
+    try:
+        row = await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=order.key)
+    except StoreUnavailable:
+        return False  # the release is deferred, and frees what is this call's still
+    return row is not None and row.state != "dispatching"
+
+
+def no_network_to_draw_from() -> OcsError:
+    """This process has no network to draw from."""
+    return OcsError(
+        "The charging system is simulated inside the running server, and this process is another one; nothing was drawn",
+        hint="Call the running server: --url and --key",
+        before_execution=True,
+    )
+
+
+def begin_draw(connection: Connection, *, row: NewIssuance, target: IssuanceTarget, now: float) -> None:
+    """The row and what it is for; another unknown key of the same kind is noted, and blocks nothing (abuse case 4)."""
+    target.begin(connection)
+    begin_issuance(connection, row=row, now=now)
+    target.warning = unresolved_like(
+        connection,
+        organisation=row.organisation,
+        principal=row.principal,
+        account_id=row.account_id,
+        template_id=row.template_id,
+        since=now - UNRESOLVED_WARNING_SECONDS,
+        key=row.key,
+    )
+
+
+def undo_draw(connection: Connection, *, row: NewIssuance, target: IssuanceTarget) -> None:
+    """Nothing was sent."""
+    if unsend_issuance(connection, organisation=row.organisation, key=row.key, lease=row.lease):
+        target.undo(connection)
+
+
+def record_issued_esim(
+    connection: Connection,
+    *,
+    target: IssuanceTarget,
+    organisation: str,
+    key: str,
+    esim: DrawnEsim,
+    now: float,
+    note: str | None = None,
+    believed: bool = True,
+) -> Conclusion:
+    """The eSIM becomes this key's, unless another key has it: an answer that says so is not believed."""
+    found = find_issuance(connection, organisation=organisation, key=key)
+    if found is None:
+        raise RuntimeError(f"there is no issuance {key}")
+    if found.state == "failed":
+        return dispute_failed_issuance(connection, target, found, esim.iccid, now)
+    if found.state != "issued" and not release_returned_iccid(connection, stock=found.stock, iccid=esim.iccid, now=now, believed=believed):
+        return record_issuance_unknown(connection, target=target, organisation=organisation, key=key, now=now, replied=esim.iccid)
+    row = mark_issued(connection, organisation=organisation, key=key, drawn=esim.drawn, now=now, note=note)
+    if row is None:
+        if found.state != "issued" or found.iccid != esim.iccid:
+            return keep_recorded_outcome(connection, target, organisation, key)
+        row = found  # reconciliation was faster
+    return target.issued(connection, row, esim, now)
+
+
+def release_returned_iccid(connection: Connection, *, stock: str, iccid: str, now: float, believed: bool) -> bool:
+    """Nobody has the ICCID, or whoever has it had lost it before this draw: it was in stock again."""
+    holder = holder_of_iccid(connection, iccid=iccid)
+    if holder is None:
+        return believed
+    if not was_returned(connection, stock=stock, holder=holder):
+        return False
+    release_holder(connection, holder=holder, now=now, note="seen in stock, and drawn again")
+    if holder.intent is not None:
+        end_intent(connection, intent=holder.intent, organisation=holder.organisation, error=INTENT_BACK_IN_STOCK)
+    return True
+
+
+def dispute_failed_issuance(connection: Connection, target: IssuanceTarget, row: IssuanceRow, iccid: str, now: float) -> Conclusion:
+    """It was settled that nothing was drawn, and now an answer names an eSIM: a person has to look, and the key says so."""
+    opened = dispute_failure(connection, organisation=row.organisation, key=row.key, replied=iccid, now=now)
+    if opened is None:
+        return keep_recorded_outcome(connection, target, row.organisation, row.key)
+    if row.claim_key is not None:
+        reopen_claim(connection, organisation=row.organisation, operation=row.operation, key=row.claim_key)
+    target.reopen(connection)
+    return target.unknown(connection, opened, MANUAL_RECONCILIATION)
+
+
+def record_issuance_failed(
+    connection: Connection, *, target: IssuanceTarget, organisation: str, key: str, refusal: Refusal, now: float, note: str | None = None
+) -> Conclusion:
+    """Nothing was drawn."""
+    row = mark_issuance_failed(connection, organisation=organisation, key=key, now=now, note=note or refusal.error_code)
+    return keep_recorded_outcome(connection, target, organisation, key) if row is None else target.failed(connection, row, refusal)
+
+
+def record_issuance_unknown(
+    connection: Connection, *, target: IssuanceTarget, organisation: str, key: str, now: float, replied: str | None = None
+) -> Conclusion:
+    """From now on only evidence, or a person, tells what came of it."""
+    row = mark_issuance_unknown(connection, organisation=organisation, key=key, now=now, replied=replied)
+    return keep_recorded_outcome(connection, target, organisation, key) if row is None else target.unknown(connection, row, OUTCOME_UNKNOWN)
+
+
+def keep_recorded_outcome(connection: Connection, target: IssuanceTarget, organisation: str, key: str) -> Conclusion:
+    """The row was settled otherwise while this process was away; what it says stands."""
+    row = find_issuance(connection, organisation=organisation, key=key)
+    if row is None:
+        raise RuntimeError(f"there is no issuance {key}")
+    return target.unknown(connection, row, MANUAL_RECONCILIATION)
+
+
+def esim_from_answer(made: Affected) -> DrawnEsim:
+    """What the answer to a draw said. The wire's shape has checked that the ICCID and the package are there."""
+    smdp, code = made.get("smdpServer"), made.get("activationCode")
+    return DrawnEsim(
+        iccid=made.get("iccid", ""),
+        smdp=smdp,
+        code=code,
+        qr=made.get("urlQrCode") or lpa_text(smdp, code),
+        subscriber_id=made.get("subscriberId"),
+        sim_id=made.get("esimId"),
+        package_id=made.get("subsPackageId"),
+        name=made.get("userSimName"),
+    )

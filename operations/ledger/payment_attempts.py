@@ -1,0 +1,135 @@
+"""Refunds and payouts that are sent through us once, and what their keys answer."""
+
+import hashlib
+from typing import Literal
+
+import orjson
+
+from clients.payments.records import Refund
+from operations.deps import Ctx, Deps
+from registry.errors import PaymentsRefused
+from registry.ids import Ids
+from registry.ports import AuditRecord
+from storage.audit import append_audit_record
+from storage.claims import find_claim, resolve_unknown_claim
+from storage.engine.connection import Connection
+from storage.payment_attempts import AttemptKind, PaymentAttempt, attempt_by_key
+from storage.payment_records import find_payment_record
+from storage.sealing import claim_field
+
+REFUND_OPERATION, PAYOUT_OPERATION = "operator_billing_create_refund", "operator_billing_create_manual_payout"
+ATTEMPT_OPERATIONS: dict[str, str] = {"refund": REFUND_OPERATION, "payout": PAYOUT_OPERATION}
+PAYMENT_OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
+PROCESSOR_KEY_LIMIT = 255
+PAYMENT_CREATED = 201
+
+
+def payment_not_made(kind: AttemptKind) -> PaymentsRefused:
+    """What was found out: the processor has no such thing."""
+    return PaymentsRefused(f"The payment processor made no {kind} for this call; no money was moved", hint="Use a new key to try again")
+
+
+def processor_key_of(kind: AttemptKind | Literal["evidence"], claim_key: str | None, attempt: str) -> str:
+    """The caller's key as the processor gets it; without one, the attempt is its own."""
+    key = f"{kind}:{claim_key or attempt}"
+    return key if len(key) <= PROCESSOR_KEY_LIMIT else f"{kind}:{hashlib.sha256(key.encode()).hexdigest()}"
+
+
+def new_payment_attempt(
+    id: str,
+    kind: AttemptKind,
+    *,
+    organisation: str,
+    account: str,
+    amount: int,
+    currency: str,
+    now: float,
+    charge: str | None = None,
+    claim_key: str | None = None,
+    sent_as: str | None = None,
+) -> PaymentAttempt:
+    """One that is about to be sent; `sent_as` is the processor's key where it does not follow from the caller's."""
+    return PaymentAttempt(
+        id=id,
+        organisation=organisation,
+        account=account,
+        kind=kind,
+        charge=charge,
+        amount=amount,
+        currency=currency,
+        state="sending",
+        processor_key=sent_as or processor_key_of(kind, claim_key, id),
+        claim_key=claim_key,
+        made=None,
+        created=int(now),
+        updated=int(now),
+    )
+
+
+async def send_refund_attempt(deps: Deps, attempt: PaymentAttempt | None, *, reason: str | None) -> Refund:
+    """Ask the processor for what an attempt says."""
+    if attempt is None or attempt.charge is None:
+        raise RuntimeError("a refund is sent when its attempt was written")
+    return await deps.payments.refund(
+        attempt.account,
+        charge=attempt.charge,
+        amount=attempt.amount,
+        reason=reason,
+        key=attempt.processor_key,
+        metadata={"attempt": attempt.id},
+    )
+
+
+def update_attempt_answer(connection: Connection, deps: Deps, attempt: PaymentAttempt, status: int, body: object, now: float) -> None:
+    """What the key answers from now on. A call that is still running says it by itself, and is its own audit row."""
+    if replace_unknown_answer(connection, deps, attempt, status, body) or attempt.state == "unknown":
+        append_audit_record(connection, attempt_audit_record(deps.ids, attempt, status, now))
+
+
+def replace_unknown_answer(connection: Connection, deps: Deps, attempt: PaymentAttempt, status: int, body: object) -> bool:
+    """Give a key its answer, if its answer was that nobody knows."""
+    operation, key = ATTEMPT_OPERATIONS[attempt.kind], attempt.claim_key
+    if key is None:
+        return False
+    sealed = deps.keyring.seal(orjson.dumps(body).decode(), org_id=attempt.organisation, field=claim_field(operation, key))
+    return resolve_unknown_claim(
+        connection, organisation=attempt.organisation, operation=operation, key=key, state="done", status=status, body=sealed
+    )
+
+
+def attempt_audit_record(ids: Ids, attempt: PaymentAttempt, status: int, now: float) -> AuditRecord:
+    """The audit row of a settlement by the processor's word."""
+    outcome = "settled_done" if status == PAYMENT_CREATED else "settled_failed"
+    operation = ATTEMPT_OPERATIONS[attempt.kind]
+    return AuditRecord(now, attempt.organisation, "worker", operation, "settlement", "", outcome, status, 0.0, ids.new("req_"))
+
+
+async def correct_unknown_answer(ctx: Ctx, kind: AttemptKind) -> None:
+    """A key whose call died before its attempt was settled still says that nobody knows: what is known by now is its answer."""
+    key = ctx.call.idempotency_key
+    if key is not None:
+        named = {"organisation": ctx.organisation, "claim_key": key}
+        found = await ctx.deps.store.read(find_settled_attempt, kind=kind, now=int(ctx.now), **named)
+        if found is not None:
+            await ctx.deps.store.write(correct_attempt_answer, deps=ctx.deps, attempt=found, kind=kind)
+
+
+def find_settled_attempt(
+    connection: Connection, *, organisation: str, kind: AttemptKind, claim_key: str, now: int
+) -> PaymentAttempt | None:
+    """The attempt of a key whose answer is older than what is known of it."""
+    claim = find_claim(connection, organisation=organisation, operation=ATTEMPT_OPERATIONS[kind], key=claim_key, now=now)
+    if claim is None or claim.state != "unknown":
+        return None
+    found = attempt_by_key(connection, organisation=organisation, kind=kind, claim_key=claim_key)
+    return found if found is not None and found.state in ("done", "failed") else None
+
+
+def correct_attempt_answer(connection: Connection, *, deps: Deps, attempt: PaymentAttempt, kind: AttemptKind) -> None:
+    """Only an answer that says nobody knows gives way."""
+    record = None if attempt.made is None else find_payment_record(connection, account=attempt.account, kind=kind, id=attempt.made)
+    if record is not None:
+        replace_unknown_answer(connection, deps, attempt, PAYMENT_CREATED, orjson.loads(record.body))
+    elif attempt.state == "failed":
+        refusal = payment_not_made(kind)
+        replace_unknown_answer(connection, deps, attempt, refusal.status, refusal.body(deps.ids.new("req_")))

@@ -1,0 +1,151 @@
+"""The one sending of a refund or payout: commit that it goes, send it, commit what came of it."""
+
+from collections.abc import Awaitable
+from typing import Protocol
+
+import orjson
+
+from clients.payments.records import Payout, Refund
+from operations.deps import Deps
+from operations.ledger.dispatch import Dispatch
+from operations.ledger.payment_attempts import PAYMENT_CREATED, PAYMENT_OUTCOME_UNKNOWN, payment_not_made
+from operations.ledger.payment_intake import take_processor_record
+from operations.ledger.payment_records import refresh_charge_refunds, render_payout, render_refund
+from registry.errors import PaymentsError, Refusal
+from registry.ports import Conclusion
+from storage.engine.connection import Connection
+from storage.payment_attempts import AttemptKind, PaymentAttempt, conclude_attempt, find_attempt, forget_attempt
+from storage.payment_records import find_payment_record, lock_payment_account
+
+PAYMENT_DISPATCH_SECONDS = 60.0
+
+
+class PaymentSending(Protocol):
+    """What is sent: its own checks and rows, and the call."""
+
+    @property
+    def id(self) -> str:
+        """The attempt's."""
+        ...
+
+    @property
+    def kind(self) -> AttemptKind:
+        """A refund or a payout."""
+        ...
+
+    def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
+        """Check it and write the attempt, under the account's lock; it may run again."""
+        ...
+
+    def send(self) -> Awaitable[Refund | Payout]:
+        """Ask the processor, once `begin` was committed."""
+        ...
+
+
+async def send_payment_once(ctx: Dispatch, sending: PaymentSending) -> Conclusion:
+    """What its caller and its key are answered. Raises what surely came before it was sent; the key is free then."""
+    deps = ctx.deps
+    named = {"attempt": sending.id, "request_id": ctx.request_id}
+    sent = unknown_payment(sending.kind)
+    ctx.if_unsent(undo_payment_attempt, attempt=sending.id, now=ctx.now)
+    began = deps.clock.monotonic()
+    await ctx.dispatch((sent.status, sent.body(ctx.request_id)), sending.begin, now=deps.clock.now())
+    ctx.if_lost(record_payment_unknown, **named, now=ctx.now)
+    try:
+        require_payment_in_time(deps, began)
+        made = await sending.send()
+    except PaymentsError as error:
+        if error.before_execution:
+            raise
+        return await ctx.conclude(record_payment_unknown, **named, now=deps.clock.now())
+    except Refusal as refusal:
+        return await ctx.conclude(record_payment_refused, **named, refusal=refusal, now=deps.clock.now())
+    return await ctx.conclude(record_payment_made, deps=deps, attempt=sending.id, made=made, now=deps.clock.now())
+
+
+def require_payment_in_time(deps: Deps, began: float) -> None:
+    """What stood still for long may have been taken for dead, and may be settled as never made: it must not be sent any more."""
+    if deps.clock.monotonic() - began > PAYMENT_DISPATCH_SECONDS:
+        raise PaymentsError(
+            "The server stood still when it was about to send the call, so it was not sent; no money was moved",
+            hint="Repeat the call with the same key",
+            retry_after=1,
+            before_execution=True,
+        )
+
+
+def lock_payment_attempt(connection: Connection, attempt: str) -> PaymentAttempt:
+    """The row, with everything about the account's money standing still."""
+    found = find_attempt(connection, attempt=attempt)
+    if found is None:
+        raise RuntimeError(f"there is no attempt {attempt}")
+    lock_payment_account(connection, account=found.account)
+    return find_attempt(connection, attempt=attempt) or found
+
+
+def refresh_attempt_charge(connection: Connection, attempt: PaymentAttempt, now: float) -> None:
+    """What is left of the charge, now that the attempt has changed."""
+    if attempt.charge is not None:
+        refresh_charge_refunds(connection, account=attempt.account, charge=attempt.charge, now=now)
+
+
+def undo_payment_attempt(connection: Connection, *, attempt: str, now: float) -> None:
+    """It was not sent: what was taken for it is there again."""
+    found = find_attempt(connection, attempt=attempt)
+    if found is not None:
+        lock_payment_account(connection, account=found.account)
+        forget_attempt(connection, attempt=attempt)
+        refresh_attempt_charge(connection, found, now)
+
+
+def record_payment_made(connection: Connection, *, deps: Deps, attempt: str, made: Refund | Payout, now: float) -> Conclusion:
+    """The processor made it. Its word is of the second of the making: every event about it is as new or newer."""
+    found = lock_payment_attempt(connection, attempt)
+    conclude_attempt(connection, attempt=attempt, state="done", made=made.id, now=now)
+    # The account may have gone to another organisation while the processor was asked.
+    owner = lock_payment_account(connection, account=found.account)
+    word = {"account": found.account, "organisation": owner or found.organisation}
+    take_processor_record(connection, deps=deps, **word, thing=made, as_of=made.created, now=now)
+    refresh_attempt_charge(connection, found, now)
+    shown = render_refund(made) if isinstance(made, Refund) else render_payout(made)
+    return Conclusion(PAYMENT_CREATED, shown, False, "ok")
+
+
+def record_payment_unknown(connection: Connection, *, attempt: str, request_id: str, now: float) -> Conclusion:
+    """Nobody knows, unless an event has told meanwhile. What was taken stays taken."""
+    found = lock_payment_attempt(connection, attempt)
+    if conclude_attempt(connection, attempt=attempt, state="unknown", made=None, now=now):
+        refusal = unknown_payment("refund" if found.kind == "refund" else "payout")
+        return Conclusion(refusal.status, refusal.body(request_id), True, PAYMENT_OUTCOME_UNKNOWN)
+    return answer_of_settled_attempt(connection, found, request_id)
+
+
+def record_payment_refused(connection: Connection, *, attempt: str, request_id: str, refusal: Refusal, now: float) -> Conclusion:
+    """The processor did nothing: what was taken is there again."""
+    found = lock_payment_attempt(connection, attempt)
+    if not conclude_attempt(connection, attempt=attempt, state="failed", made=None, now=now):
+        return answer_of_settled_attempt(connection, found, request_id)
+    refresh_attempt_charge(connection, found, now)
+    return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
+
+
+def answer_of_settled_attempt(connection: Connection, attempt: PaymentAttempt, request_id: str) -> Conclusion:
+    """An event said that it was made, before its own answer did not; or another worker, or the lists, that it never was."""
+    kind: AttemptKind = "refund" if attempt.kind == "refund" else "payout"
+    if attempt.state == "failed":
+        refusal = payment_not_made(kind)
+        return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
+    record = None if attempt.made is None else find_payment_record(connection, account=attempt.account, kind=kind, id=attempt.made)
+    if record is None:
+        raise RuntimeError(f"the attempt {attempt.id} is {attempt.state} and there is no record of what it made")
+    return Conclusion(PAYMENT_CREATED, orjson.loads(record.body), False, "ok")
+
+
+def unknown_payment(kind: AttemptKind) -> PaymentsError:
+    """The refusal that keeps its key and what was taken for it."""
+    return PaymentsError(
+        f"Whether the {kind} was made is not known. Keep the key: it is found out by itself, and never sent twice",
+        code=PAYMENT_OUTCOME_UNKNOWN,
+        outcome_unknown=True,
+        hint=f"Repeat the call with the same key later to learn what came of it; operator_billing_list_{kind}s shows it too",
+    )

@@ -1,0 +1,256 @@
+"""What follows when the payment processor tells of an account's money: of a charge, refund, dispute, payout, fee, checkout or invoice."""
+
+from datetime import UTC, datetime
+
+from clients.payments.records import ApplicationFee, Charge, CheckoutSession, Payout, ProcessorInvoice, Refund
+from operations.deps import Deps
+from operations.ledger.order_mails import mail_order_failed, mail_refund_failed
+from operations.ledger.payment_attempts import PAYMENT_CREATED, update_attempt_answer
+from operations.ledger.payment_records import (
+    FAILED_TRANSFER_STATUSES,
+    ChargeRecord,
+    FeeRecord,
+    ProcessorRecord,
+    RefundRecord,
+    load_payment_record,
+    payment_record_facts,
+    payment_record_of,
+    refresh_charge_refunds,
+    refunded_amount,
+    render_payout,
+    render_refund,
+)
+from operations.vocabulary import is_email, normal_email
+from registry.ids import Ids
+from storage.affiliates import referral_of
+from storage.commissions import PlatformFee, add_to_commission, insert_fee
+from storage.engine.connection import Connection
+from storage.invoices import find_invoice_at_processor, pay_invoice
+from storage.order_queue import (
+    OrderPayment,
+    fail_refunded_orders,
+    mark_refund_failed,
+    mark_refund_made,
+    pay_order,
+)
+from storage.orders import OrderRow, order_of_session
+from storage.payment_attempts import PaymentAttempt, conclude_attempt, find_attempt
+from storage.payment_records import PaymentRecord, charges_of, find_payment_record, put_payment_record, records_of_charge
+
+
+def take_processor_record(
+    connection: Connection, *, deps: Deps, account: str, organisation: str, thing: ProcessorRecord, as_of: float, now: float
+) -> bool:
+    """Keep it where it is newer than what is known; True where it says something else.
+
+    An old word may still tell that a refund or payout of ours was made at all.
+    """
+    given_back = known_fee_refund(connection, account, thing) if isinstance(thing, ApplicationFee) else 0
+    record = payment_record_of(thing, account=account, organisation=organisation, as_of=as_of)
+    known = find_payment_record(connection, account=account, kind=payment_record_facts(thing)[0], id=record.id)
+    news = put_payment_record(connection, record=record) and (known is None or known.body != record.body)
+    match thing:
+        case Refund() | Payout():
+            record_attempt_made(connection, deps=deps, account=account, thing=thing, now=now)
+        case ApplicationFee():
+            record_collected_fee(connection, deps=deps, organisation=organisation, fee=thing, now=now)
+            record_refunded_fee(connection, deps=deps, organisation=organisation, fee=thing, before=given_back, now=now)
+        case _:
+            pass
+    charge = thing.id if isinstance(thing, Charge) else thing.charge if isinstance(thing, Refund) else None
+    if charge is not None:
+        refresh_charge_refunds(connection, account=account, charge=charge, now=now)
+        take_order_refunds(connection, deps=deps, account=account, charge=charge, now=now)
+    return news
+
+
+def record_collected_fee(connection: Connection, *, deps: Deps, organisation: str, fee: ApplicationFee, now: float) -> None:
+    """A platform fee is final when the processor has collected it.
+
+    Choice: its own word about the fee is the only one that counts, for invoices and sales alike. What a payment says about itself is
+    written by whoever has the account.
+    """
+    record_platform_fee(
+        connection,
+        ref=fee.id,
+        organisation=organisation,
+        month=utc_month_of_fee(fee.created),
+        currency=fee.currency,
+        amount=fee.amount,
+        now=now,
+        ids=deps.ids,
+    )
+
+
+def known_fee_refund(connection: Connection, account: str, fee: ApplicationFee) -> int:
+    """What was known to have been given back of it so far."""
+    record = find_payment_record(connection, account=account, kind="fee", id=fee.id)
+    return 0 if record is None else load_payment_record(record, FeeRecord)["amount_refunded"]
+
+
+def record_refunded_fee(connection: Connection, *, deps: Deps, organisation: str, fee: ApplicationFee, before: int, now: float) -> None:
+    """What the service gave back of a fee since it was last told is a negative fee of the same month, an invoice's as well as a sale's."""
+    after = known_fee_refund(connection, fee.account, fee)
+    if after > before:
+        record_platform_fee(
+            connection,
+            ref=f"{fee.id}:refunded:{after}",
+            organisation=organisation,
+            month=utc_month_of_fee(fee.created),
+            currency=fee.currency,
+            amount=before - after,
+            now=now,
+            ids=deps.ids,
+        )
+
+
+def utc_month_of_fee(created: int) -> str:
+    """The UTC month of a moment, YYYY-MM."""
+    return datetime.fromtimestamp(created, UTC).strftime("%Y-%m")
+
+
+def record_attempt_made(connection: Connection, *, deps: Deps, account: str, thing: Refund | Payout, now: float) -> None:
+    """The processor tells of a refund or payout: if it is of an attempt, that one has been made, and its key answers with it.
+
+    An account's owner may write any metadata, so what it names must be that account's, of this charge, amount and currency.
+    """
+    named = thing.metadata.get("attempt")
+    attempt = None if named is None else find_attempt(connection, attempt=named)
+    if attempt is None or not is_result_of_attempt(thing, attempt, account):
+        return
+    update_refunded_order(connection, deps, attempt, thing, now)
+    if conclude_attempt(connection, attempt=attempt.id, state="done", made=thing.id, now=now):
+        shown = render_refund(thing) if isinstance(thing, Refund) else render_payout(thing)
+        update_attempt_answer(connection, deps, attempt, PAYMENT_CREATED, shown, now)
+
+
+def update_refunded_order(connection: Connection, deps: Deps, attempt: PaymentAttempt, thing: Refund | Payout, now: float) -> None:
+    """An order that the refund is of stands as the refund does; where the buyer did not get it, the operator is told.
+
+    The newest word counts, which was kept before: this one may be old.
+    """
+    record = find_payment_record(connection, account=attempt.account, kind="refund", id=thing.id)
+    if (thing.status if record is None else load_payment_record(record, RefundRecord)["status"]) not in FAILED_TRANSFER_STATUSES:
+        mark_refund_made(connection, attempt=attempt.id, now=now)
+        return
+    order = mark_refund_failed(connection, attempt=attempt.id, now=now)
+    if order is not None:
+        mail_refund_failed(connection, deps, order)
+
+
+def is_result_of_attempt(thing: Refund | Payout, attempt: PaymentAttempt, account: str) -> bool:
+    """Whether the thing is what the attempt asked for."""
+    kind, charge = ("refund", thing.charge) if isinstance(thing, Refund) else ("payout", None)
+    wanted = (attempt.account, attempt.kind, attempt.charge, attempt.amount, attempt.currency)
+    return wanted == (account, kind, charge, thing.amount, thing.currency)
+
+
+COMMISSION_MONTHS = 12
+
+
+def record_platform_fee(
+    connection: Connection, *, ref: str, organisation: str, month: str, currency: str, amount: int, now: float, ids: Ids
+) -> None:
+    """Keep a fee that has become final, and give its affiliate the share; to be called inside the write that makes it final.
+
+    `ref` names what the fee came from: recorded again it has no effect. A fee that is taken back is a negative amount with a `ref`
+    of its own. `month` is `YYYY-MM`, `amount` in minor units of `currency`.
+    """
+    fee = PlatformFee(ref, organisation, month, currency, amount, now)
+    if not insert_fee(connection, fee=fee):
+        return
+    referral = referral_of(connection, organisation=organisation)
+    if referral is not None and earns_commission(month, referral.created):
+        add_to_commission(connection, id=ids.new("com_"), affiliate=referral.affiliate, fee=fee)
+
+
+def earns_commission(month: str, referred: float) -> bool:
+    """Whether fees of the month earn a commission.
+
+    Choice: twelve calendar months, in UTC: the one in which the organisation was referred, whole, and the eleven after it.
+    """
+    began = datetime.fromtimestamp(referred, UTC)
+    return 0 <= commission_month_number(month) - (began.year * 12 + began.month) < COMMISSION_MONTHS
+
+
+def commission_month_number(month: str) -> int:
+    """Months since the year 0 of a `YYYY-MM`."""
+    year, _, rest = month.partition("-")
+    return int(year) * 12 + int(rest)
+
+
+PAYMENT_MISMATCH, PAYMENT_REFUNDED = "payment_mismatch", "payment_refunded"
+
+
+def take_checkout(connection: Connection, *, deps: Deps, account: str, session: CheckoutSession, now: float) -> bool:
+    """Orders and top-ups alike; True where it was news. Of a checkout that is not paid, or is of nothing of ours, nothing follows.
+
+    Choice: what was paid otherwise than agreed is not delivered, whatever the difference: it fails, and all of it goes back.
+    """
+    row = order_of_session(connection, session=session.id, payee=account)
+    if row is None or not is_paid_checkout(session):
+        return False
+    code = None if is_agreed_amount(row, session) else PAYMENT_MISMATCH
+    address = None if session.email is None or not is_email(session.email) else normal_email(session.email)
+    paid = OrderPayment(address, session.payment_intent, session.amount_total, code)
+    news = pay_order(connection, order=row.id, paid=paid, now=now)
+    if news and code is not None:
+        mail_order_failed(connection, deps, row.id)
+    return news
+
+
+def take_order_refunds(connection: Connection, *, deps: Deps, account: str, charge: str, now: float) -> None:
+    """An order whose whole payment went back before anything was sent for it, by whosever hand, is not delivered.
+
+    Choice: a part that went back is a discount. Of an order that was delivered, or is being, the refund is its operator's own affair.
+    """
+    record = find_payment_record(connection, account=account, kind="charge", id=charge)
+    intent = None if record is None else load_payment_record(record, ChargeRecord)["payment_intent"]
+    if record is None or intent is None or not is_fully_refunded(connection, record):
+        return
+    for order in fail_refunded_orders(connection, account=account, payment_intent=intent, code=PAYMENT_REFUNDED, now=now):
+        mail_order_failed(connection, deps, order)
+
+
+def was_order_refunded(connection: Connection, *, row: OrderRow) -> bool:
+    """To be asked before it is sent: the refund may have been told of before the payment, or during a draw that came to nothing."""
+    charges = [] if row.payment_intent is None else charges_of(connection, account=row.payee, payment_intent=row.payment_intent)
+    return any(is_fully_refunded(connection, charge) for charge in charges)
+
+
+def is_fully_refunded(connection: Connection, charge: PaymentRecord) -> bool:
+    """All of it, by what is known."""
+    refunds = records_of_charge(connection, account=charge.account, kind="refund", charge=charge.id)
+    return refunded_amount(charge, refunds) >= load_payment_record(charge, ChargeRecord)["amount"]
+
+
+def is_paid_checkout(session: CheckoutSession) -> bool:
+    """Money has come in, or the buyer has completed a page of no cost: one that is open, or has expired, says so of itself as well."""
+    return session.payment_status == "paid" or (session.status == "complete" and session.payment_status == "no_payment_required")
+
+
+def is_agreed_amount(row: OrderRow, session: CheckoutSession) -> bool:
+    """The currency of the order, and no more than its price: a promotion may have made it less."""
+    return session.currency == row.currency and 0 <= session.amount_total <= row.amount
+
+
+def take_invoice_payment(connection: Connection, *, account: str, invoice: ProcessorInvoice, now: float) -> bool:
+    """Mark our invoice paid; told again it has no effect. To be called inside the webhook's transaction.
+
+    Choice: paid is what the processor calls paid, also by credit or by money that came past it. The platform fee is earned when the
+    processor tells that it collected one, not here.
+
+    False: the account has no such invoice of ours, or it is void, or comes to another amount. One that was being handed over when we
+    lost sight of it is found by the id that it carries.
+    """
+    if invoice.status != "paid":
+        return False
+    named = invoice.metadata.get("invoice", "")
+    found = find_invoice_at_processor(connection, account=account, processor_invoice=invoice.id, invoice=named)
+    if found is None or (found.total_cents, found.currency) != (invoice.total, invoice.currency):
+        return False
+    moment = int(now) if invoice.paid_at is None else invoice.paid_at
+    row = pay_invoice(connection, invoice=found.id, processor_invoice=invoice.id, pay_url=invoice.pay_url, paid_at=moment, now=now)
+    if row is None:
+        return found.status == "paid"
+    return True

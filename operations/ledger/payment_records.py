@@ -1,0 +1,292 @@
+"""Charges, refunds, disputes, payouts and application fees as we keep and show them, which word of one is the newest, and how much of a
+charge is refunded or may be soon.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, TypeAlias, TypeVar, cast
+
+import orjson
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from clients.payments.records import ApplicationFee, Charge, Dispute, Payout, Refund
+from registry.ids import without_order_tokens
+from storage.engine.connection import Connection
+from storage.payment_attempts import add_refund_reserved, find_refunds, open_attempts_of, open_refunds, set_refund_reserved
+from storage.payment_records import LinkedRecord, PaymentRecord, PaymentRecordKind, find_payment_record, records_of_charge
+
+ProcessorRecord: TypeAlias = Charge | Refund | Dispute | Payout | ApplicationFee
+PaymentCents = Annotated[int, Field(description="Minor units (cents)")]
+PaymentCurrency = Annotated[str, Field(description="ISO 4217, upper case")]
+PaymentMoment = Annotated[int, Field(description="Unix seconds")]
+
+
+class ChargeRecord(TypedDict):
+    """A payment that a buyer made, or tried to. `invoice` and `order` are ours, where it paid one."""
+
+    id: str
+    object: Literal["charge"]
+    amount: PaymentCents
+    amount_refunded: PaymentCents
+    currency: PaymentCurrency
+    status: Literal["pending", "succeeded", "failed"]
+    refunded: bool
+    disputed: bool
+    failure_code: str | None
+    payment_intent: str | None
+    application_fee: str | None
+    invoice: str | None
+    order: str | None
+    created: PaymentMoment
+
+
+class RefundRecord(TypedDict):
+    """Money given back to a payer."""
+
+    id: str
+    object: Literal["refund"]
+    amount: PaymentCents
+    currency: PaymentCurrency
+    status: Literal["pending", "requires_action", "succeeded", "failed", "canceled"]
+    charge: str | None
+    payment_intent: str | None
+    reason: str | None
+    failure_reason: str | None
+    created: PaymentMoment
+
+
+class DisputeRecord(TypedDict):
+    """A payer's bank asks for the money back. `evidence_due_by`: until when it takes an answer."""
+
+    id: str
+    object: Literal["dispute"]
+    amount: PaymentCents
+    currency: PaymentCurrency
+    status: str
+    reason: str
+    charge: str
+    payment_intent: str | None
+    evidence_due_by: int | None
+    evidence_submissions: int
+    created: PaymentMoment
+
+
+class PayoutRecord(TypedDict):
+    """Money sent to the account's bank, by the schedule (`automatic`) or by a call."""
+
+    id: str
+    object: Literal["payout"]
+    amount: PaymentCents
+    currency: PaymentCurrency
+    status: Literal["pending", "in_transit", "paid", "failed", "canceled"]
+    automatic: bool
+    arrival_date: PaymentMoment
+    failure_code: str | None
+    created: PaymentMoment
+
+
+class FeeRecord(TypedDict):
+    """What the service kept of a charge, and gave back of it."""
+
+    id: str
+    object: Literal["application_fee"]
+    amount: PaymentCents
+    amount_refunded: PaymentCents
+    currency: PaymentCurrency
+    charge: str
+    account: str
+    created: PaymentMoment
+
+
+ShownRecord = TypeVar("ShownRecord", ChargeRecord, RefundRecord, DisputeRecord, PayoutRecord, FeeRecord)
+CHARGE_STAGES: Mapping[str, int] = {"pending": 0, "succeeded": 1, "failed": 1}
+REFUND_STAGES: Mapping[str, int] = {"pending": 0, "requires_action": 1, "succeeded": 2, "failed": 3, "canceled": 3}
+PAYOUT_STAGES: Mapping[str, int] = {"pending": 0, "in_transit": 1, "paid": 2, "failed": 3, "canceled": 3}
+DISPUTE_STAGES: Mapping[str, int] = {
+    "warning_needs_response": 0,
+    "warning_under_review": 1,
+    "warning_closed": 2,
+    "needs_response": 3,
+    "under_review": 4,
+    "won": 5,
+    "lost": 5,
+    "prevented": 5,
+}
+CLOSED_DISPUTE_STATUSES = frozenset({"warning_closed", "won", "lost", "prevented"})
+FAILED_TRANSFER_STATUSES = frozenset({"failed", "canceled"})
+# A status weighs more than any amount, and an amount more than a flag, in 63 bits.
+STAGE_STATUS_WEIGHT, STAGE_AMOUNT_WEIGHT = 1 << 60, 2
+EVIDENCE_COUNT_LIMIT = 999
+
+
+def order_number_of_charge(charge: Charge) -> str | None:
+    """The number of the order or top-up that a charge paid. Checkouts of before name the order by its token, at the processor for ever."""
+    named = charge.metadata.get("order")
+    return None if named is None else without_order_tokens(named)
+
+
+def render_charge(charge: Charge) -> ChargeRecord:
+    """A charge, with what of ours it paid."""
+    return {
+        "id": charge.id,
+        "object": "charge",
+        "amount": charge.amount,
+        "amount_refunded": charge.amount_refunded,
+        "currency": charge.currency,
+        "status": charge.status,
+        "refunded": charge.refunded,
+        "disputed": charge.disputed,
+        "failure_code": charge.failure_code,
+        "payment_intent": charge.payment_intent,
+        "application_fee": charge.application_fee,
+        "invoice": charge.metadata.get("invoice"),
+        "order": order_number_of_charge(charge),
+        "created": charge.created,
+    }
+
+
+def render_refund(refund: Refund) -> RefundRecord:
+    """A refund."""
+    return {
+        "id": refund.id,
+        "object": "refund",
+        "amount": refund.amount,
+        "currency": refund.currency,
+        "status": refund.status,
+        "charge": refund.charge,
+        "payment_intent": refund.payment_intent,
+        "reason": refund.reason,
+        "failure_reason": refund.failure_reason,
+        "created": refund.created,
+    }
+
+
+def render_dispute(dispute: Dispute) -> DisputeRecord:
+    """A dispute."""
+    return {
+        "id": dispute.id,
+        "object": "dispute",
+        "amount": dispute.amount,
+        "currency": dispute.currency,
+        "status": dispute.status,
+        "reason": dispute.reason,
+        "charge": dispute.charge,
+        "payment_intent": dispute.payment_intent,
+        "evidence_due_by": dispute.evidence_due_by,
+        "evidence_submissions": dispute.evidence_submissions,
+        "created": dispute.created,
+    }
+
+
+def render_payout(payout: Payout) -> PayoutRecord:
+    """A payout."""
+    return {
+        "id": payout.id,
+        "object": "payout",
+        "amount": payout.amount,
+        "currency": payout.currency,
+        "status": payout.status,
+        "automatic": payout.automatic,
+        "arrival_date": payout.arrival_date,
+        "failure_code": payout.failure_code,
+        "created": payout.created,
+    }
+
+
+def render_fee(fee: ApplicationFee) -> FeeRecord:
+    """An application fee."""
+    return {
+        "id": fee.id,
+        "object": "application_fee",
+        "amount": fee.amount,
+        "amount_refunded": fee.amount_refunded,
+        "currency": fee.currency,
+        "charge": fee.charge,
+        "account": fee.account,
+        "created": fee.created,
+    }
+
+
+def payment_record_of(thing: ProcessorRecord, *, account: str, organisation: str, as_of: float) -> PaymentRecord:
+    """A word about a thing, as of the second in which it was true."""
+    kind, stage, charge, body = payment_record_facts(thing)
+    text = orjson.dumps(body).decode()
+    return PaymentRecord(account, kind, thing.id, organisation, thing.created, charge, text, as_of, stage)
+
+
+def payment_record_facts(thing: ProcessorRecord) -> tuple[PaymentRecordKind, int, str | None, object]:
+    """Its kind, how far along it is, the charge it belongs to (a charge: its payment), and how it is shown.
+
+    Of two words of one second the one that is further along is the newer: nothing of it goes back within a second.
+    """
+    match thing:
+        case Charge():
+            stage = CHARGE_STAGES[thing.status] * STAGE_STATUS_WEIGHT + thing.amount_refunded * STAGE_AMOUNT_WEIGHT + thing.disputed
+            return "charge", stage, thing.payment_intent, render_charge(thing)
+        case Refund():
+            return "refund", REFUND_STAGES[thing.status], thing.charge, render_refund(thing)
+        case Dispute():
+            sent = min(thing.evidence_submissions, EVIDENCE_COUNT_LIMIT)
+            stage = DISPUTE_STAGES.get(thing.status, 0) * (EVIDENCE_COUNT_LIMIT + 1) + sent
+            return "dispute", stage, thing.charge, render_dispute(thing)
+        case Payout():
+            return "payout", PAYOUT_STAGES[thing.status], None, render_payout(thing)
+        case ApplicationFee():
+            return "fee", thing.amount_refunded, thing.charge, render_fee(thing)
+
+
+def load_payment_record(record: PaymentRecord, kind: type[ShownRecord]) -> ShownRecord:
+    """A kept record as its owner sees it."""
+    del kind
+    return cast(ShownRecord, orjson.loads(record.body))
+
+
+def refunded_or_under_way(connection: Connection, account: str, charge: PaymentRecord) -> int:
+    """The refunds that were made, as far as was told, and those of ours that are under way or whose outcome is unknown.
+
+    The charge's own sum may know of refunds whose own words have not come yet; those that failed after it was told are no part of it.
+    Were it too low all the same, the processor refuses what is too much.
+    """
+    refunds = records_of_charge(connection, account=account, kind="refund", charge=charge.id)
+    attempts = open_attempts_of(connection, account=account, charge=charge.id)
+    return refunded_amount(charge, refunds, under_way=sum(attempt.amount for attempt in attempts))
+
+
+def refunded_amount(charge: PaymentRecord, refunds: Sequence[PaymentRecord | LinkedRecord], *, under_way: int = 0) -> int:
+    """What was refunded of a charge by all words about it and its refunds. The processor does not tell of a charge when a refund fails."""
+    made, fell = 0, 0
+    for record in refunds:
+        refund: RefundRecord = orjson.loads(record.body)
+        if refund["status"] not in FAILED_TRANSFER_STATUSES:
+            made += refund["amount"]
+        elif record.as_of >= charge.as_of:
+            fell += refund["amount"]
+    return max(load_payment_record(charge, ChargeRecord)["amount_refunded"] - fell, made + under_way)
+
+
+def refresh_charge_refunds(connection: Connection, *, account: str, charge: str, now: float) -> None:
+    """Something of a charge has changed. One that was never refunded through us is worked out when it is."""
+    held = find_refunds(connection, account=account, charge=charge)
+    record = find_payment_record(connection, account=account, kind="charge", id=charge)
+    if held is not None and record is not None:
+        reserved = refunded_or_under_way(connection, account, record)
+        if reserved != held.reserved:
+            set_refund_reserved(connection, account=account, charge=charge, reserved=reserved, now=now)
+
+
+def refundable_amount(connection: Connection, *, account: str, charge: str) -> int:
+    """What may still be refunded of a charge that is known."""
+    record = find_payment_record(connection, account=account, kind="charge", id=charge)
+    if record is None:
+        return 0
+    held = find_refunds(connection, account=account, charge=charge)
+    amount = load_payment_record(record, ChargeRecord)["amount"]
+    return max(0, amount - (refunded_or_under_way(connection, account, record) if held is None else held.reserved))
+
+
+def reserve_refund(connection: Connection, *, account: str, charge: PaymentRecord, amount: int, now: float) -> bool:
+    """Take it of what is left, by one conditional statement."""
+    whole: int = orjson.loads(charge.body)["amount"]
+    reserved = refunded_or_under_way(connection, account, charge)
+    open_refunds(connection, account=account, charge=charge.id, amount=whole, reserved=reserved, now=now)
+    return add_refund_reserved(connection, account=account, charge=charge.id, amount=amount, now=now)

@@ -1,0 +1,410 @@
+"""Giving an issued eSIM back to stock: remove the package, free the SIM unless it was downloaded, and read back that it is so."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple, TypeVar
+
+import orjson
+from typing_extensions import TypedDict
+
+from clients.ocs.client import Ocs
+from clients.ocs.outcome import OcsNotFound
+from clients.ocs.wire.package import Package, PackageList, RecurringSeries
+from operations.deps import Ctx
+from operations.ledger.evidence import DRAW_CLOCK_SKEW
+from operations.ledger.issuance import MANUAL_RECONCILIATION, UNPROVEN_OCS_CODES
+from operations.ledger.issuance_targets import intent_error_json
+from operations.ledger.stock import is_sim_in_stock
+from operations.upstream.connection import Upstream
+from operations.upstream.lines import Line, find_line
+from operations.upstream.packages import package_end
+from registry.errors import Conflict, NotFound, OcsError, Refusal
+from registry.policy import rfc3339_utc
+from registry.ports import Conclusion
+from storage.engine.connection import Connection
+from storage.intents import end_intent
+from storage.issuance import IssuanceRow, find_issuance
+from storage.rollbacks import begin_rollback, finish_rollback, keep_issued, mark_rollback_unknown, note_steps, rollback_is_running
+from storage.top_ups import packages_added_to
+
+
+class LineHasPackages(Conflict):
+    """The line has a package besides the issued one, so its SIM is in use."""
+
+    code = "line_has_packages"
+
+
+async def find_issued_line(upstream: Upstream, row: IssuanceRow) -> Line | None:
+    """The line, if it still is in the account that it was drawn from; whoever has it otherwise, it is not theirs to give back."""
+    try:
+        line = await find_line(upstream, row.iccid or "")
+    except NotFound:
+        return None
+    return line if line.row.get("accountId") == row.account_id else None
+
+
+def has_issued_package(held: PackageList, row: IssuanceRow) -> bool:
+    """Whether the package that was issued is on the line."""
+    return any(is_issued_package(package, row) for package in held.get("packages", []))
+
+
+def has_other_packages(held: PackageList, row: IssuanceRow, now: float) -> bool:
+    """Whether anything else is: a package that has not expired, or a series that will make one."""
+    others = (package for package in held.get("packages", []) if not is_issued_package(package, row))
+    return any(not has_surely_expired(package, now) for package in others) or any(
+        makes_more_packages(series) for series in held.get("recurring", [])
+    )
+
+
+def is_issued_package(package: Package, row: IssuanceRow) -> bool:
+    """Whether it is the row's own."""
+    return package.get("subscriberprepaidpackageid") == row.package_id
+
+
+def has_surely_expired(package: Package, now: float) -> bool:
+    """Choice: only what ended longer ago than clocks differ has expired for sure; a date that cannot be read proves nothing."""
+    try:
+        end = package_end(package)
+    except OcsError:
+        return False
+    return end is not None and end + DRAW_CLOCK_SKEW <= datetime.fromtimestamp(now, UTC)
+
+
+def makes_more_packages(series: RecurringSeries) -> bool:
+    """Whether it makes packages still: it was not stopped, and has not made all of them."""
+    most = series.get("nbOccurrence")
+    return series.get("active") is not False and (most is None or series.get("nbCreated", 0) < most)
+
+
+def require_no_other_packages(held: PackageList, row: IssuanceRow, now: float) -> None:
+    """Refuse while somebody uses the line for something else: its SIM would go to stock, and to the next one, with that on it."""
+    if has_other_packages(held, row, now):
+        raise LineHasPackages(
+            "This eSIM's line has another package or series, so it cannot go back to stock; nothing was taken back",
+            hint="Remove it first: delete_subscriber_package, or stop_resume_recurring_package for a series; "
+            "list_subscriber_packages shows what the line has",
+        )
+
+
+ProvenAnswer = TypeVar("ProvenAnswer")
+PROVIDER_STOCK_STATUSES = frozenset({"available", "allocated", "released"})
+INTENT_ROLLED_BACK = intent_error_json("rolled_back", "The eSIM was taken back: its package is removed")
+
+
+class LedgerRow(TypedDict):
+    """An issuance: its key, what became of it, and what it drew. `updated_at` is UTC."""
+
+    idempotency_key: str
+    status: str
+    iccid: str | None
+    package_id: int | None
+    account_id: int
+    updated_at: str
+
+
+class LedgerData(TypedDict):
+    """`data` holds the row."""
+
+    data: LedgerRow
+
+
+class NotIssued(Conflict):
+    """There is nothing that could be rolled back."""
+
+    code = "issuance_not_issued"
+
+
+def render_ledger_row(row: IssuanceRow) -> LedgerRow:
+    """A row as its owner sees it."""
+    return {
+        "idempotency_key": row.key,
+        "status": row.state,
+        "iccid": row.iccid,
+        "package_id": row.package_id,
+        "account_id": row.account_id,
+        "updated_at": rfc3339_utc(row.updated),
+    }
+
+
+def render_rolled_back(connection: Connection, row: IssuanceRow) -> object:
+    """The row, as its operator gets it."""
+    del connection
+    return {"data": render_ledger_row(row)}
+
+
+RenderRollback = Callable[[Connection, IssuanceRow], object]
+
+
+class RollbackOutcomeUnknown(Exception):
+    """From here on nobody knows; nothing further is sent."""
+
+
+class RollbackLine(NamedTuple):
+    """The line as it was read just now: still of the row's account, and without the issued package."""
+
+    free: bool
+    others: bool
+
+
+async def roll_back_issuance(ctx: Ctx, line: Line, row: IssuanceRow, shown: RenderRollback = render_rolled_back) -> Conclusion:
+    """Look whether it may go, claim the row, give the eSIM back, and say what came of it; `shown` is the answer when it went."""
+    added = await ctx.deps.store.read(packages_added_to, order=row.key)
+    await require_idle_line(ctx, line, row)
+    attempt = RollbackAttempt(ctx, line.upstream.ocs, row)
+    named = attempt.named
+    attempt.steps.append(["delete_package", "sent"])
+    ctx.if_unsent(keep_issued, **named, now=ctx.now)
+    await ctx.dispatch(
+        rollback_unknown_answer(row._replace(state="rollback_unknown", updated=ctx.now), ctx.call.request_id),
+        begin_rollback,
+        **named,
+        owner=ctx.deps.replica,
+        steps=attempt.text,
+        added=added,
+        now=ctx.deps.clock.now(),
+    )
+    ctx.if_lost(mark_rollback_unknown, **named, now=ctx.now)
+    refusal: Refusal | None = None
+    settled: Callable[..., Conclusion] = record_rolled_back
+    try:
+        refusal = await attempt.run()
+        if refusal is not None:
+            settled = record_rollback_refused
+    except RollbackOutcomeUnknown:
+        settled = record_rollback_unknown
+    ctx.deps.stock.forget(row.iccid or "")
+    return await ctx.conclude(
+        settled, **named, steps=attempt.text, refusal=refusal, request_id=ctx.call.request_id, shown=shown, now=ctx.deps.clock.now()
+    )
+
+
+async def require_idle_line(ctx: Ctx, line: Line, row: IssuanceRow) -> None:
+    """Nothing has been sent yet, and nothing is while the line has another package."""
+    held = await line.upstream.ocs.packages.list_packages(line.subscriber_id)
+    try:
+        require_no_other_packages(held, row, ctx.deps.clock.now())
+    except LineHasPackages:  # unless another call took the eSIM back since we read the row: then it is the next one's package
+        now = await ctx.deps.store.read(find_issuance, organisation=row.organisation, key=row.key)
+        if now is None or now.state != row.state:
+            raise rollback_is_running() from None
+        raise
+
+
+@dataclass(slots=True)
+class RollbackAttempt:
+    """One attempt, and what it has done so far: each step with how it went."""
+
+    ctx: Ctx
+    ocs: Ocs
+    row: IssuanceRow
+    steps: list[list[str]] = field(default_factory=list[list[str]])
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The row, and the call that has it."""
+        return {"organisation": self.row.organisation, "key": self.row.key, "lease": self.ctx.call.request_id}
+
+    @property
+    def text(self) -> str:
+        """The steps as they are kept."""
+        return orjson.dumps(self.steps).decode()
+
+    async def run(self) -> Refusal | None:
+        """Every step and the read-back. A refusal: nothing was done, for sure.
+
+        Raises RollbackOutcomeUnknown at the first answer that proves nothing.
+        """
+        refusal = await self._delete_package()
+        if refusal is not None:
+            return refusal
+        downloaded = await self._was_downloaded()
+        if not downloaded:
+            await self._free_sim()
+        await self._read_back(downloaded)
+        return None
+
+    async def _delete_package(self) -> Refusal | None:
+        package_id = self.row.package_id or 0
+        try:
+            await self.ocs.packages.delete(package_id)
+        except OcsNotFound:  # somebody removed it, or so it says: a SIM that has its package still must not go back to stock
+            await self._look()
+            await self._record("absent")
+        except Refusal as refusal:
+            return await self._refused(refusal)
+        else:
+            await self._record("done")
+        return None
+
+    async def _refused(self, refusal: Refusal) -> Refusal:
+        if isinstance(refusal, OcsError):
+            if refusal.before_execution and refusal.ocs_code is None:
+                raise refusal  # it never left: the pipeline takes the claim back
+            if refusal.outcome_unknown or refusal.ocs_code in UNPROVEN_OCS_CODES:
+                raise RollbackOutcomeUnknown
+        self.steps[-1][1] = "refused"
+        return refusal
+
+    async def _was_downloaded(self) -> bool:
+        """Whether the profile ever left the SM-DP+: then it cannot be installed again, and stays affected."""
+        await self._record("asked", "provider_status")
+        rows = await require_rollback_answer(self.ocs.subscriber.get_sim_provider_status(self._sim_id()))
+        if not rows:  # the draw put a row there, and a fault empties lists
+            self.steps[-1][1] = "nothing told"
+            raise RollbackOutcomeUnknown
+        downloaded = any(row.get("status", "").lower() not in PROVIDER_STOCK_STATUSES for row in rows)
+        await self._record("downloaded" if downloaded else "never downloaded")
+        return downloaded
+
+    async def _free_sim(self) -> None:
+        """The SIM goes to whoever draws next, so the line is read once more: the steps before took their time."""
+        self.steps.append(["line", "asked"])
+        if (await self._look()).others:
+            self.steps[-1][1] = "has another package"
+            raise RollbackOutcomeUnknown
+        self.steps[-1][1] = "without packages"
+        await self._record("sent", "free_sim")
+        await require_rollback_answer(self.ocs.subscriber.change_sim_status(self._sim_id(), "Free"))
+        await self._record("done")
+
+    async def _read_back(self, downloaded: bool) -> None:
+        """The package is gone and the SIM is in stock, or it stays with whoever downloaded it.
+
+        Choice: a SIM whose line had no package when it was freed, and has another one now, was in stock and was drawn again meanwhile.
+        """
+        self.steps.append(["read_back", "asked"])
+        seen = await self._look()
+        if seen.free and seen.others:  # drawn between the two reads of one look
+            seen = await self._look()
+        drawn_again = not downloaded and seen.others and not seen.free
+        if not drawn_again and (seen.free == downloaded or (seen.free and seen.others)):
+            raise RollbackOutcomeUnknown
+        self.steps[-1][1] = "package gone, SIM " + ("stays affected" if downloaded else "drawn again" if drawn_again else "free")
+
+    async def _look(self) -> RollbackLine:
+        """The line as it is now. Raises RollbackOutcomeUnknown where it was moved, or still has the issued package."""
+        line = await require_rollback_answer(self.ocs.subscriber.get_single_subscriber(self.row.iccid or "", by="iccid"))
+        if line.get("accountId") != self.row.account_id:
+            raise RollbackOutcomeUnknown
+        held = await require_rollback_answer(self.ocs.packages.list_packages(line.get("subscriberId", 0)))
+        if has_issued_package(held, self.row):
+            raise RollbackOutcomeUnknown
+        return RollbackLine(is_sim_in_stock(line), has_other_packages(held, self.row, self.ctx.deps.clock.now()))
+
+    def _sim_id(self) -> int:
+        if self.row.sim_id is None:
+            raise RollbackOutcomeUnknown
+        return self.row.sim_id
+
+    async def _record(self, outcome: str, step: str | None = None) -> None:
+        """Keep what was done before the next thing is. A row that was taken away from this call ends it."""
+        if step is None:
+            self.steps[-1][1] = outcome
+        else:
+            self.steps.append([step, outcome])
+        deps = self.ctx.deps
+        if not await require_rollback_answer(deps.store.write(note_steps, **self.named, steps=self.text, now=deps.clock.now())):
+            raise RollbackOutcomeUnknown
+
+
+async def require_rollback_answer(asking: Awaitable[ProvenAnswer]) -> ProvenAnswer:
+    """The answer; once something may have been changed every failure leaves it unknown how things stand."""
+    try:
+        return await asking
+    except Refusal:
+        raise RollbackOutcomeUnknown from None
+
+
+def record_rolled_back(
+    connection: Connection, *, organisation: str, key: str, steps: str, shown: RenderRollback, now: float, **told: object
+) -> Conclusion:
+    """It was given back; an intent has its eSIM no more."""
+    del told
+    row = finish_rollback(connection, organisation=organisation, key=key, steps=steps, note=None, now=now)
+    if row is not None and row.intent is not None:
+        end_intent(connection, intent=row.intent, organisation=organisation, error=INTENT_ROLLED_BACK)
+    return Conclusion(200, shown(connection, row or current_issuance(connection, organisation, key)), False, "ok")
+
+
+def record_rollback_refused(
+    connection: Connection,
+    *,
+    organisation: str,
+    key: str,
+    lease: str,
+    steps: str,
+    refusal: Refusal,
+    request_id: str,
+    now: float,
+    **told: object,
+) -> Conclusion:
+    """Nothing was given back."""
+    del told
+    keep_issued(connection, organisation=organisation, key=key, lease=lease, now=now, steps=steps)
+    return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
+
+
+def record_rollback_unknown(
+    connection: Connection,
+    *,
+    organisation: str,
+    key: str,
+    lease: str,
+    steps: str,
+    request_id: str,
+    shown: RenderRollback,
+    now: float,
+    **told: object,
+) -> Conclusion:
+    """Nobody knows what was given back."""
+    del told
+    row = mark_rollback_unknown(connection, organisation=organisation, key=key, lease=lease, now=now, steps=steps)
+    row = row or current_issuance(connection, organisation, key)
+    if row.state == "rolled_back":  # seen in stock, and drawn again, meanwhile
+        return Conclusion(200, shown(connection, row), False, "ok")
+    status, body = rollback_unknown_answer(row, request_id)
+    return Conclusion(status, body, True, MANUAL_RECONCILIATION)
+
+
+def current_issuance(connection: Connection, organisation: str, key: str) -> IssuanceRow:
+    """The row as it is now."""
+    row = find_issuance(connection, organisation=organisation, key=key)
+    if row is None:
+        raise RuntimeError(f"there is no issuance {key}")
+    return row
+
+
+def rollback_unknown(row: IssuanceRow) -> OcsError:
+    """What was given back is not known; the row is part of the answer."""
+    return OcsError(
+        "Whether the eSIM was given back is not known; a person at the service has to settle it. It is never issued again by itself",
+        code=MANUAL_RECONCILIATION,
+        outcome_unknown=True,
+        details={**render_ledger_row(row)},
+        hint="Keep the key, and have whoever runs the service look: reseller issuance list --unknown",
+    )
+
+
+def rollback_unknown_answer(row: IssuanceRow, request_id: str) -> tuple[int, dict[str, object]]:
+    """Its status and body."""
+    refusal = rollback_unknown(row)
+    return refusal.status, refusal.body(request_id)
+
+
+def require_rollbackable(row: IssuanceRow, line: Line | None) -> Line:
+    """Refuse what cannot be rolled back; nothing is sent then. The line of what can be."""
+    if row.state == "rollback_pending":
+        raise rollback_is_running()
+    if row.state == "rollback_unknown":
+        raise rollback_unknown(row)
+    if row.state != "issued" or line is None:
+        raise NotIssued(
+            f"This issuance is {row.state}, so there is no eSIM to give back",
+            hint="An outcome that is not known is found out by itself; repeat the issuing call with its key to learn it",
+        )
+    if row.package_id is None:
+        raise NotIssued(
+            "This issuance has no package id, so it cannot be rolled back automatically; a person has to", code=MANUAL_RECONCILIATION
+        )
+    return line

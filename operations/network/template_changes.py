@@ -1,0 +1,317 @@
+"""Changing a package template: its core (name, zone, limits, days, cost), its throttling, its recurrence."""
+
+from typing import Annotated, ClassVar, NamedTuple
+
+from pydantic import AliasChoices, Field, model_validator
+
+from clients.ocs.wire.template import Template, TemplateFields
+from operations.deps import Ctx
+from operations.network.templates import (
+    CORE_FIELDS,
+    RECURRENCE_FIELDS,
+    THROTTLING_FIELDS,
+    TemplateDays,
+    TemplateLimits,
+    TemplateName,
+    TemplateRecurrence,
+    TemplateRef,
+    TemplateRow,
+    TemplateThrottling,
+    changed_template,
+    given_fields,
+    merge_template_fields,
+    recurrence_fault,
+    template_owner,
+    throttling_fault,
+)
+from operations.upstream.access import connect_upstream, name_refused_field
+from operations.upstream.connection import Upstream
+from operations.upstream.paging import Data
+from operations.upstream.resellers import require_creator, require_destination_list, require_sponsor, require_zone
+from operations.upstream.templates import read_template
+from operations.vocabulary import UpstreamId
+from registry.errors import BadRequest, NotFound, OcsError
+from registry.limits import Scope
+from registry.operation import Example, operation
+
+
+def present_fields(row: Template, names: tuple[str, ...]) -> dict[str, object]:
+    """What a template shows of a group; lists leave some groups out."""
+    return {name: row[name] for name in names if name in row}
+
+
+class OwnTemplate(NamedTuple):
+    """A template that the caller may change, as it is now."""
+
+    upstream: Upstream
+    id: int
+    row: Template
+
+
+class MergedGroup(NamedTuple):
+    """The whole group of fields as it is to be."""
+
+    upstream: Upstream
+    fields: TemplateFields
+
+
+async def own_template(ctx: Ctx, template_id: int) -> OwnTemplate:
+    """In managed mode one that the caller's organisation made."""
+    upstream = await connect_upstream(ctx)
+    row = await read_template(upstream, template_id, "templateId")
+    await require_creator(ctx, upstream, "template", template_id, "templateId")
+    return OwnTemplate(upstream, template_id, row)
+
+
+def refuse_template_fault(fault: tuple[str, str] | None, *, merged: bool) -> None:
+    """A rule that the whole group breaks, once what is there was added to what was given."""
+    if fault is None:
+        return
+    param, text = fault
+    hint = None if merged else "The charging system does not show this group of the template, so it cannot be completed: send all of it"
+    raise BadRequest(f"{param}: {text}", param=param, hint=hint)
+
+
+CORE_DUPLICATE_CODE, CORE_IMPOSSIBLE_CODE = 4, 14
+CORE_MANDATORY = {"name": "name", "location_zone_id": "locationZoneId", "validity_days": "validityDays"}
+
+
+class TemplateCoreChange(TemplateLimits, TemplateRef):
+    """What changes; null removes a limit, what is absent stays."""
+
+    null_clears: ClassVar[frozenset[str]] = frozenset({*TemplateLimits.model_fields, "esim_sponsor"})
+
+    name: Annotated[
+        TemplateName | None, Field(validation_alias=AliasChoices("name", "prepaidpackagetemplatename"), description="Unique.")
+    ] = None
+    location_zone_id: Annotated[
+        UpstreamId | None, Field(validation_alias=AliasChoices("locationZoneId", "locationzoneid"), description="New zone.")
+    ] = None
+    validity_days: Annotated[
+        TemplateDays | None,
+        Field(validation_alias=AliasChoices("validityDays", "periodDays", "perioddays", "period_days"), description="Days."),
+    ] = None
+    change_sponsor: Annotated[bool | None, Field(description="true if the new zone has another sponsor.")] = None
+    esim_sponsor: Annotated[UpstreamId | None, Field(description="Sponsor of the eSIMs.")] = None
+
+    @model_validator(mode="after")
+    def check(self) -> "TemplateCoreChange":
+        """Something has to change. A template keeps a name, a zone and a duration: null leaves them as they are."""
+        if len(given_fields(self)) == 1:
+            raise ValueError("give at least one field besides templateId: name, locationZoneId, validityDays, dataLimit, cost, ...")
+        return self
+
+
+class MergedCore(NamedTuple):
+    """The whole core as it is to be."""
+
+    upstream: Upstream
+    fields: TemplateFields
+    moved: bool
+    """Whether the zone changes."""
+
+
+async def merge_core(ctx: Ctx, params: TemplateCoreChange) -> MergedCore:
+    """The upstream replaces the whole core, so what is not given is read from the template."""
+    upstream, id, row = await own_template(ctx, params.template_id)
+    reseller = template_owner(row) or await upstream.reseller_id()
+    if params.location_zone_id is not None:
+        await require_zone(upstream, params.location_zone_id, "locationZoneId", reseller)
+    if params.destination_list_id is not None:
+        await require_destination_list(upstream, params.destination_list_id)
+    if params.esim_sponsor is not None:
+        await require_sponsor(upstream, params.esim_sponsor, "esimSponsor")
+    core = present_fields(row, tuple(CORE_FIELDS.values()))
+    changes = given_fields(params)
+    changes.pop("templateId")
+    fields = merge_template_fields(core, changes, {"prepaidpackagetemplateid": id, "resellerid": reseller})
+    missing = [name for name in CORE_MANDATORY if fields.get(CORE_FIELDS[name]) is None]
+    if missing:
+        raise BadRequest(
+            f"The charging system does not show the template's {', '.join(missing)}, so the rest cannot be kept; nothing was changed",
+            param=CORE_MANDATORY[missing[0]],
+            hint=f"Send {', '.join(CORE_MANDATORY[name] for name in missing)} too",
+        )
+    return MergedCore(upstream, fields, params.location_zone_id not in (None, row.get("locationzoneid")))
+
+
+@operation(
+    "PUT",
+    "/v1/package-templates/{templateId}/core",
+    scope=Scope.ADMIN,
+    upstream=True,
+    operator=True,
+    confirm=True,
+    access=merge_core,
+    raises=[NotFound, OcsError],
+    examples=[
+        Example(
+            "Two gigabytes instead of one",
+            {"templateId": 55051, "name": "Nordic 2GB", "dataLimit": 2147483648},
+            {
+                "data": {
+                    "templateId": 55051,
+                    "prepaidpackagetemplateid": 55051,
+                    "prepaidpackagetemplatename": "Nordic 2GB",
+                    "databyte": 2147483648,
+                    "perioddays": 30,
+                }
+            },
+        )
+    ],
+)
+async def modify_template_core(ctx: Ctx, params: TemplateCoreChange, merged: MergedCore) -> Data[TemplateRow]:
+    """Change a template's name, zone, limits, days or cost.
+
+    Absent stays, null removes a limit; assigned packages stay as they are. Only templates you made.
+    """
+    try:
+        row = await name_refused_field(merged.upstream.ocs.templates.modify_core(merged.fields), {CORE_DUPLICATE_CODE: "name"})
+    except OcsError as error:
+        if error.ocs_code == CORE_IMPOSSIBLE_CODE and merged.moved and not params.change_sponsor:
+            error.param = "changeSponsor"
+            error.hint = "The new zone may have another sponsor than the template: send changeSponsor: true to change it"
+        raise
+    return {"data": changed_template(merged.upstream, row)}
+
+
+class TemplateThrottlingChange(TemplateThrottling, TemplateRef):
+    """What changes; null removes a threshold."""
+
+    null_clears: ClassVar[frozenset[str]] = frozenset(TemplateThrottling.model_fields)
+
+    throttling_active: Annotated[bool, Field(description="false: never slowed.")]
+
+
+async def merge_throttling(ctx: Ctx, params: TemplateThrottlingChange) -> MergedGroup:
+    """The upstream replaces the group, so what is not given is read from the template, where lists show it."""
+    upstream, id, row = await own_template(ctx, params.template_id)
+    changes = given_fields(params)
+    changes.pop("templateId")
+    group = present_fields(row, THROTTLING_FIELDS) | changes
+    refuse_template_fault(throttling_fault(group), merged="throttlingActive" in row)
+    return MergedGroup(upstream, merge_template_fields(group, {"prepaidpackagetemplateid": id}))
+
+
+@operation(
+    "PUT",
+    "/v1/package-templates/{templateId}/throttling",
+    scope=Scope.ADMIN,
+    upstream=True,
+    operator=True,
+    confirm=True,
+    access=merge_throttling,
+    raises=[BadRequest, NotFound, OcsError],
+    examples=[
+        Example(
+            "512 kbit/s from 80 percent on",
+            {
+                "templateId": 55051,
+                "throttlingActive": True,
+                "throttlingThreshold1Perc": 80,
+                "throttlingThreshold1Limit": 512,
+                "throttlingErrorAction": 0,
+            },
+            {
+                "data": {
+                    "templateId": 55051,
+                    "prepaidpackagetemplateid": 55051,
+                    "throttlingActive": True,
+                    "throttlingThreshold1Perc": 80,
+                    "throttlingThreshold1Limit": 512,
+                    "throttlingErrorAction": 0,
+                }
+            },
+        )
+    ],
+)
+async def modify_template_throttling(ctx: Ctx, params: TemplateThrottlingChange, merged: MergedGroup) -> Data[TemplateRow]:
+    """Change when a template's packages are slowed; existing packages follow.
+
+    Send the whole group: one to four pairs of percent and speed. Only templates you made.
+
+    Where the charging system shows the present group it is completed, and null removes a threshold. Thresholds 3 and 4 are
+    documented for new templates only and go out only where they are given or already there.
+    """
+    row = await merged.upstream.ocs.templates.modify_throttling(merged.fields)
+    return {"data": changed_template(merged.upstream, row)}
+
+
+class TemplateRecurrenceChange(TemplateRecurrence, TemplateRef):
+    """What changes; the rest stays."""
+
+    null_clears: ClassVar[frozenset[str]] = frozenset({"nb_occurrence"})
+
+    recurring: Annotated[bool | None, Field(description="false ends its series. Absent: as it is, else true.")] = None
+
+    @model_validator(mode="after")
+    def check(self) -> "TemplateRecurrenceChange":
+        """What ends has no rhythm."""
+        if self.recurring is False and any(getattr(self, name) is not None for name in TemplateRecurrence.model_fields):
+            raise ValueError("recurring is false, so the recurrence means nothing: send recurring: true, or leave the recurrence out")
+        return self
+
+
+async def merge_recurrence(ctx: Ctx, params: TemplateRecurrenceChange) -> MergedGroup:
+    """The upstream replaces the group, so what is not given is read from the template, where lists show it."""
+    upstream, id, row = await own_template(ctx, params.template_id)
+    if params.recurring is False:
+        return MergedGroup(upstream, merge_template_fields({"prepaidpackagetemplateid": id, "recurring": False}))
+    changes = given_fields(params)
+    changes.pop("templateId")
+    group: dict[str, object] = present_fields(row, RECURRENCE_FIELDS) | changes
+    if group.get("recurring") is None:
+        group["recurring"] = True
+    if not group["recurring"] and set(changes) - {"recurring"}:
+        raise BadRequest(
+            "recurring: the template is not recurring now, so the recurrence means nothing",
+            param="recurring",
+            hint="Send recurring: true with the whole group",
+        )
+    refuse_template_fault(recurrence_fault(group), merged="recurring" in row)
+    return MergedGroup(upstream, merge_template_fields(group, {"prepaidpackagetemplateid": id}))
+
+
+@operation(
+    "PUT",
+    "/v1/package-templates/{templateId}/recurring",
+    scope=Scope.ADMIN,
+    upstream=True,
+    operator=True,
+    confirm=True,
+    access=merge_recurrence,
+    raises=[BadRequest, NotFound, OcsError],
+    examples=[
+        Example(
+            "Every month, six times",
+            {
+                "templateId": 55051,
+                "recurring": True,
+                "nbOccurrence": 6,
+                "recurringPeriodicityType": 2,
+                "recurringPeriodicityFrequency": 1,
+                "reportUnitsPreviousPackage": False,
+            },
+            {
+                "data": {
+                    "templateId": 55051,
+                    "prepaidpackagetemplateid": 55051,
+                    "recurring": True,
+                    "nbOccurrence": 6,
+                    "recurringPeriodicityType": 2,
+                    "recurringPeriodicityFrequency": 1,
+                    "reportUnitsPreviousPackage": False,
+                }
+            },
+        )
+    ],
+)
+async def modify_template_recurring(ctx: Ctx, params: TemplateRecurrenceChange, merged: MergedGroup) -> Data[TemplateRow]:
+    """Change how often a template's packages come again, or stop it.
+
+    Send the whole group. Running series keep their rhythm; false ends them. Only templates you made.
+
+    Where the charging system shows the present group it is completed.
+    """
+    row = await merged.upstream.ocs.templates.modify_recurring(merged.fields)
+    return {"data": changed_template(merged.upstream, row)}

@@ -1,0 +1,145 @@
+"""Sign-ins of people at the service's own pages: a cookie of 32 random bytes, of which we keep a digest.
+
+What is done without an operation is recorded here, in the transaction of what was done; `Record` makes the audit row for an organisation.
+"""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from operations.deps import Deps
+from operations.people.session_tokens import CONSOLE_CLIENT
+from operations.secret_tokens import new_secret_token, secret_digest
+from registry.errors import NotFound
+from registry.ports import AuditRecord
+from storage.access_grants import revoke_grants_to
+from storage.audit import append_audit_record
+from storage.browser_sessions import (
+    count_browser_sessions,
+    end_browser_session,
+    end_browser_sessions,
+    find_browser_session,
+    insert_browser_session,
+    switch_browser_session,
+    touch_browser_session,
+)
+from storage.engine.connection import Connection
+from storage.memberships import find_member, first_membership
+
+SESSION_LIFETIME_SECONDS = 14 * 86_400
+SESSION_IDLE_SECONDS = 24 * 3600
+SESSION_NOTED_SECONDS = 300
+SESSION_COOKIE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+AuditRecordMaker = Callable[[str], AuditRecord]
+"""The audit row of what is being done, for an organisation (empty: none)."""
+
+
+class BrowserSession(NamedTuple):
+    """Who sits before a browser. `cookie` is what it presented."""
+
+    id: str
+    person: str
+    organisation: str | None
+    address: str | None
+    name: str | None
+    cookie: str
+
+
+async def start_browser_session(
+    deps: Deps,
+    *,
+    person: str,
+    now: float,
+    record: AuditRecordMaker,
+    organisation: str | None = None,
+    instead_of: BrowserSession | None = None,
+) -> str:
+    """Somebody has proved who they are: a new cookie, always. The session that the browser was signed in with before ends."""
+    cookie, id = new_secret_token(deps.ids), deps.ids.new("bse_")
+    old = None if instead_of is None else secret_digest(instead_of.cookie)
+    await deps.store.write(
+        _insert_browser_session, digest=secret_digest(cookie), id=id, person=person, now=now, wanted=organisation, old=old, record=record
+    )
+    return cookie
+
+
+def _insert_browser_session(
+    connection: Connection,
+    *,
+    digest: bytes,
+    id: str,
+    person: str,
+    now: float,
+    wanted: str | None,
+    old: bytes | None,
+    record: AuditRecordMaker,
+) -> None:
+    """The session's row; it acts for the organisation that is wanted, else for the one that the person has belonged to longest."""
+    if old is not None:
+        end_browser_session(connection, digest=old)
+    member = None if wanted is None else find_member(connection, person=person, organisation=wanted)
+    member = member or first_membership(connection, person=person)
+    organisation = None if member is None else member.organisation_id
+    insert_browser_session(
+        connection, digest=digest, id=id, person=person, organisation=organisation, now=now, expires_at=now + SESSION_LIFETIME_SECONDS
+    )
+    append_audit_record(connection, record(organisation or ""))
+
+
+async def browser_session_of(deps: Deps, *, cookie: str, now: float) -> BrowserSession | None:
+    """Who presents a cookie; None when it opens nothing. A use is noted every five minutes at most."""
+    if not SESSION_COOKIE.fullmatch(cookie):
+        return None
+    digest = secret_digest(cookie)
+    found = await deps.store.read(find_browser_session, digest=digest, now=now, idle=now - SESSION_IDLE_SECONDS)
+    if found is None:
+        return None
+    if found.seen <= now - SESSION_NOTED_SECONDS:
+        await deps.store.write(
+            touch_browser_session, digest=digest, now=now, noted=now - SESSION_NOTED_SECONDS, idle=now - SESSION_IDLE_SECONDS
+        )
+    return BrowserSession(found.id, found.person_id, found.organisation_id, found.address, found.name, cookie)
+
+
+async def switch_organisation(deps: Deps, *, session: BrowserSession, organisation: str, record: AuditRecordMaker) -> None:
+    """Act for another organisation; one that the person is no member of is not found, whether it exists or not."""
+    await deps.store.write(
+        _switch_browser_session, digest=secret_digest(session.cookie), person=session.person, organisation=organisation, record=record
+    )
+
+
+def _switch_browser_session(connection: Connection, *, digest: bytes, person: str, organisation: str, record: AuditRecordMaker) -> None:
+    """The session's organisation, when the person belongs to it."""
+    if find_member(connection, person=person, organisation=organisation) is None:
+        raise NotFound("You are not a member of this organisation", hint="The organisations you belong to are listed on this page")
+    switch_browser_session(connection, digest=digest, organisation=organisation)
+    append_audit_record(connection, record(organisation))
+
+
+async def sign_out_browser(deps: Deps, *, session: BrowserSession, record: AuditRecordMaker) -> None:
+    """Sign this browser out."""
+    await deps.store.write(_end_browser_session, session=session, record=record)
+
+
+def _end_browser_session(connection: Connection, *, session: BrowserSession, record: AuditRecordMaker) -> None:
+    """The row goes, so that a copied cookie opens nothing either."""
+    end_browser_session(connection, digest=secret_digest(session.cookie))
+    append_audit_record(connection, record(session.organisation or ""))
+
+
+async def sign_out_everywhere(deps: Deps, *, session: BrowserSession, record: AuditRecordMaker, now: float) -> None:
+    """Sign every browser of the person out."""
+    await deps.store.write(_end_person_sessions, session=session, record=record, now=now)
+
+
+def _end_person_sessions(connection: Connection, *, session: BrowserSession, record: AuditRecordMaker, now: float) -> None:
+    """With the browsers go the session tokens that they were shown: whoever has a lost one may have copied them."""
+    end_browser_sessions(connection, person=session.person)
+    revoke_grants_to(connection, person=session.person, client=CONSOLE_CLIENT, now=now)
+    append_audit_record(connection, record(session.organisation or ""))
+
+
+async def count_signed_in_browsers(deps: Deps, *, person: str, now: float) -> int:
+    """How many browsers somebody is signed in with."""
+    return await deps.store.read(count_browser_sessions, person=person, now=now, idle=now - SESSION_IDLE_SECONDS)

@@ -1,0 +1,51 @@
+"""A plan, its price, and the eSIM that is issued for it, as answers show them (api.md 2.2, 2.4)."""
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from operations.vocabulary import Currency
+from registry.errors import NotFound
+
+BYTES_PER_MB = 1_000_000  # Choice: a megabyte is 10^6 bytes, as a gigabyte on an invoice is 10^9
+
+
+class Price(TypedDict):
+    """`amount` in minor units (cents) of `currency`."""
+
+    amount: int
+    currency: Currency
+
+
+class Plan(TypedDict):
+    """An offer: data, days, countries, price. `data_mb` is in megabytes of 10^6 bytes, and 0 when `unlimited`."""
+
+    id: str
+    object: Literal["connectivity.plan"]
+    name: str
+    data_mb: int
+    unlimited: bool
+    validity_days: int
+    countries: list[str]
+    livemode: bool
+    price: Price | None
+
+
+class Esim(TypedDict):
+    """A SIM profile to download. Whoever holds the activation code can install it: treat it as a secret.
+
+    A list without `activation_codes` leaves out what installs it.
+    """
+
+    iccid: str
+    activation_code: NotRequired[str | None]
+    qr_code: NotRequired[str | None]
+    smdp_address: str | None
+    matching_id: NotRequired[str | None]
+
+
+def product_not_found(param: str) -> NotFound:
+    """Unknown and foreign products are answered alike."""
+    return NotFound(
+        "Your organisation has no product with this id", param=param, hint="list_connectivity_products names the ones you defined"
+    )

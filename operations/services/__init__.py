@@ -1,1 +1,0 @@
-"""Logic that two or more parts use."""

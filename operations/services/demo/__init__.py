@@ -1,1 +1,0 @@
-"""What an empty database gets in demo mode."""

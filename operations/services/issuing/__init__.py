@@ -1,1 +1,0 @@
-"""Drawing eSIMs, once per key for ever, and settling what nobody knows."""

@@ -1,1 +1,0 @@
-"""Money at the payment processor."""

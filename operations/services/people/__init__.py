@@ -1,1 +1,0 @@
-"""People, their organisations, credentials and mails."""

@@ -1,1 +1,0 @@
-"""Orders of shops, from checkout to eSIM or refund."""

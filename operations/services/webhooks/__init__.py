@@ -1,1 +1,0 @@
-"""Events, and sending them to endpoints."""

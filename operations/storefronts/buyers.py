@@ -1,0 +1,170 @@
+"""A buyer of one shop: what was ordered under an address, and erasing that address: what we keep of a person goes, what was sold stays."""
+
+from collections.abc import Collection
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.letters import open_letter
+from operations.storefronts.orders import ORDER_NUMBER_EXAMPLE, READY_ORDER_EXAMPLE, Order, SoldAtSlug, place_of_order, render_order
+from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
+from registry.errors import BadRequest, NotFound
+from registry.ids import ORDER_TOKEN
+from registry.limits import Role, Scope
+from registry.model import Input
+from registry.operation import Auth, Example, operation
+from storage.engine.connection import Connection
+from storage.mail import SealedMail, sealed_mails, withdraw_mail
+from storage.order_access import token_digest, token_digests
+from storage.orders import OrderDetail, erase_address, orders_of_buyer
+from storage.sealing import Keyring
+from storage.storefronts import Storefront, find_published_at, find_storefront
+
+
+class BuyerOrderPage(Input):
+    """Whose orders in which shop, and which part of the list."""
+
+    storefront: SoldAtSlug
+    email: Email
+    limit: PageLimit = 20
+    starting_after: StartingAfter = None
+
+
+async def shop_of_buyer_orders(ctx: Ctx, params: BuyerOrderPage) -> Storefront:
+    """A shop that everybody sees, by a slug that it has or had; a draft is not found."""
+    shop = await ctx.deps.store.read(find_published_at, slug=params.storefront)
+    if shop is None:
+        raise NotFound("There is no published storefront with this slug", param="storefront", hint="Name the slug in the shop's address")
+    ctx.act_for(shop.organisation)
+    return shop
+
+
+@operation(
+    "GET",
+    "/api/orders",
+    scope=Scope.NONE,
+    auth=Auth.STOREFRONT,
+    access=shop_of_buyer_orders,
+    title="List a buyer's orders",
+    raises=[BadRequest, NotFound],
+    examples=[
+        Example(
+            "A buyer's orders",
+            {"storefront": "fjord-travel", "email": "ada@example.com"},
+            {"object": "list", "data": [{**READY_ORDER_EXAMPLE, "id": ORDER_NUMBER_EXAMPLE}], "has_more": False},
+        )
+    ],
+)
+async def list_storefront_buyer_orders(ctx: Ctx, params: BuyerOrderPage, shop: Storefront) -> ListOf[Order]:
+    """List the orders that one address paid for in one published shop, newest first.
+
+    The storefront key is needed always: an address alone opens nothing. Make sure that whoever asks owns the address.
+
+    Each is the order itself, with what installs its eSIM. `id` is its number, which the storefront key opens.
+    Addresses are compared in lower case.
+    """
+    rows = await ctx.deps.store.read(find_buyer_orders, shop=shop, params=params)
+    return list_page([render_order(ctx.deps.keyring, row) for row in rows], params.limit)
+
+
+def find_buyer_orders(connection: Connection, *, shop: Storefront, params: BuyerOrderPage) -> list[OrderDetail]:
+    """The rows, with one more than the limit."""
+    return orders_of_buyer(
+        connection,
+        organisation=shop.organisation,
+        storefront=shop.id,
+        email=normal_email(params.email),
+        after=place_of_order(connection, shop.organisation, params.starting_after),
+        most=params.limit + 1,
+    )
+
+
+class BuyerToErase(Input):
+    """Whom to forget, in which shop."""
+
+    id: Annotated[str, Field(max_length=64, description="Storefront id, sf_...")]
+    email: Email
+
+
+class BuyerErased(TypedDict):
+    """How many orders and top-ups had the address."""
+
+    object: Literal["storefront.erasure"]
+    storefront: Annotated[str, Field(description="sf_...")]
+    erased: int
+
+
+async def shop_of_buyer(ctx: Ctx, params: BuyerToErase) -> Storefront:
+    """A shop of the organisation's; another's is not found."""
+    shop = await ctx.deps.store.read(find_storefront, storefront=params.id, organisation=ctx.organisation)
+    if shop is None:
+        raise NotFound("Your organisation has no storefront with this id", param="id", hint="list_storefronts names yours")
+    return shop
+
+
+ERASURE_SHOP_EXAMPLE = "sf_01k0a8w7zv6q4k3m2n1p0r9s8t"
+
+
+@operation(
+    "POST",
+    "/v1/storefronts/{id}/erase-buyer",
+    scope=Scope.ANY,
+    role=Role.ADMIN,
+    tool=False,
+    confirm=True,
+    access=shop_of_buyer,
+    title="Erase buyer",
+    raises=[NotFound],
+    examples=[
+        Example(
+            "A buyer asks to be forgotten",
+            {"id": ERASURE_SHOP_EXAMPLE, "email": "ada@example.com"},
+            {"object": "storefront.erasure", "storefront": ERASURE_SHOP_EXAMPLE, "erased": 2},
+        )
+    ],
+)
+async def erase_buyer(ctx: Ctx, params: BuyerToErase, shop: Storefront) -> BuyerErased:
+    """Erase a buyer's address from all orders of a storefront. It cannot be undone.
+
+    Needs the role admin, on any tier. `erased` counts orders and top-ups; 0: the shop knows no such buyer.
+
+    The address is all that we keep of a buyer. It goes from orders, from top-ups and from mails that wait to be sent, and no further
+    mail is sent to it, about an order that is on its way either. Amounts, plans, times, eSIM records and refunds stay, for your books
+    and because the eSIM goes on working: whoever has the order's link still sees it. Not in our hands, and not erased: what the
+    payment processor holds of the payment in your own account there (address, name, card, receipts), which you erase there; mails
+    that were sent; what you entered on the line yourself at the charging system; and backups of the database, until they expire.
+    """
+    del shop
+    address = normal_email(params.email)
+    return await ctx.settle_result(
+        erase_buyer_address, storefront=params.id, organisation=ctx.organisation, email=address, keyring=ctx.deps.keyring
+    )
+
+
+def erase_buyer_address(connection: Connection, *, storefront: str, organisation: str, email: str, keyring: Keyring) -> BuyerErased:
+    """The address, and the mails to it that wait."""
+    rows = erase_address(connection, storefront=storefront, organisation=organisation, email=email)
+    if rows:
+        orders = {row.top_up_of or row.id for row in rows}
+        links = frozenset[str]().union(*(token_digests(connection, order=order) for order in orders))
+        for mail in sealed_mails(connection):
+            if is_mail_to_buyer(mail, email, links, keyring):
+                withdraw_mail(connection, mail=mail.id)
+    return {"object": "storefront.erasure", "storefront": storefront, "erased": len(rows)}
+
+
+def is_mail_to_buyer(mail: SealedMail, email: str, links: Collection[str], keyring: Keyring) -> bool:
+    """Whether a mail tells this buyer of an order that it links to: `links` are the digests of all tokens of the buyer's orders.
+
+    A mail that was changed is never sent, and nobody can read it. One whose key is not here may be sent by another process: the erasure
+    is refused with 503 then, and nothing is changed.
+    """
+    from cryptography.exceptions import InvalidTag  # slow to import
+
+    try:
+        letter = open_letter(mail.id, mail.sealed, keyring)
+    except (ValueError, InvalidTag):
+        return False
+    return normal_email(letter.to) == email and any(token_digest(token) in links for token in ORDER_TOKEN.findall(letter.text))

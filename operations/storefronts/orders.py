@@ -1,0 +1,548 @@
+"""Orders of shops: one for its buyer, all of them for the shop's operator, cancelling one, and renewing the link that opens it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, Protocol
+
+import orjson
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx, Deps
+from operations.ledger.esims import open_esim_profile, render_esim_profile
+from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN
+from operations.ledger.order_mails import mail_new_link
+from operations.ledger.order_tokens import find_known_order, find_opened_order, order_number_of
+from operations.plans import Esim
+from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
+from registry.errors import BadRequest, Conflict, NotFound
+from registry.limits import Role, Scope
+from registry.model import CamelInput, Input
+from registry.operation import Auth, Example, operation
+from registry.policy import rfc3339_utc
+from storage.engine.connection import Connection
+from storage.order_access import end_access
+from storage.orders import (
+    FIRST_ORDER_PLACE,
+    OrderDetail,
+    OrderPlace,
+    OrderRow,
+    OrderStatus,
+    cancel_order,
+    find_order,
+    find_order_detail,
+    find_shop,
+    list_orders,
+    order_cancelled_at,
+    order_place,
+    order_status_of,
+)
+from storage.sealing import Keyring
+
+OrderCents = Annotated[int, Field(description="Minor units (cents)")]
+OrderCurrency = Annotated[str, Field(description="ISO 4217, upper case")]
+OrderRefundStatus = Literal["pending", "succeeded", "failed"]
+BUYER_ESIM_STATUSES = ("ready", "rollback_pending")
+"""While these last the eSIM is the buyer's."""
+
+
+class SoldPlan(TypedDict):
+    """A plan as it was when it was sold."""
+
+    slug: str
+    name: str
+    data_mb: int
+    validity_days: int
+    countries: Annotated[list[str], Field(description="ISO 3166-1 alpha-2, upper case")]
+
+
+class OrderError(TypedDict):
+    """Why there is no eSIM, or none yet."""
+
+    code: str
+    message: str
+
+
+class OrderRefund(TypedDict):
+    """What goes back to the buyer."""
+
+    status: Annotated[OrderRefundStatus, Field(description="failed: the processor refused it, and the shop's owner was told")]
+    amount: OrderCents
+
+
+class OrderTopUp(TypedDict):
+    """More data that was paid for, for the same eSIM."""
+
+    id: Annotated[str, Field(description="tuc_...")]
+    plan: SoldPlan
+    status: Literal["paid", "provisioning", "ready", "failed", "needs_review"]
+    amount: OrderCents
+    currency: OrderCurrency
+    created: str
+
+
+class Order(TypedDict):
+    """An order. `error` while it is failed or needs a person's look; `esim` while it is the buyer's. Times are RFC 3339 UTC."""
+
+    id: Annotated[str, Field(description="What it was named by: its access token, ord_..., or its number; in a list its number")]
+    object: Literal["storefront.order"]
+    number: Annotated[str, Field(description="onr_...; names the order to the shop, and opens nothing")]
+    storefront: Annotated[str, Field(description="Slug of the shop")]
+    plan: SoldPlan
+    status: OrderStatus
+    amount: Annotated[int, Field(description="The price, minor units (cents)")]
+    currency: OrderCurrency
+    error: OrderError | None
+    esim: Esim | None
+    refund: OrderRefund | None
+    top_ups: Annotated[list[OrderTopUp], Field(description="Those that were paid for, oldest first")]
+    created: str
+    paid_at: str | None
+    ready_at: str | None
+    cancelled_at: Annotated[str | None, Field(description="Since then no top-up is taken")]
+
+
+ORDER_FAILED_MESSAGE = "The eSIM could not be issued, so what was paid is given back"
+ORDER_ERROR_MESSAGES: Mapping[str, str] = {
+    "no_inventory": "The shop had no eSIM left, so what was paid is given back",
+    "payment_mismatch": "What was paid is not what the order costs, so it is given back",
+    "payment_refunded": "What was paid went back before anything was sent, so nothing is",
+    OUTCOME_UNKNOWN: "Whether the eSIM was issued is being found out; it is never issued twice",
+    MANUAL_RECONCILIATION: "What became of the eSIM could not be found out by itself: the shop's owner has to look, and was told",
+}
+ORDER_REFUND_STATUSES: Mapping[str, OrderRefundStatus] = {"done": "succeeded", "failed": "failed"}
+
+
+def render_order(keyring: Keyring, order: OrderDetail, *, named: str | None = None) -> Order:
+    """An order that was read whole. `named`: what its reader named it by; without it, its number."""
+    return render_order_row(keyring, order.row, order.shop, order.top_ups, named or order.row.id)
+
+
+def render_order_row(keyring: Keyring, row: OrderRow, shop_slug: str, top_ups: Sequence[OrderRow], named: str) -> Order:
+    """A stored order, its eSIM unsealed while it is the buyer's."""
+    return {
+        "id": named,
+        "object": "storefront.order",
+        "number": row.id,
+        "storefront": shop_slug,
+        "plan": sold_plan_of(row),
+        "status": order_status_of(row),
+        "amount": row.amount,
+        "currency": row.currency,
+        "error": render_order_error(row),
+        "esim": render_order_esim(keyring, row),
+        "refund": render_order_refund(row),
+        "top_ups": [shown for top_up in top_ups if (shown := render_order_top_up(top_up)) is not None],
+        "created": rfc3339_utc(row.created),
+        "paid_at": order_stamp(row.paid_at),
+        "ready_at": order_stamp(row.ready_at),
+        "cancelled_at": order_stamp(order_cancelled_at(row)),
+    }
+
+
+def sold_plan_of(row: OrderRow) -> SoldPlan:
+    """What was bought, whatever the shop sells by now."""
+    bought: SoldPlan = orjson.loads(row.bought)
+    return bought
+
+
+def render_order_error(row: OrderRow) -> OrderError | None:
+    """In words for the buyer; an unknown code has the words of what it led to."""
+    status = order_status_of(row)
+    if status not in ("failed", "needs_review", "rollback_unknown"):
+        return None
+    lost = {"failed": "issuance_failed", "needs_review": OUTCOME_UNKNOWN, "rollback_unknown": MANUAL_RECONCILIATION}[status]
+    code = lost if row.code is None or status == "rollback_unknown" else row.code
+    return {
+        "code": code,
+        "message": ORDER_ERROR_MESSAGES.get(code, ORDER_FAILED_MESSAGE if status == "failed" else ORDER_ERROR_MESSAGES[OUTCOME_UNKNOWN]),
+    }
+
+
+def render_order_esim(keyring: Keyring, row: OrderRow) -> Esim | None:
+    """Nothing once it went back: the next one to have it is another buyer."""
+    if order_status_of(row) not in BUYER_ESIM_STATUSES or row.iccid is None or row.esim is None:
+        return None
+    return render_esim_profile(
+        open_esim_profile(row.iccid, row.esim, keyring=keyring, organisation=row.organisation, intent=row.esim_binding or row.id)
+    )
+
+
+def render_order_refund(row: OrderRow) -> OrderRefund | None:
+    """What was paid, in whole; how the processor is asked for it is no matter of the buyer's."""
+    if row.refund is None:
+        return None
+    return {
+        "status": ORDER_REFUND_STATUSES.get(row.refund, "pending"),
+        "amount": row.amount if row.paid_amount is None else row.paid_amount,
+    }
+
+
+def render_order_top_up(row: OrderRow) -> OrderTopUp | None:
+    """Nothing for one that was not paid for."""
+    status = order_status_of(row)
+    if status in ("pending_payment", "rollback_pending", "rolled_back", "rollback_unknown"):
+        return None
+    return {
+        "id": row.id,
+        "plan": sold_plan_of(row),
+        "status": status,
+        "amount": row.amount,
+        "currency": row.currency,
+        "created": rfc3339_utc(row.created),
+    }
+
+
+def order_stamp(at: float | None) -> str | None:
+    """A time that may not have come."""
+    return None if at is None else rfc3339_utc(at)
+
+
+ORDER_TOKEN_EXAMPLE = "ord_7m2q9k4xb1zdp0rt5v8w3y6h2n"
+ORDER_NUMBER_EXAMPLE = "onr_01k0a8w7zv6q4k3m2n1p0r9s8t"
+TOP_UP_ID_EXAMPLE = "tuc_3k8t1v6w9x2y5z7a4b0c8d1e6f"
+SOLD_PLAN_EXAMPLE: SoldPlan = {
+    "slug": "nordic-1gb",
+    "name": "Nordic 1 GB",
+    "data_mb": 1000,
+    "validity_days": 30,
+    "countries": ["DK", "NO", "SE"],
+}
+READY_ORDER_EXAMPLE: Order = {
+    "id": ORDER_TOKEN_EXAMPLE,
+    "object": "storefront.order",
+    "number": ORDER_NUMBER_EXAMPLE,
+    "storefront": "fjord-travel",
+    "plan": SOLD_PLAN_EXAMPLE,
+    "status": "ready",
+    "amount": 900,
+    "currency": "EUR",
+    "error": None,
+    "esim": {
+        "iccid": "8988303700000100286",
+        "activation_code": "LPA:1$smdp.sandbox.invalid$F7K2-QX9M-41TB",
+        "qr_code": "LPA:1$smdp.sandbox.invalid$F7K2-QX9M-41TB",
+        "smdp_address": "smdp.sandbox.invalid",
+        "matching_id": "F7K2-QX9M-41TB",
+    },
+    "refund": None,
+    "top_ups": [
+        {
+            "id": TOP_UP_ID_EXAMPLE,
+            "plan": SOLD_PLAN_EXAMPLE,
+            "status": "ready",
+            "amount": 900,
+            "currency": "EUR",
+            "created": "2026-11-27T10:12:00Z",
+        },
+    ],
+    "created": "2026-11-20T09:00:00Z",
+    "paid_at": "2026-11-20T09:01:10Z",
+    "ready_at": "2026-11-20T09:01:12Z",
+    "cancelled_at": None,
+}
+
+
+OrderId = Annotated[str, Field(description="The order's access token, ord_...; with the storefront key also its number, onr_...")]
+
+
+class NamesOrder(Protocol):
+    """An input that names an order."""
+
+    @property
+    def order_id(self) -> str: ...
+
+
+class OrderRef(CamelInput):
+    """Which order."""
+
+    order_id: OrderId
+
+
+async def order_of_any_shop(ctx: Ctx, params: NamesOrder) -> OrderDetail:
+    """The order, whosever it is. The call is in the audit log of the shop's organisation.
+
+    Choice: an id that cannot be an order's is not bad input but an order that is not there, so that a guess learns nothing of ids. A
+    number is answered the same way to whoever shows no storefront key; "local" is whoever runs the service, at its command line.
+    """
+    find = find_known_order if ctx.caller.kind in ("storefront", "local") else find_opened_order
+    found = await ctx.deps.store.read(find, named=params.order_id)
+    if found is None:
+        raise NotFound("There is no order with this id", param="orderId", hint="Take it from the link that the buyer got by mail")
+    ctx.act_for(found.row.organisation)
+    return found
+
+
+@operation(
+    "GET",
+    "/api/orders/{orderId}",
+    scope=Scope.NONE,
+    auth=Auth.STOREFRONT_OPEN,
+    enumeration_guarded=True,
+    access=order_of_any_shop,
+    title="Get order",
+    raises=[NotFound],
+    examples=[Example("Has the eSIM come?", {"orderId": ORDER_TOKEN_EXAMPLE}, READY_ORDER_EXAMPLE)],
+)
+async def get_storefront_order(ctx: Ctx, params: OrderRef, order: OrderDetail) -> Order:
+    """Get one order: where it stands and, once it is ready, its eSIM.
+
+    Without a storefront key its access token, from the link in the buyer's mail, opens it; with the key its `number` does as well.
+    `id` is what you named it by.
+
+    `esim` is null before ready, and after a roll-back.
+
+    An order begins as `pending_payment`; `paid` and `provisioning` take seconds. `needs_review`: whether an eSIM was drawn is being
+    found out. `failed` says why in `error`, and what was paid goes back. The activation code is worth the eSIM: keep it out of logs.
+    """
+    return render_order(ctx.deps.keyring, order, named=params.order_id)
+
+
+SoldAtSlug = Annotated[str, Field(min_length=3, max_length=40, pattern=r"^[a-z0-9-]+$", description="Slug of the shop.")]
+
+
+class OrderPage(Input):
+    """Which orders, and which part of the list."""
+
+    storefront: Annotated[SoldAtSlug | None, Field(description="Slug of one shop.")] = None
+    status: Annotated[OrderStatus | None, Field(description="Without it, all that were paid for.")] = None
+    email: Annotated[Email | None, Field(description="Of the buyer with this address.")] = None
+    limit: PageLimit = 20
+    starting_after: StartingAfter = None
+
+
+class OrderEntry(TypedDict):
+    """An order in short. Times are RFC 3339 UTC."""
+
+    id: Annotated[str, Field(description="The order's number, onr_...; opens nothing by itself")]
+    object: Literal["storefront.order"]
+    storefront: Annotated[str, Field(description="Slug of the shop")]
+    plan: Annotated[str, Field(description="Slug of the plan as it was sold")]
+    status: OrderStatus
+    amount: Annotated[int, Field(description="The price, minor units (cents)")]
+    currency: Annotated[str, Field(description="ISO 4217, upper case")]
+    refund: Annotated[
+        OrderRefundStatus | None, Field(description="failed: the processor refused it, and you have to give it back yourself")
+    ]
+    top_ups: Annotated[int, Field(description="How many were paid for")]
+    created: str
+    paid_at: str | None
+    ready_at: str | None
+    cancelled_at: str | None
+
+
+ORDER_ENTRY_EXAMPLE: OrderEntry = {
+    "id": ORDER_NUMBER_EXAMPLE,
+    "object": "storefront.order",
+    "storefront": "fjord-travel",
+    "plan": "nordic-1gb",
+    "status": "ready",
+    "amount": 900,
+    "currency": "EUR",
+    "refund": None,
+    "top_ups": 1,
+    "created": "2026-11-20T09:00:00Z",
+    "paid_at": "2026-11-20T09:01:10Z",
+    "ready_at": "2026-11-20T09:01:12Z",
+    "cancelled_at": None,
+}
+
+
+@operation(
+    "GET",
+    "/v1/storefronts/orders",
+    title="List storefront orders",
+    raises=[BadRequest, NotFound],
+    examples=[Example("What did our shops sell?", {"limit": 20}, {"object": "list", "data": [ORDER_ENTRY_EXAMPLE], "has_more": False})],
+)
+async def list_storefront_orders(ctx: Ctx, params: OrderPage) -> ListOf[OrderEntry]:
+    """List the orders of your shops, newest first, without what installs their eSIMs.
+
+    Orders that nobody paid for are left out, unless `status` is pending_payment. `needs_review` and a `refund` that failed want you.
+
+    An ICCID, a code or a buyer's address is in none of them. `id` is the order's number, which opens nothing: the token that does is
+    the buyer's alone.
+    """
+    rows = await ctx.deps.store.read(find_order_page, organisation=ctx.organisation, params=params)
+    return list_page([render_order_entry(row) for row in rows], params.limit)
+
+
+def find_order_page(connection: Connection, *, organisation: str, params: OrderPage) -> list[OrderDetail]:
+    """The rows, with one more than the limit."""
+    shop = None
+    if params.storefront is not None:
+        shop = find_shop(connection, slug=params.storefront, organisation=organisation)
+        if shop is None:
+            raise NotFound("Your organisation has no storefront with this slug", param="storefront", hint="list_storefronts names yours")
+    return list_orders(
+        connection,
+        organisation=organisation,
+        storefront=None if shop is None else shop.id,
+        email=None if params.email is None else normal_email(params.email),
+        status=params.status,
+        after=place_of_order(connection, organisation, params.starting_after),
+        most=params.limit + 1,
+    )
+
+
+def place_of_order(connection: Connection, organisation: str, order: str | None) -> OrderPlace:
+    """The place behind which the page begins."""
+    named = None if order is None else order_number_of(connection, named=order)
+    found = FIRST_ORDER_PLACE if named is None else order_place(connection, organisation=organisation, order=named)
+    if found is None:
+        raise BadRequest(
+            "starting_after: there is no order with this id",
+            param="starting_after",
+            hint="Give the `id` of the last order of the page before, or leave it out for the newest",
+        )
+    return found
+
+
+def render_order_entry(order: OrderDetail) -> OrderEntry:
+    """An order in short."""
+    row, refund = order.row, render_order_refund(order.row)
+    return {
+        "id": row.id,
+        "object": "storefront.order",
+        "storefront": order.shop,
+        "plan": sold_plan_of(row)["slug"],
+        "status": order_status_of(row),
+        "amount": row.amount,
+        "currency": row.currency,
+        "refund": None if refund is None else refund["status"],
+        "top_ups": sum(top_up.status != "pending_payment" for top_up in order.top_ups),
+        "created": rfc3339_utc(row.created),
+        "paid_at": order_stamp(row.paid_at),
+        "ready_at": order_stamp(row.ready_at),
+        "cancelled_at": order_stamp(order_cancelled_at(row)),
+    }
+
+
+CANCELLED_ORDER_EXAMPLE: Order = {**READY_ORDER_EXAMPLE, "cancelled_at": "2026-11-28T08:00:00Z"}
+
+
+class OrderNotPaid(Conflict):
+    """There is nothing to cancel yet."""
+
+    code = "order_not_paid"
+
+
+@operation(
+    "POST",
+    "/api/orders/{orderId}/cancel",
+    scope=Scope.NONE,
+    auth=Auth.STOREFRONT_OPEN,
+    enumeration_guarded=True,
+    access=order_of_any_shop,
+    title="Cancel order",
+    raises=[NotFound, OrderNotPaid],
+    examples=[Example("The buyer wants no more data", {"orderId": ORDER_TOKEN_EXAMPLE}, CANCELLED_ORDER_EXAMPLE)],
+)
+async def cancel_storefront_order(ctx: Ctx, params: OrderRef, order: OrderDetail) -> Order:
+    """Cancel an order: from now on no top-up is taken. Nothing is refunded.
+
+    Again: the same answer, with the first call's `cancelled_at`.
+
+    The eSIM and its data stay as they are: nothing changes at the network. To take the eSIM back, roll the order back. Any order that
+    was paid for can be cancelled, a failed one too; one that was not is 409 `order_not_paid`. A top-up that was paid for before is
+    added all the same.
+    """
+    return await ctx.settle_result(cancel_order_once, order=order.row.id, named=params.order_id, keyring=ctx.deps.keyring, now=ctx.now)
+
+
+def cancel_order_once(connection: Connection, *, order: str, named: str, keyring: Keyring, now: float) -> Order:
+    """The order with the time at which it was cancelled, by this call or by one before."""
+    cancel_order(connection, order=order, now=now)
+    found = find_order_detail(connection, order=order)
+    if found is None:
+        raise RuntimeError("an order that was read just now is not there")
+    if order_cancelled_at(found.row) is None:
+        raise OrderNotPaid(
+            "This order was not paid for, so there is nothing to cancel",
+            hint="Leave it: what is not paid for is not delivered, and is forgotten after 30 days",
+        )
+    return render_order(keyring, found, named=named)
+
+
+RENEW_ORDER_ACCESS = "renew_storefront_order_access"
+
+
+class OrderWithoutAddress(Conflict):
+    """Nobody could be sent the new link."""
+
+    code = "order_without_address"
+
+
+def renew_order_access(connection: Connection, *, deps: Deps, order: str, organisation: str | None, now: float) -> OrderRow:
+    """Ends every token of the order with the number `order`, cookies included, and queues the mail; the order's row.
+
+    `organisation`: whose order it must be; None for whoever runs the service. Refuses an order that is not there, and one without an
+    address, whose buyer would lose it for ever.
+    """
+    row = find_order(connection, order=order)
+    if row is None or row.top_up_of is not None or organisation not in (None, row.organisation):
+        raise NotFound(
+            "There is no order with this number", param="number", hint="list_storefront_orders shows the numbers of orders, onr_..."
+        )
+    if row.email is None:
+        raise order_without_address(row)
+    end_access(connection, order=row.id, now=now)
+    mail_new_link(connection, deps, row.id)
+    return row
+
+
+def order_without_address(row: OrderRow) -> OrderWithoutAddress:
+    """The refusal for an order whose buyer cannot be written to."""
+    if row.paid_at is None:
+        why, hint = "it was not paid for", "The link that opens it stays as it is, and the payment gives it an address"
+    else:
+        why, hint = "its buyer was erased", "The links that open it stay as they are"
+        hint += "" if row.iccid is None else "; rollback_esim_issuance takes the eSIM back"
+    return OrderWithoutAddress(f"This order has no address for a new link, because {why}; nothing was changed", param="number", hint=hint)
+
+
+class OrderNumber(Input):
+    """Which order."""
+
+    number: Annotated[str, Field(max_length=64, description="The order's number, onr_...")]
+
+
+class AccessRenewed(TypedDict):
+    """The order whose buyer was sent a new link; the link itself is the buyer's alone."""
+
+    object: Literal["storefront.access_renewal"]
+    order: Annotated[str, Field(description="The order's number, onr_...")]
+
+
+ACCESS_RENEWED_EXAMPLE: AccessRenewed = {"object": "storefront.access_renewal", "order": ORDER_NUMBER_EXAMPLE}
+
+
+@operation(
+    "POST",
+    "/v1/storefronts/orders/{number}/renew-access",
+    scope=Scope.ANY,
+    role=Role.ADMIN,
+    tool=False,
+    title="Renew order access",
+    raises=[NotFound, OrderWithoutAddress],
+    examples=[Example("A link got into wrong hands", {"number": ORDER_NUMBER_EXAMPLE}, ACCESS_RENEWED_EXAMPLE)],
+)
+async def renew_storefront_order_access(ctx: Ctx, params: OrderNumber) -> AccessRenewed:
+    """End every link that opens an order, and mail its buyer a new one.
+
+    Needs the role admin, on any tier. The mail goes to the address that the order was paid with, and to no other.
+
+    From then on the links in earlier mails and the browser that the order was begun in open it no more. The order, its eSIM and its
+    data stay as they are; what somebody has seen meanwhile, such as the activation code, is not undone by it. An order without an
+    address, which was not paid for or whose buyer was erased, is 409 `order_without_address`.
+    """
+    renewed = await ctx.settle_result(
+        renew_own_order_access, deps=ctx.deps, order=params.number, organisation=ctx.organisation, now=ctx.now
+    )
+    ctx.deps.post()
+    return renewed
+
+
+def renew_own_order_access(connection: Connection, *, deps: Deps, order: str, organisation: str, now: float) -> AccessRenewed:
+    """In one transaction with the audit row of the call."""
+    row = renew_order_access(connection, deps=deps, order=order, organisation=organisation, now=now)
+    return {"object": "storefront.access_renewal", "order": row.id}

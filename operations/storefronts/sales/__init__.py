@@ -1,0 +1,1 @@
+"""From checkout to the eSIM, the added data or the refund."""

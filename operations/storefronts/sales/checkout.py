@@ -1,0 +1,316 @@
+"""Beginning a sale: what is sold is stored, a page to pay it is made at the processor, and only then is anybody sent there.
+
+Everything of money is read from our own rows in the transaction that stores the order; a request says which plan, and nothing else.
+"""
+
+from collections.abc import Awaitable
+from typing import NamedTuple, TypeVar
+
+import anyio
+import orjson
+
+from clients.payments.records import CheckoutSession, NewCheckout
+from operations.deps import Deps
+from operations.ledger.order_tokens import new_order_token
+from operations.ledger.payment_accounts import platform_fee_bps_of
+from operations.storefronts.sales.plan_readiness import ReadinessReason, addable_plans, reasons_against_sale
+from registry.caller import ANONYMOUS_CALLER
+from registry.errors import Conflict, NotFound, OcsError, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
+from registry.ids import ORDER_NUMBER_PREFIX, Ids
+from registry.ports import AuditRecord
+from storage.audit import append_audit_record
+from storage.connect_accounts import find_connect_account
+from storage.engine.connection import Connection
+from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session, order_cancelled_at, order_status_of
+from storage.storefront_plans import StorefrontPlan, named_plan
+from storage.storefronts import Storefront, storefront_of
+from storage.top_ups import takes_top_ups
+
+TimelyAnswer = TypeVar("TimelyAnswer")
+BEGIN_ORDER, BEGIN_TOP_UP = "begin_order", "begin_top_up"
+CHECKOUT_OPEN_SECONDS = 3600
+CHECKOUT_LOOK_SECONDS = 600
+"""Choice: when the processor is asked about a page that was opened, should it not tell by itself."""
+SALE_FULL_BPS = 10_000
+SALE_CREATED = 201
+SALE_PATIENCE_SECONDS = 8.0
+"""Seconds that a buyer waits for the charging system, which may take minutes, before anything is stored."""
+
+
+class NotForSale(Conflict):
+    """The shop does not sell this plan, or not any more."""
+
+    code = "not_for_sale"
+
+
+class SoldOut(Conflict):
+    """There is no eSIM left for it."""
+
+    code = "sold_out"
+
+
+class ShopNotReady(Conflict):
+    """The shop's owner has something to mend before anything can be sold."""
+
+    code = "shop_not_ready"
+
+
+class OrderNotReady(Conflict):
+    """Only an eSIM that the buyer has can be given more data."""
+
+    code = "order_not_ready"
+
+
+class OrderCancelled(Conflict):
+    """After a cancel no top-up is taken."""
+
+    code = "order_cancelled"
+
+
+class PlanNotAddable(Conflict):
+    """The plan is none that this order's eSIM can be given."""
+
+    code = "plan_not_addable"
+
+
+class BegunCheckout(NamedTuple):
+    """What was stored, by its number, and where it is paid. `token` opens a new order; it is for the buyer's browser alone."""
+
+    order: str
+    url: str
+    token: str
+
+
+class Sale(NamedTuple):
+    """What was stored, and where its buyer comes from and goes to: what the processor is told opens nothing."""
+
+    row: NewOrder
+    token: str
+    operation: str
+    text: str
+    success_url: str
+    cancel_url: str
+
+
+class NewSale(NamedTuple):
+    """A sale that is about to be stored: of which plan, by which shop, for whom."""
+
+    id: str
+    base_url: str
+    storefront: str
+    plan: str
+    language: str
+    now: float
+
+
+async def begin_order(deps: Deps, *, shop: Storefront, plan: StorefrontPlan, language: str, now: float) -> BegunCheckout:
+    """An order that waits to be paid, and the page to pay it. Raises why the plan cannot be sold now, in a buyer's words.
+
+    Choice: stock is not reserved while somebody pays; whom nothing is left for gets the money back by itself.
+    """
+    refuse_sale(await ocs_answer_in_time(reasons_against_sale(deps, shop, plan)))
+    begins = NewSale(deps.ids.new(ORDER_NUMBER_PREFIX), deps.site.base_url, shop.id, plan.id, language, now)
+    return await open_checkout_page(deps, await deps.store.write(store_order, begins=begins, ids=deps.ids), now)
+
+
+async def begin_top_up(deps: Deps, *, order: OrderRow, plan: StorefrontPlan, language: str, now: float) -> BegunCheckout:
+    """More data for an order's eSIM, likewise; `order` is the order's row, the top-up gets one beside it."""
+    require_takes_top_ups(order)
+    if plan.id not in {one.id for one in await ocs_answer_in_time(addable_plans(deps, order))}:
+        raise plan_not_addable()
+    begins = NewSale(deps.ids.secret("tuc_"), deps.site.base_url, order.storefront, plan.id, language, now)
+    return await open_checkout_page(deps, await deps.store.write(store_top_up, begins=begins, order=order.id), now)
+
+
+async def ocs_answer_in_time(asked: Awaitable[TimelyAnswer]) -> TimelyAnswer:
+    """What the charging system says, unless it takes longer than anybody waits; it only reads, so giving up changes nothing."""
+    with anyio.move_on_after(SALE_PATIENCE_SECONDS):
+        return await asked
+    raise OcsError("The charging system did not say in time whether this can be sold; nothing was ordered", code="ocs_timeout")
+
+
+def refuse_sale(reasons: list[ReadinessReason]) -> None:
+    """The first group of reasons that stands in the way; what only the owner can mend is not told in detail to buyers."""
+    if "storefront_not_published" in reasons or "plan_not_on_sale" in reasons:
+        raise plan_not_for_sale()
+    if reasons == ["no_free_esim"]:
+        raise SoldOut(
+            "The shop has no eSIM left for this plan at the moment; nothing was ordered, and nothing is charged",
+            hint="Try again later, or write to the shop",
+        )
+    if reasons:
+        raise shop_not_ready()
+
+
+def plan_not_for_sale() -> NotForSale:
+    """It was on sale when the page was made, or never."""
+    return NotForSale("The shop does not sell this plan any more; nothing was ordered", hint="Choose another plan on the shop's page")
+
+
+def shop_not_ready() -> ShopNotReady:
+    """Nothing that a buyer could do anything about."""
+    return ShopNotReady(
+        "The shop cannot take orders of this plan at the moment; nothing was ordered, and nothing is charged",
+        hint="Try again later, or write to the shop; its owner sees what is missing at /api/hosted/{slug}/plans/{planId}/readiness",
+    )
+
+
+def plan_not_addable() -> PlanNotAddable:
+    """What can be is told by another operation."""
+    return PlanNotAddable(
+        "This plan cannot be added to the eSIM of this order; nothing was ordered",
+        hint="GET /api/orders/{orderId}/top-up-options lists the plans that can",
+    )
+
+
+def require_takes_top_ups(order: OrderRow) -> None:
+    """The order is ready and not cancelled."""
+    if order.top_up_of is not None:
+        raise NotFound("There is no such order", hint="A top-up is for an order: name that one")
+    status = order_status_of(order)
+    if order_cancelled_at(order) is not None:
+        raise OrderCancelled(
+            "This order was cancelled, so no more data can be added; nothing was ordered", hint="Buy another eSIM on the shop's page"
+        )
+    if status != "ready":
+        raise OrderNotReady(
+            f"Data can be added to an order that is ready, and this one is {status}; nothing was ordered",
+            hint="Wait until the order's page shows the eSIM; one that was given back takes nothing any more",
+        )
+
+
+def store_order(connection: Connection, *, begins: NewSale, ids: Ids) -> Sale:
+    """An order, as our rows are at this moment, and the token of the browser that it is begun in."""
+    shop, plan = shop_and_plan_on_sale(connection, begins)
+    row = new_order_row(connection, begins, shop, plan, None)
+    insert_order(connection, order=row)
+    token = new_order_token(connection, ids=ids, order=row.id, now=begins.now)
+    front = f"{begins.base_url}/shop/{shop.slug}"
+    return Sale(row, token, BEGIN_ORDER, plan.name, f"{front}/orders/{row.id}", front)
+
+
+def store_top_up(connection: Connection, *, begins: NewSale, order: str) -> Sale:
+    """A top-up, as our rows are at this moment; an order that was cancelled meanwhile takes none."""
+    if not takes_top_ups(connection, order=order):
+        raise top_up_refusal(connection, order)
+    shop, plan = shop_and_plan_on_sale(connection, begins)
+    row = new_order_row(connection, begins, shop, plan, order)
+    insert_order(connection, order=row)
+    back = f"{begins.base_url}/shop/{shop.slug}/orders/{order}"
+    return Sale(row, "", BEGIN_TOP_UP, plan.name, back, back)
+
+
+def top_up_refusal(connection: Connection, order: str) -> Refusal:
+    """Why it takes none: it has changed since it was read."""
+    found = find_order(connection, order=order)
+    if found is None:
+        return NotFound("There is no such order")
+    try:
+        require_takes_top_ups(found)
+    except Refusal as refusal:
+        return refusal
+    return OrderNotReady("The eSIM of this order went back to stock, so no data can be added; nothing was ordered")
+
+
+def shop_and_plan_on_sale(connection: Connection, begins: NewSale) -> tuple[Storefront, StorefrontPlan]:
+    """The published shop and the plan that it sells."""
+    shop = storefront_of(connection, storefront=begins.storefront)
+    plan = named_plan(connection, storefront=begins.storefront, named=begins.plan)
+    if shop is None or plan is None or shop.status != "published" or not plan.on_sale:
+        raise plan_not_for_sale()
+    return shop, plan
+
+
+def new_order_row(connection: Connection, begins: NewSale, shop: Storefront, plan: StorefrontPlan, top_up_of: str | None) -> NewOrder:
+    """The row. It is paid into the account that the shop's owner has at this moment, and asked about there for ever."""
+    payee = find_connect_account(connection, organisation=shop.organisation)
+    if payee is None or payee.status != "active":
+        raise shop_not_ready()
+    return NewOrder(
+        id=begins.id,
+        top_up_of=top_up_of,
+        organisation=shop.organisation,
+        storefront=shop.id,
+        plan=plan.id,
+        bought=sold_plan_json(plan),
+        template_id=plan.template_id,
+        account_id=plan.account_id,
+        amount=plan.price_cents,
+        currency=shop.currency,
+        language=begins.language,
+        payee=payee.account,
+        created=begins.now,
+    )
+
+
+def sold_plan_json(plan: StorefrontPlan) -> str:
+    """The plan as it is sold, which its owner may change tomorrow."""
+    countries: object = orjson.loads(plan.countries)
+    return orjson.dumps(
+        {
+            "slug": plan.slug,
+            "name": plan.name,
+            "data_mb": plan.data_mb,
+            "validity_days": plan.validity_days,
+            "countries": countries,
+        }
+    ).decode()
+
+
+def sale_fee(amount: int, bps: int) -> int:
+    """The service's share, half up, and never more than the price."""
+    return min(amount, (amount * bps + SALE_FULL_BPS // 2) // SALE_FULL_BPS)
+
+
+async def open_checkout_page(deps: Deps, sale: Sale, now: float) -> BegunCheckout:
+    """The page at the processor, known to us before its address is handed out: what fails leaves an order that nobody can pay."""
+    fee = sale_fee(sale.row.amount, await platform_fee_bps_of(deps, sale.row.organisation))
+    try:
+        session = await deps.payments.create_checkout(sale.row.payee, checkout_page_of(sale, fee, now))
+        url = session.url
+        if url is None:
+            raise PaymentsError("The payment processor made a page and did not say where it is; nothing is charged")
+    except StoreUnavailable:
+        raise
+    except Refusal as refusal:
+        await deps.store.write(append_audit_record, sale_audit_record(deps, sale, now, refusal))
+        if isinstance(refusal, PaymentsRefused | NotFound):
+            raise shop_not_ready() from refusal  # its words are about the account, which is the owner's
+        raise
+    await deps.store.write(open_order_for_payment, sale=sale, session=session, line=sale_audit_record(deps, sale, now, None), now=now)
+    return BegunCheckout(sale.row.id, url, sale.token)
+
+
+def checkout_page_of(sale: Sale, fee: int, now: float) -> NewCheckout:
+    """Under the order's number as key, so that an order has one page.
+
+    Choice: the buyer's address is not filled in: whoever has an order's link need not be who bought it.
+    """
+    return NewCheckout(
+        key=sale.row.id,
+        text=sale.text,
+        amount=sale.row.amount,
+        currency=sale.row.currency,
+        fee=fee,
+        success_url=sale.success_url,
+        cancel_url=sale.cancel_url,
+        promotions=True,
+        expires_at=int(now) + CHECKOUT_OPEN_SECONDS,
+        metadata={"order": sale.row.id},
+    )
+
+
+def open_order_for_payment(connection: Connection, *, sale: Sale, session: CheckoutSession, line: AuditRecord, now: float) -> None:
+    """From here on it can be paid."""
+    look_ms = int((now + CHECKOUT_LOOK_SECONDS) * 1000)
+    if not name_session(connection, order=sale.row.id, session=session.id, ends=session.expires_at, look_ms=look_ms):
+        raise RuntimeError("an order that was stored just now is not there, or has a page already")
+    append_audit_record(connection, line)
+
+
+def sale_audit_record(deps: Deps, sale: Sale, now: float, refusal: Refusal | None) -> AuditRecord:
+    """The organisation's audit row of what a buyer did on its page."""
+    outcome, status = ("ok", SALE_CREATED) if refusal is None else (refusal.error_code, refusal.status)
+    spent = max(0.0, deps.clock.now() - now) * 1000
+    of = sale.row.organisation
+    return AuditRecord(now, of, "web", sale.operation, ANONYMOUS_CALLER.principal, "", outcome, status, spent, deps.ids.new("req_"))

@@ -1,0 +1,444 @@
+"""Putting a paid top-up on its order's own line, once: look at the line, commit that it goes, send it, commit what came of it.
+
+Rows are taken by the fulfilment loop (order_fulfilment.py), which holds their lease. A top-up whose outcome is unknown is looked for on
+the line that it was sent for, and nothing is ever sent again. Why a package is believed to be the top-up's, all of it together: it was
+not on the line before the call was sent (`TopUpDispatch.packages`, read right before the commit), it is of the template that was asked
+for, no series made it, it was assigned when the call may have taken effect, and nothing else explains it: no other top-up of the order,
+not the order itself, no operation of ours that put it there (`placed_among`). It must be the only one, and no other top-up of the
+template may be unknown at the same time.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Literal, NamedTuple
+
+import orjson
+from typing_extensions import TypedDict
+
+from clients.ocs.wire.package import Affected, Package
+from operations.deps import Deps
+from operations.ledger.dispatch import BackgroundDispatch, DeferredWrites
+from operations.ledger.evidence import DRAW_CLOCK_SKEW, EFFECT_WINDOW, DrawMatch, id_of_package, parse_package_moment, template_of_package
+from operations.ledger.issuance import (
+    MANUAL_RECONCILIATION,
+    OUTCOME_UNKNOWN,
+    UNPROVEN_OCS_CODES,
+    no_network_to_draw_from,
+    require_draw_in_time,
+)
+from operations.ledger.order_mails import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
+from operations.ledger.stock import is_sim_in_stock
+from operations.retries import retry_pause
+from operations.upstream.access import upstream_of_organisation
+from operations.upstream.connection import Upstream
+from operations.upstream.lines import Line, find_line
+from operations.upstream.packages import package_start
+from operations.upstream.templates import find_template
+from registry.errors import EndOfLife, NotFound, OcsError, Refusal, StoreUnavailable
+from registry.ports import AuditRecord, Conclusion
+from storage.audit import append_audit_record
+from storage.engine.connection import Connection
+from storage.issuance import find_issuance
+from storage.order_queue import fail_order, reopen_order
+from storage.orders import OrderRow, find_order, order_status_of
+from storage.placed_packages import insert_placed_package, placed_packages_among
+from storage.top_ups import (
+    begin_top_up,
+    complete_top_up,
+    hold_top_up,
+    lose_top_up,
+    note_late_package,
+    packages_added_to,
+    postpone_top_up,
+    review_top_up_later,
+    rival_top_ups,
+    takes_top_ups,
+    unsend_top_up,
+)
+
+
+class TopUpDispatch(NamedTuple):
+    """What was noted when a top-up was sent, and what was seen since.
+
+    `clear_since`: when the line was first read without a package that could be it. `seen`: the one package that may be it.
+    """
+
+    at: float
+    packages: frozenset[int]
+    clear_since: float | None = None
+    seen: int | None = None
+
+
+class TopUpVerdict(NamedTuple):
+    """`found`: one package is it. `clear`: none can be. `unclear`: it cannot be told from this reading."""
+
+    kind: Literal["found", "clear", "unclear"]
+    package: int | None = None
+
+
+class TopUpDispatchJson(TypedDict):
+    """The same, as the row keeps it."""
+
+    at: float
+    packages: list[int]
+    clear_since: float | None
+    seen: int | None
+
+
+TOP_UP_UNCLEAR = TopUpVerdict("unclear")
+
+
+def write_top_up_dispatch(sent: TopUpDispatch) -> str:
+    """For the row."""
+    noted: TopUpDispatchJson = {"at": sent.at, "packages": sorted(sent.packages), "clear_since": sent.clear_since, "seen": sent.seen}
+    return orjson.dumps(noted).decode()
+
+
+def read_top_up_dispatch(text: str) -> TopUpDispatch:
+    """From the row."""
+    noted: TopUpDispatchJson = orjson.loads(text)
+    return TopUpDispatch(noted["at"], frozenset(noted["packages"]), noted["clear_since"], noted["seen"])
+
+
+def decide_top_up(packages: Sequence[Package], sent: TopUpDispatch, template_id: int, explained: frozenset[int]) -> TopUpVerdict:
+    """What one reading of the line says.
+
+    An empty list proves nothing: the charging system answers one where it is in trouble as well, and a line that was topped up had the
+    order's package. So a reading counts only where it still shows something that was there before.
+    """
+    ids = {id_of_package(package) for package in packages}
+    if not ids & sent.packages:
+        return TOP_UP_UNCLEAR
+    news = [package for package in packages if id_of_package(package) not in sent.packages | explained]
+    fits = [(match_top_up_package(package, sent, template_id), id_of_package(package)) for package in news]
+    shows = [id for fitted, id in fits if fitted == "shows"]
+    kinds = {fitted for fitted, _ in fits}
+    if len(shows) == 1 and "unreadable" not in kinds:
+        return TopUpVerdict("found", shows[0])
+    return TOP_UP_UNCLEAR if kinds & {"shows", "similar", "unreadable"} else TopUpVerdict("clear")
+
+
+def match_top_up_package(package: Package, sent: TopUpDispatch, template_id: int) -> DrawMatch:
+    """Whether a new package may be the one that was sent for."""
+    template = template_of_package(package)
+    if template is None or id_of_package(package) is None:
+        return "unreadable"
+    if template != template_id:
+        return "other"
+    if package.get("recurringPackage") is not None:
+        return "similar"  # a series made it, and top-ups begin none
+    assigned, start = parse_package_moment(package.get("tsassigned")), package_start(package)
+    if assigned is not None and not may_be_top_up_time(assigned, sent):
+        return "similar"
+    # What was sent waits for its first use, which on a line that is online may be the very second.
+    return "similar" if start is not None and assigned is not None and start < assigned else "shows"
+
+
+def may_be_top_up_time(moment: datetime, sent: TopUpDispatch) -> bool:
+    """Whether the call may have taken effect then, by the charging system's clock."""
+    at = datetime.fromtimestamp(sent.at, UTC)
+    return at - DRAW_CLOCK_SKEW <= moment <= at + EFFECT_WINDOW + DRAW_CLOCK_SKEW
+
+
+ADD_TOP_UP = "add_top_up"
+TOP_UP_PATIENCE_SECONDS = 3600
+"""Choice: how long after the payment what surely never left is tried again, before the money goes back."""
+TOP_UP_PAUSES = (5, 10, 20, 40, 80, 160, 300)
+TOP_UP_ORDER_CLOSED, TOP_UP_NO_LINE, TOP_UP_NO_TEMPLATE, TOP_UP_UNREACHED, TOP_UP_REFUSED, TOP_UP_LATE = (
+    "order_closed",
+    "line_not_found",
+    "template_not_visible",
+    "provider_unreachable",
+    "package_refused",
+    "answered_late",
+)
+TOP_UP_DONE = 200
+
+
+class TopUpImpossible(Exception):
+    """It surely cannot be added: the money goes back."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class TopUpNotOurs(Exception):
+    """Another worker has the row now; nothing was sent by this one."""
+
+
+class TopUpTarget(NamedTuple):
+    """Where a package goes, and what is there already."""
+
+    upstream: Upstream
+    line: Line
+    packages: frozenset[int]
+
+
+async def add_top_up_package(deps: Deps, deferred: DeferredWrites, row: OrderRow) -> None:
+    """One try of a top-up that is paid, under its lease. Afterwards the row says what came of it, or when it is tried again."""
+    full = await deps.rate_limiter.take_upstream(row.organisation)
+    if full is not None:
+        now = deps.clock.now()
+        await deps.store.write(postpone_top_up, top_up=row.id, lease=row.lease or "", until=now + full.seconds, now=now, tried=False)
+        return
+    try:
+        target = await prepare_top_up(deps, row)
+        sending = BackgroundDispatch(deps, deferred, organisation=row.organisation, operation_id=ADD_TOP_UP)
+        await sending.run(partial(send_top_up, sending, row, target))
+    except TopUpImpossible as unfit:
+        await deps.store.write(fail_unsent_top_up, deps=deps, row=row, code=unfit.code, now=deps.clock.now())
+    except TopUpNotOurs:
+        return
+    except StoreUnavailable:
+        raise
+    except Refusal:  # whatever it is, it came before anything was sent
+        await deps.store.write(retry_top_up_later, deps=deps, row=row, now=deps.clock.now())
+    deps.post()
+
+
+async def prepare_top_up(deps: Deps, row: OrderRow) -> TopUpTarget:
+    """The line as it is now, in the owner's account; nothing has been sent. Its account is our own row's, never a request's."""
+    if not deps.draws:
+        raise no_network_to_draw_from()
+    order = await order_of_top_up(deps, row)
+    upstream = await upstream_of_organisation(deps, row.organisation)
+    try:
+        await find_template(upstream, row.template_id, "plan")
+    except NotFound:
+        raise TopUpImpossible(TOP_UP_NO_TEMPLATE) from None
+    try:
+        line = await find_line(upstream, order.iccid or "")
+    except (NotFound, EndOfLife):
+        raise TopUpImpossible(TOP_UP_NO_LINE) from None
+    if is_sim_in_stock(line.row):  # it was freed past us, and is whoever's draws next
+        raise TopUpImpossible(TOP_UP_NO_LINE)
+    held = await upstream.ocs.packages.list_packages(line.subscriber_id)
+    ids = frozenset(id for package in held.get("packages", []) if (id := id_of_package(package)) is not None)
+    await require_buyers_line(deps, order, row, ids)
+    return TopUpTarget(upstream, line, ids)
+
+
+async def order_of_top_up(deps: Deps, row: OrderRow) -> OrderRow:
+    """The order, whose eSIM is the buyer's."""
+    order = await deps.store.read(find_order, order=row.top_up_of or "")
+    if order is None or order.iccid is None or order_status_of(order) != "ready":
+        raise TopUpImpossible(TOP_UP_ORDER_CLOSED)
+    return order
+
+
+async def require_buyers_line(deps: Deps, order: OrderRow, row: OrderRow, ids: frozenset[int]) -> None:
+    """Something of the order is on the line still: one without was freed past us, and may be whoever's drew the SIM next.
+
+    An empty list proves nothing, as ever: a charging system in trouble answers one as well.
+    """
+    ours = await deps.store.read(packages_added_to, order=order.id, top_up=row.id) | {order.package_id} - {None}
+    if not ids:
+        await order_of_top_up(deps, row)  # unless it is being given back at this moment
+        raise OcsError("The charging system shows no package of a line that was given some; nothing was sent", before_execution=True)
+    if ours and not ids & ours:
+        raise TopUpImpossible(TOP_UP_NO_LINE)
+
+
+async def send_top_up(sending: BackgroundDispatch, row: OrderRow, target: TopUpTarget) -> None:
+    """The one dispatch, between its two commits. Raises what surely came before it; the row is paid then."""
+    deps, began = sending.deps, sending.deps.clock.monotonic()
+    sending.if_unsent(unsend_top_up, top_up=row.id, lease=row.lease or "", now=sending.now)
+    await sending.dispatch((TOP_UP_DONE, row.id), begin_top_up_sending, deps=deps, row=row, target=target, now=deps.clock.now())
+    sending.if_lost(record_top_up_unknown, deps=deps, row=row, now=deps.clock.now())
+    try:
+        require_draw_in_time(deps, began)
+        made = await target.upstream.ocs.packages.affect_to_subscriber(row.template_id, target.line.subscriber_id)
+    except Refusal as refusal:
+        await handle_refused_top_up(sending, row, refusal)
+        return
+    await sending.conclude(record_top_up_added, deps=deps, row=row, target=target, made=made, now=deps.clock.now())
+
+
+async def handle_refused_top_up(sending: BackgroundDispatch, row: OrderRow, refusal: Refusal) -> None:
+    """It never left, nobody knows, or nothing was done for sure. The traffic limit is of the first kind: it paces, and fails nothing."""
+    deps, now = sending.deps, sending.deps.clock.now()
+    if isinstance(refusal, OcsError):
+        if refusal.before_execution:
+            raise refusal
+        if refusal.outcome_unknown or refusal.ocs_code in UNPROVEN_OCS_CODES:
+            await sending.conclude(record_top_up_unknown, deps=deps, row=row, now=now)
+            return
+    await sending.conclude(record_top_up_refused, deps=deps, row=row, now=now)
+
+
+def begin_top_up_sending(connection: Connection, *, deps: Deps, row: OrderRow, target: TopUpTarget, now: float) -> None:
+    """It goes, if the order's eSIM is the buyer's still.
+
+    Choice: what was paid before a cancel is delivered after it; what was paid after it is not accepted, and goes back.
+    """
+    if not takes_top_ups(connection, order=row.top_up_of or "", paid_at=row.paid_at):
+        raise TopUpImpossible(TOP_UP_ORDER_CLOSED)
+    before = write_top_up_dispatch(TopUpDispatch(now, target.packages))
+    if not begin_top_up(connection, top_up=row.id, lease=row.lease or "", owner=deps.replica, before=before, now=now):
+        raise TopUpNotOurs
+
+
+def record_top_up_added(
+    connection: Connection, *, deps: Deps, row: OrderRow, target: TopUpTarget, made: Affected, now: float
+) -> Conclusion:
+    """The package is on the line. An answer that names another line, or a package that was there, is not believed."""
+    package = made.get("subsPackageId", 0)
+    named = made.get("iccid") == target.line.iccid or made.get("subscriberId") == target.line.subscriber_id
+    if not named or package in target.packages:
+        return record_top_up_unknown(connection, deps=deps, row=row, now=now)
+    insert_placed_package(connection, package_id=package, now=now)
+    if complete_top_up(connection, top_up=row.id, package=package, now=now):
+        mail_order_ready(connection, deps, row.id)
+        return Conclusion(TOP_UP_DONE, row.id, False, "ok")
+    return record_late_top_up(connection, deps, row, package, now)
+
+
+def record_late_top_up(connection: Connection, deps: Deps, row: OrderRow, package: int, now: float) -> Conclusion:
+    """Somebody else has settled it meanwhile.
+
+    Choice: one that was given up is taken back while its refund has not been begun; afterwards the package is kept on record, no more.
+    """
+    reopened = reopen_order(connection, order=row.id, code=TOP_UP_LATE, now=now)
+    if reopened and complete_top_up(connection, top_up=row.id, package=package, now=now):
+        mail_order_ready(connection, deps, row.id)
+        return Conclusion(TOP_UP_DONE, row.id, False, TOP_UP_LATE)
+    if reopened:  # the package was believed to be another top-up's
+        mail_order_review(connection, deps, row.id)
+        return Conclusion(TOP_UP_DONE, row.id, True, TOP_UP_LATE)
+    if note_late_package(connection, top_up=row.id, package=package, now=now):
+        mail_late_delivery(connection, deps, row.id)
+        return Conclusion(TOP_UP_DONE, row.id, False, TOP_UP_LATE)
+    return record_top_up_unknown(connection, deps=deps, row=row, now=now)
+
+
+def record_top_up_refused(connection: Connection, *, deps: Deps, row: OrderRow, now: float) -> Conclusion:
+    """Nothing was added."""
+    if fail_order(connection, order=row.id, code=TOP_UP_REFUSED, now=now):
+        mail_order_failed(connection, deps, row.id)
+    return Conclusion(TOP_UP_DONE, row.id, False, TOP_UP_REFUSED)
+
+
+def record_top_up_unknown(connection: Connection, *, deps: Deps, row: OrderRow, now: float) -> Conclusion:
+    """From now on only evidence tells what came of it, or a person; the operator learns of it once."""
+    if lose_top_up(connection, top_up=row.id, code=OUTCOME_UNKNOWN, now=now):
+        mail_order_review(connection, deps, row.id)
+    return Conclusion(TOP_UP_DONE, row.id, True, OUTCOME_UNKNOWN)
+
+
+def fail_unsent_top_up(connection: Connection, *, deps: Deps, row: OrderRow, code: str, now: float) -> None:
+    """It was not sent and will not be."""
+    if hold_top_up(connection, top_up=row.id, lease=row.lease or "", status="paid"):
+        fail_order(connection, order=row.id, code=code, now=now)
+        mail_order_failed(connection, deps, row.id)
+
+
+def retry_top_up_later(connection: Connection, *, deps: Deps, row: OrderRow, now: float) -> None:
+    """It surely never left."""
+    if now - (row.paid_at or row.updated) > TOP_UP_PATIENCE_SECONDS:
+        fail_unsent_top_up(connection, deps=deps, row=row, code=TOP_UP_UNREACHED, now=now)
+        return
+    postpone_top_up(
+        connection, top_up=row.id, lease=row.lease or "", until=now + retry_pause(TOP_UP_PAUSES, row.tries), now=now, tried=True
+    )
+
+
+TOP_UP_CLEAR_SECONDS = EFFECT_WINDOW.total_seconds()
+TOP_UP_REVIEW_SECONDS = 24 * 3600
+TOP_UP_SOON_SECONDS, TOP_UP_LATER_SECONDS = 30, 300
+TOP_UP_NOT_ADDED = "package_not_added"
+
+
+async def look_into_top_up(deps: Deps, row: OrderRow) -> None:
+    """One look at the line of a top-up that needs review, under its lease. Afterwards it is settled, or due again, or a person's."""
+    at = deps.clock.now()
+    packages: Sequence[Package] = ()
+    try:
+        packages = await read_order_packages(deps, row)
+    except StoreUnavailable:
+        raise
+    except Refusal:  # the line went away, or cannot be read: nothing is seen, and that proves nothing
+        pass
+    await deps.store.write(apply_top_up_reading, deps=deps, row=row, packages=packages, at=at, now=deps.clock.now())
+    deps.post()
+
+
+async def read_order_packages(deps: Deps, row: OrderRow) -> Sequence[Package]:
+    """All that is on the order's own line."""
+    order = await deps.store.read(find_order, order=row.top_up_of or "")
+    upstream = await upstream_of_organisation(deps, row.organisation)
+    line = await find_line(upstream, (order and order.iccid) or "")
+    return (await upstream.ocs.packages.list_packages(line.subscriber_id)).get("packages", [])
+
+
+def apply_top_up_reading(connection: Connection, *, deps: Deps, row: OrderRow, packages: Sequence[Package], at: float, now: float) -> None:
+    """What the reading says, in one transaction with what else explains it, and with the check that the row is still this worker's."""
+    if not hold_top_up(connection, top_up=row.id, lease=row.lease or "", status="needs_review"):
+        return
+    if row.before is None:
+        review_top_up_later(connection, top_up=row.id, lease=row.lease or "", until=None, code=MANUAL_RECONCILIATION, before=None, now=now)
+        return
+    sent = read_top_up_dispatch(row.before)
+    verdict = decide_top_up(packages, sent, row.template_id, explained_packages(connection, row, packages))
+    if is_top_up_decided(connection, deps, row, sent, verdict, at, now):
+        return
+    since = (sent.clear_since or at) if verdict.kind == "clear" else None
+    late = now - sent.at >= TOP_UP_REVIEW_SECONDS and verdict.kind != "clear"
+    pause = TOP_UP_SOON_SECONDS if now - sent.at < 2 * TOP_UP_CLEAR_SECONDS else TOP_UP_LATER_SECONDS
+    review_top_up_later(
+        connection,
+        top_up=row.id,
+        lease=row.lease or "",
+        until=None if late else now + pause,
+        code=MANUAL_RECONCILIATION if late else OUTCOME_UNKNOWN,
+        before=write_top_up_dispatch(sent._replace(clear_since=since, seen=verdict.package)),
+        now=now,
+    )
+
+
+def is_top_up_decided(
+    connection: Connection, deps: Deps, row: OrderRow, sent: TopUpDispatch, verdict: TopUpVerdict, at: float, now: float
+) -> bool:
+    """Whether it is decided.
+
+    A package has to be seen twice, half a minute apart: an operation of ours that is putting it there at this moment has said so by
+    then. That nothing was added takes a quarter of an hour without any: so long may the call that was sent still take effect.
+    """
+    package = verdict.package
+    if package is not None and package == sent.seen and not has_rival_top_ups(connection, row):
+        return record_found_top_up(connection, deps, row, package, now)
+    if verdict.kind == "clear" and sent.clear_since is not None and at - sent.clear_since >= TOP_UP_CLEAR_SECONDS:
+        fail_order(connection, order=row.id, code=TOP_UP_NOT_ADDED, now=now)
+        mail_order_failed(connection, deps, row.id)
+        append_audit_record(connection, top_up_audit_record(deps, row, "reconciled_failed", now))
+        return True
+    return False
+
+
+def record_found_top_up(connection: Connection, deps: Deps, row: OrderRow, package: int, now: float) -> bool:
+    """It was added after all."""
+    if not complete_top_up(connection, top_up=row.id, package=package, now=now):
+        return False
+    insert_placed_package(connection, package_id=package, now=now)
+    mail_order_ready(connection, deps, row.id)
+    append_audit_record(connection, top_up_audit_record(deps, row, "reconciled_ready", now))
+    return True
+
+
+def has_rival_top_ups(connection: Connection, row: OrderRow) -> bool:
+    """Whether the package may be another top-up's, sent at about the same time: which of them it is nobody can see."""
+    return bool(rival_top_ups(connection, order=row.top_up_of or "", top_up=row.id, template_id=row.template_id))
+
+
+def explained_packages(connection: Connection, row: OrderRow, packages: Sequence[Package]) -> frozenset[int]:
+    """The packages that are known to be something else's: other top-ups', the order's own, those of operations on the line."""
+    ids = [id for package in packages if (id := id_of_package(package)) is not None]
+    drawn = find_issuance(connection, organisation=row.organisation, key=row.top_up_of or "")
+    own = frozenset[int]() if drawn is None or drawn.package_id is None else frozenset({drawn.package_id})
+    return own | packages_added_to(connection, order=row.top_up_of or "", top_up=row.id) | placed_packages_among(connection, packages=ids)
+
+
+def top_up_audit_record(deps: Deps, row: OrderRow, outcome: str, now: float) -> AuditRecord:
+    """The audit row of a settlement by evidence."""
+    return AuditRecord(now, row.organisation, "worker", ADD_TOP_UP, "reconciliation", "", outcome, 200, 0.0, deps.ids.new("req_"))

@@ -1,0 +1,135 @@
+"""What a line's usage outside packages is charged to: its prepaid balance and its price lists."""
+
+from typing import Annotated
+
+from pydantic import AliasChoices, Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedBalance, balance_write, refuse_managed_raise
+from operations.upstream.lines import Line, LineRef, own_line
+from operations.upstream.paging import Data
+from operations.upstream.resellers import require_in_reseller_list, require_voip_plan
+from registry.errors import EndOfLife, NotFound, OcsError
+from registry.limits import Scope
+from registry.operation import Example, Once, operation
+
+
+class LineBalanceChange(BalanceChange, LineRef):
+    """Which line, and how its balance changes."""
+
+
+@operation(
+    "PUT",
+    "/v1/subscribers/{iccid}/balance",
+    scope=Scope.WRITE,
+    once=Once(shown=True),
+    upstream=True,
+    operator=True,
+    moves=True,
+    access=own_line,
+    raises=[NotFound, EndOfLife, ManagedBalance, OcsError],
+    examples=[
+        Example("Add five euro", {"iccid": "8988303700000100286", "amount": 5.0}, {"data": {"mode": "adapt", "amount": 5.0}}),
+        Example("Empty it", {"iccid": "8988303700000100286", "amount": 0.0, "mode": "set"}, {"data": {"mode": "set", "amount": 0.0}}),
+    ],
+)
+async def modify_subscriber_balance(ctx: Ctx, params: LineBalanceChange, line: Line) -> Data[BalanceChanged]:
+    """Add to a line's prepaid balance, lower it, or set it.
+
+    Spent on usage outside packages. `adapt` without a key adds again when it is repeated.
+
+    A balance never goes below 0. In managed mode it can be lowered only: raising it answers 409 `managed_balance`. The service's own
+    organisation is the exception.
+    """
+    seen = line.row.get("balance", 0.0)
+    refuse_managed_raise(line.upstream, params, seen)
+    amount, put = balance_write(line.upstream, params, seen)
+    await line.upstream.ocs.subscriber.modify_balance(line.subscriber_id, amount, set_balance=put, description=params.description)
+    return {"data": {"mode": params.mode, "amount": params.amount}}
+
+
+PricePlanId = Annotated[int | None, Field(ge=1, le=2**53 - 1)]
+
+
+class MobilePlanChange(LineRef):
+    """Which plan; null removes it."""
+
+    plan_id: Annotated[
+        PricePlanId,
+        Field(validation_alias=AliasChoices("planId", "mobilePlanId", "mobile_plan_id"), description="Tariff id; null removes the plan."),
+    ]
+
+
+class VoipPlanChange(LineRef):
+    """Which plan; null removes it."""
+
+    plan_id: Annotated[
+        PricePlanId,
+        Field(
+            validation_alias=AliasChoices("planId", "voipPlanId", "voip_plan_id"),
+            description="Id of list_subscriber_voip_tariff; null removes.",
+        ),
+    ]
+
+
+class PlanChanged(TypedDict):
+    """What applies now."""
+
+    planId: int | None
+
+
+async def own_line_and_mobile_plan(ctx: Ctx, params: MobilePlanChange) -> Line:
+    """The caller's own line, and a plan that its reseller has."""
+    line = await own_line(ctx, params)
+    if params.plan_id is not None:
+        upstream = line.upstream
+        reseller = await upstream.reseller_id()
+        await require_in_reseller_list(
+            upstream,
+            "subscriber_tariffs",
+            lambda: upstream.ocs.tariffs.list_subscriber_tariff(reseller_id=reseller),
+            params.plan_id,
+            id="roamingplanid",
+            param="planId",
+            hint="Ask whoever runs the service which price lists your reseller sells by",
+        )
+    return line
+
+
+async def own_line_and_voip_plan(ctx: Ctx, params: VoipPlanChange) -> Line:
+    """The caller's own line, and a plan that its reseller has and did not delete."""
+    line = await own_line(ctx, params)
+    if params.plan_id is not None:
+        await require_voip_plan(line.upstream, params.plan_id, "planId")
+    return line
+
+
+@operation(
+    "PUT",
+    "/v1/subscribers/{iccid}/mobile-plan",
+    scope=Scope.WRITE,
+    upstream=True,
+    access=own_line_and_mobile_plan,
+    raises=[NotFound, EndOfLife, OcsError],
+    examples=[Example("Charge by another price list", {"iccid": "8988303700000100286", "planId": 530}, {"data": {"planId": 530}})],
+)
+async def modify_subscriber_mobile_plan(ctx: Ctx, params: MobilePlanChange, line: Line) -> Data[PlanChanged]:
+    """Choose the price list for a line's usage outside packages, or remove it."""
+    await line.upstream.ocs.packages.modify_mobile_plan(line.subscriber_id, params.plan_id)
+    return {"data": {"planId": params.plan_id}}
+
+
+@operation(
+    "PUT",
+    "/v1/subscribers/{iccid}/voip-plan",
+    scope=Scope.WRITE,
+    upstream=True,
+    access=own_line_and_voip_plan,
+    raises=[NotFound, EndOfLife, OcsError],
+    examples=[Example("Charge calls over IP by a plan", {"iccid": "8988303700000100286", "planId": 92}, {"data": {"planId": 92}})],
+)
+async def modify_subscriber_voip_plan(ctx: Ctx, params: VoipPlanChange, line: Line) -> Data[PlanChanged]:
+    """Choose the price list for a line's calls over IP, or remove it."""
+    await line.upstream.ocs.packages.modify_voip_plan(line.subscriber_id, params.plan_id)
+    return {"data": {"planId": params.plan_id}}

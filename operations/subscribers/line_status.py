@@ -1,0 +1,149 @@
+"""The status of a line, and the state of its SIM: what the provider says of the profile, and changing it."""
+
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import BeforeValidator, Field, model_validator
+from typing_extensions import TypedDict
+
+from clients.ocs.outcome import OcsNotFound
+from clients.ocs.wire.subscriber import ProviderStatus
+from operations.deps import Ctx
+from operations.upstream.lines import Line, LineRef, own_line
+from operations.upstream.paging import Data
+from registry.errors import EndOfLife, NotFound, OcsError
+from registry.limits import Scope
+from registry.operation import Example, operation
+
+LineStatusTarget = Literal["ACTIVE", "SUSPENDED", "INACTIVE", "DISCONNECTED", "END_OF_LIFE"]
+
+
+def canonical_target_status(value: object) -> object:
+    """TERMINATED is another word for the end of life."""
+    return "END_OF_LIFE" if value == "TERMINATED" else value
+
+
+class LineStatusChange(LineRef):
+    """What the line becomes."""
+
+    status: Annotated[
+        LineStatusTarget, BeforeValidator(canonical_target_status), Field(description="New status; only ACTIVE lines can be used.")
+    ]
+    irreversible: Annotated[bool, Field(description="true for END_OF_LIFE, which is final.")] = False
+
+    @model_validator(mode="after")
+    def check(self) -> "LineStatusChange":
+        """What cannot be undone is said twice."""
+        if self.status == "END_OF_LIFE" and not self.irreversible:
+            raise ValueError(
+                "status END_OF_LIFE is final: the line can never be used again. "
+                "Send irreversible: true to do it, or SUSPENDED to pause the line"
+            )
+        return self
+
+
+class StatusChanged(TypedDict):
+    """What applies now."""
+
+    status: LineStatusTarget
+
+
+@operation(
+    "PUT",
+    "/v1/subscribers/{iccid}/status",
+    scope=Scope.WRITE,
+    upstream=True,
+    moves=True,
+    operator=True,
+    access=own_line,
+    raises=[NotFound, EndOfLife, OcsError],
+    examples=[Example("Pause a line", {"iccid": "8988303700000100286", "status": "SUSPENDED"}, {"data": {"status": "SUSPENDED"}})],
+)
+async def modify_subscriber_status(ctx: Ctx, params: LineStatusChange, line: Line) -> Data[StatusChanged]:
+    """Activate, suspend, deactivate or end a line.
+
+    SUSPENDED and INACTIVE can be undone with ACTIVE; END_OF_LIFE cannot. modify_package_status pauses one package only.
+
+    TERMINATED is taken as END_OF_LIFE. A line that has ended answers 409 `subscriber_end_of_life`.
+    """
+    await line.upstream.ocs.subscriber.modify_status(line.subscriber_id, params.status)
+    return {"data": {"status": params.status}}
+
+
+SIM_STATUS_EXAMPLE: ProviderStatus = {
+    "simId": 760112,
+    "status": "Enable",
+    "start": "2026-11-02T07:12:44",
+    "profileType": "P1",
+    "statusModification": "Executed-Success",
+}
+
+
+@operation(
+    "GET",
+    "/v1/subscribers/{iccid}/sim-status",
+    upstream=True,
+    operator=True,
+    title="Get profile history",
+    access=own_line,
+    raises=[NotFound, OcsError],
+    examples=[Example("Did the customer install the eSIM?", {"iccid": "8988303700000100286"}, {"data": [SIM_STATUS_EXAMPLE]})],
+)
+async def get_sim_provider_status(ctx: Ctx, params: LineRef, line: Line) -> Data[list[ProviderStatus] | None]:
+    """Get the life of an eSIM profile: released, downloaded, installed, enabled.
+
+    Newest first; null when its provider has said nothing. The SIM's own FREE or AFFECTED is in get_subscriber.
+    """
+    try:
+        rows = await line.upstream.ocs.subscriber.get_sim_provider_status(line.sim_id)
+    except OcsNotFound:  # Choice: a provider that does not know the profile has said nothing of it
+        rows = []
+    return {"data": rows or None}
+
+
+SimStatus = Literal["ENABLED", "DISABLED", "Affected", "Free"]
+SIM_FREED_WARNING = "A profile that was downloaded before cannot be downloaded again after this"
+
+
+class SimStatusChange(LineRef):
+    """What the SIM becomes."""
+
+    status: Annotated[SimStatus, Field(description="ENABLED or Affected: in use. DISABLED or Free: in stock.")]
+
+
+class SimStatusChanged(TypedDict):
+    """What was asked for."""
+
+    status: SimStatus
+    simId: int
+    warning: NotRequired[str]
+
+
+@operation(
+    "PUT",
+    "/v1/subscribers/{iccid}/sim-status",
+    scope=Scope.ADMIN,
+    confirm=True,
+    upstream=True,
+    moves=True,
+    operator=True,
+    access=own_line,
+    raises=[NotFound, EndOfLife, OcsError],
+    examples=[
+        Example(
+            "Return a SIM to stock",
+            {"iccid": "8988303700000100286", "status": "DISABLED"},
+            {"data": {"status": "DISABLED", "simId": 760112, "warning": SIM_FREED_WARNING}},
+        )
+    ],
+)
+async def change_sim_status(ctx: Ctx, params: SimStatusChange, line: Line) -> Data[SimStatusChanged]:
+    """Take a SIM into use, or return it to stock, at platform level.
+
+    A repair tool: DISABLED makes a downloaded profile undownloadable. modify_subscriber_status suspends a line instead.
+    """
+    freed = params.status in ("DISABLED", "Free")
+    await line.upstream.ocs.subscriber.change_sim_status(line.sim_id, "Free" if freed else "Affected")
+    changed: SimStatusChanged = {"status": params.status, "simId": line.sim_id}
+    if freed:
+        changed["warning"] = SIM_FREED_WARNING
+    return {"data": changed}

@@ -1,0 +1,282 @@
+"""Where a line was seen: its position, the radio cell it was in last, and the countries it came into."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from clients.ocs.outcome import OcsNotFound
+from clients.ocs.wire.statistics import CallRecord
+from clients.ocs.wire.subscriber import Location
+from clients.ocs.wire.values import parse_wire_time
+from operations.deps import Ctx
+from operations.times import WEEK_DAYS, utc_text, utc_today
+from operations.upstream.access import visible_accounts
+from operations.upstream.lines import Line, LineRef, own_line
+from operations.upstream.paging import Data
+from registry.errors import NotFound, OcsError
+from registry.operation import Example, operation
+from registry.policy import rfc3339_utc
+from storage.country_entries import CountryEntry, country_history
+
+LOCATION_UNKNOWN_CODE = 14
+
+
+@operation(
+    "GET",
+    "/v1/subscribers/{iccid}/location",
+    upstream=True,
+    operator=True,
+    title="Get location",
+    access=own_line,
+    raises=[NotFound, OcsError],
+    examples=[
+        Example(
+            "Where is this tracker?",
+            {"iccid": "8988303700000100286"},
+            {"data": {"latitude": 59.91, "longitude": 10.75, "accuracy": 300, "dateTime": "2027-01-15T09:41:07"}},
+        )
+    ],
+)
+async def get_subscriber_location(ctx: Ctx, params: LineRef, line: Line) -> Data[Location | None]:
+    """Get where a line was seen last, by its radio cell; accuracy in metres.
+
+    Null when it was never used or its cell is not known. `dateTime` is UTC.
+    """
+    try:
+        return {"data": await line.upstream.ocs.subscriber.get_location(line.subscriber_id)}
+    except OcsError as refusal:
+        # Choice: the wire names no code for a line that was never seen; both that it may be say so.
+        if isinstance(refusal, OcsNotFound) or refusal.ocs_code == LOCATION_UNKNOWN_CODE:
+            return {"data": None}
+        raise
+
+
+DATA_USAGE_TYPE = 33
+RadioType = Literal["2G", "3G", "4G", "5G", "NB-IoT"]
+RADIO_TYPES: Mapping[str, RadioType] = {"2G": "2G", "3G": "3G", "4G": "4G", "5G": "5G", "NB": "NB-IoT"}
+
+
+class Cell(TypedDict):
+    """A radio cell."""
+
+    radioType: RadioType
+    mcc: int
+    mnc: int
+    lac: int
+    cellId: Annotated[int | None, Field(description="Without it the position is coarse")]
+
+
+class CellLocation(TypedDict):
+    """Where a cell stands, and when the line was seen in it."""
+
+    latitude: Annotated[float, Field(description="Degrees")]
+    longitude: Annotated[float, Field(description="Degrees")]
+    accuracy: Annotated[int | None, Field(description="Metres; half of the positions lie within")]
+    cell: Cell
+    observedAt: Annotated[str | None, Field(description="RFC 3339, UTC")]
+
+
+class CellSighting(NamedTuple):
+    """A cell and the time the line was in it."""
+
+    cell: Cell
+    at: str | None
+
+
+@operation(
+    "GET",
+    "/v1/subscribers/{iccid}/cell-location",
+    upstream=True,
+    title="Get location of last cell",
+    access=own_line,
+    raises=[NotFound, OcsError],
+    examples=[
+        Example(
+            "Which cell was this line in last, and where is that?",
+            {"iccid": "8988303700000100286"},
+            {
+                "data": {
+                    "latitude": 59.9,
+                    "longitude": 10.7,
+                    "accuracy": 500,
+                    "cell": {"radioType": "4G", "mcc": 242, "mnc": 1, "lac": 3001, "cellId": 70012},
+                    "observedAt": "2027-01-15T09:41:07Z",
+                }
+            },
+        )
+    ],
+)
+async def get_subscriber_location_by_cell_id(ctx: Ctx, params: LineRef, line: Line) -> Data[CellLocation]:
+    """Get the last radio cell of a line and where it stands.
+
+    404 when no cell is known. get_subscriber_location is the shorter way.
+
+    The cell comes from the line's last registration, else from its newest data session of the last seven days.
+    """
+    seen = registered_cell(line) or await used_cell(ctx, line)
+    if seen is None:
+        raise NotFound("No radio cell of this line is known: it was not seen in a network", param="iccid", hint=NO_CELL_HINT)
+    cell = seen.cell
+    place = await locate_cell(line, cell)
+    latitude, longitude = place.get("latitude"), place.get("longitude")
+    if latitude is None or longitude is None:
+        raise cell_place_unknown()
+    return {
+        "data": {
+            "latitude": latitude,
+            "longitude": longitude,
+            "accuracy": place.get("accuracy"),
+            "cell": cell,
+            "observedAt": seen.at,
+        }
+    }
+
+
+NO_CELL_HINT = "subscriber_network_events shows whether it tried to register"
+
+
+async def locate_cell(line: Line, cell: Cell) -> Location:
+    """Where the cell stands, for all the network knows."""
+    try:
+        found = await line.upstream.ocs.subscriber.get_location_by_cell_id(
+            radio=cell["radioType"], mcc=cell["mcc"], mnc=cell["mnc"], lac=cell["lac"], cell_id=cell["cellId"]
+        )
+    except OcsNotFound:
+        raise cell_place_unknown() from None
+    return {} if found is None else found
+
+
+def cell_place_unknown() -> NotFound:
+    """The cell is known, its place is not."""
+    return NotFound(
+        "Nobody knows where the last radio cell of this line stands", param="iccid", hint="get_subscriber_location may know more"
+    )
+
+
+def registered_cell(line: Line) -> CellSighting | None:
+    """The cell of the last registration."""
+    info = line.row.get("networkInfo", {})
+    cell = read_cell(info.get("lastRat"), info.get("lastMcc"), info.get("lastMnc"), info.get("lastLac"), info.get("lastCellId"))
+    return None if cell is None else CellSighting(cell, utc_time_text(info.get("time")))
+
+
+async def used_cell(ctx: Ctx, line: Line) -> CellSighting | None:
+    """The cell of the newest data session of the last seven days."""
+    last = utc_today(ctx.now)
+    usage = await line.upstream.ocs.statistics.usage_over_period(line.subscriber_id, last - timedelta(days=WEEK_DAYS - 1), last)
+    days = [day for row in usage.get("usages", []) for day in row.get("subsPeriodUsages", [])]
+    records = [record for day in days for record in day.get("subsDailyUsages", []) if record.get("usageType") == DATA_USAGE_TYPE]
+    newest = sorted(records, key=usage_time, reverse=True)
+    return next((seen for seen in map(record_cell, newest) if seen is not None), None)
+
+
+def usage_time(record: CallRecord) -> str:
+    """When it was used; the wire's times sort as they are written."""
+    return record.get("usageDateUtc", "")
+
+
+def record_cell(record: CallRecord) -> CellSighting | None:
+    """The cell that a record names."""
+    cell = read_cell(record.get("rat"), record.get("mcc"), record.get("mnc"), record.get("lac"), record.get("cellId"))
+    return None if cell is None else CellSighting(cell, utc_time_text(record.get("usageDateUtc")))
+
+
+def read_cell(rat: object, mcc: object, mnc: object, lac: object, cell: object) -> Cell | None:
+    """The tuple, unless a part that it cannot be without is missing."""
+    country, network, area = read_whole_number(mcc), read_whole_number(mnc), read_whole_number(lac)
+    if not country or network is None or area is None:
+        return None
+    return {"radioType": radio_type(rat), "mcc": country, "mnc": network, "lac": area, "cellId": read_whole_number(cell)}
+
+
+def read_whole_number(value: object) -> int | None:
+    """A number, also where a server writes it as a string."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value[:18])
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def radio_type(rat: object) -> RadioType:
+    """From words such as "4G - LTE". Choice: what names no generation counts as 4G, which most networks are."""
+    return RADIO_TYPES.get(rat.strip()[:2].upper(), "4G") if isinstance(rat, str) else "4G"
+
+
+def utc_time_text(time: str | None) -> str | None:
+    """The wire's time as answers write it."""
+    try:
+        return None if time is None else utc_text(parse_wire_time(time))
+    except ValueError:
+        return None
+
+
+class CountryHistoryQuery(LineRef):
+    """Which line, and how far back."""
+
+    limit: Annotated[int, Field(ge=1, le=50, description="Number of entries.")] = 20
+
+
+class CountryEntered(TypedDict):
+    """The line came into a country."""
+
+    type: Literal["country.entered"]
+    iccid: str
+    country: str
+    mcc: str
+    mnc: str | None
+    occurred_at: str
+
+
+class CountryHistory(TypedDict):
+    """Newest first."""
+
+    data: list[CountryEntered]
+
+
+COUNTRY_ENTRY_EXAMPLE: CountryEntered = {
+    "type": "country.entered",
+    "iccid": "8988303700000100286",
+    "country": "FR",
+    "mcc": "208",
+    "mnc": "01",
+    "occurred_at": "2026-11-20T09:00:00Z",
+}
+
+
+@operation(
+    "GET",
+    "/v1/subscribers/{iccid}/country-history",
+    title="List countries of a line",
+    upstream=True,
+    access=own_line,
+    raises=[NotFound, OcsError],
+    examples=[
+        Example("Where has this line been?", {"iccid": COUNTRY_ENTRY_EXAMPLE["iccid"], "limit": 5}, {"data": [COUNTRY_ENTRY_EXAMPLE]})
+    ],
+)
+async def subscriber_country_history(ctx: Ctx, params: CountryHistoryQuery, line: Line) -> CountryHistory:
+    """List the countries a line came into, newest first.
+
+    At most the last 50 entries are kept. Empty when no location was pushed yet.
+
+    They come from the locations that the network's bridge pushes; `country` is the ISO 3166-1 alpha-2 code of the network's country.
+    A location that arrives late is put where it belongs in time. A line that was moved to your account shows the countries it
+    came into since then, none of its time with the former account. Entries older than 400 days are forgotten.
+    """
+    accounts = await visible_accounts(line.upstream)
+    entries = await ctx.deps.store.read(country_history, iccid=line.iccid, limit=params.limit, accounts=accounts)
+    return {"data": [render_country_entry(line.iccid, entry) for entry in entries]}
+
+
+def render_country_entry(iccid: str, entry: CountryEntry) -> CountryEntered:
+    """An entry as it is answered."""
+    return {
+        "type": "country.entered",
+        "iccid": iccid,
+        "country": entry.country,
+        "mcc": entry.mcc,
+        "mnc": entry.mnc,
+        "occurred_at": rfc3339_utc(entry.occurred_at),
+    }

@@ -1,0 +1,1 @@
+"""What several domains need of the charging system."""

@@ -1,0 +1,256 @@
+"""Every burst limit: the token buckets of a process, and whose bucket a call empties. It is not the quota."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from ipaddress import IPv6Address, IPv6Network
+from typing import NamedTuple, Protocol
+
+from registry.call import Call
+from registry.caller import Caller
+from registry.clock import Clock
+from registry.errors import QuotaExceeded
+from registry.limits import Limits
+from registry.policy import rfc3339_utc
+from registry.ports import Site
+
+BUCKETS_LIMIT = 20_000
+
+
+def address_network(address: str) -> str:
+    """The name under which an address is limited: an IPv6 customer has a whole /64; an IPv4 one behind a socket of both kinds has one."""
+    if ":" not in address:
+        return address
+    try:
+        found = IPv6Address(address.partition("%")[0])
+        return str(found.ipv4_mapped or IPv6Network((found, 64), strict=False))
+    except ValueError:
+        return address
+
+
+class TokenWait(NamedTuple):
+    """How long until the next token, in seconds."""
+
+    seconds: float
+
+
+class BucketStore(Protocol):
+    """Token buckets by name. `now` is monotonic seconds."""
+
+    def take(self, key: str, rate: float, size: float, now: float) -> TokenWait | None: ...
+    def charge(self, key: str, amount: float, rate: float, size: float, now: float) -> None: ...
+    def wait(self, key: str, rate: float, size: float, now: float) -> TokenWait | None: ...
+    async def replenish(self, key: str, now: Callable[[], float]) -> bool: ...
+
+
+class TokenBuckets:
+    """One bucket a key. A bucket that is full again carries no information, so full ones are the first to be forgotten."""
+
+    def __init__(self) -> None:
+        self._buckets: dict[str, tuple[float, float, float]] = {}
+
+    def take(self, key: str, rate: float, size: float, now: float) -> TokenWait | None:
+        """Take one token, or say how long to wait. `now` is monotonic seconds."""
+        tokens, then, _ = self._buckets.get(key, (size, now, now))
+        tokens = min(size, tokens + max(0.0, now - then) * rate)
+        if tokens < 1:
+            return TokenWait((1 - tokens) / rate)
+        self._buckets[key] = (tokens - 1, now, now + (size - tokens + 1) / rate)
+        if len(self._buckets) > BUCKETS_LIMIT:
+            self._forget(now)
+        return None
+
+    def charge(self, key: str, amount: float, rate: float, size: float, now: float) -> None:
+        """Take tokens that have been used already; the bucket may owe some afterwards."""
+        tokens, then, _ = self._buckets.get(key, (size, now, now))
+        tokens = min(size, tokens + max(0.0, now - then) * rate) - amount
+        self._buckets[key] = (tokens, now, now + (size - tokens) / rate)
+        if len(self._buckets) > BUCKETS_LIMIT:
+            self._forget(now)
+
+    def wait(self, key: str, rate: float, size: float, now: float) -> TokenWait | None:
+        """How long until there is a token, without taking it."""
+        tokens, then, _ = self._buckets.get(key, (size, now, now))
+        tokens = min(size, tokens + max(0.0, now - then) * rate)
+        return TokenWait((1 - tokens) / rate) if tokens < 1 else None
+
+    async def replenish(self, key: str, now: Callable[[], float]) -> bool:
+        """Nobody else counts, so that nobody can be asked for more."""
+        del key, now
+        return False
+
+    def levels(self) -> Iterable[tuple[str, tuple[float, float, float]]]:
+        """Every bucket: its tokens, at which moment, and when it is full."""
+        return self._buckets.items()
+
+    def put(self, key: str, level: tuple[float, float, float]) -> None:
+        """A bucket as it was counted elsewhere."""
+        self._buckets[key] = level
+
+    def _forget(self, now: float) -> None:
+        for key, (_, _, full_at) in list(self._buckets.items()):
+            if full_at <= now:
+                del self._buckets[key]
+        while len(self._buckets) > BUCKETS_LIMIT:
+            del self._buckets[next(iter(self._buckets))]
+
+
+class BucketSize(NamedTuple):
+    """A bucket's name, the tokens that it gains in a second, and how many it holds."""
+
+    key: str
+    rate: int
+    size: int
+
+
+@dataclass(slots=True)
+class RateLimiter:
+    """The buckets of all processes, as this one has them. What is done without a call (the worker's writes) keeps them as well.
+
+    A function here waits for the database only where the process is not alone, and has used up its portion of a bucket.
+    """
+
+    limits: Limits
+    site: Site
+    clock: Clock
+    buckets: BucketStore = field(default_factory=TokenBuckets)
+
+    async def call(self, call: Call, caller: Caller) -> None:
+        """Let a call in, or refuse it."""
+        operation = call.operation
+        if not operation.limited or caller.kind in ("internal", "storefront"):
+            return
+        if caller.kind == "public" and call.surface == "web":  # the page that it is called for was counted
+            return
+        if caller.kind == "public":
+            await self.address(call.client)
+            return
+        if not self.limits.burst_enabled:
+            return
+        tier = self.limits.tiers[caller.tier]
+        await self._spend(f"org:{caller.owner}", tier.burst_per_second, tier.burst_size)
+        if operation.provided and not operation.read_only:
+            await self.upstream(caller.owner)
+
+    async def upstream(self, owner: str) -> None:
+        """Writes that reach the charging system or the payment processor have a bucket of their own per organisation."""
+        wait = await self.take_upstream(owner)
+        if wait is not None:
+            raise self._too_fast(int(self.limits.upstream_writes_per_second), wait)
+
+    async def take_upstream(self, owner: str) -> TokenWait | None:
+        """Take the token of one such write, or say how long to wait."""
+        rate = self.limits.upstream_writes_per_second
+        return await self._take(f"up:{owner}", rate, int(rate)) if self.limits.burst_enabled else None
+
+    async def until_upstream(self, owner: str) -> TokenWait | None:
+        """How long until there is such a token, without taking it."""
+        rate = self.limits.upstream_writes_per_second
+        return await self._look(f"up:{owner}", rate, int(rate)) if self.limits.burst_enabled else None
+
+    async def address(self, client: str) -> None:
+        """Public operations and pages share one count per address."""
+        await self._per_minute(f"ip:{address_network(client)}", self.limits.public_per_minute)
+
+    async def order(self, client: str) -> None:
+        """Let somebody begin to buy: each beginning is a row of ours and a page at the payment processor."""
+        await self._per_minute(f"order:{address_network(client)}", self.limits.orders_per_minute)
+
+    async def message(self, caller: Caller) -> None:
+        """Messages of a protocol that are not calls (lists, handshakes) have a bucket of their own, twice as large as that of calls."""
+        if self.limits.burst_enabled:
+            tier = self.limits.tiers[caller.tier]
+            await self._spend(f"msg:{caller.owner}", 2 * tier.burst_per_second, 2 * tier.burst_size)
+
+    async def guess(self, call: Call, caller: Caller) -> None:
+        """Whoever guesses ids from an address has few guesses; one who shows the shop's key is no guesser."""
+        if self.limits.burst_enabled and caller.kind == "public":
+            size = self.limits.misses_per_minute
+            wait = await self._look(f"miss:{address_network(call.client)}", size / 60, size)
+            if wait is not None:
+                raise self._too_fast(size, wait)
+
+    async def missed(self, call: Call) -> None:
+        """One guess was wrong. Of many at once those that were let in together and are too many learn nothing either."""
+        if call.identified is not None and call.identified.kind == "public":
+            await self._per_minute(f"miss:{address_network(call.client)}", self.limits.misses_per_minute)
+
+    async def body(self, caller: Caller, client: str) -> None:
+        """Let a body be read, or refuse it unread: whoever sent too much that was refused waits until they may send again."""
+        bucket = self._refused_input(caller, client)
+        if bucket is None:
+            return
+        wait = await self._look(bucket.key, bucket.rate, bucket.size)
+        if wait is not None:
+            raise self._too_much_refused(bucket, wait)
+
+    def refused_body(self, caller: Caller, client: str, size: int) -> None:
+        """Charge a body of `size` bytes that was refused: it costs no quota, and would otherwise cost nothing."""
+        bucket = self._refused_input(caller, client)
+        if bucket is not None:
+            amount = max(size, self.limits.refused_bytes_least)
+            self.buckets.charge(bucket.key, amount, bucket.rate, bucket.size, self.clock.monotonic())
+
+    def _refused_input(self, caller: Caller, client: str) -> BucketSize | None:
+        """Whose bucket it is: an organisation's or an address's; the deployment's own systems have none."""
+        limits = self.limits
+        if not limits.burst_enabled or caller.kind in ("internal", "storefront"):
+            return None
+        if caller.kind == "public" or not caller.owner:
+            return BucketSize(f"bad-ip:{address_network(client)}", limits.public_refused_bytes_per_second, limits.public_refused_bytes)
+        return BucketSize(f"bad:{caller.owner}", limits.refused_bytes_per_second, limits.refused_bytes)
+
+    def _too_much_refused(self, bucket: BucketSize, wait: TokenWait) -> QuotaExceeded:
+        seconds = max(1, math.ceil(wait.seconds))
+        return QuotaExceeded(
+            f"Too many bodies from you were refused: {bucket.size} bytes of them may come at once, and {bucket.rate} a second after; "
+            f"wait {seconds} s",
+            code="rate_limited",
+            limit=bucket.size,
+            used=bucket.size,
+            reset_at=rfc3339_utc(self.clock.now() + seconds),
+            retry_after=seconds,
+            upgrade_url=self.site.upgrade_url,
+            hint="Mend what the refusals named before you send it again; a larger tier does not change this",
+        )
+
+    async def _per_minute(self, key: str, size: int) -> None:
+        if self.limits.burst_enabled:
+            await self._spend(key, size / 60, size)
+
+    async def _spend(self, key: str, rate: float, size: int) -> None:
+        """One token, or a refusal that says when to come again."""
+        wait = self.buckets.take(key, rate, size, self.clock.monotonic())
+        if wait is not None:
+            wait = await self._take(key, rate, size)
+        if wait is not None:
+            raise self._too_fast(size, wait)
+
+    async def _take(self, key: str, rate: float, size: int) -> TokenWait | None:
+        """One token, or how long to wait."""
+        monotonic = self.clock.monotonic
+        while (wait := self.buckets.take(key, rate, size, monotonic())) is not None:
+            if not await self.buckets.replenish(key, monotonic):
+                return wait
+        return None
+
+    async def _look(self, key: str, rate: float, size: int) -> TokenWait | None:
+        """How long until there is a token, without taking it."""
+        monotonic = self.clock.monotonic
+        while (wait := self.buckets.wait(key, rate, size, monotonic())) is not None:
+            if not await self.buckets.replenish(key, monotonic):
+                return wait
+        return None
+
+    def _too_fast(self, size: int, wait: TokenWait) -> QuotaExceeded:
+        """A bucket is empty."""
+        seconds = max(1, math.ceil(wait.seconds))
+        return QuotaExceeded(
+            f"Too many calls at once: the burst limit is {size}; wait {seconds} s and repeat the call",
+            code="rate_limited",
+            limit=size,
+            used=size,
+            reset_at=rfc3339_utc(self.clock.now() + seconds),
+            retry_after=seconds,
+            upgrade_url=self.site.upgrade_url,
+        )

@@ -1,0 +1,1 @@
+"""A simulated language model behind the chat-completions wire."""

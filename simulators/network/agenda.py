@@ -1,0 +1,126 @@
+"""The agenda of the fleet: what lines do, and what falls due on their packages, in the half day that the clock is in."""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from simulators.network.entities import DATA, DAY_SECONDS, MO_SMS, MOC, MT_SMS, MTC, Line
+from simulators.network.trips import country_at, stays_of_day
+from simulators.seeded_random import seeded_random
+
+HALF_DAY_SECONDS = DAY_SECONDS // 2
+"""Nothing that the clock brings makes something due sooner than half a day later."""
+
+
+class Activity(NamedTuple):
+    """Something a line does; sorting gives the order across the fleet: time, then line."""
+
+    at: int
+    line_id: int
+    kind: int
+    quantity: int = 0
+    iso2: str = ""
+    chance: float = 0.0
+    other_party: str | None = None
+
+
+@dataclass(slots=True)
+class Agenda:
+    """The activities of one half day, `start` to `end` in Unix seconds, soonest first.
+
+    Plans depend on seed, line and day alone. What is due depends on the packages of a line: whoever changes them touches the line, and
+    what it has due is looked up anew.
+    """
+
+    start: int = 0
+    end: int = 0
+    activities: list[Activity] = field(default_factory=list[Activity])
+    afternoon: list[Activity] = field(default_factory=list[Activity])
+    """Of the day that the morning's plans were made for."""
+    planned: int = -1
+    """That day, counted from 1970."""
+    touched: set[int] = field(default_factory=set[int])
+
+    def covers(self, now: int) -> bool:
+        """Whether the half day after `now` is the one that was looked up."""
+        return self.start <= now < self.end
+
+    def open(self, seed: int, lines: dict[int, Line], now: int) -> None:
+        """Look up the half day that begins at or before `now`, without what is due."""
+        today, self.start, self.end = now // DAY_SECONDS, now, (now // HALF_DAY_SECONDS + 1) * HALF_DAY_SECONDS
+        if today == self.planned:
+            activities = self.afternoon
+        else:
+            activities = [
+                activity for line in lines.values() if line.persona.kind != "stock" for activity in plan_line_day(seed, line, today)
+            ]
+        activities.sort()
+        begins, ends = (bisect_right(activities, moment, key=activity_time) for moment in (now, self.end))
+        self.planned, self.activities, self.afternoon = today, activities[begins:ends], activities[ends:]
+        self.touched = set(lines)
+
+    def add_ticks(self, line: int, moments: list[int]) -> None:
+        """A line has something due at these moments."""
+        for moment in moments:
+            if moment <= self.end:
+                heappush(self.activities, Activity(moment, line, TICK))
+
+    def next(self, stop: int) -> Activity | None:
+        """Take the soonest activity up to `stop` out."""
+        return heappop(self.activities) if self.activities and self.activities[0].at <= stop else None
+
+    def close(self) -> None:
+        """Forget all: the next run looks everything up."""
+        self.start, self.end, self.planned = 0, 0, -1
+
+
+def activity_time(activity: Activity) -> int:
+    """When it is done."""
+    return activity.at
+
+
+TICK, ARRIVAL = 0, 2
+"""Kinds of activity that are not uses."""
+
+
+def plan_line_day(seed: int, line: Line, day: int) -> list[Activity]:
+    """The line's activities of a day, unsorted, none at midnight. Chance is drawn for this line and day alone."""
+    persona = line.persona
+    stays = stays_of_day(seed, line.id, persona, day)
+    roll = seeded_random(seed, "day", line.id, day).random
+    activities = [Activity(stay.since, line.id, ARRIVAL, 0, stay.iso2, roll()) for stay in stays[1:]]
+    if roll() >= persona.active_share:
+        return activities
+    around_the_clock = persona.kind == "tracker"
+    start = day * DAY_SECONDS
+    for kind, quantity in _uses(roll, persona.sessions, persona.session_bytes, persona.calls, persona.messages):
+        at = start + (1 + int(roll() * (DAY_SECONDS - 1)) if around_the_clock else _waking(roll(), roll()))
+        other = None if kind == DATA else _phone_number(roll())
+        activities.append(Activity(at, line.id, kind, quantity, country_at(stays, at), roll(), other))
+    return activities
+
+
+def _uses(roll: Callable[[], float], sessions: float, size: int, calls: float, messages: float) -> list[tuple[int, int]]:
+    """Kinds and quantities; the means are the persona's."""
+    data = [(DATA, 2048 + int(size * 3 * roll() ** 2)) for _ in range(_near_mean(roll, sessions))]
+    talks = [(MOC if roll() < 0.6 else MTC, 5 + int(360 * roll() ** 2)) for _ in range(_near_mean(roll, calls))]
+    texts = [(MO_SMS if roll() < 0.5 else MT_SMS, 1) for _ in range(_near_mean(roll, messages))]
+    return data + talks + texts
+
+
+def _near_mean(roll: Callable[[], float], mean: float) -> int:
+    """A whole number around a mean."""
+    return int(mean * (0.4 + 1.2 * roll()) + roll()) if mean > 0 else 0
+
+
+def _waking(first: float, second: float) -> int:
+    """A second of the day between 06:00 and 24:00, most of them in the middle."""
+    return 6 * 3600 + int((first + second) * 9 * 3600)
+
+
+def _phone_number(chance: float) -> str:
+    """Somebody to talk to, in one of a few countries."""
+    prefixes = ("4790", "4670", "4915", "3361", "4477", "1212")
+    return prefixes[int(chance * 6)] + f"{int(chance * 10**9) % 10**7:07d}"

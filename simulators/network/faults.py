@@ -1,0 +1,153 @@
+"""Faults on purpose: what the next calls of a method meet instead of, or after, their effect."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from typing import cast
+
+from simulators.network.dispatch import CallOutcome
+from simulators.network.params import RequestFields, invalid_request, read_flag, read_positive, read_text
+from simulators.network.wire import WireMembers
+
+LIMIT_EXCEEDED = 100
+FAULT_DELAY_LIMIT = 600
+ABSENT_VALUES = (None, False)  # a delay of 0.0 is one of them
+FAULT_KINDS = ("code", "delay", "drop_after", "drop_before", "malformed", "empty", "status", "burst", "has_more", "null_lists")
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkFault:
+    """One trouble of one method (`*` is every method). `times` None is for ever; `commit`: the call takes effect all the same."""
+
+    method: str
+    code: int | None = None
+    delay: float = 0.0
+    drop_after: bool = False
+    drop_before: bool = False
+    malformed: bool = False
+    empty: bool = False
+    status: int | None = None
+    burst: int | None = None
+    has_more: bool = False
+    null_lists: bool = False
+    commit: bool = False
+    times: int | None = 1
+
+    @property
+    def kinds(self) -> list[str]:
+        """What it does, by name."""
+        return [name for name in FAULT_KINDS if getattr(self, name) not in ABSENT_VALUES]
+
+    @property
+    def before(self) -> bool:
+        """The call has no effect."""
+        return self.drop_before or ((self.code is not None or self.status is not None) and not self.commit)
+
+    @property
+    def dropped(self) -> bool:
+        """There is no answer."""
+        return self.drop_before or self.drop_after
+
+    def of(self, outcome: CallOutcome) -> CallOutcome:
+        """What the answer says instead."""
+        if self.code is not None:
+            return CallOutcome(self.code, "injected fault")
+        payload = outcome.payload
+        if self.null_lists:
+            payload = without_lists(payload)
+        if self.has_more and isinstance(payload, dict):
+            payload = {**cast(WireMembers, payload), "hasMore": True}
+        return outcome._replace(payload=payload)
+
+    def as_json(self) -> WireMembers:
+        """For the control API."""
+        members: WireMembers = asdict(self)
+        return {name: members[name] for name in ("method", *self.kinds, "commit", "times")}
+
+
+def without_lists(payload: object) -> object:
+    """Null where a list was."""
+    if isinstance(payload, list):
+        return None
+    if not isinstance(payload, dict):
+        return payload
+    return {name: None if isinstance(value, list) else value for name, value in cast(WireMembers, payload).items()}
+
+
+def read_network_fault(value: object) -> NetworkFault:
+    """A fault of the control API; absent `times` is once, and for ever with a burst limit. Null is for ever."""
+    fields = RequestFields(value, "fault")
+    lasting = fields.given(("burst",)) or fields.has_key("times")
+    fault = NetworkFault(
+        method=fields.need("method", read_text),
+        code=fields.maybe("code", read_positive),
+        delay=fields.maybe("delay", read_fault_delay) or 0.0,
+        drop_after=fields.maybe("drop_after", read_flag) or False,
+        drop_before=fields.maybe("drop_before", read_flag) or False,
+        malformed=fields.maybe("malformed", read_flag) or False,
+        empty=fields.maybe("empty", read_flag) or False,
+        status=fields.maybe("status", read_error_status),
+        burst=fields.maybe("burst", read_positive),
+        has_more=fields.maybe("has_more", read_flag) or False,
+        null_lists=fields.maybe("null_lists", read_flag) or False,
+        commit=fields.maybe("commit", read_flag) or False,
+        times=fields.maybe("times", read_positive) or (None if lasting else 1),
+    )
+    fields.done()
+    if not fault.kinds:
+        raise invalid_request(f"fault does nothing: give one of {', '.join(FAULT_KINDS)}")
+    return fault
+
+
+def read_error_status(value: object, path: str) -> int:
+    """A status that is no success."""
+    found = read_positive(value, path)
+    if not 400 <= found <= 599:
+        raise invalid_request(f"{path} must be from 400 to 599")
+    return found
+
+
+def read_fault_delay(value: object, path: str) -> float:
+    """A delay."""
+    if type(value) not in (int, float) or not 0 <= cast(float, value) <= FAULT_DELAY_LIMIT:
+        raise invalid_request(f"{path} must be seconds from 0 to {FAULT_DELAY_LIMIT}")
+    return float(cast(float, value))
+
+
+@dataclass(slots=True)
+class NetworkFaults:
+    """Faults in the order in which they were given; the first that fits a call is its own."""
+
+    clock: Callable[[], float]
+    queue: list[NetworkFault] = field(default_factory=list[NetworkFault])
+    _calls: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+    def add(self, fault: NetworkFault) -> None:
+        """Behind the others."""
+        self.queue.append(fault)
+
+    def clear(self) -> None:
+        """No more trouble."""
+        self.queue.clear()
+        self._calls.clear()
+
+    def take(self, method: str) -> NetworkFault | None:
+        """The fault of this call; one that is for some calls only is used up by it."""
+        for place, fault in enumerate(self.queue):
+            if fault.method not in ("*", method) or not self._strikes(fault):
+                continue
+            if fault.times == 1:
+                del self.queue[place]
+            elif fault.times is not None:
+                self.queue[place] = replace(fault, times=fault.times - 1)
+            return replace(fault, code=LIMIT_EXCEEDED) if fault.burst is not None else fault
+        return None
+
+    def _strikes(self, fault: NetworkFault) -> bool:
+        """A burst limit strikes only what comes after its calls of one second."""
+        if fault.burst is None:
+            return True
+        second = int(self.clock())
+        former, calls = self._calls.get(fault.method, (second, 0))
+        count = calls + 1 if former == second else 1
+        self._calls[fault.method] = (second, count)
+        return count > fault.burst

@@ -1,0 +1,1 @@
+"""The wire's methods, one file per noun."""

@@ -1,0 +1,161 @@
+"""What a line does on the air: its speed, steering, green zone and place, and messages to it."""
+
+import re
+from string import ascii_letters
+from string import digits as decimal_digits
+
+from simulators.network.catalogue import Country
+from simulators.network.entities import UNLIMITED_BITRATE, NetworkRefusal, NetworkToken
+from simulators.network.named_records import NOT_FOUND, NOT_POSSIBLE, find_flat_line, find_line, require_living_line
+from simulators.network.params import (
+    RequestFields,
+    invalid_request,
+    read_digits,
+    read_digits_or_number,
+    read_integer,
+    read_one_of,
+    read_signed,
+    read_text,
+    require_exactly_one,
+)
+from simulators.network.wire import NO_PAYLOAD, WireMembers, wire_moment
+from simulators.network.world import World
+from simulators.seeded_random import seeded_random
+
+BITRATE_SPEEDS = (32, 64, 128, 256, 384, 512, 1024, 2048, 3072, 5120, 7680, 10240, 20480, 51200, 102400)
+
+BITRATE_LIMITS = (*(f"KB_{speed}" for speed in BITRATE_SPEEDS), UNLIMITED_BITRATE)
+
+STEERING_ERROR = 16
+
+UNICODE_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
+
+GSM_LETTERS = frozenset(ascii_letters + decimal_digits + "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./:;<=>?¡ÄÖÑÜ§¿äöñüà")
+
+GSM_DOUBLE_LETTERS = frozenset("^{}\\[~]|€")
+
+GSM_MESSAGE_LIMIT = 160
+
+UNICODE_MESSAGE_LIMIT = 70
+
+SENDER_WORD_LIMIT = 11
+
+SENDER_NUMBER_LIMIT = 15
+
+
+def hlr_set_bitrate(world: World, caller: NetworkToken, params: object) -> object:
+    """Cap a line's speed."""
+    fields = RequestFields(params)
+    limit, imsi = fields.need("limit", read_one_of(BITRATE_LIMITS)), fields.need("imsi", read_digits)
+    fields.done()
+    line = require_living_line(find_line(world, caller, "imsi", imsi))
+    line.bitrate, line.throttled = limit, False
+    return NO_PAYLOAD
+
+
+def hlr_get_bitrate(world: World, caller: NetworkToken, params: object) -> object:
+    """A line's speed, as a bare string."""
+    fields = RequestFields(params)
+    imsi = fields.need("imsi", read_digits)
+    fields.done()
+    return find_line(world, caller, "imsi", imsi).bitrate
+
+
+def push_steering_to_subs(world: World, caller: NetworkToken, params: object) -> object:
+    """Send the preferred networks of the current country to the card."""
+    line = require_living_line(find_flat_line(world, caller, params))
+    if line.sighting is None:
+        raise NetworkRefusal(NOT_POSSIBLE, "the current country of the subscriber is not known")
+    if line.steering_list_id is None and world.accounts[line.account_id].steering_list_id is None:
+        raise NetworkRefusal(STEERING_ERROR, "neither the subscriber nor its account has a steering list")
+    return NO_PAYLOAD
+
+
+def reset_subs_gz_counter(world: World, caller: NetworkToken, params: object) -> object:
+    """Begin the green zone's volume anew."""
+    line = find_flat_line(world, caller, params)
+    line.green_bytes, line.green_reset = 0, world.now
+    return NO_PAYLOAD
+
+
+def send_mt_sms(world: World, caller: NetworkToken, params: object) -> object:
+    """Send a message to a line. Choice: only an active line can take one."""
+    fields = RequestFields(params)
+    name = require_exactly_one(fields, ("imsi", "msisdn"))
+    value, message = fields.need(name, read_digits_or_number), fields.need("text", read_text)
+    fields.need("senderId", read_sender)
+    fields.done()
+    require_one_message(message)
+    line = require_living_line(find_line(world, caller, name, value))
+    if line.status != "ACTIVE":
+        raise NetworkRefusal(NOT_POSSIBLE, "the subscriber is not active")
+    return NO_PAYLOAD
+
+
+def read_sender(value: object, path: str) -> str:
+    """A number, or a word of at most eleven characters."""
+    found = str(read_integer(value, path)) if type(value) is int else read_text(value, path)
+    if len(found) > (SENDER_NUMBER_LIMIT if found.removeprefix("+").isdigit() else SENDER_WORD_LIMIT):
+        raise invalid_request(f"{path} is too long: at most {SENDER_WORD_LIMIT} characters, or {SENDER_NUMBER_LIMIT} digits")
+    return found
+
+
+def require_one_message(message: str) -> None:
+    """Refuse a text that does not fit one message. A literal backslash-u-XXXX is one character and makes all of it Unicode."""
+    plain, escapes = UNICODE_ESCAPE.subn("", message)
+    if escapes or not set(plain) <= GSM_LETTERS | GSM_DOUBLE_LETTERS:
+        units, limit = len(plain.encode("utf-16-le")) // 2 + escapes, UNICODE_MESSAGE_LIMIT
+    else:
+        units, limit = len(plain) + sum(letter in GSM_DOUBLE_LETTERS for letter in plain), GSM_MESSAGE_LIMIT
+    if units > limit:
+        raise invalid_request(f"params.text has {units} characters of {limit}")
+
+
+RADIO_TYPES = ("2G", "3G", "4G", "5G", "NB-IoT", "NBIOT")
+
+SPREAD_DEGREES = 0.4
+
+COARSE_METRES = 15_000
+
+
+def get_subscriber_location(world: World, caller: NetworkToken, params: object) -> object:
+    """Where a line was last seen."""
+    line = find_flat_line(world, caller, params)
+    seen = line.sighting
+    if seen is None:
+        raise NetworkRefusal(NOT_FOUND, "the subscriber was never seen")
+    place = cell_position(world, int(seen.mcc), int(seen.mnc), seen.lac, seen.cell_id)
+    return {**place, "dateTime": wire_moment(seen.at)}
+
+
+def get_subscriber_location_by_cell_id(world: World, _caller: NetworkToken, params: object) -> object:
+    """Where a cell is; without the cell's id, roughly where its area is."""
+    fields = RequestFields(params)
+    fields.need("radioType", read_one_of(RADIO_TYPES))
+    mcc, mnc, lac = fields.need("mcc", read_integer), fields.need("mnc", read_integer), fields.need("lac", read_integer)
+    cell_id = fields.maybe("cellId", read_integer)
+    fields.maybe("signalStrength", read_signed)
+    fields.done()
+    return cell_position(world, mcc, mnc, lac, cell_id)
+
+
+def cell_position(world: World, mcc: int, mnc: int, lac: int, cell_id: int | None) -> WireMembers:
+    """A place of its own for each cell, near the middle of its country; the same question gets the same answer."""
+    country = country_of_code(world, mcc, mnc)
+    area = seeded_random(world.seed, "area", mcc, mnc, lac)
+    latitude = country.latitude + area.uniform(-SPREAD_DEGREES, SPREAD_DEGREES)
+    longitude = country.longitude + area.uniform(-SPREAD_DEGREES, SPREAD_DEGREES)
+    accuracy = COARSE_METRES
+    if cell_id is not None:
+        cell = seeded_random(world.seed, "cell", mcc, mnc, lac, cell_id)
+        latitude, longitude = latitude + cell.uniform(-0.02, 0.02), longitude + cell.uniform(-0.02, 0.02)
+        accuracy = cell.choice((150, 300, 500, 900))
+    return {"latitude": round(latitude, 6), "longitude": round(longitude, 6), "accuracy": accuracy}
+
+
+def country_of_code(world: World, mcc: int, mnc: int) -> Country:
+    """The country of a network code."""
+    for network in world.networks.values():
+        if any(int(code) == mcc and int(part) == mnc for code, part in network.codes):
+            return world.countries[network.iso2]
+    raise NetworkRefusal(NOT_FOUND, f"no network {mcc}-{mnc}")

@@ -1,0 +1,282 @@
+"""Resellers: their accounts, balances, sponsors and steering lists, and lines that move between accounts."""
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from simulators.network import packages
+from simulators.network.catalogue import NetworkProfile
+from simulators.network.entities import BalanceChange, Line, NetworkRefusal, NetworkToken, Reseller, ResellerAccount
+from simulators.network.named_records import (
+    NOT_POSSIBLE,
+    find_account,
+    find_nested_line,
+    find_record,
+    find_reseller,
+    require_visible,
+    visible_resellers,
+)
+from simulators.network.params import (
+    RequestFields,
+    invalid_request,
+    read_digits,
+    read_flag,
+    read_integer,
+    read_money,
+    read_one_of,
+    read_text,
+    require_exactly_one,
+)
+from simulators.network.wire import NO_PAYLOAD, WireMembers, drop_empty, wire_comma_euro, wire_euro
+from simulators.network.world import SimCounts, World
+
+SIM_STATUS_NUMBERS = {"FREE": (0, "Free"), "AFFECTED": (2, "Affected")}
+
+
+def list_reseller_account(world: World, caller: NetworkToken, params: object) -> object:
+    """Resellers with their accounts."""
+    fields = RequestFields(params)
+    number = fields.maybe("resellerId", read_integer)
+    fields.done()
+    return drop_empty({"reseller": [reseller_view(world, reseller) for reseller in visible_resellers(world, caller, number)]})
+
+
+def reseller_view(world: World, reseller: Reseller) -> WireMembers:
+    """A reseller and its accounts."""
+    accounts = [account_view(account) for account in reseller_accounts(world, reseller)]
+    return drop_empty({"id": reseller.id, "name": reseller.name, "account": accounts})
+
+
+def reseller_accounts(world: World, reseller: Reseller) -> Iterable[ResellerAccount]:
+    """A reseller's own accounts."""
+    return (account for account in world.accounts.values() if account.reseller_id == reseller.id)
+
+
+def account_view(account: ResellerAccount) -> WireMembers:
+    """An account."""
+    return drop_empty(
+        {
+            "id": account.id,
+            "name": account.name,
+            "balance": wire_euro(account.balance),
+            "packageOnly": account.package_only,
+            "steeringListId": account.steering_list_id,
+        }
+    )
+
+
+def get_reseller_info(world: World, caller: NetworkToken, params: object) -> object:
+    """One reseller: its flags, plans and contact."""
+    fields = RequestFields(params)
+    number = fields.maybe("id", read_integer)
+    fields.done()
+    reseller = find_reseller(world, caller, number)
+    return drop_empty(
+        {
+            "id": reseller.id,
+            "name": reseller.name,
+            "parentId": reseller.parent_id,
+            "balance": wire_comma_euro(reseller.balance),
+            "cdrFolder": f"/cdr/{reseller.id}",
+            "trafficInfo": traffic_info_view(reseller),
+            "chargingInfo": charging_info_view(world, reseller),
+            "contactInfo": dict(reseller.contact),
+        }
+    )
+
+
+def traffic_info_view(reseller: Reseller) -> WireMembers:
+    """What is relayed to the reseller's own system."""
+    return {
+        "relayGy": reseller.relay_gy,
+        "relayCallSms": reseller.relay_calls,
+        "relayLU": reseller.relay_location,
+        "relayVoIP": reseller.relay_voip,
+    }
+
+
+def charging_info_view(world: World, reseller: Reseller) -> WireMembers:
+    """The plans of new subscribers; one member begins with a capital."""
+    plan, voip = world.tariffs.get(reseller.mobile_plan_id), world.voip_tariffs.get(reseller.voip_plan_id)
+    return drop_empty(
+        {
+            "mobilePlan": {"id": plan.id, "name": plan.name} if plan else None,
+            "voipPlan": {"id": voip.id, "name": voip.name} if voip else None,
+            "CallPackageUseSingleCounter": reseller.single_counter,
+            "voipFree": False,
+        }
+    )
+
+
+def esim_status_per_account(world: World, caller: NetworkToken, params: object) -> object:
+    """How many eSIMs of each sponsor are free."""
+    fields = RequestFields(params)
+    name = require_exactly_one(fields, ("accountId", "resellerId"))
+    number = fields.need(name, read_integer)
+    fields.done()
+    if name == "accountId":
+        accounts: Iterable[ResellerAccount] = [find_account(world, caller, number)]
+    else:
+        accounts = reseller_accounts(world, find_reseller(world, caller, number))
+    return drop_empty({"account": [esim_count_view(world, account) for account in accounts]})
+
+
+def esim_count_view(world: World, account: ResellerAccount) -> WireMembers:
+    """An account's eSIMs by sponsor."""
+    found = world.lookup.esims(world.lines, account.id)
+    numbers = sorted({number for (number, _), count in found.items() if count})
+    sponsors = [
+        {"id": number, "name": world.sponsors[number].name, "esim": {"status": sim_count_view(found, number)}} for number in numbers
+    ]
+    return drop_empty({"id": account.id, "name": account.name, "sponsor": sponsors})
+
+
+def sim_count_view(sims: SimCounts, sponsor: int) -> list[WireMembers]:
+    """How many of a sponsor's are in each status; a status that nothing has is not named."""
+    found = {status: sims[sponsor, status] for status in SIM_STATUS_NUMBERS}
+    rows = [(*SIM_STATUS_NUMBERS[status], count) for status, count in found.items() if count]
+    return [{"statusNum": number, "statusStr": word, "count": count} for number, word, count in rows]
+
+
+def list_sponsor(world: World, caller: NetworkToken, params: object) -> object:
+    """A reseller's sponsors."""
+    reseller = find_reseller(world, caller, read_integer(params, "params"))
+    sponsors = [world.sponsors[number] for number in world.sponsored.get(reseller.id, ())]
+    return drop_empty({"sponsor": [{"id": sponsor.id, "prefix": sponsor.prefix, "name": sponsor.name} for sponsor in sponsors]})
+
+
+def list_steering_list(world: World, caller: NetworkToken, params: object) -> object:
+    """A reseller's steering lists, without what is in them; null when there are none."""
+    reseller = find_reseller(world, caller, read_integer(params, "params"))
+    rows = [row for row in world.steering.values() if row.reseller_id == reseller.id]
+    return [{"id": row.id, "resellerId": row.reseller_id, "name": row.name} for row in rows] or None
+
+
+READ_ONLY_BALANCE = 12
+
+
+class BalanceRequest(NamedTuple):
+    """What is asked for, in micro-euro."""
+
+    amount: int
+    replace: bool
+    description: str
+
+
+def read_balance_request(fields: RequestFields) -> BalanceRequest:
+    """The members that all three methods share."""
+    amount, replace = fields.need("amount", read_money), fields.maybe("setBalance", read_flag) or False
+    return BalanceRequest(amount, replace, fields.maybe("description", read_text) or "")
+
+
+def apply_balance_request(
+    world: World, owner: Literal["reseller", "account", "line"], record: Reseller | ResellerAccount | Line, change: BalanceRequest
+) -> None:
+    """Change the balance; a result below zero is zero."""
+    before = record.balance
+    record.balance = max(0, change.amount if change.replace else before + change.amount)
+    row = BalanceChange(world.now, owner, record.id, record.balance - before, record.balance, change.description)
+    world.transactions.append(row)
+
+
+def modify_account_balance(world: World, caller: NetworkToken, params: object) -> object:
+    """An account's balance. Choice: an account that only takes packages has none to change."""
+    fields = RequestFields(params)
+    change, number = read_balance_request(fields), fields.need("accountId", read_integer)
+    fields.done()
+    account = find_account(world, caller, number)
+    if account.package_only:
+        raise NetworkRefusal(READ_ONLY_BALANCE, "the account only takes packages")
+    apply_balance_request(world, "account", account, change)
+    return NO_PAYLOAD
+
+
+def modify_reseller_balance(world: World, caller: NetworkToken, params: object) -> object:
+    """A reseller's balance. Choice: a reseller that has a parent cannot change its own."""
+    fields = RequestFields(params)
+    change, number = read_balance_request(fields), fields.need("resellerId", read_integer)
+    fields.need("type", read_text)
+    fields.done()
+    reseller = find_reseller(world, caller, number)
+    if reseller.id == caller.reseller_id and reseller.parent_id in world.resellers:
+        raise NetworkRefusal(READ_ONLY_BALANCE, "only the parent reseller may change this balance")
+    apply_balance_request(world, "reseller", reseller, change)
+    return NO_PAYLOAD
+
+
+def modify_subscriber_balance(world: World, caller: NetworkToken, params: object) -> object:
+    """A line's balance."""
+    fields = RequestFields(params)
+    change = read_balance_request(fields)
+    apply_balance_request(world, "line", find_nested_line(world, caller, fields), change)
+    return NO_PAYLOAD
+
+
+RANGE_COLUMNS = ("IMSI", "ICCID")
+
+
+def move_subscriber_range_to_account(world: World, caller: NetworkToken, params: object) -> object:
+    """Both accounts belong to one reseller; the answer is the bare number of lines moved."""
+    fields = RequestFields(params)
+    source, target, lines = read_range_move(world, caller, fields)
+    if source.reseller_id != target.reseller_id:
+        raise NetworkRefusal(NOT_POSSIBLE, "the accounts belong to different resellers: use v2")
+    if source is target:
+        raise invalid_request("srcAccountId and destAccount are the same")
+    for line in lines:
+        line.account_id = target.id
+    world.lookup.moved()
+    return len(lines)
+
+
+def move_subscriber_range_to_account_v2(world: World, caller: NetworkToken, params: object) -> object:
+    """As v1, also between resellers and to another network profile; across resellers all packages are lost."""
+    fields = RequestFields(params)
+    profile_id = fields.maybe("destNetworkProfileId", read_integer)
+    source, target, lines = read_range_move(world, caller, fields)
+    across = source.reseller_id != target.reseller_id
+    if profile_id is None and (across or source is target):
+        raise invalid_request("params.destNetworkProfileId is missing: it is needed across resellers and within one account")
+    profile = None if profile_id is None else find_move_profile(world, caller, profile_id, target, lines)
+    for line in lines:
+        line.account_id = target.id
+        line.profile_id = profile.id if profile else line.profile_id
+        if across:
+            move_line_to_reseller(world, line, target)
+    world.lookup.moved()
+    return len(lines)
+
+
+def read_range_move(world: World, caller: NetworkToken, fields: RequestFields) -> tuple[ResellerAccount, ResellerAccount, list[Line]]:
+    """Where from, where to, and which lines."""
+    column = fields.need("rangeType", read_one_of(RANGE_COLUMNS))
+    first, last = fields.need("rangeStart", read_digits), fields.need("rangeEnd", read_digits)
+    if len(first) != len(last) or first > last:
+        raise invalid_request("rangeStart and rangeEnd must have one length, and the end must not come before the start")
+    source_id, target_id = fields.need("srcAccountId", read_integer), fields.need("destAccount", read_integer)
+    fields.done()
+    source, target = find_account(world, caller, source_id), find_account(world, caller, target_id)
+    return source, target, [line for line in world.lines_of(source.id) if line_in_range(line, column, first, last)]
+
+
+def line_in_range(line: Line, column: str, first: str, last: str) -> bool:
+    """Whether the current value lies between the ends, both included."""
+    value = line.imsi if column == "IMSI" else line.iccid
+    return len(value) == len(first) and first <= value <= last
+
+
+def find_move_profile(world: World, caller: NetworkToken, number: int, target: ResellerAccount, lines: list[Line]) -> NetworkProfile:
+    """A profile of the destination's reseller, for the sponsor of all these SIMs."""
+    profile = find_record(world.profiles, number, "network profile")
+    require_visible(world, caller, profile.reseller_id, "network profile")
+    if profile.reseller_id != target.reseller_id:
+        raise NetworkRefusal(NOT_POSSIBLE, "the network profile belongs to another reseller than the destination account")
+    if any(line.sim.sponsor_id != profile.sponsor_id for line in lines):
+        raise NetworkRefusal(NOT_POSSIBLE, "the network profile is for another sponsor than some of the SIMs")
+    return profile
+
+
+def move_line_to_reseller(world: World, line: Line, target: ResellerAccount) -> None:
+    """What belonged to the former reseller stays behind."""
+    packages.remove_all_packages(world, line)
+    line.reseller_id = target.reseller_id
+    line.steering_list_id = line.mobile_plan_id = line.voip_plan_id = None

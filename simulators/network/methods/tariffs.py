@@ -1,0 +1,158 @@
+"""Price lists, and how the wire shows them (ocs.md 2.6, 3.5)."""
+
+from typing import Literal
+
+from simulators.network.catalogue import Sponsor, Tariff, TariffRule, VoipRule, VoipTariff
+from simulators.network.entities import NetworkToken
+from simulators.network.methods.zones import operator_view
+from simulators.network.named_records import find_record, find_reseller, find_tariff, require_visible, visible_resellers
+from simulators.network.params import RequestFields, read_integer
+from simulators.network.wire import NO_PAYLOAD, WireMembers, drop_empty, wire_euro, wire_euro_or_none, wire_moment
+from simulators.network.world import World
+
+
+def list_reseller_tariff(world: World, caller: NetworkToken, params: object) -> object:
+    """What resellers pay."""
+    return tariff_list_view(world, caller, params, "RESELLER")
+
+
+def list_subscriber_tariff(world: World, caller: NetworkToken, params: object) -> object:
+    """What resellers charge."""
+    return tariff_list_view(world, caller, params, "SUBSCRIBER")
+
+
+def tariff_list_view(world: World, caller: NetworkToken, params: object, kind: Literal["RESELLER", "SUBSCRIBER"]) -> object:
+    """Tariffs of a kind, of one reseller or of all that are visible."""
+    owners = tariff_owners(world, caller, params)
+    rows = [tariff for tariff in world.tariffs.values() if tariff.kind == kind and tariff.reseller_id in owners]
+    return drop_empty({"tariff": [tariff_view(world, tariff) for tariff in rows]})
+
+
+def tariff_owners(world: World, caller: NetworkToken, params: object) -> set[int]:
+    """The resellers that optional parameters mean."""
+    fields = RequestFields(params)
+    number = fields.maybe("resellerId", read_integer)
+    fields.done()
+    return {reseller.id for reseller in visible_resellers(world, caller, number)}
+
+
+def list_tariff_rule(world: World, caller: NetworkToken, params: object) -> object:
+    """All prices of a tariff."""
+    return tariff_rules_view(world, find_tariff(world, caller, read_integer(params, "params")))
+
+
+def get_customer_tariff(world: World, caller: NetworkToken, params: object) -> object:
+    """All prices that a reseller pays."""
+    reseller = find_reseller(world, caller, read_integer(params, "params"))
+    return tariff_rules_view(world, find_record(world.tariffs, reseller.buy_tariff_id, "tariff"))
+
+
+def list_subscriber_voip_tariff(world: World, caller: NetworkToken, params: object) -> object:
+    """Price lists of calls over IP, deleted ones too."""
+    owners = tariff_owners(world, caller, params)
+    return [voip_tariff_view(world, tariff) for tariff in world.voip_tariffs.values() if tariff.reseller_id in owners] or NO_PAYLOAD
+
+
+def list_voip_tariff_rule(world: World, caller: NetworkToken, params: object) -> object:
+    """All prices of such a list."""
+    tariff = find_record(world.voip_tariffs, read_integer(params, "params"), "VoIP plan")
+    require_visible(world, caller, tariff.reseller_id, "VoIP plan")
+    return [voip_rule_view(rule) for rule in tariff.rules] or NO_PAYLOAD
+
+
+EURO_CURRENCY_ID = 1
+
+ANY_SPONSOR = -1
+
+
+def tariff_view(world: World, tariff: Tariff) -> WireMembers:
+    """A tariff without its rules; it has no default prices."""
+    owner = world.resellers[tariff.reseller_id]
+    return {
+        "resellers": {"resellerid": owner.id, "resellername": owner.name},
+        "roamingplanid": tariff.id,
+        "roamingplanname": tariff.name,
+        "defaultoutgoingvoice": 0.0,
+        "defaultterminatedvoice": 0.0,
+        "defaulttext": 0.0,
+        "defaultdata": 0.0,
+        "defaultmtsms": 0.0,
+        "resellerid": tariff.reseller_id,
+        "currencyid": EURO_CURRENCY_ID,
+        "isusedefaultprices": False,
+        "tariffType": tariff.kind,
+    }
+
+
+def tariff_rules_view(world: World, tariff: Tariff) -> WireMembers:
+    """The answer of listTariffRule and of getCustomerTariff."""
+    return drop_empty({"rule": [tariff_rule_view(world, rule) for rule in tariff.rules]})
+
+
+def tariff_rule_view(world: World, rule: TariffRule) -> WireMembers:
+    """What one network costs: per MiB, per minute, per message."""
+    sponsor = world.sponsors[rule.sponsor_id] if rule.sponsor_id is not None else None
+    return drop_empty(
+        {
+            "operator": operator_view(world, world.networks[rule.network_id]),
+            "currency": {"currencyid": EURO_CURRENCY_ID, "currencycode": "EUR", "currencyname": "Euro"},
+            "sponsor": rule_sponsor_view(sponsor) if sponsor else None,
+            "roamingplanruleid": rule.id,
+            "roamingplanid": rule.tariff_id,
+            "networkid": rule.network_id,
+            "sponsorid": rule.sponsor_id,
+            "sponsoridx": ANY_SPONSOR if rule.sponsor_id is None else rule.sponsor_id,
+            "active": rule.active,
+            **rule_rates(rule),
+            "currencyid": EURO_CURRENCY_ID,
+            "startdate": wire_moment(rule.start),
+            "isDiscounted": rule.discounted,
+            "hidden": rule.hidden,
+            "dailyCap": rule.daily_cap,
+        }
+    )
+
+
+def rule_rates(rule: TariffRule) -> WireMembers:
+    """Prices; what has none is left out."""
+    return {
+        "mocallrate": wire_euro_or_none(rule.moc_rate),
+        "mtcallrate": wire_euro_or_none(rule.mtc_rate),
+        "mosmsrate": wire_euro_or_none(rule.mo_sms_rate),
+        "mtsmsrate": wire_euro_or_none(rule.mt_sms_rate),
+        "datarate": wire_euro_or_none(rule.data_rate),
+    }
+
+
+def rule_sponsor_view(sponsor: Sponsor) -> WireMembers:
+    """A sponsor inside a rule."""
+    return {
+        "sponsorid": sponsor.id,
+        "imsiprefix": sponsor.prefix,
+        "pricingplanid": sponsor.pricing_plan_id,
+        "sponsorname": sponsor.name,
+        "deleted": False,
+        "displayname": sponsor.display_name,
+    }
+
+
+def voip_tariff_view(world: World, tariff: VoipTariff) -> WireMembers:
+    """A price list for calls over IP."""
+    owner = world.resellers[tariff.reseller_id]
+    return drop_empty(
+        {
+            "id": tariff.id,
+            "planName": tariff.name,
+            "reseller": {"resellerId": owner.id, "resellerName": owner.name},
+            "provider": {"providerId": tariff.id, "providerName": tariff.provider} if tariff.provider else None,
+            "deleted": tariff.deleted,
+            "costPlan": tariff.cost_plan,
+            "maxAllowRate": wire_euro(tariff.max_rate),
+        }
+    )
+
+
+def voip_rule_view(rule: VoipRule) -> WireMembers:
+    """A price per minute by prefix; this date alone has a space in its middle."""
+    fromdate = wire_moment(rule.start).replace("T", " ")
+    return {"prefix": rule.prefix, "country": rule.country.upper(), "price": wire_euro(rule.price), "fromdate": fromdate}

@@ -1,0 +1,237 @@
+"""Location zones, network profiles and destination lists, and how the wire shows them and their networks (ocs.md 2.5)."""
+
+from collections.abc import Iterable
+
+from simulators.network.catalogue import Country, DestinationList, Network, NetworkProfile, Zone
+from simulators.network.entities import NetworkRefusal, NetworkToken, Reseller
+from simulators.network.named_records import ALREADY_EXISTS, NOT_POSSIBLE, find_record, find_reseller, require_visible, visible_resellers
+from simulators.network.params import RequestFields, read_integer, read_text, read_texts
+from simulators.network.wire import NO_PAYLOAD, TruncatedPayload, WireMembers, drop_empty
+from simulators.network.world import World
+
+UNKNOWN_TADIG = 10001
+
+SAME_OPERATORS = 10002
+
+NOT_IN_TARIFF = 10003
+
+NOT_OFFERED = 10004
+
+# Choice: the ceiling is unpublished; micro-euro per MiB.
+DATA_CEILING = 50_000
+
+
+def list_location_zone_element(world: World, caller: NetworkToken, params: object) -> object:
+    """The networks of a zone; for some zones the JSON ends too early."""
+    zone = find_zone(world, caller, read_integer(params, "params"))
+    answer = drop_empty({"operator": zone_operators(world, zone)})
+    return TruncatedPayload(answer) if zone.malformed else answer
+
+
+def find_zone(world: World, caller: NetworkToken, number: int) -> Zone:
+    """A zone by id."""
+    zone = find_record(world.zones, number, "location zone")
+    require_visible(world, caller, zone.reseller_id, "location zone")
+    return zone
+
+
+def list_detailed_location_zone(world: World, caller: NetworkToken, params: object) -> object:
+    """A reseller's zones with their networks; null when there are none."""
+    reseller = find_reseller(world, caller, read_integer(params, "params"))
+    return [zone_view(world, zone) for zone in world.zones.values() if zone.reseller_id == reseller.id] or None
+
+
+def list_destination_list_prefix(world: World, caller: NetworkToken, params: object) -> object:
+    """The prefixes of a destination list."""
+    row = find_record(world.destinations, read_integer(params, "params"), "destination list")
+    require_visible(world, caller, row.reseller_id, "destination list")
+    return drop_empty({"prefixes": list(row.prefixes), "resellerId": row.reseller_id, "listId": row.id, "listName": row.name})
+
+
+def list_detailed_destination_list(world: World, caller: NetworkToken, params: object) -> object:
+    """A reseller's destination lists; null when there are none."""
+    reseller = find_reseller(world, caller, read_integer(params, "params"))
+    return [destination_list_view(world, row) for row in world.destinations.values() if row.reseller_id == reseller.id] or None
+
+
+def list_network_profile(world: World, caller: NetworkToken, params: object) -> object:
+    """Network profiles by reseller and sponsor."""
+    fields = RequestFields(params)
+    reseller_id, sponsor_id = fields.maybe("resellerId", read_integer), fields.maybe("sponsorId", read_integer)
+    fields.done()
+    owners = {reseller.id for reseller in visible_resellers(world, caller, reseller_id)}
+    rows = [profile for profile in world.profiles.values() if profile.reseller_id in owners]
+    return [profile_view(world, profile) for profile in rows if sponsor_id in (None, profile.sponsor_id)] or NO_PAYLOAD
+
+
+def find_network_profile(world: World, caller: NetworkToken, number: int) -> NetworkProfile:
+    """A network profile by id."""
+    profile = find_record(world.profiles, number, "network profile")
+    require_visible(world, caller, profile.reseller_id, "network profile")
+    return profile
+
+
+def create_location_zone(world: World, caller: NetworkToken, params: object) -> object:
+    """A new zone; the order of the checks is part of the contract, and refusals carry a payload."""
+    fields = RequestFields(params)
+    profile_id, name = fields.need("networkProfileId", read_integer), fields.need("locationZoneName", read_text)
+    tadigs = fields.need("tadigList", read_texts)
+    fields.done()
+    profile = find_network_profile(world, caller, profile_id)
+    siblings = [zone for zone in world.zones.values() if zone.reseller_id == profile.reseller_id]
+    if any(zone.name == name for zone in siblings):
+        raise NetworkRefusal(ALREADY_EXISTS, "a location zone with this name exists")
+    networks = networks_by_tadig(world, tadigs)
+    ids = tuple(dict.fromkeys(network.network_id for network in networks.values()))
+    check_new_operators(siblings, ids)
+    check_zone_tariff(world, profile, networks)
+    zone = Zone(world.next_id("zone"), name, profile.reseller_id, profile.id, ids)
+    world.zones[zone.id] = zone
+    return {"newLZ": {"Id": zone.id, "name": zone.name}}
+
+
+def networks_by_tadig(world: World, tadigs: list[str]) -> dict[str, Network]:
+    """The networks that codes name; one network may own several."""
+    owners = {tadig: network for network in world.networks.values() for tadig in network.tadigs}
+    invalid = [tadig for tadig in tadigs if tadig not in owners]
+    if invalid:
+        raise NetworkRefusal(UNKNOWN_TADIG, "unknown TADIG codes", {"invalidTadigs": invalid})
+    return {tadig: owners[tadig] for tadig in tadigs}
+
+
+def check_new_operators(siblings: Iterable[Zone], ids: tuple[int, ...]) -> None:
+    """Refuse a second zone of the same networks, and name the first."""
+    same = next((zone for zone in siblings if set(zone.network_ids) == set(ids)), None)
+    if same:
+        raise NetworkRefusal(SAME_OPERATORS, "a zone of the same operators exists", {"existingLZ": {"Id": same.id, "name": same.name}})
+
+
+def check_zone_tariff(world: World, profile: NetworkProfile, networks: dict[str, Network]) -> None:
+    """Refuse networks that the reseller's tariff lacks, then those that the sponsor does not offer at a bearable price."""
+    tariff = world.tariffs[world.resellers[profile.reseller_id].buy_tariff_id]
+    rules = [rule for rule in tariff.rules if rule.active and rule.sponsor_id in (None, profile.sponsor_id)]
+    priced = {rule.network_id for rule in rules}
+    cheap = {rule.network_id for rule in rules if rule.data_rate is not None and rule.data_rate <= DATA_CEILING}
+    missing = [tadig for tadig, network in networks.items() if network.network_id not in priced]
+    if missing:
+        raise NetworkRefusal(NOT_IN_TARIFF, "operators are not in the tariff of the reseller", {"invalidTadigs": missing})
+    offered = profile.network_ids & cheap
+    dear = [tadig for tadig, network in networks.items() if network.network_id not in offered]
+    if dear:
+        raise NetworkRefusal(NOT_OFFERED, "operators are not available from the sponsor", {"invalidTadigs": dear})
+
+
+def change_network_profile_of_location_zone(world: World, caller: NetworkToken, params: object) -> object:
+    """Undocumented upstream. Choice: the profile must offer all networks of the zone; the zone's templates get its sponsor."""
+    fields = RequestFields(params)
+    zone_id, profile_id = fields.need("locationZoneId", read_integer), fields.need("networkProfileId", read_integer)
+    fields.done()
+    zone, profile = find_zone(world, caller, zone_id), find_network_profile(world, caller, profile_id)
+    if profile.reseller_id != zone.reseller_id:
+        raise NetworkRefusal(NOT_POSSIBLE, "the network profile belongs to another reseller than the zone")
+    if not profile.network_ids.issuperset(zone.network_ids):
+        raise NetworkRefusal(NOT_POSSIBLE, "the network profile lacks networks of the zone")
+    zone.profile_id = profile.id
+    for template in world.templates.values():
+        if template.zone_id == zone.id:
+            template.sponsor_id = profile.sponsor_id
+    return NO_PAYLOAD
+
+
+def operator_view(world: World, network: Network) -> WireMembers:
+    """A network; ISO codes are lower case here, and some names end in a blank (quirk 15)."""
+    country = world.countries[network.iso2]
+    return {
+        "networkId": network.network_id,
+        "continent": country.continent,
+        "countryCode": country.dial_code,
+        "countryName": country.name,
+        "countryIso2": country.iso2.lower(),
+        "utcOffset": country.utc_offset,
+        "operatorName": network.name,
+        "mccMncs": [{"mcc": mcc, "mnc": mnc} for mcc, mnc in network.codes],
+        "tadigs": list(network.tadigs),
+    }
+
+
+def zone_operators(world: World, zone: Zone) -> list[WireMembers]:
+    """All networks of a zone."""
+    return [operator_view(world, world.networks[number]) for number in zone.network_ids]
+
+
+def zone_reference(world: World, zone_id: int) -> WireMembers:
+    """A zone's id and name, as packages and templates carry it."""
+    return {"locationzoneid": zone_id, "locationzonename": world.zones[zone_id].name}
+
+
+def destination_list_reference(world: World, list_id: int | None) -> WireMembers | None:
+    """A destination list's id and name."""
+    return None if list_id is None else {"destinationzoneid": list_id, "destinationzonename": world.destinations[list_id].name}
+
+
+def zone_view(world: World, zone: Zone) -> WireMembers:
+    """A row of listDetailedLocationZone."""
+    owner = world.resellers[zone.reseller_id]
+    return drop_empty(
+        {"zoneId": zone.id, "zoneName": zone.name, "reseller": reseller_reference(owner), "operators": zone_operators(world, zone)}
+    )
+
+
+def destination_list_view(world: World, row: DestinationList) -> WireMembers:
+    """A row of listDetailedDestinationList."""
+    owner = world.resellers[row.reseller_id]
+    return drop_empty({"listId": row.id, "listName": row.name, "reseller": reseller_reference(owner), "prefixes": list(row.prefixes)})
+
+
+def reseller_reference(reseller: Reseller) -> WireMembers:
+    """A reseller's id and name."""
+    return {"id": reseller.id, "name": reseller.name}
+
+
+def template_zone_view(world: World, zone: Zone) -> WireMembers:
+    """The zone inside a template's answer, with countries and operators apart and names of its own."""
+    networks = [world.networks[number] for number in zone.network_ids]
+    countries = {network.iso2: world.countries[network.iso2] for network in networks}
+    return drop_empty(
+        {
+            "locationZoneId": zone.id,
+            "locationZoneName": zone.name,
+            "countryList": [template_country(country) for country in countries.values()],
+            "operatorList": [template_operator(world, network) for network in networks],
+        }
+    )
+
+
+def template_country(country: Country) -> WireMembers:
+    """A country of a template's zone."""
+    return {
+        "continent": country.continent,
+        "countryId": country.country_id,
+        "countryName": country.name,
+        "countryIso2": country.iso2.lower(),
+        "countryCode": country.dial_code,
+    }
+
+
+def template_operator(world: World, network: Network) -> WireMembers:
+    """An operator of a template's zone."""
+    return {
+        "operId": network.network_id,
+        "operatorName": network.name,
+        "tadigList": list(network.tadigs),
+        "mccMncList": [f"{mcc}-{mnc}" for mcc, mnc in network.codes],
+        "countryId": world.countries[network.iso2].country_id,
+    }
+
+
+def profile_view(world: World, profile: NetworkProfile) -> WireMembers:
+    """A network profile."""
+    return {
+        "id": profile.id,
+        "name": profile.name,
+        "sponsorId": profile.sponsor_id,
+        "sponsorName": world.sponsors[profile.sponsor_id].name,
+        "resellerId": profile.reseller_id,
+        "resellerName": world.resellers[profile.reseller_id].name,
+        "allowedListId": profile.allowed_list_id,
+    }

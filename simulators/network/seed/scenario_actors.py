@@ -1,0 +1,363 @@
+"""The actors of a scenario: which lines show what an operator would like to find, drawn from the seed, account by account."""
+
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
+
+from simulators.network.entities import Line, PackageTemplate, Persona
+from simulators.network.seed.fleet import LinePlan
+from simulators.network.seed.history import PackageShop, TemplateOffer
+from simulators.network.seed.personas import FAR_COUNTRIES, NEAR_COUNTRIES, USAGE_PROFILES, PersonaKind
+from simulators.network.seed.resellers import FJORD, SPX
+from simulators.network.seed.scenario_catalogue import (
+    affordable_template,
+    expensive_countries,
+    oversized_template,
+    steerable_countries,
+    throttling_template,
+    weekly_template,
+)
+from simulators.network.world import World
+from simulators.seeded_random import Random, seeded_random
+
+MONTH_DAYS = 30
+
+LIGHT_SESSION_BYTES = 5_000_000
+
+GIB = 1 << 30
+
+ActorRole = Literal[
+    "churn",
+    "pause",
+    "spike",
+    "silence",
+    "mis_steered",
+    "partner",
+    "wrong_package",
+    "high_cost",
+    "abroad",
+    "exhausted",
+    "expired",
+    "blocked",
+    "suspended",
+    "forbidden",
+    "no_coverage",
+    "throttled",
+    "regular_heavy",
+    "weekday",
+    "first_trip",
+]
+
+
+class ActorCandidate(NamedTuple):
+    """A line that may get a part, and what the answer depends on."""
+
+    world: World
+    role: ActorRole
+    line: Line
+    chance: Random
+    offers: list[TemplateOffer]
+    partner: PackageTemplate
+    last: int
+    """The UTC day of the start, which is not over."""
+
+
+class ScenarioActor(NamedTuple):
+    """What one line is to do. Days are UTC days since 1970; its special time is from `begin` until before `end`."""
+
+    role: ActorRole
+    line_id: int
+    base: Persona
+    template_id: int
+    begin: int
+    end: int
+    place: str = ""
+    """The country of its special time, where that is not where it lives."""
+    days: tuple[int, ...] = ()
+    """The days of its spikes."""
+
+
+def cast_actors(world: World, plans: list[LinePlan], shop: PackageShop, partner: PackageTemplate, last: int) -> list[ScenarioActor]:
+    """The parts of all accounts. Lines whose way through the history is drawn otherwise, and stock, get none."""
+    free = {plan.line_id for plan in plans if plan.used and not plan.turns}
+    actors: list[ScenarioActor] = []
+    for account_id in world.accounts:
+        lines = list(world.lines_of(account_id))
+        waiting = [line for line in lines if line.id in free]
+        seeded_random(world.seed, "cast", account_id).shuffle(waiting)
+        for role, share in actor_shares(account_id).items():
+            actors += choose_actors(world, role, int(share * len(lines) + 0.5), waiting, shop, partner, last)
+    return sorted(actors, key=lambda actor: actor.line_id)
+
+
+def choose_actors(
+    world: World, role: ActorRole, count: int, waiting: list[Line], shop: PackageShop, partner: PackageTemplate, last: int
+) -> list[ScenarioActor]:
+    """The first `count` lines of `waiting` that `role` fits; they are taken out of `waiting`."""
+    found: list[ScenarioActor] = []
+    for line in list(waiting):
+        if len(found) == count:
+            break
+        chance = seeded_random(world.seed, "part", line.id, role)
+        actor = ACTOR_MAKERS[role](ActorCandidate(world, role, line, chance, shop.fitting(line), partner, last))
+        if actor is not None:
+            found.append(actor)
+            waiting.remove(line)
+            prepare_actor(line, role)
+    return found
+
+
+def prepare_actor(line: Line, role: ActorRole) -> None:
+    """What is true of the line from its first day."""
+    if role in NO_BALANCE_ROLES:
+        line.use_account, line.balance = False, 0
+    if role in ("mis_steered", "partner"):
+        line.steering_list_id = None
+
+
+def lively_persona(line: Line, least: float = 0.0) -> Persona:
+    """The life the line has; one that sleeps is woken."""
+    base = line.persona if line.persona.kind != "dormant" else persona_of_kind(line.persona, "traveller")
+    return base._replace(active_share=max(base.active_share, least))
+
+
+def persona_of_kind(persona: Persona, kind: PersonaKind) -> Persona:
+    """Another kind of life in the same places."""
+    return Persona(kind, persona.home_iso2, persona.travel_iso2, *USAGE_PROFILES[kind])
+
+
+def without_travel(persona: Persona) -> Persona:
+    """No travels."""
+    return persona._replace(travel_iso2=(), travel_share=0.0)
+
+
+def monthly_bytes(persona: Persona) -> int:
+    """Bytes."""
+    return int(persona.active_share * persona.sessions * persona.session_bytes * MONTH_DAYS)
+
+
+def make_actor(
+    given: ActorCandidate, base: Persona, template: PackageTemplate | None, begin: int, end: int, place: str = ""
+) -> ScenarioActor | None:
+    """The part, when there is a package for it; days count back from the last."""
+    if template is None:
+        return None
+    return ScenarioActor(given.role, given.line.id, base, template.id, given.last + begin, given.last + end, place)
+
+
+def fitting_package(given: ActorCandidate, base: Persona, *places: str) -> PackageTemplate | None:
+    """A package for that life, there and everywhere it goes."""
+    return affordable_template(
+        given.offers, given.chance, {base.home_iso2, *base.travel_iso2, *places}, monthly_bytes(base)
+    ) or affordable_template(given.offers, given.chance, {base.home_iso2, *places}, monthly_bytes(base))
+
+
+def churn_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """Use fades over three to six weeks and ends some days before the start, or with it."""
+    base = lively_persona(given.line)
+    return make_actor(given, base, fitting_package(given, base), -7 * given.chance.randint(3, 6), -given.chance.randrange(10))
+
+
+def pause_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """Silent for a week or more at the start, and back soon after."""
+    base = regular_persona(given)
+    return make_actor(given, base, fitting_package(given, base), -given.chance.randint(6, 12), given.chance.randint(3, 12))
+
+
+def silence_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """Silent for some days, and back before the start."""
+    base, begin = regular_persona(given), given.chance.randint(14, 25)
+    return make_actor(given, base, fitting_package(given, base), -begin, given.chance.randint(5, 9) - begin)
+
+
+def regular_persona(given: ActorCandidate) -> Persona:
+    """Something nearly every day, at home."""
+    kind: PersonaKind = "tracker" if given.line.persona.kind == "tracker" else "commuter"
+    return without_travel(persona_of_kind(given.line.persona, kind))._replace(active_share=0.96)
+
+
+def spike_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """One day or two with a multiple of what is usual."""
+    base, first = lively_persona(given.line, 0.55), given.chance.randint(9, 24)
+    actor = make_actor(given, base, fitting_package(given, base), -28, 0)
+    days = (-first, -given.chance.randint(2, first - 5)) if given.chance.random() < 0.4 else (-first,)
+    return None if actor is None else actor._replace(days=tuple(given.last + day for day in days))
+
+
+def partner_persona(given: ActorCandidate) -> tuple[Persona, str] | None:
+    """A life where the partners' package works; nothing for lines that it is not made for."""
+    line = given.line
+    rich = line.use_account and not given.world.accounts[line.account_id].package_only
+    if not rich or (line.reseller_id, line.sim.sponsor_id) != (FJORD, SPX):
+        return None
+    place = given.chance.choice(steerable_countries(given.world, given.partner))
+    return without_travel(lively_persona(line, 0.65)), place
+
+
+def mis_steered_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """Two or three weeks ago its steering list was changed: some live where it harms, some went there then."""
+    found = partner_persona(given)
+    if found is None:
+        return None
+    base, place = found
+    base = base._replace(home_iso2=place) if given.chance.random() < 0.5 else base
+    return make_actor(given, base, given.partner, -given.chance.randint(14, 24), MONTH_DAYS, place)
+
+
+def partner_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """The same package where it works."""
+    found = partner_persona(given)
+    return None if found is None else make_actor(given, found[0]._replace(home_iso2=found[1]), given.partner, 0, 0)
+
+
+def wrong_package_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """Little data at home, on a package that costs a multiple of one that would do."""
+    base = without_travel(persona_of_kind(given.line.persona, "commuter"))._replace(
+        session_bytes=LIGHT_SESSION_BYTES, calls=0.0, messages=0.0
+    )
+    return make_actor(given, base, oversized_template(given.offers, given.chance, base.home_iso2), 0, 0)
+
+
+def high_cost_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """Much data every day where data is dear."""
+    base = without_travel(persona_of_kind(given.line.persona, "heavy"))
+    world_wide = [offer for offer in given.offers if len(offer.countries) > 40 and not offer.template.recurring]
+    largest = max(world_wide, key=lambda offer: offer.template.data_bytes or 0, default=None)
+    places = expensive_countries(given.world, given.line, largest) if largest is not None else []
+    if largest is None or not places:
+        return None
+    return make_actor(given, base._replace(home_iso2=given.chance.choice(places)), largest.template, 0, 0)
+
+
+def abroad_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """Since some days where nobody expects it, with a package that works there."""
+    base = without_travel(lively_persona(given.line, 0.85))
+    place = given.chance.choice([iso2 for iso2 in NEAR_COUNTRIES if iso2 != base.home_iso2])
+    return make_actor(
+        given,
+        base,
+        affordable_template(given.offers, given.chance, {base.home_iso2, place}, monthly_bytes(base)),
+        -given.chance.randint(3, 9),
+        MONTH_DAYS,
+        place,
+    )
+
+
+def exhausted_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """The data is used up in a day or two, and nobody buys more."""
+    base = without_travel(lively_persona(given.line, 0.9))
+    return make_actor(given, base, fitting_package(given, base), -given.chance.randint(4, 8), MONTH_DAYS)
+
+
+def light_persona(given: ActorCandidate) -> Persona:
+    """Little data nearly every day, at home."""
+    return without_travel(persona_of_kind(given.line.persona, "commuter"))._replace(active_share=0.92, session_bytes=LIGHT_SESSION_BYTES)
+
+
+def expired_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """The week is over, and nobody buys another."""
+    base = light_persona(given)
+    return make_actor(given, base, weekly_template(given.offers, base.home_iso2), -12, MONTH_DAYS)
+
+
+def stopped_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """Since some days something is switched off."""
+    base = light_persona(given)
+    return make_actor(
+        given, base, affordable_template(given.offers, given.chance, {base.home_iso2}, GIB), -given.chance.randint(2, 5), MONTH_DAYS
+    )
+
+
+def no_coverage_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """Where its package does not work."""
+    base = light_persona(given)
+    template = affordable_template(given.offers, given.chance, {base.home_iso2}, GIB)
+    works = next((offer.countries for offer in given.offers if offer.template is template), frozenset[str]())
+    places = [iso2 for iso2 in FAR_COUNTRIES if iso2 not in works]
+    return make_actor(given, base, template, -given.chance.randint(3, 5), MONTH_DAYS, given.chance.choice(places)) if places else None
+
+
+def throttled_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """Uses its package until it is slowed down."""
+    base = light_persona(given)
+    return make_actor(given, base, throttling_template(given.offers, base.home_iso2), -20, MONTH_DAYS)
+
+
+def regular_heavy_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """Very much, every day."""
+    base = without_travel(persona_of_kind(given.line.persona, "heavy"))._replace(active_share=0.98, sessions=5.0)
+    return make_actor(given, base, fitting_package(given, base), 0, 0)
+
+
+def weekday_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """From Monday to Friday."""
+    base = persona_of_kind(given.line.persona, "commuter")._replace(active_share=0.95)
+    return make_actor(given, base, fitting_package(given, base), 0, 0)
+
+
+def first_trip_actor(given: ActorCandidate) -> ScenarioActor | None:
+    """Always at home, but for some days of the last weeks."""
+    base = without_travel(lively_persona(given.line, 0.8))
+    place, begin = given.chance.choice([iso2 for iso2 in NEAR_COUNTRIES if iso2 != base.home_iso2]), given.chance.randint(8, 20)
+    return make_actor(given, base, fitting_package(given, base, place), -begin, given.chance.randint(5, 8) - begin, place)
+
+
+ACTOR_MAKERS: Mapping[ActorRole, Callable[[ActorCandidate], ScenarioActor | None]] = {
+    "churn": churn_actor,
+    "pause": pause_actor,
+    "spike": spike_actor,
+    "silence": silence_actor,
+    "mis_steered": mis_steered_actor,
+    "partner": partner_actor,
+    "wrong_package": wrong_package_actor,
+    "high_cost": high_cost_actor,
+    "abroad": abroad_actor,
+    "exhausted": exhausted_actor,
+    "expired": expired_actor,
+    "blocked": stopped_actor,
+    "suspended": stopped_actor,
+    "forbidden": stopped_actor,
+    "no_coverage": no_coverage_actor,
+    "throttled": throttled_actor,
+    "regular_heavy": regular_heavy_actor,
+    "weekday": weekday_actor,
+    "first_trip": first_trip_actor,
+}
+
+TroubleCause = Literal["exhausted", "expired", "blocked", "suspended", "forbidden", "no_coverage", "throttled"]
+
+TROUBLE_CAUSES: tuple[TroubleCause, ...] = ("exhausted", "expired", "blocked", "suspended", "forbidden", "no_coverage", "throttled")
+
+NO_BALANCE_ROLES: frozenset[ActorRole] = frozenset({"exhausted", "expired", "blocked", "no_coverage"})
+"""Nobody pays for what their packages do not: else the line would work, and there would be no trouble."""
+
+# In the order in which they choose their lines: who fits few lines comes first. Shares of all lines of an account.
+PEOPLE_SHARES: dict[ActorRole, float] = {
+    "mis_steered": 0.09,
+    "partner": 0.03,
+    "high_cost": 0.05,
+    "expired": 0.012,
+    "throttled": 0.012,
+    "exhausted": 0.012,
+    "blocked": 0.012,
+    "no_coverage": 0.012,
+    "suspended": 0.012,
+    "forbidden": 0.012,
+    "wrong_package": 0.06,
+    "churn": 0.08,
+    "pause": 0.025,
+    "spike": 0.06,
+    "silence": 0.03,
+    "abroad": 0.05,
+    "regular_heavy": 0.03,
+    "weekday": 0.03,
+    "first_trip": 0.03,
+}
+
+MACHINE_SHARES: dict[ActorRole, float] = {"churn": 0.08, "spike": 0.06, "silence": 0.04, "pause": 0.03, "abroad": 0.07}
+
+MACHINE_ACCOUNT = 8102
+
+
+def actor_shares(account_id: int) -> dict[ActorRole, float]:
+    """Who there is to cast in an account."""
+    return MACHINE_SHARES if account_id == MACHINE_ACCOUNT else PEOPLE_SHARES

@@ -1,0 +1,190 @@
+"""The days of a scenario: the usual history, with a morning for every line that is an actor, and how such a line lives each day."""
+
+import pickle
+from typing import NamedTuple, cast
+
+from simulators.network import coverage, packages
+from simulators.network.entities import DATA, DAY_SECONDS, Line, Persona
+from simulators.network.seed import history
+from simulators.network.seed.fleet import StatusChange
+from simulators.network.seed.history import History, change_line_status
+from simulators.network.seed.scenario_actors import ActorRole, ScenarioActor
+from simulators.network.seed.scenario_catalogue import CHEAPEST_STEERING_LIST
+from simulators.network.simulation import run_world_to
+from simulators.network.world import World
+from simulators.seeded_random import seeded_random
+
+
+class ScenarioStage(NamedTuple):
+    """The world with its customers, and the parts."""
+
+    history: History
+    actors: list[ScenarioActor]
+
+    @property
+    def world(self) -> World:
+        """The world as it is now."""
+        return self.history.world
+
+    def copy(self) -> "ScenarioStage":
+        """The same once more, to try what comes."""
+        return cast(ScenarioStage, pickle.loads(pickle.dumps(self)))
+
+
+def open_scenario(history_: History, actors: list[ScenarioActor]) -> ScenarioStage:
+    """The first evening: everybody who has a part gets the first package of it; the others do as ever."""
+    world, played = history_.world, {actor.line_id for actor in actors}
+    for actor in actors:
+        line = world.lines[actor.line_id]
+        history_.moments[line.id] = world.now
+        history_.due[line.id] = None
+        history.begin_line_life(history_, seeded_random(world.seed, "first package", line.id), line, world.templates[actor.template_id])
+    history_.activations = {day: [line for line in lines if line.id not in played] for day, lines in history_.activations.items()}
+    history.apply_day(history_, 0)
+    return ScenarioStage(history_, actors)
+
+
+def live_scenario(stage: ScenarioStage, until: int) -> None:
+    """Live on, cut at midnights for the mornings and at the evenings of the history."""
+    world, first = stage.world, stage.history.first
+    while world.now < until:
+        prepare_scenario_day(stage, world.now // DAY_SECONDS)
+        midnight = (world.now // DAY_SECONDS + 1) * DAY_SECONDS
+        evening = first + ((world.now - first) // DAY_SECONDS + 1) * DAY_SECONDS
+        for stop in sorted({min(midnight, until), min(evening, midnight, until)}):
+            run_world_to(world, stop)
+            if stop == evening:
+                history.apply_day(stage.history, (evening - first) // DAY_SECONDS)
+
+
+def prepare_scenario_day(stage: ScenarioStage, day: int) -> None:
+    """The morning of everybody with a part."""
+    stage.world.agenda.close()  # they live otherwise from now on
+    for actor in stage.actors:
+        prepare_actor_day(stage.world, actor, stage.world.lines[actor.line_id], day)
+
+
+def release_actors(stage: ScenarioStage) -> None:
+    """From here on the world lives by itself."""
+    stage.world.agenda.close()
+    day = stage.world.now // DAY_SECONDS
+    for actor in stage.actors:
+        line = stage.world.lines[actor.line_id]
+        line.persona = lasting_persona(actor, line, day)
+
+
+AWAY_ROLES: frozenset[ActorRole] = frozenset({"abroad", "no_coverage", "first_trip", "mis_steered"})
+
+QUIET_ROLES: frozenset[ActorRole] = frozenset({"pause", "silence"})
+
+STOPPED_ROLES: frozenset[ActorRole] = frozenset({"blocked", "suspended", "forbidden", "no_coverage"})
+
+ENDING_ROLES: frozenset[ActorRole] = frozenset({"churn", "exhausted", "expired", *STOPPED_ROLES})
+"""Who buys nothing from its special time on."""
+
+SPIKE_SESSIONS, SPIKE_FACTOR = 20.0, 12.0
+
+GREEDY_SESSIONS = 6.0
+
+GREEDY_BYTES = 130_000_000
+
+PACKAGES_AT_ONCE = 6
+
+FIRST_MONDAY = 4
+"""The first of January 1970 was a Thursday."""
+
+
+def actor_persona(actor: ScenarioActor, line: Line, day: int) -> Persona:
+    """How the line lives on a UTC day."""
+    special = actor.begin <= day < actor.end
+    if actor.role == "churn":
+        return fading_persona(actor, day)
+    if actor.role in QUIET_ROLES:
+        return silent_persona(actor.base) if special else actor.base
+    if actor.role in AWAY_ROLES:
+        return actor.base._replace(home_iso2=actor.place) if special else actor.base
+    if actor.role == "spike" and day in actor.days:
+        return spiking_persona(actor.base)
+    if actor.role == "weekday" and (day - FIRST_MONDAY) % 7 >= 5:
+        return actor.base._replace(active_share=0.04)
+    if actor.role == "throttled" and special and not line.throttled:
+        return greedy_persona(actor.base, GREEDY_BYTES)
+    if actor.role == "exhausted" and actor.begin <= day < actor.begin + 2:
+        return greedy_persona(actor.base, max(package.data_limit or 0 for package in line.packages) // 3)
+    return actor.base
+
+
+def fading_persona(actor: ScenarioActor, day: int) -> Persona:
+    """Less often and less each week, then nothing."""
+    if day < actor.begin:
+        return actor.base
+    if day >= actor.end:
+        return silent_persona(actor.base)
+    gone = (day - actor.begin) / (actor.end - actor.begin)
+    return actor.base._replace(
+        active_share=actor.base.active_share * (1.0 - gone) ** 1.5,
+        session_bytes=int(actor.base.session_bytes * (1.0 - 0.5 * gone)),
+        travel_iso2=(),
+    )
+
+
+def silent_persona(persona: Persona) -> Persona:
+    """Nothing at all, anywhere else either."""
+    return persona._replace(active_share=0.0, travel_iso2=())
+
+
+def spiking_persona(persona: Persona) -> Persona:
+    """Many sessions, together a multiple of a day's."""
+    size = int(persona.sessions * persona.session_bytes * SPIKE_FACTOR / SPIKE_SESSIONS)
+    return persona._replace(active_share=1.0, sessions=SPIKE_SESSIONS, session_bytes=size)
+
+
+def greedy_persona(persona: Persona, size: int) -> Persona:
+    """As much as there is."""
+    return persona._replace(active_share=1.0, sessions=GREEDY_SESSIONS, session_bytes=size)
+
+
+def prepare_actor_day(world: World, actor: ScenarioActor, line: Line, day: int) -> None:
+    """What is due before the day begins: the life of the day, a package, and what is done to the line by hand."""
+    line.persona = actor_persona(actor, line, day)
+    if line.status == "ACTIVE":
+        supply_actor(world, actor, line, day)
+    if day == actor.begin:
+        change_actor_line(world, actor, line)
+
+
+def supply_actor(world: World, actor: ScenarioActor, line: Line, day: int) -> None:
+    """Buy when nothing is left, before a day of much use as much as that takes, and a last one before the trouble."""
+    template = world.templates[actor.template_id]
+    if day == actor.begin and actor.role in STOPPED_ROLES:
+        packages.assign_package(world, line, template, period=None, validity_days=None)
+    if day >= actor.begin and actor.role in ENDING_ROLES:
+        return
+    wanted = int(line.persona.sessions * line.persona.session_bytes * 1.7) if day in actor.days else 1
+    for _ in range(PACKAGES_AT_ONCE):
+        if line_bytes_left(line, world.now) >= wanted:
+            return
+        packages.assign_package(world, line, template, period=None, validity_days=None)
+
+
+def line_bytes_left(line: Line, now: int) -> int:
+    """What the packages of a line still hold."""
+    return sum(coverage.units_left(package, DATA) for package in line.packages if coverage.package_in_date(package, now))
+
+
+def change_actor_line(world: World, actor: ScenarioActor, line: Line) -> None:
+    """What somebody does to the line by hand."""
+    if actor.role == "mis_steered":
+        line.steering_list_id = CHEAPEST_STEERING_LIST
+    elif actor.role == "suspended":
+        change_line_status(world, line, StatusChange(world.now, "SUSPENDED"))
+    elif actor.role == "forbidden":
+        line.allowed_data = False
+    elif actor.role == "blocked":
+        for package in line.packages:
+            packages.set_package_active(world, package, False)
+
+
+def lasting_persona(actor: ScenarioActor, line: Line, day: int) -> Persona:
+    """How the line lives on without mornings: for good as on this day, but who only pauses comes back."""
+    return actor.base if actor.role in ("pause", "weekday", "throttled") else actor_persona(actor, line, day)

@@ -1,0 +1,124 @@
+"""What the resellers sell: one-time, recurring, throttled and voice packages."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from simulators.network.catalogue import NetworkProfile, Zone
+from simulators.network.entities import MEBIBYTE, PackageTemplate, ThrottleThreshold
+from simulators.network.seed.resellers import ALPINE, FJORD
+from simulators.network.seed.zones import ALPINE_CALLS, EUROPE_CALLS, HOME_CALLS, zone_ids_by_name
+
+FIRST_TEMPLATE_ID = 55010
+CENT = 10_000
+DAILY, WEEKLY, MONTHLY = 0, 1, 2
+
+
+class TemplateCatalogue(NamedTuple):
+    """Where templates are put together: which reseller's zones, and of which profile each zone is."""
+
+    reseller_id: int
+    zones: Mapping[int, Zone]
+    profiles: Mapping[int, NetworkProfile]
+
+    def data(self, name: str, zone: str, mebibytes: int, days: int, cents: int) -> PackageTemplate:
+        """A one-time data package; its id comes with its place in the catalogue."""
+        zone_id = zone_ids_by_name(self.zones.values())[self.reseller_id, zone]
+        sponsor_id = self.profiles[self.zones[zone_id].profile_id].sponsor_id
+        volume = mebibytes * MEBIBYTE
+        return PackageTemplate(0, name, self.reseller_id, zone_id, sponsor_id, days, data_bytes=volume, cost=cents * CENT, ui_visible=True)
+
+
+def recurring_template(
+    template: PackageTemplate, periodicity: int, *, frequency: int = 1, occurrences: int | None, carry_over: bool = False
+) -> PackageTemplate:
+    """The same package again and again."""
+    return replace(
+        template,
+        recurring=True,
+        periodicity=periodicity,
+        frequency=frequency,
+        occurrences=occurrences,
+        carry_over=carry_over,
+        ui_visible=False,
+    )
+
+
+def throttled_template(template: PackageTemplate, *steps: ThrottleThreshold, error_action: int = 0) -> PackageTemplate:
+    """The same package, slower from some percentages of its volume on."""
+    rest = (None,) * (4 - len(steps))
+    return replace(template, throttling=True, throttles=(*steps, *rest), throttling_error_action=error_action)
+
+
+def voice_template(template: PackageTemplate, minutes: int, messages: int, destination_id: int) -> PackageTemplate:
+    """The same package with calls and messages, to some destinations."""
+    return replace(
+        template, moc_seconds=minutes * 60, mtc_seconds=minutes * 60, mo_sms=messages, mt_sms=messages, destination_id=destination_id
+    )
+
+
+def fjord_templates(shelf: TemplateCatalogue) -> list[PackageTemplate]:
+    """What Fjord Mobile sells."""
+    data = shelf.data
+    return [
+        data("Nordic 1GB 30d", "Nordics", 1024, 30, 450),
+        data("Nordic 5GB 30d", "Nordics", 5120, 30, 1490),
+        data("Norway 10GB 30d", "Norway", 10240, 30, 1990),
+        data("Europe 500MB 7d", "Europe", 512, 7, 350),
+        data("Europe 1GB 30d", "Europe", 1024, 30, 490),
+        data("Europe 3GB 30d", "Europe", 3072, 30, 990),
+        throttled_template(data("Europe 10GB 30d", "Europe", 10240, 30, 2490), ThrottleThreshold(80, 5120), ThrottleThreshold(95, 512)),
+        data("EU 20GB 30d", "European Union", 20480, 30, 3490),
+        data("Baltics 2GB 15d", "Baltics", 2048, 15, 690),
+        data("Iberia 2GB 10d", "Iberia", 2048, 10, 590),
+        data("USA 3GB 30d", "United States", 3072, 30, 1290),
+        data("North America 5GB 30d", "North America", 5120, 30, 2290),
+        data("Americas 1GB 15d", "Americas", 1024, 15, 990),
+        data("Japan 3GB 15d", "Japan", 3072, 15, 1190),
+        data("Asia-Pacific 2GB 30d", "Asia-Pacific", 2048, 30, 1590),
+        data("Türkiye 1GB 7d", "Türkiye", 1024, 7, 420),
+        data("Africa & Middle East 1GB 15d", "Africa & Middle East", 1024, 15, 1890),
+        data("World 500MB 15d", "World", 512, 15, 890),
+        data("World 1GB 30d", "World", 1024, 30, 1490),
+        throttled_template(
+            data("World 5GB 30d", "World", 5120, 30, 4990),
+            ThrottleThreshold(50, 10240),
+            ThrottleThreshold(80, 1024),
+            ThrottleThreshold(100, 128),
+            error_action=1,
+        ),
+        voice_template(data("Nordic Talk 2GB 30d", "Nordics", 2048, 30, 1290), 300, 100, HOME_CALLS),
+        voice_template(data("Europe Business 5GB 30d", "Europe", 5120, 30, 2990), 500, 200, EUROPE_CALLS),
+        recurring_template(data("Nordic monthly 3GB", "Nordics", 3072, 31, 890), MONTHLY, occurrences=None),
+        recurring_template(data("Europe monthly 5GB carry-over", "Europe", 5120, 31, 1690), MONTHLY, occurrences=12, carry_over=True),
+        recurring_template(data("Europe weekly 1GB", "Europe", 1024, 7, 390), WEEKLY, occurrences=10),
+        recurring_template(data("World day pass 200MB", "World", 200, 1, 290), DAILY, occurrences=14),
+        recurring_template(data("M2M World 20MB monthly", "M2M World", 20, 31, 95), MONTHLY, occurrences=None, carry_over=True),
+        recurring_template(data("M2M Europe 50MB monthly", "M2M Europe", 50, 31, 110), MONTHLY, occurrences=None),
+        throttled_template(data("M2M Europe 250MB 90d", "M2M Europe", 250, 90, 320), ThrottleThreshold(90, 128), error_action=1),
+        data("M2M Nordics 100MB 365d", "M2M Nordics", 100, 365, 240),
+        replace(data("DACH lite 1GB 14d", "DACH lite", 1024, 14, 390), ui_start=1_577_836_800, ui_end=2_208_988_799),  # shown 2020-2039
+        replace(data("Europe 2GB 2024", "Europe", 2048, 30, 990), deleted=True, ui_visible=False),
+    ]
+
+
+def alpine_templates(shelf: TemplateCatalogue) -> list[PackageTemplate]:
+    """What Alpine Connect sells."""
+    data = shelf.data
+    return [
+        data("Switzerland 2GB 30d", "Switzerland", 2048, 30, 1190),
+        data("DACH 5GB 30d", "DACH", 5120, 30, 1890),
+        data("Europe 3GB 30d", "Europe", 3072, 30, 1290),
+        data("Alps 1GB 7d", "Alps", 1024, 7, 490),
+        throttled_template(data("Europe lite 2GB 15d", "Europe lite", 2048, 15, 690), ThrottleThreshold(80, 3072)),
+        data("Asia-Pacific 1GB 15d", "Asia-Pacific", 1024, 15, 1090),
+        voice_template(data("DACH Talk 3GB 30d", "DACH", 3072, 30, 1990), 200, 50, ALPINE_CALLS),
+        recurring_template(data("Alps weekly 1GB", "Alps", 1024, 7, 450), WEEKLY, frequency=2, occurrences=6),
+        data("World 1GB 30d", "World", 1024, 30, 1690),
+    ]
+
+
+def make_templates(zones: Mapping[int, Zone], profiles: Mapping[int, NetworkProfile]) -> dict[int, PackageTemplate]:
+    """Every template by its id."""
+    made = fjord_templates(TemplateCatalogue(FJORD, zones, profiles)) + alpine_templates(TemplateCatalogue(ALPINE, zones, profiles))
+    return {number: replace(template, id=number) for number, template in enumerate(made, start=FIRST_TEMPLATE_ID)}

@@ -1,0 +1,339 @@
+"""Accounts: made and changed by calls, and how they go over the wire."""
+
+from simulators.processor.call import ApiCall, list_object, null_members
+from simulators.processor.entities import ProcessorAccount
+from simulators.processor.events import emit_event
+from simulators.processor.form import CallForm, invalid_parameter
+from simulators.processor.payouts import (
+    balance_settings_json,
+    change_payout_schedule,
+    payout_schedule_json,
+    read_account_schedule,
+    read_balance_schedule,
+)
+from simulators.processor.refusal import JsonObject, ProcessorRefusal, account_refusal
+from simulators.processor.state import ProcessorState
+
+ACCOUNT_TYPES = ("express", "custom", "standard")
+
+ACCOUNT_COUNTRIES = frozenset(
+    (
+        "AE",
+        "AT",
+        "AU",
+        "BE",
+        "BG",
+        "BR",
+        "CA",
+        "CH",
+        "CY",
+        "CZ",
+        "DE",
+        "DK",
+        "EE",
+        "ES",
+        "FI",
+        "FR",
+        "GB",
+        "GI",
+        "GR",
+        "HK",
+        "HR",
+        "HU",
+        "IE",
+        "IT",
+        "JP",
+        "LI",
+        "LT",
+        "LU",
+        "LV",
+        "MT",
+        "MX",
+        "MY",
+        "NL",
+        "NO",
+        "NZ",
+        "PL",
+        "PT",
+        "RO",
+        "SE",
+        "SG",
+        "SI",
+        "SK",
+        "TH",
+        "US",
+    )
+)
+
+
+def create_account(call: ApiCall, form: CallForm) -> JsonObject:
+    """A connected account; by `type`, or by what its `controller` says."""
+    kind, country = read_account_kind(form), form.text("country")
+    if country is not None and country not in ACCOUNT_COUNTRIES:
+        raise invalid_parameter(f"Country '{country}' is unknown. Try using a 2-character alphanumeric country code instead.", "country")
+    email, metadata = form.email(), form.metadata()
+    business_type = form.choice("business_type", ("company", "government_entity", "individual", "non_profit"))
+    profile, capabilities, schedule = read_business_profile(form), read_capabilities(form), read_account_schedule(form)
+    form.done()
+    require_platform(call)
+    account = make_account(call.state, kind=kind, country=country or call.owner.country, email=email, metadata=metadata)
+    account.business_type = business_type
+    account.name, account.url = profile
+    account.capabilities |= dict.fromkeys(capabilities, "inactive")
+    if schedule is not None:
+        change_payout_schedule(account, schedule)
+    return account_json(call.state, account)
+
+
+def require_platform(call: ApiCall) -> None:
+    """Connected accounts connect nobody."""
+    if call.on_behalf:
+        raise ProcessorRefusal("Only platforms can create connected accounts; leave out the Stripe-Account header.", early=True)
+
+
+def read_account_kind(form: CallForm) -> str:
+    """Choice: absent, it is a Standard account, as it was before controllers."""
+    kind, controller = form.choice("type", ACCOUNT_TYPES), form.part("controller")
+    if controller is None:
+        return kind or "standard"
+    if kind is not None:
+        raise invalid_parameter("You may only specify one of these parameters: type, controller.", "controller")
+    parts = {name: controller.part(name) for name in ("fees", "losses", "stripe_dashboard")}
+    fees, losses, dashboard = parts["fees"], parts["losses"], parts["stripe_dashboard"]
+    payer = fees.choice("payer", ("account", "application")) if fees else None
+    loser = losses.choice("payments", ("application", "stripe")) if losses else None
+    shown = dashboard.choice("type", ("express", "full", "none")) if dashboard else None
+    controller.choice("requirement_collection", ("application", "stripe"))
+    if shown == "express" and (loser, payer) != ("application", "application"):
+        raise invalid_parameter(
+            "Accounts with the Express Dashboard need `losses.payments` and `fees.payer` of `application`.", "controller"
+        )
+    return {"express": "express", "none": "none"}.get(shown or "full", "standard")
+
+
+def read_business_profile(form: CallForm) -> tuple[str | None, str | None]:
+    """Name and address of the business."""
+    profile = form.part("business_profile")
+    if profile is None:
+        return None, None
+    for other in ("mcc", "product_description", "support_email", "support_phone", "support_url"):
+        profile.raw(other)
+    return profile.text("name"), profile.url("url")
+
+
+def read_capabilities(form: CallForm) -> list[str]:
+    """What the account should be able to do."""
+    wanted = form.part("capabilities")
+    if wanted is None:
+        return []
+    parts = {name: wanted.part(name) for name in ("card_payments", "transfers")}
+    return [name for name, part in parts.items() if part is not None and part.flag("requested")]
+
+
+def find_call_account(call: ApiCall) -> ProcessorAccount:
+    """The account of the path. One that is not there is as forbidden as one that is not connected."""
+    row = call.state.accounts.get(call.ids[0])
+    if row is None or not row.attached or (call.on_behalf and row.id != call.account):
+        raise account_refusal(call.ids[0], call.key)
+    return row
+
+
+def retrieve_account(call: ApiCall, form: CallForm) -> JsonObject:
+    """One account."""
+    form.done()
+    return account_json(call.state, find_call_account(call))
+
+
+def retrieve_own_account(call: ApiCall, form: CallForm) -> JsonObject:
+    """The account that the call acts in."""
+    form.done()
+    return account_json(call.state, call.owner)
+
+
+def update_account(call: ApiCall, form: CallForm) -> JsonObject:
+    """Its schedule, its business's name, the platform's words about it."""
+    row = find_call_account(call)
+    before = account_json(call.state, row)
+    email, metadata = form.email(), form.metadata(row.metadata)
+    business_type = form.choice("business_type", ("company", "government_entity", "individual", "non_profit"))
+    name, url = read_business_profile(form)
+    capabilities, schedule = read_capabilities(form), read_account_schedule(form)
+    form.done()
+    row.email, row.business_type = email or row.email, business_type or row.business_type
+    row.name, row.url, row.metadata = name or row.name, url or row.url, metadata
+    for capability in capabilities:
+        row.capabilities.setdefault(capability, "active" if row.charges_enabled else "inactive")
+    if schedule is not None:
+        change_payout_schedule(row, schedule)
+    after = account_json(call.state, row)
+    changed = {key: value for key, value in before.items() if after[key] != value}
+    if changed:
+        notify_account(call.state, row.id, previous=changed)
+    return after
+
+
+def retrieve_balance_settings(call: ApiCall, form: CallForm) -> JsonObject:
+    """When it is paid out."""
+    form.done()
+    return balance_settings_json(call.owner)
+
+
+def update_balance_settings(call: ApiCall, form: CallForm) -> JsonObject:
+    """Another schedule."""
+    schedule = read_balance_schedule(form)
+    form.done()
+    if schedule is not None:
+        change_payout_schedule(call.owner, schedule)
+        notify_account(call.state, call.account)
+    return balance_settings_json(call.owner)
+
+
+ACCOUNT_CONTROLLERS: dict[str, tuple[str, str, str, str]] = {
+    "express": ("application_express", "application", "stripe", "express"),
+    "standard": ("account", "stripe", "stripe", "full"),
+    "custom": ("application_custom", "application", "application", "none"),
+    "none": ("application", "application", "application", "none"),
+}
+
+
+def account_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
+    """An account as the platform sees it."""
+    return {
+        "id": row.id,
+        "object": "account",
+        "business_profile": {
+            **null_members(
+                "annual_revenue estimated_worker_count mcc minority_owned_business_designation product_description support_address"
+            ),
+            **null_members("support_email support_phone support_url"),
+            "name": row.name,
+            "url": row.url,
+        },
+        "business_type": row.business_type,
+        "capabilities": dict(row.capabilities),
+        "charges_enabled": row.charges_enabled,
+        "controller": controller_json(state, row),
+        "country": row.country,
+        "created": row.created,
+        "default_currency": row.currency,
+        "details_submitted": row.details_submitted,
+        "email": row.email,
+        "external_accounts": list_object([bank_json(row)] if row.bank else [], f"/v1/accounts/{row.id}/external_accounts"),
+        "future_requirements": {**requirements_json([]), "disabled_reason": None},
+        "metadata": dict(row.metadata),
+        "payouts_enabled": row.payouts_enabled,
+        "requirements": requirements_json(row.currently_due),
+        "settings": account_settings_json(row),
+        "tos_acceptance": {"date": row.created if row.details_submitted else None, "ip": None, "user_agent": None},
+        "type": row.kind,
+    }
+
+
+def controller_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
+    """Who answers for what."""
+    if row.id == state.platform:
+        return {"type": "account"}
+    payer, losses, collects, dashboard = ACCOUNT_CONTROLLERS[row.kind]
+    if row.kind == "standard":
+        return {"type": "application", "is_controller": False}
+    return {
+        "type": "application",
+        "is_controller": True,
+        "fees": {"payer": payer},
+        "losses": {"payments": losses},
+        "requirement_collection": collects,
+        "stripe_dashboard": {"type": dashboard},
+    }
+
+
+def requirements_json(due: list[str]) -> JsonObject:
+    """What the processor still asks for."""
+    return {
+        "alternatives": [],
+        "current_deadline": None,
+        "currently_due": list(due),
+        "disabled_reason": "requirements.past_due" if due else None,
+        "errors": [],
+        "eventually_due": list(due),
+        "past_due": list(due),
+        "pending_verification": [],
+    }
+
+
+def account_settings_json(row: ProcessorAccount) -> JsonObject:
+    """Of them, only the payout schedule is simulated."""
+    return {
+        "bacs_debit_payments": {"display_name": None, "service_user_number": None},
+        "branding": null_members("icon logo primary_color secondary_color"),
+        "card_issuing": {"tos_acceptance": {"date": None, "ip": None}},
+        "card_payments": {
+            "decline_on": {"avs_failure": False, "cvc_failure": False},
+            **null_members("statement_descriptor_prefix statement_descriptor_prefix_kana statement_descriptor_prefix_kanji"),
+        },
+        "dashboard": {"display_name": row.name, "timezone": "Etc/UTC"},
+        "invoices": {"default_account_tax_ids": None, "hosted_payment_method_save": "offer"},
+        "payments": null_members("statement_descriptor statement_descriptor_kana statement_descriptor_kanji"),
+        "payouts": {"debit_negative_balances": True, "schedule": payout_schedule_json(row), "statement_descriptor": None},
+        "sepa_debit_payments": {},
+    }
+
+
+def bank_json(row: ProcessorAccount) -> JsonObject:
+    """The account's own bank."""
+    return {
+        "id": row.bank,
+        "object": "bank_account",
+        "account": row.id,
+        **null_members("account_holder_name account_holder_type account_type"),
+        "available_payout_methods": ["standard"],
+        "bank_name": "SIMULATED BANK",
+        "country": row.country,
+        "currency": row.currency,
+        "default_for_currency": True,
+        "fingerprint": row.bank[-16:],
+        "last4": row.bank_last4,
+        "metadata": {},
+        "routing_number": "110000000" if row.country == "US" else None,
+        "status": "new",
+    }
+
+
+REQUIRED_DETAILS = ["business_profile.url", "business_type", "external_account", "tos_acceptance.date", "tos_acceptance.ip"]
+
+
+COUNTRY_CURRENCIES = {
+    "US": "usd",
+    "GB": "gbp",
+    "CH": "chf",
+    "SE": "sek",
+    "NO": "nok",
+    "DK": "dkk",
+    "CA": "cad",
+    "AU": "aud",
+    "JP": "jpy",
+    "PL": "pln",
+}
+
+
+def make_account(state: ProcessorState, *, kind: str, country: str, email: str | None, metadata: dict[str, str]) -> ProcessorAccount:
+    """A connected account that knows nothing of its owner yet."""
+    account = ProcessorAccount(
+        id=state.new_id("acct_1", 15),
+        created=state.now(),
+        country=country,
+        currency=COUNTRY_CURRENCIES.get(country, "eur"),
+        email=email,
+        currently_due=list(REQUIRED_DETAILS),
+        delay_days=4 if country == "JP" else 2 if country in ("US", "AU") else 3,
+        swept=state.now() // 86_400,
+        metadata=metadata,
+    )
+    account.kind = "standard" if kind == "standard" else "custom" if kind == "custom" else "none" if kind == "none" else "express"
+    account.capabilities = {"card_payments": "inactive", "transfers": "inactive"}
+    state.accounts[account.id] = account
+    return account
+
+
+def notify_account(state: ProcessorState, account: str, type: str = "account.updated", previous: JsonObject | None = None) -> None:
+    """About a connected account."""
+    emit_event(state, type, account_json(state, state.accounts[account]), account, previous)

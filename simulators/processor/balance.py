@@ -1,0 +1,139 @@
+"""An account's balance: the sum of its transactions, of which the newest rest for some days before they can be paid out; calls about it."""
+
+from typing import NamedTuple
+
+from simulators.processor.call import ApiCall, find_row, list_page
+from simulators.processor.entities import (
+    BalanceTransaction,
+)
+from simulators.processor.form import CallForm
+from simulators.processor.refusal import JsonObject
+from simulators.processor.state import ProcessorState
+
+BALANCE_DAY_SECONDS = 86_400
+
+
+class BalanceFunds(NamedTuple):
+    """In one currency: at hand, and on the way."""
+
+    available: int
+    pending: int
+
+
+def book_transaction(
+    state: ProcessorState,
+    account: str,
+    *,
+    amount: int,
+    currency: str,
+    type: str,
+    source: str,
+    fee: int = 0,
+    application_fee: int = 0,
+    rests: int = 0,
+) -> BalanceTransaction:
+    """Book one movement; it counts as available after `rests` days."""
+    txn = BalanceTransaction(
+        id=state.new_id("txn_"),
+        created=state.now(),
+        amount=amount,
+        currency=currency,
+        fee=fee,
+        application_fee=application_fee,
+        available_on=state.now() + rests * BALANCE_DAY_SECONDS,
+        type=type,
+        source=source,
+    )
+    state.book(account).txns[txn.id] = txn
+    return txn
+
+
+def account_funds(state: ProcessorState, account: str) -> dict[str, BalanceFunds]:
+    """By currency; the account's own first, be it empty."""
+    owner = state.accounts[account]
+    sums: dict[str, BalanceFunds] = {owner.currency: BalanceFunds(0, 0)}
+    for txn in state.book(account).txns.values():
+        available, pending = sums.get(txn.currency, BalanceFunds(0, 0))
+        net = txn.amount - txn.fee
+        rests = txn.available_on > state.now()
+        sums[txn.currency] = BalanceFunds(available, pending + net) if rests else BalanceFunds(available + net, pending)
+    return sums
+
+
+def balance_transaction_json(state: ProcessorState, row: BalanceTransaction) -> JsonObject:
+    """A movement of the balance."""
+    own = row.fee - row.application_fee
+    details: list[JsonObject] = []
+    if row.application_fee:
+        details.append(fee_detail_json(row, row.application_fee, "application_fee", state.client_id))
+    if own:
+        details.append(fee_detail_json(row, own, "stripe_fee", None))
+    return {
+        "id": row.id,
+        "object": "balance_transaction",
+        "amount": row.amount,
+        "available_on": row.available_on,
+        "balance_type": "payments",
+        "created": row.created,
+        "currency": row.currency,
+        "description": None,
+        "exchange_rate": None,
+        "fee": row.fee,
+        "fee_details": details,
+        "net": row.amount - row.fee,
+        "reporting_category": "dispute" if row.type == "adjustment" else row.type,
+        "source": row.source,
+        "status": "pending" if row.available_on > state.now() else "available",
+        "type": row.type,
+    }
+
+
+def fee_detail_json(row: BalanceTransaction, amount: int, type: str, application: str | None) -> JsonObject:
+    """Whose a part of the fee is."""
+    words = "Application fee" if application else "Processing fees"
+    return {"amount": amount, "application": application, "currency": row.currency, "description": words, "type": type}
+
+
+def balance_json(state: ProcessorState, account: str) -> JsonObject:
+    """What there is, by currency."""
+    sums = account_funds(state, account)
+
+    def amounts(place: int) -> list[JsonObject]:
+        rows: list[tuple[str, BalanceFunds]] = sorted(sums.items())
+        return [{"amount": one[place], "currency": currency, "source_types": {"card": one[place]}} for currency, one in rows]
+
+    found: JsonObject = {"object": "balance", "available": amounts(0), "livemode": state.live, "pending": amounts(1)}
+    if account == state.platform:
+        found["connect_reserved"] = [{"amount": 0, "currency": currency} for currency in sorted(sums)]
+    return found
+
+
+def retrieve_balance_transaction(call: ApiCall, form: CallForm) -> JsonObject:
+    """One movement."""
+    form.done()
+    return balance_transaction_json(call.state, find_row(call.book.txns, call.ids[0], "balance transaction"))
+
+
+def list_balance_transactions(call: ApiCall, form: CallForm) -> JsonObject:
+    """Newest first."""
+    source, type, currency = form.text("source"), form.text("type"), form.currency()
+    form.text("payout")
+    rows = {
+        id: row
+        for id, row in call.book.txns.items()
+        if source in (None, row.source) and type in (None, row.type) and currency in (None, row.currency)
+    }
+    return list_page(
+        form,
+        rows,
+        lambda row: balance_transaction_json(call.state, row),
+        url="/v1/balance_transactions",
+        kind="balance transaction",
+        when=lambda row: row.created,
+    )
+
+
+def retrieve_balance(call: ApiCall, form: CallForm) -> JsonObject:
+    """What there is."""
+    form.done()
+    return balance_json(call.state, call.account)

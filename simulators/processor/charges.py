@@ -1,0 +1,342 @@
+"""Charges and the payments that they are attempts at: the bank's word, the money, the events, the calls about them."""
+
+from simulators.processor.application_fees import keep_application_fee
+from simulators.processor.balance import book_transaction
+from simulators.processor.call import ApiCall, find_row, list_page, null_members
+from simulators.processor.cards import CardVerdict, TestCard, card_brand, card_digits, card_verdict
+from simulators.processor.disputes import open_dispute
+from simulators.processor.entities import Charge, PaymentIntent
+from simulators.processor.events import emit_event
+from simulators.processor.form import CallForm
+from simulators.processor.fraud import notify_review_opened, open_review
+from simulators.processor.refusal import JsonObject, ProcessorRefusal
+from simulators.processor.state import ProcessorState
+
+DISPUTE_REASONS = {"dispute": "fraudulent", "dispute_not_received": "product_not_received", "inquiry": "fraudulent"}
+
+
+def make_payment_intent(
+    state: ProcessorState, account: str, *, amount: int, currency: str, fee_amount: int | None, metadata: dict[str, str]
+) -> PaymentIntent:
+    """A payment that is to be made, told about."""
+    intent = PaymentIntent(state.new_id("pi_"), state.now(), amount, currency, fee_amount=fee_amount, metadata=dict(metadata))
+    state.book(account).intents[intent.id] = intent
+    return intent
+
+
+def attempt_payment(state: ProcessorState, account: str, intent: PaymentIntent, card: TestCard) -> Charge:
+    """Charge a card for it. A card that is declined leaves a failed charge, and raises ProcessorRefusal (402)."""
+    verdict = card_verdict(card.number)
+    charge = make_attempt(state, intent, card, verdict)
+    state.book(account).charges[charge.id] = charge
+    intent.charge, intent.method = charge.id, charge.method
+    if verdict.code is not None:
+        decline_payment(state, account, intent, charge)
+        raise declined_refusal(charge)
+    complete_payment(state, account, intent, charge, verdict)
+    return charge
+
+
+def make_attempt(state: ProcessorState, intent: PaymentIntent, card: TestCard, verdict: CardVerdict) -> Charge:
+    """The record of the attempt."""
+    return Charge(
+        id=state.new_id("ch_"),
+        created=state.now(),
+        amount=intent.amount,
+        currency=intent.currency,
+        status="failed" if verdict.code else "succeeded",
+        intent=intent.id,
+        fee_amount=intent.fee_amount,
+        customer=intent.customer,
+        name=card.name,
+        email=card.email,
+        description=intent.description,
+        method=state.new_id("pm_"),
+        brand=card_brand(card.number),
+        last4=card_digits(card.number)[-4:],
+        failure_code=verdict.code,
+        decline_code=verdict.decline,
+        failure_message=verdict.message,
+        risk_level=verdict.risk,
+        risk_score=verdict.score,
+        metadata=dict(intent.metadata),
+    )
+
+
+def decline_payment(state: ProcessorState, account: str, intent: PaymentIntent, charge: Charge) -> None:
+    """The bank said no: the payment can be tried again."""
+    intent.status, intent.method = "requires_payment_method", None
+    intent.failure_code, intent.decline_code, intent.failure_message = charge.failure_code, charge.decline_code, charge.failure_message
+    notify_charge(state, account, charge, "charge.failed")
+    notify_payment_intent(state, account, intent, "payment_intent.payment_failed")
+
+
+def declined_refusal(charge: Charge) -> ProcessorRefusal:
+    """What the payer is told."""
+    more: dict[str, object] = {"charge": charge.id, "decline_code": charge.decline_code}
+    return ProcessorRefusal(charge.failure_message or "", status=402, type="card_error", code=charge.failure_code, more=more)
+
+
+def complete_payment(state: ProcessorState, account: str, intent: PaymentIntent, charge: Charge, verdict: CardVerdict) -> None:
+    """The money is on its way; then comes what the card stands for."""
+    intent.status, intent.amount_received = "succeeded", charge.amount
+    intent.failure_code = intent.decline_code = intent.failure_message = None
+    rests = 0 if verdict.after == "available" else state.accounts[account].delay_days
+    book_earnings(state, account, charge, rests)
+    if verdict.after == "review":
+        review = open_review(state, account, charge.id, quiet=True)
+        charge.review = intent.review = review.id
+    notify_charge(state, account, charge, "charge.succeeded")
+    notify_payment_intent(state, account, intent, "payment_intent.succeeded")
+    if charge.review:
+        notify_review_opened(state, account, charge.review)
+    if verdict.after in DISPUTE_REASONS:
+        open_dispute(state, account, charge.id, DISPUTE_REASONS[verdict.after], inquiry=verdict.after == "inquiry")
+
+
+def book_earnings(state: ProcessorState, account: str, charge: Charge, rests: int) -> None:
+    """Into the account's balance, and the platform's part into the platform's."""
+    own = processing_fee(charge.amount)
+    kept = charge.fee_amount or 0
+    txn = book_transaction(
+        state,
+        account,
+        amount=charge.amount,
+        currency=charge.currency,
+        type="charge",
+        source=charge.id,
+        fee=own + kept,
+        application_fee=kept,
+        rests=rests,
+    )
+    charge.txn = txn.id
+    if kept:
+        keep_application_fee(state, account, charge, rests)
+
+
+def processing_fee(amount: int) -> int:
+    """Choice: 2.9 % half up and 30 minor units of each charge, whatever the country and the currency."""
+    return (amount * 29 + 500) // 1000 + 30
+
+
+EMPTY_ADDRESS = null_members("city country line1 line2 postal_code state")
+
+
+def charge_json(state: ProcessorState, row: Charge) -> JsonObject:
+    """One attempt at a payment."""
+    paid = row.status == "succeeded"
+    return {
+        "id": row.id,
+        "object": "charge",
+        "amount": row.amount,
+        "amount_captured": row.amount if paid else 0,
+        "amount_refunded": row.amount_refunded,
+        "application": state.client_id if row.fee_amount is not None else None,
+        "application_fee": row.fee,
+        "application_fee_amount": row.fee_amount,
+        "balance_transaction": row.txn,
+        "billing_details": {"address": dict(EMPTY_ADDRESS), "email": row.email, "name": row.name, "phone": None, "tax_id": None},
+        "calculated_statement_descriptor": "SIMULATED",
+        "captured": paid,
+        "created": row.created,
+        "currency": row.currency,
+        "customer": row.customer,
+        "description": row.description,
+        "disputed": row.disputed,
+        "failure_balance_transaction": None,
+        "failure_code": row.failure_code,
+        "failure_message": row.failure_message,
+        "fraud_details": {},
+        "livemode": state.live,
+        "metadata": dict(row.metadata),
+        "on_behalf_of": None,
+        "outcome": charge_outcome_json(row),
+        "paid": paid,
+        "payment_intent": row.intent,
+        "payment_method": row.method,
+        "payment_method_details": {"card": charge_card_json(row), "type": "card"},
+        "radar_options": {},
+        **null_members("receipt_email receipt_number"),
+        "receipt_url": f"{state.pages_url}/receipts/{row.id}" if paid else None,
+        "refunded": 0 < row.amount == row.amount_refunded,
+        "review": row.review,
+        **null_members("shipping source source_transfer statement_descriptor statement_descriptor_suffix"),
+        "status": row.status,
+        **null_members("transfer_data transfer_group"),
+    }
+
+
+def charge_outcome_json(row: Charge) -> JsonObject:
+    """What the payer's bank and the fraud rules made of it."""
+    fine = row.status == "succeeded"
+    blocked = row.decline_code == "fraudulent" and row.risk_level == "highest"
+    kind = ("manual_review" if row.review else "authorized") if fine else "blocked" if blocked else "issuer_declined"
+    message = "Payment complete." if fine else "The bank did not accept it."
+    return {
+        "advice_code": None if fine else "try_again_later",
+        "network_advice_code": None,
+        "network_decline_code": None if fine else "05",
+        "network_status": "approved_by_network" if fine else "not_sent_to_network" if blocked else "declined_by_network",
+        "reason": "elevated_risk_level" if row.review else row.decline_code,
+        "risk_level": row.risk_level,
+        "risk_score": row.risk_score,
+        "seller_message": message,
+        "type": kind,
+    }
+
+
+def charge_card_json(row: Charge) -> JsonObject:
+    """The card that was used; its number is never kept."""
+    return {
+        "amount_authorized": row.amount,
+        "authorization_code": None,
+        "brand": row.brand,
+        "checks": {"address_line1_check": None, "address_postal_code_check": None, "cvc_check": "pass"},
+        "country": row.country,
+        "exp_month": 12,
+        "exp_year": 2034,
+        "extended_authorization": {"status": "disabled"},
+        "fingerprint": f"simulated{row.brand}{row.last4}",
+        "funding": "credit",
+        "incremental_authorization": {"status": "unavailable"},
+        "installments": None,
+        "last4": row.last4,
+        "mandate": None,
+        "multicapture": {"status": "unavailable"},
+        "network": row.brand,
+        "network_token": {"used": False},
+        "network_transaction_id": None,
+        "overcapture": {"maximum_amount_capturable": row.amount, "status": "unavailable"},
+        "regulated_status": "unregulated",
+        "three_d_secure": None,
+        "wallet": None,
+    }
+
+
+def payment_intent_json(state: ProcessorState, row: PaymentIntent) -> JsonObject:
+    """A payment that is to be made."""
+    return {
+        "id": row.id,
+        "object": "payment_intent",
+        "amount": row.amount,
+        "amount_capturable": 0,
+        "amount_details": {"tip": {}},
+        "amount_received": row.amount_received,
+        "application": state.client_id if row.fee_amount is not None else None,
+        "application_fee_amount": row.fee_amount,
+        "automatic_payment_methods": None,
+        "canceled_at": row.canceled_at,
+        "cancellation_reason": row.cancellation_reason,
+        "capture_method": "automatic_async",
+        "client_secret": f"{row.id}_secret_{row.id[-16:]}",
+        "confirmation_method": "automatic",
+        "created": row.created,
+        "currency": row.currency,
+        "customer": row.customer,
+        "customer_account": None,
+        "description": row.description,
+        "excluded_payment_method_types": None,
+        "last_payment_error": last_error_json(row),
+        "latest_charge": row.charge,
+        "livemode": state.live,
+        "metadata": dict(row.metadata),
+        **null_members("next_action on_behalf_of"),
+        "payment_method": row.method,
+        "payment_method_configuration_details": None,
+        "payment_method_options": {"card": null_members("installments mandate_options network") | {"request_three_d_secure": "automatic"}},
+        "payment_method_types": ["card"],
+        "processing": None,
+        "receipt_email": row.email,
+        "review": row.review,
+        **null_members("setup_future_usage shipping source statement_descriptor statement_descriptor_suffix"),
+        "status": row.status,
+        **null_members("transfer_data transfer_group"),
+    }
+
+
+def last_error_json(row: PaymentIntent) -> JsonObject | None:
+    """Why the newest attempt failed."""
+    if row.failure_code is None:
+        return None
+    return {
+        "charge": row.charge,
+        "code": row.failure_code,
+        "decline_code": row.decline_code,
+        "message": row.failure_message,
+        "type": "card_error",
+    }
+
+
+def retrieve_charge(call: ApiCall, form: CallForm) -> JsonObject:
+    """One charge."""
+    form.done()
+    return charge_json(call.state, find_row(call.book.charges, call.ids[0], "charge"))
+
+
+def update_charge(call: ApiCall, form: CallForm) -> JsonObject:
+    """The account's words about it."""
+    row = find_row(call.book.charges, call.ids[0], "charge")
+    metadata, description = form.metadata(row.metadata), form.text("description")
+    form.done()
+    row.metadata, row.description = metadata, description or row.description
+    return charge_json(call.state, row)
+
+
+def list_charges(call: ApiCall, form: CallForm) -> JsonObject:
+    """Newest first, also those that failed."""
+    customer, intent = form.text("customer"), form.text("payment_intent")
+    rows = {
+        id: row
+        for id, row in call.book.charges.items()
+        if (customer is None or row.customer == customer) and (intent is None or row.intent == intent)
+    }
+    return list_page(form, rows, lambda row: charge_json(call.state, row), url="/v1/charges", kind="charge", when=lambda row: row.created)
+
+
+def retrieve_payment_intent(call: ApiCall, form: CallForm) -> JsonObject:
+    """One payment."""
+    form.text("client_secret")
+    form.done()
+    return payment_intent_json(call.state, find_row(call.book.intents, call.ids[0], "payment_intent", param="intent"))
+
+
+def list_payment_intents(call: ApiCall, form: CallForm) -> JsonObject:
+    """Newest first."""
+    customer = form.text("customer")
+    rows = {id: row for id, row in call.book.intents.items() if customer in (None, row.customer)}
+    return list_page(
+        form,
+        rows,
+        lambda row: payment_intent_json(call.state, row),
+        url="/v1/payment_intents",
+        kind="payment_intent",
+        when=lambda row: row.created,
+    )
+
+
+def make_charge(
+    state: ProcessorState,
+    account: str,
+    *,
+    amount: int,
+    currency: str,
+    card: TestCard,
+    fee_amount: int | None = None,
+    metadata: dict[str, str] | None = None,
+    description: str | None = None,
+) -> Charge:
+    """Somebody pays an account outside of any page here. A declined card raises ProcessorRefusal (402) and leaves a failed charge."""
+    intent = make_payment_intent(state, account, amount=amount, currency=currency, fee_amount=fee_amount, metadata=metadata or {})
+    intent.description = description
+    notify_payment_intent(state, account, intent, "payment_intent.created")
+    return attempt_payment(state, account, intent, card)
+
+
+def notify_charge(state: ProcessorState, account: str, row: Charge, type: str, previous: JsonObject | None = None) -> None:
+    """About an attempt at a payment."""
+    emit_event(state, type, charge_json(state, row), account, previous)
+
+
+def notify_payment_intent(state: ProcessorState, account: str, row: PaymentIntent, type: str) -> None:
+    """About a payment."""
+    emit_event(state, type, payment_intent_json(state, row), account)

@@ -1,0 +1,474 @@
+"""Checkout sessions: the calls about them, the buyer's payment, and how they go over the wire."""
+
+from simulators.processor.call import ApiCall, find_row, list_object, list_page, null_members
+from simulators.processor.cards import TestCard
+from simulators.processor.charges import attempt_payment, make_payment_intent, notify_payment_intent
+from simulators.processor.customers import find_customer
+from simulators.processor.entities import (
+    CheckoutSession,
+    PaymentIntent,
+    PromotionCode,
+    SessionLine,
+)
+from simulators.processor.events import emit_event
+from simulators.processor.form import CallForm, invalid_parameter
+from simulators.processor.promotions import promotion_usable
+from simulators.processor.refusal import JsonObject, ProcessorRefusal
+from simulators.processor.state import ProcessorState
+
+SHORTEST_SESSION_SECONDS, LONGEST_SESSION_SECONDS = 1800, 86_400
+
+LEAST_AMOUNTS = {"gbp": 30, "dkk": 250, "nok": 300, "sek": 300, "huf": 17_500, "pln": 200, "czk": 1500, "mxn": 1000, "hkd": 400, "jpy": 50}
+
+USUAL_LEAST_AMOUNT = 50
+
+SESSION_LINE_LIMIT = 100
+
+SESSION_FEE_REFUSED = (
+    "Can only apply an application_fee when the request is made on behalf of another account (using an OAuth key, the Stripe-Account "
+    "header, or the destination parameter)."
+)
+
+
+def create_session(call: ApiCall, form: CallForm) -> JsonObject:
+    """A page on which one buyer pays once."""
+    read_session_mode(form)
+    lines = form.parts("line_items")
+    if not lines:
+        raise form.missing("line_items")
+    if len(lines) > SESSION_LINE_LIMIT:
+        raise invalid_parameter(f"You may specify at most {SESSION_LINE_LIMIT} line items.", "line_items")
+    things = [read_session_line(call, part) for part in lines]
+    if len({currency for _, currency in things}) > 1:
+        raise invalid_parameter("All line items must be of one currency.", "line_items")
+    row = make_session(call, form, things[0][1])
+    row.lines = [line for line, _ in things]
+    read_session_payment(call, form, row)
+    read_session_discount(call, form, row)
+    form.done()
+    check_session_amounts(row)
+    call.book.sessions[row.id] = row
+    return session_answer(call, row, form)
+
+
+def read_session_mode(form: CallForm) -> None:
+    """Payments on a page of the processor's; nothing else is simulated."""
+    mode, ui = form.choice("mode", ("payment", "setup", "subscription")), form.choice("ui_mode", ("hosted_page", "embedded_page", "form"))
+    if mode is None:
+        raise form.missing("mode")
+    if mode != "payment" or ui not in (None, "hosted_page"):
+        raise invalid_parameter("Only hosted pages for payments are simulated.", "ui_mode" if mode == "payment" else "mode")
+    methods = form.texts("payment_method_types")
+    if methods is not None:
+        raise invalid_parameter("Received unknown parameter: payment_method_types", "payment_method_types", "parameter_unknown")
+
+
+def make_session(call: ApiCall, form: CallForm, currency: str) -> CheckoutSession:
+    """What is said of the page itself."""
+    success = form.url("success_url")
+    if success is None:
+        raise form.missing("success_url")
+    now = call.state.now()
+    expires = form.integer("expires_at")
+    if expires is not None and expires < now + SHORTEST_SESSION_SECONDS:
+        raise invalid_parameter("The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation.", "expires_at")
+    if expires is not None and expires > now + LONGEST_SESSION_SECONDS:
+        raise invalid_parameter("The `expires_at` timestamp must be less than 24 hours from Checkout Session creation.", "expires_at")
+    given = form.currency()
+    if given not in (None, currency):
+        raise invalid_parameter("The session's currency must be that of its line items.", "currency")
+    prefix = "cs_live_" if call.state.live else "cs_test_"
+    row = CheckoutSession(call.state.new_id(prefix + "a1", 56), now, currency, success, expires or now + LONGEST_SESSION_SECONDS)
+    row.cancel_url, row.reference = form.url("cancel_url"), form.text("client_reference_id", 200)
+    row.email, row.customer = form.email("customer_email"), form.text("customer")
+    if row.customer is not None:
+        if row.email is not None:
+            raise invalid_parameter("You may only specify one of these parameters: customer, customer_email.", "customer_email")
+        row.buyer_email = find_customer(call, row.customer).email
+    row.locale, row.submit_type = form.text("locale"), form.choice("submit_type", ("auto", "book", "donate", "pay"))
+    row.metadata = form.metadata()
+    form.choice("billing_address_collection", ("auto", "required"))
+    form.choice("customer_creation", ("always", "if_required"))
+    return row
+
+
+def read_session_line(call: ApiCall, part: CallForm) -> tuple[SessionLine, str]:
+    """One thing, its price made for this page."""
+    data, quantity = part.part("price_data"), part.integer("quantity", 1)
+    if part.text("price") is not None:
+        raise ProcessorRefusal("No such price", code="resource_missing", param=part.at("price"), early=True)
+    if data is None:
+        raise part.missing("price_data")
+    if quantity is None:
+        raise part.missing("quantity")
+    currency, amount = data.need_currency(), data.integer("unit_amount", 0)
+    product = data.part("product_data")
+    if product is None:
+        raise data.missing("product_data")
+    if amount is None:
+        raise data.missing("unit_amount")
+    name, description = product.need_text("name"), product.text("description")
+    product.metadata()
+    product.text("tax_code")
+    data.choice("tax_behavior", ("exclusive", "inclusive", "unspecified"))
+    ids = call.state
+    line = SessionLine(
+        id=ids.new_id("li_"),
+        price=ids.new_id("price_"),
+        product=ids.new_id("prod_", 14),
+        name=name,
+        description=description,
+        unit_amount=amount,
+        quantity=quantity,
+    )
+    return line, currency
+
+
+def read_session_payment(call: ApiCall, form: CallForm, row: CheckoutSession) -> None:
+    """What is said of the payment."""
+    data = form.part("payment_intent_data")
+    if data is None:
+        return
+    row.fee_amount = data.integer("application_fee_amount", 0)
+    if row.fee_amount is not None and not call.on_behalf:
+        raise ProcessorRefusal(SESSION_FEE_REFUSED, param="payment_intent_data[application_fee_amount]", early=True)
+    row.intent_metadata, row.intent_description = data.metadata(), data.text("description", 1000)
+    data.email("receipt_email")
+    data.text("statement_descriptor", 22)
+    data.text("statement_descriptor_suffix", 22)
+    data.choice("capture_method", ("automatic", "automatic_async"))
+
+
+def read_session_discount(call: ApiCall, form: CallForm, row: CheckoutSession) -> None:
+    """Either a discount from the beginning, or codes that the buyer may type in."""
+    row.promotions = form.flag("allow_promotion_codes") or False
+    discounts = form.parts("discounts")
+    if not discounts:
+        return
+    if row.promotions:
+        raise invalid_parameter("You may only specify one of these parameters: allow_promotion_codes, discounts.", "allow_promotion_codes")
+    if len(discounts) > 1:
+        raise invalid_parameter("You may specify at most one discount.", "discounts")
+    coupon, promotion = discounts[0].text("coupon"), discounts[0].text("promotion_code")
+    if promotion is not None:
+        one = find_row(call.book.promotions, promotion, "promotion code", param="discounts[0][promotion_code]", status=400)
+        if not promotion_usable(call.state, one) or not promotion_fits(row, one):
+            raise ProcessorRefusal("This promotion code cannot be redeemed.", param="discounts[0][promotion_code]")
+        row.promotion, coupon = one.id, one.coupon
+    if coupon is None:
+        raise discounts[0].missing("coupon")
+    find_row(call.book.coupons, coupon, "coupon", param="discounts[0][coupon]", status=400)
+    apply_coupon(call.state, call.account, row, coupon)
+
+
+def check_session_amounts(row: CheckoutSession) -> None:
+    """Not less than the processor collects, and not less than the platform keeps."""
+    total, least = session_total(row), LEAST_AMOUNTS.get(row.currency, USUAL_LEAST_AMOUNT)
+    if 0 < total < least:
+        text = f"The Checkout Session's total amount due must add up to at least {least} minor units of {row.currency}."
+        raise ProcessorRefusal(text, code="amount_too_small", early=True)
+    if row.fee_amount is not None and row.fee_amount > session_subtotal(row):
+        raise ProcessorRefusal(
+            "The application fee cannot be larger than the total.", param="payment_intent_data[application_fee_amount]", early=True
+        )
+
+
+def session_answer(call: ApiCall, row: CheckoutSession, form: CallForm) -> JsonObject:
+    """As answered: the lines only where they were asked for."""
+    answer = session_json(call.state, row)
+    if "line_items" in (form.texts("expand") or []):
+        answer["line_items"] = session_lines_json(call.state, row)
+    return answer
+
+
+def find_call_session(call: ApiCall) -> CheckoutSession:
+    """The session of the path."""
+    return find_row(call.book.sessions, call.ids[0], "checkout.session", param="session")
+
+
+def retrieve_session(call: ApiCall, form: CallForm) -> JsonObject:
+    """One session."""
+    answer = session_answer(call, find_call_session(call), form)
+    form.done()
+    return answer
+
+
+def list_session_lines(call: ApiCall, form: CallForm) -> JsonObject:
+    """What is bought."""
+    form.integer("limit", 1, 100)
+    form.done()
+    return session_lines_json(call.state, find_call_session(call))
+
+
+def expire_session(call: ApiCall, form: CallForm) -> JsonObject:
+    """Nobody can pay there any more."""
+    row = find_call_session(call)
+    form.done()
+    if row.status != "open":
+        text = 'Only Checkout Sessions with a status in ["open"] can be expired. This Checkout Session has a status of `%s`.'
+        raise ProcessorRefusal(text % row.status)
+    row.status = "expired"
+    notify_session(call.state, call.account, row, "checkout.session.expired")
+    return session_answer(call, row, form)
+
+
+def list_sessions(call: ApiCall, form: CallForm) -> JsonObject:
+    """Newest first."""
+    status, intent = form.choice("status", ("complete", "expired", "open")), form.text("payment_intent")
+    customer = form.text("customer")
+    rows = {
+        id: row
+        for id, row in call.book.sessions.items()
+        if status in (None, row.status) and intent in (None, row.intent) and customer in (None, row.customer)
+    }
+    return list_page(
+        form,
+        rows,
+        lambda row: session_json(call.state, row),
+        url="/v1/checkout/sessions",
+        kind="checkout.session",
+        when=lambda row: row.created,
+    )
+
+
+def find_checkout_session(state: ProcessorState, session: str) -> tuple[str, CheckoutSession] | None:
+    """The account and the session of a checkout page's address."""
+    for account, book in state.books.items():
+        if session in book.sessions:
+            return account, book.sessions[session]
+    return None
+
+
+def enter_promotion(state: ProcessorState, account: str, session: str, code: str) -> PromotionCode:
+    """The buyer types in a code: the session's total goes down. A code that is not good raises ProcessorRefusal."""
+    book = state.book(account)
+    row = find_row(book.sessions, session, "checkout.session")
+    promotion = next((one for one in book.promotions.values() if one.code.lower() == code.lower() and promotion_usable(state, one)), None)
+    if not row.promotions or promotion is None or not promotion_fits(row, promotion):
+        raise ProcessorRefusal("This code is invalid.", param="promotion_code")
+    apply_coupon(state, account, row, promotion.coupon)
+    row.promotion = promotion.id
+    return promotion
+
+
+def promotion_fits(row: CheckoutSession, promotion: PromotionCode) -> bool:
+    """The purchase is large enough for it."""
+    least = promotion.minimum_amount
+    return least is None or (promotion.minimum_currency == row.currency and session_subtotal(row) >= least)
+
+
+def apply_coupon(state: ProcessorState, account: str, row: CheckoutSession, coupon: str) -> None:
+    """Take a coupon's money off."""
+    found_coupon = state.book(account).coupons[coupon]
+    total = session_subtotal(row)
+    if found_coupon.amount_off is not None:
+        if found_coupon.currency != row.currency:
+            raise ProcessorRefusal("This code is invalid.", param="promotion_code")
+        row.discount = min(total, found_coupon.amount_off)
+    else:
+        hundredths = round((found_coupon.percent_off or 0) * 100)
+        row.discount = (total * hundredths + 5000) // 10_000
+    row.coupon = coupon
+
+
+def complete_checkout(state: ProcessorState, account: str, session: str, card: TestCard | None) -> CheckoutSession:
+    """The buyer pays; no card is needed where nothing is to be paid. A declined card raises ProcessorRefusal (402): it stays open."""
+    book = state.book(account)
+    row = find_row(book.sessions, session, "checkout.session")
+    if row.status != "open":
+        raise ProcessorRefusal(f"This Checkout Session is {row.status}.")
+    if session_total(row) > 0:
+        if card is None:
+            raise ProcessorRefusal(
+                "Your card number is incomplete.", status=402, type="card_error", code="incorrect_number", param="number"
+            )
+        attempt_payment(state, account, session_intent(state, account, row), card)
+        row.payment_status = "paid"
+    else:
+        row.payment_status = "no_payment_required"
+    redeem_discount(state, account, row)
+    row.status = "complete"
+    row.buyer_email, row.buyer_name = row.email or (card and card.email), card and card.name
+    notify_session(state, account, row, "checkout.session.completed")
+    return row
+
+
+def session_intent(state: ProcessorState, account: str, row: CheckoutSession) -> PaymentIntent:
+    """A session's payment: made when the buyer first tries to pay."""
+    book = state.book(account)
+    intent = book.intents.get(row.intent or "")
+    if intent is None:
+        intent = make_payment_intent(
+            state, account, amount=session_total(row), currency=row.currency, fee_amount=row.fee_amount, metadata=row.intent_metadata
+        )
+        intent.customer, intent.description = row.customer, row.intent_description
+        row.intent = intent.id
+        notify_payment_intent(state, account, intent, "payment_intent.created")
+    intent.amount = session_total(row)
+    intent.fee_amount = None if row.fee_amount is None else min(row.fee_amount, intent.amount)
+    return intent
+
+
+def redeem_discount(state: ProcessorState, account: str, row: CheckoutSession) -> None:
+    """Count the use of a coupon and of its code."""
+    book = state.book(account)
+    if row.coupon is not None:
+        book.coupons[row.coupon].times_redeemed += 1
+    if row.promotion is not None:
+        book.promotions[row.promotion].times_redeemed += 1
+
+
+def session_subtotal(row: CheckoutSession) -> int:
+    """Before any discount."""
+    return sum(line["unit_amount"] * line["quantity"] for line in row.lines)
+
+
+def session_total(row: CheckoutSession) -> int:
+    """What the buyer pays."""
+    return session_subtotal(row) - row.discount
+
+
+def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
+    """A page on which one buyer pays."""
+    is_open = row.status == "open"
+    return {
+        "id": row.id,
+        "object": "checkout.session",
+        "adaptive_pricing": {"enabled": False},
+        "after_expiration": None,
+        "allow_promotion_codes": row.promotions or None,
+        "amount_subtotal": session_subtotal(row),
+        "amount_total": session_total(row),
+        "automatic_tax": {"enabled": False, "liability": None, "provider": None, "status": None},
+        "billing_address_collection": None,
+        "cancel_url": row.cancel_url,
+        "client_reference_id": row.reference,
+        "client_secret": None,
+        "collected_information": null_members("business_name individual_name shipping_details"),
+        **null_members("consent consent_collection"),
+        "created": row.created,
+        "currency": row.currency,
+        "currency_conversion": None,
+        "custom_fields": [],
+        "custom_text": null_members("after_submit shipping_address submit terms_of_service_acceptance"),
+        **session_customer_json(row),
+        "discounts": [{"coupon": row.coupon, "promotion_code": row.promotion}] if row.coupon else [],
+        "expires_at": row.expires_at,
+        "invoice": None,
+        "invoice_creation": {"enabled": False, "invoice_data": empty_invoice_json()},
+        "livemode": state.live,
+        "locale": row.locale,
+        "metadata": dict(row.metadata),
+        "mode": "payment",
+        "origin_context": None,
+        **session_payment_json(row),
+        "permissions": None,
+        "phone_number_collection": {"enabled": False},
+        **null_members("recovered_from saved_payment_method_options setup_intent shipping_address_collection shipping_cost"),
+        "shipping_options": [],
+        "status": row.status,
+        "submit_type": row.submit_type,
+        "subscription": None,
+        "success_url": row.success_url,
+        "total_details": {"amount_discount": row.discount, "amount_shipping": 0, "amount_tax": 0},
+        "ui_mode": "hosted_page",
+        "url": f"{state.pages_url}/checkout/{row.id}" if is_open else None,
+        "wallet_options": None,
+    }
+
+
+def session_customer_json(row: CheckoutSession) -> JsonObject:
+    """Who buys."""
+    return {
+        "customer": row.customer,
+        "customer_account": None,
+        "customer_creation": None if row.customer else "if_required",
+        "customer_details": session_buyer_json(row),
+        "customer_email": row.email,
+    }
+
+
+def session_payment_json(row: CheckoutSession) -> JsonObject:
+    """How it is paid, and whether it was."""
+    return {
+        "payment_intent": row.intent,
+        "payment_link": None,
+        "payment_method_collection": "if_required",
+        "payment_method_configuration_details": None,
+        "payment_method_options": {"card": {"request_three_d_secure": "automatic"}},
+        "payment_method_types": ["card"],
+        "payment_status": row.payment_status,
+    }
+
+
+def empty_invoice_json() -> JsonObject:
+    """What an invoice of it would hold."""
+    return {**null_members("account_tax_ids custom_fields description footer issuer rendering_options"), "metadata": {}}
+
+
+def session_buyer_json(row: CheckoutSession) -> JsonObject | None:
+    """Who pays, as far as that is known."""
+    email = row.buyer_email or row.email
+    if email is None and row.status != "complete":
+        return None
+    return {
+        **null_members("address business_name individual_name phone"),
+        "email": email,
+        "name": row.buyer_name,
+        "tax_exempt": "none",
+        "tax_ids": [] if row.status == "complete" else None,
+    }
+
+
+def session_lines_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
+    """What is bought."""
+    return list_object([session_line_json(state, row, one) for one in row.lines], f"/v1/checkout/sessions/{row.id}/line_items")
+
+
+def session_line_json(state: ProcessorState, row: CheckoutSession, one: SessionLine) -> JsonObject:
+    """One thing; a discount is shown on the first."""
+    subtotal = one["unit_amount"] * one["quantity"]
+    discount = row.discount if one is row.lines[0] else 0
+    return {
+        "id": one["id"],
+        "object": "item",
+        "adjustable_quantity": None,
+        "amount_discount": discount,
+        "amount_subtotal": subtotal,
+        "amount_tax": 0,
+        "amount_total": subtotal - discount,
+        "currency": row.currency,
+        "description": one["description"] or one["name"],
+        "metadata": {},
+        "price": session_price_json(state, row, one),
+        "quantity": one["quantity"],
+    }
+
+
+def session_price_json(state: ProcessorState, row: CheckoutSession, one: SessionLine) -> JsonObject:
+    """The price that was made for this line alone."""
+    return {
+        "id": one["price"],
+        "object": "price",
+        "active": False,
+        "billing_scheme": "per_unit",
+        "created": row.created,
+        "currency": row.currency,
+        "custom_unit_amount": None,
+        "livemode": state.live,
+        "lookup_key": None,
+        "metadata": {},
+        "nickname": None,
+        "product": one["product"],
+        "recurring": None,
+        "tax_behavior": "unspecified",
+        **null_members("tiers_mode transform_quantity"),
+        "type": "one_time",
+        "unit_amount": one["unit_amount"],
+        "unit_amount_decimal": str(one["unit_amount"]),
+    }
+
+
+def notify_session(state: ProcessorState, account: str, row: CheckoutSession, type: str) -> None:
+    """About a checkout."""
+    emit_event(state, type, session_json(state, row), account)

@@ -1,0 +1,37 @@
+"""The passing of time: payouts arrive, checkouts expire, balances are paid out by schedule, old events are forgotten."""
+
+from simulators.processor.balance import BALANCE_DAY_SECONDS
+from simulators.processor.checkout import notify_session
+from simulators.processor.payouts import advance_payout, make_scheduled_payouts
+from simulators.processor.state import ProcessorState
+
+EVENT_RETENTION_DAYS = 30
+
+
+def catch_up_processor(state: ProcessorState) -> None:
+    """All that has come due since the last turn."""
+    for account in list(state.accounts):
+        make_scheduled_payouts(state, state.accounts[account])
+        book = state.books.get(account)
+        if book is None:
+            continue
+        for payout in list(book.payouts.values()):
+            advance_payout(state, account, payout)
+        for session in list(book.sessions.values()):
+            if session.status == "open" and session.expires_at <= state.now():
+                session.status = "expired"
+                notify_session(state, account, session, "checkout.session.expired")
+    forget_old_events(state)
+
+
+def forget_old_events(state: ProcessorState) -> None:
+    """Events are told of for 30 days, answers under idempotency keys are kept for one."""
+    now = state.now()
+    while state.events:
+        oldest = next(iter(state.events.values()))
+        if int(str(oldest["created"])) > now - EVENT_RETENTION_DAYS * BALANCE_DAY_SECONDS:
+            break
+        del state.events[str(oldest["id"])]
+    state.pending = [id for id in state.pending if id in state.events]
+    for key in [key for key, one in state.answers.items() if one.at <= now - BALANCE_DAY_SECONDS]:
+        del state.answers[key]

@@ -1,0 +1,405 @@
+"""The control API: what a test, or a person who tries things out, does to the processor beside its wire."""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from simulators.processor.accounts import account_json
+from simulators.processor.call import find_row
+from simulators.processor.cards import TestCard
+from simulators.processor.charges import charge_json, make_charge
+from simulators.processor.checkout import complete_checkout, enter_promotion, find_checkout_session, session_json
+from simulators.processor.clock import catch_up_processor
+from simulators.processor.demo_account import make_demo_account
+from simulators.processor.disputes import close_dispute, dispute_json, open_dispute
+from simulators.processor.faults import FaultOrder, ProcessorCall, ProcessorFaults
+from simulators.processor.fraud import open_review, review_json
+from simulators.processor.invoices import invoice_json, pay_invoice_by_card
+from simulators.processor.onboarding import (
+    attach_account,
+    authorize_oauth,
+    complete_onboarding,
+    open_standard_account,
+    release_account,
+    restrict_account,
+)
+from simulators.processor.payouts import complete_payout, fail_payout, payout_json
+from simulators.processor.refusal import JsonObject, ProcessorRefusal
+from simulators.processor.state import ProcessorState
+
+ControlModelT = TypeVar("ControlModelT", bound=BaseModel)
+
+ProcessorControl: TypeAlias = Callable[[ProcessorState, str, object], object]
+
+
+def read_control_body(model: type[ControlModelT], body: object) -> ControlModelT:
+    """What was order, or why it was not understood."""
+    try:
+        return model.model_validate({} if body is None else body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise ProcessorRefusal(f"{'.'.join(map(str, first['loc'])) or 'body'}: {first['msg']}") from None
+
+
+def processor_state(state: ProcessorState, _id: str, _body: object) -> JsonObject:
+    """The state in numbers, and where each account stands."""
+    return {
+        "now": state.now(),
+        "platform": state.platform,
+        "client_id": state.client_id,
+        "accounts": [account_summary(state, id) for id in state.accounts if id != state.platform],
+        "events": len(state.events),
+        "hooks_waiting": len(state.pending) + len(state.hooks.waiting),
+    }
+
+
+def account_summary(state: ProcessorState, id: str) -> JsonObject:
+    """An account in one line."""
+    account, book = state.accounts[id], state.book(id)
+    kinds = {
+        "charges": book.charges,
+        "refunds": book.refunds,
+        "payouts": book.payouts,
+        "disputes": book.disputes,
+        "invoices": book.invoices,
+    }
+    return {
+        "id": id,
+        "kind": account.kind,
+        "connected": account.attached,
+        "charges_enabled": account.charges_enabled,
+        **{name: len(rows) for name, rows in kinds.items()},
+    }
+
+
+def require_account(state: ProcessorState, account: str) -> str:
+    """An account that there is."""
+    return find_row(state.accounts, account, "account", param="account").id
+
+
+def control_charge(state: ProcessorState, _id: str, body: object) -> JsonObject:
+    """A buyer's payment into an account; a declined one is a charge too."""
+    order = read_control_body(NewCharge, body)
+    account = require_account(state, order.account)
+    if order.fee > order.amount:
+        raise ProcessorRefusal("fee: must not be more than the amount")
+    try:
+        made = make_charge(
+            state,
+            account,
+            amount=order.amount,
+            currency=order.currency.lower(),
+            card=TestCard(OUTCOME_CARDS[order.outcome], None, order.email),
+            fee_amount=order.fee or None,
+            metadata=order.metadata,
+            description=order.description,
+        ).id
+    except ProcessorRefusal as refusal:
+        made = str(refusal.more.get("charge", ""))
+        if not made:
+            raise
+    return charge_json(state, state.book(account).charges[made])
+
+
+def control_new_account(state: ProcessorState, _id: str, body: object) -> JsonObject:
+    """A Standard account."""
+    order = read_control_body(NewAccount, body)
+    row = open_standard_account(state, name=order.name, country=order.country, email=order.email)
+    if order.connected:
+        attach_account(state, row.id)
+    return account_json(state, row)
+
+
+def control_past_account(state: ProcessorState, _id: str, body: object) -> JsonObject:
+    """An account with weeks of payments, to look at and to fill screens with."""
+    order = read_control_body(NewPast, body)
+    row = make_demo_account(state, email=order.email, country=order.country, name=order.name, days=order.days, told=order.told)
+    return account_json(state, row)
+
+
+def control_account(state: ProcessorState, id: str, body: object) -> JsonObject:
+    """What its owner, its bank or the processor does."""
+    order, row = read_control_body(AccountChange, body), state.accounts[require_account(state, id)]
+    if order.do == "authorize":
+        return {"code": authorize_oauth(state, id)}
+    if order.do == "enable":
+        complete_onboarding(state, id)
+    elif order.do == "restrict":
+        restrict_account(state, id, order.due or None)
+    elif order.do == "deauthorize":
+        release_account(state, id)
+    else:
+        row.bank_fails = order.do == "bank_fails"
+    return account_json(state, row)
+
+
+def control_dispute(state: ProcessorState, _id: str, body: object) -> JsonObject:
+    """A payer's bank asks for the money back."""
+    order = read_control_body(NewDispute, body)
+    account = require_account(state, order.account)
+    row = open_dispute(state, account, order.charge, order.reason, inquiry=order.inquiry, amount=order.amount)
+    return dispute_json(state, row, state.book(account))
+
+
+def control_dispute_end(state: ProcessorState, id: str, body: object) -> JsonObject:
+    """The bank has decided."""
+    order = read_control_body(DisputeEnd, body)
+    account = require_account(state, order.account)
+    return dispute_json(state, close_dispute(state, account, id, order.outcome), state.book(account))
+
+
+def control_review(state: ProcessorState, _id: str, body: object) -> JsonObject:
+    """The fraud rules want a person to look at a charge."""
+    order = read_control_body(NewReview, body)
+    return review_json(state, open_review(state, require_account(state, order.account), order.charge))
+
+
+def control_payout_end(state: ProcessorState, id: str, body: object) -> JsonObject:
+    """The bank has it, or sends it back."""
+    order = read_control_body(PayoutEnd, body)
+    end = complete_payout if order.status == "paid" else fail_payout
+    return payout_json(state, end(state, require_account(state, order.account), id))
+
+
+def control_invoice(state: ProcessorState, id: str, body: object) -> JsonObject:
+    """As its recipient does on its page; `id` is the invoice's."""
+    order = read_control_body(PagePayment, body)
+    for account, book in state.books.items():
+        if id in book.invoices:
+            pay_invoice_by_card(state, account, id, TestCard(OUTCOME_CARDS[order.outcome], None, order.email))
+            return invoice_json(state, account, book.invoices[id])
+    raise ProcessorRefusal(f"No such invoice: '{id}'", status=404)
+
+
+def control_checkout(state: ProcessorState, id: str, body: object) -> JsonObject:
+    """As the buyer does on its page; `id` is the session's."""
+    order, where = read_control_body(PagePayment, body), find_checkout_session(state, id)
+    if where is None:
+        raise ProcessorRefusal(f"No such checkout.session: '{id}'", status=404)
+    account, session = where
+    if order.promotion:
+        enter_promotion(state, account, id, order.promotion)
+    complete_checkout(state, account, id, TestCard(OUTCOME_CARDS[order.outcome], None, order.email))
+    return session_json(state, session)
+
+
+def webhook_state(state: ProcessorState, _id: str, _body: object) -> JsonObject:
+    """What waits to be order, and what was."""
+    found = state.hooks
+    return {
+        "waiting": [*state.pending, *(one.event for one in found.waiting)],
+        "told": [{"event": one.event, "type": event_type(state, one.event), "at": int(one.at), "status": one.status} for one in found.told],
+        "hold": found.held,
+        "shuffle": found.shuffled,
+        "double": found.doubled,
+    }
+
+
+def event_type(state: ProcessorState, event: str) -> object:
+    """An event's type, as long as it is remembered."""
+    return state.events[event]["type"] if event in state.events else None
+
+
+def control_webhooks(state: ProcessorState, id: str, body: object) -> JsonObject:
+    """How events are told from now on."""
+    order, known = read_control_body(WebhookChange, body), state.hooks
+    known.held = known.held if order.hold is None else order.hold
+    known.shuffled = known.shuffled if order.shuffle is None else order.shuffle
+    known.doubled = known.doubled if order.double is None else order.double
+    if order.redeliver is not None:
+        known.add(str(find_row(state.events, order.redeliver, "event", param="redeliver")["id"]), state.at)
+    return webhook_state(state, id, body)
+
+
+def control_clock(state: ProcessorState, _id: str, body: object) -> JsonObject:
+    """Time passes here and nowhere else; what falls due in it happens now."""
+    order = read_control_body(ClockChange, body)
+    state.offset += order.advance
+    state.at += order.advance
+    catch_up_processor(state)
+    return {"now": state.now()}
+
+
+CardOutcome = Literal["succeeded", "available", "declined", "no_funds", "disputed", "inquiry", "reviewed", "refund_fails"]
+
+OUTCOME_CARDS: dict[CardOutcome, str] = {
+    "succeeded": "4242424242424242",
+    "available": "4000000000000077",
+    "declined": "4000000000000002",
+    "no_funds": "4000000000009995",
+    "disputed": "4000000000000259",
+    "inquiry": "4000000000001976",
+    "reviewed": "4000000000009235",
+    "refund_fails": "4000000000005126",
+}
+
+ControlAmount = Annotated[int, Field(ge=1, le=99_999_999)]
+
+
+class ControlBody(BaseModel):
+    """Nothing but what is known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NewCharge(ControlBody):
+    """A buyer's payment into an account."""
+
+    account: str
+    amount: ControlAmount
+    currency: Annotated[str, Field(pattern="^[A-Za-z]{3}$")]
+    fee: Annotated[int, Field(ge=0)] = 0
+    metadata: dict[str, str] = {}
+    description: str | None = None
+    email: str | None = None
+    outcome: CardOutcome = "succeeded"
+
+
+class NewAccount(ControlBody):
+    """An account of somebody who has been with the processor for long; `connected`: the platform is let in already."""
+
+    kind: Literal["standard"] = "standard"
+    name: str = "Own account"
+    country: Annotated[str, Field(pattern="^[A-Z]{2}$")] = "US"
+    email: str | None = None
+    connected: bool = True
+
+
+class NewPast(ControlBody):
+    """An Express account that has worked for `days`: payments, refunds, payouts, a dispute. `told`: all of it goes out as events."""
+
+    name: str = "Demo reseller"
+    country: Annotated[str, Field(pattern="^[A-Z]{2}$")] = "US"
+    email: str = "demo@example.com"
+    days: Annotated[int, Field(ge=1, le=90)] = 42
+    told: bool = False
+
+
+class AccountChange(ControlBody):
+    """enable: onboarding is complete. restrict: `due` is asked for. deauthorize: the owner lets the platform go. authorize: a code.
+
+    bank_fails, bank_works: what becomes of the payouts from now on.
+    """
+
+    do: Literal["enable", "restrict", "deauthorize", "authorize", "bank_fails", "bank_works"]
+    due: list[str] = []
+
+
+class NewDispute(ControlBody):
+    """A payer's bank asks for the money back."""
+
+    account: str
+    charge: str
+    reason: str = "fraudulent"
+    inquiry: bool = False
+    amount: ControlAmount | None = None
+
+
+class DisputeEnd(ControlBody):
+    """The bank has decided."""
+
+    account: str
+    outcome: Literal["won", "lost"]
+
+
+class NewReview(ControlBody):
+    """The fraud rules want a person to look at a charge."""
+
+    account: str
+    charge: str
+
+
+class PayoutEnd(ControlBody):
+    """The bank has it, or sends it back."""
+
+    account: str
+    status: Literal["paid", "failed"]
+
+
+class PagePayment(ControlBody):
+    """Somebody pays on the page of an invoice or of a checkout."""
+
+    outcome: CardOutcome = "succeeded"
+    email: str = "buyer@example.com"
+    promotion: str | None = None
+
+
+class WebhookChange(ControlBody):
+    """How events are told from now on, and one that is to be told once more."""
+
+    hold: bool | None = None
+    shuffle: bool | None = None
+    double: bool | None = None
+    redeliver: str | None = None
+
+
+class ClockChange(ControlBody):
+    """The processor's clock runs ahead of the wall's by so much more."""
+
+    advance: Annotated[int, Field(ge=0, le=400 * 86_400)]
+
+
+PROCESSOR_CONTROLS: dict[tuple[str, str], ProcessorControl] = {
+    ("GET", "state"): processor_state,
+    ("POST", "charges"): control_charge,
+    ("POST", "accounts"): control_new_account,
+    ("POST", "past"): control_past_account,
+    ("POST", "accounts/{id}"): control_account,
+    ("POST", "disputes"): control_dispute,
+    ("POST", "disputes/{id}"): control_dispute_end,
+    ("POST", "reviews"): control_review,
+    ("POST", "payouts/{id}"): control_payout_end,
+    ("POST", "invoices/{id}"): control_invoice,
+    ("POST", "checkouts/{id}"): control_checkout,
+    ("GET", "hooks"): webhook_state,
+    ("POST", "hooks"): control_webhooks,
+    ("POST", "clock"): control_clock,
+}
+
+PROCESSOR_CONTROL_PATHS = [
+    *(f"{method} /control/{path}" for method, path in PROCESSOR_CONTROLS),
+    *(f"{method} /control/faults" for method in ("GET", "POST", "DELETE")),
+    "GET /control/calls",
+]
+
+
+class ControlledProcessor(Protocol):
+    """The processor, as this API knows it."""
+
+    faults: ProcessorFaults
+
+    @property
+    def calls(self) -> Iterable[ProcessorCall]:
+        """The newest calls, oldest first."""
+        ...
+
+    def turn(self, *, writes: bool) -> AbstractAsyncContextManager[ProcessorState]:
+        """The state, for nobody else at the same time."""
+        ...
+
+
+async def control_processor(processor: ControlledProcessor, method: str, path: str, body: object) -> object:
+    """One request; `path` is below /control. A refusal says what to do instead."""
+    noun, slash, id = path.strip("/").partition("/")
+    if noun == "faults" and not slash:
+        return control_faults(processor, method, body)
+    if (method, noun, slash) == ("GET", "calls", ""):
+        return {"calls": [call._asdict() for call in processor.calls]}
+    act = PROCESSOR_CONTROLS.get((method, f"{noun}/{{id}}" if id else noun))
+    if act is None:
+        raise ProcessorRefusal(f"no {method} /control/{path.strip('/')}; there are: {'; '.join(PROCESSOR_CONTROL_PATHS)}", status=404)
+    async with processor.turn(writes=method != "GET") as state:
+        return act(state, id, body)
+
+
+def control_faults(processor: ControlledProcessor, method: str, body: object) -> JsonObject:
+    """One fault or a list of them goes behind the others; DELETE ends them all."""
+    queue = processor.faults.queue
+    if method == "DELETE":
+        queue.clear()
+    elif method == "POST":
+        wanted = cast("list[object]", body) if isinstance(body, list) else [body]
+        queue.extend(read_control_body(FaultOrder, {"faults": wanted}).faults)
+    return {"faults": [fault.model_dump(exclude_defaults=True) for fault in queue]}

@@ -1,0 +1,120 @@
+"""Customers: calls about those who pay, and how they go over the wire."""
+
+from dataclasses import replace
+
+from simulators.processor.call import ApiCall, find_row, list_page, null_members
+from simulators.processor.entities import Customer
+from simulators.processor.events import emit_event
+from simulators.processor.form import CallForm, invalid_parameter
+from simulators.processor.refusal import JsonObject
+from simulators.processor.state import ProcessorState
+
+ADDRESS_MEMBERS = ("city", "country", "line1", "line2", "postal_code", "state")
+INVOICE_PREFIX_LENGTH = 8
+
+
+def create_customer(call: ApiCall, form: CallForm) -> JsonObject:
+    """Nothing is required."""
+    row = Customer(call.state.new_id("cus_", 14), call.state.now())
+    read_customer(form, row)
+    form.done()
+    row.prefix = row.id[-INVOICE_PREFIX_LENGTH:].upper()
+    call.book.customers[row.id] = row
+    answer = customer_json(call.state, row)
+    emit_event(call.state, "customer.created", answer, call.account)
+    return answer
+
+
+def read_customer(form: CallForm, row: Customer) -> None:
+    """What is known of somebody; "" forgets it."""
+    for name in ("name", "phone", "description"):
+        if form.has(name):
+            setattr(row, name, form.raw(name) or None)
+    if form.raw("email") == "":
+        row.email = None
+    else:
+        row.email = form.email() or row.email
+    address = form.part("address")
+    if address is not None:
+        row.address = {name: address.raw(name) or None for name in ADDRESS_MEMBERS}
+    languages = form.texts("preferred_locales")
+    if languages is not None and any(not language for language in languages):
+        raise invalid_parameter("Invalid locale", "preferred_locales")
+    row.metadata = form.metadata(row.metadata)
+
+
+def find_call_customer(call: ApiCall) -> Customer:
+    """The customer of the path."""
+    return find_row(call.book.customers, call.ids[0], "customer")
+
+
+def retrieve_customer(call: ApiCall, form: CallForm) -> JsonObject:
+    """One customer, also one that was deleted."""
+    form.done()
+    return customer_json(call.state, find_call_customer(call))
+
+
+def update_customer(call: ApiCall, form: CallForm) -> JsonObject:
+    """What is given is changed."""
+    row = replace(find_customer(call, call.ids[0], "id", 404))
+    read_customer(form, row)
+    form.done()
+    call.book.customers[row.id] = row
+    answer = customer_json(call.state, row)
+    emit_event(call.state, "customer.updated", answer, call.account)
+    return answer
+
+
+def delete_customer(call: ApiCall, form: CallForm) -> JsonObject:
+    """For good; their charges stay."""
+    form.done()
+    row = find_customer(call, call.ids[0], "id", 404)
+    before = customer_json(call.state, row)
+    row.deleted = True
+    emit_event(call.state, "customer.deleted", before, call.account)
+    return customer_json(call.state, row)
+
+
+def list_customers(call: ApiCall, form: CallForm) -> JsonObject:
+    """Newest first."""
+    email = form.text("email")
+    rows = {id: row for id, row in call.book.customers.items() if not row.deleted and email in (None, row.email)}
+    return list_page(
+        form, rows, lambda row: customer_json(call.state, row), url="/v1/customers", kind="customer", when=lambda row: row.created
+    )
+
+
+def find_customer(call: ApiCall, customer: str, param: str = "customer", status: int = 400) -> Customer:
+    """A customer named by a parameter."""
+    rows = {id: row for id, row in call.book.customers.items() if not row.deleted}
+    return find_row(rows, customer, "customer", param=param, status=status)
+
+
+def customer_json(state: ProcessorState, row: Customer) -> JsonObject:
+    """Somebody who pays."""
+    if row.deleted:
+        return {"id": row.id, "object": "customer", "deleted": True}
+    return {
+        "id": row.id,
+        "object": "customer",
+        "address": row.address,
+        "balance": 0,
+        "created": row.created,
+        "currency": row.currency,
+        "default_source": None,
+        "delinquent": False,
+        "description": row.description,
+        "discount": None,
+        "email": row.email,
+        "invoice_prefix": row.prefix,
+        "invoice_settings": null_members("custom_fields default_payment_method footer rendering_options"),
+        "livemode": state.live,
+        "metadata": dict(row.metadata),
+        "name": row.name,
+        "next_invoice_sequence": 1,
+        "phone": row.phone,
+        "preferred_locales": [],
+        "shipping": None,
+        "tax_exempt": "none",
+        "test_clock": None,
+    }

@@ -1,0 +1,442 @@
+"""What the simulated processor remembers, as flat records: amounts in minor units, currencies in lower case, times in Unix seconds."""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from typing_extensions import TypedDict
+
+AccountKind: TypeAlias = Literal["express", "standard", "custom", "none"]
+
+
+def no_metadata() -> dict[str, str]:
+    """No metadata yet."""
+    return {}
+
+
+@dataclass(slots=True)
+class ProcessorAccount:
+    """The platform's own account, or one connected to it."""
+
+    id: str
+    created: int
+    kind: AccountKind = "express"
+    country: str = "US"
+    currency: str = "usd"
+    email: str | None = None
+    business_type: str | None = None
+    name: str | None = None
+    url: str | None = None
+    charges_enabled: bool = False
+    payouts_enabled: bool = False
+    details_submitted: bool = False
+    currently_due: list[str] = field(default_factory=list[str])
+    capabilities: dict[str, str] = field(default_factory=no_metadata)
+    attached: bool = True
+    """False once it has let the platform go."""
+    interval: str = "daily"
+    weekly_days: list[str] = field(default_factory=list[str])
+    monthly_days: list[int] = field(default_factory=list[int])
+    delay_days: int = 2
+    bank: str = ""
+    bank_last4: str = "6789"
+    bank_fails: bool = False
+    """Payouts to this bank come back."""
+    swept: int = 0
+    """The day (since 1970) up to which scheduled payouts were made."""
+    metadata: dict[str, str] = field(default_factory=no_metadata)
+
+
+@dataclass(slots=True)
+class PaymentIntent:
+    """A payment that is to be made, whatever the number of attempts."""
+
+    id: str
+    created: int
+    amount: int
+    currency: str
+    status: str = "requires_payment_method"
+    amount_received: int = 0
+    charge: str | None = None
+    customer: str | None = None
+    description: str | None = None
+    fee_amount: int | None = None
+    email: str | None = None
+    method: str | None = None
+    review: str | None = None
+    canceled_at: int | None = None
+    cancellation_reason: str | None = None
+    failure_code: str | None = None
+    decline_code: str | None = None
+    failure_message: str | None = None
+    metadata: dict[str, str] = field(default_factory=no_metadata)
+
+
+@dataclass(slots=True)
+class Charge:
+    """One attempt at a payment."""
+
+    id: str
+    created: int
+    amount: int
+    currency: str
+    status: str
+    intent: str | None = None
+    amount_refunded: int = 0
+    disputed: bool = False
+    fee: str | None = None
+    fee_amount: int | None = None
+    txn: str | None = None
+    customer: str | None = None
+    name: str | None = None
+    email: str | None = None
+    description: str | None = None
+    method: str | None = None
+    brand: str = "visa"
+    last4: str = "4242"
+    country: str = "US"
+    failure_code: str | None = None
+    decline_code: str | None = None
+    failure_message: str | None = None
+    risk_level: str = "normal"
+    risk_score: int = 22
+    review: str | None = None
+    metadata: dict[str, str] = field(default_factory=no_metadata)
+
+
+@dataclass(slots=True)
+class Refund:
+    """Money on its way back to a payer."""
+
+    id: str
+    created: int
+    amount: int
+    currency: str
+    charge: str
+    status: str = "succeeded"
+    intent: str | None = None
+    reason: str | None = None
+    txn: str | None = None
+    failure_reason: str | None = None
+    failure_txn: str | None = None
+    metadata: dict[str, str] = field(default_factory=no_metadata)
+
+
+@dataclass(slots=True)
+class Payout:
+    """Money on its way to the account's bank."""
+
+    id: str
+    created: int
+    amount: int
+    currency: str
+    arrival: int
+    status: str = "pending"
+    automatic: bool = False
+    destination: str = ""
+    method: str = "standard"
+    description: str | None = None
+    statement_descriptor: str | None = None
+    txn: str | None = None
+    failure_code: str | None = None
+    failure_message: str | None = None
+    failure_txn: str | None = None
+    metadata: dict[str, str] = field(default_factory=no_metadata)
+
+
+@dataclass(slots=True)
+class Dispute:
+    """A payer's bank asks for the money back."""
+
+    id: str
+    created: int
+    amount: int
+    currency: str
+    charge: str
+    reason: str
+    status: str
+    due_by: int
+    intent: str | None = None
+    brand: str = "visa"
+    submissions: int = 0
+    evidence: dict[str, str] = field(default_factory=no_metadata)
+    txns: list[str] = field(default_factory=list[str])
+    metadata: dict[str, str] = field(default_factory=no_metadata)
+
+
+@dataclass(slots=True)
+class Review:
+    """A charge that a person should look at."""
+
+    id: str
+    created: int
+    charge: str
+    intent: str | None
+    open: bool = True
+    reason: str = "rule"
+    opened_reason: str = "rule"
+    closed_reason: str | None = None
+    ip_address: str | None = None
+    country: str | None = None
+    zip: str | None = None
+
+
+@dataclass(slots=True)
+class ValueList:
+    """Values that the fraud rules name."""
+
+    id: str
+    created: int
+    alias: str
+    name: str
+    item_type: str = "string"
+    metadata: dict[str, str] = field(default_factory=no_metadata)
+
+
+@dataclass(slots=True)
+class ListValue:
+    """One value of such a list."""
+
+    id: str
+    created: int
+    list: str
+    value: str
+
+
+@dataclass(slots=True)
+class ApplicationFee:
+    """What the platform kept of a connected account's charge; the platform's own."""
+
+    id: str
+    created: int
+    account: str
+    charge: str
+    amount: int
+    currency: str
+    amount_refunded: int = 0
+    txn: str | None = None
+
+
+@dataclass(slots=True)
+class FeeRefund:
+    """Part of such a fee, given back."""
+
+    id: str
+    created: int
+    fee: str
+    amount: int
+    currency: str
+    txn: str | None = None
+
+
+@dataclass(slots=True)
+class BalanceTransaction:
+    """One movement of an account's balance."""
+
+    id: str
+    created: int
+    amount: int
+    currency: str
+    fee: int
+    available_on: int
+    type: str
+    source: str
+    application_fee: int = 0
+    """How much of the fee is the platform's."""
+
+
+@dataclass(slots=True)
+class Customer:
+    """Somebody who pays."""
+
+    id: str
+    created: int
+    name: str | None = None
+    email: str | None = None
+    phone: str | None = None
+    description: str | None = None
+    currency: str | None = None
+    prefix: str = ""
+    address: dict[str, str | None] | None = None
+    deleted: bool = False
+    metadata: dict[str, str] = field(default_factory=no_metadata)
+
+
+@dataclass(slots=True)
+class OAuthCode:
+    """An authorisation an account's owner gave: a code that is changed once for access."""
+
+    id: str
+    created: int
+    account: str
+    scope: str
+    used: bool = False
+
+
+@dataclass(slots=True)
+class AccountLink:
+    """A page for one person: an account link or a login link."""
+
+    id: str
+    created: int
+    account: str
+    expires_at: int
+    kind: str = "account_onboarding"
+    return_url: str = ""
+    refresh_url: str = ""
+    used: bool = False
+
+
+@dataclass(slots=True)
+class StoredAnswer:
+    """What was answered under an idempotency key."""
+
+    fingerprint: str
+    at: int
+    status: int
+    body: str
+    request: str
+
+
+@dataclass(slots=True)
+class InvoiceItem:
+    """One line, waiting for an invoice or on one."""
+
+    id: str
+    created: int
+    customer: str
+    amount: int
+    currency: str
+    quantity: int = 1
+    unit_decimal: str = "0"
+    product: str = ""
+    price: str = ""
+    description: str | None = None
+    discountable: bool = True
+    invoice: str | None = None
+    line: str = ""
+    period_start: int = 0
+    period_end: int = 0
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(slots=True)
+class Invoice:
+    """An invoice; `items` are the ids of its lines in order."""
+
+    id: str
+    created: int
+    customer: str
+    currency: str
+    customer_name: str | None = None
+    customer_email: str | None = None
+    customer_phone: str | None = None
+    customer_address: dict[str, str | None] | None = None
+    status: str = "draft"
+    collection_method: str = "charge_automatically"
+    number: str | None = None
+    fee_amount: int | None = None
+    due_date: int | None = None
+    days_until_due: int | None = None
+    effective_at: int | None = None
+    description: str | None = None
+    footer: str | None = None
+    statement_descriptor: str | None = None
+    custom_fields: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    auto_advance: bool = False
+    items: list[str] = field(default_factory=list[str])
+    amount_paid: int = 0
+    attempts: int = 0
+    intent: str | None = None
+    payment: str | None = None
+    slug: str = ""
+    """The last part of its pay page's address."""
+    out_of_band: bool = False
+    sent_at: int | None = None
+    finalized_at: int | None = None
+    paid_at: int | None = None
+    voided_at: int | None = None
+    uncollectible_at: int | None = None
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class SessionLine(TypedDict):
+    """A thing to be paid: plain, so that it is kept as it is."""
+
+    id: str
+    price: str
+    product: str
+    name: str
+    description: str | None
+    unit_amount: int
+    quantity: int
+
+
+@dataclass(slots=True)
+class CheckoutSession:
+    """A page on which one buyer pays once."""
+
+    id: str
+    created: int
+    currency: str
+    success_url: str
+    expires_at: int
+    cancel_url: str | None = None
+    status: str = "open"
+    payment_status: str = "unpaid"
+    lines: list[SessionLine] = field(default_factory=list[SessionLine])
+    fee_amount: int | None = None
+    customer: str | None = None
+    email: str | None = None
+    """As given by the caller."""
+    buyer_email: str | None = None
+    """As given by the buyer."""
+    buyer_name: str | None = None
+    reference: str | None = None
+    promotions: bool = False
+    promotion: str | None = None
+    coupon: str | None = None
+    discount: int = 0
+    intent: str | None = None
+    intent_description: str | None = None
+    intent_metadata: dict[str, str] = field(default_factory=dict[str, str])
+    locale: str | None = None
+    submit_type: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(slots=True)
+class Coupon:
+    """Money off."""
+
+    id: str
+    created: int
+    duration: str = "once"
+    duration_in_months: int | None = None
+    percent_off: float | None = None
+    amount_off: int | None = None
+    currency: str | None = None
+    name: str | None = None
+    max_redemptions: int | None = None
+    redeem_by: int | None = None
+    times_redeemed: int = 0
+    deleted: bool = False
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(slots=True)
+class PromotionCode:
+    """A code that buyers type in for a coupon."""
+
+    id: str
+    created: int
+    code: str
+    coupon: str
+    active: bool = True
+    customer: str | None = None
+    max_redemptions: int | None = None
+    expires_at: int | None = None
+    times_redeemed: int = 0
+    first_time: bool = False
+    minimum_amount: int | None = None
+    minimum_currency: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict[str, str])

@@ -1,0 +1,236 @@
+"""Fraud: reviews of charges, and the lists of values that the fraud rules name."""
+
+import re
+
+from simulators.processor.call import ApiCall, find_row, list_object, list_page, null_members
+from simulators.processor.entities import Charge, ListValue, Review, ValueList
+from simulators.processor.events import emit_event
+from simulators.processor.form import CallForm, invalid_parameter
+from simulators.processor.refusal import JsonObject, ProcessorRefusal
+from simulators.processor.state import AccountBook, ProcessorState
+
+VALUE_TYPES = (
+    "account",
+    "card_bin",
+    "card_fingerprint",
+    "case_sensitive_string",
+    "country",
+    "crypto_fingerprint",
+    "customer_id",
+    "email",
+    "ip_address",
+    "sepa_debit_fingerprint",
+    "string",
+    "us_bank_account_fingerprint",
+)
+VALUE_SHAPES = {
+    "card_bin": re.compile(r"^[0-9]{6,8}$"),
+    "country": re.compile(r"^[A-Za-z]{2}$"),
+    "customer_id": re.compile(r"^cus_\w+$"),
+    "account": re.compile(r"^acct_\w+$"),
+    "email": re.compile(r"^[^@\s]*@?[^@\s]+\.[^@\s]+$"),
+    "ip_address": re.compile(r"^[0-9a-fA-F.:/]{3,49}$"),
+}
+LIST_VALUE_LIMIT = 800
+VALUES_IN_LIST = 10
+
+
+def retrieve_review(call: ApiCall, form: CallForm) -> JsonObject:
+    """One review."""
+    form.done()
+    return review_json(call.state, find_row(call.book.reviews, call.ids[0], "review"))
+
+
+def list_reviews(call: ApiCall, form: CallForm) -> JsonObject:
+    """Those that are open, newest first."""
+    rows = {id: row for id, row in call.book.reviews.items() if row.open}
+    return list_page(form, rows, lambda row: review_json(call.state, row), url="/v1/reviews", kind="review", when=lambda row: row.created)
+
+
+def approve_review(call: ApiCall, form: CallForm) -> JsonObject:
+    """The charge is fine."""
+    form.done()
+    row = find_row(call.book.reviews, call.ids[0], "review")
+    if not row.open:
+        raise ProcessorRefusal("This review has already been closed.")
+    close_review(call.state, call.account, row, "approved")
+    return review_json(call.state, row)
+
+
+def create_value_list(call: ApiCall, form: CallForm) -> JsonObject:
+    """A list for the rules to name."""
+    alias, name = form.need_text("alias", 100), form.need_text("name", 100)
+    item_type, metadata = form.choice("item_type", VALUE_TYPES), form.metadata()
+    form.done()
+    if any(row.alias == alias for row in call.book.value_lists.values()):
+        raise ProcessorRefusal(f"A value list with the alias '{alias}' already exists.", param="alias")
+    row = ValueList(call.state.new_id("rsl_"), call.state.now(), alias, name, item_type or "string", metadata)
+    call.book.value_lists[row.id] = row
+    return value_list_json(call.state, row, call.book)
+
+
+def retrieve_value_list(call: ApiCall, form: CallForm) -> JsonObject:
+    """One list."""
+    form.done()
+    row = find_row(call.book.value_lists, call.ids[0], "value list", param="value_list")
+    return value_list_json(call.state, row, call.book)
+
+
+def list_value_lists(call: ApiCall, form: CallForm) -> JsonObject:
+    """Newest first."""
+    alias, contains = form.text("alias"), form.text("contains")
+    holders = {row.list for row in call.book.values.values() if row.value == contains}
+    rows = {id: row for id, row in call.book.value_lists.items() if alias in (None, row.alias) and (contains is None or id in holders)}
+    return list_page(
+        form,
+        rows,
+        lambda row: value_list_json(call.state, row, call.book),
+        url="/v1/radar/value_lists",
+        kind="value list",
+        when=lambda row: row.created,
+    )
+
+
+def create_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
+    """One more value; each value is on a list once."""
+    value, name = form.need_text("value", LIST_VALUE_LIMIT), form.need_text("value_list")
+    form.done()
+    row = find_row(call.book.value_lists, name, "value list", param="value_list", status=400)
+    shape = VALUE_SHAPES.get(row.item_type)
+    if shape is not None and not shape.match(value):
+        raise invalid_parameter(f"The value `{value}` is not a valid {row.item_type}.", "value")
+    if row.item_type != "case_sensitive_string":
+        value = value.lower() if row.item_type in ("string", "email") else value
+    if any(one.list == row.id and one.value == value for one in call.book.values.values()):
+        raise ProcessorRefusal(f"The value `{value}` already exists in this value list.", code="resource_already_exists", param="value")
+    item = ListValue(call.state.new_id("rsli_"), call.state.now(), row.id, value)
+    call.book.values[item.id] = item
+    return list_value_json(call.state, item)
+
+
+def retrieve_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
+    """One value."""
+    form.done()
+    return list_value_json(call.state, find_row(call.book.values, call.ids[0], "value list item", param="item"))
+
+
+def delete_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
+    """The rules name it no more."""
+    form.done()
+    row = find_row(call.book.values, call.ids[0], "value list item", param="item")
+    del call.book.values[row.id]
+    return {"id": row.id, "object": "radar.value_list_item", "deleted": True}
+
+
+def list_value_list_items(call: ApiCall, form: CallForm) -> JsonObject:
+    """Of one list, newest first."""
+    name, value = form.need_text("value_list"), form.text("value")
+    find_row(call.book.value_lists, name, "value list", param="value_list", status=400)
+    rows = {id: row for id, row in call.book.values.items() if row.list == name and value in (None, row.value)}
+    return list_page(
+        form,
+        rows,
+        lambda row: list_value_json(call.state, row),
+        url="/v1/radar/value_list_items",
+        kind="value list item",
+        when=lambda row: row.created,
+    )
+
+
+def open_review(state: ProcessorState, account: str, charge: str, *, quiet: bool = False) -> Review:
+    """The fraud rules want a person to look at a charge. `quiet`: the caller tells of it."""
+    book = state.book(account)
+    row = find_row(book.charges, charge, "charge")
+    review = Review(
+        id=state.new_id("prv_"),
+        created=state.now(),
+        charge=row.id,
+        intent=row.intent,
+        ip_address="203.0.113.7",
+        country=row.country,
+    )
+    book.reviews[review.id] = review
+    row.review = review.id
+    if row.intent in book.intents:
+        book.intents[row.intent].review = review.id
+    if not quiet:
+        emit_event(state, "review.opened", review_json(state, review), account)
+    return review
+
+
+def close_review(state: ProcessorState, account: str, review: Review, reason: str) -> None:
+    """Nobody needs to look any more: approved, refunded or disputed."""
+    review.open, review.reason, review.closed_reason = False, reason, reason
+    release_reviewed_charge(state, account, review)
+    emit_event(state, "review.closed", review_json(state, review), account)
+
+
+def release_reviewed_charge(state: ProcessorState, account: str, review: Review) -> None:
+    """Its charge is under no review any more."""
+    book = state.book(account)
+    book.charges[review.charge].review = None
+    if review.intent in book.intents:
+        book.intents[review.intent].review = None
+
+
+def find_open_review(state: ProcessorState, account: str, charge: Charge) -> Review | None:
+    """The open review of a charge."""
+    review = state.book(account).reviews.get(charge.review or "")
+    return review if review is not None and review.open else None
+
+
+def notify_review_opened(state: ProcessorState, account: str, review: str) -> None:
+    """Somebody should look at it."""
+    emit_event(state, "review.opened", review_json(state, state.book(account).reviews[review]), account)
+
+
+def review_json(state: ProcessorState, row: Review) -> JsonObject:
+    """A charge that a person should look at."""
+    place = {**null_members("city latitude longitude region"), "country": row.country}
+    return {
+        "id": row.id,
+        "object": "review",
+        "billing_zip": row.zip,
+        "charge": row.charge,
+        "closed_reason": row.closed_reason,
+        "created": row.created,
+        "ip_address": row.ip_address,
+        "ip_address_location": place if row.country else None,
+        "livemode": state.live,
+        "open": row.open,
+        "opened_reason": row.opened_reason,
+        "payment_intent": row.intent,
+        "reason": row.reason,
+        "session": None,
+    }
+
+
+def value_list_json(state: ProcessorState, row: ValueList, book: AccountBook) -> JsonObject:
+    """Values that the fraud rules name, with the newest of them."""
+    values = [list_value_json(state, one) for one in book.values.values() if one.list == row.id]
+    newest = values[::-1][:VALUES_IN_LIST]
+    return {
+        "id": row.id,
+        "object": "radar.value_list",
+        "alias": row.alias,
+        "created": row.created,
+        "created_by": "platform@example.com",
+        "item_type": row.item_type,
+        "list_items": list_object(newest, f"/v1/radar/value_list_items?value_list={row.id}", more=len(values) > VALUES_IN_LIST),
+        "livemode": state.live,
+        "metadata": dict(row.metadata),
+        "name": row.name,
+    }
+
+
+def list_value_json(state: ProcessorState, row: ListValue) -> JsonObject:
+    """One of them."""
+    return {
+        "id": row.id,
+        "object": "radar.value_list_item",
+        "created": row.created,
+        "created_by": "platform@example.com",
+        "livemode": state.live,
+        "value": row.value,
+        "value_list": row.list,
+    }

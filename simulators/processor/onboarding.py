@@ -1,0 +1,226 @@
+"""Owners of accounts: their links, what they tell the processor, and how they let a platform in (OAuth 2.0) and go."""
+
+from simulators.processor.accounts import find_call_account, make_account, notify_account, requirements_json
+from simulators.processor.call import ApiCall, find_row
+from simulators.processor.entities import AccountLink, OAuthCode, ProcessorAccount
+from simulators.processor.events import emit_event
+from simulators.processor.form import CallForm, invalid_parameter
+from simulators.processor.refusal import JsonObject, OAuthRefusal, ProcessorRefusal, account_refusal
+from simulators.processor.state import ProcessorState
+
+OAUTH_CODE_PREFIX = "ac_"
+
+
+def complete_onboarding(state: ProcessorState, account: str) -> ProcessorAccount:
+    """The owner has told all that is asked for: the account takes payments and pays out. Done again, it changes nothing."""
+    row = find_row(state.accounts, account, "account")
+    if row.charges_enabled and not row.currently_due:
+        return row
+    previous: JsonObject = {
+        "capabilities": dict(row.capabilities),
+        "charges_enabled": row.charges_enabled,
+        "details_submitted": row.details_submitted,
+        "payouts_enabled": row.payouts_enabled,
+        "requirements": requirements_json(row.currently_due),
+    }
+    row.currently_due = []
+    row.charges_enabled = row.payouts_enabled = row.details_submitted = True
+    row.capabilities = dict.fromkeys(row.capabilities, "active")
+    row.business_type = row.business_type or "company"
+    row.bank = row.bank or state.new_id("ba_")
+    row.swept = max(row.swept, state.now() // 86_400)
+    notify_account(state, account, previous=previous)
+    return row
+
+
+def restrict_account(state: ProcessorState, account: str, due: list[str] | None = None) -> ProcessorAccount:
+    """The processor asks for more, and lets no payment through until it has it."""
+    row = find_row(state.accounts, account, "account")
+    previous: JsonObject = {
+        "charges_enabled": row.charges_enabled,
+        "payouts_enabled": row.payouts_enabled,
+        "requirements": requirements_json(row.currently_due),
+    }
+    row.currently_due = due or ["company.verification.document"]
+    row.charges_enabled = row.payouts_enabled = False
+    notify_account(state, account, previous=previous)
+    return row
+
+
+def open_standard_account(
+    state: ProcessorState, *, name: str = "Own account", country: str = "US", email: str | None = None
+) -> ProcessorAccount:
+    """An account of somebody who has been with the processor for long, and is not connected to the platform."""
+    row = make_account(state, kind="standard", country=country, email=email, metadata={})
+    row.name, row.attached = name, False
+    row.charges_enabled = row.payouts_enabled = row.details_submitted = True
+    row.currently_due, row.bank = [], state.new_id("ba_")
+    row.capabilities = dict.fromkeys(row.capabilities, "active")
+    return row
+
+
+def open_resident_account(state: ProcessorState, id: str) -> ProcessorAccount:
+    """An Express account that takes payments, as if it had been made and onboarded long ago: nothing is told of it."""
+    active = {"card_payments": "active", "transfers": "active"}
+    state.accounts[id] = row = ProcessorAccount(
+        id, state.now(), country="DE", currency="eur", email="demo@example.com", name="Demo Telecom", capabilities=active
+    )
+    row.charges_enabled = row.payouts_enabled = row.details_submitted = True
+    row.business_type, row.bank = "company", state.new_id("ba_")
+    row.delay_days, row.swept = 3, state.now() // 86_400
+    return row
+
+
+def authorize_oauth(state: ProcessorState, account: str, scope: str = "read_write") -> str:
+    """The owner lets the platform in: the code that the platform changes for access, once and within five minutes."""
+    find_row(state.accounts, account, "account")
+    code = OAuthCode(state.new_id(OAUTH_CODE_PREFIX), state.now(), account, scope)
+    state.codes[code.id] = code
+    return code.id
+
+
+def attach_account(state: ProcessorState, account: str) -> None:
+    """The platform has changed the code: from now on it acts in the account."""
+    row = state.accounts[account]
+    if not row.attached:
+        row.attached = True
+        emit_event(state, "account.application.authorized", platform_json(state), account)
+
+
+def release_account(state: ProcessorState, account: str) -> ProcessorAccount:
+    """Owner or platform end it: the platform acts in the account no more."""
+    row = state.accounts.get(account)
+    if row is None or not row.attached or account == state.platform:
+        raise ProcessorRefusal(f"This application is not connected to stripe account {account}, or that account does not exist.")
+    row.attached = False
+    emit_event(state, "account.application.deauthorized", platform_json(state), account)
+    return row
+
+
+def platform_json(state: ProcessorState) -> JsonObject:
+    """The platform, as accounts see it."""
+    return {"id": state.client_id, "object": "application", "name": state.accounts[state.platform].name}
+
+
+ONBOARDING_LINK_SECONDS = 300
+
+LOGIN_LINK_SECONDS = 300
+
+
+def open_account_link(state: ProcessorState, account: str, *, kind: str, return_url: str = "", refresh_url: str = "") -> AccountLink:
+    """A page whose address nobody can guess in the real world."""
+    seconds = LOGIN_LINK_SECONDS if kind == "login" else ONBOARDING_LINK_SECONDS
+    visit = AccountLink(state.new_id("visit_"), state.now(), account, state.now() + seconds, kind, return_url, refresh_url)
+    state.visits[visit.id] = visit
+    return visit
+
+
+def follow_account_link(state: ProcessorState, token: str, *, kind: str = "account_onboarding") -> AccountLink | None:
+    """The person opens the page, for the first time and in time; None otherwise. `find_account_link` says where to send others."""
+    visit = state.visits.get(token)
+    if visit is None or visit.used or visit.expires_at <= state.now() or (visit.kind == "login") != (kind == "login"):
+        return None
+    visit.used = True
+    return visit
+
+
+def find_account_link(state: ProcessorState, token: str) -> AccountLink | None:
+    """A visit whatever its age: its `refresh_url` is where a person with an old link goes."""
+    return state.visits.get(token)
+
+
+OAUTH_CODE_SECONDS = 300
+
+
+def exchange_oauth_code(call: ApiCall, form: CallForm) -> JsonObject:
+    """Change a code for access, once."""
+    grant, code = form.raw("grant_type"), form.raw("code")
+    if grant not in ("authorization_code",):
+        said = "No grant type specified" if grant is None else f"Unsupported grant type: {grant}"
+        raise OAuthRefusal("invalid_request" if grant is None else "unsupported_grant_type", said)
+    if not code:
+        raise OAuthRefusal("invalid_request", "No authorization code provided")
+    row = call.state.codes.get(code)
+    if row is None:
+        raise OAuthRefusal("invalid_grant", f"Authorization code does not exist: {code}")
+    if row.used:
+        raise OAuthRefusal(
+            "invalid_grant", f"This authorization code has already been used. All tokens issued with this code have been revoked: {code}"
+        )
+    if row.created + OAUTH_CODE_SECONDS <= call.state.now():
+        raise OAuthRefusal("invalid_grant", f"Authorization code expired: {code}")
+    row.used = True
+    attach_account(call.state, row.account)
+    mode = "live" if call.state.live else "test"
+    return {
+        "access_token": call.state.new_id(f"sk_{mode}_"),
+        "livemode": call.state.live,
+        "refresh_token": call.state.new_id("rt_"),
+        "scope": row.scope,
+        "stripe_publishable_key": call.state.new_id(f"pk_{mode}_"),
+        "stripe_user_id": row.account,
+        "token_type": "bearer",
+    }
+
+
+def deauthorize_account(call: ApiCall, form: CallForm) -> JsonObject:
+    """Let an account go."""
+    client, account = form.raw("client_id"), form.raw("stripe_user_id")
+    if not client:
+        raise OAuthRefusal("invalid_request", "No client_id specified")
+    if not account:
+        raise OAuthRefusal("invalid_request", "No stripe_user_id specified")
+    try:
+        release_account(call.state, account)
+    except ProcessorRefusal as refused:
+        raise OAuthRefusal("invalid_client", refused.message, 401) from refused
+    return {"stripe_user_id": account}
+
+
+def create_account_link(call: ApiCall, form: CallForm) -> JsonObject:
+    """The way into onboarding, for one visit."""
+    account = form.need_text("account")
+    kind = form.choice("type", ("account_onboarding", "account_update"))
+    refresh_url, return_url = form.url("refresh_url"), form.url("return_url")
+    form.choice("collect", ("currently_due", "eventually_due"))
+    options = form.part("collection_options")
+    if options is not None:
+        options.choice("fields", ("currently_due", "eventually_due"))
+        options.choice("future_requirements", ("include", "omit"))
+    form.done()
+    if kind is None:
+        raise form.missing("type")
+    for name, value in (("refresh_url", refresh_url), ("return_url", return_url)):
+        if value is None:
+            raise form.missing(name)
+    row = call.state.accounts.get(account)
+    if row is None or not row.attached:
+        raise account_refusal(account, call.key)
+    if row.kind == "standard" and kind == "account_update":
+        raise invalid_parameter("You cannot create `account_update` type Account Links for this account.", "type")
+    visit = open_account_link(call.state, account, kind=kind, return_url=return_url or "", refresh_url=refresh_url or "")
+    return account_link_json(call.state, visit)
+
+
+def create_login_link(call: ApiCall, form: CallForm) -> JsonObject:
+    """The way into an Express account's own pages."""
+    form.done()
+    row = find_call_account(call)
+    if row.kind != "express":
+        raise ProcessorRefusal(
+            f"Cannot create a login link: the account {row.id} does not have access to the Express Dashboard.", param="account"
+        )
+    if not row.details_submitted:
+        raise ProcessorRefusal("Cannot create a login link for an account that has not completed onboarding.", param="account")
+    return login_link_json(call.state, open_account_link(call.state, row.id, kind="login"))
+
+
+def account_link_json(state: ProcessorState, row: AccountLink) -> JsonObject:
+    """An account link."""
+    url = f"{state.pages_url}/onboarding/{row.id}"
+    return {"object": "account_link", "created": row.created, "expires_at": row.expires_at, "url": url}
+
+
+def login_link_json(state: ProcessorState, row: AccountLink) -> JsonObject:
+    """A login link."""
+    return {"object": "login_link", "created": row.created, "url": f"{state.pages_url}/dashboard/{row.id}"}

@@ -1,0 +1,336 @@
+"""Payouts: money sent to the account's bank, by hand and by schedule; calls about them, and how they go over the wire."""
+
+import calendar
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from simulators.processor.balance import BALANCE_DAY_SECONDS, account_funds, book_transaction
+from simulators.processor.call import ApiCall, find_row, list_page
+from simulators.processor.entities import (
+    Payout,
+    ProcessorAccount,
+)
+from simulators.processor.events import emit_event
+from simulators.processor.form import CallForm, invalid_parameter
+from simulators.processor.refusal import JsonObject, ProcessorRefusal
+from simulators.processor.state import ProcessorState
+
+INSUFFICIENT_FUNDS_TEXT = (
+    "You have insufficient funds in your Stripe account for this transfer. Your card balance is too low.  You can use the the "
+    "/v1/balance endpoint to view your Stripe balance (for more details, see stripe.com/docs/api#balance)."
+)
+
+
+def create_payout(call: ApiCall, form: CallForm) -> JsonObject:
+    """By hand, out of what is available."""
+    amount, currency = form.need_integer("amount", 1), form.need_currency()
+    method = form.choice("method", ("instant", "standard"))
+    form.choice("source_type", ("bank_account", "card", "fpx"))
+    destination, description = form.text("destination"), form.text("description")
+    descriptor, metadata = form.text("statement_descriptor", 22), form.metadata()
+    form.done()
+    owner = call.owner
+    if not owner.payouts_enabled or not owner.bank:
+        raise ProcessorRefusal("Cannot create payouts: this account has payouts disabled.", code="payouts_not_allowed")
+    if method == "instant":
+        raise ProcessorRefusal("Your account cannot make instant payouts.", code="instant_payouts_unsupported", param="method")
+    sums = account_funds(call.state, call.account)
+    if currency not in sums:
+        raise ProcessorRefusal(f"Sorry, you don't have any external accounts in that currency ({currency}).", param="currency")
+    if destination not in (None, owner.bank):
+        raise ProcessorRefusal(f"No such external account: '{destination}'", code="resource_missing", param="destination")
+    if sums[currency].available < amount:
+        raise ProcessorRefusal(INSUFFICIENT_FUNDS_TEXT, code="balance_insufficient", param="amount")
+    row = start_payout(call.state, owner, amount=amount, currency=currency)
+    row.description, row.statement_descriptor, row.metadata = description, descriptor, metadata
+    notify_payout(call.state, call.account, row, "payout.created")
+    return payout_json(call.state, row)
+
+
+def find_call_payout(call: ApiCall) -> Payout:
+    """The payout of the path."""
+    return find_row(call.book.payouts, call.ids[0], "payout")
+
+
+def retrieve_payout(call: ApiCall, form: CallForm) -> JsonObject:
+    """One payout."""
+    form.done()
+    return payout_json(call.state, find_call_payout(call))
+
+
+def cancel_payout(call: ApiCall, form: CallForm) -> JsonObject:
+    """While it is pending."""
+    form.done()
+    row = find_call_payout(call)
+    if row.automatic:
+        raise ProcessorRefusal("You can only cancel payouts that you created manually.")
+    if row.status != "pending":
+        raise ProcessorRefusal(f"Payouts can only be canceled while they are pending. This payout is {row.status}.")
+    return_payout(call.state, call.account, row, "payout_cancel")
+    row.status = "canceled"
+    notify_payout(call.state, call.account, row, "payout.updated", "payout.canceled")
+    return payout_json(call.state, row)
+
+
+def list_payouts(call: ApiCall, form: CallForm) -> JsonObject:
+    """Newest first."""
+    status, destination = form.text("status"), form.text("destination")
+    rows = {id: row for id, row in call.book.payouts.items() if status in (None, row.status) and destination in (None, row.destination)}
+    return list_page(form, rows, lambda row: payout_json(call.state, row), url="/v1/payouts", kind="payout", when=lambda row: row.created)
+
+
+PAYOUT_ARRIVAL_DAYS = 2
+
+PAYOUT_CATCH_UP_DAYS = 62
+
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def make_scheduled_payouts(state: ProcessorState, row: ProcessorAccount) -> None:
+    """Payouts by schedule, one a day at most; days long gone are left out."""
+    today = state.now() // BALANCE_DAY_SECONDS
+    if row.interval == "manual" or not row.payouts_enabled or not row.bank:
+        row.swept = today
+        return
+    for day in range(max(row.swept + 1, today - PAYOUT_CATCH_UP_DAYS), today + 1):
+        if payout_falls_on(row, day):
+            pay_out_balance(state, row)
+    row.swept = max(row.swept, today)
+
+
+def payout_falls_on(row: ProcessorAccount, day: int) -> bool:
+    """The schedule has a payout on that day since 1970."""
+    date = datetime.fromtimestamp(day * BALANCE_DAY_SECONDS, UTC)
+    if row.interval == "weekly":
+        return WEEKDAYS[date.weekday()] in row.weekly_days
+    if row.interval == "monthly":
+        last = calendar.monthrange(date.year, date.month)[1]
+        return date.day in {min(anchor, last) for anchor in row.monthly_days}
+    return True
+
+
+def pay_out_balance(state: ProcessorState, row: ProcessorAccount) -> None:
+    """What is available goes to the bank; Choice: it takes every currency that the account earns."""
+    for currency, sums in sorted(account_funds(state, row.id).items()):
+        if sums.available > 0:
+            payout = start_payout(state, row, amount=sums.available, currency=currency, automatic=True)
+            notify_payout(state, row.id, payout, "payout.created")
+
+
+def start_payout(state: ProcessorState, row: ProcessorAccount, *, amount: int, currency: str, automatic: bool = False) -> Payout:
+    """Out of the balance, and on its way to the bank."""
+    payout = Payout(
+        id=state.new_id("po_"),
+        created=state.now(),
+        amount=amount,
+        currency=currency,
+        arrival=(state.now() // BALANCE_DAY_SECONDS + PAYOUT_ARRIVAL_DAYS) * BALANCE_DAY_SECONDS,
+        automatic=automatic,
+        destination=row.bank,
+    )
+    txn = book_transaction(state, row.id, amount=-amount, currency=currency, type="payout", source=payout.id)
+    payout.txn = txn.id
+    state.book(row.id).payouts[payout.id] = payout
+    return payout
+
+
+def advance_payout(state: ProcessorState, account: str, row: Payout) -> None:
+    """Under way from the next day, and there on its day of arrival."""
+    if row.status not in ("pending", "in_transit"):
+        return
+    if state.now() >= row.arrival:
+        if state.accounts[account].bank_fails:
+            fail_payout(state, account, row.id)
+            return
+        row.status = "paid"
+        notify_payout(state, account, row, "payout.updated", "payout.paid")
+    elif row.status == "pending" and state.now() // BALANCE_DAY_SECONDS > row.created // BALANCE_DAY_SECONDS:
+        row.status = "in_transit"
+        notify_payout(state, account, row, "payout.updated")
+
+
+def fail_payout(state: ProcessorState, account: str, payout: str, code: str = "account_closed") -> Payout:
+    """The bank sends the money back into the balance."""
+    row = find_row(state.book(account).payouts, payout, "payout")
+    if row.status in ("failed", "canceled"):
+        raise ProcessorRefusal(f"This payout is already {row.status}.")
+    return_payout(state, account, row, "payout_failure")
+    row.status, row.failure_code, row.failure_message = "failed", code, "The bank account has been closed."
+    notify_payout(state, account, row, "payout.updated", "payout.failed")
+    return row
+
+
+def complete_payout(state: ProcessorState, account: str, payout: str) -> Payout:
+    """It arrives now."""
+    row = find_row(state.book(account).payouts, payout, "payout")
+    if row.status not in ("pending", "in_transit"):
+        raise ProcessorRefusal(f"This payout is already {row.status}.")
+    row.status, row.arrival = "paid", min(row.arrival, state.now())
+    notify_payout(state, account, row, "payout.updated", "payout.paid")
+    return row
+
+
+def return_payout(state: ProcessorState, account: str, row: Payout, type: str) -> None:
+    """Into the balance again."""
+    txn = book_transaction(state, account, amount=row.amount, currency=row.currency, type=type, source=row.id)
+    row.failure_txn = txn.id
+
+
+PAYOUT_INTERVALS = ("daily", "manual", "monthly", "weekly")
+
+PAYOUT_WORKDAYS = ("friday", "monday", "thursday", "tuesday", "wednesday")
+
+PAYOUT_DELAY_LIMIT = 31
+
+
+class ScheduleRequest(NamedTuple):
+    """A schedule to be; None keeps what is."""
+
+    interval: str | None
+    weekly: list[str]
+    monthly: list[int]
+    delay_days: int | None
+    at: str
+    """The parameter's name, for refusals."""
+
+
+def read_account_schedule(form: CallForm) -> ScheduleRequest | None:
+    """`settings[payouts][schedule]` of an account."""
+    settings = form.part("settings")
+    payouts = settings.part("payouts") if settings else None
+    schedule = payouts.part("schedule") if payouts else None
+    if schedule is None:
+        return None
+    weekly, monthly = read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
+    weekday, anchor = schedule.choice("weekly_anchor", PAYOUT_WORKDAYS), schedule.integer("monthly_anchor", 1, 31)
+    delay = schedule.raw("delay_days")
+    days = None if delay in (None, "minimum") else schedule.integer("delay_days", 2, PAYOUT_DELAY_LIMIT)
+    weekly, monthly = weekly or ([weekday] if weekday else []), monthly or ([anchor] if anchor else [])
+    return check_schedule(
+        ScheduleRequest(schedule.choice("interval", PAYOUT_INTERVALS), weekly, monthly, days, "settings[payouts][schedule]")
+    )
+
+
+def read_balance_schedule(form: CallForm) -> ScheduleRequest | None:
+    """`payments[payouts][schedule]` of the balance's settings."""
+    payments = form.part("payments")
+    if payments is None:
+        return None
+    payments.flag("debit_negative_balances")
+    payouts, timing = payments.part("payouts"), payments.part("settlement_timing")
+    if payouts is not None:
+        payouts.text("statement_descriptor")
+    schedule = payouts.part("schedule") if payouts else None
+    blank = timing is None or timing.raw("delay_days_override") == ""
+    days = None if timing is None or blank else timing.integer("delay_days_override", 2, PAYOUT_DELAY_LIMIT)
+    if schedule is None:
+        return ScheduleRequest(None, [], [], days, "payments[payouts][schedule]")
+    weekly, monthly = read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
+    return check_schedule(
+        ScheduleRequest(schedule.choice("interval", PAYOUT_INTERVALS), weekly, monthly, days, "payments[payouts][schedule]")
+    )
+
+
+def read_payout_days(schedule: CallForm, weekly: str, monthly: str) -> tuple[list[str], list[int]]:
+    """The days of a week or of a month."""
+    days = schedule.texts(weekly) or []
+    for day in days:
+        if day not in PAYOUT_WORKDAYS:
+            raise invalid_parameter(f"Invalid {schedule.at(weekly)}: must be one of {', '.join(PAYOUT_WORKDAYS)}", schedule.at(weekly))
+    dates = schedule.texts(monthly) or []
+    if any(not date.isdecimal() or not 1 <= int(date) <= 31 for date in dates):
+        raise invalid_parameter(f"Invalid {schedule.at(monthly)}: must be from 1 to 31", schedule.at(monthly))
+    return days, [int(date) for date in dates]
+
+
+def check_schedule(wanted: ScheduleRequest) -> ScheduleRequest:
+    """Days fit the interval, and an interval has its days."""
+    fits = {"weekly": wanted.weekly, "monthly": wanted.monthly}
+    for interval, days in fits.items():
+        if wanted.interval == interval and not days:
+            raise invalid_parameter(f"You must provide the days of an interval that is {interval}.", f"{wanted.at}[{interval}_payout_days]")
+        if wanted.interval not in (None, interval) and days:
+            raise invalid_parameter(
+                f"Only an interval that is {interval} takes {interval} payout days.", f"{wanted.at}[{interval}_payout_days]"
+            )
+    return wanted
+
+
+def change_payout_schedule(row: ProcessorAccount, wanted: ScheduleRequest) -> None:
+    """From now on."""
+    if wanted.interval is not None:
+        row.interval = wanted.interval
+    if wanted.interval is not None or wanted.weekly or wanted.monthly:
+        row.weekly_days, row.monthly_days = wanted.weekly, wanted.monthly
+    row.delay_days = wanted.delay_days or row.delay_days
+
+
+def payout_json(state: ProcessorState, row: Payout) -> JsonObject:
+    """Money sent to the account's bank."""
+    return {
+        "id": row.id,
+        "object": "payout",
+        "amount": row.amount,
+        "application_fee": None,
+        "application_fee_amount": None,
+        "arrival_date": row.arrival,
+        "automatic": row.automatic,
+        "balance_transaction": row.txn,
+        "created": row.created,
+        "currency": row.currency,
+        "description": row.description,
+        "destination": row.destination,
+        "failure_balance_transaction": row.failure_txn,
+        "failure_code": row.failure_code,
+        "failure_message": row.failure_message,
+        "livemode": state.live,
+        "metadata": dict(row.metadata),
+        "method": row.method,
+        "original_payout": None,
+        "payout_method": None,
+        "reconciliation_status": "completed" if row.automatic else "not_applicable",
+        "reversed_by": None,
+        "source_type": "card",
+        "statement_descriptor": row.statement_descriptor,
+        "status": row.status,
+        "trace_id": {"status": "supported", "value": row.id[-15:]} if row.status == "paid" else {"status": "pending", "value": None},
+        "type": "bank_account",
+    }
+
+
+def notify_payout(state: ProcessorState, account: str, row: Payout, *types: str) -> None:
+    """About money sent to a bank."""
+    for type in types:
+        emit_event(state, type, payout_json(state, row), account)
+
+
+def payout_schedule_json(row: ProcessorAccount) -> JsonObject:
+    """As account settings say it; parts that the interval has no use for are left out."""
+    found: JsonObject = {"delay_days": row.delay_days, "interval": row.interval}
+    if row.interval == "weekly":
+        found |= {"weekly_anchor": row.weekly_days[0], "weekly_payout_days": list(row.weekly_days)}
+    if row.interval == "monthly":
+        found |= {"monthly_anchor": row.monthly_days[0], "monthly_payout_days": list(row.monthly_days)}
+    return found
+
+
+def balance_settings_json(row: ProcessorAccount) -> JsonObject:
+    """The same schedule, as the balance's settings say it."""
+    found: JsonObject = {"interval": row.interval}
+    if row.interval == "weekly":
+        found["weekly_payout_days"] = list(row.weekly_days)
+    if row.interval == "monthly":
+        found["monthly_payout_days"] = list(row.monthly_days)
+    return {
+        "object": "balance_settings",
+        "payments": {
+            "debit_negative_balances": True,
+            "payouts": {
+                "minimum_balance_by_currency": None,
+                "schedule": found,
+                "statement_descriptor": None,
+                "status": "enabled" if row.payouts_enabled else "disabled",
+            },
+            "settlement_timing": {"delay_days": row.delay_days},
+        },
+    }

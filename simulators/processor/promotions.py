@@ -1,0 +1,203 @@
+"""Coupons and the codes for them: calls about them, and how they go over the wire."""
+
+from decimal import Decimal
+
+from simulators.processor.call import ApiCall, find_row, list_page
+from simulators.processor.customers import find_customer
+from simulators.processor.entities import Coupon, PromotionCode
+from simulators.processor.events import emit_event
+from simulators.processor.form import CallForm, invalid_parameter
+from simulators.processor.refusal import JsonObject, ProcessorRefusal
+from simulators.processor.state import ProcessorState
+
+PROMOTION_CODE_LIMIT = 500
+PROMOTION_CODE_LETTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-")
+
+
+def create_coupon(call: ApiCall, form: CallForm) -> JsonObject:
+    """Either per cent or an amount."""
+    percent, amount, currency = form.number("percent_off"), form.integer("amount_off", 1), form.currency()
+    if (percent is None) == (amount is None):
+        raise invalid_parameter("You must pass either `percent_off` or `amount_off`, and not both.", "percent_off", "parameter_missing")
+    if percent is not None and not (0 < percent <= 100 and percent == round(percent, 2)):
+        raise invalid_parameter("Percent off must be a number greater than 0 and at most 100, with at most two decimals.", "percent_off")
+    if amount is not None and currency is None:
+        raise invalid_parameter("You must pass `currency` when passing `amount_off`", "currency", "parameter_missing")
+    id, duration = form.text("id", 200), form.choice("duration", ("forever", "once", "repeating"))
+    months, limit = form.integer("duration_in_months", 1), form.integer("max_redemptions", 1)
+    if (duration == "repeating") != (months is not None):
+        raise invalid_parameter("`duration_in_months` goes with a `duration` of `repeating`, and only with it.", "duration_in_months")
+    name, until, metadata = form.text("name", 40), form.integer("redeem_by"), form.metadata()
+    form.done()
+    if until is not None and until <= call.state.now():
+        raise ProcessorRefusal("`redeem_by` must be in the future.", param="redeem_by", early=True)
+    if id is not None and id in call.book.coupons:
+        raise ProcessorRefusal("Coupon already exists.", code="resource_already_exists")
+    row = Coupon(
+        id or call.state.new_id("", 8), call.state.now(), duration or "once", months, percent_as_float(percent), amount, currency, name
+    )
+    row.max_redemptions, row.redeem_by, row.metadata = limit, until, metadata
+    call.book.coupons[row.id] = row
+    emit_event(call.state, "coupon.created", coupon_json(call.state, row), call.account)
+    return coupon_json(call.state, row)
+
+
+def percent_as_float(percent: Decimal | None) -> float | None:
+    """As it is on the wire."""
+    return None if percent is None else float(percent)
+
+
+def retrieve_coupon(call: ApiCall, form: CallForm) -> JsonObject:
+    """One coupon."""
+    form.done()
+    return coupon_json(call.state, find_row(call.book.coupons, call.ids[0], "coupon", param="coupon"))
+
+
+def list_coupons(call: ApiCall, form: CallForm) -> JsonObject:
+    """Newest first."""
+    return list_page(
+        form,
+        call.book.coupons,
+        lambda row: coupon_json(call.state, row),
+        url="/v1/coupons",
+        kind="coupon",
+        when=lambda row: row.created,
+    )
+
+
+def create_promotion(call: ApiCall, form: CallForm) -> JsonObject:
+    """A code; among those that are active, each is there once, whatever its case."""
+    given = form.part("promotion")
+    if given is None:
+        raise form.missing("promotion")
+    kind, coupon = given.choice("type", ("coupon",)), given.text("coupon")
+    if kind is None or coupon is None:
+        raise given.missing("type" if kind is None else "coupon")
+    code, customer = form.text("code", PROMOTION_CODE_LIMIT), form.text("customer")
+    if code is not None and not PROMOTION_CODE_LETTERS.issuperset(code):
+        raise invalid_parameter("Promotion codes may hold letters, digits and dashes only.", "code")
+    row = PromotionCode("", call.state.now(), code or "", coupon, active=form.flag("active") is not False, customer=customer)
+    row.max_redemptions, row.expires_at = form.integer("max_redemptions", 1), form.integer("expires_at")
+    restrictions = form.part("restrictions")
+    if restrictions is not None:
+        row.first_time = restrictions.flag("first_time_transaction") or False
+        row.minimum_amount, row.minimum_currency = (
+            restrictions.integer("minimum_amount", 1),
+            restrictions.currency("minimum_amount_currency"),
+        )
+    row.metadata = form.metadata()
+    form.done()
+    check_promotion(call, row)
+    row.id, row.code = call.state.new_id("promo_"), row.code or call.state.new_id("promotion", 8).removeprefix("promotion").upper()
+    call.book.promotions[row.id] = row
+    emit_event(call.state, "promotion_code.created", promotion_json(call.state, row), call.account)
+    return promotion_json(call.state, row)
+
+
+def check_promotion(call: ApiCall, row: PromotionCode) -> None:
+    """It fits its coupon, its time and its neighbours."""
+    coupon = find_row(call.book.coupons, row.coupon, "coupon", param="promotion[coupon]", status=400)
+    if row.customer is not None:
+        find_customer(call, row.customer)
+    if row.expires_at is not None and row.expires_at <= call.state.now():
+        raise ProcessorRefusal("`expires_at` must be in the future.", param="expires_at", early=True)
+    if row.expires_at is not None and coupon.redeem_by is not None and row.expires_at > coupon.redeem_by:
+        raise ProcessorRefusal("`expires_at` cannot be after the coupon's `redeem_by`.", param="expires_at", early=True)
+    if row.max_redemptions is not None and coupon.max_redemptions is not None and row.max_redemptions > coupon.max_redemptions:
+        raise ProcessorRefusal("`max_redemptions` cannot be larger than the coupon's.", param="max_redemptions", early=True)
+    taken = {one.code.lower() for one in call.book.promotions.values() if promotion_usable(call.state, one)}
+    if row.active and row.code and row.code.lower() in taken:
+        raise ProcessorRefusal(
+            f"An active promotion code with `code: {row.code}` already exists.", code="resource_already_exists", param="code"
+        )
+
+
+def retrieve_promotion(call: ApiCall, form: CallForm) -> JsonObject:
+    """One code."""
+    form.done()
+    row = find_row(call.book.promotions, call.ids[0], "promotion code", param="promotion_code")
+    return promotion_json(call.state, row)
+
+
+def update_promotion(call: ApiCall, form: CallForm) -> JsonObject:
+    """Switch it on or off."""
+    row = find_row(call.book.promotions, call.ids[0], "promotion code", param="promotion_code")
+    active, metadata = form.flag("active"), form.metadata(row.metadata)
+    form.done()
+    row.active, row.metadata = row.active if active is None else active, metadata
+    emit_event(call.state, "promotion_code.updated", promotion_json(call.state, row), call.account)
+    return promotion_json(call.state, row)
+
+
+def list_promotions(call: ApiCall, form: CallForm) -> JsonObject:
+    """Newest first."""
+    code, coupon, active = form.text("code"), form.text("coupon"), form.flag("active")
+    rows = {
+        id: row
+        for id, row in call.book.promotions.items()
+        if (code is None or row.code.lower() == code.lower())
+        and coupon in (None, row.coupon)
+        and active in (None, promotion_usable(call.state, row))
+    }
+    return list_page(
+        form,
+        rows,
+        lambda row: promotion_json(call.state, row),
+        url="/v1/promotion_codes",
+        kind="promotion code",
+        when=lambda row: row.created,
+    )
+
+
+def coupon_json(state: ProcessorState, row: Coupon) -> JsonObject:
+    """Money off."""
+    used_up = row.max_redemptions is not None and row.times_redeemed >= row.max_redemptions
+    over = row.redeem_by is not None and row.redeem_by <= state.now()
+    return {
+        "id": row.id,
+        "object": "coupon",
+        "amount_off": row.amount_off,
+        "created": row.created,
+        "currency": row.currency,
+        "duration": row.duration,
+        "duration_in_months": row.duration_in_months,
+        "livemode": state.live,
+        "max_redemptions": row.max_redemptions,
+        "metadata": dict(row.metadata),
+        "name": row.name,
+        "percent_off": row.percent_off,
+        "redeem_by": row.redeem_by,
+        "times_redeemed": row.times_redeemed,
+        "valid": not (used_up or over or row.deleted),
+    }
+
+
+def promotion_json(state: ProcessorState, row: PromotionCode) -> JsonObject:
+    """A code that buyers type in."""
+    return {
+        "id": row.id,
+        "object": "promotion_code",
+        "active": promotion_usable(state, row),
+        "code": row.code,
+        "created": row.created,
+        "customer": row.customer,
+        "customer_account": None,
+        "expires_at": row.expires_at,
+        "livemode": state.live,
+        "max_redemptions": row.max_redemptions,
+        "metadata": dict(row.metadata),
+        "promotion": {"coupon": row.coupon, "type": "coupon"},
+        "restrictions": {
+            "first_time_transaction": row.first_time,
+            "minimum_amount": row.minimum_amount,
+            "minimum_amount_currency": row.minimum_currency,
+        },
+        "times_redeemed": row.times_redeemed,
+    }
+
+
+def promotion_usable(state: ProcessorState, row: PromotionCode) -> bool:
+    """It may be typed in now."""
+    used_up = row.max_redemptions is not None and row.times_redeemed >= row.max_redemptions
+    over = row.expires_at is not None and row.expires_at <= state.now()
+    return row.active and not used_up and not over

@@ -1,0 +1,184 @@
+"""One simulated payment processor: its API, its pages, its state and its webhooks."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import anyio
+import orjson
+from pydantic import TypeAdapter
+
+from simulators.processor.faults import ProcessorCall, ProcessorFaults, ProcessorNoAnswer
+from simulators.processor.state_file import StateFile
+
+if TYPE_CHECKING:  # start-up budget: what it is made of is imported when it is first asked
+    from simulators.processor.api import ProcessorApi
+    from simulators.processor.call import ApiAnswer
+    from simulators.processor.pages import ProcessorPages
+    from simulators.processor.state import ProcessorState
+    from simulators.processor.webhooks import SendWebhook
+
+__all__ = ["ProcessorNoAnswer", "SimulatedProcessor"]
+PROCESSOR_CALL_LOG_SIZE = 1_000
+
+
+class SimulatedProcessor:
+    """A processor with a platform account and connected accounts, in memory, or kept in a file."""
+
+    def __init__(
+        self,
+        *,
+        wall: Callable[[], float],
+        pages_url: str,
+        key: str,
+        webhook_secret: str,
+        webhook_url: str = "",
+        client_id: str = "ca_simulated_processor",
+        state_file: Path | None = None,
+        seed: int = 1,
+        resident: str = "",
+        report: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """`pages_url`: where people reach its pages. `webhook_url`: where its events go. `wall`: the time it believes in.
+
+        `client_id`: of the platform, for those who let it into an account that they have. `report` is told when the state file cannot
+        be read.
+
+        `resident`: an account that is there from the beginning, ready to be paid, whatever became of the state.
+        Choice: its id is told, not drawn, so that a database may name it before anybody has asked this processor anything, and so that
+        the processes that keep no file agree on it.
+        """
+        self.wall, self.pages_url, self.key, self.seed = wall, pages_url, key, seed
+        self.resident = resident
+        self.webhook_secret, self.webhook_url, self.client_id = webhook_secret, webhook_url, client_id
+        self.faults = ProcessorFaults()
+        self.calls: deque[ProcessorCall] = deque(maxlen=PROCESSOR_CALL_LOG_SIZE)
+        self._state_file: StateFile[ProcessorState] = StateFile(self._begin, state_file, report, state_adapter)
+        self._delivering = anyio.Lock()
+
+    @property
+    def live(self) -> bool:
+        """It says that its money is real, to try what happens then; none ever is."""
+        return "_live_" in self.key[:8]
+
+    @property
+    def begun(self) -> bool:
+        """Somebody has asked for it, here or in a process before."""
+        return self._state_file.begun
+
+    @property
+    def state(self) -> ProcessorState:
+        """As it is in this process; changes belong into a turn."""
+        return self._state_file.state
+
+    @asynccontextmanager
+    async def turn(self, *, writes: bool) -> AsyncGenerator[ProcessorState]:
+        """The state at this moment, for nobody else at the same time; what is changed is kept before the block is left."""
+        from simulators.processor.clock import catch_up_processor
+        from simulators.processor.state import enter_turn
+
+        async with self._state_file.turn(writes=writes) as state:
+            enter_turn(state, now=self.wall(), pages_url=self.pages_url, live=self.live)
+            state.client_id = self.client_id
+            self._ensure_resident(state)
+            catch_up_processor(state)
+            yield state
+
+    async def handle(
+        self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> ApiAnswer:
+        """One call of its API; header names are in lower case. Raises ProcessorNoAnswer where a fault was ordered that gives none."""
+        from simulators.processor.call import ApiAnswer
+
+        headers, path = headers or {}, path.removeprefix(urlsplit(self.pages_url).path)
+        fault = self.faults.take(method, path, headers.get("stripe-account", ""))
+        answer, status = None, 0
+        try:
+            if fault is None or fault.has_effect:
+                async with self.turn(writes=method != "GET") as state:
+                    answer = self._api.handle(state, method, path, query, headers, body)
+            if fault is not None:
+                answer = ApiAnswer(*fault.answer())
+            assert answer is not None  # without a fault the API has answered
+            status = answer.status
+        finally:
+            trouble = "" if fault is None else fault.trouble
+            self.calls.append(
+                ProcessorCall(method, path, headers.get("stripe-account", ""), headers.get("idempotency-key", ""), status, trouble)
+            )
+        return answer
+
+    async def control(self, method: str, path: str, body: object = None) -> object:
+        """What a test, or a person who tries things out, does beside the API: `path` is below /control. Raises ProcessorRefusal."""
+        from simulators.processor.control import control_processor
+
+        return await control_processor(self, method, path, body)
+
+    @cached_property
+    def pages(self) -> ProcessorPages:
+        """What people see of it."""
+        from simulators.processor.pages import ProcessorPages
+
+        return ProcessorPages(self)
+
+    async def deliver(self, send: SendWebhook) -> list[int]:
+        """Post what is due, once each; what is not taken is posted again later. Returns what each post was answered, 0 for nothing."""
+        from simulators.processor.webhooks import sign_webhook
+
+        if not self.webhook_url:
+            return []
+        async with self._delivering:
+            answers: list[tuple[str, int]] = []
+            for event, body in await self._due():
+                status = await send(self.webhook_url, body, sign_webhook(body, self.webhook_secret, self.wall()))
+                answers.append((event, status))
+            if answers:
+                async with self.turn(writes=True) as state:
+                    for event, status in answers:
+                        state.hooks.note(event, status, state.at)
+        return [status for _, status in answers]
+
+    async def _due(self) -> list[tuple[str, bytes]]:
+        """Events to be posted now, with their bodies. Idle, it changes nothing."""
+        async with self.turn(writes=False) as state:
+            idle = not state.pending and not state.hooks.has_due(state.at)
+        if idle:
+            return []
+        async with self.turn(writes=True) as state:
+            for event in state.pending:
+                state.hooks.add(event, state.at)
+            state.pending.clear()
+            due = state.hooks.due(state.at, self.seed)
+            return [(event, orjson.dumps(state.events[event])) for event in due if event in state.events]
+
+    @cached_property
+    def _api(self) -> ProcessorApi:
+        from simulators.processor.api import ProcessorApi
+
+        return ProcessorApi(key=self.key)
+
+    def _ensure_resident(self, state: ProcessorState) -> None:
+        """The resident moves in where it is not."""
+        if self.resident and self.resident not in state.accounts:
+            from simulators.processor.onboarding import open_resident_account
+
+            open_resident_account(state, self.resident)
+
+    def _begin(self) -> ProcessorState:
+        from simulators.processor.state import make_processor_state
+
+        return make_processor_state(now=self.wall(), pages_url=self.pages_url, live=self.live, seed=self.seed)
+
+
+@cache
+def state_adapter() -> TypeAdapter[ProcessorState]:
+    """How the state stands in its file."""
+    from simulators.processor.state import ProcessorState
+
+    return TypeAdapter(ProcessorState)

@@ -1,0 +1,150 @@
+"""Everything the simulated processor knows at one moment: accounts, what each holds, events, and the webhooks that wait.
+
+Plain data, so that it can be kept in a file. Whoever takes a turn calls `enter_turn` first: that is where its time comes from.
+"""
+
+from dataclasses import asdict, dataclass, field
+from hashlib import sha512
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
+
+from simulators.processor.entities import (
+    AccountLink,
+    ApplicationFee,
+    BalanceTransaction,
+    Charge,
+    CheckoutSession,
+    Coupon,
+    Customer,
+    Dispute,
+    FeeRefund,
+    Invoice,
+    InvoiceItem,
+    ListValue,
+    OAuthCode,
+    PaymentIntent,
+    Payout,
+    ProcessorAccount,
+    PromotionCode,
+    Refund,
+    Review,
+    StoredAnswer,
+    ValueList,
+)
+from simulators.processor.refusal import JsonObject
+from simulators.processor.webhooks import WebhookQueue
+
+PROCESSOR_API_VERSION = "2026-10-28.endive"
+ID_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+PROCESSOR_ID_LENGTH = 24
+
+
+@dataclass(slots=True)
+class AccountBook:
+    """What one account holds, each kind by id, oldest first."""
+
+    intents: dict[str, PaymentIntent] = field(default_factory=dict[str, PaymentIntent])
+    charges: dict[str, Charge] = field(default_factory=dict[str, Charge])
+    refunds: dict[str, Refund] = field(default_factory=dict[str, Refund])
+    payouts: dict[str, Payout] = field(default_factory=dict[str, Payout])
+    disputes: dict[str, Dispute] = field(default_factory=dict[str, Dispute])
+    reviews: dict[str, Review] = field(default_factory=dict[str, Review])
+    value_lists: dict[str, ValueList] = field(default_factory=dict[str, ValueList])
+    values: dict[str, ListValue] = field(default_factory=dict[str, ListValue])
+    fees: dict[str, ApplicationFee] = field(default_factory=dict[str, ApplicationFee])
+    fee_refunds: dict[str, FeeRefund] = field(default_factory=dict[str, FeeRefund])
+    txns: dict[str, BalanceTransaction] = field(default_factory=dict[str, BalanceTransaction])
+    customers: dict[str, Customer] = field(default_factory=dict[str, Customer])
+    items: dict[str, InvoiceItem] = field(default_factory=dict[str, InvoiceItem])
+    invoices: dict[str, Invoice] = field(default_factory=dict[str, Invoice])
+    sessions: dict[str, CheckoutSession] = field(default_factory=dict[str, CheckoutSession])
+    coupons: dict[str, Coupon] = field(default_factory=dict[str, Coupon])
+    promotions: dict[str, PromotionCode] = field(default_factory=dict[str, PromotionCode])
+
+
+@dataclass(slots=True)
+class ProcessorState:
+    """All of it."""
+
+    seed: int = 1
+    at: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    """The time of this turn."""
+    offset: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    """How far the processor's clock is ahead of the wall's."""
+    pages_url: str = ""
+    live: bool = False
+    request: str | None = None
+    request_key: str | None = None
+    """The API call that is being answered, and its idempotency key: events name both."""
+    platform: str = ""
+    client_id: str = ""
+    accounts: dict[str, ProcessorAccount] = field(default_factory=dict[str, ProcessorAccount])
+    books: dict[str, AccountBook] = field(default_factory=dict[str, AccountBook])
+    events: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    """Oldest first; `account` is absent in the platform's own."""
+    pending: list[str] = field(default_factory=list[str])
+    """Events that no webhook was made of yet, oldest first."""
+    hooks: WebhookQueue = field(default_factory=WebhookQueue)
+    codes: dict[str, OAuthCode] = field(default_factory=dict[str, OAuthCode])
+    visits: dict[str, AccountLink] = field(default_factory=dict[str, AccountLink])
+    answers: dict[str, StoredAnswer] = field(default_factory=dict[str, StoredAnswer])
+    """By account, a line break, and idempotency key."""
+    counters: dict[str, int] = field(default_factory=dict[str, int])
+
+    def now(self) -> int:
+        """The processor's time in whole seconds."""
+        return int(self.at)
+
+    def new_id(self, prefix: str, length: int = PROCESSOR_ID_LENGTH) -> str:
+        """The next id: the seed and how many there were before decide it."""
+        count = self.counters.get(prefix, 0) + 1
+        self.counters[prefix] = count
+        number = int.from_bytes(sha512(f"{self.seed}|{prefix}|{count}".encode()).digest())
+        letters: list[str] = []
+        for _ in range(length):
+            number, place = divmod(number, len(ID_LETTERS))
+            letters.append(ID_LETTERS[place])
+        return prefix + "".join(letters)
+
+    def book(self, account: str) -> AccountBook:
+        """What an account holds."""
+        return self.books.setdefault(account, AccountBook())
+
+    def to_dict(self) -> JsonObject:
+        """All of it, ready for JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(value: JsonObject) -> "ProcessorState":
+        """As it was; what a later version added begins as it does in a new one."""
+        return TypeAdapter(ProcessorState).validate_python(value)
+
+
+def enter_turn(state: ProcessorState, *, now: float, pages_url: str, live: bool) -> None:
+    """The beginning of a turn: `now` is the wall's time. It does not go back."""
+    state.at = max(state.at, now + state.offset)
+    state.pages_url, state.live = pages_url, live
+    state.request = state.request_key = None
+
+
+def make_processor_state(*, now: float, pages_url: str, live: bool, seed: int) -> ProcessorState:
+    """A platform that nobody is connected to."""
+    state = ProcessorState(seed=seed, at=now, pages_url=pages_url, live=live)
+    state.platform = state.new_id("acct_1", 15)
+    state.client_id = state.new_id("ca_")
+    state.accounts[state.platform] = ProcessorAccount(
+        id=state.platform,
+        created=state.now(),
+        kind="standard",
+        email="platform@example.com",
+        name="Simulated platform",
+        charges_enabled=True,
+        payouts_enabled=True,
+        details_submitted=True,
+        capabilities={"card_payments": "active", "transfers": "active"},
+        interval="manual",
+        bank=state.new_id("ba_"),
+        swept=state.now() // 86400,
+    )
+    return state

@@ -1,0 +1,159 @@
+"""What people let programs do: the grant behind every session token of the built-in identity provider."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from registry.errors import NotFound
+from storage.api_keys import end_keys_made_with, hold_key
+from storage.change_counters import CALLERS, count_change
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+from storage.memberships import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member
+
+
+class AccessGrantTable(TableDescription, table=True):
+    """What a person let a program do: the tokens of a login name it, and nothing in them counts but that."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    person_id: str = Field(foreign_key="person.id", index=True, sa_type=sa.Text)
+    organisation_id: str | None = Field(default=None, index=True, sa_type=sa.Text)
+    client_id: str = Field(sa_type=sa.Text)
+    client_name: str = Field(sa_type=sa.Text)
+    scopes: str = Field(sa_type=sa.Text)
+    resource: str = Field(sa_type=sa.Text)
+    created: float = Field(sa_type=sa.Double)
+    expires_at: float = Field(sa_type=sa.Double, index=True)
+    revoked_at: float | None = Field(default=None, sa_type=sa.Double)
+
+
+ACCESS_GRANT = table_of(AccessGrantTable)
+
+GRANT_PREFIX = "gnt_"
+
+
+class AccessGrant(NamedTuple):
+    """A grant; `scopes` are words separated by spaces, `organisation_id` None for a person without one."""
+
+    id: str
+    person_id: str
+    organisation_id: str | None
+    client_id: str
+    client_name: str
+    scopes: str
+    resource: str
+    created: float
+    expires_at: float
+
+
+class LiveGrant(NamedTuple):
+    """A grant that is there."""
+
+    id: str
+
+
+GRANT_COLUMNS = [ACCESS_GRANT.c[name] for name in AccessGrant._fields]
+
+GRANT_IS_LIVE = (ACCESS_GRANT.c.revoked_at.is_(None), ACCESS_GRANT.c.expires_at > sa.bindparam("now"))
+
+FIND_GRANT = Query(AccessGrant, sa.select(*GRANT_COLUMNS).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE))
+
+LIST_GRANTS = Query(
+    AccessGrant,
+    sa.select(*GRANT_COLUMNS).where(ACCESS_GRANT.c.person_id == sa.bindparam("person"), *GRANT_IS_LIVE).order_by(ACCESS_GRANT.c.id.desc()),
+)
+
+# Rechecked in the transaction of a write that moves a SIM or money.
+MEMBER_BY_GRANT = Query(
+    Membership,
+    SELECT_MEMBERSHIPS.join_from(
+        MEMBERSHIP,
+        ACCESS_GRANT,
+        (ACCESS_GRANT.c.person_id == MEMBERSHIP.c.person_id) & (ACCESS_GRANT.c.organisation_id == MEMBERSHIP.c.organisation_id),
+    ).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE),
+)
+
+INSERT_GRANT = Command(sa.insert(ACCESS_GRANT).values({name: sa.bindparam(name) for name in AccessGrant._fields}))
+
+PROLONG_GRANT = Command(
+    sa.update(ACCESS_GRANT).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE).values(expires_at=sa.bindparam("until"))
+)
+
+REVOKE_GRANT = Command(
+    sa.update(ACCESS_GRANT)
+    .where(ACCESS_GRANT.c.id == sa.bindparam("grant"), ACCESS_GRANT.c.revoked_at.is_(None))
+    .values(revoked_at=sa.bindparam("now"))
+)
+
+REVOKE_GRANTS_TO = Command(
+    sa.update(ACCESS_GRANT)
+    .where(
+        ACCESS_GRANT.c.person_id == sa.bindparam("person"),
+        ACCESS_GRANT.c.client_id == sa.bindparam("client"),
+        ACCESS_GRANT.c.revoked_at.is_(None),
+    )
+    .values(revoked_at=sa.bindparam("now"))
+)
+
+HOLD_GRANT = Query(
+    LiveGrant, sa.select(ACCESS_GRANT.c.id).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE).with_for_update(read=True)
+)
+
+
+def insert_grant(connection: Connection, grant: AccessGrant) -> None:
+    """Keep what a person has just consented to."""
+    connection.run(INSERT_GRANT, **grant._asdict())
+
+
+def grant_to_member(connection: Connection, grant: AccessGrant) -> None:
+    """Keep a grant whose organisation is one of the person's; NotFound otherwise.
+
+    The counter is moved first: who ends the membership at this moment queues, and none of its grants is left for when they come back.
+    """
+    count_change(connection, name=CALLERS)
+    organisation = grant.organisation_id
+    if organisation is not None and find_member(connection, person=grant.person_id, organisation=organisation) is None:
+        raise NotFound("organization: no such organization among yours", param="organization", hint="Choose one that you belong to")
+    insert_grant(connection, grant)
+
+
+def prolong_grant(connection: Connection, *, grant: str, until: float, now: float) -> None:
+    """The program has fetched what the person consented to: the grant, if it is live, lasts until then."""
+    connection.run(PROLONG_GRANT, grant=grant, until=until, now=now)
+
+
+def find_grant(connection: Connection, *, grant: str, now: float) -> tuple[AccessGrant, Membership | None] | None:
+    """A grant that has not ended, and the membership it acts in."""
+    found = connection.first(FIND_GRANT, grant=grant, now=now)
+    if found is None:
+        return None
+    organisation = found.organisation_id
+    return found, None if organisation is None else find_member(connection, person=found.person_id, organisation=organisation)
+
+
+def grants_of(connection: Connection, *, person: str, now: float) -> list[AccessGrant]:
+    """What a person lets programs do at the moment, newest first."""
+    return connection.all(LIST_GRANTS, person=person, now=now)
+
+
+def revoke_grant(connection: Connection, *, grant: str, now: float) -> bool:
+    """End a grant, and the API keys made with it or with those: a program that lost its grant keeps nothing. Whether it was live."""
+    revoked = connection.run(REVOKE_GRANT, grant=grant, now=now) == 1
+    if revoked:
+        end_keys_made_with(connection, credential=grant, now=now)
+        count_change(connection, name=CALLERS)
+    return revoked
+
+
+def revoke_grants_to(connection: Connection, *, person: str, client: str, now: float) -> None:
+    """End what a person granted to one program. API keys that were made with it stay."""
+    connection.run(REVOKE_GRANTS_TO, person=person, client=client, now=now)
+
+
+def hold_credential(connection: Connection, *, credential: str, now: float) -> bool:
+    """Whether a key or a grant is live; it does not end before this transaction does."""
+    if credential.startswith(GRANT_PREFIX):
+        return connection.first(HOLD_GRANT, grant=credential, now=now) is not None
+    return hold_key(connection, key=credential)

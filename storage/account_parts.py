@@ -1,0 +1,228 @@
+"""The parts that an account with many lines is read by, for each organisation that reads it: hints, which live answers correct."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, TableName, table_lookup, table_of
+
+
+class AccountListingTable(TableDescription, table=True):
+    """What is known of an account with more lines than one answer of the charging system lists. Only hints: rows are always read live.
+
+    `lines` is how many there were, `complete` 0 or 1 whether the parts hold all of them; `read`: when they were all read; `checked`:
+    when the charging system last counted as many; 0: lines were moved since. `credential` is a digest of the token that reads it.
+    """
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    credential: str = Field(primary_key=True, sa_type=sa.Text)
+    account_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
+    lines: int
+    complete: int
+    read: float = Field(sa_type=sa.Double)
+    checked: float = Field(sa_type=sa.Double, index=True)
+
+
+class AccountPartTable(TableDescription, table=True):
+    """The lines of such an account whose ICCIDs begin alike: from the lowest to the highest subscriber id, and `members` as JSON.
+
+    `read`: when the whole part was read last; `changed`: when the row was written, so that a process knows whether it has these members.
+    """
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    credential: str = Field(primary_key=True, sa_type=sa.Text)
+    account_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
+    prefix: str = Field(primary_key=True, sa_type=sa.Text)
+    lowest: int = Field(sa_type=sa.BigInteger)
+    highest: int = Field(sa_type=sa.BigInteger)
+    lines: int
+    read: float = Field(sa_type=sa.Double)
+    changed: float = Field(sa_type=sa.Double)
+    members: str = Field(sa_type=sa.Text)
+
+
+ACCOUNT_LISTING = table_of(AccountListingTable)
+
+ACCOUNT_PART = table_of(AccountPartTable)
+
+
+class AccountPlace(NamedTuple):
+    """Which account, read by whom: `credential` is a digest of the token."""
+
+    organisation: str
+    credential: str
+    account_id: int
+
+
+class ListingRow(NamedTuple):
+    """An account: how many lines it has, and since when that is known. Times are Unix seconds."""
+
+    lines: int
+    complete: int
+    read: float
+    checked: float
+
+
+class PartRow(NamedTuple):
+    """A part without its members."""
+
+    prefix: str
+    lowest: int
+    highest: int
+    lines: int
+    read: float
+    changed: float
+
+
+class PartMembers(NamedTuple):
+    """A part with its members, as JSON."""
+
+    prefix: str
+    lowest: int
+    highest: int
+    lines: int
+    read: float
+    changed: float
+    members: str
+
+
+ACCOUNT_PLACE_FIELDS = AccountPlace._fields
+
+LISTING_TABLES = Query(TableName, table_lookup(ACCOUNT_LISTING.name))
+
+OF_LISTING = tuple(ACCOUNT_LISTING.c[name] == sa.bindparam(name) for name in ACCOUNT_PLACE_FIELDS)
+
+OF_PART = tuple(ACCOUNT_PART.c[name] == sa.bindparam(name) for name in ACCOUNT_PLACE_FIELDS)
+
+FIND_LISTING = Query(ListingRow, sa.select(*(ACCOUNT_LISTING.c[name] for name in ListingRow._fields)).where(*OF_LISTING))
+
+FIND_PARTS = Query(
+    PartRow,
+    sa.select(*(ACCOUNT_PART.c[name] for name in PartRow._fields)).where(*OF_PART).order_by(ACCOUNT_PART.c.lowest, ACCOUNT_PART.c.prefix),
+)
+
+FIND_MEMBERS = Query(
+    PartMembers,
+    sa.select(*(ACCOUNT_PART.c[name] for name in PartMembers._fields)).where(*OF_PART, ACCOUNT_PART.c.prefix == sa.bindparam("prefix")),
+)
+
+PUT_LISTING = Command(
+    lambda dialect: (
+        dialect.insert(ACCOUNT_LISTING)
+        .values({name: sa.bindparam(name) for name in (*ACCOUNT_PLACE_FIELDS, *ListingRow._fields)})
+        .on_conflict_do_update(index_elements=list(ACCOUNT_PLACE_FIELDS), set_={name: sa.bindparam(name) for name in ListingRow._fields})
+    )
+)
+
+PUT_PART = Command(
+    lambda dialect: (
+        dialect.insert(ACCOUNT_PART)
+        .values({name: sa.bindparam(name) for name in (*ACCOUNT_PLACE_FIELDS, *PartMembers._fields)})
+        .on_conflict_do_update(
+            index_elements=[*ACCOUNT_PLACE_FIELDS, "prefix"],
+            set_={name: sa.bindparam(name) for name in PartMembers._fields if name != "prefix"},
+        )
+    )
+)
+
+COUNT_PARTS = Command(sa.update(ACCOUNT_LISTING).where(*OF_LISTING).values(lines=sa.bindparam("lines")))
+
+CHECK_PARTS = Command(sa.update(ACCOUNT_LISTING).where(*OF_LISTING).values(checked=sa.bindparam("checked")))
+
+DROP_LISTING = Command(sa.delete(ACCOUNT_LISTING).where(*OF_LISTING))
+
+DROP_PARTS = Command(sa.delete(ACCOUNT_PART).where(*OF_PART))
+
+DROP_PART = Command(sa.delete(ACCOUNT_PART).where(*OF_PART, ACCOUNT_PART.c.prefix == sa.bindparam("prefix")))
+
+SWEEP_PARTS = Command(
+    sa.delete(ACCOUNT_PART).where(
+        sa.exists(
+            sa.select(ACCOUNT_LISTING.c.lines).where(
+                *(ACCOUNT_LISTING.c[name] == ACCOUNT_PART.c[name] for name in ACCOUNT_PLACE_FIELDS),
+                ACCOUNT_LISTING.c.read < sa.bindparam("before"),
+                ACCOUNT_LISTING.c.checked < sa.bindparam("before"),
+            )
+        )
+    )
+)
+
+SWEEP_LISTINGS = Command(
+    sa.delete(ACCOUNT_LISTING).where(ACCOUNT_LISTING.c.read < sa.bindparam("before"), ACCOUNT_LISTING.c.checked < sa.bindparam("before"))
+)
+
+
+class StoredParts(NamedTuple):
+    """What is known of an account, its parts by their lowest subscriber id; no `listing`: nothing.
+
+    `kept`: whether this database keeps such things at all. The schema before the one that brought the tables does not.
+    """
+
+    kept: bool
+    listing: ListingRow | None = None
+    parts: Sequence[PartRow] = ()
+
+
+def has_part_tables(connection: Connection) -> bool:
+    """Whether there are the tables: while servers are upgraded side by side there are none at first."""
+    return connection.first(LISTING_TABLES) is not None
+
+
+def find_parts(connection: Connection, *, place: AccountPlace) -> StoredParts:
+    """What is known of an account."""
+    if not has_part_tables(connection):
+        return StoredParts(False)
+    row = connection.first(FIND_LISTING, **place._asdict())
+    return StoredParts(True) if row is None else StoredParts(True, row, connection.all(FIND_PARTS, **place._asdict()))
+
+
+def members_of_parts(connection: Connection, *, place: AccountPlace, prefixes: Sequence[str]) -> list[PartMembers]:
+    """These parts with their members; one that is gone is left out."""
+    if not has_part_tables(connection):
+        return []
+    found = (connection.first(FIND_MEMBERS, **place._asdict(), prefix=prefix) for prefix in prefixes)
+    return [part for part in found if part is not None]
+
+
+def store_all_parts(connection: Connection, *, place: AccountPlace, listing: ListingRow, parts: Sequence[PartMembers]) -> None:
+    """The account as it was just read, in the place of what was known."""
+    if not has_part_tables(connection):
+        return
+    connection.run(PUT_LISTING, **place._asdict(), **listing._asdict())
+    connection.run(DROP_PARTS, **place._asdict())
+    connection.run_many(PUT_PART, [{**place._asdict(), **part._asdict()} for part in parts])
+
+
+def store_parts(connection: Connection, *, place: AccountPlace, lines: int, gone: Sequence[str], parts: Sequence[PartMembers]) -> None:
+    """Some parts as they were just read, in the place of those that are `gone`; `lines` is how many the account has with them."""
+    if not has_part_tables(connection) or connection.run(COUNT_PARTS, **place._asdict(), lines=lines) == 0:
+        return
+    connection.run_many(DROP_PART, [{**place._asdict(), "prefix": prefix} for prefix in gone])
+    connection.run_many(PUT_PART, [{**place._asdict(), **part._asdict()} for part in parts])
+
+
+def check_parts(connection: Connection, *, place: AccountPlace, checked: float) -> None:
+    """The charging system counted as many lines at this time (Unix seconds). 0: lines were moved, so that the count has to be asked for."""
+    if not has_part_tables(connection):
+        return
+    connection.run(CHECK_PARTS, **place._asdict(), checked=checked)
+
+
+def drop_parts(connection: Connection, *, place: AccountPlace) -> None:
+    """Forget an account: one answer lists all of it now."""
+    if not has_part_tables(connection):
+        return
+    connection.run(DROP_LISTING, **place._asdict())
+    connection.run(DROP_PARTS, **place._asdict())
+
+
+def sweep_parts(connection: Connection, *, before: float) -> int:
+    """Forget accounts that nobody has read since then; returns how many."""
+    if not has_part_tables(connection):
+        return 0
+    connection.run(SWEEP_PARTS, before=before)
+    return connection.run(SWEEP_LISTINGS, before=before)

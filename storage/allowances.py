@@ -1,0 +1,102 @@
+"""What may be done a number of times per hour: a strict window that slides, counted in the database for all processes."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.sweep import delete_oldest
+from storage.engine.table import TableDescription, table_of
+
+
+class AllowanceTable(TableDescription, table=True):
+    """When something that is limited per hour was done last: a JSON list of Unix seconds per name. The name holds a digest, no address."""
+
+    name: str = Field(primary_key=True, sa_type=sa.Text)
+    times: str = Field(sa_type=sa.Text)
+    updated: float = Field(sa_type=sa.Double, index=True)
+
+
+ALLOWANCE = table_of(AllowanceTable)
+
+WINDOW_SECONDS = 3600.0
+
+
+class Allowance(NamedTuple):
+    """How often something may be done in any hour."""
+
+    name: str
+    limit: int
+
+
+class AllowanceExceeded(NamedTuple):
+    """Which limit is used up, and how many seconds it is until one more is allowed."""
+
+    limit: int
+    seconds: float
+
+
+class AllowanceTimes(NamedTuple):
+    """When it was done: JSON."""
+
+    times: str
+
+
+# The assignment changes nothing: it locks the row, so that two who come at once are counted one after the other.
+LOCK_ALLOWANCE = Query(
+    AllowanceTimes,
+    lambda dialect: (
+        dialect.insert(ALLOWANCE)
+        .values(name=sa.bindparam("name"), times="[]", updated=sa.bindparam("now"))
+        .on_conflict_do_update(index_elements=["name"], set_={"times": ALLOWANCE.c.times})
+        .returning(ALLOWANCE.c.times)
+    ),
+)
+
+NOTE_ALLOWANCE = Command(
+    sa.update(ALLOWANCE).where(ALLOWANCE.c.name == sa.bindparam("named")).values(times=sa.bindparam("done"), updated=sa.bindparam("at"))
+)
+
+SWEEP_ALLOWANCES = delete_oldest(ALLOWANCE, ALLOWANCE.c.updated < sa.bindparam("before"), ALLOWANCE.c.updated)
+
+
+def allowance_for(what: str, whom: str, limit: int) -> Allowance:
+    """An allowance for somebody, whose name or address is not kept: a digest of it is."""
+    return Allowance(f"{what}|{hashlib.sha256(whom.encode()).hexdigest()}", limit)
+
+
+def take_allowances(connection: Connection, *, wanted: Sequence[Allowance], now: float) -> AllowanceExceeded | None:
+    """Once of each, or of none: then nothing is counted, and the answer is the one with the longest wait."""
+    done = {each.name: recent_uses(connection, each.name, now) for each in sorted(wanted)}  # in one order for all: no deadlock
+    exceeded = [
+        AllowanceExceeded(each.limit, wait)
+        for each in wanted
+        if (wait := seconds_until_allowed(done[each.name], each.limit, now)) is not None
+    ]
+    if exceeded:
+        return max(exceeded, key=lambda each: each.seconds)
+    for name, times in done.items():
+        connection.run(NOTE_ALLOWANCE, named=name, done=json.dumps([*times, now]), at=now)
+    return None
+
+
+def recent_uses(connection: Connection, name: str, now: float) -> list[float]:
+    """When it was done in the last hour; the row stays locked until the transaction ends."""
+    row = connection.first(LOCK_ALLOWANCE, name=name, now=now)
+    times = cast(list[float], json.loads(row.times)) if row is not None else []
+    return sorted(at for at in times if at > now - WINDOW_SECONDS)
+
+
+def seconds_until_allowed(times: Sequence[float], limit: int, now: float) -> float | None:
+    """Until the window holds fewer than the limit."""
+    return None if len(times) < limit else times[-limit] + WINDOW_SECONDS - now
+
+
+def sweep_allowances(connection: Connection, *, before: float, most: int) -> int:
+    """Forget the oldest of what was last done before then."""
+    return connection.run(SWEEP_ALLOWANCES, before=before, most=most)

@@ -1,0 +1,225 @@
+"""API keys: minted once, kept as a digest, with their restrictions."""
+
+import json
+from typing import NamedTuple, TypedDict, cast
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from registry.caller import UNRESTRICTED, Restrictions
+from storage.change_counters import CALLERS, count_change
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+from storage.people import PERSON
+
+
+class ApiKeyTable(TableDescription, table=True):
+    """An API key: only its SHA-256 is kept, and its first characters for people. `made_with`: the key or grant its maker presented."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    digest: bytes = Field(sa_type=sa.LargeBinary, unique=True)
+    prefix: str = Field(sa_type=sa.Text)
+    organisation_id: str | None = Field(default=None, foreign_key="organisation.id", index=True, sa_type=sa.Text)
+    person_id: str = Field(foreign_key="person.id", sa_type=sa.Text)
+    name: str = Field(sa_type=sa.Text)
+    description: str | None = Field(default=None, sa_type=sa.Text)
+    restrictions: str | None = Field(default=None, sa_type=sa.Text)
+    made_with: str | None = Field(default=None, index=True, sa_type=sa.Text)
+    expires_at: int | None = Field(default=None, sa_type=sa.BigInteger)
+    revoked_at: int | None = Field(default=None, sa_type=sa.BigInteger)
+    last_used_day: str | None = Field(default=None, sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+
+
+API_KEY = table_of(ApiKeyTable)
+
+# Sorts behind every id: z is the last character of their alphabet.
+LAST_API_KEY_ID = "key_" + "z" * 27
+
+
+class ApiKeyRow(NamedTuple):
+    """A key without its secret."""
+
+    id: str
+    prefix: str
+    name: str
+    description: str | None
+    organisation_id: str | None
+    person_id: str
+    maker: str | None
+    restrictions: str | None
+    made_with: str | None
+    expires_at: int | None
+    revoked_at: int | None
+    last_used_day: str | None
+    created: int
+
+
+class ApiKeyId(NamedTuple):
+    """A key that is there."""
+
+    id: str
+
+
+API_KEY_VALUES = (
+    "id",
+    "digest",
+    "prefix",
+    "organisation_id",
+    "person_id",
+    "name",
+    "description",
+    "restrictions",
+    "made_with",
+    "expires_at",
+    "created",
+)
+
+INSERT_API_KEY = Command(sa.insert(API_KEY).values({name: sa.bindparam(name) for name in API_KEY_VALUES}))
+
+API_KEY_COLUMNS = [PERSON.c.name.label("maker") if name == "maker" else API_KEY.c[name] for name in ApiKeyRow._fields]
+
+API_KEY_ROWS = sa.select(*API_KEY_COLUMNS).join_from(API_KEY, PERSON, API_KEY.c.person_id == PERSON.c.id)
+
+KEY_OF_ORGANISATION = API_KEY.c.organisation_id == sa.bindparam("organisation")
+
+KEY_OF_PERSON_ALONE = API_KEY.c.organisation_id.is_(None) & (API_KEY.c.person_id == sa.bindparam("person"))
+
+API_KEY_PAGE = API_KEY_ROWS.where(API_KEY.c.id < sa.bindparam("after")).order_by(API_KEY.c.id.desc()).limit(sa.bindparam("most"))
+
+LIST_API_KEYS = Query(ApiKeyRow, API_KEY_PAGE.where(KEY_OF_ORGANISATION))
+
+LIST_OWN_KEYS = Query(ApiKeyRow, API_KEY_PAGE.where(KEY_OF_PERSON_ALONE))
+
+READ_API_KEY = Query(ApiKeyRow, API_KEY_ROWS.where(API_KEY.c.id == sa.bindparam("key")))
+
+API_KEY_IS_LIVE = (API_KEY.c.id == sa.bindparam("key"), API_KEY.c.revoked_at.is_(None))
+
+# Whoever ends a key waits for those who make keys with it.
+HOLD_API_KEY = Query(ApiKeyId, sa.select(API_KEY.c.id).where(*API_KEY_IS_LIVE).with_for_update(read=True))
+
+REVOKE_API_KEY = Query(ApiKeyId, sa.update(API_KEY).where(*API_KEY_IS_LIVE).values(revoked_at=sa.bindparam("now")).returning(API_KEY.c.id))
+
+# What was made with a credential, with a key that was made with it, and so on.
+KEYS_MADE_FIRST = sa.select(API_KEY.c.id).where(API_KEY.c.made_with == sa.bindparam("credential")).cte("made", recursive=True)
+
+KEYS_MADE = KEYS_MADE_FIRST.union(sa.select(API_KEY.c.id).join_from(API_KEY, KEYS_MADE_FIRST, API_KEY.c.made_with == KEYS_MADE_FIRST.c.id))
+
+REVOKE_KEYS_MADE = Query(
+    ApiKeyId,
+    sa.update(API_KEY)
+    .where(API_KEY.c.id.in_(sa.select(KEYS_MADE.c.id)), API_KEY.c.revoked_at.is_(None))
+    .values(revoked_at=sa.bindparam("now"))
+    .returning(API_KEY.c.id),
+)
+
+
+def insert_key(
+    connection: Connection,
+    *,
+    id: str,
+    digest: bytes,
+    prefix: str,
+    organisation: str | None,
+    person: str,
+    name: str,
+    now: float,
+    description: str | None = None,
+    expires_at: int | None = None,
+    restrictions: str | None = None,
+    made_with: str | None = None,
+) -> None:
+    """Keep a new key's digest. `made_with`: the credential it was made with; a grant takes it along when it ends."""
+    connection.run(
+        INSERT_API_KEY,
+        id=id,
+        digest=digest,
+        prefix=prefix,
+        organisation_id=organisation,
+        person_id=person,
+        name=name,
+        description=description,
+        restrictions=restrictions,
+        made_with=made_with,
+        expires_at=expires_at,
+        created=int(now),
+    )
+
+
+def revoke_key(connection: Connection, *, key: str, organisation: str, now: float) -> bool:
+    """End a key of an organisation and those made with it; takes effect with the next call."""
+    row = find_key_row(connection, key=key)
+    return row is not None and row.organisation_id == organisation and end_key(connection, key=key, now=now)
+
+
+def end_key(connection: Connection, *, key: str, now: float) -> bool:
+    """End a key, and every key that was made with it: whoever had it may have made them. Whether it was live."""
+    count_change(connection, name=CALLERS)  # first, as everywhere: it is a lock
+    if connection.first(REVOKE_API_KEY, key=key, now=int(now)) is None:
+        return False
+    end_keys_made_with(connection, credential=key, now=now)
+    return True
+
+
+def end_keys_made_with(connection: Connection, *, credential: str, now: float) -> int:
+    """End the keys that a key or a grant made, and those that were made with them; how many."""
+    ended = 0
+    while more := connection.all(REVOKE_KEYS_MADE, credential=credential, now=int(now)):
+        ended += len(more)  # again: the statement may have waited for somebody who made one more
+    return ended
+
+
+def hold_key(connection: Connection, *, key: str) -> bool:
+    """Whether a key is live; it does not end before this transaction does."""
+    return connection.first(HOLD_API_KEY, key=key) is not None
+
+
+def find_key_row(connection: Connection, *, key: str) -> ApiKeyRow | None:
+    """A key, whoever's it is."""
+    return connection.first(READ_API_KEY, key=key)
+
+
+def list_keys(connection: Connection, *, organisation: str, after: str | None = None, most: int = 1000) -> list[ApiKeyRow]:
+    """An organisation's keys, newest first."""
+    return connection.all(LIST_API_KEYS, organisation=organisation, after=after or LAST_API_KEY_ID, most=most)
+
+
+def list_own_keys(connection: Connection, *, person: str, after: str | None, most: int) -> list[ApiKeyRow]:
+    """The keys of a person that act for no organisation, newest first."""
+    return connection.all(LIST_OWN_KEYS, person=person, after=after or LAST_API_KEY_ID, most=most)
+
+
+class RestrictionsJson(TypedDict):
+    """The members of the row's JSON."""
+
+    read_only: bool
+    no_admin: bool
+    toolsets: list[str] | None
+    iccids: list[str] | None
+    account_ids: list[int] | None
+    calls_per_day: int | None
+    counted_as: str | None
+
+
+def read_restrictions(text: str | None) -> Restrictions:
+    """The restrictions of a row; the shared object for none, which the pipeline knows by identity."""
+    if text is None:
+        return UNRESTRICTED
+    row = cast(RestrictionsJson, json.loads(text))
+    return Restrictions(
+        read_only=row["read_only"],
+        no_admin=row["no_admin"],
+        toolsets=None if row["toolsets"] is None else tuple(row["toolsets"]),
+        iccids=None if row["iccids"] is None else tuple(row["iccids"]),
+        account_ids=None if row["account_ids"] is None else tuple(row["account_ids"]),
+        calls_per_day=row["calls_per_day"],
+        counted_as=row["counted_as"],
+    )
+
+
+def write_restrictions(restrictions: Restrictions) -> str | None:
+    """The text of a row; none for no restriction at all."""
+    if restrictions == UNRESTRICTED:
+        return None
+    return json.dumps({name: getattr(restrictions, name) for name in Restrictions.__slots__}, sort_keys=True)

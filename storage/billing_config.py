@@ -1,0 +1,130 @@
+"""How an organisation bills: one row each, made with defaults when it is first asked for."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class BillingConfigTable(TableDescription, table=True):
+    """How an organisation bills, and its account at the payment processor.
+
+    `connect_status`: not_connected, pending or active; `connect_kind`: express or standard. An account belongs to one organisation.
+    `connect_as_of`: the moment of the processor's word that the status comes from; what is older changes nothing.
+    `connect_was_active` is 1 once the account was active, whatever its status is now.
+    """
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    currency: str = Field(sa_type=sa.Text)
+    billing_cycle_day: int
+    price_per_gb_cents: int = Field(sa_type=sa.BigInteger)
+    invoice_prefix: str = Field(sa_type=sa.Text)
+    connect_account: str | None = Field(default=None, unique=True, sa_type=sa.Text)
+    connect_kind: str | None = Field(default=None, sa_type=sa.Text)
+    connect_status: str = Field(sa_type=sa.Text)
+    connect_as_of: float = Field(sa_type=sa.Double)
+    connect_was_active: int = 0
+    updated: int = Field(sa_type=sa.BigInteger)
+
+
+BILLING_CONFIG = table_of(BillingConfigTable)
+
+
+class BillingConfig(NamedTuple):
+    """An organisation's row, whole."""
+
+    organisation: str
+    currency: str
+    billing_cycle_day: int
+    price_per_gb_cents: int
+    invoice_prefix: str
+    connect_account: str | None
+    connect_kind: str | None
+    connect_status: str
+    connect_as_of: float
+    connect_was_active: int
+    updated: int
+
+
+CONFIG_COLUMNS = tuple(BILLING_CONFIG.c[name] for name in BillingConfig._fields)
+
+CONFIG_IS_MINE = BILLING_CONFIG.c.organisation == sa.bindparam("of")
+
+FIND_CONFIG = Query(BillingConfig, sa.select(*CONFIG_COLUMNS).where(BILLING_CONFIG.c.organisation == sa.bindparam("organisation")))
+
+CONFIG_DEFAULTS = {
+    "currency": "USD",
+    "billing_cycle_day": 1,
+    "price_per_gb_cents": 0,
+    "invoice_prefix": "INV",
+    "connect_account": None,
+    "connect_kind": None,
+    "connect_status": "not_connected",
+    "connect_as_of": 0.0,
+    "connect_was_active": 0,
+}
+
+INSERT_CONFIG = Command(
+    lambda dialect: (
+        dialect.insert(BILLING_CONFIG)
+        .values({name: sa.bindparam(name) for name in BillingConfig._fields})
+        .on_conflict_do_nothing(index_elements=["organisation"])
+    )
+)
+
+
+def given_or_stored(name: str, kind: type[sa.types.TypeEngine[str]] | type[sa.types.TypeEngine[int]]) -> sa.ColumnElement[object]:
+    """The value that was given, or the one that is there; PostgreSQL asks what type a null is."""
+    return sa.func.coalesce(sa.cast(sa.bindparam(name), kind), BILLING_CONFIG.c[name])
+
+
+CHANGE_CONFIG = Query(
+    BillingConfig,
+    sa.update(BILLING_CONFIG)
+    .where(CONFIG_IS_MINE)
+    .values(
+        currency=given_or_stored("currency", sa.Text),
+        price_per_gb_cents=given_or_stored("price_per_gb_cents", sa.BigInteger),
+        invoice_prefix=given_or_stored("invoice_prefix", sa.Text),
+        updated=sa.bindparam("now"),
+    )
+    .returning(*CONFIG_COLUMNS),
+)
+
+
+def find_config(connection: Connection, *, organisation: str) -> BillingConfig | None:
+    """The row, where it was made."""
+    return connection.first(FIND_CONFIG, organisation=organisation)
+
+
+def ensure_config(connection: Connection, *, organisation: str, now: float) -> BillingConfig:
+    """The row, made with the defaults where there was none."""
+    found = find_config(connection, organisation=organisation)
+    if found is None:
+        connection.run(INSERT_CONFIG, **CONFIG_DEFAULTS, organisation=organisation, updated=int(now))
+        found = find_config(connection, organisation=organisation)
+    if found is None:
+        raise RuntimeError("a row that was just inserted is not there")
+    return found
+
+
+def change_config(
+    connection: Connection,
+    *,
+    organisation: str,
+    currency: str | None,
+    price_per_gb_cents: int | None,
+    invoice_prefix: str | None,
+    now: float,
+) -> BillingConfig:
+    """Set what is given; None keeps what is there."""
+    ensure_config(connection, organisation=organisation, now=now)
+    given = {"currency": currency, "price_per_gb_cents": price_per_gb_cents, "invoice_prefix": invoice_prefix}
+    changed = connection.first(CHANGE_CONFIG, of=organisation, **given, now=int(now))
+    if changed is None:
+        raise RuntimeError("a row that was just made is not there")
+    return changed

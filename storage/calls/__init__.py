@@ -1,1 +1,0 @@
-"""What is kept of calls: claims, confirmations, quota, the audit log, and who works on them."""

@@ -1,0 +1,50 @@
+"""Change counters: a cache is good while its counter stands still."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class ChangeTable(TableDescription, table=True):
+    """Counters that caches compare: `callers` moves with every key, membership, tier and connection."""
+
+    name: str = Field(primary_key=True, sa_type=sa.Text)
+    value: int = Field(sa_type=sa.BigInteger)
+
+
+CHANGE = table_of(ChangeTable)
+
+CALLERS = "callers"
+
+
+class ChangeCount(NamedTuple):
+    """How often something changed."""
+
+    value: int
+
+
+READ_CHANGE_COUNT = Query(ChangeCount, sa.select(CHANGE.c.value).where(CHANGE.c.name == sa.bindparam("name")))
+
+COUNT_CHANGE = Command(
+    lambda dialect: (
+        dialect.insert(CHANGE)
+        .values(name=sa.bindparam("name"), value=1)
+        .on_conflict_do_update(index_elements=["name"], set_={"value": CHANGE.c.value + 1})
+    )
+)
+
+
+def read_change_count(connection: Connection, *, name: str) -> int:
+    """The counter's value; 0 before the first change."""
+    row = connection.first(READ_CHANGE_COUNT, name=name)
+    return row.value if row else 0
+
+
+def count_change(connection: Connection, *, name: str) -> None:
+    """Say that something a cache may hold has changed; in the transaction of the change."""
+    connection.run(COUNT_CHANGE, name=name)

@@ -1,0 +1,179 @@
+"""Platform fees, and the affiliates' shares of them."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Dialect, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class PlatformFeeTable(TableDescription, table=True):
+    """A platform fee that an organisation owes: what commissions are made of. `ref` makes a repeated record have no effect."""
+
+    ref: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(index=True, sa_type=sa.Text)
+    month: str = Field(sa_type=sa.Text)
+    currency: str = Field(sa_type=sa.Text)
+    amount: int = Field(sa_type=sa.BigInteger)
+    created: float = Field(sa_type=sa.Double)
+
+
+class CommissionTable(TableDescription, table=True):
+    """An affiliate's share of one referred organisation's fees of one month; amounts in minor units."""
+
+    affiliate: str = Field(primary_key=True, sa_type=sa.Text)
+    month: str = Field(primary_key=True, sa_type=sa.Text)
+    currency: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    id: str = Field(unique=True, sa_type=sa.Text)
+    fees: int = Field(sa_type=sa.BigInteger)
+    amount: int = Field(sa_type=sa.BigInteger)
+    updated: float = Field(sa_type=sa.Double)
+
+
+PLATFORM_FEE = table_of(PlatformFeeTable)
+
+COMMISSION = table_of(CommissionTable)
+
+RATE_BPS = 1000
+
+WHOLE_BPS = 10_000
+
+
+class PlatformFee(NamedTuple):
+    """A fee that an organisation owes for a month, or has taken back: minor units. `ref` names what it came from."""
+
+    ref: str
+    organisation: str
+    month: str
+    currency: str
+    amount: int
+    created: float
+
+
+class Commission(NamedTuple):
+    """An affiliate's share of one organisation's fees of one month."""
+
+    id: str
+    month: str
+    organisation: str
+    currency: str
+    fees: int
+    amount: int
+
+
+class EarnedTotal(NamedTuple):
+    """The sum of an affiliate's shares in one currency."""
+
+    currency: str
+    amount: int
+
+
+class CommissionPlace(NamedTuple):
+    """Where a commission stands in the list."""
+
+    month: str
+    id: str
+
+
+COMMISSION_KEY = ("affiliate", "month", "currency", "organisation")
+
+# Sort behind every month and every id of today's alphabet.
+LAST_COMMISSION_PLACE = CommissionPlace("9999-12", "com_" + "z" * 27)
+
+INSERT_FEE = Command(
+    lambda dialect: (
+        dialect.insert(PLATFORM_FEE)
+        .values({name: sa.bindparam(name) for name in PlatformFee._fields})
+        .on_conflict_do_nothing(index_elements=["ref"])
+    )
+)
+
+
+def add_commission_query(dialect: Dialect) -> sa.Executable:
+    """The fee on top of those that the row has; the share is worked out anew from the sum, on the row as it is then."""
+    names = (*COMMISSION_KEY, "id", "fees", "amount", "updated")
+    insert = dialect.insert(COMMISSION).values({name: sa.bindparam(name) for name in names})
+    fees = COMMISSION.c.fees + insert.excluded.fees
+    share = sa.case((fees > 0, (fees * RATE_BPS + WHOLE_BPS // 2) // WHOLE_BPS), else_=0)
+    return insert.on_conflict_do_update(
+        index_elements=COMMISSION_KEY, set_={"fees": fees, "amount": share, "updated": insert.excluded.updated}
+    )
+
+
+ADD_COMMISSION = Command(add_commission_query)
+
+COMMISSION_IS_MINE = COMMISSION.c.affiliate == sa.bindparam("affiliate")
+
+PLACE_OF_COMMISSION = Query(
+    CommissionPlace, sa.select(COMMISSION.c.month, COMMISSION.c.id).where(COMMISSION_IS_MINE, COMMISSION.c.id == sa.bindparam("commission"))
+)
+
+LIST_COMMISSIONS = Query(
+    Commission,
+    sa.select(*(COMMISSION.c[name] for name in Commission._fields))
+    .where(
+        COMMISSION_IS_MINE,
+        (COMMISSION.c.month < sa.bindparam("month"))
+        | ((COMMISSION.c.month == sa.bindparam("month")) & (COMMISSION.c.id < sa.bindparam("after"))),
+    )
+    .order_by(COMMISSION.c.month.desc(), COMMISSION.c.id.desc())
+    .limit(sa.bindparam("most")),
+)
+
+SUM_COMMISSIONS = Query(
+    EarnedTotal,
+    # The sum of big integers is a decimal on PostgreSQL.
+    sa.select(COMMISSION.c.currency, sa.cast(sa.func.sum(COMMISSION.c.amount), sa.BigInteger).label("amount"))
+    .where(COMMISSION_IS_MINE)
+    .group_by(COMMISSION.c.currency)
+    .order_by(COMMISSION.c.currency),
+)
+
+
+def affiliate_share(fees: int) -> int:
+    """The share of a month's fees, half-up in minor units.
+
+    Choice: a month whose fees were taken back earns nothing, and never less than nothing: what other months earned stays earned.
+    """
+    return (max(fees, 0) * RATE_BPS + WHOLE_BPS // 2) // WHOLE_BPS
+
+
+def insert_fee(connection: Connection, *, fee: PlatformFee) -> bool:
+    """Keep a fee; False when its `ref` was there already."""
+    return connection.run(INSERT_FEE, **fee._asdict()) == 1
+
+
+def add_to_commission(connection: Connection, *, id: str, affiliate: str, fee: PlatformFee) -> None:
+    """Count the fee towards the affiliate's share of its month; `id` is the row's where it is the first."""
+    connection.run(
+        ADD_COMMISSION,
+        id=id,
+        affiliate=affiliate,
+        month=fee.month,
+        currency=fee.currency,
+        organisation=fee.organisation,
+        fees=fee.amount,
+        amount=affiliate_share(fee.amount),
+        updated=fee.created,
+    )
+
+
+def commission_place(connection: Connection, *, affiliate: str, commission: str) -> CommissionPlace | None:
+    """Where one of the affiliate's commissions stands."""
+    return connection.first(PLACE_OF_COMMISSION, affiliate=affiliate, commission=commission)
+
+
+def list_commissions(
+    connection: Connection, *, affiliate: str, after: CommissionPlace = LAST_COMMISSION_PLACE, most: int
+) -> list[Commission]:
+    """Newest month first."""
+    return connection.all(LIST_COMMISSIONS, affiliate=affiliate, month=after.month, after=after.id, most=most)
+
+
+def earned_totals(connection: Connection, *, affiliate: str) -> list[EarnedTotal]:
+    """What all the shares come to, by currency."""
+    return connection.all(SUM_COMMISSIONS, affiliate=affiliate)

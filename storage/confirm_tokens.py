@@ -1,0 +1,97 @@
+"""Confirm tokens: consumed by one statement that matches everything, so a stranger burns nothing (storage.md 5)."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from registry.errors import BadRequest
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class ConfirmTokenTable(TableDescription, table=True):
+    """A pending confirmation; the row is deleted by its use."""
+
+    digest: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
+    organisation: str = Field(sa_type=sa.Text)
+    principal: str = Field(sa_type=sa.Text)
+    operation: str = Field(sa_type=sa.Text)
+    fingerprint: bytes = Field(sa_type=sa.LargeBinary)
+    expires_at: float = Field(sa_type=sa.Double, index=True)
+
+
+CONFIRM_TOKEN = table_of(ConfirmTokenTable)
+
+
+class ConfirmDigest(NamedTuple):
+    """A consumed token."""
+
+    digest: bytes
+
+
+INSERT_CONFIRM_TOKEN = Command(
+    sa.insert(CONFIRM_TOKEN).values(
+        {name: sa.bindparam(name) for name in ("digest", "organisation", "principal", "operation", "fingerprint", "expires_at")}
+    )
+)
+
+USE_CONFIRM_TOKEN = Query(
+    ConfirmDigest,
+    sa.delete(CONFIRM_TOKEN)
+    .where(
+        CONFIRM_TOKEN.c.digest == sa.bindparam("digest"),
+        CONFIRM_TOKEN.c.organisation == sa.bindparam("organisation"),
+        CONFIRM_TOKEN.c.principal == sa.bindparam("principal"),
+        CONFIRM_TOKEN.c.operation == sa.bindparam("operation"),
+        CONFIRM_TOKEN.c.fingerprint == sa.bindparam("fingerprint"),
+        CONFIRM_TOKEN.c.expires_at > sa.bindparam("now"),
+    )
+    .returning(CONFIRM_TOKEN.c.digest),
+)
+
+SWEEP_CONFIRM_TOKENS = Command(sa.delete(CONFIRM_TOKEN).where(CONFIRM_TOKEN.c.expires_at <= sa.bindparam("now")))
+
+
+def insert_confirm_token(
+    connection: Connection, *, digest: bytes, organisation: str, principal: str, operation: str, fingerprint: bytes, expires_at: float
+) -> None:
+    """Store what a challenge handed out."""
+    connection.run(
+        INSERT_CONFIRM_TOKEN,
+        digest=digest,
+        organisation=organisation,
+        principal=principal,
+        operation=operation,
+        fingerprint=fingerprint,
+        expires_at=expires_at,
+    )
+
+
+def use_confirm_token(
+    connection: Connection, *, digest: bytes, organisation: str, principal: str, operation: str, fingerprint: bytes, now: float
+) -> None:
+    """Use a token up, or refuse without saying which part did not match."""
+    used = connection.first(
+        USE_CONFIRM_TOKEN,
+        digest=digest,
+        organisation=organisation,
+        principal=principal,
+        operation=operation,
+        fingerprint=fingerprint,
+        now=now,
+    )
+    if used is None:
+        raise BadRequest(
+            "The confirm token is wrong, expired, already used, or was given for another call; this call did nothing",
+            code="confirm_token_invalid",
+            param="confirm_token",
+            hint="If it was used, the call that it confirmed was made: look what came of it before you ask again. "
+            "A call without a token gets a new one; it is valid for 120 seconds, once, for the same input",
+        )
+
+
+def sweep_confirm_tokens(connection: Connection, *, now: float) -> int:
+    """Forget expired tokens."""
+    return connection.run(SWEEP_CONFIRM_TOKENS, now=now)

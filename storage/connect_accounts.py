@@ -1,0 +1,243 @@
+"""An organisation's account at the payment processor. Whose an account is, and how it stands, is decided by conditional writes alone.
+
+`as_of` counts whole seconds, as the processor's events do: of two words of one second the one that comes later is believed.
+A connect state is an OAuth consent that a person is about to give there: each `state` is good once, for whoever began it.
+"""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.billing_config import BILLING_CONFIG, ensure_config
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class ConnectStateTable(TableDescription, table=True):
+    """An OAuth consent under way: the SHA-256 of its `state`, single use."""
+
+    digest: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    person: str = Field(sa_type=sa.Text)
+    expires_at: float = Field(sa_type=sa.Double, index=True)
+
+
+class ConnectAccount(NamedTuple):
+    """An organisation that has an account: `kind` is express or standard, `status` pending or active.
+
+    `was_active` is 1 once the account was active: a processor that restricts a live account makes it pending, and it stays as
+    protected as it was.
+    """
+
+    organisation: str
+    account: str
+    kind: str
+    status: str
+    was_active: int
+
+
+class ConnectStanding(NamedTuple):
+    """An organisation's account, and as of when that is known: without an account, since when the last one is gone, or 0."""
+
+    connected: ConnectAccount | None
+    as_of: float
+
+
+class ConnectMoment(NamedTuple):
+    """As of when an organisation's status is."""
+
+    connect_as_of: float
+
+
+class ConnectOwner(NamedTuple):
+    """Whose an account is."""
+
+    organisation: str
+
+
+CONFIG_OF_ORGANISATION = BILLING_CONFIG.c.organisation == sa.bindparam("organisation")
+
+CONFIG_OF_ACCOUNT = BILLING_CONFIG.c.connect_account == sa.bindparam("account")
+
+FIND_CONNECT_ACCOUNT = Query(
+    ConnectAccount,
+    sa.select(
+        BILLING_CONFIG.c.organisation,
+        BILLING_CONFIG.c.connect_account.label("account"),
+        BILLING_CONFIG.c.connect_kind.label("kind"),
+        BILLING_CONFIG.c.connect_status.label("status"),
+        BILLING_CONFIG.c.connect_was_active.label("was_active"),
+    ).where(CONFIG_OF_ORGANISATION, BILLING_CONFIG.c.connect_account.is_not(None)),
+)
+
+FIND_CONNECT_MOMENT = Query(ConnectMoment, sa.select(BILLING_CONFIG.c.connect_as_of).where(CONFIG_OF_ORGANISATION))
+
+FIND_CONNECT_OWNER = Query(ConnectOwner, sa.select(BILLING_CONFIG.c.organisation).where(CONFIG_OF_ACCOUNT))
+
+OTHER_CONFIG = BILLING_CONFIG.alias("other")
+
+# On PostgreSQL two organisations may both see the account free; the later one is refused as a duplicate, runs again, and sees the first.
+ACCOUNT_IS_TAKEN = sa.exists(
+    sa.select(OTHER_CONFIG.c.organisation).where(
+        OTHER_CONFIG.c.connect_account == sa.bindparam("account"), OTHER_CONFIG.c.organisation != sa.bindparam("of")
+    )
+)
+
+ATTACH_CONNECT_ACCOUNT = Query(
+    ConnectOwner,
+    sa.update(BILLING_CONFIG)
+    .where(
+        BILLING_CONFIG.c.organisation == sa.bindparam("of"),
+        BILLING_CONFIG.c.connect_account.is_(None)
+        | ((BILLING_CONFIG.c.connect_account == sa.bindparam("replacing")) & (BILLING_CONFIG.c.connect_was_active == 0))
+        | ((BILLING_CONFIG.c.connect_account == sa.bindparam("gone")) & (BILLING_CONFIG.c.connect_as_of <= sa.bindparam("as_of"))),
+        ~ACCOUNT_IS_TAKEN,
+    )
+    .values(
+        connect_account=sa.bindparam("account"),
+        connect_kind=sa.bindparam("kind"),
+        connect_status=sa.bindparam("status"),
+        connect_as_of=sa.bindparam("as_of"),
+        connect_was_active=sa.case((sa.bindparam("status") == "active", 1), else_=0),
+        updated=sa.bindparam("now"),
+    )
+    .returning(BILLING_CONFIG.c.organisation),
+)
+
+# What an organisation reads as `updated_at` moves with the status alone.
+WRITE_CONNECT_STATUS = Command(
+    sa.update(BILLING_CONFIG)
+    .where(CONFIG_OF_ACCOUNT, BILLING_CONFIG.c.connect_as_of <= sa.bindparam("as_of"))
+    .values(
+        connect_as_of=sa.bindparam("as_of"),
+        connect_status=sa.bindparam("status"),
+        updated=sa.case(
+            (BILLING_CONFIG.c.connect_status == sa.bindparam("status"), BILLING_CONFIG.c.updated),
+            else_=sa.bindparam("now", type_=sa.BigInteger),
+        ),
+    )
+)
+
+# Whatever order the words come in: an older one that the account was active is true, too.
+NOTE_ACTIVE = Command(
+    sa.update(BILLING_CONFIG).where(CONFIG_OF_ACCOUNT, BILLING_CONFIG.c.connect_was_active == 0).values(connect_was_active=1)
+)
+
+DETACH_CONNECT_ACCOUNT = Command(
+    sa.update(BILLING_CONFIG)
+    .where(CONFIG_OF_ACCOUNT, BILLING_CONFIG.c.connect_as_of <= sa.bindparam("as_of"))
+    .values(
+        connect_account=None,
+        connect_kind=None,
+        connect_status="not_connected",
+        connect_was_active=0,
+        connect_as_of=sa.bindparam("as_of"),
+        updated=sa.bindparam("now"),
+    )
+)
+
+
+def find_connect_account(connection: Connection, *, organisation: str) -> ConnectAccount | None:
+    """The organisation's account; nothing where it has none."""
+    return connection.first(FIND_CONNECT_ACCOUNT, organisation=organisation)
+
+
+def connect_standing(connection: Connection, *, organisation: str) -> ConnectStanding:
+    """The organisation's account or none, and as of when."""
+    moment = connection.first(FIND_CONNECT_MOMENT, organisation=organisation)
+    return ConnectStanding(find_connect_account(connection, organisation=organisation), 0.0 if moment is None else moment.connect_as_of)
+
+
+def organisation_of_account(connection: Connection, *, account: str) -> str | None:
+    """Whose the account is; nothing for one that nobody has."""
+    found = connection.first(FIND_CONNECT_OWNER, account=account)
+    return None if found is None else found.organisation
+
+
+def attach_connect_account(
+    connection: Connection,
+    *,
+    organisation: str,
+    account: str,
+    kind: str,
+    status: str,
+    as_of: float,
+    now: float,
+    replacing: str | None = None,
+    gone: str | None = None,
+) -> bool:
+    """Make the account this organisation's; True where it is now, also when it was before.
+
+    False: it is another organisation's, or this one has another account; `replacing` is one that gives way because it
+    was never active, and `gone` one that was let go, however it stands, unless something newer than `as_of` is known of it.
+    """
+    ensure_config(connection, organisation=organisation, now=now)
+    if organisation_of_account(connection, account=account) == organisation:
+        write_connect_status(connection, account=account, status=status, as_of=as_of, now=now)
+        return True
+    values = {"account": account, "kind": kind, "status": status, "as_of": float(int(as_of)), "now": int(now)}
+    return connection.first(ATTACH_CONNECT_ACCOUNT, of=organisation, replacing=replacing, gone=gone, **values) is not None
+
+
+def write_connect_status(connection: Connection, *, account: str, status: str, as_of: float, now: float) -> None:
+    """How the account stands, unless something newer is known. An account that nobody has changes nothing."""
+    connection.run(WRITE_CONNECT_STATUS, account=account, status=status, as_of=float(int(as_of)), now=int(now))
+    if status == "active":
+        connection.run(NOTE_ACTIVE, account=account)
+
+
+def detach_connect_account(connection: Connection, *, account: str, as_of: float, now: float) -> None:
+    """The account is nobody's any more, unless it was attached after that."""
+    connection.run(DETACH_CONNECT_ACCOUNT, account=account, as_of=float(int(as_of)), now=int(now))
+
+
+CONNECT_STATE = table_of(ConnectStateTable)
+
+
+class ConnectState(NamedTuple):
+    """A consent under way; `digest` is the SHA-256 of its `state`, in hexadecimal digits."""
+
+    digest: str
+    organisation: str
+    person: str
+    expires_at: float
+
+
+class UsedConnectState(NamedTuple):
+    """The state was good, and is used up."""
+
+    digest: str
+
+
+INSERT_CONNECT_STATE = Command(sa.insert(CONNECT_STATE).values({name: sa.bindparam(name) for name in ConnectState._fields}))
+
+USE_CONNECT_STATE = Query(
+    UsedConnectState,
+    sa.delete(CONNECT_STATE)
+    .where(
+        CONNECT_STATE.c.digest == sa.bindparam("digest"),
+        CONNECT_STATE.c.organisation == sa.bindparam("organisation"),
+        CONNECT_STATE.c.person == sa.bindparam("person"),
+        CONNECT_STATE.c.expires_at > sa.bindparam("now"),
+    )
+    .returning(CONNECT_STATE.c.digest),
+)
+
+SWEEP_CONNECT_STATES = Command(sa.delete(CONNECT_STATE).where(CONNECT_STATE.c.expires_at <= sa.bindparam("now")))
+
+
+def insert_connect_state(connection: Connection, *, state: ConnectState) -> None:
+    """A consent begins."""
+    connection.run(INSERT_CONNECT_STATE, **state._asdict())
+
+
+def use_connect_state(connection: Connection, *, digest: str, organisation: str, person: str, now: float) -> bool:
+    """Use it up; of any number at once one gets True. Another organisation or person uses nothing up."""
+    return connection.first(USE_CONNECT_STATE, digest=digest, organisation=organisation, person=person, now=now) is not None
+
+
+def sweep_connect_states(connection: Connection, *, now: float) -> int:
+    """Forget those whose time has passed."""
+    return connection.run(SWEEP_CONNECT_STATES, now=now)

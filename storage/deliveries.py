@@ -1,0 +1,345 @@
+"""Deliveries: one event for one endpoint, queued with the event and shown with every attempt (the worker's side is outbox.py)."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from registry.ids import Ids
+from storage.delivery_notifications import notify_deliveries
+from storage.engine.connection import Connection
+from storage.engine.json_rows import id_range, in_id_range, json_rows, pack_rows
+from storage.engine.partitions import history_by_ids
+from storage.engine.statement import Command, Dialect, Query
+from storage.engine.table import TableDescription, table_of
+
+# The addition, as the statements spell it: with a bare column SQLite would take the index of all that is pending.
+WAITING_DELIVERY = sa.text("state + 0 = 0 AND lease IS NULL")
+
+
+class DeliveryTable(TableDescription, table=True):
+    """One event for one endpoint: the single truth of the outbox. state: 0 pending, 1 delivered, 2 failed."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    event_id: str = Field(sa_type=sa.Text)
+    endpoint_id: str = Field(sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    state: int
+    attempt: int
+    attempts: int
+    due_ms: int = Field(sa_type=sa.BigInteger)
+    lease: str | None = Field(default=None, sa_type=sa.Text)
+    created_ms: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (
+        sa.UniqueConstraint("event_id", "endpoint_id", name="delivery_once"),
+        sa.Index("delivery_due", "state", "due_ms"),
+        # What waits, of each endpoint. What is under way is not there, so that a claim changes one place of an endpoint's queue, not two.
+        sa.Index("delivery_waiting", "endpoint_id", "due_ms", sqlite_where=WAITING_DELIVERY, postgresql_where=WAITING_DELIVERY),
+        sa.Index("delivery_failed", "endpoint_id", "due_ms", sqlite_where=sa.text("state = 2"), postgresql_where=sa.text("state = 2")),
+        # What is under way, or was when its worker died: a few of however many are pending.
+        sa.Index(
+            "delivery_leased",
+            "due_ms",
+            "endpoint_id",
+            "organisation",
+            sqlite_where=sa.text("lease IS NOT NULL"),
+            postgresql_where=sa.text("lease IS NOT NULL"),
+        ),
+    )
+
+
+class DeliveryAttemptTable(TableDescription, table=True):
+    """One POST: a class of outcome, never the answer or the address it went to."""
+
+    delivery_id: str = Field(primary_key=True, sa_type=sa.Text)
+    number: int = Field(primary_key=True)
+    at_ms: int = Field(sa_type=sa.BigInteger)
+    outcome: str = Field(sa_type=sa.Text)
+    milliseconds: float = Field(sa_type=sa.Double)
+    next_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
+
+
+DELIVERY = table_of(DeliveryTable)
+
+DELIVERY_ATTEMPT = table_of(DeliveryAttemptTable)
+
+PENDING_STATE = 0
+
+DELIVERED_STATE = 1
+
+FAILED_STATE = 2
+
+ATTEMPTS_SHOWN = 100
+
+# Choice: as one statement a replay of hundreds of thousands would hold SQLite's write lock for a second and more.
+REPLAYED_AT_ONCE = 10_000
+
+# Nor does the end of an endpoint with a long queue hold it.
+ENDED_AT_ONCE = 10_000
+
+LAST_DELIVERY_ID = "dlv_" + "z" * 27
+
+LAST_MS = 1 << 62
+
+
+class DeliveryId(NamedTuple):
+    """A delivery that is there, or was."""
+
+    id: str
+
+
+class EndpointId(NamedTuple):
+    """An endpoint."""
+
+    id: str
+
+
+class DeliveryRow(NamedTuple):
+    """A delivery as it is shown."""
+
+    id: str
+    event_id: str
+    endpoint_id: str
+    state: int
+    created_ms: int
+
+
+class AttemptRow(NamedTuple):
+    """One POST: when, how it ended as a class, how long it took, when the next one is due."""
+
+    number: int
+    at_ms: int
+    outcome: str
+    milliseconds: float
+    next_ms: int | None
+
+
+class Requeued(NamedTuple):
+    """How many deliveries that had ended are sent again, and how many that waited for a later attempt are sent now."""
+
+    ended: int
+    waiting: int
+
+
+def first_delivery_id(event: str) -> str:
+    """An id before all those of an event's deliveries: 17 minutes, for clocks that do not agree, before the event's own."""
+    return "dlv_" + event[4:10]
+
+
+def new_delivery_id(event: str, ids: Ids) -> str:
+    """A new id for a delivery, with the time of the event: so all deliveries of an event, whenever they are made, are in one month."""
+    return "dlv_" + event[4:14] + ids.new("dlv_")[14:]
+
+
+def since_event(dialect: Dialect) -> list[sa.ColumnElement[bool]]:
+    """No delivery is older than its event, so that older partitions need not be looked into; SQLite has none, and another index."""
+    return [] if dialect.name == "sqlite" else [DELIVERY.c.id >= sa.bindparam("first", type_=sa.Text)]
+
+
+# An event has one delivery for an endpoint: where the table is whole a rule of it says so, else the same rule of the event's partition.
+QUEUE_DELIVERY = Command(
+    lambda dialect: (
+        dialect.insert(DELIVERY)
+        .values({name: sa.bindparam(name) for name in ("id", "event_id", "endpoint_id", "organisation", "due_ms")})
+        .values(state=PENDING_STATE, attempt=0, attempts=0, created_ms=sa.bindparam("due_ms"))
+        .on_conflict_do_nothing()
+    )
+)
+
+# What is under way stays as it is: it is the very delivery that is asked for.
+QUEUE_DELIVERY_AGAIN = Command(
+    lambda dialect: (
+        sa.update(DELIVERY)
+        .where(
+            DELIVERY.c.event_id == sa.bindparam("event"),
+            DELIVERY.c.endpoint_id == sa.bindparam("endpoint"),
+            DELIVERY.c.lease.is_(None),
+            *since_event(dialect),
+        )
+        .values(state=PENDING_STATE, attempt=0, due_ms=sa.bindparam("now_ms"))
+    )
+)
+
+# Spelled as in the indexes of those rows alone.
+DELIVERY_HAS_FAILED = DELIVERY.c.state == sa.literal_column(str(FAILED_STATE), sa.Integer)
+
+DELIVERY_IS_PENDING = DELIVERY.c.state + sa.literal_column("0", sa.Integer) == sa.literal_column(str(PENDING_STATE), sa.Integer)
+
+DELIVERY_OF_ENDPOINT = DELIVERY.c.endpoint_id == sa.bindparam("endpoint")
+
+REPLAYED_SINCE: sa.BindParameter[int] = sa.bindparam("since_ms", type_=sa.BigInteger)
+
+# Nothing is due before it was queued: that bound on `due_ms` is for the index, which begins there and gives the order. The addition
+# in the statement around it keeps SQLite from the index on the state, which every failed row shares.
+FAILED_FIRST = (
+    sa.select(DELIVERY.c.id)
+    .where(DELIVERY_OF_ENDPOINT, DELIVERY_HAS_FAILED, DELIVERY.c.due_ms >= REPLAYED_SINCE, DELIVERY.c.created_ms >= REPLAYED_SINCE)
+    .order_by(DELIVERY.c.due_ms)
+    .limit(sa.literal_column(str(REPLAYED_AT_ONCE)))
+)
+
+REPLAY_DELIVERIES = Command(
+    sa.update(DELIVERY)
+    .where(DELIVERY.c.id.in_(FAILED_FIRST), DELIVERY.c.state + sa.literal_column("0", sa.Integer) == FAILED_STATE)
+    .values(state=PENDING_STATE, attempt=0, due_ms=sa.bindparam("now_ms"), lease=None)
+)
+
+# Whether it failed or arrived; what waits or is under way is on its way already.
+REPLAY_DELIVERY = Command(
+    sa.update(DELIVERY)
+    .where(DELIVERY_OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery"), DELIVERY.c.state != PENDING_STATE)
+    .values(state=PENDING_STATE, attempt=0, due_ms=sa.bindparam("now_ms"), lease=None)
+)
+
+# What waits for a later attempt. Those that are due, or under way, are on their way already and keep their places.
+DELIVERY_IS_LATER = (DELIVERY.c.lease.is_(None)) & (DELIVERY.c.due_ms > sa.bindparam("now_ms", type_=sa.BigInteger))
+
+WAITING_FIRST = (
+    sa.select(DELIVERY.c.id)
+    .where(DELIVERY_OF_ENDPOINT, DELIVERY_IS_PENDING, DELIVERY_IS_LATER, DELIVERY.c.created_ms >= REPLAYED_SINCE)
+    .order_by(DELIVERY.c.due_ms)
+    .limit(sa.literal_column(str(REPLAYED_AT_ONCE)))
+)
+
+BRING_FORWARD = Command(
+    sa.update(DELIVERY)
+    .where(DELIVERY.c.id.in_(WAITING_FIRST), DELIVERY.c.state + sa.literal_column("0", sa.Integer) == PENDING_STATE, DELIVERY_IS_LATER)
+    .values(attempt=0, due_ms=sa.bindparam("now_ms"))
+)
+
+BRING_ONE_FORWARD = Command(
+    sa.update(DELIVERY)
+    .where(DELIVERY_OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery"), DELIVERY.c.state == PENDING_STATE, DELIVERY_IS_LATER)
+    .values(attempt=0, due_ms=sa.bindparam("now_ms"))
+)
+
+FIND_DELIVERY = Query(
+    EndpointId, sa.select(DELIVERY.c.endpoint_id.label("id")).where(DELIVERY_OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery"))
+)
+
+IS_UNTAKEN = DELIVERY_IS_PENDING & DELIVERY.c.lease.is_(None)
+
+IS_TAKEN = DELIVERY_IS_PENDING & DELIVERY.c.lease.is_not(None)
+
+ENDED_LIMIT = sa.literal_column(str(ENDED_AT_ONCE), sa.Integer)
+
+UNTAKEN_FIRST = sa.select(DELIVERY.c.id).where(DELIVERY_OF_ENDPOINT, IS_UNTAKEN).order_by(DELIVERY.c.due_ms).limit(ENDED_LIMIT)
+
+FAIL_WAITING = Command(sa.update(DELIVERY).where(DELIVERY.c.id.in_(UNTAKEN_FIRST), IS_UNTAKEN).values(state=FAILED_STATE))
+
+# What is under way is few: a worker holds no more than it can send.
+DROP_DELIVERIES = [
+    Query(DeliveryId, sa.delete(DELIVERY).where(DELIVERY.c.id.in_(UNTAKEN_FIRST), IS_UNTAKEN).returning(DELIVERY.c.id)),
+    Query(DeliveryId, sa.delete(DELIVERY).where(DELIVERY_OF_ENDPOINT, IS_TAKEN).returning(DELIVERY.c.id)),
+]
+
+REMOVE_ATTEMPTS = Command(
+    lambda dialect: sa.delete(DELIVERY_ATTEMPT).where(
+        DELIVERY_ATTEMPT.c.delivery_id.in_(sa.select(json_rows(dialect, "ids", "gone", id=sa.Text).c.id)),
+        *in_id_range(dialect, DELIVERY_ATTEMPT.c.delivery_id),
+    )
+)
+
+
+def newest_deliveries_query(dialect: Dialect) -> sa.Executable:
+    """An event's deliveries from one on. Their ids have all the event's time, so that the time of each decides."""
+    after, shown = sa.bindparam("after", type_=sa.Text), DELIVERY.alias("shown")
+    place = sa.select(shown.c.created_ms).where(shown.c.id == after).scalar_subquery()
+    begin = sa.func.coalesce(place, sa.bindparam("last_ms", type_=sa.BigInteger))
+    return (
+        sa.select(*(DELIVERY.c[name] for name in DeliveryRow._fields))
+        .where(
+            DELIVERY.c.event_id == sa.bindparam("event"),
+            (DELIVERY.c.created_ms < begin) | ((DELIVERY.c.created_ms == begin) & (DELIVERY.c.id < after)),
+            *since_event(dialect),
+        )
+        .order_by(DELIVERY.c.created_ms.desc(), DELIVERY.c.id.desc())
+        .limit(sa.bindparam("most"))
+    )
+
+
+LIST_DELIVERIES = Query(DeliveryRow, newest_deliveries_query)
+
+NEWEST_ATTEMPTS = Query(
+    AttemptRow,
+    sa.select(*(DELIVERY_ATTEMPT.c[name] for name in AttemptRow._fields))
+    .where(DELIVERY_ATTEMPT.c.delivery_id == sa.bindparam("delivery"))
+    .order_by(DELIVERY_ATTEMPT.c.number.desc())
+    .limit(ATTEMPTS_SHOWN),
+)
+
+
+def enqueue_event_for(connection: Connection, *, event: str, endpoint: str, organisation: str, now_ms: int, ids: Ids) -> None:
+    """Queue an event for one endpoint, whoever's else it may be for."""
+    queue_deliveries(connection, event=event, endpoints=[endpoint], organisation=organisation, now_ms=now_ms, ids=ids)
+
+
+def queue_deliveries(connection: Connection, *, event: str, endpoints: Sequence[str], organisation: str, now_ms: int, ids: Ids) -> None:
+    """Queue an event for these endpoints; a delivery that has been made before begins again."""
+    new = {"event_id": event, "organisation": organisation, "due_ms": now_ms}
+    queued = connection.run_many(
+        QUEUE_DELIVERY, [{"id": new_delivery_id(event, ids), "endpoint_id": endpoint, **new} for endpoint in endpoints]
+    )
+    if queued < len(endpoints):
+        again = {"event": event, "first": first_delivery_id(event), "now_ms": now_ms}
+        queued += connection.run_many(QUEUE_DELIVERY_AGAIN, [{"endpoint": endpoint, **again} for endpoint in endpoints])
+    notify_deliveries(connection, queued=queued)
+
+
+def requeue_deliveries(connection: Connection, *, endpoint: str, since_ms: int, now_ms: int) -> Requeued:
+    """Start the schedule of an endpoint's failed and waiting deliveries again, of at most so many of each, those first that were first."""
+    forward = connection.run(BRING_FORWARD, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)  # before the failed ones wait, too
+    failed = connection.run(REPLAY_DELIVERIES, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)
+    notify_deliveries(connection, queued=failed + forward)
+    return Requeued(failed, forward)
+
+
+def requeue_delivery(connection: Connection, *, endpoint: str, delivery: str, now_ms: int) -> Requeued | None:
+    """Start the schedule of one delivery again, unless it is on its way; None when the endpoint has no such one."""
+    if connection.first(FIND_DELIVERY, endpoint=endpoint, delivery=delivery) is None:
+        return None
+    named = {"endpoint": endpoint, "delivery": delivery, "now_ms": now_ms}
+    forward = connection.run(BRING_ONE_FORWARD, **named)
+    ended = connection.run(REPLAY_DELIVERY, **named)
+    notify_deliveries(connection, queued=ended + forward)
+    return Requeued(ended, forward)
+
+
+def fail_waiting(connection: Connection, *, endpoint: str) -> None:
+    """The endpoint was disabled: what waits has failed. What is under way is decided by its ack.
+
+    Of a long queue these are the first ones: the rest has failed when `fail_waiting_of_disabled` or a claim comes to it.
+    """
+    connection.run(FAIL_WAITING, endpoint=endpoint)
+
+
+def drop_pending(connection: Connection, *, endpoint: str) -> None:
+    """The endpoint is gone: what waits, and what is under way, goes with it. Ended deliveries stay in their event's list.
+
+    Of a long queue these are the first ones: the rest goes when a claim comes to it.
+    """
+    for query in DROP_DELIVERIES:
+        remove_attempts(connection, connection.all(query, endpoint=endpoint))
+
+
+def remove_attempts(connection: Connection, deliveries: Sequence[DeliveryId]) -> None:
+    """The attempts of deliveries that were removed."""
+    if deliveries:
+        ids = [delivery.id for delivery in deliveries]
+        connection.run(REMOVE_ATTEMPTS, ids=pack_rows([[id] for id in ids]), **id_range(ids))
+
+
+def list_deliveries(connection: Connection, *, event: str, after: str | None, most: int) -> list[tuple[DeliveryRow, list[AttemptRow]]]:
+    """An event's deliveries, newest first, each with its newest attempts in the order they were made."""
+    rows = connection.all(
+        LIST_DELIVERIES, event=event, first=first_delivery_id(event), after=after or LAST_DELIVERY_ID, last_ms=LAST_MS, most=most
+    )
+    return [(row, connection.all(NEWEST_ATTEMPTS, delivery=row.id)[::-1]) for row in rows]
+
+
+ATTEMPT_HISTORY = history_by_ids("delivery_attempt", "delivery_id", "dlv_", "delivery_id, number")
+
+# Deliveries have the time of their event in their ids, so that the rule of each partition that an event has one for an endpoint is the rule
+# of all.
+DELIVERY_HISTORY = history_by_ids("delivery", "id", "dlv_", "id")._replace(unique="event_id, endpoint_id")

@@ -1,0 +1,78 @@
+"""Work that one replica at a time does: a row per job, claimed by a lease and given back with the time it is due next.
+
+`due_ms` is also the visibility timeout: a job whose holder died is due again when its lease ends.
+"""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class JobTable(TableDescription, table=True):
+    """Work that one replica at a time does: when it is due next, and who does it now. `due_ms` ends a lease, too."""
+
+    name: str = Field(primary_key=True, sa_type=sa.Text)
+    due_ms: int = Field(sa_type=sa.BigInteger)
+    lease: str | None = Field(default=None, sa_type=sa.Text)
+
+
+JOB = table_of(JobTable)
+
+BOUND_JOB_NAME = sa.bindparam("job", type_=sa.Text)
+
+ENSURE_JOB = Command(
+    lambda dialect: (
+        dialect.insert(JOB)
+        .values(name=BOUND_JOB_NAME, due_ms=sa.bindparam("first_ms"), lease=None)
+        .on_conflict_do_nothing(index_elements=["name"])
+    )
+)
+
+# PostgreSQL skips the row while another replica holds it; on SQLite the clause renders nothing, and the write lock excludes.
+JOB_IS_DUE = (JOB.c.due_ms <= sa.bindparam("now_ms")) | (JOB.c.due_ms > sa.bindparam("latest_ms"))
+
+PICK_JOB = sa.select(JOB.c.name).where(JOB.c.name == BOUND_JOB_NAME, JOB_IS_DUE).with_for_update(skip_locked=True)
+
+CLAIM_JOB = Command(
+    sa.update(JOB).where(JOB.c.name.in_(PICK_JOB.scalar_subquery())).values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
+)
+
+FINISH_JOB = Command(
+    sa.update(JOB)
+    .where(JOB.c.name == BOUND_JOB_NAME, JOB.c.lease == sa.bindparam("token"))
+    .values(lease=None, due_ms=sa.bindparam("next_ms"))
+)
+
+
+class JobDue(NamedTuple):
+    """When a job is due."""
+
+    due_ms: int
+
+
+FIND_JOB_DUE = Query(JobDue, sa.select(JOB.c.due_ms).where(JOB.c.name == BOUND_JOB_NAME))
+
+
+def job_due_at(connection: Connection, *, name: str) -> int:
+    """When the job may be claimed; 0 before it was ever claimed. A read, so that an idle replica never takes the write lock."""
+    row = connection.first(FIND_JOB_DUE, job=name)
+    return row.due_ms if row else 0
+
+
+def claim_job(connection: Connection, *, name: str, token: str, now_ms: int, lease_ms: int, latest_ms: int) -> bool:
+    """Take the job for the length of a lease; False when it is not due, or another has it.
+
+    One that is due after `latest_ms` was put off by a clock that was ahead, and is due now.
+    """
+    connection.run(ENSURE_JOB, job=name, first_ms=now_ms)
+    return connection.run(CLAIM_JOB, job=name, token=token, now_ms=now_ms, latest_ms=latest_ms, lease_end=now_ms + lease_ms) == 1
+
+
+def finish_job(connection: Connection, *, name: str, token: str, next_ms: int) -> bool:
+    """Let go of the job until it is due again; False when the lease was lost meanwhile, and nothing has changed."""
+    return connection.run(FINISH_JOB, job=name, token=token, next_ms=next_ms) == 1

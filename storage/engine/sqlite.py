@@ -1,0 +1,113 @@
+"""The SQLite store: reads inline on the loop, writes in group commits; what is long is done beside the loop."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Concatenate
+
+from storage.engine.checkpointer import Checkpointer
+from storage.engine.connection import Connection, P, T, is_run_in_thread
+from storage.engine.database_signals import DatabaseSignals, PoolLoad
+from storage.engine.group_commit import GroupWriter
+from storage.engine.sqlite_errors import outage_of, sqlite_code
+from storage.engine.sqlite_file import enable_wal, open_sqlite_file, tune_sqlite
+from storage.engine.statement import sqlite_dialect
+from storage.engine.write_connection import WriteConnection, WriteJob
+
+BUSY_WAIT_SECONDS = 5.0
+READ_BUSY_MS = 250  # readers wait only while another process recovers the log after a crash
+
+
+class SqliteStore:
+    """One file, one reading and one writing connection."""
+
+    dialect_name = "sqlite"
+    pool_load = PoolLoad()
+
+    def __init__(self, path: Path, *, busy_wait: float = BUSY_WAIT_SECONDS) -> None:
+        self.signals = DatabaseSignals()
+        self._reader = open_sqlite_file(path, busy_ms=round(busy_wait * 1000))
+        enable_wal(self._reader)
+        self._path, self._dialect = path, sqlite_dialect()
+        self._checkpointer = Checkpointer(path)
+        self._writer = GroupWriter(WriteConnection(path, self._dialect, busy_wait=busy_wait), self._checkpointer.notice, self.signals)
+        self._reader.execute(f"pragma busy_timeout={READ_BUSY_MS}")
+        tune_sqlite(self._reader)
+        self._reader.execute("pragma query_only=on")
+        self._connection = Connection(self._reader, self._dialect)
+        self._looking: asyncio.AbstractEventLoop | None = None
+        self._closed = False
+
+    async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a reading function here and now: a query by key costs less than a thread hop.
+
+        Reads of one tick of the loop share one snapshot, since taking and leaving it costs as much as a query. What a caller
+        has written it reads: it learns of the COMMIT in a later tick, after the snapshot of this one has ended.
+
+        A long one has a thread and a connection of its own.
+        """
+        began = self.signals.clock.monotonic()
+        try:
+            if is_run_in_thread(fn):
+                found = await asyncio.to_thread(self._read_long, lambda connection: fn(connection, *args, **kwargs))
+            else:
+                self._look(asyncio.get_running_loop())
+                found = fn(self._connection, *args, **kwargs)
+        except sqlite3.Error as error:
+            failure = outage_of(error)
+            # A write inside a read is a fault of the function ("read only"), not of the database.
+            if failure is None or sqlite_code(error) == sqlite3.SQLITE_READONLY:
+                raise
+            raise failure from error
+        self.signals.called("read", began)
+        return found
+
+    def _read_long(self, call: Callable[[Connection], T]) -> T:
+        raw = open_sqlite_file(self._path, busy_ms=READ_BUSY_MS)
+        try:
+            tune_sqlite(raw)
+            raw.execute("pragma query_only=on")
+            raw.execute("begin")
+            return call(Connection(raw, self._dialect))
+        finally:
+            raw.close()
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin this tick's snapshot, unless it has begun; one whose loop has ended is left first."""
+        if self._looking is loop:
+            return
+        self._look_away()
+        self._reader.execute("begin")
+        self._looking = loop
+        loop.call_soon(self._look_away)
+
+    def _look_away(self) -> None:
+        """End the snapshot."""
+        if self._looking is not None:
+            self._looking = None
+            if self._reader.in_transaction:  # an error may have ended it
+                self._reader.execute("rollback")
+
+    async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function in the next batch; returns after its COMMIT.
+
+        A caller cancelled before the function ran leaves no trace; one cancelled later does not undo it.
+        """
+        loop, began = asyncio.get_running_loop(), self.signals.clock.monotonic()
+        future: asyncio.Future[T] = loop.create_future()
+        self._writer.submit(WriteJob(lambda connection: fn(connection, *args, **kwargs), future, long=is_run_in_thread(fn)), loop)
+        done = await future
+        self.signals.called("write", began)
+        return done
+
+    async def aclose(self) -> None:
+        """Stop intake, drain, checkpoint, close. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        await self._writer.drain()
+        self._checkpointer.close()
+        self._look_away()
+        self._reader.close()
+        self._writer.close()

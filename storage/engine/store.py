@@ -1,0 +1,58 @@
+"""The storage door: a function, one transaction."""
+
+from collections.abc import Callable
+from typing import Concatenate, Protocol
+
+from storage.engine.connection import Connection, P, T
+from storage.engine.database_signals import DatabaseSignals, PoolLoad
+from storage.engine.database_url import is_sqlite_url, sqlite_path
+
+
+class Store(Protocol):
+    """Runs plain synchronous functions of a connection, each in one transaction: they cannot await, so none waits for a network."""
+
+    @property
+    def dialect_name(self) -> str:
+        """`sqlite` or `postgresql`."""
+        ...
+
+    @property
+    def signals(self) -> DatabaseSignals:
+        """How long its calls take."""
+        ...
+
+    @property
+    def pool_load(self) -> PoolLoad:
+        """How many connections it has, and who uses them now."""
+        ...
+
+    async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function that only reads; all its statements see one snapshot."""
+        ...
+
+    async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function and commit; returns once the commit is durable. An error in the function undoes all of it."""
+        ...
+
+    async def aclose(self) -> None:
+        """Take no more work, finish what is under way, close the connections."""
+        ...
+
+
+def unreported(text: str) -> None:
+    """For those who have nobody to tell that the database is away: its callers are told anyway."""
+    del text
+
+
+def open_store(url: str, *, pool: int = 16, report: Callable[[str], None] = unreported) -> Store:
+    """The store at an address. `pool` is the number of PostgreSQL connections (and threads); SQLite needs none.
+
+    `report` is told when a PostgreSQL server is away, and when it is back.
+    """
+    if is_sqlite_url(url):
+        from storage.engine.sqlite import SqliteStore  # one of the two stores is imported, not both
+
+        return SqliteStore(sqlite_path(url))
+    from storage.engine.postgres import PostgresStore  # brings psycopg
+
+    return PostgresStore(url, pool, report)

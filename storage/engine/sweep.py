@@ -1,0 +1,42 @@
+"""Forgetting in steps what has had its time: there may be a million rows, and nobody else writes while a step goes."""
+
+from typing import Protocol
+
+import sqlalchemy as sa
+
+from storage.engine.connection import Connection, runs_in_thread
+from storage.engine.statement import Command
+from storage.engine.store import Store
+
+SWEPT_AT_ONCE = 500
+# Choice: a run ends after this many steps and the next one goes on: a chore has its time limit, and others wait for their turn.
+SWEEP_STEPS = 200
+
+
+class Sweep(Protocol):
+    """Forgets the oldest rows, no more than it is told; how many they were."""
+
+    def __call__(self, connection: Connection, *, before: float, most: int) -> int:
+        """In one transaction."""
+        ...
+
+
+def delete_oldest(table: sa.Table, has_ended: sa.ColumnElement[bool], by: sa.ColumnElement[object]) -> Command:
+    """The command that removes at most `most` of the rows that have ended, in the order of `by`.
+
+    The condition stands twice: PostgreSQL asks a row that has changed meanwhile for the outer one only.
+    """
+    names = tuple(table.primary_key.columns)
+    first = sa.select(*names).where(has_ended).order_by(by).limit(sa.bindparam("most"))
+    return Command(sa.delete(table).where(sa.tuple_(*names).in_(first), has_ended))
+
+
+async def sweep_in_steps(store: Store, sweep: Sweep, *, before: float, steps: int = SWEEP_STEPS) -> int:
+    """What is older, others writing in between, in so many steps at most; how many rows that were."""
+    total = 0
+    for _ in range(steps):
+        gone = await store.write(runs_in_thread(sweep), before=before, most=SWEPT_AT_ONCE)
+        total += gone
+        if gone < SWEPT_AT_ONCE:
+            break
+    return total

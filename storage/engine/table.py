@@ -1,0 +1,74 @@
+"""How tables are described and named, and whether a database has one."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import ClassVar, NamedTuple, cast
+
+import sqlalchemy as sa
+from sqlmodel import Field, SQLModel, main
+from sqlmodel.main import FieldInfo
+
+from storage.engine.statement import Dialect
+
+# What the two libraries leave untyped.
+get_column = cast(Callable[[FieldInfo], sa.Column[object]], main.get_column_from_field)
+
+make_table = cast(Callable[..., sa.Table], sa.Table)
+
+
+class TableDescription:
+    """Describes a table in SQLModel's words and names it after its class: WebhookEndpointTable is webhook_endpoint.
+
+    Choice: these are no SQLModel classes, since no row is ever an object of a session: mappers and validators for every table, which
+    nobody used, were a sixth of every start.
+    """
+
+    __tablename__: ClassVar[str]
+    __table_args__: ClassVar[tuple[sa.schema.SchemaItem | Mapping[str, object], ...] | Mapping[str, object]] = ()
+
+    def __init_subclass__(cls, *, table: bool) -> None:
+        assert table, "every class is a table"
+        cls.__tablename__ = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Table")).lower()
+        columns = [described_column(name, kind, vars(cls).get(name, ...)) for name, kind in cls.__annotations__.items()]
+        given = cls.__table_args__ if isinstance(cls.__table_args__, tuple) else (cls.__table_args__,)
+        items = [each for each in given if not isinstance(each, Mapping)]
+        options = {name: value for each in given if isinstance(each, Mapping) for name, value in each.items()}
+        make_table(cls.__tablename__, SQLModel.metadata, *columns, *items, **options)
+
+
+def described_column(name: str, kind: type, given: object) -> sa.Column[object]:
+    """The column of a field; `given` is what stands behind its equals sign."""
+    field = given if isinstance(given, FieldInfo) else Field(default=given)
+    field.annotation = kind
+    found = get_column(field)
+    found.name = found.key = name
+    return found
+
+
+# Choice: SQLite keeps these rows in the order of their keys (WITHOUT ROWID). The file is a third smaller and a month is read in one piece;
+# events that come in the order of their ids are stored a tenth faster, those that come in none a tenth slower.
+CLUSTERED = {"sqlite_with_rowid": False}
+
+
+class TableName(NamedTuple):
+    """A table that there is."""
+
+    name: str
+
+
+def table_lookup(name: str) -> Callable[[Dialect], sa.Select[str]]:
+    """A table, looked up: a query of one that is not there would fail."""
+
+    def look_up(dialect: Dialect) -> sa.Select[str]:
+        if dialect.name == "sqlite":
+            known = sa.table("sqlite_master", sa.column("name", sa.String))
+            return sa.select(known.c.name).where(known.c.name == name)
+        found = sa.cast(sa.func.to_regclass(name), sa.String).label("name")
+        return sa.select(found).where(sa.func.to_regclass(name).is_not(None))
+
+    return look_up
+
+
+def table_of(description: type[TableDescription]) -> sa.Table:
+    """The table that a class describes."""
+    return SQLModel.metadata.tables[description.__tablename__]

@@ -1,0 +1,100 @@
+"""Notifications that were taken, so that a repeated one changes nothing."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class InboundPushTable(TableDescription, table=True):
+    """A notification that was taken: its id or the SHA-256 of its body, so that a repeat changes nothing."""
+
+    digest: str = Field(primary_key=True, sa_type=sa.Text)
+    received: float = Field(sa_type=sa.Double, index=True)
+
+
+INBOUND_PUSH = table_of(InboundPushTable)
+
+PUSH_DAY = 86_400
+
+PUSH_REMEMBERED_SECONDS = 7 * PUSH_DAY
+
+UNSIGNED_PUSH_SECONDS = 60
+
+PUSHES_PRUNED_AT_ONCE = 200
+
+AFTER_HEX = "g"
+
+
+class TakenPush(NamedTuple):
+    """A notification that is new."""
+
+    digest: str
+
+
+# One that was taken too long ago counts as new: the statement decides, so of two at the same time one is.
+TAKE_PUSH = Query(
+    TakenPush,
+    lambda dialect: (
+        dialect.insert(INBOUND_PUSH)
+        .values(digest=sa.bindparam("digest"), received=sa.bindparam("now"))
+        .on_conflict_do_update(
+            index_elements=["digest"], set_={"received": sa.bindparam("now")}, where=INBOUND_PUSH.c.received <= sa.bindparam("before")
+        )
+        .returning(INBOUND_PUSH.c.digest)
+    ),
+)
+
+# All digests are lower-case letters and digits of one length, so every collation orders them alike.
+FORGET_OTHER_PUSHES = Command(
+    sa.delete(INBOUND_PUSH).where(
+        INBOUND_PUSH.c.digest >= sa.bindparam("low"),
+        INBOUND_PUSH.c.digest < sa.bindparam("high"),
+        INBOUND_PUSH.c.digest != sa.bindparam("digest"),
+    )
+)
+
+PRUNE_PUSHES = Command(
+    sa.delete(INBOUND_PUSH).where(
+        INBOUND_PUSH.c.digest.in_(
+            sa.select(INBOUND_PUSH.c.digest)
+            .where(INBOUND_PUSH.c.received < sa.bindparam("old"))
+            .order_by(INBOUND_PUSH.c.received)
+            .limit(PUSHES_PRUNED_AT_ONCE)
+        )
+    )
+)
+
+
+class InboundPush(NamedTuple):
+    """What makes a notification the same as another: hexadecimal digests of its id, or of its subject and its body.
+
+    An unsigned one is a repeat when it is the very last body of its subject, within a minute: Enable, Disable, Enable are three.
+    Where a body tells repetitions by itself, since it holds a time or a count, it is its own subject.
+    """
+
+    signed_id: str | None
+    subject: str
+    body: str
+
+    @property
+    def digest(self) -> str:
+        """Its name in the table."""
+        return f"b{self.subject}{self.body}" if self.signed_id is None else f"a{self.signed_id}"
+
+
+def take_push(connection: Connection, *, push: InboundPush, now: float) -> bool:
+    """Whether it is new; if so it is remembered."""
+    signed = push.signed_id is not None
+    before = now - (PUSH_REMEMBERED_SECONDS if signed else UNSIGNED_PUSH_SECONDS)
+    if connection.first(TAKE_PUSH, digest=push.digest, now=now, before=before) is None:
+        return False
+    if not signed and push.subject != push.body:
+        low = f"b{push.subject}"
+        connection.run(FORGET_OTHER_PUSHES, low=low, high=low + AFTER_HEX, digest=push.digest)
+    connection.run(PRUNE_PUSHES, old=now - PUSH_REMEMBERED_SECONDS)
+    return True

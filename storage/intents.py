@@ -1,0 +1,325 @@
+"""Intents: one eSIM each. Who may attach a plan is decided by conditional updates, never by a read before."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import orjson
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from registry.errors import Conflict, StoreUnavailable
+from registry.ids import Ids, first_id
+from storage.engine.connection import Connection
+from storage.engine.json_rows import json_rows, pack_rows
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+from storage.events import NewEvent, emit_event
+
+REMOVABLE_INTENT = sa.text("livemode = 0 OR status = 'failed'")
+
+
+class IntentTable(TableDescription, table=True):
+    """A request for one eSIM. `plan` is the plan as it was when it was attached; `esim` is sealed. Both figures of usage: usage.py."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    status: str = Field(sa_type=sa.Text)
+    livemode: int
+    plan_id: str | None = Field(default=None, sa_type=sa.Text)
+    plan: str | None = Field(default=None, sa_type=sa.Text)
+    details: str = Field(sa_type=sa.Text)
+    iccid: str | None = Field(default=None, unique=True, sa_type=sa.Text)
+    esim: str | None = Field(default=None, sa_type=sa.Text)
+    error: str | None = Field(default=None, sa_type=sa.Text)
+    used_bytes: int = Field(sa_type=sa.BigInteger)
+    reported_bytes: int = Field(sa_type=sa.BigInteger, sa_column_kwargs={"server_default": "0"})
+    notified_percent: int
+    attached_at: int | None = Field(default=None, sa_type=sa.BigInteger)
+    created: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (
+        sa.Index("intent_organisation", "organisation", "id"),
+        # What may be removed by its age: no line of the network is such an intent's.
+        sa.Index("intent_removable", "id", sqlite_where=REMOVABLE_INTENT, postgresql_where=REMOVABLE_INTENT),
+    )
+
+
+class UsageRecordTable(TableDescription, table=True):
+    """Usage a developer reported for a test intent."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    intent: str = Field(foreign_key="intent.id", sa_type=sa.Text)
+    quantity_mb: float = Field(sa_type=sa.Double)
+    livemode: int
+    created: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (sa.Index("usage_record_intent", "intent", "id"),)
+
+
+INTENT = table_of(IntentTable)
+
+USAGE_RECORD = table_of(UsageRecordTable)
+
+LOST_ERROR = orjson.dumps(
+    {
+        "code": "OUTCOME_UNKNOWN",
+        "message": "Whether an eSIM was drawn is not known yet; it is found out by itself, and never drawn a second time",
+    }
+).decode()
+
+# Sorts behind every id: z is the last character of their alphabet.
+LAST_INTENT_ID = "cni_" + "z" * 27
+
+
+class IntentNotConfirmable(Conflict):
+    """The intent has left requires_plan."""
+
+    code = "intent_not_confirmable"
+
+
+class IntentRow(NamedTuple):
+    """An intent as it is shown: `plan`, `details` (its metadata) and `error` are JSON text, `esim` is sealed."""
+
+    id: str
+    organisation: str
+    status: str
+    livemode: int
+    plan_id: str | None
+    plan: str | None
+    details: str
+    iccid: str | None
+    esim: str | None
+    error: str | None
+    created: int
+
+
+class IntentResult(NamedTuple):
+    """What an issued eSIM writes into its intent."""
+
+    plan_id: str
+    plan: str
+    livemode: int
+    iccid: str
+    esim: str
+
+
+class IntentHolder(NamedTuple):
+    """The intent that owns an ICCID."""
+
+    id: str
+    organisation: str
+    livemode: int
+    plan_id: str | None
+
+
+class AwaitedPlan(NamedTuple):
+    """What an intent whose eSIM is being drawn knows: its plan."""
+
+    plan_id: str
+    plan: str
+
+
+class IntentId(NamedTuple):
+    """A row was written."""
+
+    id: str
+
+
+INTENT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(INTENT.c[name] for name in IntentRow._fields)
+
+OWN_INTENT = INTENT.c.organisation == sa.bindparam("organisation")
+
+INSERT_INTENT = Query(
+    IntentId,
+    lambda dialect: (
+        dialect.insert(INTENT)
+        .values({name: sa.bindparam(name) for name in IntentRow._fields})
+        .values(used_bytes=0, notified_percent=0, attached_at=None)
+        .on_conflict_do_nothing(index_elements=["iccid"])
+        .returning(INTENT.c.id)
+    ),
+)
+
+READ_INTENT = Query(IntentRow, sa.select(*INTENT_COLUMNS).where(INTENT.c.id == sa.bindparam("intent"), OWN_INTENT))
+
+LIST_INTENTS = Query(
+    IntentRow,
+    sa.select(*INTENT_COLUMNS)
+    .where(OWN_INTENT, INTENT.c.id < sa.bindparam("after"))
+    .order_by(INTENT.c.id.desc())
+    .limit(sa.bindparam("most")),
+)
+
+FIND_INTENT_HOLDER = Query(
+    IntentHolder,
+    sa.select(INTENT.c.id, INTENT.c.organisation, INTENT.c.livemode, INTENT.c.plan_id).where(INTENT.c.iccid == sa.bindparam("iccid")),
+)
+
+ATTACH_PLAN = Query(
+    IntentRow,
+    sa.update(INTENT)
+    .where(INTENT.c.id == sa.bindparam("intent"), INTENT.c.organisation == sa.bindparam("owner"), INTENT.c.status == "requires_plan")
+    .values({"status": "succeeded"} | {name: sa.bindparam(f"new_{name}") for name in IntentResult._fields})
+    .returning(*INTENT_COLUMNS),
+)
+
+# A live plan: the intent is processing while its eSIM is drawn, then the ledger's row decides what becomes of it.
+THIS_INTENT = (INTENT.c.id == sa.bindparam("intent")) & (INTENT.c.organisation == sa.bindparam("owner"))
+
+AWAIT_ESIM = Query(
+    IntentRow,
+    sa.update(INTENT)
+    .where(THIS_INTENT, INTENT.c.status == "requires_plan")
+    .values(status="processing", livemode=1, plan_id=sa.bindparam("new_plan_id"), plan=sa.bindparam("new_plan"))
+    .returning(*INTENT_COLUMNS),
+)
+
+AWAIT_PLAN_AGAIN = Command(
+    sa.update(INTENT)
+    .where(THIS_INTENT, INTENT.c.status == "processing")
+    .values(status="requires_plan", livemode=0, plan_id=None, plan=None)
+)
+
+FORGET_INTENT = Command(sa.delete(INTENT).where(THIS_INTENT, INTENT.c.status == "processing"))
+
+GIVE_ESIM = Query(
+    IntentRow,
+    sa.update(INTENT)
+    .where(THIS_INTENT, INTENT.c.status == "processing")
+    .values(status="succeeded", iccid=sa.bindparam("new_iccid"), esim=sa.bindparam("new_esim"), error=None)
+    .returning(*INTENT_COLUMNS),
+)
+
+FAIL_INTENT = Query(
+    IntentRow,
+    sa.update(INTENT)
+    .where(THIS_INTENT, INTENT.c.status.in_(["processing", "succeeded"]))
+    .values(status="failed", iccid=None, esim=None, error=sa.bindparam("new_error"))
+    .returning(*INTENT_COLUMNS),
+)
+
+REOPEN_INTENT = Command(
+    sa.update(INTENT).where(THIS_INTENT, INTENT.c.status == "failed", INTENT.c.livemode == 1).values(status="processing")
+)
+
+NOTE_INTENT_ERROR = Query(
+    IntentRow,
+    sa.update(INTENT)
+    .where(THIS_INTENT, INTENT.c.status == "processing")
+    .values(error=sa.bindparam("new_error"))
+    .returning(*INTENT_COLUMNS),
+)
+
+# What no line of the network belongs to: test intents, and live ones that failed (as the index intent_removable spells it).
+INTENT_IS_REMOVABLE = (INTENT.c.livemode == sa.literal_column("0", sa.Integer)) | (
+    INTENT.c.status == sa.literal_column("'failed'", sa.Text)
+)
+
+OLD_INTENTS = Query(
+    IntentId,
+    sa.select(INTENT.c.id)
+    .where(INTENT_IS_REMOVABLE, INTENT.c.id < sa.bindparam("last", type_=sa.Text), INTENT.c.status != "processing")
+    .order_by(INTENT.c.id)
+    .limit(sa.bindparam("most"))
+    .with_for_update(),
+)
+
+REMOVE_USAGE_RECORDS = Command(
+    lambda dialect: sa.delete(USAGE_RECORD).where(USAGE_RECORD.c.intent.in_(sa.select(json_rows(dialect, "ids", "old", id=sa.Text).c.id)))
+)
+
+REMOVE_INTENTS = Command(
+    lambda dialect: sa.delete(INTENT).where(
+        INTENT.c.id.in_(sa.select(json_rows(dialect, "ids", "old", id=sa.Text).c.id)), INTENT_IS_REMOVABLE
+    )
+)
+
+
+def insert_intent(connection: Connection, *, row: IntentRow, event: NewEvent | None, ids: Ids) -> None:
+    """A new intent and, when it has its eSIM already, the event that says so."""
+    if connection.first(INSERT_INTENT, **row._asdict()) is None:
+        raise iccid_is_taken()
+    if event is not None:
+        emit_event(connection, event=event, ids=ids)
+
+
+def find_intent(connection: Connection, *, intent: str, organisation: str) -> IntentRow | None:
+    """One intent of an organisation."""
+    return connection.first(READ_INTENT, intent=intent, organisation=organisation)
+
+
+def find_holder(connection: Connection, *, iccid: str) -> IntentHolder | None:
+    """The intent that owns an ICCID, whoever's it is."""
+    return connection.first(FIND_INTENT_HOLDER, iccid=iccid)
+
+
+def list_intents(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[IntentRow]:
+    """Newest first."""
+    return connection.all(LIST_INTENTS, organisation=organisation, after=after or LAST_INTENT_ID, most=most)
+
+
+def attach_plan(
+    connection: Connection, *, intent: str, organisation: str, issued: IntentResult, event: NewEvent, ids: Ids
+) -> tuple[IntentRow | None, bool]:
+    """Give an intent that waits for a plan its eSIM: the row as it is now, and whether this call did it."""
+    if find_holder(connection, iccid=issued.iccid) is not None:
+        raise iccid_is_taken()
+    changed = connection.first(ATTACH_PLAN, intent=intent, owner=organisation, **{f"new_{k}": v for k, v in issued._asdict().items()})
+    if changed is not None:
+        emit_event(connection, event=event, ids=ids)
+        return changed, True
+    return connection.first(READ_INTENT, intent=intent, organisation=organisation), False
+
+
+def await_esim(connection: Connection, *, intent: str, organisation: str, awaited: AwaitedPlan) -> IntentRow | None:
+    """An intent that waited for a plan waits for its eSIM now; None when it does not wait for a plan any more."""
+    return connection.first(AWAIT_ESIM, intent=intent, owner=organisation, new_plan_id=awaited.plan_id, new_plan=awaited.plan)
+
+
+def await_plan_again(connection: Connection, *, intent: str, organisation: str) -> None:
+    """Nothing was sent: the intent waits for a plan as before."""
+    connection.run(AWAIT_PLAN_AGAIN, intent=intent, owner=organisation)
+
+
+def forget_intent(connection: Connection, *, intent: str, organisation: str) -> None:
+    """Nothing was sent, and the key is free: the intent never was."""
+    connection.run(FORGET_INTENT, intent=intent, owner=organisation)
+
+
+def give_esim(connection: Connection, *, intent: str, organisation: str, iccid: str, esim: str) -> IntentRow | None:
+    """The eSIM was drawn."""
+    return connection.first(GIVE_ESIM, intent=intent, owner=organisation, new_iccid=iccid, new_esim=esim)
+
+
+def end_intent(connection: Connection, *, intent: str, organisation: str, error: str) -> IntentRow | None:
+    """No eSIM was drawn, or it was taken back."""
+    return connection.first(FAIL_INTENT, intent=intent, owner=organisation, new_error=error)
+
+
+def reopen_intent(connection: Connection, *, intent: str, organisation: str) -> None:
+    """An eSIM may have been drawn for it after all."""
+    connection.run(REOPEN_INTENT, intent=intent, owner=organisation)
+
+
+def note_intent_error(connection: Connection, *, intent: str, organisation: str, error: str) -> IntentRow | None:
+    """What is not known about an intent that is processing."""
+    return connection.first(NOTE_INTENT_ERROR, intent=intent, owner=organisation, new_error=error)
+
+
+def sweep_intents(connection: Connection, *, before: float, most: int) -> int:
+    """Remove the oldest test intents and failed ones with their usage records; their keys stay. `before`: Unix seconds."""
+    old = pack_rows([[intent.id] for intent in connection.all(OLD_INTENTS, last=first_id("cni_", before), most=most)])
+    connection.run(REMOVE_USAGE_RECORDS, ids=old)
+    return connection.run(REMOVE_INTENTS, ids=old)
+
+
+def iccid_is_taken() -> StoreUnavailable:
+    """Two random ICCIDs met (once in about 10^14 pairs): nothing was done, and the next call draws another."""
+    return StoreUnavailable("The ICCID that was drawn is taken; nothing was done. Repeat the call, with the same key if it has one")
+
+
+def intent_not_confirmable(status: str) -> IntentNotConfirmable:
+    """The refusal of a second plan."""
+    return IntentNotConfirmable(
+        f"This intent is {status}; only an intent in requires_plan takes a plan",
+        hint="Read it with get_connectivity_intent, or create a new one with create_connectivity_intent",
+    )

@@ -1,0 +1,138 @@
+"""Invitations: one per organisation and address, renewed when somebody is invited again, gone when it is accepted or withdrawn."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+from storage.organisations import ORGANISATION
+
+
+class InvitationTable(TableDescription, table=True):
+    """Somebody was asked to join an organisation. Whoever proves to read the address's mail may accept: the mail holds no secret."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation_id: str = Field(foreign_key="organisation.id", index=True, sa_type=sa.Text)
+    address: str = Field(index=True, sa_type=sa.Text)
+    role: str = Field(sa_type=sa.Text)
+    invited_by: str = Field(sa_type=sa.Text)
+    created: float = Field(sa_type=sa.Double)
+    expires_at: float = Field(sa_type=sa.Double)
+    __table_args__ = (sa.UniqueConstraint("organisation_id", "address", name="invitation_once"),)
+
+
+INVITATION = table_of(InvitationTable)
+
+
+class WaitingInvitation(NamedTuple):
+    """An invitation as whoever is invited sees it."""
+
+    id: str
+    organisation_id: str
+    organisation_name: str
+    role: str
+    expires_at: float
+
+
+class TakenInvitation(NamedTuple):
+    """What an accepted invitation was to."""
+
+    organisation_id: str
+    role: str
+
+
+class StoredInvitation(NamedTuple):
+    """An invitation as it is now."""
+
+    id: str
+    created: float
+
+
+INVITATION_COLUMNS = [
+    ORGANISATION.c.name.label("organisation_name") if name == "organisation_name" else INVITATION.c[name]
+    for name in WaitingInvitation._fields
+]
+
+INVITATION_IS_OPEN = INVITATION.c.expires_at > sa.bindparam("now")
+
+INVITATION_OF_ADDRESS = INVITATION.c.address == sa.bindparam("address")
+
+LIST_WAITING_INVITATIONS = Query(
+    WaitingInvitation,
+    sa.select(*INVITATION_COLUMNS)
+    .join_from(INVITATION, ORGANISATION, INVITATION.c.organisation_id == ORGANISATION.c.id)
+    .where(INVITATION_OF_ADDRESS, INVITATION_IS_OPEN)
+    .order_by(INVITATION.c.id.desc()),
+)
+
+INVITATION_FIELDS = ("id", "organisation_id", "address", "role", "invited_by", "created", "expires_at")
+
+PUT_INVITATION = Query(
+    StoredInvitation,
+    lambda dialect: (
+        dialect.insert(INVITATION)
+        .values({name: sa.bindparam(name) for name in INVITATION_FIELDS})
+        .on_conflict_do_update(
+            index_elements=["organisation_id", "address"],
+            set_={name: sa.bindparam(name) for name in ("role", "invited_by", "created", "expires_at")},
+        )
+        .returning(INVITATION.c.id, INVITATION.c.created)
+    ),
+)
+
+TAKE_INVITATION = Query(
+    TakenInvitation,
+    sa.delete(INVITATION)
+    .where(INVITATION.c.id == sa.bindparam("invitation"), INVITATION_OF_ADDRESS, INVITATION_IS_OPEN)
+    .returning(INVITATION.c.organisation_id, INVITATION.c.role),
+)
+
+WITHDRAW_INVITATION = Command(
+    sa.delete(INVITATION).where(
+        INVITATION.c.id == sa.bindparam("invitation"), INVITATION.c.organisation_id == sa.bindparam("organisation"), INVITATION_IS_OPEN
+    )
+)
+
+
+def put_invitation(
+    connection: Connection, *, id: str, organisation: str, address: str, role: str, invited_by: str, now: float, expires_at: float
+) -> StoredInvitation:
+    """A new invitation, or the one that is there with all but its id anew."""
+    kept = connection.first(
+        PUT_INVITATION,
+        id=id,
+        organisation_id=organisation,
+        address=address,
+        role=role,
+        invited_by=invited_by,
+        created=now,
+        expires_at=expires_at,
+    )
+    assert kept is not None
+    return kept
+
+
+def invitations_for(connection: Connection, *, address: str, now: float) -> list[WaitingInvitation]:
+    """What waits for an address, newest first."""
+    return connection.all(LIST_WAITING_INVITATIONS, address=address, now=now)
+
+
+def take_invitation(connection: Connection, *, invitation: str, address: str, now: float) -> TakenInvitation | None:
+    """Use an invitation up; of two who accept at once one gets it."""
+    return connection.first(TAKE_INVITATION, invitation=invitation, address=address, now=now)
+
+
+def withdraw_invitation(connection: Connection, *, invitation: str, organisation: str, now: float) -> bool:
+    """Take an invitation back; False when there is none."""
+    return connection.run(WITHDRAW_INVITATION, invitation=invitation, organisation=organisation, now=now) == 1
+
+
+END_INVITATIONS = Command(sa.delete(INVITATION).where(INVITATION.c.expires_at <= sa.bindparam("before")))
+
+
+def sweep_invitations(connection: Connection, *, before: float) -> int:
+    """Forget invitations that expired before then."""
+    return connection.run(END_INVITATIONS, before=before)

@@ -1,0 +1,148 @@
+"""The lines of invoices, copied when an invoice was made; nothing changes them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.json_rows import json_rows, pack_rows
+from storage.engine.statement import Command, Dialect, Query
+from storage.engine.table import TableDescription, table_of
+from storage.invoices import INVOICE
+
+
+class InvoiceLineTable(TableDescription, table=True):
+    """One SIM's usage on an invoice, copied when the invoice was made. `position` counts from 1 in the order of the ICCIDs."""
+
+    invoice: str = Field(primary_key=True, sa_type=sa.Text)
+    position: int = Field(primary_key=True)
+    id: str = Field(sa_type=sa.Text)
+    iccid: str = Field(sa_type=sa.Text)
+    bytes_up: int = Field(sa_type=sa.BigInteger)
+    bytes_down: int = Field(sa_type=sa.BigInteger)
+    amount_cents: int = Field(sa_type=sa.BigInteger)
+    network: str | None = Field(default=None, sa_type=sa.Text)
+    country: str | None = Field(default=None, sa_type=sa.Text)
+
+
+INVOICE_LINE = table_of(InvoiceLineTable)
+
+
+class InvoiceLineRow(NamedTuple):
+    """One SIM's usage on an invoice; `position` counts from 1."""
+
+    invoice: str
+    position: int
+    id: str
+    iccid: str
+    bytes_up: int
+    bytes_down: int
+    amount_cents: int
+    network: str | None
+    country: str | None
+
+
+class BilledUsage(NamedTuple):
+    """What invoices that are not void bill of one SIM in a month."""
+
+    iccid: str
+    bytes_up: int
+    bytes_down: int
+
+
+INVOICE_LINE_KINDS = {
+    **dict.fromkeys(("invoice", "id", "iccid", "network", "country"), sa.Text),
+    "position": sa.Integer,
+    **dict.fromkeys(("bytes_up", "bytes_down", "amount_cents"), sa.BigInteger),
+}
+
+
+def insert_lines_query(dialect: Dialect) -> sa.Executable:
+    """Thousands of rows as one statement."""
+    given = json_rows(dialect, "rows", "given", **{name: INVOICE_LINE_KINDS[name] for name in InvoiceLineRow._fields})
+    return dialect.insert(INVOICE_LINE).from_select(list(InvoiceLineRow._fields), sa.select(*given.c))
+
+
+class LinePosition(NamedTuple):
+    """Where a line stands on its invoice."""
+
+    position: int
+
+
+class LineSums(NamedTuple):
+    """What several lines of an invoice add up to."""
+
+    lines: int
+    bytes_up: int
+    bytes_down: int
+    amount_cents: int
+
+
+INSERT_INVOICE_LINES = Command(insert_lines_query)
+
+OF_INVOICE = INVOICE_LINE.c.invoice == sa.bindparam("invoice")
+
+INVOICE_LINE_IS_BEHIND = INVOICE_LINE.c.position > sa.bindparam("after")
+
+LIST_INVOICE_LINES = Query(
+    InvoiceLineRow,
+    sa.select(*(INVOICE_LINE.c[name] for name in InvoiceLineRow._fields))
+    .where(OF_INVOICE, INVOICE_LINE_IS_BEHIND)
+    .order_by(INVOICE_LINE.c.position)
+    .limit(sa.bindparam("most")),
+)
+
+FIND_LINE_POSITION = Query(LinePosition, sa.select(INVOICE_LINE.c.position).where(OF_INVOICE, INVOICE_LINE.c.id == sa.bindparam("line")))
+
+SUM_INVOICE_LINES = Query(
+    LineSums,
+    sa.select(
+        sa.func.count().label("lines"),
+        *(sa.func.coalesce(sa.func.sum(INVOICE_LINE.c[name]), 0).label(name) for name in LineSums._fields[1:]),
+    ).where(OF_INVOICE, INVOICE_LINE_IS_BEHIND),
+)
+
+BILLED_BY_SIM = Query(
+    BilledUsage,
+    sa.select(
+        INVOICE_LINE.c.iccid,
+        sa.cast(sa.func.sum(INVOICE_LINE.c.bytes_up), sa.BigInteger).label("bytes_up"),
+        sa.cast(sa.func.sum(INVOICE_LINE.c.bytes_down), sa.BigInteger).label("bytes_down"),
+    )
+    .join(INVOICE, INVOICE.c.id == INVOICE_LINE.c.invoice)
+    .where(INVOICE.c.period == sa.bindparam("period"), INVOICE.c.status != "void", INVOICE.c.selected >= sa.bindparam("least"))
+    .group_by(INVOICE_LINE.c.iccid),
+)
+
+
+def insert_invoice_lines(connection: Connection, *, rows: Sequence[InvoiceLineRow]) -> None:
+    """Insert lines of a new invoice. Rows in the thousands are written out in one step that no other thread runs beside."""
+    connection.run(INSERT_INVOICE_LINES, rows=pack_rows([tuple(row) for row in rows]))  # orjson takes no named tuples
+
+
+def read_invoice_lines(connection: Connection, *, invoice: str, after: int, most: int) -> list[InvoiceLineRow]:
+    """At most `most` lines of an invoice behind the position `after`, in its order; 0 begins with the first."""
+    return connection.all(LIST_INVOICE_LINES, invoice=invoice, after=after, most=most)
+
+
+def find_line_position(connection: Connection, *, invoice: str, line: str) -> int | None:
+    """The position of the line with this id; None where the invoice has no such line. All lines before it are looked at."""
+    found = connection.first(FIND_LINE_POSITION, invoice=invoice, line=line)
+    return None if found is None else found.position
+
+
+def sum_invoice_lines(connection: Connection, *, invoice: str, after: int) -> LineSums:
+    """The sums of all lines behind the position `after`; zeros where there are none."""
+    sums = connection.first(SUM_INVOICE_LINES, invoice=invoice, after=after)
+    return sums or LineSums(0, 0, 0, 0)
+
+
+def billed_by_sim(connection: Connection, *, period: str, selected: bool, size: int) -> dict[str, BilledUsage]:
+    """What a period's invoices bill by SIM, void ones left out. `selected`: only those that were made of some of its SIMs.
+
+    `size`: the rows that are read in one step.
+    """
+    slices = connection.slices(BILLED_BY_SIM, size, period=period, least=int(selected))
+    return {row.iccid: row for rows in slices for row in rows}

@@ -1,0 +1,421 @@
+"""Invoices with their numbers and documents: their figures are written once, and their states change by conditional statements alone.
+
+Numbers are one count per organisation and year, without gaps. The PDF of an invoice is stored once, when it leaves draft.
+"""
+
+from typing import NamedTuple, TypeAlias
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Dialect, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class InvoiceTable(TableDescription, table=True):
+    """An invoice. Its figures never change. `sending`: it is being handed to the processor, or nobody knows whether it was.
+
+    `processor_invoice` is the processor's id for it, in `connect_account`: known before it is sent there. `pay_url` is where its
+    recipient pays. `revision` counts what changed of a draft, so that what is sent is what was read; `discarded` the tries
+    at the processor that were given up for good. `selected` is 1 where it bills some of the month's SIMs: what such an invoice bills
+    is on no other one.
+    """
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    period: str = Field(index=True, sa_type=sa.Text)
+    number: str = Field(sa_type=sa.Text)
+    status: str = Field(sa_type=sa.Text)
+    sending: int = 0
+    revision: int = 0
+    discarded: int = 0
+    currency: str = Field(sa_type=sa.Text)
+    price_per_gb_cents: int = Field(sa_type=sa.BigInteger)
+    platform_fee_bps: int
+    subtotal_cents: int = Field(sa_type=sa.BigInteger)
+    tax_cents: int = Field(sa_type=sa.BigInteger)
+    platform_fee_cents: int = Field(sa_type=sa.BigInteger)
+    total_cents: int = Field(sa_type=sa.BigInteger)
+    lines: int
+    selected: int = 0
+    connect_account: str | None = Field(default=None, sa_type=sa.Text)
+    processor_invoice: str | None = Field(default=None, unique=True, sa_type=sa.Text)
+    pay_url: str | None = Field(default=None, sa_type=sa.Text)
+    recipient_name: str | None = Field(default=None, sa_type=sa.Text)
+    recipient_email: str | None = Field(default=None, sa_type=sa.Text)
+    notes: str | None = Field(default=None, sa_type=sa.Text)
+    document: int = 0
+    issued_at: int | None = Field(default=None, sa_type=sa.BigInteger)
+    due_at: int | None = Field(default=None, sa_type=sa.BigInteger)
+    paid_at: int | None = Field(default=None, sa_type=sa.BigInteger)
+    created: int = Field(sa_type=sa.BigInteger)
+    updated: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (sa.Index("invoice_organisation", "organisation", "id", unique=True),)
+
+
+class InvoiceDocumentTable(TableDescription, table=True):
+    """The PDF of an invoice, made once when it left draft."""
+
+    invoice: str = Field(primary_key=True, sa_type=sa.Text)
+    content: bytes = Field(sa_type=sa.LargeBinary)
+    sha256: str = Field(sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+
+
+class InvoiceNumberTable(TableDescription, table=True):
+    """The last number an organisation gave in a year; taken in the transaction of the invoice, so that none is left out."""
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    year: int = Field(primary_key=True)
+    last: int
+
+
+INVOICE = table_of(InvoiceTable)
+
+ColumnValues: TypeAlias = dict[str, sa.ColumnElement[object]]
+
+# Sorts behind every id: z is the last character of their alphabet.
+LAST_INVOICE_ID = "inv_" + "z" * 27
+
+
+class Invoice(NamedTuple):
+    """An invoice, whole. `sending`, `processor_invoice` and `revision`: see the table."""
+
+    id: str
+    organisation: str
+    period: str
+    number: str
+    status: str
+    sending: int
+    revision: int
+    discarded: int
+    currency: str
+    price_per_gb_cents: int
+    platform_fee_bps: int
+    subtotal_cents: int
+    tax_cents: int
+    platform_fee_cents: int
+    total_cents: int
+    lines: int
+    selected: int
+    connect_account: str | None
+    processor_invoice: str | None
+    pay_url: str | None
+    recipient_name: str | None
+    recipient_email: str | None
+    notes: str | None
+    document: int
+    issued_at: int | None
+    due_at: int | None
+    paid_at: int | None
+    created: int
+    updated: int
+
+
+INVOICE_COLUMNS = tuple(INVOICE.c[name] for name in Invoice._fields)
+
+THIS_INVOICE = INVOICE.c.id == sa.bindparam("invoice")
+
+OWN_INVOICE = THIS_INVOICE & (INVOICE.c.organisation == sa.bindparam("of"))
+
+# What the recipient reads is given whole: a call that has read an older revision changes nothing.
+INVOICE_IS_UNCHANGED = (INVOICE.c.status == "draft") & (INVOICE.c.sending == 0) & (INVOICE.c.revision == sa.bindparam("seen"))
+
+INVOICE_TEXTS: ColumnValues = {name: sa.bindparam(name) for name in ("recipient_name", "recipient_email", "notes", "due_at")}
+
+INVOICE_CHANGE: ColumnValues = {"revision": INVOICE.c.revision + 1, "updated": sa.bindparam("now")}
+
+INVOICE_IS_SENDING = (INVOICE.c.status == "draft") & (INVOICE.c.sending == 1) & (INVOICE.c.revision == sa.bindparam("seen"))
+
+KNOWN_PROCESSOR_INVOICE = sa.func.coalesce(INVOICE.c.processor_invoice, "")
+
+INSERT_INVOICE = Command(sa.insert(INVOICE).values({name: sa.bindparam(name) for name in Invoice._fields}))
+
+FIND_INVOICE = Query(Invoice, sa.select(*INVOICE_COLUMNS).where(THIS_INVOICE, INVOICE.c.organisation == sa.bindparam("organisation")))
+
+LIST_INVOICES = Query(
+    Invoice,
+    sa.select(*INVOICE_COLUMNS)
+    .where(INVOICE.c.organisation == sa.bindparam("organisation"), INVOICE.c.id < sa.bindparam("after"))
+    .order_by(INVOICE.c.id.desc())
+    .limit(sa.bindparam("most")),
+)
+
+EDIT_INVOICE = Query(
+    Invoice,
+    sa.update(INVOICE).where(OWN_INVOICE, INVOICE_IS_UNCHANGED).values(**INVOICE_TEXTS, **INVOICE_CHANGE).returning(*INVOICE_COLUMNS),
+)
+
+ISSUE_INVOICE = Query(
+    Invoice,
+    sa.update(INVOICE)
+    .where(OWN_INVOICE, INVOICE_IS_UNCHANGED)
+    .values(**INVOICE_TEXTS, **INVOICE_CHANGE, status="sent", issued_at=sa.bindparam("now"), document=1)
+    .returning(*INVOICE_COLUMNS),
+)
+
+BEGIN_INVOICE_SENDING = Query(
+    Invoice,
+    sa.update(INVOICE)
+    .where(OWN_INVOICE, INVOICE_IS_UNCHANGED)
+    .values(**INVOICE_TEXTS, **INVOICE_CHANGE, sending=1, connect_account=sa.bindparam("account"))
+    .returning(*INVOICE_COLUMNS),
+)
+
+RECORD_PROCESSOR_INVOICE = Command(
+    sa.update(INVOICE)
+    .where(THIS_INVOICE, INVOICE_IS_SENDING, KNOWN_PROCESSOR_INVOICE.in_(["", sa.bindparam("named")]))
+    .values(processor_invoice=sa.bindparam("named"), updated=sa.bindparam("now"))
+)
+
+FINISH_INVOICE_SENDING = Query(
+    Invoice,
+    sa.update(INVOICE)
+    .where(THIS_INVOICE, INVOICE_IS_SENDING)
+    .values(
+        **INVOICE_CHANGE,
+        status="sent",
+        sending=0,
+        issued_at=sa.bindparam("issued"),
+        document=1,
+        processor_invoice=sa.bindparam("named"),
+        pay_url=sa.bindparam("pay_url"),
+    )
+    .returning(*INVOICE_COLUMNS),
+)
+
+CANCEL_INVOICE_SENDING = Command(
+    sa.update(INVOICE)
+    .where(THIS_INVOICE, INVOICE_IS_SENDING, sa.bindparam("named") == KNOWN_PROCESSOR_INVOICE)
+    .values(
+        **INVOICE_CHANGE,
+        sending=0,
+        connect_account=None,
+        processor_invoice=None,
+        discarded=INVOICE.c.discarded + sa.bindparam("removed", type_=sa.Integer),
+    )
+)
+
+VOID_INVOICE = Query(
+    Invoice,
+    sa.update(INVOICE)
+    .where(OWN_INVOICE, INVOICE.c.status.in_(["draft", "sent"]), INVOICE.c.sending == 0, INVOICE.c.processor_invoice.is_(None))
+    .values(**INVOICE_CHANGE, status="void")
+    .returning(*INVOICE_COLUMNS),
+)
+
+VOID_WITHDRAWN_INVOICE = Query(
+    Invoice,
+    sa.update(INVOICE)
+    .where(OWN_INVOICE, INVOICE.c.status.in_(["draft", "sent"]), KNOWN_PROCESSOR_INVOICE.in_(["", sa.bindparam("named")]))
+    .values(**INVOICE_CHANGE, status="void", sending=0)
+    .returning(*INVOICE_COLUMNS),
+)
+
+MARK_INVOICE_DOCUMENTED = Query(Invoice, sa.update(INVOICE).where(THIS_INVOICE).values(document=1).returning(*INVOICE_COLUMNS))
+
+FIND_BY_PROCESSOR = Query(
+    Invoice,
+    sa.select(*INVOICE_COLUMNS).where(
+        INVOICE.c.processor_invoice == sa.bindparam("named"), INVOICE.c.connect_account == sa.bindparam("account")
+    ),
+)
+
+FIND_SENDING = Query(
+    Invoice,
+    sa.select(*INVOICE_COLUMNS).where(
+        THIS_INVOICE, INVOICE.c.connect_account == sa.bindparam("account"), INVOICE.c.sending == 1, INVOICE.c.processor_invoice.is_(None)
+    ),
+)
+
+PAY_INVOICE = Query(
+    Invoice,
+    sa.update(INVOICE)
+    .where(THIS_INVOICE, (INVOICE.c.status == "sent") | ((INVOICE.c.status == "draft") & (INVOICE.c.sending == 1)))
+    .values(
+        **INVOICE_CHANGE,
+        status="paid",
+        sending=0,
+        paid_at=sa.bindparam("paid"),
+        issued_at=sa.func.coalesce(INVOICE.c.issued_at, sa.bindparam("paid")),
+        processor_invoice=sa.bindparam("named"),
+        pay_url=sa.func.coalesce(INVOICE.c.pay_url, sa.cast(sa.bindparam("url"), sa.Text)),
+    )
+    .returning(*INVOICE_COLUMNS),
+)
+
+
+def insert_invoice(connection: Connection, *, row: Invoice) -> None:
+    """Keep a new invoice."""
+    connection.run(INSERT_INVOICE, **row._asdict())
+
+
+def find_invoice(connection: Connection, *, invoice: str, organisation: str) -> Invoice | None:
+    """One invoice of an organisation."""
+    return connection.first(FIND_INVOICE, invoice=invoice, organisation=organisation)
+
+
+def list_invoices(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[Invoice]:
+    """Newest first."""
+    return connection.all(LIST_INVOICES, organisation=organisation, after=after or LAST_INVOICE_ID, most=most)
+
+
+def invoice_texts(row: Invoice) -> dict[str, str | int | None]:
+    """What a draft may still change."""
+    return {"recipient_name": row.recipient_name, "recipient_email": row.recipient_email, "notes": row.notes, "due_at": row.due_at}
+
+
+def edit_invoice(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
+    """Give a draft the texts of `row`; nothing when it is no draft any more, or not the one that was read."""
+    return connection.first(EDIT_INVOICE, invoice=row.id, of=row.organisation, seen=row.revision, **invoice_texts(row), now=int(now))
+
+
+def issue_invoice(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
+    """A draft becomes sent with the texts of `row`, without the processor; nothing when it was not as it was read."""
+    return connection.first(ISSUE_INVOICE, invoice=row.id, of=row.organisation, seen=row.revision, **invoice_texts(row), now=int(now))
+
+
+def begin_invoice_sending(connection: Connection, *, row: Invoice, account: str, now: float) -> Invoice | None:
+    """A draft is about to be handed to the processor, with the texts of `row`; nothing when it was not as it was read."""
+    return connection.first(
+        BEGIN_INVOICE_SENDING, invoice=row.id, of=row.organisation, seen=row.revision, **invoice_texts(row), account=account, now=int(now)
+    )
+
+
+def record_processor_invoice(connection: Connection, *, row: Invoice, named: str, now: float) -> bool:
+    """Keep the processor's id before anything is sent to anybody; False: this handing over was called off, so nothing may be sent."""
+    return connection.run(RECORD_PROCESSOR_INVOICE, invoice=row.id, seen=row.revision, named=named, now=int(now)) == 1
+
+
+def finish_invoice_sending(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
+    """The processor has sent it, at the moment that its document says. Nothing when this handing over was ended: by another call, or
+    the payment.
+    """
+    came = {"named": row.processor_invoice, "pay_url": row.pay_url, "issued": row.issued_at}
+    return connection.first(FINISH_INVOICE_SENDING, invoice=row.id, seen=row.revision, **came, now=int(now))
+
+
+def mark_invoice_documented(connection: Connection, *, invoice: str) -> Invoice | None:
+    """Its document is stored."""
+    return connection.first(MARK_INVOICE_DOCUMENTED, invoice=invoice)
+
+
+def cancel_invoice_sending(connection: Connection, *, row: Invoice, now: float, removed: bool = False) -> bool:
+    """The processor surely sent nothing: a draft as before. Only for the handing over that `row` shows.
+
+    `removed`: this try is given up for good, so that the next one makes another draft at the processor.
+    """
+    named = row.processor_invoice or ""
+    return connection.run(CANCEL_INVOICE_SENDING, invoice=row.id, seen=row.revision, named=named, removed=int(removed), now=int(now)) == 1
+
+
+def void_invoice(connection: Connection, *, invoice: str, organisation: str, now: float) -> Invoice | None:
+    """Void one that the processor has nothing of; nothing when it has, or when there is nothing to void."""
+    return connection.first(VOID_INVOICE, invoice=invoice, of=organisation, now=int(now))
+
+
+def void_withdrawn_invoice(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
+    """Void one whose invoice at the processor was taken back; nothing when it has another there by now, or is paid."""
+    return connection.first(VOID_WITHDRAWN_INVOICE, invoice=row.id, of=row.organisation, named=row.processor_invoice or "", now=int(now))
+
+
+def find_invoice_at_processor(connection: Connection, *, account: str, processor_invoice: str, invoice: str) -> Invoice | None:
+    """The invoice that an account's invoice at the processor is: by the processor's id, or by ours while it is being handed over."""
+    found = connection.first(FIND_BY_PROCESSOR, named=processor_invoice, account=account)
+    return found or connection.first(FIND_SENDING, invoice=invoice, account=account)
+
+
+def pay_invoice(
+    connection: Connection, *, invoice: str, processor_invoice: str, pay_url: str | None, paid_at: int, now: float
+) -> Invoice | None:
+    """Mark it paid; nothing when it is paid or void already. One that nobody heard was sent has been sent as well."""
+    return connection.first(PAY_INVOICE, invoice=invoice, named=processor_invoice, url=pay_url, paid=paid_at, now=int(now))
+
+
+INVOICE_DOCUMENT = table_of(InvoiceDocumentTable)
+
+
+class InvoicePdf(NamedTuple):
+    """The bytes, and their SHA-256 in hexadecimal."""
+
+    content: bytes
+    sha256: str
+
+
+INSERT_INVOICE_DOCUMENT = Command(
+    lambda dialect: (
+        dialect.insert(INVOICE_DOCUMENT)
+        .values({name: sa.bindparam(name) for name in ("invoice", "content", "sha256", "created")})
+        .on_conflict_do_nothing(index_elements=["invoice"])
+    )
+)
+
+FIND_INVOICE_DOCUMENT = Query(
+    InvoicePdf,
+    sa.select(INVOICE_DOCUMENT.c.content, INVOICE_DOCUMENT.c.sha256).where(INVOICE_DOCUMENT.c.invoice == sa.bindparam("invoice")),
+)
+
+
+def insert_invoice_document(connection: Connection, *, invoice: str, content: bytes, sha256: str, now: float) -> None:
+    """Keep a document; the first one of an invoice stays."""
+    connection.run(INSERT_INVOICE_DOCUMENT, invoice=invoice, content=content, sha256=sha256, created=int(now))
+
+
+def find_invoice_document(connection: Connection, *, invoice: str) -> InvoicePdf | None:
+    """The document of an invoice that has left draft."""
+    return connection.first(FIND_INVOICE_DOCUMENT, invoice=invoice)
+
+
+INVOICE_NUMBER = table_of(InvoiceNumberTable)
+
+
+class LastNumber(NamedTuple):
+    """The number that was just given."""
+
+    last: int
+
+
+def next_number_query(dialect: Dialect) -> sa.Executable:
+    """The row stays locked until the transaction ends: a number whose invoice is not kept is given again."""
+    insert = dialect.insert(INVOICE_NUMBER).values(organisation=sa.bindparam("organisation"), year=sa.bindparam("year"), last=1)
+    return insert.on_conflict_do_update(index_elements=["organisation", "year"], set_={"last": INVOICE_NUMBER.c.last + 1}).returning(
+        INVOICE_NUMBER.c.last
+    )
+
+
+NEXT_INVOICE_NUMBER = Query(LastNumber, next_number_query)
+
+
+def take_invoice_number(connection: Connection, *, organisation: str, year: int) -> int:
+    """The organisation's next number of the year, whatever its prefix; to be called in the transaction that keeps the invoice."""
+    taken = connection.first(NEXT_INVOICE_NUMBER, organisation=organisation, year=year)
+    if taken is None:
+        raise RuntimeError("an upsert returned no row")
+    return taken.last
+
+
+class SentInvoice(NamedTuple):
+    """Our id, and the processor's."""
+
+    id: str
+    processor_invoice: str
+
+
+LIST_SENT_INVOICES = Query(
+    SentInvoice,
+    sa.select(INVOICE.c.id, INVOICE.c.processor_invoice)
+    .where(
+        INVOICE.c.organisation == sa.bindparam("organisation"),
+        INVOICE.c.connect_account == sa.bindparam("account"),
+        INVOICE.c.status == "sent",
+        INVOICE.c.processor_invoice.is_not(None),
+    )
+    .order_by(INVOICE.c.id.desc())
+    .limit(sa.bindparam("most")),
+)
+
+
+def sent_invoices(connection: Connection, *, organisation: str, account: str, most: int) -> list[SentInvoice]:
+    """The organisation's in this account, newest first."""
+    return connection.all(LIST_SENT_INVOICES, organisation=organisation, account=account, most=most)

@@ -1,0 +1,398 @@
+"""The issuance ledger (api.md 3.6): one row per key, for ever. Its transitions are conditional updates; nothing is read and then written.
+
+dispatching -> issued | failed | outcome_unknown -> issued | failed | manual_reconciliation_required -> issued | failed
+failed -> manual_reconciliation_required, when its own answer comes after all and names an eSIM.
+issued -> rollback_pending -> rolled_back | rollback_unknown -> rolled_back | issued; a SIM that was freed past us is `released`.
+What is `claimed` and not sent yet is told by the idempotency claim alone (claims.py). A row keeps its ICCID in `held` from issued on
+until it is known to be back in stock: it is unique, so no two keys have one eSIM.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from registry.errors import Conflict
+from storage.engine.connection import Connection
+from storage.engine.json_rows import json_rows, pack_rows
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+from storage.expired_keys import LEDGER_OPERATION, is_key_expired, key_has_expired
+
+REMOVABLE_ISSUANCE = sa.text("coalesce(held, '') = '' AND substr(\"key\", 1, 4) NOT IN ('ord_', 'onr_')")
+
+
+class IssuanceTable(TableDescription, table=True):
+    """One eSIM drawn from an account's stock, under one key for ever: the ledger of api.md 3.6. Its states are in issuance.py.
+
+    `claim_key` and `operation` name the idempotency claim whose stored answer follows the row. `held` is the ICCID while it is this
+    row's, so that no two rows have it; `iccid` stays for the record. `replied` is one that an answer named and that was not taken.
+    `clear_seconds`: for how long nothing was seen since `clear_since`, by the clocks of those who looked. `obstacle`: what hindered
+    settling it when it was looked into last (operations/ledger/evidence.py).
+    """
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    key: str = Field(primary_key=True, sa_type=sa.Text)
+    operation: str = Field(sa_type=sa.Text)
+    claim_key: str | None = Field(default=None, sa_type=sa.Text)
+    principal: str = Field(sa_type=sa.Text)
+    account_id: int = Field(sa_type=sa.BigInteger)
+    template_id: int = Field(sa_type=sa.BigInteger)
+    validity_days: int | None = Field(default=None, sa_type=sa.BigInteger)
+    period: str | None = Field(default=None, sa_type=sa.Text)
+    intent: str | None = Field(default=None, sa_type=sa.Text)
+    state: str = Field(sa_type=sa.Text)
+    owner: str = Field(sa_type=sa.Text)
+    stock: str = Field(sa_type=sa.Text)
+    iccid: str | None = Field(default=None, sa_type=sa.Text)
+    held: str | None = Field(default=None, unique=True, sa_type=sa.Text)
+    replied: str | None = Field(default=None, sa_type=sa.Text)
+    subscriber_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    sim_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    package_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    steps: str | None = Field(default=None, sa_type=sa.Text)
+    note: str | None = Field(default=None, sa_type=sa.Text)
+    dispatched: float = Field(sa_type=sa.Double)
+    updated: float = Field(sa_type=sa.Double)
+    clear_since: float | None = Field(default=None, sa_type=sa.Double)
+    clear_seconds: float | None = Field(default=None, sa_type=sa.Double)
+    obstacle: str | None = Field(default=None, sa_type=sa.Text)
+    due_ms: int = Field(sa_type=sa.BigInteger)
+    lease: str | None = Field(default=None, sa_type=sa.Text)
+    __table_args__ = (
+        sa.Index("issuance_due", "state", "due_ms"),
+        sa.Index("issuance_unknown", "organisation", "due_ms", sqlite_where=sa.text("state || '' = 'outcome_unknown'")),
+        sa.Index("issuance_unknown_of", "organisation", "account_id", "due_ms", sqlite_where=sa.text("state || '' = 'outcome_unknown'")),
+        sa.Index("issuance_account", "account_id", "state", "updated"),
+        sa.Index("issuance_package", "package_id"),
+        sa.Index("issuance_claim", "organisation", "claim_key"),
+        # Rows without an eSIM, and of no order, by the time they ended.
+        sa.Index("issuance_ended", "updated", sqlite_where=REMOVABLE_ISSUANCE, postgresql_where=REMOVABLE_ISSUANCE),
+    )
+
+
+ISSUANCE = table_of(IssuanceTable)
+
+IssuanceState = Literal[
+    "dispatching",
+    "issued",
+    "failed",
+    "outcome_unknown",
+    "manual_reconciliation_required",
+    "rollback_pending",
+    "rolled_back",
+    "rollback_unknown",
+    "released",
+]
+
+UNRESOLVED_ISSUANCE_STATES = ("outcome_unknown", "manual_reconciliation_required")
+
+OPEN_ISSUANCE_STATES = ("dispatching", *UNRESOLVED_ISSUANCE_STATES)
+
+
+class IssuanceRow(NamedTuple):
+    """A row of the ledger. `period` and `steps` are JSON text; times are Unix seconds."""
+
+    organisation: str
+    key: str
+    operation: str
+    claim_key: str | None
+    principal: str
+    account_id: int
+    template_id: int
+    validity_days: int | None
+    period: str | None
+    intent: str | None
+    state: str
+    owner: str
+    stock: str
+    iccid: str | None
+    held: str | None
+    replied: str | None
+    subscriber_id: int | None
+    sim_id: int | None
+    package_id: int | None
+    steps: str | None
+    note: str | None
+    dispatched: float
+    updated: float
+    clear_since: float | None
+    clear_seconds: float | None = None
+    obstacle: str | None = None
+
+
+class NewIssuance(NamedTuple):
+    """What is about to be sent, and for whom. `lease` is the call's own name: what it did not begin it does not take back."""
+
+    organisation: str
+    key: str
+    operation: str
+    claim_key: str | None
+    principal: str
+    account_id: int
+    template_id: int
+    validity_days: int | None
+    period: str | None
+    intent: str | None
+    owner: str
+    lease: str
+    stock: str
+
+
+class DrawnSim(NamedTuple):
+    """What the charging system gave: the SIM, its line and the package on it."""
+
+    iccid: str
+    subscriber_id: int | None
+    sim_id: int | None
+    package_id: int | None
+
+
+class IssuanceKey(NamedTuple):
+    """A row that was written."""
+
+    key: str
+
+
+class IssuanceHolder(NamedTuple):
+    """Who has an ICCID."""
+
+    held: str
+    organisation: str
+    key: str
+    intent: str | None
+
+
+ISSUANCE_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceRow._fields)
+
+THIS_ISSUANCE: sa.ColumnElement[bool] = (ISSUANCE.c.organisation == sa.bindparam("of")) & (ISSUANCE.c.key == sa.bindparam("named"))
+
+INSERT_ISSUANCE = Query(
+    IssuanceKey,
+    lambda dialect: (
+        dialect.insert(ISSUANCE)
+        .values({name: sa.bindparam(name) for name in NewIssuance._fields})
+        .values(state="dispatching", dispatched=sa.bindparam("now"), updated=sa.bindparam("now"), due_ms=0)
+        .on_conflict_do_nothing(index_elements=["organisation", "key"])
+        .returning(ISSUANCE.c.key)
+    ),
+)
+
+FIND_ISSUANCE = Query(IssuanceRow, sa.select(*ISSUANCE_COLUMNS).where(THIS_ISSUANCE))
+
+FIND_ISSUANCE_OF_CLAIM = Query(
+    IssuanceRow,
+    sa.select(*ISSUANCE_COLUMNS).where(
+        ISSUANCE.c.organisation == sa.bindparam("of"),
+        ISSUANCE.c.claim_key == sa.bindparam("claim_key"),
+        ISSUANCE.c.operation == sa.bindparam("operation"),
+    ),
+)
+
+UNSEND_ISSUANCE = Command(
+    sa.delete(ISSUANCE).where(THIS_ISSUANCE, ISSUANCE.c.lease == sa.bindparam("mine"), ISSUANCE.c.state == "dispatching")
+)
+
+HOLDER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceHolder._fields)
+
+FIND_ISSUANCE_HOLDER = Query(IssuanceHolder, sa.select(*HOLDER_COLUMNS).where(ISSUANCE.c.held == sa.bindparam("iccid")))
+
+LIST_ISSUANCE_HOLDERS = Query(
+    IssuanceHolder,
+    lambda dialect: sa.select(*HOLDER_COLUMNS).where(
+        ISSUANCE.c.held.in_(sa.select(json_rows(dialect, "iccids", "given", iccid=sa.Text).c.iccid))
+    ),
+)
+
+RELEASE_ISSUANCE_HOLDER = Query(
+    IssuanceKey,
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, ISSUANCE.c.held == sa.bindparam("iccid"))
+    .values(
+        state=sa.case((ISSUANCE.c.state.in_(["rollback_pending", "rollback_unknown"]), "rolled_back"), else_="released"),
+        held=None,
+        note=sa.bindparam("note"),
+        updated=sa.bindparam("now"),
+    )
+    .returning(ISSUANCE.c.key),
+)
+
+MARK_ISSUED = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
+    .values(
+        state="issued",
+        iccid=sa.bindparam("iccid"),
+        held=sa.bindparam("iccid"),
+        subscriber_id=sa.bindparam("subscriber_id"),
+        sim_id=sa.bindparam("sim_id"),
+        package_id=sa.bindparam("package_id"),
+        note=sa.bindparam("note"),
+        updated=sa.bindparam("now"),
+        lease=None,
+        obstacle=None,
+    )
+    .returning(*ISSUANCE_COLUMNS),
+)
+
+MARK_ISSUANCE_FAILED = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
+    .values(state="failed", note=sa.bindparam("note"), updated=sa.bindparam("now"), lease=None, obstacle=None)
+    .returning(*ISSUANCE_COLUMNS),
+)
+
+MARK_ISSUANCE_UNKNOWN = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(["dispatching", "outcome_unknown"]))
+    .values(
+        state="outcome_unknown",
+        replied=sa.func.coalesce(sa.bindparam("replied", type_=sa.Text), ISSUANCE.c.replied),
+        updated=sa.bindparam("now"),
+        due_ms=sa.bindparam("due_ms"),
+    )
+    .returning(*ISSUANCE_COLUMNS),
+)
+
+DISPUTE_FAILURE = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, ISSUANCE.c.state == "failed")
+    .values(
+        state="manual_reconciliation_required",
+        replied=sa.bindparam("replied", type_=sa.Text),
+        note="an answer came after it had been settled as failed",
+        obstacle="late_answer",
+        updated=sa.bindparam("now"),
+    )
+    .returning(*ISSUANCE_COLUMNS),
+)
+
+FIND_UNRESOLVED_LIKE = Query(
+    IssuanceKey,
+    sa.select(ISSUANCE.c.key)
+    .where(
+        ISSUANCE.c.account_id == sa.bindparam("account_id"),
+        ISSUANCE.c.state.in_(UNRESOLVED_ISSUANCE_STATES),
+        # Not a bare column: SQLite would take the index that begins with it, and read every row of the organisation at each draw.
+        sa.func.coalesce(ISSUANCE.c.organisation, "") == sa.bindparam("organisation", type_=sa.Text),
+        ISSUANCE.c.principal == sa.bindparam("principal"),
+        ISSUANCE.c.template_id == sa.bindparam("template_id"),
+        ISSUANCE.c.dispatched >= sa.bindparam("since"),
+        ISSUANCE.c.key != sa.bindparam("key"),
+    )
+    .order_by(ISSUANCE.c.dispatched.desc())
+    .limit(1),
+)
+
+FIND_ISSUANCE_OF_PACKAGE = Query(
+    IssuanceRow,
+    sa.select(*ISSUANCE_COLUMNS)
+    .where(ISSUANCE.c.package_id == sa.bindparam("package_id"), ISSUANCE.c.held.is_not(None))
+    .order_by(ISSUANCE.c.updated.desc())
+    .limit(1),
+)
+
+
+def issuance_already_sent() -> Conflict:
+    """The key has its row, so nothing is sent under it again."""
+    return Conflict(
+        "An eSIM was asked for under this key before; nothing was sent now", code="idempotency_in_progress", hint="Repeat it in a second"
+    )
+
+
+def begin_issuance(connection: Connection, *, row: NewIssuance, now: float) -> None:
+    """The row, before the call is sent. A second one under the same key is refused, whatever became of the first."""
+    if connection.first(INSERT_ISSUANCE, **row._asdict(), now=now) is None:
+        raise issuance_already_sent()
+    # After the INSERT, which waits for whoever removes a row of this key: what they kept of it is seen now.
+    if is_key_expired(connection, organisation=row.organisation, operation=LEDGER_OPERATION, key=row.key):
+        raise key_has_expired()
+
+
+def unsend_issuance(connection: Connection, *, organisation: str, key: str, lease: str) -> bool:
+    """The call surely never left: the key is as it was. False when this very call has no row."""
+    return connection.run(UNSEND_ISSUANCE, of=organisation, named=key, mine=lease) == 1
+
+
+def find_issuance(connection: Connection, *, organisation: str, key: str) -> IssuanceRow | None:
+    """A row of the ledger."""
+    return connection.first(FIND_ISSUANCE, of=organisation, named=key)
+
+
+def find_issuance_spelled(connection: Connection, *, organisation: str, keys: Sequence[str]) -> IssuanceRow | None:
+    """The row of the first of these spellings of a key that has one."""
+    rows = (find_issuance(connection, organisation=organisation, key=key) for key in keys)
+    return next((row for row in rows if row is not None), None)
+
+
+def issuance_of_claim(connection: Connection, *, organisation: str, operation: str, claim_key: str) -> IssuanceRow | None:
+    """The row that a call with this idempotency key began."""
+    return connection.first(FIND_ISSUANCE_OF_CLAIM, of=organisation, operation=operation, claim_key=claim_key)
+
+
+def holder_of_iccid(connection: Connection, *, iccid: str) -> IssuanceHolder | None:
+    """Who has an ICCID now."""
+    return connection.first(FIND_ISSUANCE_HOLDER, iccid=iccid)
+
+
+def holders_of_iccids(connection: Connection, *, iccids: Sequence[str]) -> list[IssuanceHolder]:
+    """Who has any of these."""
+    return connection.all(LIST_ISSUANCE_HOLDERS, iccids=pack_rows([[iccid] for iccid in iccids])) if iccids else []
+
+
+def release_holder(connection: Connection, *, holder: IssuanceHolder, now: float, note: str) -> bool:
+    """The ICCID is back in stock: whoever had it has it no more."""
+    return (
+        connection.first(RELEASE_ISSUANCE_HOLDER, of=holder.organisation, named=holder.key, iccid=holder.held, now=now, note=note)
+        is not None
+    )
+
+
+def mark_issued(
+    connection: Connection, *, organisation: str, key: str, drawn: DrawnSim, now: float, note: str | None = None
+) -> IssuanceRow | None:
+    """The eSIM is this key's; None when the row was settled before. `held` decides between two keys."""
+    return connection.first(MARK_ISSUED, of=organisation, named=key, **drawn._asdict(), now=now, note=note)
+
+
+def mark_issuance_failed(connection: Connection, *, organisation: str, key: str, now: float, note: str) -> IssuanceRow | None:
+    """Nothing was drawn; None when the row was settled before."""
+    return connection.first(MARK_ISSUANCE_FAILED, of=organisation, named=key, now=now, note=note)
+
+
+def mark_issuance_unknown(
+    connection: Connection, *, organisation: str, key: str, now: float, replied: str | None = None
+) -> IssuanceRow | None:
+    """Nobody knows what came of it; None when the row was settled before. `replied` names an eSIM that was not believed."""
+    return connection.first(MARK_ISSUANCE_UNKNOWN, of=organisation, named=key, replied=replied, now=now, due_ms=int(now * 1000))
+
+
+def dispute_failure(connection: Connection, *, organisation: str, key: str, replied: str, now: float) -> IssuanceRow | None:
+    """It was settled as failed, and a late answer names an eSIM: only a person can tell; None when it is not failed."""
+    return connection.first(DISPUTE_FAILURE, of=organisation, named=key, replied=replied, now=now)
+
+
+def unresolved_like(
+    connection: Connection, *, organisation: str, principal: str, account_id: int, template_id: int, since: float, key: str
+) -> str | None:
+    """The newest other key of the same caller, account and template whose outcome is unknown (abuse case 4)."""
+    found = connection.first(
+        FIND_UNRESOLVED_LIKE,
+        organisation=organisation,
+        principal=principal,
+        account_id=account_id,
+        template_id=template_id,
+        since=since,
+        key=key,
+    )
+    return found.key if found else None
+
+
+def issuance_of_package(connection: Connection, *, package_id: int) -> IssuanceRow | None:
+    """The row that put a package on a line."""
+    return connection.first(FIND_ISSUANCE_OF_PACKAGE, package_id=package_id)

@@ -1,1 +1,0 @@
-"""What is kept of eSIMs that are drawn: the ledger, and what was seen just before."""

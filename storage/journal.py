@@ -1,0 +1,288 @@
+"""The pipeline's Journal: runs the transactions of a call (calls.py) in the store, seals answers, and buffers what may be lost."""
+
+import asyncio
+import zlib
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+
+from registry.clock import Clock
+from registry.errors import Refusal, StoreUnavailable
+from registry.ports import AlreadyAnswered, AuditRecord, CallRecord, Conclusion, StoredAnswer, WriteArguments, WriteFunction, WriteList
+from storage import claims, confirm_tokens, quota
+from storage.audit_reads import NumberedAuditRecord, append_audit_reads
+from storage.calls import (
+    CallOpening,
+    SealedAnswer,
+    close_call,
+    conclude_call,
+    dispatch_call,
+    mark_outcome_unknown,
+    open_call,
+    release_call,
+    settle_call,
+    settle_call_result,
+    spend_confirm_token,
+)
+from storage.engine.connection import Connection, T, runs_in_thread_like
+from storage.engine.store import Store
+from storage.orphans import recover_orphans
+from storage.sealing import Keyring, claim_field
+
+MOST_BUFFERED_RECORDS = 50_000
+MOST_DEFERRED_OPENINGS = 10_000
+
+
+class StoreJournal:
+    """Runs the functions above in the store's transactions, and buffers what may be lost."""
+
+    def __init__(self, store: Store, *, keyring: Keyring, blocks: quota.QuotaBlocks, clock: Clock, replica: str) -> None:
+        self._store, self._keyring, self._blocks, self._clock, self.replica = store, keyring, blocks, clock, replica
+        self._lines: list[NumberedAuditRecord] = []
+        # Begins elsewhere in each process, so that reads of two processes in one millisecond rarely have the same number.
+        self._number = zlib.crc32(replica.encode())
+        self._debts: list[Callable[[Connection], None]] = []
+        # Calls that were refused because the store failed; in a long outage they are many. Choice: beyond this the oldest are dropped:
+        # few of their claims are there, and what is there is freed by recovery when this process has ended.
+        self._openings: deque[Callable[[Connection], None]] = deque(maxlen=MOST_DEFERRED_OPENINGS)
+        # On PostgreSQL one quota row would serialise an organisation's calls across COMMIT: there every charge is leased.
+        self._leases = store.dialect_name == "postgresql"
+
+    async def first_known(self, organisation: str, operation: str, keys: Sequence[str], now: float) -> str | None:
+        """The first of these idempotency keys that has been used; None when none has."""
+        return await self._store.read(claims.first_claimed_key, organisation=organisation, operation=operation, keys=keys, now=int(now))
+
+    async def stored(self, entry: CallRecord) -> StoredAnswer | None:
+        """The answer an earlier call with this key got."""
+        assert entry.idempotency_key is not None
+        now = int(entry.now)
+        found = await self._store.read(
+            claims.find_claim, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, now=now
+        )
+        if found is None:
+            return None
+        if found.state in claims.CLAIM_RUNNING_STATES and not found.is_running(entry.now):
+            await self._store.write(recover_orphans, now=entry.now)
+            if found.state == "claimed":  # it was never sent, so the key is free
+                return None
+        claims.check_replay(found, entry.fingerprint, entry.now)
+        return self._unseal(entry, found)
+
+    async def challenge(self, entry: CallRecord, digest: bytes, expires_at: float) -> None:
+        """Keep a confirm token's digest."""
+        await self._store.write(
+            confirm_tokens.insert_confirm_token,
+            digest=digest,
+            organisation=entry.owner,
+            principal=entry.principal,
+            operation=entry.operation,
+            fingerprint=entry.confirm_fingerprint,
+            expires_at=expires_at,
+        )
+
+    async def settle(self, entry: CallRecord, stored: StoredAnswer, write: WriteFunction[T] | None, arguments: WriteArguments) -> T | None:
+        """Open, the write and close in one commit."""
+        answer = self._seal(entry, stored) if entry.idempotency_key else None
+        return await self._opened(
+            entry,
+            lambda opening: self._store.write(
+                runs_in_thread_like(write, settle_call),
+                entry=entry,
+                opening=opening,
+                answer=answer,
+                status=stored.status,
+                write=write,
+                arguments=arguments,
+            ),
+        )
+
+    async def settle_result(
+        self, entry: CallRecord, encode: Callable[[T], StoredAnswer], write: WriteFunction[T], arguments: WriteArguments
+    ) -> T:
+        """The same for an answer that only the write can tell."""
+
+        def finish(result: T) -> SealedAnswer:
+            stored = encode(result)
+            return self._seal(entry, stored) if entry.idempotency_key else SealedAnswer(stored.status, "")
+
+        return await self._opened(
+            entry,
+            lambda opening: self._store.write(
+                runs_in_thread_like(write, settle_call_result),
+                entry=entry,
+                opening=opening,
+                finish=finish,
+                write=write,
+                arguments=arguments,
+            ),
+        )
+
+    async def open(self, entry: CallRecord) -> None:
+        """Claim, consume the confirm token and charge, before a provider is called."""
+        try:
+            await self._opened(entry, lambda opening: self._store.write(open_call, entry, opening, None))
+        except (StoreUnavailable, asyncio.CancelledError):
+            if entry.idempotency_key is not None:  # the commit may be there though nobody heard: its key would be busy while we live
+                self._openings.append(partial(release_call, entry=entry, owner=self.replica, charged=False, refund=False, writes=[]))
+            raise
+
+    async def dispatch(self, entry: CallRecord, lost: StoredAnswer, writes: WriteList) -> None:
+        """Mark a staged call as sent, right before it is."""
+        answer = self._seal(entry, lost) if entry.idempotency_key else SealedAnswer(lost.status, "")
+        await self._store.write(dispatch_call, entry=entry, owner=self.replica, lost=answer, writes=writes)
+
+    async def close(
+        self,
+        entry: CallRecord,
+        stored: StoredAnswer,
+        *,
+        outcome: str,
+        unknown: bool,
+        writes: WriteList,
+        lost: WriteList,
+    ) -> None:
+        """Keep the answer, run the writes and record; without a store, remember that the outcome is not known."""
+        answer = self._seal(entry, stored) if entry.idempotency_key else SealedAnswer(stored.status, "")
+        opening = CallOpening(self.replica, self._clock, charge=False)
+        try:
+            await self._store.write(
+                close_call, entry=entry, opening=opening, answer=answer, outcome=outcome, unknown=unknown, writes=writes
+            )
+        except StoreUnavailable:
+            await self._owe(partial(mark_outcome_unknown, entry=entry, owner=self.replica, writes=lost))
+            raise
+
+    async def conclude(
+        self,
+        entry: CallRecord,
+        encode: Callable[[object], bytes],
+        write: Callable[..., Conclusion],
+        arguments: WriteArguments,
+        *,
+        lost: WriteList,
+    ) -> Conclusion:
+        """Close a dispatched call by a write that says what its answer is."""
+
+        def finish(concluded: Conclusion) -> SealedAnswer:
+            stored = StoredAnswer(concluded.status, encode(concluded.body))
+            return self._seal(entry, stored) if entry.idempotency_key else SealedAnswer(stored.status, "")
+
+        opening = CallOpening(self.replica, self._clock, charge=False)
+        try:
+            return await self._store.write(conclude_call, entry=entry, opening=opening, finish=finish, write=write, arguments=arguments)
+        except claims.ClaimAnswered as lost_to:
+            raise AlreadyAnswered(self._unseal(entry, lost_to.claim)) from None
+        except StoreUnavailable:
+            await self._owe(partial(mark_outcome_unknown, entry=entry, owner=self.replica, writes=lost))
+            raise
+
+    async def release(self, entry: CallRecord, writes: WriteList, *, refund: bool) -> None:
+        """Forget the claim, and give the charge back where it is due."""
+        charged = refund and bool(entry.cost) and not entry.leased
+        freeing = partial(release_call, entry=entry, owner=self.replica, charged=charged, refund=refund and bool(entry.cost), writes=writes)
+        try:
+            await self._store.write(freeing)
+        except StoreUnavailable:
+            await self._owe(freeing)
+            raise
+        if refund:
+            self._return(entry)
+
+    def record(self, line: AuditRecord) -> None:
+        """Buffer the audit row of a read or a refusal; a flood beyond the buffer loses its oldest rows."""
+        self._number += 1
+        self._lines.append(NumberedAuditRecord(self._number, line))
+        if len(self._lines) > MOST_BUFFERED_RECORDS:
+            del self._lines[: MOST_BUFFERED_RECORDS // 10]
+
+    async def flush(self) -> None:
+        """Write the buffered rows; what could not be written waits for the next flush."""
+        await self._pay()
+        lines, self._lines = self._lines, []
+        written = 0
+        try:
+            while written < len(lines):
+                await self._store.write(append_audit_reads, lines=lines[written : written + 500])
+                written += 500
+        finally:
+            self._lines[:0] = lines[written:]
+
+    async def _owe(self, debt: Callable[[Connection], None]) -> None:
+        """What the store would not take is written as soon as it works again, now or with the next flush."""
+        self._debts.append(debt)
+        with suppress(StoreUnavailable):
+            await self._pay()
+
+    async def _pay(self) -> None:
+        while self._debts:
+            debt = self._debts.pop(0)  # so that two flushes at once never both pay it
+            try:
+                await self._store.write(debt)
+            except BaseException:
+                self._debts.insert(0, debt)
+                raise
+        while self._openings:
+            opening = self._openings.popleft()
+            try:
+                await self._store.write(opening)
+            except BaseException:
+                if len(self._openings) < MOST_DEFERRED_OPENINGS:  # else it is the oldest of too many
+                    self._openings.appendleft(opening)
+                raise
+
+    async def _opened(self, entry: CallRecord, run: Callable[[CallOpening], Awaitable[T]]) -> T:
+        """Pay from the leased block where that is how this process pays, and give it back when the transaction refused."""
+        await self._take(entry)
+        done = False
+        try:
+            result = await run(CallOpening(self.replica, self._clock, charge=not entry.leased))
+            done = True
+            return result
+        except claims.ClaimAnswered as lost:
+            raise AlreadyAnswered(self._unseal(entry, lost.claim)) from None
+        except Refusal as refusal:
+            if entry.began and entry.confirm is not None and not isinstance(refusal, StoreUnavailable):
+                await self._store.write(spend_confirm_token, entry=entry)  # the action has failed: its token went with it
+            raise
+        except asyncio.CancelledError:
+            done = True  # whoever hangs up does not undo a write that has run: it stays paid for
+            raise
+        finally:
+            if not done:
+                self._return(entry)
+
+    async def _take(self, entry: CallRecord) -> None:
+        """One call from the leased blocks of the organisation and of the key, where that is how they are paid."""
+        key, blocks = entry.key_limit, self._blocks
+        if key is not None and entry.cost and blocks.unspent(key.name, entry.period) > 0:
+            entry.key_leased = await blocks.take(key.name, key.calls, entry.period, entry.now) is not None
+            if not entry.key_leased:
+                raise key.over
+        entry.leased = bool(entry.cost) and (self._leases or blocks.unspent(entry.owner, entry.period) > 0)
+        if entry.leased:
+            entry.usage = await blocks.take(entry.owner, entry.limit, entry.period, entry.now)
+            if entry.usage is None:
+                entry.leased = False
+                self._return(entry)
+                raise entry.over_quota(entry.limit)
+
+    def _return(self, entry: CallRecord) -> None:
+        """Put back what was taken from leased blocks."""
+        if entry.leased:
+            self._blocks.give_back(entry.owner, entry.period)
+        if entry.key_leased and entry.key_limit is not None:
+            self._blocks.give_back(entry.key_limit.name, entry.period)
+
+    def _seal(self, entry: CallRecord, stored: StoredAnswer) -> SealedAnswer:
+        return SealedAnswer(stored.status, self._keyring.seal(stored.body.decode(), org_id=entry.owner, field=answer_field(entry)))
+
+    def _unseal(self, entry: CallRecord, claim: claims.Claim) -> StoredAnswer:
+        assert claim.body is not None and claim.status is not None
+        return StoredAnswer(claim.status, self._keyring.open(claim.body, org_id=entry.owner, field=answer_field(entry)).encode())
+
+
+def answer_field(entry: CallRecord) -> str:
+    """What binds a sealed answer to its row."""
+    assert entry.idempotency_key is not None
+    return claim_field(entry.operation, entry.idempotency_key)

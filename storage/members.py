@@ -1,0 +1,186 @@
+"""Members of an organisation and those who were asked to be: listing them, and ending a membership."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.access_grants import ACCESS_GRANT, revoke_grant
+from storage.api_keys import API_KEY, end_keys_made_with
+from storage.browser_sessions import BROWSER_SESSION
+from storage.change_counters import CALLERS, count_change
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.invitations import INVITATION
+from storage.memberships import MEMBERSHIP
+from storage.people import PERSON
+
+# Sorts behind every id of people and of invitations.
+LAST_MEMBER_ID = "usr_" + "z" * 27
+
+
+class MemberRow(NamedTuple):
+    """A member, or somebody who is invited; `email` is None where we know no address."""
+
+    id: str
+    email: str | None
+    name: str | None
+    role: str
+    active: int
+    created: float
+
+
+class MemberId(NamedTuple):
+    """Something that is there."""
+
+    id: str
+
+
+class RoleOfMember(NamedTuple):
+    """What a member is."""
+
+    role: str
+
+
+MEMBER_ORGANISATION = sa.bindparam("organisation", type_=sa.Text)
+
+MEMBER_EMAIL = sa.func.coalesce(PERSON.c.address, PERSON.c.email)
+
+ACTIVE_MEMBERS = (
+    sa.select(
+        PERSON.c.id,
+        MEMBER_EMAIL.label("email"),
+        PERSON.c.name,
+        MEMBERSHIP.c.role,
+        sa.literal_column("1", sa.Integer).label("active"),
+        sa.cast(MEMBERSHIP.c.created, sa.Double).label("created"),
+    )
+    .join_from(MEMBERSHIP, PERSON, MEMBERSHIP.c.person_id == PERSON.c.id)
+    .where(MEMBERSHIP.c.organisation_id == MEMBER_ORGANISATION)
+)
+
+INVITED_MEMBERS = sa.select(
+    INVITATION.c.id,
+    INVITATION.c.address.label("email"),
+    sa.cast(sa.null(), sa.Text).label("name"),
+    INVITATION.c.role,
+    sa.literal_column("0", sa.Integer).label("active"),
+    INVITATION.c.created,
+).where(INVITATION.c.organisation_id == MEMBER_ORGANISATION, INVITATION.c.expires_at > sa.bindparam("now"))
+
+MEMBERS_AND_INVITED = sa.union_all(ACTIVE_MEMBERS, INVITED_MEMBERS).subquery("people")
+
+# Ids of people sort behind those of invitations: members come first, and of each the newest.
+LIST_PEOPLE = Query(
+    MemberRow,
+    sa.select(*(MEMBERS_AND_INVITED.c[name] for name in MemberRow._fields))
+    .where(MEMBERS_AND_INVITED.c.id < sa.bindparam("after"))
+    .order_by(MEMBERS_AND_INVITED.c.id.desc())
+    .limit(sa.bindparam("most")),
+)
+
+FIND_MEMBER_BY_ADDRESS = Query(MemberRow, ACTIVE_MEMBERS.where(sa.func.lower(MEMBER_EMAIL) == sa.bindparam("address")))
+
+THIS_MEMBERSHIP = (MEMBERSHIP.c.person_id == sa.bindparam("person")) & (MEMBERSHIP.c.organisation_id == MEMBER_ORGANISATION)
+
+OTHER_MEMBER = MEMBERSHIP.alias("other")
+
+ANOTHER_ADMIN = sa.exists().where(
+    OTHER_MEMBER.c.organisation_id == MEMBER_ORGANISATION,
+    OTHER_MEMBER.c.role == "admin",
+    OTHER_MEMBER.c.person_id != sa.bindparam("person"),
+)
+
+REMOVE_MEMBERSHIP = Command(sa.delete(MEMBERSHIP).where(THIS_MEMBERSHIP, (MEMBERSHIP.c.role != "admin") | ANOTHER_ADMIN))
+
+FIND_MEMBER = Query(MemberId, sa.select(MEMBERSHIP.c.person_id.label("id")).where(THIS_MEMBERSHIP))
+
+# Whoever ends a membership waits for those who act by it.
+HOLD_MEMBER = Query(RoleOfMember, sa.select(MEMBERSHIP.c.role).where(THIS_MEMBERSHIP).with_for_update(read=True))
+
+KEYS_OF_MEMBER = (
+    API_KEY.c.person_id == sa.bindparam("person"),
+    API_KEY.c.organisation_id == MEMBER_ORGANISATION,
+    API_KEY.c.revoked_at.is_(None),
+)
+
+LIST_KEYS_OF_MEMBER = Query(MemberId, sa.select(API_KEY.c.id).where(*KEYS_OF_MEMBER))
+
+END_KEYS_OF_MEMBER = Command(sa.update(API_KEY).where(*KEYS_OF_MEMBER).values(revoked_at=sa.bindparam("day")))
+
+LIST_GRANTS_OF_MEMBER = Query(
+    MemberId,
+    sa.select(ACCESS_GRANT.c.id).where(
+        ACCESS_GRANT.c.person_id == sa.bindparam("person"),
+        ACCESS_GRANT.c.organisation_id == MEMBER_ORGANISATION,
+        ACCESS_GRANT.c.revoked_at.is_(None),
+    ),
+)
+
+LEAVE_BROWSERS = Command(
+    sa.update(BROWSER_SESSION)
+    .where(BROWSER_SESSION.c.person_id == sa.bindparam("person"), BROWSER_SESSION.c.organisation_id == sa.bindparam("left"))
+    .values(organisation_id=None)
+)
+
+WITHDRAW_INVITATIONS_BY = Command(
+    sa.delete(INVITATION).where(INVITATION.c.invited_by == sa.bindparam("person"), INVITATION.c.organisation_id == MEMBER_ORGANISATION)
+)
+
+JOIN_ORGANISATION = Command(
+    lambda dialect: (
+        dialect.insert(MEMBERSHIP)
+        .values({name: sa.bindparam(name) for name in ("person_id", "organisation_id", "role", "created")})
+        .on_conflict_do_nothing(index_elements=["person_id", "organisation_id"])
+    )
+)
+
+
+def list_people(connection: Connection, *, organisation: str, now: float, after: str | None, most: int) -> list[MemberRow]:
+    """Members, then those whose invitation waits."""
+    return connection.all(LIST_PEOPLE, organisation=organisation, now=now, after=after or LAST_MEMBER_ID, most=most)
+
+
+def member_with_address(connection: Connection, *, organisation: str, address: str) -> MemberRow | None:
+    """The member who has an address, in lower case; nothing is said of people who are no members."""
+    return connection.first(FIND_MEMBER_BY_ADDRESS, organisation=organisation, address=address)
+
+
+def is_member(connection: Connection, *, person: str, organisation: str) -> bool:
+    """Whether there is a membership."""
+    return connection.first(FIND_MEMBER, person=person, organisation=organisation) is not None
+
+
+def hold_membership(connection: Connection, *, person: str, organisation: str) -> str | None:
+    """The role that somebody has, if they are a member; it does not end before this transaction does."""
+    found = connection.first(HOLD_MEMBER, person=person, organisation=organisation)
+    return None if found is None else found.role
+
+
+def queue_for_members(connection: Connection) -> None:
+    """Wait for whoever is ending a membership, before anything else that they may lock is read."""
+    count_change(connection, name=CALLERS)
+
+
+def join_organisation(connection: Connection, *, person: str, organisation: str, role: str, now: float) -> None:
+    """A new membership. Whoever is a member keeps the role they have: an invitation is no way to lose the last admin."""
+    connection.run(JOIN_ORGANISATION, person_id=person, organisation_id=organisation, role=role, created=int(now))
+    count_change(connection, name=CALLERS)
+
+
+def end_membership(connection: Connection, *, person: str, organisation: str, now: float) -> bool:
+    """End a membership with all that acts for it; False when it is that of the last admin, or is not there.
+
+    The counter is moved first, since that makes those who do this at once queue: of two admins who remove each other one stays.
+    """
+    count_change(connection, name=CALLERS)
+    of: dict[str, str] = {"person": person, "organisation": organisation}
+    if connection.run(REMOVE_MEMBERSHIP, **of) != 1:
+        return False
+    for grant in connection.all(LIST_GRANTS_OF_MEMBER, **of):
+        revoke_grant(connection, grant=grant.id, now=now)
+    for key in connection.all(LIST_KEYS_OF_MEMBER, **of):
+        end_keys_made_with(connection, credential=key.id, now=now)
+    connection.run(END_KEYS_OF_MEMBER, **of, day=int(now))
+    connection.run(WITHDRAW_INVITATIONS_BY, **of)
+    connection.run(LEAVE_BROWSERS, person=person, left=organisation)
+    return True

@@ -1,0 +1,132 @@
+"""People in organisations, with what the organisation may do: what every credential leads to."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.change_counters import CALLERS, count_change
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+from storage.organisations import ORGANISATION
+
+
+class MembershipTable(TableDescription, table=True):
+    """A person's role in an organisation."""
+
+    person_id: str = Field(primary_key=True, foreign_key="person.id", sa_type=sa.Text)
+    organisation_id: str = Field(primary_key=True, foreign_key="organisation.id", index=True, sa_type=sa.Text)
+    role: str = Field(sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+
+
+MEMBERSHIP = table_of(MembershipTable)
+
+
+class Membership(NamedTuple):
+    """A person in an organisation, with what the organisation may do."""
+
+    person_id: str
+    organisation_id: str
+    name: str
+    tier: str
+    mode: str | None
+    account_id: int | None
+    role: str
+
+
+class ConnectedOrganisation(NamedTuple):
+    """An organisation's id and name."""
+
+    id: str
+    name: str
+
+
+MEMBERSHIP_COLUMNS: Sequence[sa.ColumnElement[object]] = (
+    MEMBERSHIP.c.person_id,
+    MEMBERSHIP.c.organisation_id,
+    ORGANISATION.c.name,
+    ORGANISATION.c.tier,
+    ORGANISATION.c.mode,
+    ORGANISATION.c.account_id,
+    MEMBERSHIP.c.role,
+)
+
+SELECT_MEMBERSHIPS = sa.select(*MEMBERSHIP_COLUMNS).join_from(MEMBERSHIP, ORGANISATION, MEMBERSHIP.c.organisation_id == ORGANISATION.c.id)
+
+FIND_MEMBERSHIP = Query(
+    Membership,
+    SELECT_MEMBERSHIPS.where(
+        MEMBERSHIP.c.person_id == sa.bindparam("person"), MEMBERSHIP.c.organisation_id == sa.bindparam("organisation")
+    ),
+)
+
+LIST_MEMBERSHIPS = Query(
+    Membership,
+    SELECT_MEMBERSHIPS.where(MEMBERSHIP.c.person_id == sa.bindparam("person")).order_by(MEMBERSHIP.c.created, MEMBERSHIP.c.organisation_id),
+)
+
+LIST_CONNECTED = Query(
+    ConnectedOrganisation,
+    sa.select(ORGANISATION.c.id, ORGANISATION.c.name)
+    .join_from(MEMBERSHIP, ORGANISATION, MEMBERSHIP.c.organisation_id == ORGANISATION.c.id)
+    .where(MEMBERSHIP.c.person_id == sa.bindparam("person"), ORGANISATION.c.mode.is_not(None))
+    .order_by(ORGANISATION.c.id),
+)
+
+
+def find_member(connection: Connection, *, person: str, organisation: str) -> Membership | None:
+    """A membership."""
+    return connection.first(FIND_MEMBERSHIP, person=person, organisation=organisation)
+
+
+def first_membership(connection: Connection, *, person: str) -> Membership | None:
+    """The membership that somebody acts in who named none: the oldest."""
+    return connection.first(LIST_MEMBERSHIPS, person=person)
+
+
+def memberships_of(connection: Connection, *, person: str) -> list[Membership]:
+    """Every organisation of a person, the oldest membership first."""
+    return connection.all(LIST_MEMBERSHIPS, person=person)
+
+
+def list_connected(connection: Connection, *, person: str) -> list[ConnectedOrganisation]:
+    """The person's organisations that have an upstream account."""
+    return connection.all(LIST_CONNECTED, person=person)
+
+
+class MemberRole(NamedTuple):
+    """A person and their role."""
+
+    person_id: str
+    organisation_id: str
+    role: str
+
+
+INSERT_MEMBER = Command(
+    lambda dialect: (
+        dialect.insert(MEMBERSHIP)
+        .values({name: sa.bindparam(name) for name in ("person_id", "organisation_id", "role", "created")})
+        .on_conflict_do_update(index_elements=["person_id", "organisation_id"], set_={"role": sa.bindparam("role")})
+    )
+)
+
+LIST_MEMBERS = Query(
+    MemberRole,
+    sa.select(MEMBERSHIP.c.person_id, MEMBERSHIP.c.organisation_id, MEMBERSHIP.c.role)
+    .where(MEMBERSHIP.c.organisation_id == sa.bindparam("organisation"))
+    .order_by(MEMBERSHIP.c.role, MEMBERSHIP.c.created, MEMBERSHIP.c.person_id),
+)
+
+
+def add_member(connection: Connection, *, person: str, organisation: str, role: str, now: float) -> None:
+    """Make a person a member, or change the role of one."""
+    connection.run(INSERT_MEMBER, person_id=person, organisation_id=organisation, role=role, created=int(now))
+    count_change(connection, name=CALLERS)
+
+
+def list_members(connection: Connection, *, organisation: str) -> list[MemberRole]:
+    """An organisation's members, admins first."""
+    return connection.all(LIST_MEMBERS, organisation=organisation)

@@ -1,1 +1,0 @@
-"""What is kept of call records, invoices, and the payment processor's word."""

@@ -1,0 +1,115 @@
+"""Notes on lines: an append-only history and one text, both an organisation's own."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class SubscriberNoteTable(TableDescription, table=True):
+    """One entry of an organisation's support history of a line; append-only."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    iccid: str = Field(sa_type=sa.Text)
+    note: str = Field(sa_type=sa.Text)
+    author: str | None = Field(default=None, sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (sa.Index("subscriber_note_line", "organisation", "iccid", "id"),)
+
+
+class SubscriberNotesTable(TableDescription, table=True):
+    """An organisation's one text about a line."""
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    iccid: str = Field(primary_key=True, sa_type=sa.Text)
+    notes: str = Field(sa_type=sa.Text)
+    updated: int = Field(sa_type=sa.BigInteger)
+
+
+SUBSCRIBER_NOTE = table_of(SubscriberNoteTable)
+
+SUBSCRIBER_NOTES = table_of(SubscriberNotesTable)
+
+MOST_NOTES_SHOWN = 100
+
+
+class NoteRow(NamedTuple):
+    """One entry of the history."""
+
+    id: str
+    note: str
+    author: str | None
+    created: int
+
+
+class NotesText(NamedTuple):
+    """The one text."""
+
+    notes: str
+
+
+class LineNotes(NamedTuple):
+    """Everything an organisation wrote about a line; the history newest first."""
+
+    notes: str
+    history: Sequence[NoteRow]
+
+
+NOTE_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(SUBSCRIBER_NOTE.c[name] for name in NoteRow._fields)
+
+INSERT_NOTE = Command(sa.insert(SUBSCRIBER_NOTE).values({name: sa.bindparam(name) for name in (*NoteRow._fields, "organisation", "iccid")}))
+
+LIST_NEWEST_NOTES = Query(
+    NoteRow,
+    sa.select(*NOTE_COLUMNS)
+    .where(SUBSCRIBER_NOTE.c.organisation == sa.bindparam("organisation"), SUBSCRIBER_NOTE.c.iccid == sa.bindparam("iccid"))
+    .order_by(SUBSCRIBER_NOTE.c.id.desc())
+    .limit(MOST_NOTES_SHOWN),
+)
+
+PUT_NOTES = Command(
+    lambda dialect: (
+        dialect.insert(SUBSCRIBER_NOTES)
+        .values({name: sa.bindparam(name) for name in ("organisation", "iccid", "notes", "updated")})
+        .on_conflict_do_update(index_elements=["organisation", "iccid"], set_={name: sa.bindparam(name) for name in ("notes", "updated")})
+    )
+)
+
+CLEAR_NOTES = Command(
+    sa.delete(SUBSCRIBER_NOTES).where(
+        SUBSCRIBER_NOTES.c.organisation == sa.bindparam("organisation"), SUBSCRIBER_NOTES.c.iccid == sa.bindparam("iccid")
+    )
+)
+
+FIND_NOTES = Query(
+    NotesText,
+    sa.select(SUBSCRIBER_NOTES.c.notes).where(
+        SUBSCRIBER_NOTES.c.organisation == sa.bindparam("organisation"), SUBSCRIBER_NOTES.c.iccid == sa.bindparam("iccid")
+    ),
+)
+
+
+def add_note(connection: Connection, *, organisation: str, iccid: str, row: NoteRow) -> None:
+    """Append to the history."""
+    connection.run(INSERT_NOTE, organisation=organisation, iccid=iccid, **row._asdict())
+
+
+def put_notes(connection: Connection, *, organisation: str, iccid: str, notes: str, now: float) -> None:
+    """Replace the one text; an empty one leaves nothing behind."""
+    if notes:
+        connection.run(PUT_NOTES, organisation=organisation, iccid=iccid, notes=notes, updated=int(now))
+    else:
+        connection.run(CLEAR_NOTES, organisation=organisation, iccid=iccid)
+
+
+def read_notes(connection: Connection, *, organisation: str, iccid: str) -> LineNotes:
+    """The text, and the newest of the history. Older entries are kept and not shown."""
+    blob = connection.first(FIND_NOTES, organisation=organisation, iccid=iccid)
+    history = connection.all(LIST_NEWEST_NOTES, organisation=organisation, iccid=iccid)
+    return LineNotes("" if blob is None else blob.notes, history)

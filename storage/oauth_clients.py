@@ -1,0 +1,182 @@
+"""Programs that registered themselves (RFC 7591), and their requests that wait for a person's consent."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.access_grants import ACCESS_GRANT
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class AuthorizationRequestTable(TableDescription, table=True):
+    """A program's request that waits for the person's consent; `details` are its checked parameters, JSON."""
+
+    digest: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
+    client_id: str = Field(sa_type=sa.Text)
+    details: str = Field(sa_type=sa.Text)
+    expires_at: float = Field(sa_type=sa.Double, index=True)
+
+
+class OauthClientTable(TableDescription, table=True):
+    """A program that registered itself (RFC 7591). `secret` is sealed; public clients have none. `used`: when it last got a consent.
+
+    `network` and `address` are digests of where it registered from; None where that was before they were kept.
+    """
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    metadata_json: str = Field(sa_type=sa.Text)
+    secret: str | None = Field(default=None, sa_type=sa.Text)
+    created: float = Field(sa_type=sa.Double, index=True)
+    used: float | None = Field(default=None, sa_type=sa.Double)
+    network: str | None = Field(default=None, index=True, sa_type=sa.Text)
+    address: str | None = Field(default=None, sa_type=sa.Text)
+
+
+OAUTH_CLIENT = table_of(OauthClientTable)
+
+AUTHORIZATION_REQUEST = table_of(AuthorizationRequestTable)
+
+
+class OauthClient(NamedTuple):
+    """A program as it registered; `secret` is sealed, None for a public one."""
+
+    id: str
+    metadata_json: str
+    secret: str | None
+    created: float
+
+
+class ClientOrigin(NamedTuple):
+    """Where somebody registers from, as digests: a network, and one address in it."""
+
+    network: str
+    address: str
+
+
+class UnusedCount(NamedTuple):
+    """How many registrations of a network nobody has consented to."""
+
+    unused: int
+
+
+FIND_CLIENT = Query(
+    OauthClient, sa.select(*(OAUTH_CLIENT.c[name] for name in OauthClient._fields)).where(OAUTH_CLIENT.c.id == sa.bindparam("client"))
+)
+
+INSERT_CLIENT = Command(
+    sa.insert(OAUTH_CLIENT).values({name: sa.bindparam(name) for name in (*OauthClient._fields, *ClientOrigin._fields)})
+)
+
+CLIENT_IS_UNUSED = (OAUTH_CLIENT.c.network == sa.bindparam("of_network"), OAUTH_CLIENT.c.used.is_(None))
+
+COUNT_UNUSED_CLIENTS = Query(UnusedCount, sa.select(sa.func.count().label("unused")).select_from(OAUTH_CLIENT).where(*CLIENT_IS_UNUSED))
+
+UNUSED_BY_ADDRESS = (
+    sa.select(OAUTH_CLIENT.c.address, sa.func.count().label("registrations"))
+    .where(*CLIENT_IS_UNUSED)
+    .group_by(OAUTH_CLIENT.c.address)
+    .subquery("crowd")
+)
+
+AT_CONSENT = OAUTH_CLIENT.c.id.in_(
+    sa.select(AUTHORIZATION_REQUEST.c.client_id).where(AUTHORIZATION_REQUEST.c.expires_at > sa.bindparam("now"))
+)
+
+# Of the address that has most, first what no person is being asked about, and of that the oldest.
+FIRST_CLIENTS_TO_GO = (
+    sa.select(OAUTH_CLIENT.c.id)
+    .join_from(OAUTH_CLIENT, UNUSED_BY_ADDRESS, UNUSED_BY_ADDRESS.c.address == OAUTH_CLIENT.c.address)
+    .where(*CLIENT_IS_UNUSED)
+    .order_by(UNUSED_BY_ADDRESS.c.registrations.desc(), sa.case((AT_CONSENT, 1), else_=0), OAUTH_CLIENT.c.created, OAUTH_CLIENT.c.id)
+    .limit(sa.bindparam("too_many", type_=sa.Integer))
+)
+
+REMOVE_FIRST_CLIENTS = Command(sa.delete(OAUTH_CLIENT).where(OAUTH_CLIENT.c.id.in_(FIRST_CLIENTS_TO_GO)))
+
+NOTE_CLIENT_USE = Command(sa.update(OAUTH_CLIENT).where(OAUTH_CLIENT.c.id == sa.bindparam("client")).values(used=sa.bindparam("now")))
+
+SWEEP_UNCONSENTED_CLIENTS = Command(
+    sa.delete(OAUTH_CLIENT).where(OAUTH_CLIENT.c.used.is_(None), OAUTH_CLIENT.c.created < sa.bindparam("before"))
+)
+
+
+def insert_client(connection: Connection, *, client: OauthClient, origin: ClientOrigin, most: int, now: float) -> None:
+    """Keep a registration. Its network keeps `most` that nobody has consented to; beyond it the oldest of the address that has the most
+    of them give way, and nobody is refused. `now`: Unix seconds."""
+    count = connection.first(COUNT_UNUSED_CLIENTS, of_network=origin.network)
+    too_many = 0 if count is None else count.unused - most + 1
+    if too_many > 0:
+        connection.run(REMOVE_FIRST_CLIENTS, of_network=origin.network, too_many=too_many, now=now)
+    connection.run(INSERT_CLIENT, **client._asdict(), **origin._asdict())
+
+
+def find_client(connection: Connection, *, client: str) -> OauthClient | None:
+    """A registration."""
+    return connection.first(FIND_CLIENT, client=client)
+
+
+def note_client_use(connection: Connection, *, client: str, now: float) -> None:
+    """A person let it do something: its registration is kept."""
+    connection.run(NOTE_CLIENT_USE, client=client, now=now)
+
+
+def sweep_unconsented_clients(connection: Connection, *, before: float) -> int:
+    """Forget registrations that nobody ever consented to."""
+    return connection.run(SWEEP_UNCONSENTED_CLIENTS, before=before)
+
+
+class AuthorizationRequest(NamedTuple):
+    """A request that waits for consent; `details` can be read with its token alone."""
+
+    client_id: str
+    details: str
+
+
+REQUEST_FIELDS = ("digest", "client_id", "details", "expires_at")
+
+INSERT_REQUEST = Command(sa.insert(AUTHORIZATION_REQUEST).values({name: sa.bindparam(name) for name in REQUEST_FIELDS}))
+
+FIND_REQUEST = Query(
+    AuthorizationRequest,
+    sa.select(AUTHORIZATION_REQUEST.c.client_id, AUTHORIZATION_REQUEST.c.details).where(
+        AUTHORIZATION_REQUEST.c.digest == sa.bindparam("digest"), AUTHORIZATION_REQUEST.c.expires_at > sa.bindparam("now")
+    ),
+)
+
+END_REQUEST = Command(
+    sa.delete(AUTHORIZATION_REQUEST).where(
+        AUTHORIZATION_REQUEST.c.digest == sa.bindparam("digest"), AUTHORIZATION_REQUEST.c.expires_at > sa.bindparam("now")
+    )
+)
+
+SWEEP_REQUESTS = Command(sa.delete(AUTHORIZATION_REQUEST).where(AUTHORIZATION_REQUEST.c.expires_at < sa.bindparam("now")))
+
+
+def insert_authorization_request(connection: Connection, *, digest: bytes, client: str, details: str, expires_at: float) -> None:
+    """A program asks for consent."""
+    connection.run(INSERT_REQUEST, digest=digest, client_id=client, details=details, expires_at=expires_at)
+
+
+def find_authorization_request(connection: Connection, *, digest: bytes, now: float) -> AuthorizationRequest | None:
+    """A request that waits."""
+    return connection.first(FIND_REQUEST, digest=digest, now=now)
+
+
+def end_authorization_request(connection: Connection, *, digest: bytes, now: float) -> bool:
+    """Answer a request; False when somebody has, or it has expired."""
+    return connection.run(END_REQUEST, digest=digest, now=now) == 1
+
+
+LIVE_CLIENTS = sa.select(ACCESS_GRANT.c.client_id).where(
+    ACCESS_GRANT.c.revoked_at.is_(None), ACCESS_GRANT.c.expires_at > sa.bindparam("now")
+)
+
+END_CLIENTS = Command(sa.delete(OAUTH_CLIENT).where(OAUTH_CLIENT.c.used <= sa.bindparam("before"), OAUTH_CLIENT.c.id.not_in(LIVE_CLIENTS)))
+
+
+def sweep_unused_clients(connection: Connection, *, before: float, now: float) -> int:
+    """Forget registered programs that got their last consent before then, unless they still have one that counts."""
+    return connection.run(END_CLIENTS, before=before, now=now)

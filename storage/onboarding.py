@@ -1,0 +1,164 @@
+"""How far an organisation has come in setting itself up."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.change_counters import CALLERS, count_change
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+from storage.former_tokens import FORMER_TOKEN
+from storage.organisations import ORGANISATION
+
+
+class OnboardingTable(TableDescription, table=True):
+    """How far an organisation has come: when each step was done, Unix seconds."""
+
+    organisation: str = Field(primary_key=True, foreign_key="organisation.id", sa_type=sa.Text)
+    website: str | None = Field(default=None, sa_type=sa.Text)
+    country: str | None = Field(default=None, sa_type=sa.Text)
+    operator_type: str | None = Field(default=None, sa_type=sa.Text)
+    org_saved_at: float | None = Field(default=None, sa_type=sa.Double)
+    managed_chosen_at: float | None = Field(default=None, sa_type=sa.Double)
+    pending_reason: str | None = Field(default=None, sa_type=sa.Text)
+    template_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    plan_name: str | None = Field(default=None, sa_type=sa.Text)
+    plan_saved_at: float | None = Field(default=None, sa_type=sa.Double)
+    plan_skipped_at: float | None = Field(default=None, sa_type=sa.Double)
+    test_esim: str | None = Field(default=None, sa_type=sa.Text)
+    test_esim_at: float | None = Field(default=None, sa_type=sa.Double)
+    completed_at: float | None = Field(default=None, sa_type=sa.Double)
+
+
+ONBOARDING = table_of(OnboardingTable)
+
+
+class OnboardingRow(NamedTuple):
+    """An organisation with its steps; what it has not done yet is None. `test_esim` is JSON."""
+
+    id: str
+    name: str
+    mode: str | None
+    account_id: int | None
+    assigned_account_id: int | None
+    website: str | None
+    country: str | None
+    operator_type: str | None
+    org_saved_at: float | None
+    managed_chosen_at: float | None
+    pending_reason: str | None
+    template_id: int | None
+    plan_name: str | None
+    plan_saved_at: float | None
+    plan_skipped_at: float | None
+    test_esim: str | None
+    completed_at: float | None
+    former_token_expires_at: float | None
+
+
+FIELDS_OF_ORGANISATION = ("id", "name", "mode", "account_id", "assigned_account_id")
+
+FIND_ONBOARDING = Query(
+    OnboardingRow,
+    sa.select(
+        *((ORGANISATION if name in FIELDS_OF_ORGANISATION else ONBOARDING).c[name] for name in OnboardingRow._fields[:-1]),
+        FORMER_TOKEN.c.expires_at.label("former_token_expires_at"),
+    )
+    .join_from(ORGANISATION, ONBOARDING, ONBOARDING.c.organisation == ORGANISATION.c.id, isouter=True)
+    .join(FORMER_TOKEN, FORMER_TOKEN.c.organisation == ORGANISATION.c.id, isouter=True)
+    .where(ORGANISATION.c.id == sa.bindparam("organisation")),
+)
+
+RENAME_ORGANISATION = Command(
+    sa.update(ORGANISATION).where(ORGANISATION.c.id == sa.bindparam("organisation")).values(name=sa.bindparam("new_name"))
+)
+
+
+def upsert_onboarding(*columns: str, without: tuple[str, ...] = ()) -> Command:
+    """Set these columns of an organisation's row, whether it is there or not; `without` are emptied."""
+    given: dict[str, object] = {name: sa.bindparam(name) for name in columns}
+    changes = {**given, **dict.fromkeys(without)}
+    return Command(
+        lambda dialect: (
+            dialect.insert(ONBOARDING)
+            .values(organisation=sa.bindparam("organisation"), **given)
+            .on_conflict_do_update(index_elements=["organisation"], set_=changes)
+        )
+    )
+
+
+SAVE_DETAILS = upsert_onboarding("website", "country", "operator_type", "org_saved_at")
+
+CHOOSE_MANAGED = upsert_onboarding("managed_chosen_at", "pending_reason")
+
+CHOOSE_OWN = upsert_onboarding(without=("managed_chosen_at", "pending_reason"))
+
+SAVE_PLAN = upsert_onboarding("template_id", "plan_name", "plan_saved_at", without=("plan_skipped_at",))
+
+SKIP_PLAN = upsert_onboarding("plan_skipped_at", without=("template_id", "plan_name", "plan_saved_at"))
+
+SAVE_TEST_ESIM = upsert_onboarding("test_esim", "test_esim_at")
+
+COMPLETE_ONBOARDING = Command(
+    sa.update(ONBOARDING)
+    .where(
+        ONBOARDING.c.organisation == sa.bindparam("organisation"),
+        ONBOARDING.c.completed_at.is_(None),
+        ONBOARDING.c.org_saved_at.is_not(None),
+        ONBOARDING.c.managed_chosen_at.is_not(None)
+        | sa.exists(
+            sa.select(ORGANISATION.c.id).where(ORGANISATION.c.id == sa.bindparam("organisation"), ORGANISATION.c.mode.is_not(None))
+        ),
+    )
+    .values(completed_at=sa.bindparam("now"))
+)
+
+
+def find_onboarding(connection: Connection, *, organisation: str) -> OnboardingRow:
+    """An organisation and how far it has come."""
+    row = connection.first(FIND_ONBOARDING, organisation=organisation)
+    if row is None:
+        raise LookupError("a caller's organisation is never removed")
+    return row
+
+
+def save_onboarding_details(
+    connection: Connection, *, organisation: str, name: str, website: str | None, country: str, operator_type: str, now: float
+) -> None:
+    """Who the operator is; the organisation is called so from now on."""
+    count_change(connection, name=CALLERS)
+    connection.run(RENAME_ORGANISATION, organisation=organisation, new_name=name)
+    values = {"website": website, "country": country, "operator_type": operator_type}
+    connection.run(SAVE_DETAILS, organisation=organisation, org_saved_at=now, **values)
+
+
+def choose_managed(connection: Connection, *, organisation: str, pending_reason: str | None, now: float) -> None:
+    """A managed account is wanted; the reason says why there is none yet."""
+    connection.run(CHOOSE_MANAGED, organisation=organisation, managed_chosen_at=now, pending_reason=pending_reason)
+
+
+def choose_own(connection: Connection, *, organisation: str) -> None:
+    """A token of its own is wanted, and no managed account any more."""
+    connection.run(CHOOSE_OWN, organisation=organisation)
+
+
+def save_plan(connection: Connection, *, organisation: str, template_id: int, plan_name: str | None, now: float) -> None:
+    """The plan to begin with."""
+    connection.run(SAVE_PLAN, organisation=organisation, template_id=template_id, plan_name=plan_name, plan_saved_at=now)
+
+
+def skip_plan(connection: Connection, *, organisation: str, now: float) -> None:
+    """No plan to begin with; one that was saved is forgotten."""
+    connection.run(SKIP_PLAN, organisation=organisation, plan_skipped_at=now)
+
+
+def save_test_esim(connection: Connection, *, organisation: str, test_esim: str, now: float) -> None:
+    """What was previewed."""
+    connection.run(SAVE_TEST_ESIM, organisation=organisation, test_esim=test_esim, test_esim_at=now)
+
+
+def complete_onboarding(connection: Connection, *, organisation: str, now: float) -> None:
+    """Completed, if that was not so before and nothing is missing for it."""
+    connection.run(COMPLETE_ONBOARDING, organisation=organisation, now=now)

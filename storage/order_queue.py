@@ -1,0 +1,433 @@
+"""The queue of orders and top-ups: who works on a row under a lease, and the moves of a row, each a conditional update.
+
+pending_payment -> paid | failed (paid otherwise than agreed); paid -> provisioning -> ready | failed | needs_review -> ready | failed;
+provisioning -> paid where it surely never left; failed -> needs_review when an eSIM is named late and no refund has been begun.
+A failed order that was paid has a refund: owed -> sending -> done | unknown | failed. What of a top-up is sent is in top_ups.py.
+"""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query, RowCondition, Value, distinct_values, unindexed
+from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
+from storage.order_access import forget_access
+from storage.orders import ORDER_COLUMNS, ORDERS_WITH_LEDGER, STOREFRONT_ORDER, OrderRow
+
+ORDER_LEASE_MS = 120_000
+TO_REFUND = ("owed", "sending", "unknown")
+
+
+class MovedOrder(NamedTuple):
+    """A row that was written."""
+
+    id: str
+
+
+class DueOrganisation(NamedTuple):
+    """An organisation that has something due, and since when."""
+
+    organisation: str
+    due_ms: int | None
+
+
+class OrderPayment(NamedTuple):
+    """What the processor said of the payment. `code`: it is not what was agreed, so it goes back."""
+
+    email: str | None
+    payment_intent: str | None
+    amount: int
+    code: str | None
+
+
+class OrderEsim(NamedTuple):
+    """What an order got: `sealed` is what installs it."""
+
+    iccid: str
+    sealed: str
+    package_id: int | None
+
+
+ORDER_NOW_MS = sa.bindparam("now_ms", type_=sa.BigInteger)
+ORDER_NOW = sa.bindparam("now", type_=sa.Double)
+THIS_ORDER: sa.ColumnElement[bool] = STOREFRONT_ORDER.c.id == sa.bindparam("named")
+MY_ORDER: sa.ColumnElement[bool] = THIS_ORDER & (STOREFRONT_ORDER.c.lease == sa.bindparam("mine"))
+REFUND_IS_OPEN = STOREFRONT_ORDER.c.refund.in_(TO_REFUND)
+UNPAID_STATUS: sa.ColumnElement[str] = sa.literal_column("'pending_payment'", sa.Text)
+
+
+def is_unpaid(order: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Pages that nobody has paid and that somebody is to look at. In the words of the index of just these rows, as the next one is."""
+    return order.c.due_ms.is_not(None) & (unindexed(order.c.status) == UNPAID_STATUS)
+
+
+def is_paid_and_due(order: sa.FromClause) -> sa.ColumnElement[bool]:
+    """What has been paid and is not done with."""
+    status = unindexed(order.c.status)
+    queued = (
+        (status == "paid")
+        | ((status == "failed") & order.c.refund.in_(TO_REFUND))
+        | ((status == "needs_review") & order.c.top_up_of.is_not(None))
+    )
+    return order.c.due_ms.is_not(None) & (status != UNPAID_STATUS) & queued
+
+
+def due_query(rows: RowCondition) -> Query[DueOrganisation]:
+    """Organisations with something of these rows, and since when the oldest is due: a step in the index for each of them."""
+    place, oldest = distinct_values(STOREFRONT_ORDER, "organisation", rows, "place"), STOREFRONT_ORDER.alias("oldest")
+    due = sa.select(sa.func.min(oldest.c.due_ms)).where(rows(oldest), oldest.c.organisation == place.c.value)
+    found = sa.select(place.c.value.label("organisation"), due.correlate(place).scalar_subquery().label("due_ms"))
+    return Query(DueOrganisation, found.where(place.c.value.is_not(None)))
+
+
+def pick_order(rows: RowCondition) -> sa.ScalarSelect[str]:
+    """The oldest of an organisation that nobody else takes at this moment."""
+    due = (rows(STOREFRONT_ORDER), STOREFRONT_ORDER.c.organisation == sa.bindparam("of"), STOREFRONT_ORDER.c.due_ms <= ORDER_NOW_MS)
+    found = (
+        sa.select(STOREFRONT_ORDER.c.id).where(*due).order_by(STOREFRONT_ORDER.c.due_ms, STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id)
+    )
+    return found.limit(1).with_for_update(skip_locked=True).scalar_subquery()
+
+
+DUE_ORGANISATIONS = (due_query(is_paid_and_due), due_query(is_unpaid))
+# Who has paid comes first: pages that nobody paid may be many, and asking about them takes as long as the processor likes.
+CLAIM_ORDER = Query(
+    MovedOrder,
+    sa.update(STOREFRONT_ORDER)
+    .where(STOREFRONT_ORDER.c.id == sa.func.coalesce(pick_order(is_paid_and_due), pick_order(is_unpaid)))
+    .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
+    .returning(STOREFRONT_ORDER.c.id),
+)
+FIND_QUEUED_ORDER = Query(
+    OrderRow, sa.select(*ORDER_COLUMNS).select_from(ORDERS_WITH_LEDGER).where(STOREFRONT_ORDER.c.id == sa.bindparam("named"))
+)
+WORK_LATER = Command(
+    sa.update(STOREFRONT_ORDER)
+    .where(MY_ORDER)
+    .values(lease=None, due_ms=sa.bindparam("due_ms"), tries=STOREFRONT_ORDER.c.tries + sa.bindparam("tried", type_=sa.Integer))
+)
+HOLD_ORDER = Command(sa.update(STOREFRONT_ORDER).where(MY_ORDER, STOREFRONT_ORDER.c.status == "paid").values(lease=sa.bindparam("mine")))
+PAY_ORDER = Query(
+    MovedOrder,
+    sa.update(STOREFRONT_ORDER)
+    .where(THIS_ORDER, STOREFRONT_ORDER.c.status == "pending_payment")
+    .values(
+        status=sa.bindparam("to"),
+        code=sa.bindparam("why"),
+        email=sa.bindparam("address"),
+        payment_intent=sa.bindparam("intent"),
+        paid_amount=sa.bindparam("paid"),
+        paid_at=ORDER_NOW,
+        refund=sa.bindparam("owed"),
+        due_ms=ORDER_NOW_MS,
+        lease=None,
+        tries=0,
+        updated=ORDER_NOW,
+    )
+    .returning(STOREFRONT_ORDER.c.id),
+)
+SEND_ORDER = Command(
+    sa.update(STOREFRONT_ORDER)
+    .where(MY_ORDER, STOREFRONT_ORDER.c.status == "paid")
+    .values(status="provisioning", owner=sa.bindparam("by"), updated=sa.bindparam("now"))
+)
+UNSEND_ORDER = Command(
+    sa.update(STOREFRONT_ORDER).where(THIS_ORDER, STOREFRONT_ORDER.c.status == "provisioning").values(status="paid", owner=None)
+)
+ENDED_WORK: dict[str, object] = {"owner": None, "lease": None, "tries": 0, "updated": ORDER_NOW}
+MARK_ORDER_READY = Query(
+    MovedOrder,
+    sa.update(STOREFRONT_ORDER)
+    .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["provisioning", "needs_review"]))
+    .values(
+        status="ready",
+        code=None,
+        iccid=sa.bindparam("has"),
+        esim=sa.bindparam("sealed"),
+        esim_binding=None,
+        package_id=sa.bindparam("package"),
+        ready_at=ORDER_NOW,
+        due_ms=None,
+        **ENDED_WORK,
+    )
+    .returning(STOREFRONT_ORDER.c.id),
+)
+REFUND_OWED = sa.case((STOREFRONT_ORDER.c.paid_amount > 0, "owed"), else_=None)
+FAILED_VALUES: dict[str, object] = {
+    "status": "failed",
+    "code": sa.bindparam("why"),
+    "refund": REFUND_OWED,
+    "refund_attempt": None,
+    "due_ms": sa.case((STOREFRONT_ORDER.c.paid_amount > 0, ORDER_NOW_MS), else_=None),
+    **ENDED_WORK,
+}
+FAIL_ORDER = Query(
+    MovedOrder,
+    sa.update(STOREFRONT_ORDER)
+    .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["paid", "provisioning", "needs_review"]))
+    .values(FAILED_VALUES)
+    .returning(STOREFRONT_ORDER.c.id),
+)
+# The index of states finds them: few orders are paid and not sent yet.
+FAIL_REFUNDED_ORDERS = Query(
+    MovedOrder,
+    sa.update(STOREFRONT_ORDER)
+    .where(
+        STOREFRONT_ORDER.c.status == "paid",
+        STOREFRONT_ORDER.c.payee == sa.bindparam("account"),
+        STOREFRONT_ORDER.c.payment_intent == sa.bindparam("intent"),
+    )
+    .values(FAILED_VALUES)
+    .returning(STOREFRONT_ORDER.c.id),
+)
+REVIEW_ORDER = Query(
+    MovedOrder,
+    sa.update(STOREFRONT_ORDER)
+    .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["paid", "provisioning"]))
+    .values(status="needs_review", code=sa.bindparam("why"), due_ms=None, **ENDED_WORK)
+    .returning(STOREFRONT_ORDER.c.id),
+)
+REOPEN_ORDER = Query(
+    MovedOrder,
+    sa.update(STOREFRONT_ORDER)
+    .where(THIS_ORDER, STOREFRONT_ORDER.c.status == "failed", STOREFRONT_ORDER.c.refund.is_(None) | (STOREFRONT_ORDER.c.refund == "owed"))
+    .values(status="needs_review", code=sa.bindparam("why"), refund=None, due_ms=None, **ENDED_WORK)
+    .returning(STOREFRONT_ORDER.c.id),
+)
+BEGIN_REFUND = Command(
+    sa.update(STOREFRONT_ORDER)
+    .where(MY_ORDER, STOREFRONT_ORDER.c.status == "failed", REFUND_IS_OPEN)
+    .values(refund="sending", refund_attempt=sa.bindparam("attempt"))
+)
+SET_REFUND = Command(
+    sa.update(STOREFRONT_ORDER)
+    .where(MY_ORDER, STOREFRONT_ORDER.c.status == "failed", REFUND_IS_OPEN)
+    .values(
+        refund=sa.bindparam("to"),
+        lease=None,
+        due_ms=sa.bindparam("due_ms"),
+        tries=STOREFRONT_ORDER.c.tries + sa.bindparam("tried", type_=sa.Integer),
+    )
+)
+REFUND_ENDED: dict[str, object] = {"lease": None, "due_ms": None, "updated": ORDER_NOW}
+# Only a failed order has a refund; of these there are few.
+REFUND_OF_ATTEMPT = (STOREFRONT_ORDER.c.refund_attempt == sa.bindparam("attempt")) & (STOREFRONT_ORDER.c.status == "failed")
+MARK_REFUND_MADE = Query(
+    MovedOrder,
+    sa.update(STOREFRONT_ORDER)
+    .where(REFUND_OF_ATTEMPT, REFUND_IS_OPEN)
+    .values(refund="done", **REFUND_ENDED)
+    .returning(STOREFRONT_ORDER.c.id),
+)
+# Not of one that is owed: what fell is known of it then, and it is about to be tried anew.
+MARK_REFUND_FAILED = Query(
+    MovedOrder,
+    sa.update(STOREFRONT_ORDER)
+    .where(REFUND_OF_ATTEMPT, STOREFRONT_ORDER.c.refund.in_(["sending", "unknown", "done"]))
+    .values(refund="failed", **REFUND_ENDED)
+    .returning(STOREFRONT_ORDER.c.id),
+)
+MARK_REFUND_NEVER_MADE = Command(
+    sa.update(STOREFRONT_ORDER)
+    .where(REFUND_OF_ATTEMPT, STOREFRONT_ORDER.c.refund.in_(["sending", "unknown"]))
+    .values(refund="owed", lease=None, due_ms=ORDER_NOW_MS, tries=0, updated=ORDER_NOW)
+)
+RETRY_REFUND = Query(
+    MovedOrder,
+    sa.update(STOREFRONT_ORDER)
+    .where(THIS_ORDER, STOREFRONT_ORDER.c.status == "failed", STOREFRONT_ORDER.c.refund.in_(["failed", "unknown"]))
+    .values(
+        # One of unknown outcome goes again as it was; one that was refused goes anew.
+        refund=sa.case((STOREFRONT_ORDER.c.refund == "unknown", "unknown"), else_="owed"),
+        lease=None,
+        due_ms=ORDER_NOW_MS,
+        tries=0,
+        updated=ORDER_NOW,
+    )
+    .returning(STOREFRONT_ORDER.c.id),
+)
+ACCEPT_TOP_UP = Query(
+    MovedOrder,
+    sa.update(STOREFRONT_ORDER)
+    .where(THIS_ORDER, STOREFRONT_ORDER.c.status == "needs_review", STOREFRONT_ORDER.c.top_up_of.is_not(None))
+    .values(status="ready", code=None, ready_at=ORDER_NOW, due_ms=None, **ENDED_WORK)
+    .returning(STOREFRONT_ORDER.c.id),
+)
+# What the ledger cannot tell, and the order does not say yet: recovery settles a dead process's rows without knowing what they are for.
+LIST_LOST_ORDERS = Query(
+    MovedOrder,
+    sa.select(STOREFRONT_ORDER.c.id)
+    .select_from(ORDERS_WITH_LEDGER)
+    .where(
+        STOREFRONT_ORDER.c.status == "provisioning",
+        STOREFRONT_ORDER.c.top_up_of.is_(None),
+        ISSUANCE.c.state.in_(UNRESOLVED_ISSUANCE_STATES),
+    )
+    .order_by(STOREFRONT_ORDER.c.updated)
+    .limit(sa.bindparam("most")),
+)
+FIND_STALE_TOP_UP = Query(
+    MovedOrder,
+    sa.select(STOREFRONT_ORDER.c.id)
+    .where(
+        STOREFRONT_ORDER.c.status == "provisioning",
+        STOREFRONT_ORDER.c.top_up_of.is_not(None),
+        STOREFRONT_ORDER.c.updated < sa.bindparam("before_then"),
+    )
+    .limit(1),
+)
+LIST_PENDING_ORDERS = Query(
+    OrderRow,
+    sa.select(*ORDER_COLUMNS)
+    .select_from(ORDERS_WITH_LEDGER)
+    .where(
+        STOREFRONT_ORDER.c.status == "pending_payment",
+        STOREFRONT_ORDER.c.payee == sa.bindparam("account"),
+        STOREFRONT_ORDER.c.session.is_not(None),
+    )
+    .order_by(STOREFRONT_ORDER.c.created.desc())
+    .limit(sa.bindparam("most")),
+)
+NEVER_PAID = (STOREFRONT_ORDER.c.status == "pending_payment") & (STOREFRONT_ORDER.c.updated < sa.bindparam("before_then"))
+FORGET_PENDING = Query(
+    MovedOrder,
+    sa.delete(STOREFRONT_ORDER)
+    .where(
+        STOREFRONT_ORDER.c.id.in_(
+            sa.select(STOREFRONT_ORDER.c.id).where(NEVER_PAID).order_by(STOREFRONT_ORDER.c.updated).limit(sa.bindparam("most"))
+        ),
+        NEVER_PAID,
+    )
+    .returning(STOREFRONT_ORDER.c.id),
+)
+
+
+def due_organisations(connection: Connection, *, now_ms: int) -> list[str]:
+    """Organisations that have something due, the longest waiting first; a read, so that an idle worker never takes the write lock."""
+    due: dict[str, int] = {}
+    for place in (place for statement in DUE_ORGANISATIONS for place in connection.all(statement)):
+        if place.due_ms is not None and place.due_ms <= now_ms:
+            due[place.organisation] = min(place.due_ms, due.get(place.organisation, now_ms))
+    return sorted(due, key=lambda organisation: due[organisation])
+
+
+def claim_order(connection: Connection, *, organisation: str, token: str, now_ms: int) -> OrderRow | None:
+    """Take what is due longest, paid before unpaid, for two minutes; then it is due again, whatever became of its worker."""
+    taken = connection.first(CLAIM_ORDER, of=organisation, token=token, now_ms=now_ms, lease_end=now_ms + ORDER_LEASE_MS)
+    return None if taken is None else connection.first(FIND_QUEUED_ORDER, named=taken.id)
+
+
+def work_later(connection: Connection, *, order: str, token: str, due_ms: int | None, tried: bool = True) -> bool:
+    """Nothing came of it now; False when the lease was lost or the row moved on. Without a time nobody looks again by themselves."""
+    return connection.run(WORK_LATER, named=order, mine=token, due_ms=due_ms, tried=int(tried)) == 1
+
+
+def hold_order(connection: Connection, *, order: str, token: str) -> bool:
+    """Whether a paid order is this worker's still, and not sent; it stays so until the commit."""
+    return connection.run(HOLD_ORDER, named=order, mine=token) == 1
+
+
+def pay_order(connection: Connection, *, order: str, paid: OrderPayment, now: float) -> bool:
+    """It was paid, once for ever: to be fulfilled, or, where it was not paid as agreed, to be given back."""
+    move: dict[str, Value] = {"to": "paid" if paid.code is None else "failed", "why": paid.code, "address": paid.email}
+    owed = "owed" if paid.code is not None and paid.amount > 0 else None
+    move |= {"intent": paid.payment_intent, "paid": paid.amount, "owed": owed}
+    return connection.first(PAY_ORDER, named=order, **move, now=now, now_ms=int(now * 1000)) is not None
+
+
+def send_order(connection: Connection, *, order: str, token: str, owner: str, now: float) -> bool:
+    """It is about to be sent by this process; False when it is not this worker's to send."""
+    return connection.run(SEND_ORDER, named=order, mine=token, by=owner, now=now) == 1
+
+
+def unsend_order(connection: Connection, *, order: str) -> None:
+    """It surely never left; whoever has the lease says when it is tried again."""
+    connection.run(UNSEND_ORDER, named=order)
+
+
+def mark_order_ready(connection: Connection, *, order: str, esim: OrderEsim, now: float) -> bool:
+    """The eSIM is the buyer's; False when the order had ended before."""
+    values: dict[str, Value] = {"has": esim.iccid, "sealed": esim.sealed, "package": esim.package_id}
+    return connection.first(MARK_ORDER_READY, named=order, **values, now=now) is not None
+
+
+def fail_order(connection: Connection, *, order: str, code: str, now: float) -> bool:
+    """Nothing is delivered, so what was paid is owed back; False when it had ended before."""
+    return connection.first(FAIL_ORDER, named=order, why=code, now=now, now_ms=int(now * 1000)) is not None
+
+
+def fail_refunded_orders(connection: Connection, *, account: str, payment_intent: str, code: str, now: float) -> list[str]:
+    """What was paid so, and not sent yet, is not sent any more; its ids. What is owed of it is found out by whoever gives it back."""
+    found = connection.all(FAIL_REFUNDED_ORDERS, account=account, intent=payment_intent, why=code, now=now, now_ms=int(now * 1000))
+    return [order.id for order in found]
+
+
+def review_order(connection: Connection, *, order: str, code: str, now: float) -> bool:
+    """Nobody knows what came of it; False when that was known before."""
+    return connection.first(REVIEW_ORDER, named=order, why=code, now=now) is not None
+
+
+def reopen_order(connection: Connection, *, order: str, code: str, now: float) -> bool:
+    """It was said to have failed, and that is not certain any more; False when its refund has been begun: that stands."""
+    return connection.first(REOPEN_ORDER, named=order, why=code, now=now) is not None
+
+
+def begin_refund(connection: Connection, *, order: str, token: str, attempt: str) -> bool:
+    """The refund is about to be sent; False when it is not this worker's to send."""
+    return connection.run(BEGIN_REFUND, named=order, mine=token, attempt=attempt) == 1
+
+
+def set_refund(connection: Connection, *, order: str, token: str, state: str, due_ms: int | None) -> bool:
+    """How the refund stands after this look; False when the lease was lost or it has ended."""
+    return connection.run(SET_REFUND, named=order, mine=token, to=state, due_ms=due_ms, tried=int(due_ms is not None)) == 1
+
+
+def mark_refund_made(connection: Connection, *, attempt: str, now: float) -> str | None:
+    """The processor made what was asked for; the order, where that was news."""
+    found = connection.first(MARK_REFUND_MADE, attempt=attempt, now=now)
+    return None if found is None else found.id
+
+
+def mark_refund_failed(connection: Connection, *, attempt: str, now: float) -> str | None:
+    """The payer's bank did not take it, or the processor withdrew it; the order, where that was news."""
+    found = connection.first(MARK_REFUND_FAILED, attempt=attempt, now=now)
+    return None if found is None else found.id
+
+
+def mark_refund_never_made(connection: Connection, *, attempt: str, now: float) -> bool:
+    """It is proved that what was sent had no effect: the refund is owed as before."""
+    return connection.run(MARK_REFUND_NEVER_MADE, attempt=attempt, now=now, now_ms=int(now * 1000)) == 1
+
+
+def retry_refund(connection: Connection, *, order: str, now: float) -> bool:
+    """A person has a refund tried once more that had failed, or was given up; False where it has neither."""
+    return connection.first(RETRY_REFUND, named=order, now=now, now_ms=int(now * 1000)) is not None
+
+
+def accept_top_up(connection: Connection, *, top_up: str, now: float) -> bool:
+    """A person has seen that the package is there; False where the top-up does not need review."""
+    return connection.first(ACCEPT_TOP_UP, named=top_up, now=now) is not None
+
+
+def has_stale_top_up(connection: Connection, *, before: float) -> bool:
+    """Whether a top-up has been under way for so long that its process may have died; a read."""
+    return connection.first(FIND_STALE_TOP_UP, before_then=before) is not None
+
+
+def lost_orders(connection: Connection, *, most: int) -> list[str]:
+    """Orders whose eSIM may have been drawn by a process that is gone; a read."""
+    return [row.id for row in connection.all(LIST_LOST_ORDERS, most=most)]
+
+
+def pending_orders(connection: Connection, *, account: str, most: int) -> list[OrderRow]:
+    """What buyers may have paid for, the newest first."""
+    return connection.all(LIST_PENDING_ORDERS, account=account, most=most)
+
+
+def sweep_pending(connection: Connection, *, before: float, most: int) -> int:
+    """Forget the oldest of what was never paid, and what would open it; how many there were."""
+    gone = [row.id for row in connection.all(FORGET_PENDING, before_then=before, most=most)]
+    if gone:
+        forget_access(connection, orders=gone)
+    return len(gone)

@@ -1,0 +1,463 @@
+"""Orders of shops, and the top-ups of their eSIMs: what is written once, how rows are found and listed. Their queue is in order_queue.py.
+
+The status of an order is what its row says until it is ready, and from then on what the ledger says of its eSIM (api.md 3.6). It is said
+twice, for a row that was read and for the database, which filters by it; both go by the same words.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.json_rows import json_rows, pack_rows
+from storage.engine.statement import Command, Query, unindexed
+from storage.engine.table import TableDescription, table_of
+from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
+from storage.storefronts import STOREFRONT, storefront_of
+
+
+class StorefrontOrderTable(TableDescription, table=True):
+    """What a buyer ordered: an eSIM, or more data for one. `id` is its number, onr_ or tuc_, which opens nothing; a top-up's `top_up_of`
+    is the number of its order.
+
+    `status`: pending_payment, paid, provisioning, ready, failed or needs_review; what becomes of a ready eSIM afterwards is told by the
+    ledger's row, whose key is the order's number. `esim` is sealed to the number, or to `esim_binding` where that is set. `bought` is the
+    plan as it was sold. `payee` is the account at the payment processor,
+    `session` the checkout there. `refund`: null, owed, sending, unknown, done or failed. `before` is what was noted of the line
+    before a top-up was sent (operations/storefronts/sales/top_up_sender.py). `owner` is the process that sends it, `lease` who works on it,
+    `due_ms` when somebody is to look at it next.
+    """
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    top_up_of: str | None = Field(default=None, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    storefront: str = Field(sa_type=sa.Text)
+    plan: str = Field(sa_type=sa.Text)
+    bought: str = Field(sa_type=sa.Text)
+    template_id: int = Field(sa_type=sa.BigInteger)
+    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    amount: int = Field(sa_type=sa.BigInteger)
+    currency: str = Field(sa_type=sa.Text)
+    email: str | None = Field(default=None, sa_type=sa.Text)
+    language: str = Field(sa_type=sa.Text)
+    status: str = Field(sa_type=sa.Text)
+    code: str | None = Field(default=None, sa_type=sa.Text)
+    payee: str = Field(sa_type=sa.Text)
+    session: str | None = Field(default=None, unique=True, sa_type=sa.Text)
+    session_ends: int | None = Field(default=None, sa_type=sa.BigInteger)
+    payment_intent: str | None = Field(default=None, sa_type=sa.Text)
+    paid_amount: int | None = Field(default=None, sa_type=sa.BigInteger)
+    paid_at: float | None = Field(default=None, sa_type=sa.Double)
+    iccid: str | None = Field(default=None, sa_type=sa.Text)
+    esim: str | None = Field(default=None, sa_type=sa.Text)
+    esim_binding: str | None = Field(default=None, sa_type=sa.Text)
+    package_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    before: str | None = Field(default=None, sa_type=sa.Text)
+    refund: str | None = Field(default=None, sa_type=sa.Text)
+    refund_attempt: str | None = Field(default=None, sa_type=sa.Text)
+    cancelled_at: float | None = Field(default=None, sa_type=sa.Double)
+    ready_at: float | None = Field(default=None, sa_type=sa.Double)
+    owner: str | None = Field(default=None, sa_type=sa.Text)
+    lease: str | None = Field(default=None, sa_type=sa.Text)
+    due_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
+    tries: int = 0
+    created: float = Field(sa_type=sa.Double)
+    updated: float = Field(sa_type=sa.Double)
+    __table_args__ = (
+        sa.Index("storefront_order_newest", "organisation", "created", "id"),
+        sa.Index("storefront_order_buyer", "storefront", "email"),
+        sa.Index("storefront_order_top_up", "top_up_of"),
+        *(
+            sa.Index(name, "organisation", "due_ms", sqlite_where=sa.text(rows))
+            for name, rows in (
+                ("storefront_order_due_paid", "due_ms IS NOT NULL AND status || '' != 'pending_payment'"),
+                ("storefront_order_due_unpaid", "due_ms IS NOT NULL AND status || '' = 'pending_payment'"),
+            )
+        ),
+        sa.Index("storefront_order_status", "status", "updated"),
+        sa.Index(
+            "storefront_order_binding",
+            "esim_binding",
+            sqlite_where=sa.text("esim_binding IS NOT NULL"),
+            postgresql_where=sa.text("esim_binding IS NOT NULL"),
+        ),
+    )
+
+
+STOREFRONT_ORDER = table_of(StorefrontOrderTable)
+
+OrderState = Literal["pending_payment", "paid", "provisioning", "ready", "failed", "needs_review"]
+
+
+class NewOrder(NamedTuple):
+    """What a buyer is about to pay for. `bought` is JSON text; `session` comes once the processor has made its page."""
+
+    id: str
+    top_up_of: str | None
+    organisation: str
+    storefront: str
+    plan: str
+    bought: str
+    template_id: int
+    account_id: int | None
+    amount: int
+    currency: str
+    language: str
+    payee: str
+    created: float
+
+
+class OrderRow(NamedTuple):
+    """A row as it is kept, and beside it what the ledger says of its eSIM (`ledger` is the state of issuance.py)."""
+
+    id: str
+    top_up_of: str | None
+    organisation: str
+    storefront: str
+    plan: str
+    bought: str
+    template_id: int
+    account_id: int | None
+    amount: int
+    currency: str
+    email: str | None
+    language: str
+    status: OrderState
+    code: str | None
+    payee: str
+    session: str | None
+    session_ends: int | None
+    payment_intent: str | None
+    paid_amount: int | None
+    paid_at: float | None
+    iccid: str | None
+    esim: str | None
+    esim_binding: str | None
+    package_id: int | None
+    before: str | None
+    refund: str | None
+    refund_attempt: str | None
+    cancelled_at: float | None
+    ready_at: float | None
+    owner: str | None
+    lease: str | None
+    due_ms: int | None
+    tries: int
+    created: float
+    updated: float
+    ledger: str | None
+    ledger_updated: float | None
+
+
+LEDGER_FIELDS = ("ledger", "ledger_updated")
+
+ORDER_COLUMNS: Sequence[sa.ColumnElement[object]] = (
+    *(STOREFRONT_ORDER.c[name] for name in OrderRow._fields if name not in LEDGER_FIELDS),
+    ISSUANCE.c.state.label("ledger"),
+    ISSUANCE.c.updated.label("ledger_updated"),
+)
+
+ORDERS_WITH_LEDGER = STOREFRONT_ORDER.outerjoin(
+    ISSUANCE, (ISSUANCE.c.organisation == STOREFRONT_ORDER.c.organisation) & (ISSUANCE.c.key == STOREFRONT_ORDER.c.id)
+)
+
+SELECT_ORDERS = sa.select(*ORDER_COLUMNS).select_from(ORDERS_WITH_LEDGER)
+
+INSERT_ORDER = Command(
+    sa.insert(STOREFRONT_ORDER)
+    .values({name: sa.bindparam(name) for name in NewOrder._fields})
+    .values(status="pending_payment", tries=0, updated=sa.bindparam("created"))
+)
+
+FIND_ORDER = Query(OrderRow, SELECT_ORDERS.where(STOREFRONT_ORDER.c.id == sa.bindparam("named")))
+
+FIND_ORDER_BY_SESSION = Query(
+    OrderRow, SELECT_ORDERS.where(STOREFRONT_ORDER.c.session == sa.bindparam("named"), STOREFRONT_ORDER.c.payee == sa.bindparam("account"))
+)
+
+LIST_TOP_UPS = Query(
+    OrderRow,
+    SELECT_ORDERS.where(STOREFRONT_ORDER.c.top_up_of == sa.bindparam("named")).order_by(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id),
+)
+
+NAME_SESSION = Command(
+    sa.update(STOREFRONT_ORDER)
+    .where(
+        STOREFRONT_ORDER.c.id == sa.bindparam("named"), STOREFRONT_ORDER.c.status == "pending_payment", STOREFRONT_ORDER.c.session.is_(None)
+    )
+    .values(session=sa.bindparam("made"), session_ends=sa.bindparam("ends"), due_ms=sa.bindparam("look_ms"))
+)
+
+
+def insert_order(connection: Connection, *, order: NewOrder) -> None:
+    """It waits to be paid."""
+    connection.run(INSERT_ORDER, **order._asdict())
+
+
+def name_session(connection: Connection, *, order: str, session: str, ends: int, look_ms: int) -> bool:
+    """The page on which it is paid, known before anybody is sent there. `look_ms`: when to ask about it, should nobody tell."""
+    return connection.run(NAME_SESSION, named=order, made=session, ends=ends, look_ms=look_ms) == 1
+
+
+def find_order(connection: Connection, *, order: str) -> OrderRow | None:
+    """An order or a top-up by its number."""
+    return connection.first(FIND_ORDER, named=order)
+
+
+def order_of_session(connection: Connection, *, session: str, payee: str) -> OrderRow | None:
+    """What a checkout of this account at the processor is for."""
+    return connection.first(FIND_ORDER_BY_SESSION, named=session, account=payee)
+
+
+def top_ups_of(connection: Connection, *, order: str) -> list[OrderRow]:
+    """Every top-up of an order, paid or not, oldest first."""
+    return connection.all(LIST_TOP_UPS, named=order)
+
+
+OrderStatus = Literal[
+    "pending_payment",
+    "paid",
+    "provisioning",
+    "ready",
+    "failed",
+    "needs_review",
+    "rollback_pending",
+    "rolled_back",
+    "rollback_unknown",
+]
+
+STATUS_BY_LEDGER: Mapping[str | None, OrderStatus] = {
+    "rollback_pending": "rollback_pending",
+    "rolled_back": "rolled_back",
+    "rollback_unknown": "rollback_unknown",
+    "released": "rolled_back",  # freed past us: it is the buyer's no more either
+}
+
+SHOWN_STATUS: sa.ColumnElement[str] = sa.case(
+    *(((STOREFRONT_ORDER.c.status == "ready") & (ISSUANCE.c.state == state), status) for state, status in STATUS_BY_LEDGER.items()),
+    ((STOREFRONT_ORDER.c.status == "provisioning") & ISSUANCE.c.state.in_(UNRESOLVED_ISSUANCE_STATES), "needs_review"),
+    else_=STOREFRONT_ORDER.c.status,
+)
+
+
+def order_status_of(row: OrderRow) -> OrderStatus:
+    """As buyers and operators see it. Of a crash the ledger knows first: what it cannot tell needs review."""
+    if row.status == "ready":
+        return STATUS_BY_LEDGER.get(row.ledger, "ready")
+    if row.status == "provisioning" and row.ledger in UNRESOLVED_ISSUANCE_STATES:
+        return "needs_review"
+    return row.status
+
+
+def order_cancelled_at(row: OrderRow) -> float | None:
+    """When no more top-ups were taken: since it was cancelled, or since its eSIM went back."""
+    if row.cancelled_at is None and order_status_of(row) == "rolled_back":
+        return row.ledger_updated
+    return row.cancelled_at
+
+
+ESIM_WENT_BACK = sa.exists().where(
+    ISSUANCE.c.organisation == STOREFRONT_ORDER.c.organisation,
+    ISSUANCE.c.key == STOREFRONT_ORDER.c.id,
+    ISSUANCE.c.state.in_(["rolled_back", "released"]),
+)
+
+# One whose eSIM went back was cancelled by that, at that moment. `updated` stays: whoever works on the order goes by it.
+CANCEL_ORDER = Command(
+    sa.update(STOREFRONT_ORDER)
+    .where(
+        STOREFRONT_ORDER.c.id == sa.bindparam("named"),
+        STOREFRONT_ORDER.c.top_up_of.is_(None),
+        STOREFRONT_ORDER.c.cancelled_at.is_(None),
+        STOREFRONT_ORDER.c.status != "pending_payment",
+        ~ESIM_WENT_BACK,
+    )
+    .values(cancelled_at=sa.bindparam("now"))
+)
+
+
+def cancel_order(connection: Connection, *, order: str, now: float) -> bool:
+    """Whether it is this very call that cancelled it; an unpaid order is not cancelled."""
+    return connection.run(CANCEL_ORDER, named=order, now=now) == 1
+
+
+class ErasedOrder(NamedTuple):
+    """An order or a top-up that is nobody's in particular from now on."""
+
+    id: str
+    top_up_of: str | None
+
+
+ERASE_ADDRESS = Query(
+    ErasedOrder,
+    sa.update(STOREFRONT_ORDER)
+    .where(
+        STOREFRONT_ORDER.c.storefront == sa.bindparam("shop"),
+        STOREFRONT_ORDER.c.organisation == sa.bindparam("of"),
+        STOREFRONT_ORDER.c.email == sa.bindparam("address"),
+    )
+    .values(email=None)
+    .returning(STOREFRONT_ORDER.c.id, STOREFRONT_ORDER.c.top_up_of),
+)
+
+
+def erase_address(connection: Connection, *, storefront: str, organisation: str, email: str) -> list[ErasedOrder]:
+    """The rows that had the address."""
+    return connection.all(ERASE_ADDRESS, shop=storefront, of=organisation, address=email)
+
+
+class OrderDetail(NamedTuple):
+    """An order, the slug of the shop that sold it, and its top-ups, paid or not, oldest first."""
+
+    row: OrderRow
+    shop: str
+    top_ups: Sequence[OrderRow]
+
+
+class ShopName(NamedTuple):
+    """What a shop is called in addresses."""
+
+    id: str
+    slug: str
+
+
+class OrderPlace(NamedTuple):
+    """Where an order stands in its list."""
+
+    created: float
+    id: str
+
+
+FIRST_ORDER_PLACE = OrderPlace(2.0**62, "")
+
+FIND_SHOP = Query(
+    ShopName,
+    sa.select(STOREFRONT.c.id, STOREFRONT.c.slug).where(
+        STOREFRONT.c.slug == sa.bindparam("slug"), STOREFRONT.c.organisation == sa.bindparam("organisation")
+    ),
+)
+
+
+def filter_value(name: str) -> sa.ColumnElement[str]:
+    """A filter's value; a cast, since a text that is only compared with another has no type of its own."""
+    return sa.cast(sa.bindparam(name), sa.Text)
+
+
+OWN_ORDER = (STOREFRONT_ORDER.c.organisation == sa.bindparam("organisation")) & STOREFRONT_ORDER.c.top_up_of.is_(None)
+
+FIND_ORDER_PLACE = Query(
+    OrderPlace,
+    sa.select(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id).where(OWN_ORDER, STOREFRONT_ORDER.c.id == sa.bindparam("named")),
+)
+
+# As one comparison of a pair, which both databases look up in the index: a page far behind costs no more than the first.
+ORDER_IS_BEHIND: sa.ColumnElement[bool] = sa.tuple_(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id) < sa.tuple_(
+    sa.bindparam("before", type_=sa.Double), sa.bindparam("after", type_=sa.Text)
+)
+
+LIST_ORDERS = Query(
+    OrderRow,
+    SELECT_ORDERS.where(
+        OWN_ORDER,
+        ORDER_IS_BEHIND,
+        (filter_value("storefront") == "") | (STOREFRONT_ORDER.c.storefront == filter_value("storefront")),
+        (filter_value("email") == "") | (STOREFRONT_ORDER.c.email == filter_value("email")),
+        ((filter_value("status") == "") & (STOREFRONT_ORDER.c.status != "pending_payment")) | (filter_value("status") == SHOWN_STATUS),
+    )
+    .order_by(STOREFRONT_ORDER.c.created.desc(), STOREFRONT_ORDER.c.id.desc())
+    .limit(sa.bindparam("most")),
+)
+
+LIST_ORDERS_OF_BUYER = Query(
+    OrderRow,
+    # Not by the organisation, whose orders are many: SQLite would take the index that begins with it.
+    SELECT_ORDERS.where(
+        unindexed(STOREFRONT_ORDER.c.organisation) == sa.bindparam("organisation"),
+        STOREFRONT_ORDER.c.top_up_of.is_(None),
+        ORDER_IS_BEHIND,
+        STOREFRONT_ORDER.c.storefront == sa.bindparam("storefront"),
+        STOREFRONT_ORDER.c.email == sa.bindparam("email"),
+        STOREFRONT_ORDER.c.status != "pending_payment",
+    )
+    .order_by(STOREFRONT_ORDER.c.created.desc(), STOREFRONT_ORDER.c.id.desc())
+    .limit(sa.bindparam("most")),
+)
+
+LIST_TOP_UPS_OF_ORDERS = Query(
+    OrderRow,
+    lambda dialect: SELECT_ORDERS.where(
+        STOREFRONT_ORDER.c.top_up_of.in_(sa.select(json_rows(dialect, "orders", "given", id=sa.Text).c.id))
+    ).order_by(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id),
+)
+
+LIST_SHOPS = Query(
+    ShopName,
+    lambda dialect: sa.select(STOREFRONT.c.id, STOREFRONT.c.slug).where(
+        STOREFRONT.c.id.in_(sa.select(json_rows(dialect, "shops", "given", id=sa.Text).c.id))
+    ),
+)
+
+
+def find_order_detail(connection: Connection, *, order: str) -> OrderDetail | None:
+    """An order by its number; nothing for a top-up's, which is no order."""
+    row = find_order(connection, order=order)
+    if row is None or row.top_up_of is not None:
+        return None
+    shop = storefront_of(connection, storefront=row.storefront)
+    return OrderDetail(row, "" if shop is None else shop.slug, top_ups_of(connection, order=order))
+
+
+def find_shop(connection: Connection, *, slug: str, organisation: str) -> ShopName | None:
+    """One of the organisation's shops, published or not."""
+    return connection.first(FIND_SHOP, slug=slug, organisation=organisation)
+
+
+def order_place(connection: Connection, *, organisation: str, order: str) -> OrderPlace | None:
+    """Where one of the organisation's orders stands."""
+    return connection.first(FIND_ORDER_PLACE, organisation=organisation, named=order)
+
+
+def list_orders(
+    connection: Connection,
+    *,
+    organisation: str,
+    storefront: str | None = None,
+    email: str | None = None,
+    status: str | None = None,
+    after: OrderPlace = FIRST_ORDER_PLACE,
+    most: int,
+) -> list[OrderDetail]:
+    """Orders of an organisation, newest first; without a status those that were paid for."""
+    rows = connection.all(
+        LIST_ORDERS,
+        organisation=organisation,
+        storefront=storefront or "",
+        email=email or "",
+        status=status or "",
+        before=after.created,
+        after=after.id,
+        most=most,
+    )
+    return order_details(connection, rows)
+
+
+def orders_of_buyer(
+    connection: Connection, *, organisation: str, storefront: str, email: str, after: OrderPlace = FIRST_ORDER_PLACE, most: int
+) -> list[OrderDetail]:
+    """What one address paid for in one shop, newest first; found by the address, however many orders the shop has."""
+    named = {"organisation": organisation, "storefront": storefront, "email": email}
+    return order_details(connection, connection.all(LIST_ORDERS_OF_BUYER, **named, before=after.created, after=after.id, most=most))
+
+
+def order_details(connection: Connection, rows: Sequence[OrderRow]) -> list[OrderDetail]:
+    """Each with its shop and its top-ups, in two statements for all."""
+    if not rows:
+        return []
+    top_ups: defaultdict[str | None, list[OrderRow]] = defaultdict(list)
+    for top_up in connection.all(LIST_TOP_UPS_OF_ORDERS, orders=pack_rows([[row.id] for row in rows])):
+        top_ups[top_up.top_up_of].append(top_up)
+    shops = {shop.id: shop.slug for shop in connection.all(LIST_SHOPS, shops=pack_rows([[id] for id in {row.storefront for row in rows}]))}
+    return [OrderDetail(row, shops.get(row.storefront, ""), top_ups[row.id]) for row in rows]

@@ -1,0 +1,156 @@
+"""Organisations: their tier, their share of the service's fees, and whether their webhooks may lead into the operator's own network."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.change_counters import CALLERS, count_change
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class OrganisationTable(TableDescription, table=True):
+    """A reseller. `mode` and `account_id` are its connection to the upstream; `own_token` is sealed; `simulated`: no real upstream.
+
+    `assigned_account_id` is the sub-account that whoever runs the service opened for it: it stays when an own token takes over.
+    `private_receivers`: its webhooks may lead into the operator's own network, to what SERVICE_WEBHOOK_PRIVATE names.
+    """
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    name: str = Field(sa_type=sa.Text)
+    tier: str = Field(sa_type=sa.Text)
+    mode: str | None = Field(default=None, sa_type=sa.Text)
+    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    own_token: str | None = Field(default=None, sa_type=sa.Text)
+    service_own: int = 0
+    simulated: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    platform_fee_bps: int | None = None
+    assigned_account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    private_receivers: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    created: int = Field(sa_type=sa.BigInteger)
+
+
+ORGANISATION = table_of(OrganisationTable)
+
+
+class Organisation(NamedTuple):
+    """An organisation as the command line lists it."""
+
+    id: str
+    name: str
+    tier: str
+    mode: str | None
+    account_id: int | None
+    assigned_account_id: int | None
+
+
+INSERT_ORGANISATION = Command(
+    sa.insert(ORGANISATION).values(
+        {
+            name: sa.bindparam(name)
+            for name in (
+                *("id", "name", "tier", "mode", "account_id", "own_token", "service_own", "simulated", "platform_fee_bps"),
+                *("assigned_account_id", "private_receivers", "created"),
+            )
+        }
+    )
+)
+
+SET_TIER = Command(sa.update(ORGANISATION).where(ORGANISATION.c.id == sa.bindparam("organisation")).values(tier=sa.bindparam("new_tier")))
+
+THIS_ORGANISATION = ORGANISATION.c.id == sa.bindparam("organisation")
+
+LIST_ORGANISATIONS = Query(
+    Organisation,
+    sa.select(*(ORGANISATION.c[name] for name in Organisation._fields)).order_by(ORGANISATION.c.id),
+)
+
+
+def create_organisation(
+    connection: Connection,
+    *,
+    id: str,
+    name: str,
+    tier: str,
+    now: float,
+    mode: str | None = None,
+    account_id: int | None = None,
+    service_own: bool = False,
+    simulated: bool = False,
+) -> None:
+    """A new organisation; `service_own` marks the one whose account is the service's, `simulated` one whose account is no real one."""
+    connection.run(
+        INSERT_ORGANISATION,
+        id=id,
+        name=name,
+        tier=tier,
+        mode=mode,
+        account_id=account_id,
+        own_token=None,
+        service_own=int(service_own),
+        simulated=int(simulated),
+        platform_fee_bps=None,
+        assigned_account_id=account_id,
+        private_receivers=0,
+        created=int(now),
+    )
+
+
+def set_tier(connection: Connection, *, organisation: str, tier: str) -> bool:
+    """Change what an organisation may do; takes effect with the next call."""
+    changed = connection.run(SET_TIER, organisation=organisation, new_tier=tier) == 1
+    count_change(connection, name=CALLERS)
+    return changed
+
+
+def list_organisations(connection: Connection) -> list[Organisation]:
+    """Every organisation, oldest first."""
+    return connection.all(LIST_ORGANISATIONS)
+
+
+class PrivateAccess(NamedTuple):
+    """Whether webhooks of an organisation may lead into the operator's own network."""
+
+    private_receivers: int
+
+
+FIND_PRIVATE_ACCESS = Query(PrivateAccess, sa.select(ORGANISATION.c.private_receivers).where(THIS_ORGANISATION))
+
+SET_PRIVATE_ACCESS = Command(sa.update(ORGANISATION).where(THIS_ORGANISATION).values(private_receivers=sa.bindparam("opened")))
+
+
+def may_receive_privately(connection: Connection, *, organisation: str) -> bool:
+    """Whether webhooks of the organisation may lead to what SERVICE_WEBHOOK_PRIVATE names."""
+    row = connection.first(FIND_PRIVATE_ACCESS, organisation=organisation)
+    return row is not None and bool(row.private_receivers)
+
+
+def set_private_access(connection: Connection, *, organisation: str, opened: bool) -> bool:
+    """Allow or end that; False when there is no such organisation."""
+    return connection.run(SET_PRIVATE_ACCESS, organisation=organisation, opened=int(opened)) == 1
+
+
+class FeeRate(NamedTuple):
+    """In basis points; nothing: the one of all."""
+
+    platform_fee_bps: int | None
+
+
+FIND_FEE_RATE = Query(FeeRate, sa.select(ORGANISATION.c.platform_fee_bps).where(ORGANISATION.c.id == sa.bindparam("organisation")))
+
+SET_FEE_RATE = Command(
+    sa.update(ORGANISATION).where(ORGANISATION.c.id == sa.bindparam("organisation")).values(platform_fee_bps=sa.bindparam("bps"))
+)
+
+
+def own_fee_bps(connection: Connection, *, organisation: str) -> int | None:
+    """The organisation's own rate, where it has one."""
+    found = connection.first(FIND_FEE_RATE, organisation=organisation)
+    return None if found is None else found.platform_fee_bps
+
+
+def set_fee_bps(connection: Connection, *, organisation: str, bps: int | None) -> bool:
+    """Give it a rate of its own, or take it away; False: there is no such organisation."""
+    return connection.run(SET_FEE_RATE, organisation=organisation, bps=bps) == 1

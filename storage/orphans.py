@@ -1,0 +1,84 @@
+"""What processes that are gone left behind: it is freed where nothing was sent, and unknown where something may have been."""
+
+import math
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.claims import CLAIM, CLAIM_RUNNING_STATES, IN_THE_LEDGER, release_orphaned_claims
+from storage.claims import CLAIM_IS_ORPHANED as ORPHANED_CLAIMS
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.intents import INTENT, LOST_ERROR
+from storage.issuance import ISSUANCE
+from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
+
+
+class OrphanKey(NamedTuple):
+    """Something a dead process left behind."""
+
+    key: str
+
+
+# A row's owner has no lease any more, and the row is older than one: a process that missed its lease may have gone on for a while.
+ISSUANCE_IS_ORPHANED = ISSUANCE.c.owner.not_in(
+    sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (ISSUANCE.c.updated >= sa.bindparam("before")))
+)
+
+# One statement, since every worker asks every few seconds and there is hardly ever anything.
+ANY_ORPHAN = Query(
+    OrphanKey,
+    sa.union_all(
+        sa.select(ISSUANCE.c.key).where(ISSUANCE.c.state.in_(["dispatching", "rollback_pending"]), ISSUANCE_IS_ORPHANED),
+        sa.select(CLAIM.c.key).where(CLAIM.c.state.in_(CLAIM_RUNNING_STATES), ORPHANED_CLAIMS),
+    ).limit(1),
+)
+
+MARK_ORPHANS_LOST = Command(
+    sa.update(ISSUANCE)
+    .where(ISSUANCE.c.state == "dispatching", ISSUANCE_IS_ORPHANED)
+    .values(state="outcome_unknown", updated=sa.bindparam("at"), due_ms=sa.bindparam("due_ms"), lease=None)
+)
+
+MARK_ROLLBACKS_LOST = Command(
+    sa.update(ISSUANCE)
+    .where(ISSUANCE.c.state == "rollback_pending", ISSUANCE_IS_ORPHANED)
+    .values(state="rollback_unknown", updated=sa.bindparam("at"), lease=None)
+)
+
+# A process whose clock was set meanwhile may have dated its claim and its row differently: the claim goes with the row.
+MARK_LOST_CLAIMS = Command(
+    sa.update(CLAIM)
+    .where(
+        CLAIM.c.state == "dispatching",
+        IN_THE_LEDGER.where(ISSUANCE.c.state == "outcome_unknown"),
+    )
+    .values(state="unknown")
+)
+
+MARK_LOST_INTENTS = Command(
+    sa.update(INTENT)
+    .where(
+        INTENT.c.status == "processing",
+        INTENT.c.error.is_(None),
+        INTENT.c.id.in_(sa.select(ISSUANCE.c.intent).where(ISSUANCE.c.state == "outcome_unknown", ISSUANCE.c.intent.is_not(None))),
+    )
+    .values(error=LOST_ERROR)
+)
+
+
+def any_orphans(connection: Connection, *, now: float) -> bool:
+    """Whether there is anything to judge; a read, so that an idle worker never takes the write lock."""
+    before = math.ceil(now - REPLICA_LEASE_SECONDS)
+    return connection.first(ANY_ORPHAN, now=now, before=before) is not None
+
+
+def recover_orphans(connection: Connection, *, now: float) -> int:
+    """Judge it all; how many issuances and releases have an unknown outcome from now on."""
+    before = math.ceil(now - REPLICA_LEASE_SECONDS)
+    release_orphaned_claims(connection, now=now)
+    lost = connection.run(MARK_ORPHANS_LOST, now=now, before=before, at=now, due_ms=int(now * 1000))
+    if lost:
+        connection.run(MARK_LOST_CLAIMS)
+        connection.run(MARK_LOST_INTENTS)
+    return lost + connection.run(MARK_ROLLBACKS_LOST, now=now, before=before, at=now)

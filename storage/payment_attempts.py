@@ -1,0 +1,246 @@
+"""Refunds and payouts that were asked for through us: written before the processor is asked, concluded by what is known afterwards.
+
+What of each charge is refunded or about to be is reserved, so that no two refunds take the same cent.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from registry.ids import without_order_tokens
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class PaymentAttemptTable(TableDescription, table=True):
+    """A refund or a payout (`kind`) that was asked for through us. `state`: sending, done, failed or unknown.
+
+    `processor_key`: the processor's key of it; `claim_key`: the caller's own. `made`: the processor's id of what came of it.
+    """
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    account: str = Field(sa_type=sa.Text)
+    kind: str = Field(sa_type=sa.Text)
+    charge: str | None = Field(default=None, sa_type=sa.Text)
+    amount: int = Field(sa_type=sa.BigInteger)
+    currency: str = Field(sa_type=sa.Text)
+    state: str = Field(sa_type=sa.Text)
+    processor_key: str = Field(sa_type=sa.Text)
+    claim_key: str | None = Field(default=None, sa_type=sa.Text)
+    made: str | None = Field(default=None, sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+    updated: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (
+        sa.Index("payment_attempt_claim", "organisation", "kind", "claim_key"),
+        sa.Index("payment_attempt_charge", "account", "charge"),
+        sa.Index("payment_attempt_state", "account", "state"),
+    )
+
+
+class ChargeRefundsTable(TableDescription, table=True):
+    """What of a charge may still be refunded through us: taken before the processor is asked, so that no two refunds take the same cent.
+
+    `reserved` is what was taken and not given back, in all; never more than `amount`, which is the charge's.
+    """
+
+    account: str = Field(primary_key=True, sa_type=sa.Text)
+    charge: str = Field(primary_key=True, sa_type=sa.Text)
+    amount: int = Field(sa_type=sa.BigInteger)
+    reserved: int = Field(sa_type=sa.BigInteger)
+    updated: int = Field(sa_type=sa.BigInteger)
+
+
+PAYMENT_ATTEMPT = table_of(PaymentAttemptTable)
+
+AttemptKind = Literal["refund", "payout"]
+
+PaymentAttemptState = Literal["done", "failed", "unknown"]
+
+OPEN_ATTEMPT_STATES = ("sending", "unknown")
+
+
+class PaymentAttempt(NamedTuple):
+    """An attempt. `claim_key` is its caller's idempotency key, `made` the processor's id of what came of it."""
+
+    id: str
+    organisation: str
+    account: str
+    kind: str
+    charge: str | None
+    amount: int
+    currency: str
+    state: str
+    processor_key: str
+    claim_key: str | None
+    made: str | None
+    created: int
+    updated: int
+
+
+ATTEMPT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(PAYMENT_ATTEMPT.c[name] for name in PaymentAttempt._fields)
+
+ATTEMPT_IS_OPEN = PAYMENT_ATTEMPT.c.state.in_(OPEN_ATTEMPT_STATES)
+
+INSERT_ATTEMPT = Command(sa.insert(PAYMENT_ATTEMPT).values({name: sa.bindparam(name) for name in PaymentAttempt._fields}))
+
+FIND_ATTEMPT = Query(PaymentAttempt, sa.select(*ATTEMPT_COLUMNS).where(PAYMENT_ATTEMPT.c.id == sa.bindparam("attempt")))
+
+FIND_ATTEMPT_BY_KEY = Query(
+    PaymentAttempt,
+    sa.select(*ATTEMPT_COLUMNS)
+    .where(
+        PAYMENT_ATTEMPT.c.organisation == sa.bindparam("organisation"),
+        PAYMENT_ATTEMPT.c.kind == sa.bindparam("kind"),
+        PAYMENT_ATTEMPT.c.claim_key == sa.bindparam("claim_key"),
+    )
+    .order_by(PAYMENT_ATTEMPT.c.id.desc())
+    .limit(1),
+)
+
+LIST_ATTEMPTS_OF_CHARGE = Query(
+    PaymentAttempt,
+    sa.select(*ATTEMPT_COLUMNS).where(
+        PAYMENT_ATTEMPT.c.account == sa.bindparam("account"), PAYMENT_ATTEMPT.c.charge == sa.bindparam("charge"), ATTEMPT_IS_OPEN
+    ),
+)
+
+LIST_ATTEMPTS_OF_ACCOUNT = Query(
+    PaymentAttempt,
+    sa.select(*ATTEMPT_COLUMNS)
+    .where(PAYMENT_ATTEMPT.c.account == sa.bindparam("account"), ATTEMPT_IS_OPEN)
+    .order_by(PAYMENT_ATTEMPT.c.created, PAYMENT_ATTEMPT.c.id)
+    .limit(sa.bindparam("most")),
+)
+
+CONCLUDE_ATTEMPT = Query(
+    PaymentAttempt,
+    sa.update(PAYMENT_ATTEMPT)
+    .where(PAYMENT_ATTEMPT.c.id == sa.bindparam("attempt"), ATTEMPT_IS_OPEN)
+    .values(state=sa.bindparam("to"), made=sa.bindparam("found"), updated=sa.bindparam("now"))
+    .returning(*ATTEMPT_COLUMNS),
+)
+
+# Refunds that were begun before orders had numbers: their keys hold what opens the order, and are needed until nothing is sent any more.
+HIDE_TOKEN = Command(
+    sa.update(PAYMENT_ATTEMPT).where(PAYMENT_ATTEMPT.c.id == sa.bindparam("attempt")).values(processor_key=sa.bindparam("shown"))
+)
+
+TOUCH_ATTEMPT = Query(
+    PaymentAttempt,
+    sa.update(PAYMENT_ATTEMPT)
+    .where(PAYMENT_ATTEMPT.c.id == sa.bindparam("attempt"), ATTEMPT_IS_OPEN)
+    .values(state="unknown", updated=sa.bindparam("now"))
+    .returning(*ATTEMPT_COLUMNS),
+)
+
+FORGET_ATTEMPT = Command(
+    sa.delete(PAYMENT_ATTEMPT).where(PAYMENT_ATTEMPT.c.id == sa.bindparam("attempt"), PAYMENT_ATTEMPT.c.state == "sending")
+)
+
+
+def insert_attempt(connection: Connection, *, attempt: PaymentAttempt) -> None:
+    """It is about to be sent."""
+    connection.run(INSERT_ATTEMPT, **attempt._asdict())
+
+
+def find_attempt(connection: Connection, *, attempt: str) -> PaymentAttempt | None:
+    """One attempt."""
+    return connection.first(FIND_ATTEMPT, attempt=attempt)
+
+
+def attempt_by_key(connection: Connection, *, organisation: str, kind: AttemptKind, claim_key: str) -> PaymentAttempt | None:
+    """What was asked for under a caller's key, last."""
+    return connection.first(FIND_ATTEMPT_BY_KEY, organisation=organisation, kind=kind, claim_key=claim_key)
+
+
+def open_attempts_of(connection: Connection, *, account: str, charge: str) -> list[PaymentAttempt]:
+    """Refunds of a charge that are under way, or that nobody knows the outcome of."""
+    return connection.all(LIST_ATTEMPTS_OF_CHARGE, account=account, charge=charge)
+
+
+def open_attempts(connection: Connection, *, account: str, most: int) -> list[PaymentAttempt]:
+    """All that is under way or unknown in an account, oldest first; also of an organisation that had the account before."""
+    return connection.all(LIST_ATTEMPTS_OF_ACCOUNT, account=account, most=most)
+
+
+def conclude_attempt(connection: Connection, *, attempt: str, state: PaymentAttemptState, made: str | None, now: float) -> bool:
+    """Say what came of it; False when that was said before."""
+    settled = connection.first(CONCLUDE_ATTEMPT, attempt=attempt, to=state, found=made, now=int(now))
+    if settled is None:
+        return False
+    if settled.state not in OPEN_ATTEMPT_STATES and (shown := without_order_tokens(settled.processor_key)) != settled.processor_key:
+        connection.run(HIDE_TOKEN, attempt=attempt, shown=shown)
+    return True
+
+
+def touch_attempt(connection: Connection, *, attempt: str, now: float) -> PaymentAttempt | None:
+    """It is about to be sent once more, as it was: what may have had an effect before is forgotten by nobody. None: it was settled."""
+    return connection.first(TOUCH_ATTEMPT, attempt=attempt, now=int(now))
+
+
+def forget_attempt(connection: Connection, *, attempt: str) -> None:
+    """It surely never left."""
+    connection.run(FORGET_ATTEMPT, attempt=attempt)
+
+
+CHARGE_REFUNDS = table_of(ChargeRefundsTable)
+
+
+class ChargeRefunds(NamedTuple):
+    """A charge's amount, and what of it was taken and not given back."""
+
+    amount: int
+    reserved: int
+
+
+REFUND_FIELDS = ("account", "charge", "amount", "reserved", "updated")
+
+REFUND_OF_CHARGE: sa.ColumnElement[bool] = (CHARGE_REFUNDS.c.account == sa.bindparam("of")) & (
+    CHARGE_REFUNDS.c.charge == sa.bindparam("named")
+)
+
+INSERT_REFUND = Command(
+    lambda dialect: (
+        dialect.insert(CHARGE_REFUNDS)
+        .values({name: sa.bindparam(name) for name in REFUND_FIELDS})
+        .on_conflict_do_nothing(index_elements=["account", "charge"])
+    )
+)
+
+FIND_REFUND = Query(ChargeRefunds, sa.select(CHARGE_REFUNDS.c.amount, CHARGE_REFUNDS.c.reserved).where(REFUND_OF_CHARGE))
+
+SET_REFUND_RESERVED = Command(
+    sa.update(CHARGE_REFUNDS).where(REFUND_OF_CHARGE).values(reserved=sa.bindparam("taken"), updated=sa.bindparam("now"))
+)
+
+RESERVED_WITH_MORE: sa.ColumnElement[int] = CHARGE_REFUNDS.c.reserved + sa.bindparam("more", type_=sa.BigInteger)
+
+RESERVE_REFUND = Command(
+    sa.update(CHARGE_REFUNDS)
+    .where(REFUND_OF_CHARGE, CHARGE_REFUNDS.c.amount >= RESERVED_WITH_MORE)
+    .values(reserved=RESERVED_WITH_MORE, updated=sa.bindparam("now", type_=sa.BigInteger))
+)
+
+
+def open_refunds(connection: Connection, *, account: str, charge: str, amount: int, reserved: int, now: float) -> None:
+    """The row of a charge, at its first refund."""
+    connection.run(INSERT_REFUND, account=account, charge=charge, amount=amount, reserved=reserved, updated=int(now))
+
+
+def find_refunds(connection: Connection, *, account: str, charge: str) -> ChargeRefunds | None:
+    """What is taken of a charge; None: nobody has refunded it through us yet."""
+    return connection.first(FIND_REFUND, of=account, named=charge)
+
+
+def set_refund_reserved(connection: Connection, *, account: str, charge: str, reserved: int, now: float) -> None:
+    """What is taken by all that is known now; said by whoever has locked the account."""
+    connection.run(SET_REFUND_RESERVED, of=account, named=charge, taken=reserved, now=int(now))
+
+
+def add_refund_reserved(connection: Connection, *, account: str, charge: str, amount: int, now: float) -> bool:
+    """Take it, if so much is left."""
+    return connection.run(RESERVE_REFUND, of=account, named=charge, more=amount, now=int(now)) == 1

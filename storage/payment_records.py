@@ -1,0 +1,241 @@
+"""What the payment processor reported of an account's money: the newest report of each thing, whatever the order in which they came.
+
+Events of the processor that had their effect are stored, so that each has it once.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.billing_config import BILLING_CONFIG
+from storage.engine.connection import Connection
+from storage.engine.json_rows import json_rows, pack_rows
+from storage.engine.statement import Command, Dialect, Query
+from storage.engine.sweep import delete_oldest
+from storage.engine.table import TableDescription, table_of
+
+
+class PaymentRecordTable(TableDescription, table=True):
+    """What the processor told of a charge, refund, dispute, payout or application fee: `kind` and the reduced object as JSON.
+
+    (`as_of`, `stage`) is how new that word is: the second of the event, and how far along the object was. An older word changes nothing.
+    """
+
+    account: str = Field(primary_key=True, sa_type=sa.Text)
+    kind: str = Field(primary_key=True, sa_type=sa.Text)
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+    charge: str | None = Field(default=None, sa_type=sa.Text)
+    body: str = Field(sa_type=sa.Text)
+    as_of: float = Field(sa_type=sa.Double)
+    stage: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (
+        sa.Index("payment_record_list", "organisation", "kind", "created", "id"),
+        sa.Index("payment_record_charge", "account", "kind", "charge"),
+    )
+
+
+class PaymentEventTable(TableDescription, table=True):
+    """An event of the processor's that was taken: each has its effect once."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    type: str = Field(sa_type=sa.Text)
+    account: str | None = Field(default=None, sa_type=sa.Text)
+    received: int = Field(sa_type=sa.BigInteger, index=True)
+
+
+PAYMENT_RECORD = table_of(PaymentRecordTable)
+
+PaymentRecordKind = Literal["charge", "refund", "dispute", "payout", "fee"]
+
+
+class PaymentRecord(NamedTuple):
+    """A thing of an account's; `body` is its reduced object as JSON, (`as_of`, `stage`) how new that word is.
+
+    `charge` is what it belongs to; of a charge itself, the payment intent that it is a try of.
+    """
+
+    account: str
+    kind: str
+    id: str
+    organisation: str
+    created: int
+    charge: str | None
+    body: str
+    as_of: float
+    stage: int
+
+
+class RecordPlace(NamedTuple):
+    """Where a record stands in its list."""
+
+    created: int
+    id: str
+
+
+class ConfigOwner(NamedTuple):
+    """Whose account it is."""
+
+    organisation: str
+
+
+class LinkedRecord(NamedTuple):
+    """A record that belongs to a charge."""
+
+    kind: str
+    id: str
+    charge: str
+    body: str
+    as_of: float
+
+
+FIRST_RECORD_PLACE = RecordPlace(2**62, "")
+
+PAYMENT_RECORD_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(PAYMENT_RECORD.c[name] for name in PaymentRecord._fields)
+
+PAYMENT_RECORD_KEY = ("account", "kind", "id")
+
+NEWNESS = ("as_of", "stage", "body")
+
+
+def put_record_query(dialect: Dialect) -> sa.Executable:
+    """The record, unless what is there is as new.
+
+    The text of the body decides between two words that are equally new, so that any order of them ends in the same.
+    """
+    insert = dialect.insert(PAYMENT_RECORD).values({name: sa.bindparam(name) for name in PaymentRecord._fields})
+    there = sa.tuple_(*(PAYMENT_RECORD.c[name] for name in NEWNESS))
+    given = sa.tuple_(*(insert.excluded[name] for name in NEWNESS))
+    return insert.on_conflict_do_update(
+        index_elements=PAYMENT_RECORD_KEY,
+        set_={name: insert.excluded[name] for name in PaymentRecord._fields if name not in PAYMENT_RECORD_KEY},
+        where=there < given,
+    )
+
+
+PUT_PAYMENT_RECORD = Command(put_record_query)
+
+RECORD_OF_KIND = (PAYMENT_RECORD.c.account == sa.bindparam("account"), PAYMENT_RECORD.c.kind == sa.bindparam("kind"))
+
+OWN_PAYMENT_RECORD = (*RECORD_OF_KIND, PAYMENT_RECORD.c.organisation == sa.bindparam("organisation"))
+
+FIND_PAYMENT_RECORD = Query(
+    PaymentRecord, sa.select(*PAYMENT_RECORD_COLUMNS).where(*RECORD_OF_KIND, PAYMENT_RECORD.c.id == sa.bindparam("named"))
+)
+
+PLACE_OF_PAYMENT_RECORD = Query(
+    RecordPlace,
+    sa.select(PAYMENT_RECORD.c.created, PAYMENT_RECORD.c.id).where(*OWN_PAYMENT_RECORD, PAYMENT_RECORD.c.id == sa.bindparam("named")),
+)
+
+# As one comparison of a pair, which both databases look up in the index: a page far behind costs no more than the first.
+PAYMENT_RECORD_IS_BEHIND: sa.ColumnElement[bool] = sa.tuple_(PAYMENT_RECORD.c.created, PAYMENT_RECORD.c.id) < sa.tuple_(
+    sa.bindparam("before", type_=sa.BigInteger), sa.bindparam("after", type_=sa.Text)
+)
+
+LIST_PAYMENT_RECORDS = Query(
+    PaymentRecord,
+    sa.select(*PAYMENT_RECORD_COLUMNS)
+    .where(*OWN_PAYMENT_RECORD, PAYMENT_RECORD_IS_BEHIND)
+    .order_by(PAYMENT_RECORD.c.created.desc(), PAYMENT_RECORD.c.id.desc())
+    .limit(sa.bindparam("most")),
+)
+
+LIST_RECORDS_OF_CHARGE = Query(
+    PaymentRecord,
+    sa.select(*PAYMENT_RECORD_COLUMNS)
+    .where(*RECORD_OF_KIND, PAYMENT_RECORD.c.charge == sa.bindparam("charge"))
+    .order_by(PAYMENT_RECORD.c.id),
+)
+
+LINKED = Query(
+    LinkedRecord,
+    lambda dialect: (
+        sa.select(*(PAYMENT_RECORD.c[name] for name in LinkedRecord._fields))
+        .where(
+            PAYMENT_RECORD.c.account == sa.bindparam("account"),
+            PAYMENT_RECORD.c.kind.in_(["refund", "dispute"]),
+            PAYMENT_RECORD.c.charge.in_(sa.select(json_rows(dialect, "charges", "given", charge=sa.Text).c.charge)),
+        )
+        .order_by(PAYMENT_RECORD.c.created, PAYMENT_RECORD.c.id)
+    ),
+)
+
+LOCK_PAYMENT_ACCOUNT = Query(
+    ConfigOwner,
+    sa.select(BILLING_CONFIG.c.organisation).where(BILLING_CONFIG.c.connect_account == sa.bindparam("account")).with_for_update(),
+)
+
+
+def lock_payment_account(connection: Connection, *, account: str) -> str | None:
+    """Whose account it is; whatever else writes about its money waits until this transaction has ended."""
+    found = connection.first(LOCK_PAYMENT_ACCOUNT, account=account)
+    return None if found is None else found.organisation
+
+
+def put_payment_record(connection: Connection, *, record: PaymentRecord) -> bool:
+    """Keep a word; False when what is there is as new or newer."""
+    return connection.run(PUT_PAYMENT_RECORD, **record._asdict()) == 1
+
+
+def find_payment_record(connection: Connection, *, account: str, kind: PaymentRecordKind, id: str) -> PaymentRecord | None:
+    """One thing of an account's."""
+    return connection.first(FIND_PAYMENT_RECORD, account=account, kind=kind, named=id)
+
+
+def payment_record_place(
+    connection: Connection, *, account: str, organisation: str, kind: PaymentRecordKind, id: str
+) -> RecordPlace | None:
+    """Where one of the organisation's records stands."""
+    return connection.first(PLACE_OF_PAYMENT_RECORD, account=account, organisation=organisation, kind=kind, named=id)
+
+
+def list_payment_records(
+    connection: Connection, *, account: str, organisation: str, kind: PaymentRecordKind, after: RecordPlace = FIRST_RECORD_PLACE, most: int
+) -> list[PaymentRecord]:
+    """Newest first."""
+    named = {"account": account, "organisation": organisation, "kind": kind}
+    return connection.all(LIST_PAYMENT_RECORDS, **named, before=after.created, after=after.id, most=most)
+
+
+def records_of_charge(connection: Connection, *, account: str, kind: PaymentRecordKind, charge: str) -> list[PaymentRecord]:
+    """What of a kind belongs to a charge."""
+    return connection.all(LIST_RECORDS_OF_CHARGE, account=account, kind=kind, charge=charge)
+
+
+def charges_of(connection: Connection, *, account: str, payment_intent: str) -> list[PaymentRecord]:
+    """The tries of a payment."""
+    return connection.all(LIST_RECORDS_OF_CHARGE, account=account, kind="charge", charge=payment_intent)
+
+
+def linked_to(connection: Connection, *, account: str, charges: Sequence[str]) -> list[LinkedRecord]:
+    """The refunds and disputes of these charges, oldest first."""
+    return connection.all(LINKED, account=account, charges=pack_rows([[charge] for charge in charges])) if charges else []
+
+
+PAYMENT_EVENT = table_of(PaymentEventTable)
+
+PAYMENT_EVENT_FIELDS = ("id", "type", "account", "received")
+
+INSERT_PAYMENT_EVENT = Command(
+    lambda dialect: (
+        dialect.insert(PAYMENT_EVENT)
+        .values({name: sa.bindparam(name) for name in PAYMENT_EVENT_FIELDS})
+        .on_conflict_do_nothing(index_elements=["id"])
+    )
+)
+
+SWEEP_PAYMENT_EVENTS = delete_oldest(PAYMENT_EVENT, PAYMENT_EVENT.c.received < sa.bindparam("before"), PAYMENT_EVENT.c.received)
+
+
+def take_payment_event(connection: Connection, *, id: str, type: str, account: str | None, now: float) -> bool:
+    """Whether the event is new; its effect belongs into the same transaction."""
+    return connection.run(INSERT_PAYMENT_EVENT, id=id, type=type, account=account, received=int(now)) == 1
+
+
+def sweep_payment_events(connection: Connection, *, before: float, most: int) -> int:
+    """Forget the ids of the oldest events that were taken long ago: their records say by themselves what is newer."""
+    return connection.run(SWEEP_PAYMENT_EVENTS, before=int(before), most=most)

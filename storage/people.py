@@ -1,0 +1,120 @@
+"""People by the address whose mail they have proved to read."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+from storage.invitations import INVITATION
+
+
+class PersonTable(TableDescription, table=True):
+    """Somebody who signs in. `subject` is an external identity provider's name for them; `address` is how they sign in at the built-in
+    one: the e-mail address in lower case, once only, since whoever reads its mail is this person.
+    """
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    email: str | None = Field(default=None, index=True, sa_type=sa.Text)
+    name: str | None = Field(default=None, sa_type=sa.Text)
+    subject: str | None = Field(default=None, unique=True, sa_type=sa.Text)
+    address: str | None = Field(default=None, sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (sa.Index("person_address", "address", unique=True),)
+
+
+PERSON = table_of(PersonTable)
+
+OTHER_PERSON = PERSON.alias("other")
+
+
+class PersonId(NamedTuple):
+    """A person's id."""
+
+    id: str
+
+
+class ExpectedAddress(NamedTuple):
+    """Whether an address may sign in: 1 or 0."""
+
+    expected: int
+
+
+FIND_BY_ADDRESS = Query(PersonId, sa.select(PERSON.c.id).where(PERSON.c.address == sa.bindparam("address")))
+
+FIND_EXPECTED = Query(
+    ExpectedAddress,
+    sa.select(
+        sa.case(
+            (sa.exists().where(PERSON.c.address == sa.bindparam("address")), 1),
+            (sa.exists().where(INVITATION.c.address == sa.bindparam("address"), INVITATION.c.expires_at > sa.bindparam("now")), 1),
+            else_=0,
+        ).label("expected")
+    ),
+)
+
+# Two who prove the same address at once become one person; a name that is there is not replaced.
+ENSURE_PERSON = Query(
+    PersonId,
+    lambda dialect: (
+        dialect.insert(PERSON)
+        .values({name: sa.bindparam(name) for name in ("id", "email", "address", "name", "subject", "created")})
+        .on_conflict_do_update(index_elements=["address"], set_={"name": sa.func.coalesce(PERSON.c.name, sa.bindparam("name"))})
+        .returning(PERSON.c.id)
+    ),
+)
+
+# Whoever has proved the address already keeps it.
+CLAIM_ADDRESS = Command(
+    sa.update(PERSON)
+    .where(
+        PERSON.c.id == sa.bindparam("person"),
+        PERSON.c.address.is_(None),
+        ~sa.exists().where(OTHER_PERSON.c.address == sa.bindparam("wanted")),
+    )
+    .values(address=sa.bindparam("wanted"))
+)
+
+
+def claim_address(connection: Connection, *, person: str, address: str) -> None:
+    """Whoever runs the service says that somebody signs in with an address; one that is another's stays so."""
+    connection.run(CLAIM_ADDRESS, person=person, wanted=address.lower())
+
+
+def find_by_address(connection: Connection, *, address: str) -> str | None:
+    """The person who signs in with an address."""
+    found = connection.first(FIND_BY_ADDRESS, address=address)
+    return None if found is None else found.id
+
+
+def is_expected(connection: Connection, *, address: str, now: float) -> bool:
+    """Whether an address is somebody's, or that of somebody who is invited and becomes a person by signing in."""
+    found = connection.first(FIND_EXPECTED, address=address, now=now)
+    return found is not None and found.expected == 1
+
+
+def ensure_person(connection: Connection, *, address: str, id: str, now: float, name: str | None = None) -> str:
+    """The person who has proved an address: the one who is there, or a new one with this id."""
+    kept = connection.first(ENSURE_PERSON, id=id, email=address, address=address, name=name, subject=None, created=int(now))
+    assert kept is not None
+    return kept.id
+
+
+INSERT_PERSON = Command(
+    lambda dialect: (
+        dialect.insert(PERSON)
+        .values({name: sa.bindparam(name) for name in ("id", "email", "name", "subject", "created")})
+        .on_conflict_do_nothing(index_elements=["id"])
+    )
+)
+
+
+def create_person(
+    connection: Connection, *, id: str, now: float, email: str | None = None, name: str | None = None, subject: str | None = None
+) -> None:
+    """A new person; one with this id is left as it is."""
+    connection.run(INSERT_PERSON, id=id, email=email, name=name, subject=subject, created=int(now))
+    if email is not None:
+        claim_address(connection, person=id, address=email)

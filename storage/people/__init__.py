@@ -1,1 +1,0 @@
-"""What is kept of people, organisations, and how they prove who they are."""

@@ -1,0 +1,66 @@
+"""Packages that operations of ours other than a draw put on lines: a draw whose answer was lost did not make them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.json_rows import json_rows, pack_rows
+from storage.engine.statement import Command, Query
+from storage.engine.sweep import delete_oldest
+from storage.engine.table import TableDescription, table_of
+
+
+class PlacedPackageTable(TableDescription, table=True):
+    """A package that somebody put on a line they named, through us: no draw whose answer was lost made it."""
+
+    package_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
+    placed: float = Field(sa_type=sa.Double, index=True)
+
+
+PLACED_PACKAGE = table_of(PlacedPackageTable)
+
+
+class PlacedPackage(NamedTuple):
+    """A package."""
+
+    package_id: int
+
+
+INSERT_PLACED_PACKAGE = Command(
+    lambda dialect: (
+        dialect.insert(PLACED_PACKAGE)
+        .values(package_id=sa.bindparam("package_id"), placed=sa.bindparam("now"))
+        .on_conflict_do_nothing(index_elements=["package_id"])
+    )
+)
+
+PLACED_PACKAGES_AMONG = Query(
+    PlacedPackage,
+    lambda dialect: sa.select(PLACED_PACKAGE.c.package_id).where(
+        PLACED_PACKAGE.c.package_id.in_(sa.select(json_rows(dialect, "packages", "given", id=sa.BigInteger).c.id))
+    ),
+)
+
+SWEEP_PLACED_PACKAGES = delete_oldest(PLACED_PACKAGE, PLACED_PACKAGE.c.placed < sa.bindparam("before"), PLACED_PACKAGE.c.placed)
+
+
+def insert_placed_package(connection: Connection, *, package_id: int, now: float) -> None:
+    """Remember that it was put on a line that somebody named."""
+    connection.run(INSERT_PLACED_PACKAGE, package_id=package_id, now=now)
+
+
+def placed_packages_among(connection: Connection, *, packages: Sequence[int]) -> frozenset[int]:
+    """Which of these were."""
+    return (
+        frozenset(row.package_id for row in connection.all(PLACED_PACKAGES_AMONG, packages=pack_rows([[id] for id in packages])))
+        if packages
+        else frozenset()
+    )
+
+
+def sweep_placed_packages(connection: Connection, *, before: float, most: int) -> int:
+    """Forget the oldest of those that no draw is compared with any more."""
+    return connection.run(SWEEP_PLACED_PACKAGES, before=before, most=most)

@@ -1,0 +1,82 @@
+"""Products: plans that an organisation defined."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class ProductTable(TableDescription, table=True):
+    """A plan an organisation defined."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    name: str = Field(sa_type=sa.Text)
+    data_mb: int = Field(sa_type=sa.BigInteger)
+    validity_days: int = Field(sa_type=sa.BigInteger)
+    countries: str = Field(sa_type=sa.Text)
+    price_cents: int = Field(sa_type=sa.BigInteger)
+    currency: str = Field(sa_type=sa.Text)
+    package_template_id: int = Field(sa_type=sa.BigInteger)
+    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    created: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (sa.Index("product_organisation", "organisation", "id"),)
+
+
+PRODUCT = table_of(ProductTable)
+
+# Sorts behind every id: z is the last character of their alphabet.
+LAST_PRODUCT_ID = "cnp_" + "z" * 27
+
+
+class ProductRow(NamedTuple):
+    """A product; `countries` is JSON text."""
+
+    id: str
+    organisation: str
+    name: str
+    data_mb: int
+    validity_days: int
+    countries: str
+    price_cents: int
+    currency: str
+    package_template_id: int
+    account_id: int | None
+    created: int
+
+
+PRODUCT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(PRODUCT.c[name] for name in ProductRow._fields)
+
+OWN_PRODUCT = PRODUCT.c.organisation == sa.bindparam("organisation")
+
+INSERT_PRODUCT = Command(sa.insert(PRODUCT).values({name: sa.bindparam(name) for name in ProductRow._fields}))
+
+READ_PRODUCT = Query(ProductRow, sa.select(*PRODUCT_COLUMNS).where(PRODUCT.c.id == sa.bindparam("product"), OWN_PRODUCT))
+
+LIST_PRODUCTS = Query(
+    ProductRow,
+    sa.select(*PRODUCT_COLUMNS)
+    .where(OWN_PRODUCT, PRODUCT.c.id < sa.bindparam("after"))
+    .order_by(PRODUCT.c.id.desc())
+    .limit(sa.bindparam("most")),
+)
+
+
+def insert_product(connection: Connection, *, row: ProductRow) -> None:
+    """Keep a new product."""
+    connection.run(INSERT_PRODUCT, **row._asdict())
+
+
+def find_product(connection: Connection, *, product: str, organisation: str) -> ProductRow | None:
+    """One product of an organisation."""
+    return connection.first(READ_PRODUCT, product=product, organisation=organisation)
+
+
+def list_products(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[ProductRow]:
+    """Newest first."""
+    return connection.all(LIST_PRODUCTS, organisation=organisation, after=after or LAST_PRODUCT_ID, most=most)

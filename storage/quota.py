@@ -1,0 +1,211 @@
+"""The daily quota: the limit stands in the statement, so it is never oversold; calls that write nothing are leased in blocks.
+
+Calls of the language model are counted in the same table under a name of their own: reserved before the call, and never given back.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from registry.call import QuotaUsage
+from registry.ports import QuotaPeriod
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.store import Store
+from storage.engine.table import TableDescription, table_of
+
+
+class QuotaTable(TableDescription, table=True):
+    """Calls charged or leased per organisation and UTC day."""
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    period: str = Field(primary_key=True, sa_type=sa.Text)
+    used: int = Field(sa_type=sa.BigInteger)
+
+
+QUOTA = table_of(QuotaTable)
+
+LARGEST_QUOTA_BLOCK = 1000
+
+
+class QuotaUsed(NamedTuple):
+    """Calls charged or leased so far."""
+
+    used: int
+
+
+CHARGE_QUOTA = Query(
+    QuotaUsed,
+    lambda dialect: (
+        dialect.insert(QUOTA)
+        .values(organisation=sa.bindparam("organisation"), period=sa.bindparam("period"), used=sa.bindparam("cost"))
+        .on_conflict_do_update(
+            index_elements=["organisation", "period"],
+            set_={"used": QUOTA.c.used + sa.bindparam("cost")},
+            where=QUOTA.c.used <= sa.bindparam("most"),
+        )
+        .returning(QUOTA.c.used)
+    ),
+)
+
+REFUND_QUOTA = Command(
+    sa.update(QUOTA)
+    .where(QUOTA.c.organisation == sa.bindparam("owner"), QUOTA.c.period == sa.bindparam("day"))
+    .values(used=QUOTA.c.used - sa.bindparam("cost"))
+)
+
+# What mails, limited keys and calls of the model are counted under; what organisations used is kept.
+SWEPT_COUNTERS = ("mail", "key_", "ai:")
+
+SWEEP_QUOTA_COUNTS = Command(
+    sa.delete(QUOTA).where(
+        QUOTA.c.period < sa.bindparam("before"),
+        sa.or_(*(sa.func.substr(QUOTA.c.organisation, 1, len(kind)) == kind for kind in SWEPT_COUNTERS)),
+    )
+)
+
+READ_QUOTA = Query(
+    QuotaUsed, sa.select(QUOTA.c.used).where(QUOTA.c.organisation == sa.bindparam("organisation"), QUOTA.c.period == sa.bindparam("period"))
+)
+
+
+def charge_quota(connection: Connection, *, organisation: str, period: str, cost: int, limit: int) -> int | None:
+    """Charge calls; the new total, or None when they would go over the limit."""
+    if cost > limit:
+        return None
+    row = connection.first(CHARGE_QUOTA, organisation=organisation, period=period, cost=cost, most=limit - cost)
+    return row.used if row else None
+
+
+def charge_quota_block(connection: Connection, *, organisation: str, period: str, block: int, limit: int) -> tuple[int, int] | None:
+    """Charge as large a block as fits, halving it: (size, total), or None when nothing fits."""
+    while block >= 1:
+        used = charge_quota(connection, organisation=organisation, period=period, cost=block, limit=limit)
+        if used is not None:
+            return block, used
+        block //= 2
+    return None
+
+
+def refund_quota(connection: Connection, *, organisation: str, period: str, cost: int) -> None:
+    """Take back a charge whose call never reached the upstream."""
+    connection.run(REFUND_QUOTA, owner=organisation, day=period, cost=cost)
+
+
+def sweep_quota_counts(connection: Connection, *, before: str) -> int:
+    """Forget on which days before this one how many mails were sent, and how often limited keys were used."""
+    return connection.run(SWEEP_QUOTA_COUNTS, before=before)
+
+
+def read_quota_used(connection: Connection, *, organisation: str, period: str) -> int:
+    """Calls charged or leased so far in a period."""
+    row = connection.first(READ_QUOTA, organisation=organisation, period=period)
+    return row.used if row else 0
+
+
+@dataclass(slots=True)
+class QuotaBlock:
+    """Calls leased and not yet used; `used` is the organisation's total as last seen, `exhausted` the highest limit found reached."""
+
+    period: str
+    left: int = 0
+    used: int = 0
+    exhausted: int = 0
+
+
+class QuotaBlocks:
+    """The pipeline's Quota: a replica leases a block at a time. A crash strands at most one block and never over-grants."""
+
+    def __init__(self, store: Store, block: int) -> None:
+        self._store = store
+        self._size = block
+        self._blocks: dict[str, QuotaBlock] = {}
+        self._leasing: dict[str, asyncio.Task[None]] = {}
+
+    async def take(self, organisation: str, limit: int, period: QuotaPeriod, now: float) -> QuotaUsage | None:
+        """One call's worth."""
+        block = self._block(organisation, period)
+        while block.left == 0 and block.exhausted < limit:
+            await self._shared_lease(block, organisation, limit, period)
+            block = self._block(organisation, period)
+        # Keys may share a count and not the limit: what one of them leased is not all the other's.
+        if block.left == 0 or block.used - block.left >= limit:
+            return None
+        block.left -= 1
+        return QuotaUsage(limit, block.used - block.left, period.reset)
+
+    def give_back(self, organisation: str, period: QuotaPeriod) -> None:
+        """A call that was charged and then refused before it reached the upstream."""
+        block = self._blocks.get(organisation)
+        if block is not None and block.period == period.name:
+            block.left += 1
+
+    def seen(self, organisation: str, period: QuotaPeriod, used: int) -> None:
+        """An exact charge of this process told the organisation's total."""
+        block = self._blocks.get(organisation)
+        if block is not None and block.period == period.name:
+            block.used = used
+
+    def unspent(self, organisation: str, period: QuotaPeriod) -> int:
+        """Leased here and not used: part of the stored total, not of what was called."""
+        block = self._blocks.get(organisation)
+        return block.left if block is not None and block.period == period.name else 0
+
+    async def drain(self) -> None:
+        """Give unused calls back; at shutdown."""
+        blocks, self._blocks = self._blocks, {}
+        for organisation, block in blocks.items():
+            if block.left:
+                await self._store.write(refund_quota, organisation=organisation, period=block.period, cost=block.left)
+
+    async def _shared_lease(self, block: QuotaBlock, organisation: str, limit: int, period: QuotaPeriod) -> None:
+        """Everybody who finds the block empty waits for one lease; it goes on for the others when one of them hangs up."""
+        task = self._leasing.get(organisation)
+        if task is None or task.done():  # one that is over and not yet forgotten makes nobody wait: they would ask for ever
+            task = self._leasing[organisation] = asyncio.create_task(self._lease(block, organisation, limit, period))
+            task.add_done_callback(partial(self._leased, organisation))
+        await asyncio.shield(task)
+
+    def _leased(self, organisation: str, task: asyncio.Task[None]) -> None:
+        if self._leasing.get(organisation) is task:
+            del self._leasing[organisation]
+        if not task.cancelled():
+            task.exception()  # told to whoever waited; nobody may be left to hear it
+
+    async def _lease(self, block: QuotaBlock, organisation: str, limit: int, period: QuotaPeriod) -> None:
+        # A thousandth of a large quota, so that a lease is rare; near the limit single calls, so that no replica sits on the last ones.
+        size = max(self._size, min(LARGEST_QUOTA_BLOCK, limit // 1000))
+        near = block.used > limit - 10 * size
+        granted = await self._store.write(
+            charge_quota_block, organisation=organisation, period=period.name, block=1 if near else size, limit=limit
+        )
+        if granted is None:
+            block.exhausted, block.used = limit, max(block.used, limit)
+        else:
+            size, block.used = granted
+            block.left += size
+
+    def _block(self, organisation: str, period: QuotaPeriod) -> QuotaBlock:
+        block = self._blocks.get(organisation)
+        if block is None or block.period != period.name:
+            block = self._blocks[organisation] = QuotaBlock(period.name)
+        return block
+
+
+def ai_quota_name(owner: str) -> str:
+    """The name it is counted under; retention knows it by how it begins."""
+    return f"ai:{owner}"
+
+
+def charge_ai_call(connection: Connection, *, owner: str, period: str, limit: int) -> int | None:
+    """One more; the new total, or None when there are none left."""
+    return charge_quota(connection, organisation=ai_quota_name(owner), period=period, cost=1, limit=limit)
+
+
+def count_ai_calls(connection: Connection, *, owner: str, period: str) -> int:
+    """How many so far."""
+    return read_quota_used(connection, organisation=ai_quota_name(owner), period=period)

@@ -1,0 +1,208 @@
+"""Issuances whose outcome is unknown, claimed under a lease by one worker at a time (storage.md 7), and what it found."""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.engine.connection import Connection
+from storage.engine.json_rows import json_rows, pack_rows
+from storage.engine.statement import Command, Query, distinct_values, unindexed
+from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES, THIS_ISSUANCE, IssuanceRow
+
+RECONCILE_LEASE_MS = 120_000
+
+
+class ReconcileFinding(NamedTuple):
+    """That a row could not be settled by what was seen: since when nothing of a draw was, for how many seconds, and what hindered it."""
+
+    clear_since: float | None
+    clear_seconds: float | None
+    obstacle: str
+
+
+class DueAccount(NamedTuple):
+    """Whose row of which account is due."""
+
+    organisation: str
+    account_id: int
+
+
+class LedgerEntry(NamedTuple):
+    """What a row of the ledger tells of an ICCID: it has it, or it had it and gave it back."""
+
+    organisation: str
+    key: str
+    state: str
+    iccid: str
+    held: str | None
+    package_id: int | None
+
+
+RECONCILE_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceRow._fields)
+UNKNOWN_STATE: sa.ColumnElement[str] = sa.literal_column("'outcome_unknown'", sa.Text)
+
+
+def is_unknown(issuance: sa.FromClause) -> sa.ColumnElement[bool]:
+    """In the words of the indexes of just these rows."""
+    return unindexed(issuance.c.state) == UNKNOWN_STATE
+
+
+ISSUANCE_IS_UNKNOWN = is_unknown(ISSUANCE)
+ISSUANCE_IS_DUE = (ISSUANCE_IS_UNKNOWN, ISSUANCE.c.due_ms <= sa.bindparam("now_ms", type_=sa.BigInteger))
+PICK_UNKNOWN = (
+    sa.select(ISSUANCE.c.organisation, ISSUANCE.c.key)
+    .where(*ISSUANCE_IS_DUE, ISSUANCE.c.organisation == sa.bindparam("of"), ISSUANCE.c.account_id == sa.bindparam("account_id"))
+    .order_by(ISSUANCE.c.due_ms)
+    .limit(sa.bindparam("most"))
+    .with_for_update(skip_locked=True)
+)
+CLAIM_UNKNOWN = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(sa.tuple_(ISSUANCE.c.organisation, ISSUANCE.c.key).in_(PICK_UNKNOWN))
+    .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
+    .returning(*RECONCILE_COLUMNS),
+)
+
+
+def next_due_query() -> sa.Select[str, int]:
+    """The oldest of the organisation that comes next: a step in the index for each, whatever number of rows it has."""
+    place, oldest = distinct_values(ISSUANCE, "organisation", is_unknown, "place"), ISSUANCE.alias("oldest")
+    of_place = (is_unknown(oldest), oldest.c.organisation == place.c.value)
+    due = sa.select(sa.func.min(oldest.c.due_ms)).where(*of_place).correlate(place).scalar_subquery()
+    account = sa.select(oldest.c.account_id).where(*of_place).order_by(oldest.c.due_ms).limit(1).correlate(place).scalar_subquery()
+    return (
+        sa.select(place.c.value.label("organisation"), account.label("account_id"))
+        .where(place.c.value.is_not(None), due <= sa.bindparam("now_ms", type_=sa.BigInteger))
+        .order_by(place.c.value <= sa.bindparam("after", type_=sa.Text), place.c.value)
+        .limit(1)
+    )
+
+
+NEXT_DUE_ACCOUNT = Query(DueAccount, next_due_query())
+RETURN_UNKNOWN = Command(
+    sa.update(ISSUANCE)
+    .where(ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == sa.bindparam("token"))
+    .values(lease=None, due_ms=sa.bindparam("next_ms"))
+)
+HOLD_UNKNOWN = Command(
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == sa.bindparam("held_by"))
+    .values(lease=sa.bindparam("held_by"))
+)
+RECONCILE_LATER = Command(
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == sa.bindparam("held_by"))
+    .values(lease=None, due_ms=sa.bindparam("next_ms"), **{name: sa.bindparam(name) for name in ReconcileFinding._fields})
+)
+REQUIRE_MANUAL = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN)
+    .values(state="manual_reconciliation_required", lease=None, updated=sa.bindparam("now"), obstacle=sa.bindparam("obstacle"))
+    .returning(*RECONCILE_COLUMNS),
+)
+RIVAL_ISSUANCES = Query(
+    IssuanceRow,
+    sa.select(*RECONCILE_COLUMNS).where(
+        ISSUANCE.c.account_id == sa.bindparam("account_id"),
+        ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES),
+        ISSUANCE.c.template_id == sa.bindparam("template_id"),
+    ),
+)
+LEDGER_ENTRY_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in LedgerEntry._fields)
+LIST_HOLDING = Query(
+    LedgerEntry,
+    lambda dialect: sa.select(*LEDGER_ENTRY_COLUMNS).where(
+        ISSUANCE.c.held.in_(sa.select(json_rows(dialect, "iccids", "given", iccid=sa.Text).c.iccid)),
+        ISSUANCE.c.account_id == sa.bindparam("account_id"),
+    ),
+)
+ISSUANCE_OF_ACCOUNT = (ISSUANCE.c.account_id == sa.bindparam("account_id"), ISSUANCE.c.iccid.is_not(None))
+# What has given its eSIM back holds none: of those rows there may be any number, and the newest alone are read.
+LIST_GIVEN_BACK = Query(
+    LedgerEntry,
+    sa.union_all(
+        sa.select(*LEDGER_ENTRY_COLUMNS).where(*ISSUANCE_OF_ACCOUNT, ISSUANCE.c.state.in_(["rollback_pending", "rollback_unknown"])),
+        sa.select(*LEDGER_ENTRY_COLUMNS).where(
+            *ISSUANCE_OF_ACCOUNT, ISSUANCE.c.state.in_(["rolled_back", "released"]), ISSUANCE.c.updated >= sa.bindparam("since")
+        ),
+    ),
+)
+ISSUANCE_OF_ORGANISATION: sa.ColumnElement[bool] = ISSUANCE.c.organisation == sa.func.coalesce(
+    sa.bindparam("of", type_=sa.Text), ISSUANCE.c.organisation
+)
+LIST_UNRESOLVED = Query(
+    IssuanceRow,
+    sa.select(*RECONCILE_COLUMNS)
+    .where(ISSUANCE_OF_ORGANISATION, ISSUANCE.c.state.in_(["outcome_unknown", "manual_reconciliation_required", "rollback_unknown"]))
+    .order_by(ISSUANCE.c.dispatched)
+    .limit(sa.bindparam("most")),
+)
+LIST_NEWEST_ISSUANCES = Query(
+    IssuanceRow,
+    sa.select(*RECONCILE_COLUMNS).where(ISSUANCE_OF_ORGANISATION).order_by(ISSUANCE.c.dispatched.desc()).limit(sa.bindparam("most")),
+)
+LIST_HELD = Query(
+    IssuanceRow, sa.select(*RECONCILE_COLUMNS).where(ISSUANCE.c.held.is_not(None)).order_by(ISSUANCE.c.dispatched, ISSUANCE.c.key)
+)
+
+
+def next_due_account(connection: Connection, *, now_ms: int, after: str) -> DueAccount | None:
+    """Of the next organisation in turn what is due longest; a read, so that an idle worker never takes the write lock."""
+    return connection.first(NEXT_DUE_ACCOUNT, now_ms=now_ms, after=after)
+
+
+def claim_unknown_issuances(connection: Connection, *, place: DueAccount, token: str, now_ms: int, most: int) -> list[IssuanceRow]:
+    """Take what is due of one account; it is due again when the lease ends."""
+    named = {"of": place.organisation, "account_id": place.account_id}
+    return connection.all(CLAIM_UNKNOWN, **named, token=token, now_ms=now_ms, lease_end=now_ms + RECONCILE_LEASE_MS, most=most)
+
+
+def return_unknown_issuances(connection: Connection, *, token: str, now_ms: int) -> int:
+    """What was taken and not looked into is due at once."""
+    return connection.run(RETURN_UNKNOWN, token=token, next_ms=now_ms)
+
+
+def hold_unknown(connection: Connection, *, row: IssuanceRow, token: str) -> bool:
+    """Whether the row is still this worker's, and unsettled; nobody takes it before the transaction ends."""
+    return connection.run(HOLD_UNKNOWN, of=row.organisation, named=row.key, held_by=token) == 1
+
+
+def reconcile_later(connection: Connection, *, row: IssuanceRow, token: str, next_ms: int, unproven: ReconcileFinding) -> bool:
+    """Nothing is proved yet; False when the lease was lost or the row was settled."""
+    return connection.run(RECONCILE_LATER, of=row.organisation, named=row.key, held_by=token, next_ms=next_ms, **unproven._asdict()) == 1
+
+
+def require_manual(connection: Connection, *, organisation: str, key: str, obstacle: str, now: float) -> IssuanceRow | None:
+    """No evidence settles it, for this reason: from now on only a person does."""
+    return connection.first(REQUIRE_MANUAL, of=organisation, named=key, obstacle=obstacle, now=now)
+
+
+def rival_issuances(connection: Connection, *, row: IssuanceRow) -> list[IssuanceRow]:
+    """Other unsettled rows of the same account and template, those that are under way among them."""
+    found = connection.all(RIVAL_ISSUANCES, account_id=row.account_id, template_id=row.template_id)
+    return [rival for rival in found if (rival.organisation, rival.key) != (row.organisation, row.key)]
+
+
+def ledger_entries_of(connection: Connection, *, account_id: int, iccids: Collection[str], since: float) -> list[LedgerEntry]:
+    """Rows of the account that give an ICCID back or did since a moment, and those that have such a one or one of these."""
+    gave_back = connection.all(LIST_GIVEN_BACK, account_id=account_id, since=since)
+    asked = {*iccids, *(row.iccid for row in gave_back)}
+    return connection.all(LIST_HOLDING, account_id=account_id, iccids=pack_rows([[iccid] for iccid in asked])) + gave_back if asked else []
+
+
+def unresolved_issuances(connection: Connection, *, most: int, organisation: str | None = None) -> Sequence[IssuanceRow]:
+    """What nobody knows the outcome of, of one organisation or of all, oldest first."""
+    return connection.all(LIST_UNRESOLVED, most=most, of=organisation)
+
+
+def newest_issuances(connection: Connection, *, most: int, organisation: str | None = None) -> Sequence[IssuanceRow]:
+    """The newest rows, of one organisation or of all."""
+    return connection.all(LIST_NEWEST_ISSUANCES, most=most, of=organisation)
+
+
+def held_issuances(connection: Connection) -> Sequence[IssuanceRow]:
+    """Every row that has its eSIM, in the order in which they were drawn."""
+    return connection.all(LIST_HELD)

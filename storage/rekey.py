@@ -1,0 +1,299 @@
+"""Sealing again with the keyring's first key what an older one sealed, in batches, while the service runs.
+
+A batch is read, sealed outside of any transaction, and written where the value is still the one that was read: what somebody changed
+meanwhile is left as it is and looked at once more. Every batch is a commit of its own, so a run that was ended is simply begun again.
+
+eSIMs of orders that are bound to an id of before are sealed again, too: migration 0009 has no keyring, the first start after it has.
+Until then a row keeps that id in `esim_binding`, since nothing else opens its eSIM; afterwards the id is nowhere but in its buyer's mail.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from registry.errors import KeyUnknown
+from storage.claims import ClaimTable
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.store import Store
+from storage.engine.table import table_of
+from storage.former_tokens import FormerTokenTable
+from storage.intents import IntentTable
+from storage.mail import MailTable
+from storage.oauth_clients import OauthClientTable
+from storage.orders import STOREFRONT_ORDER, StorefrontOrderTable
+from storage.organisations import OrganisationTable
+from storage.sealing import (
+    KEY_ID,
+    OWN_TOKEN_FIELD,
+    Keyring,
+    claim_field,
+    client_secret_field,
+    esim_field,
+    mail_field,
+    signing_key_field,
+    webhook_secret_field,
+)
+from storage.signing_keys import SigningKeyTable
+from storage.webhook_endpoints import WEBHOOK_ENDPOINT
+
+RESEALED_AT_ONCE = 200
+
+RESEAL_ROUNDS = 10  # what changes under ten rounds is left to the next run, which the count at the end asks for
+
+SERVICE_OWNER = "service"  # stands in the place of an organisation where a secret is nobody's but the service's
+
+MOST_NAMED = 100  # unopened values that are named; all are counted
+
+
+class SealedRow(NamedTuple):
+    """A sealed value and where it lies; `part` is empty where the id suffices."""
+
+    organisation: str
+    part: str
+    id: str
+    sealed: str
+
+
+class SealedCount(NamedTuple):
+    """How many."""
+
+    held: int
+
+
+class UnopenedValue(NamedTuple):
+    """A value that stays as it is: its row, and the key it would need where the keyring lacks it."""
+
+    row: str
+    missing_key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SealedColumn:
+    """One column of sealed values, and its statements. `key` says which of its columns tells which part of a row's place."""
+
+    name: str
+    table: str
+    key: Sequence[str]
+    bound_to: Callable[[SealedRow], str]
+    older: Query[SealedRow]
+    write: Command
+    count_older: Query[SealedCount]
+    count_of_key: Query[SealedCount]
+    count_all: Query[SealedCount]
+
+    def place(self, row: SealedRow) -> dict[str, str]:
+        """The row's primary key."""
+        return {name: value for name, value in row._asdict().items() if name in self.key}
+
+
+@dataclass(slots=True)
+class ResealResult:
+    """What came of one column."""
+
+    resealed: int = 0
+    unopened: int = 0
+    named: list[UnopenedValue] = field(default_factory=list[UnopenedValue])
+
+
+def sealed_column(
+    source: sa.Table,
+    sealed: str,
+    bound_to: Callable[[SealedRow], str],
+    *,
+    key: Mapping[str, str],
+    organisation: str | None = "organisation",
+) -> SealedColumn:
+    """The statements of a column; rows are walked in the order of their primary key: `key` names its columns, by the row's parts.
+
+    `organisation` is the column with the owner; None: the service itself is.
+    """
+    value, columns = source.c[sealed], source.c
+    found = sa.select(
+        (sa.literal(SERVICE_OWNER) if organisation is None else columns[organisation]).label("organisation"),
+        (columns[key["part"]] if "part" in key else sa.literal("")).label("part"),
+        columns[key["id"]].label("id"),
+        value.label("sealed"),
+    )
+    order = [columns[name] for name in key.values()]
+    beyond = sa.tuple_(*order) > sa.tuple_(*(sa.bindparam(f"after_{part}", type_=sa.Text) for part in key))
+    same = (columns[name] == sa.bindparam(f"at_{part}") for part, name in key.items())
+    head = sa.func.substr(value, 1, sa.bindparam("length", type_=sa.Integer))
+    by_key = sa.bindparam("by_key", type_=sa.Text)
+    count = sa.select(sa.func.count().label("held")).select_from(source)
+    return SealedColumn(
+        name=f"{source.name}.{sealed}",
+        table=source.name,
+        key=tuple(key),
+        bound_to=bound_to,
+        older=Query(SealedRow, found.where(head != by_key, beyond).order_by(*order).limit(RESEALED_AT_ONCE)),
+        write=Command(sa.update(source).where(*same, value == sa.bindparam("seen")).values({sealed: sa.bindparam("again")})),
+        count_older=Query(SealedCount, count.where(head != by_key)),
+        count_of_key=Query(SealedCount, count.where(head == by_key)),
+        count_all=Query(SealedCount, count.where(value.is_not(None))),
+    )
+
+
+PLACE_BY_ID = {"id": "id"}
+
+PLACE_BY_CLAIM = {"organisation": "organisation", "part": "operation", "id": "key"}
+
+# The current secret comes before the previous one: a rotation moves it there, and so never behind the walk. An undo moves a former own
+# token the other way: the count at the end finds it, and another run seals it again.
+SEALED_COLUMNS = (
+    sealed_column(table_of(OrganisationTable), "own_token", lambda row: OWN_TOKEN_FIELD, key=PLACE_BY_ID, organisation="id"),
+    sealed_column(table_of(FormerTokenTable), "sealed", lambda row: OWN_TOKEN_FIELD, key={"id": "organisation"}),
+    sealed_column(WEBHOOK_ENDPOINT, "secret", lambda row: webhook_secret_field(row.id), key=PLACE_BY_ID),
+    sealed_column(WEBHOOK_ENDPOINT, "previous_secret", lambda row: webhook_secret_field(row.id), key=PLACE_BY_ID),
+    sealed_column(table_of(IntentTable), "esim", lambda row: esim_field(row.id), key=PLACE_BY_ID),
+    sealed_column(table_of(StorefrontOrderTable), "esim", lambda row: esim_field(row.id), key=PLACE_BY_ID),
+    sealed_column(table_of(SigningKeyTable), "private", lambda row: signing_key_field(row.id), key={"id": "kid"}, organisation=None),
+    sealed_column(table_of(OauthClientTable), "secret", lambda row: client_secret_field(row.id), key=PLACE_BY_ID, organisation=None),
+    # Mails that wait live for minutes, but one that could not be opened any more would be a code that somebody waits for.
+    sealed_column(table_of(MailTable), "sealed", lambda row: mail_field(row.id), key=PLACE_BY_ID, organisation=None),
+    sealed_column(table_of(ClaimTable), "body", lambda row: claim_field(row.part, row.id), key=PLACE_BY_CLAIM),
+)
+
+
+async def reseal(store: Store, keyring: Keyring, column: SealedColumn) -> ResealResult:
+    """Seal a column's older values again; what changes meanwhile is visited again, and what cannot be opened is left and named."""
+    done = ResealResult()
+    for _ in range(RESEAL_ROUNDS):
+        if not await reseal_once(store, keyring, column, done):
+            break
+    return done
+
+
+async def reseal_once(store: Store, keyring: Keyring, column: SealedColumn, done: ResealResult) -> bool:
+    """Once through the column; whether something changed under it."""
+    done.unopened, done.named = 0, []
+    last, changed = SealedRow("", "", "", ""), False
+    while rows := await store.read(read_older, column=column, key_id=keyring.key_ids[0], after=last):
+        tried = [(row, sealed_again(keyring, column, row)) for row in rows]
+        again = [(row, sealed) for row, sealed in tried if sealed is not None]
+        written = await store.write(write_again, column=column, rows=again)
+        done.resealed += written
+        changed = changed or written < len(again)
+        note_unopened(done, keyring, column, [row for row, sealed in tried if sealed is None])
+        last = rows[-1]
+    return changed
+
+
+def sealed_again(keyring: Keyring, column: SealedColumn, row: SealedRow) -> str | None:
+    """The same text under the first key, bound as before; nothing when it does not open."""
+    from cryptography.exceptions import InvalidTag  # slow to import
+
+    binding = column.bound_to(row)
+    try:
+        text = keyring.open(row.sealed, org_id=row.organisation, field=binding)
+    except (KeyUnknown, ValueError, InvalidTag):
+        return None
+    return keyring.seal(text, org_id=row.organisation, field=binding)
+
+
+def note_unopened(done: ResealResult, keyring: Keyring, column: SealedColumn, rows: Sequence[SealedRow]) -> None:
+    """Count what stays as it is, and name the first; never by its content."""
+    done.unopened += len(rows)
+    for row in rows[: MOST_NAMED - len(done.named)]:
+        key_id, *rest = row.sealed.split(".")
+        missing = len(rest) == 2 and KEY_ID.fullmatch(key_id) is not None and key_id not in keyring.key_ids
+        done.named.append(UnopenedValue(f"{column.table} {' '.join(column.place(row).values())}", key_id if missing else None))
+
+
+def read_older(connection: Connection, *, column: SealedColumn, key_id: str, after: SealedRow) -> list[SealedRow]:
+    """The next values that another key sealed."""
+    places = {f"after_{part}": value for part, value in column.place(after).items()}
+    return connection.all(column.older, **key_binds(key_id), **places)
+
+
+def write_again(connection: Connection, *, column: SealedColumn, rows: Sequence[tuple[SealedRow, str]]) -> int:
+    """Replace the values that are still the ones that were read; how many were."""
+    places = ({f"at_{part}": value for part, value in column.place(row).items()} for row, _ in rows)
+    return connection.run_many(
+        column.write, [{"seen": row.sealed, "again": again, **place} for (row, again), place in zip(rows, places, strict=True)]
+    )
+
+
+def count_older(connection: Connection, *, key_id: str) -> int:
+    """How many values of all columns another key than this one sealed."""
+    return sum(row.held for column in SEALED_COLUMNS if (row := connection.first(column.count_older, **key_binds(key_id))) is not None)
+
+
+def count_of_key(connection: Connection, *, key_id: str) -> int:
+    """How many values of all columns a key sealed."""
+    return sum(row.held for column in SEALED_COLUMNS if (row := connection.first(column.count_of_key, **key_binds(key_id))) is not None)
+
+
+def count_sealed(connection: Connection) -> int:
+    """How many sealed values there are in all columns."""
+    return sum(row.held for column in SEALED_COLUMNS if (row := connection.first(column.count_all)) is not None)
+
+
+def key_binds(key_id: str) -> dict[str, str | int]:
+    """The beginning that a key's values share."""
+    return {"by_key": f"{key_id}.", "length": len(key_id) + 1}
+
+
+REBOUND_AT_ONCE = 200
+
+
+class BoundEsim(NamedTuple):
+    """A sealed eSIM, and the id that it is bound to."""
+
+    id: str
+    organisation: str
+    esim: str
+    esim_binding: str
+
+
+LIST_BOUND_ESIMS = Query(
+    BoundEsim,
+    sa.select(STOREFRONT_ORDER.c.id, STOREFRONT_ORDER.c.organisation, STOREFRONT_ORDER.c.esim, STOREFRONT_ORDER.c.esim_binding)
+    .where(STOREFRONT_ORDER.c.esim_binding.is_not(None), STOREFRONT_ORDER.c.esim_binding > sa.bindparam("after", type_=sa.Text))
+    .order_by(STOREFRONT_ORDER.c.esim_binding)
+    .limit(REBOUND_AT_ONCE),
+)
+
+WRITE_REBOUND = Command(
+    sa.update(STOREFRONT_ORDER)
+    .where(
+        STOREFRONT_ORDER.c.id == sa.bindparam("named"),
+        STOREFRONT_ORDER.c.esim == sa.bindparam("former"),
+        STOREFRONT_ORDER.c.esim_binding.is_not(None),
+    )
+    .values(esim=sa.bindparam("again"), esim_binding=None)
+)
+
+
+async def rebind_esims(store: Store, keyring: Keyring) -> int:
+    """Bind every eSIM to its order's number; how many were left, because no key of the keyring opens them. Several at once are safe."""
+    left, after = 0, ""
+    while rows := await store.read(bound_esims, after=after):
+        again = [(row, sealed) for row in rows if (sealed := rebound(row, keyring)) is not None]
+        left, after = left + len(rows) - len(again), rows[-1].esim_binding
+        if again:
+            await store.write(write_rebound, rows=again)
+    return left
+
+
+def rebound(row: BoundEsim, keyring: Keyring) -> str | None:
+    """The same eSIM, bound to the number; None when it does not open."""
+    from cryptography.exceptions import InvalidTag  # slow to import
+
+    try:
+        text = keyring.open(row.esim, org_id=row.organisation, field=esim_field(row.esim_binding))
+    except (KeyUnknown, ValueError, InvalidTag):
+        return None
+    return keyring.seal(text, org_id=row.organisation, field=esim_field(row.id))
+
+
+def bound_esims(connection: Connection, *, after: str) -> list[BoundEsim]:
+    """The next ones."""
+    return connection.all(LIST_BOUND_ESIMS, after=after)
+
+
+def write_rebound(connection: Connection, *, rows: list[tuple[BoundEsim, str]]) -> int:
+    """Replaces those that are still as they were read; how many were."""
+    return connection.run_many(WRITE_REBOUND, [{"named": row.id, "former": row.esim, "again": sealed} for row, sealed in rows])

@@ -1,0 +1,171 @@
+"""Living processes: each renews a lease; what one of them held when its lease ran out has an unknown outcome.
+
+A process says for which schema its program was written, and each schema version beside which programs it may be in use.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.revision import HEAD
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class ReplicaTable(TableDescription, table=True):
+    """A living process: claims of one whose lease has run out are unknown.
+
+    `key_ids`: the ids of the encryption keys that it knows, separated by commas, the one that seals first; empty where it has not said.
+    `revision`: the schema that its program was written for; empty for programs before 0019.
+    """
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    expires_at: float = Field(sa_type=sa.Double)
+    key_ids: str = Field(default="", sa_type=sa.Text, sa_column_kwargs={"server_default": ""})
+    revision: str = Field(default="", sa_type=sa.Text, sa_column_kwargs={"server_default": ""})
+
+
+class SchemaStepTable(TableDescription, table=True):
+    """A migration that was made. `works_from`: the oldest version whose programs work on what it left."""
+
+    revision: str = Field(primary_key=True, sa_type=sa.Text)
+    works_from: str = Field(sa_type=sa.Text)
+
+
+REPLICA = table_of(ReplicaTable)
+
+REPLICA_VALUES = ("expires_at", "key_ids", "revision")
+
+RENEW_REPLICA = Command(
+    lambda dialect: (
+        dialect.insert(REPLICA)
+        .values({name: sa.bindparam(name) for name in ("id", *REPLICA_VALUES)})
+        .on_conflict_do_update(index_elements=["id"], set_={name: sa.bindparam(name) for name in REPLICA_VALUES})
+    )
+)
+
+LEAVE_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.id == sa.bindparam("replica")))
+
+FORGET_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.expires_at < sa.bindparam("before")))
+
+
+class LastLease(NamedTuple):
+    """When the last lease ends."""
+
+    until: float | None
+
+
+LAST_LEASE = Query(LastLease, sa.select(sa.func.max(REPLICA.c.expires_at).label("until")))
+
+
+class ReplicaKeys(NamedTuple):
+    """A running process and the ids of the encryption keys that it knows, as the table has them; `expires_at`: Unix seconds."""
+
+    id: str
+    expires_at: float
+    key_ids: str
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The ids, the one that seals first; none where the process has not said."""
+        return tuple(self.key_ids.split(",")) if self.key_ids else ()
+
+
+REPLICA_KEYS = Query(
+    ReplicaKeys,
+    sa.select(REPLICA.c.id, REPLICA.c.expires_at, REPLICA.c.key_ids)
+    .where(REPLICA.c.expires_at > sa.bindparam("now", type_=sa.Double))
+    .order_by(REPLICA.c.id),
+)
+
+OLDER_REPLICAS = Query(
+    LastLease,
+    sa.select(REPLICA.c.expires_at.label("until"))
+    .where(REPLICA.c.revision < sa.bindparam("revision", type_=sa.Text), REPLICA.c.expires_at > sa.bindparam("now", type_=sa.Double))
+    .limit(1),
+)
+
+REPLICA_LEASE_SECONDS = 30.0
+
+REPLICA_KEPT_SECONDS = 86_400.0
+
+
+def renew_replica(connection: Connection, *, replica: str, now: float, key_ids: Sequence[str] = ()) -> None:
+    """Say that this process lives for another half minute, and which encryption keys it knows, the one that seals first."""
+    connection.run(RENEW_REPLICA, id=replica, expires_at=now + REPLICA_LEASE_SECONDS, key_ids=",".join(key_ids), revision=HEAD)
+
+
+def all_programs_know(connection: Connection, *, revision: str, now: float) -> bool:
+    """Whether every process that runs was written for this schema revision or a later one. `now`: Unix seconds.
+
+    Choice: a process counts for one lease longer than its lease, since one that missed it may go on.
+    """
+    return connection.first(OLDER_REPLICAS, revision=revision, now=now - REPLICA_LEASE_SECONDS) is None
+
+
+def running_keys(connection: Connection, *, now: float) -> list[ReplicaKeys]:
+    """The processes that run, and the encryption keys that each knows."""
+    return connection.all(REPLICA_KEYS, now=now)
+
+
+def end_replica(connection: Connection, *, replica: str, now: float) -> None:
+    """This process has ended: it has no lease any more, and what it left behind is nobody's. Forget also those that died long ago."""
+    connection.run(LEAVE_REPLICA, replica=replica)
+    connection.run(FORGET_REPLICA, before=now - REPLICA_KEPT_SECONDS)
+
+
+def last_lease_end(connection: Connection) -> float:
+    """When the last process that uses this database will have ended for certain; 0 when none has a lease."""
+    row = connection.first(LAST_LEASE)
+    return row.until or 0.0 if row else 0.0
+
+
+SCHEMA_STEP = table_of(SchemaStepTable)
+
+EXPIRED_KEYS_REVISION = "0019"
+"""The schema from which on programs look here before they draw: nothing is swept beside an older one."""
+
+
+class ClosedRevision(NamedTuple):
+    """A schema revision."""
+
+    revision: str
+
+
+CLOSE_TO_OLDER = Command(
+    sa.update(SCHEMA_STEP)
+    .where(
+        SCHEMA_STEP.c.revision >= sa.bindparam("revision", type_=sa.Text),
+        SCHEMA_STEP.c.works_from < sa.bindparam("revision", type_=sa.Text),
+    )
+    .values(works_from=sa.bindparam("revision", type_=sa.Text))
+)
+
+FIND_CLOSED_REVISION = Query(
+    ClosedRevision,
+    sa.select(SCHEMA_STEP.c.revision).where(SCHEMA_STEP.c.works_from >= sa.bindparam("revision", type_=sa.Text)).limit(1),
+)
+
+
+def older_programs_are_gone(connection: Connection, *, now: float, revision: str = EXPIRED_KEYS_REVISION) -> bool:
+    """Whether no program runs, or will start, that does not know the small tables of `revision`. `now`: Unix seconds.
+
+    Choice: the first call closes the database to such programs and says no. One that had just looked whether it may start is a running
+    process by the next call, a minute later.
+    """
+    if close_to_older_programs(connection, revision=revision):
+        return False
+    return is_closed_to_older_programs(connection, revision=revision) and all_programs_know(connection, revision=revision, now=now)
+
+
+def close_to_older_programs(connection: Connection, *, revision: str) -> bool:
+    """Let no program start any more that was written for a schema before this revision; False where none could."""
+    return connection.run(CLOSE_TO_OLDER, revision=revision) > 0
+
+
+def is_closed_to_older_programs(connection: Connection, *, revision: str) -> bool:
+    """Whether only programs that know `revision` may start: no where the schema is older, and before anything was to be removed."""
+    return connection.first(FIND_CLOSED_REVISION, revision=revision) is not None

@@ -1,1 +1,0 @@
-"""What is kept of schedules and their reports."""

@@ -1,0 +1,122 @@
+"""Giving an issued eSIM back: a conditional claim of the ledger's row before the provider is asked (api.md 3.6)."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from registry.errors import Conflict
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.issuance import ISSUANCE, THIS_ISSUANCE, IssuanceRow
+from storage.top_ups import has_top_up_under_way, packages_added_to
+
+ROLLBACK_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceRow._fields)
+ROLLBACK_IS_MINE: sa.ColumnElement[bool] = (ISSUANCE.c.state == "rollback_pending") & (ISSUANCE.c.lease == sa.bindparam("mine"))
+ROLLBACK_STEPS: sa.ColumnElement[str] = sa.func.coalesce(sa.bindparam("steps", type_=sa.Text), ISSUANCE.c.steps)
+BEGIN_ROLLBACK = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, ISSUANCE.c.state == "issued", ISSUANCE.c.package_id.is_not(None))
+    .values(
+        state="rollback_pending",
+        owner=sa.bindparam("owner"),
+        lease=sa.bindparam("lease"),
+        steps=sa.bindparam("steps"),
+        updated=sa.bindparam("now"),
+    )
+    .returning(*ROLLBACK_COLUMNS),
+)
+KEEP_ISSUED = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, ROLLBACK_IS_MINE)
+    .values(state="issued", lease=None, steps=ROLLBACK_STEPS, updated=sa.bindparam("now"))
+    .returning(*ROLLBACK_COLUMNS),
+)
+RESUME_ISSUED = Command(
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, ISSUANCE.c.state == "rollback_unknown")
+    .values(state="issued", lease=None, note=sa.bindparam("note"), updated=sa.bindparam("now"))
+)
+NOTE_ROLLBACK_STEPS = Command(
+    sa.update(ISSUANCE).where(THIS_ISSUANCE, ROLLBACK_IS_MINE).values(steps=sa.bindparam("steps"), updated=sa.bindparam("now"))
+)
+FINISH_ROLLBACK = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, (ISSUANCE.c.state == "rollback_pending") | (ISSUANCE.c.state == "rollback_unknown"))
+    .values(
+        state="rolled_back",
+        held=None,
+        lease=None,
+        steps=ROLLBACK_STEPS,
+        note=sa.bindparam("note"),
+        updated=sa.bindparam("now"),
+    )
+    .returning(*ROLLBACK_COLUMNS),
+)
+MARK_ROLLBACK_UNKNOWN = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, ROLLBACK_IS_MINE)
+    .values(state="rollback_unknown", lease=None, steps=ROLLBACK_STEPS, updated=sa.bindparam("now"))
+    .returning(*ROLLBACK_COLUMNS),
+)
+
+
+def begin_rollback(
+    connection: Connection, *, organisation: str, key: str, owner: str, lease: str, steps: str, added: frozenset[int], now: float
+) -> None:
+    """Of all who want it at once one gives the eSIM back; the others are refused before anything is sent.
+
+    A top-up that is on its way would come onto a SIM that is whoever's draws next: it holds the row while it begins, and is seen here;
+    so is one that came since the line was looked at, where `added` were there.
+    """
+    if connection.first(BEGIN_ROLLBACK, of=organisation, named=key, owner=owner, lease=lease, steps=steps, now=now) is None:
+        raise rollback_is_running()
+    if has_top_up_under_way(connection, order=key) or packages_added_to(connection, order=key) != added:
+        raise Conflict(
+            "A top-up of this eSIM is under way, or it is not known yet whether it was added; nothing was sent",
+            code="top_up_under_way",
+            hint="Try again when it is settled, at the latest in a day",
+        )
+
+
+def rollback_is_running() -> Conflict:
+    """Another call does it now, or has done it just now."""
+    refusal = Conflict(
+        "This issuance is being rolled back by another call, or has just been", code="idempotency_in_progress", hint="Repeat it in a second"
+    )
+    refusal.headers["Retry-After"] = "1"
+    return refusal
+
+
+def keep_issued(
+    connection: Connection, *, organisation: str, key: str, lease: str, now: float, steps: str | None = None
+) -> IssuanceRow | None:
+    """Nothing was given back: it is issued as before."""
+    return connection.first(KEEP_ISSUED, of=organisation, named=key, mine=lease, steps=steps, now=now)
+
+
+def note_steps(connection: Connection, *, organisation: str, key: str, lease: str, steps: str, now: float) -> bool:
+    """What has been done so far; False when the row was taken away from this call."""
+    return connection.run(NOTE_ROLLBACK_STEPS, of=organisation, named=key, mine=lease, steps=steps, now=now) == 1
+
+
+def finish_rollback(
+    connection: Connection, *, organisation: str, key: str, steps: str | None, note: str | None, now: float
+) -> IssuanceRow | None:
+    """The eSIM was given back; None when the row is neither being rolled back nor unknown."""
+    return connection.first(FINISH_ROLLBACK, of=organisation, named=key, steps=steps, note=note, now=now)
+
+
+def mark_rollback_unknown(
+    connection: Connection, *, organisation: str, key: str, lease: str, now: float, steps: str | None = None
+) -> IssuanceRow | None:
+    """Nobody knows what was given back; a person has to look."""
+    return connection.first(MARK_ROLLBACK_UNKNOWN, of=organisation, named=key, mine=lease, steps=steps, now=now)
+
+
+def resume_issued(connection: Connection, *, organisation: str, key: str, note: str, now: float) -> bool:
+    """A person found that nothing was given back."""
+    return connection.run(RESUME_ISSUED, of=organisation, named=key, note=note, now=now) == 1

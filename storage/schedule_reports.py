@@ -1,0 +1,324 @@
+"""Reports of schedules: begun once per boundary, made under a lease by whichever replica takes them, the newest 30 kept.
+
+`due_ms` is also the visibility timeout: a report whose maker died is due again when the lease ends. Ended reports are never due.
+A share link leads to the newest report of its schedule.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from registry.ids import Ids
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.events import NewEvent
+from storage.organisations import ORGANISATION
+from storage.schedule_endpoints import emit_report, forget_schedule_events
+from storage.schedules import (
+    INTELLIGENCE_REPORT,
+    INTELLIGENCE_SCHEDULE,
+    SCHEDULE_WORKS,
+    enable_webhook,
+    hold_schedule,
+)
+
+REPORTS_KEPT = 30
+
+RUNS_PER_HOUR = 6
+
+RUNS_HOUR_SECONDS = 3600
+
+EVENTS_KEPT_SECONDS = 30 * 86_400
+
+
+class SharedReportRow(NamedTuple):
+    """The newest report behind a share link. `body` is JSON text: {"finding": ..., "sheet": ...}."""
+
+    organisation: str
+    composite: str
+    body: str
+    finished: float
+
+
+class ReportRow(NamedTuple):
+    """A report as its organisation sees it."""
+
+    id: str
+    schedule: str
+    composite: str
+    fire_ms: int | None
+    state: str
+    body: str | None
+    error: str | None
+    created: float
+    finished: float | None
+
+
+class LeasedReport(NamedTuple):
+    """A report to be made, under a lease."""
+
+    id: str
+    schedule: str
+    organisation: str
+    fire_ms: int | None
+    tries: int
+    created: float
+    composite: str
+    input: str
+    created_by: str
+    made_with: str | None
+
+
+class EndedReport(NamedTuple):
+    """How a report ended: `body` when it was made, `error` as JSON text when not."""
+
+    id: str
+    schedule: str
+    token: str
+    state: str
+    body: str | None
+    error: str | None
+    finished: float
+
+
+class DueReport(NamedTuple):
+    """A report that may be taken."""
+
+    id: str
+
+
+class AskedCount(NamedTuple):
+    """How many."""
+
+    held: int
+
+
+REPORT_OF_SCHEDULE = sa.bindparam("schedule", type_=sa.Text)
+
+REPORT_NOW = sa.bindparam("now_ms", type_=sa.BigInteger)
+
+REPORT_IS_HELD = (INTELLIGENCE_REPORT.c.id == sa.bindparam("report")) & (INTELLIGENCE_REPORT.c.lease == sa.bindparam("held"))
+
+IS_OF_SCHEDULE = INTELLIGENCE_REPORT.c.schedule == REPORT_OF_SCHEDULE
+
+REPORT_HAS_ENDED = INTELLIGENCE_REPORT.c.state.in_(("done", "failed"))
+
+OTHER_REPORT = INTELLIGENCE_REPORT.alias("other")
+
+# Choice: one report of an organisation at a time, so that nobody's fifty schedules keep everybody else's waiting.
+REPORT_IS_BUSY = sa.exists().where(
+    OTHER_REPORT.c.organisation == INTELLIGENCE_REPORT.c.organisation, OTHER_REPORT.c.lease.is_not(None), OTHER_REPORT.c.due_ms > REPORT_NOW
+)
+
+FREE_REPORTS = (
+    sa.select(INTELLIGENCE_REPORT.c.id)
+    .where(INTELLIGENCE_REPORT.c.due_ms <= REPORT_NOW, ~REPORT_IS_BUSY)
+    .order_by(INTELLIGENCE_REPORT.c.due_ms)
+    .limit(sa.literal_column("1"))
+)
+
+ANY_REPORT_DUE = Query(DueReport, FREE_REPORTS)
+
+# PostgreSQL skips the row while another replica holds it; on SQLite the clause renders nothing, and the write lock excludes.
+PICK_REPORT = FREE_REPORTS.with_for_update(skip_locked=True).scalar_subquery()
+
+TAKE_REPORT = Command(
+    sa.update(INTELLIGENCE_REPORT)
+    .where(INTELLIGENCE_REPORT.c.id == PICK_REPORT)
+    .values(
+        state="running",
+        lease=sa.bindparam("token"),
+        due_ms=sa.bindparam("lease_end", type_=sa.BigInteger),
+        tries=INTELLIGENCE_REPORT.c.tries + 1,
+    )
+)
+
+READ_LEASED_REPORT = Query(
+    LeasedReport,
+    sa.select(
+        *(INTELLIGENCE_REPORT.c[name] for name in ("id", "schedule", "organisation", "fire_ms", "tries", "created")),
+        *(INTELLIGENCE_SCHEDULE.c[name] for name in ("composite", "input", "created_by", "made_with")),
+    )
+    .join_from(INTELLIGENCE_REPORT, INTELLIGENCE_SCHEDULE, INTELLIGENCE_SCHEDULE.c.id == INTELLIGENCE_REPORT.c.schedule)
+    .where(
+        INTELLIGENCE_REPORT.c.lease == sa.bindparam("token"), INTELLIGENCE_REPORT.c.due_ms == sa.bindparam("lease_end", type_=sa.BigInteger)
+    ),
+)
+
+RETURN_REPORT = Command(
+    sa.update(INTELLIGENCE_REPORT)
+    .where(REPORT_IS_HELD)
+    .values(
+        state="waiting",
+        lease=None,
+        due_ms=sa.bindparam("again_ms", type_=sa.BigInteger),
+        tries=INTELLIGENCE_REPORT.c.tries - sa.bindparam("uncounted", type_=sa.Integer),
+    )
+)
+
+END_REPORT = Command(
+    sa.update(INTELLIGENCE_REPORT)
+    .where(REPORT_IS_HELD)
+    .values(
+        state=sa.bindparam("ended"),
+        body=sa.bindparam("found"),
+        error=sa.bindparam("why"),
+        finished=sa.bindparam("at", type_=sa.Double),
+        lease=None,
+        due_ms=None,
+    )
+)
+
+REPORTS_TO_KEEP = (
+    sa.select(INTELLIGENCE_REPORT.c.id)
+    .where(IS_OF_SCHEDULE, REPORT_HAS_ENDED)
+    .order_by(INTELLIGENCE_REPORT.c.id.desc())
+    .limit(sa.literal_column(str(REPORTS_KEPT)))
+)
+
+TRIM_REPORTS = Command(
+    sa.delete(INTELLIGENCE_REPORT).where(IS_OF_SCHEDULE, REPORT_HAS_ENDED, INTELLIGENCE_REPORT.c.id.not_in(REPORTS_TO_KEEP))
+)
+
+ASK_REPORT = Command(
+    sa.insert(INTELLIGENCE_REPORT)
+    .values({name: sa.bindparam(name) for name in ("id", "schedule", "organisation", "due_ms", "created")})
+    .values(state="waiting", tries=0)
+)
+
+COUNT_ASKED = Query(
+    AskedCount,
+    sa.select(sa.func.count().label("held"))
+    .select_from(INTELLIGENCE_REPORT)
+    .where(IS_OF_SCHEDULE, INTELLIGENCE_REPORT.c.fire_ms.is_(None), INTELLIGENCE_REPORT.c.created > sa.bindparam("since", type_=sa.Double)),
+)
+
+REPORT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(
+    (INTELLIGENCE_SCHEDULE if name == "composite" else INTELLIGENCE_REPORT).c[name] for name in ReportRow._fields
+)
+
+OWN_REPORTS = (
+    sa.select(*REPORT_COLUMNS)
+    .join_from(INTELLIGENCE_REPORT, INTELLIGENCE_SCHEDULE, INTELLIGENCE_SCHEDULE.c.id == INTELLIGENCE_REPORT.c.schedule)
+    .where(IS_OF_SCHEDULE, INTELLIGENCE_SCHEDULE.c.organisation == sa.bindparam("organisation"))
+)
+
+FIND_NEWEST_REPORT = Query(
+    ReportRow, OWN_REPORTS.where(REPORT_HAS_ENDED).order_by(INTELLIGENCE_REPORT.c.id.desc()).limit(sa.literal_column("1"))
+)
+
+FIND_REPORT = Query(ReportRow, OWN_REPORTS.where(INTELLIGENCE_REPORT.c.id == sa.bindparam("report")))
+
+FIND_REPORT_UNDER_WAY = Query(
+    ReportRow, OWN_REPORTS.where(~REPORT_HAS_ENDED).order_by(INTELLIGENCE_REPORT.c.id.desc()).limit(sa.literal_column("1"))
+)
+
+FIND_SHARED_REPORT = Query(
+    SharedReportRow,
+    sa.select(
+        ORGANISATION.c.name.label("organisation"),
+        INTELLIGENCE_SCHEDULE.c.composite,
+        INTELLIGENCE_REPORT.c.body,
+        INTELLIGENCE_REPORT.c.finished,
+    )
+    .join_from(INTELLIGENCE_SCHEDULE, INTELLIGENCE_REPORT, INTELLIGENCE_REPORT.c.schedule == INTELLIGENCE_SCHEDULE.c.id)
+    .join(ORGANISATION, ORGANISATION.c.id == INTELLIGENCE_SCHEDULE.c.organisation)
+    .where(INTELLIGENCE_SCHEDULE.c.share_digest == sa.bindparam("digest", type_=sa.LargeBinary), INTELLIGENCE_REPORT.c.state == "done")
+    .order_by(INTELLIGENCE_REPORT.c.id.desc())
+    .limit(sa.literal_column("1")),
+)
+
+
+def any_report_due(connection: Connection, *, now_ms: int) -> bool:
+    """Whether there is a report to take; a read, so that an idle worker never takes the write lock."""
+    return connection.first(ANY_REPORT_DUE, now_ms=now_ms) is not None
+
+
+def take_report(connection: Connection, *, token: str, now_ms: int, lease_ms: int) -> LeasedReport | None:
+    """Take the report that has waited longest, or whose lease has ended, for the length of a lease."""
+    end = now_ms + lease_ms
+    if connection.run(TAKE_REPORT, token=token, now_ms=now_ms, lease_end=end) == 0:
+        return None
+    return connection.first(READ_LEASED_REPORT, token=token, lease_end=end)
+
+
+def return_report(connection: Connection, *, report: str, token: str, again_ms: int, counted: bool) -> bool:
+    """Make it later, by whoever takes it then; `counted`: it was tried. False when the lease was lost meanwhile."""
+    return connection.run(RETURN_REPORT, report=report, held=token, again_ms=again_ms, uncounted=0 if counted else 1) == 1
+
+
+def finish_report(connection: Connection, *, ended: EndedReport, event: NewEvent, ids: Ids) -> bool:
+    """Keep how a report ended, tell the schedule's webhook, drop what is too old; False when the lease or the schedule is gone."""
+    held = hold_schedule(connection, schedule=ended.schedule)
+    if held is None or not end_report(connection, ended):
+        return False
+    if held.endpoint is not None:
+        emit_report(connection, endpoint=held.endpoint, event=event, ids=ids)
+    connection.run(TRIM_REPORTS, schedule=ended.schedule)
+    forget_schedule_events(connection, schedule=ended.schedule, before=int(ended.finished) - EVENTS_KEPT_SECONDS)
+    return True
+
+
+def end_report(connection: Connection, ended: EndedReport) -> bool:
+    """The report's end, if its lease is still held."""
+    found = {"ended": ended.state, "found": ended.body, "why": ended.error, "at": ended.finished}
+    return connection.run(END_REPORT, report=ended.id, held=ended.token, **found) == 1
+
+
+def ask_report(connection: Connection, *, id: str, schedule: str, organisation: str, now: float) -> bool | None:
+    """Begin a report beside the boundaries, and send to a disabled webhook again. False: the hour has no more, None: no such schedule."""
+    held = hold_schedule(connection, schedule=schedule, organisation=organisation)
+    if held is None:
+        return None
+    asked = connection.first(COUNT_ASKED, schedule=schedule, since=now - RUNS_HOUR_SECONDS)
+    if asked is not None and asked.held >= RUNS_PER_HOUR:
+        return False
+    connection.run(ASK_REPORT, id=id, schedule=schedule, organisation=organisation, due_ms=int(now * 1000), created=now)
+    enable_webhook(connection, held)
+    return True
+
+
+def newest_report(connection: Connection, *, schedule: str, organisation: str) -> ReportRow | None:
+    """The newest report that has ended; before the first has, the newest that is under way."""
+    binds = {"schedule": schedule, "organisation": organisation}
+    return connection.first(FIND_NEWEST_REPORT, **binds) or connection.first(FIND_REPORT_UNDER_WAY, **binds)
+
+
+def read_report(connection: Connection, *, schedule: str, organisation: str, report: str) -> ReportRow | None:
+    """One report."""
+    return connection.first(FIND_REPORT, schedule=schedule, organisation=organisation, report=report)
+
+
+def newest_shared(connection: Connection, *, digest: bytes) -> SharedReportRow | None:
+    """The newest report that was made of the schedule with this share link; None when there is none, or no such link."""
+    return connection.first(FIND_SHARED_REPORT, digest=digest)
+
+
+class ShareLink(NamedTuple):
+    """A link that is right, and whose it is."""
+
+    organisation: str
+    name: str
+    composite: str
+
+
+class SharedLink(NamedTuple):
+    """What a link leads to; no report before the first is made."""
+
+    link: ShareLink
+    report: SharedReportRow | None
+
+
+FIND_SHARE_LINK = Query(
+    ShareLink,
+    sa.select(INTELLIGENCE_SCHEDULE.c.organisation, ORGANISATION.c.name, INTELLIGENCE_SCHEDULE.c.composite)
+    .join_from(INTELLIGENCE_SCHEDULE, ORGANISATION, ORGANISATION.c.id == INTELLIGENCE_SCHEDULE.c.organisation)
+    .where(INTELLIGENCE_SCHEDULE.c.share_digest == sa.bindparam("digest", type_=sa.LargeBinary), SCHEDULE_WORKS),
+)
+
+
+def shared_by(connection: Connection, *, digest: bytes, now: float) -> SharedLink | None:
+    """What the link with this digest leads to; None: there is no such link, or not any more."""
+    link = connection.first(FIND_SHARE_LINK, digest=digest, moment=now)
+    return None if link is None else SharedLink(link, newest_shared(connection, digest=digest))

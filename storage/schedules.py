@@ -1,0 +1,402 @@
+"""Schedules: composites that run by cron, which of them work, their webhooks and share links."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from registry.errors import Conflict
+from registry.limits import Role, Scope, Tier, scopes_of
+from storage.access_grants import ACCESS_GRANT
+from storage.api_keys import API_KEY
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+from storage.memberships import MEMBERSHIP
+from storage.organisations import ORGANISATION
+from storage.schedule_endpoints import (
+    ScheduleEndpoint,
+    enable_schedule_endpoint,
+    forget_schedule_events,
+    insert_schedule_endpoint,
+    remove_schedule_endpoint,
+)
+from storage.webhook_endpoints import LOCK_ENDPOINT, WEBHOOK_ENDPOINT
+
+
+class IntelligenceScheduleTable(TableDescription, table=True):
+    """A composite that is run by cron. `input` is JSON text, `share_digest` the SHA-256 of the share link's token.
+
+    `endpoint` is the webhook endpoint that reports are delivered to: a row of that table that names this schedule and no list shows.
+    `next_ms` is the next boundary; `created_by` the principal who made it, `made_with` the key or grant that they showed: its runs count
+    for that one, and rest when it has ended. None: made without one, or before it was kept; then they count for the person alone.
+    """
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    composite: str = Field(sa_type=sa.Text)
+    input: str = Field(sa_type=sa.Text)
+    cron: str = Field(sa_type=sa.Text)
+    timezone: str = Field(sa_type=sa.Text)
+    endpoint: str | None = Field(default=None, sa_type=sa.Text)
+    share_digest: bytes | None = Field(default=None, unique=True, sa_type=sa.LargeBinary)
+    created_by: str = Field(sa_type=sa.Text)
+    made_with: str | None = Field(default=None, sa_type=sa.Text)
+    next_ms: int = Field(sa_type=sa.BigInteger)
+    created: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (
+        sa.Index("intelligence_schedule_organisation", "organisation", "id"),
+        sa.Index("intelligence_schedule_due", "next_ms"),
+    )
+
+
+class IntelligenceReportTable(TableDescription, table=True):
+    """One run of a schedule. `fire_ms` is its boundary, null when somebody asked for it; one row per boundary, whatever the replicas.
+
+    `state`: waiting, running, done or failed. `body` is the finding and its sheet as JSON text, `error` a sentence of ours.
+    """
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    schedule: str = Field(sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    fire_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
+    state: str = Field(sa_type=sa.Text)
+    body: str | None = Field(default=None, sa_type=sa.Text)
+    error: str | None = Field(default=None, sa_type=sa.Text)
+    lease: str | None = Field(default=None, sa_type=sa.Text)
+    due_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
+    tries: int = 0
+    created: float = Field(sa_type=sa.Double)
+    finished: float | None = Field(default=None, sa_type=sa.Double)
+    __table_args__ = (
+        sa.UniqueConstraint("schedule", "fire_ms", name="intelligence_report_once"),
+        sa.Index("intelligence_report_newest", "schedule", "id"),
+        sa.Index("intelligence_report_due", "due_ms"),
+    )
+
+
+INTELLIGENCE_SCHEDULE = table_of(IntelligenceScheduleTable)
+
+INTELLIGENCE_REPORT = table_of(IntelligenceReportTable)
+
+MOST_SCHEDULES = 50
+
+SCHEDULES_AT_ONCE = 100
+
+# Sorts behind every id: z is the last character of their alphabet.
+LAST_SCHEDULE_ID = "sch_" + "z" * 27
+
+# The last second of the year 9999: later than any boundary.
+END_OF_TIME_MS = 253_402_300_799_000
+
+
+class NewSchedule(NamedTuple):
+    """A schedule to be. `input` is JSON text."""
+
+    id: str
+    organisation: str
+    composite: str
+    input: str
+    cron: str
+    timezone: str
+    endpoint: str | None
+    share_digest: bytes | None
+    created_by: str
+    next_ms: int
+    created: int
+    made_with: str | None = None
+
+
+class ScheduleRow(NamedTuple):
+    """A schedule as its organisation sees it, with its newest report that has ended."""
+
+    id: str
+    composite: str
+    input: str
+    cron: str
+    timezone: str
+    next_ms: int
+    url: str | None
+    status: str | None
+    shared: int
+    created: int
+    created_by: str
+    made_with: str | None
+    works: int
+    ends: float | None
+    report: str | None
+    report_state: str | None
+    report_finished: float | None
+
+
+class DueSchedule(NamedTuple):
+    """A schedule whose boundary has come."""
+
+    id: str
+    cron: str
+    timezone: str
+    next_ms: int
+
+
+class ScheduleFire(NamedTuple):
+    """One boundary: `seen_ms` is what the schedule waited for, `next_ms` what it waits for from now on."""
+
+    schedule: str
+    seen_ms: int
+    fire_ms: int
+    next_ms: int
+    report: str
+
+
+class HeldSchedule(NamedTuple):
+    """A schedule that stays as it is until the transaction ends."""
+
+    id: str
+    organisation: str
+    endpoint: str | None
+
+
+class ScheduleId(NamedTuple):
+    """A schedule that is there."""
+
+    id: str
+
+
+class ScheduleCount(NamedTuple):
+    """How many."""
+
+    held: int
+
+
+class NextBoundary(NamedTuple):
+    """When the next boundary comes."""
+
+    next_ms: int | None
+
+
+SCHEDULE_OWNER = sa.bindparam("organisation", type_=sa.Text)
+
+THIS_SCHEDULE = sa.bindparam("schedule", type_=sa.Text)
+
+COUNT_SCHEDULES = Query(
+    ScheduleCount,
+    sa.select(sa.func.count().label("held"))
+    .select_from(INTELLIGENCE_SCHEDULE)
+    .where(INTELLIGENCE_SCHEDULE.c.organisation == SCHEDULE_OWNER),
+)
+
+INSERT_SCHEDULE = Command(sa.insert(INTELLIGENCE_SCHEDULE).values({name: sa.bindparam(name) for name in NewSchedule._fields}))
+
+LAST_ENDED_REPORT = (
+    sa.select(sa.func.max(INTELLIGENCE_REPORT.c.id))
+    .where(INTELLIGENCE_REPORT.c.schedule == INTELLIGENCE_SCHEDULE.c.id, INTELLIGENCE_REPORT.c.state.in_(("done", "failed")))
+    .correlate(INTELLIGENCE_SCHEDULE)
+    .scalar_subquery()
+)
+
+LAST_REPORT = INTELLIGENCE_REPORT.alias("last")
+
+WRITING_TIERS = [tier.value for tier in Tier if Scope.WRITE in scopes_of(tier, Role.MEMBER)]
+
+# Choice: without the scope that schedules are made with nobody in the organisation could delete one, so none runs and no link leads
+# anywhere, until the tier carries it again.
+TIER_CARRIES = (
+    sa.exists()
+    .where(ORGANISATION.c.id == INTELLIGENCE_SCHEDULE.c.organisation, ORGANISATION.c.tier.in_(WRITING_TIERS))
+    .correlate(INTELLIGENCE_SCHEDULE)
+)
+
+MAKER_IS_MEMBER = (
+    sa.exists()
+    .where(
+        MEMBERSHIP.c.person_id == INTELLIGENCE_SCHEDULE.c.created_by, MEMBERSHIP.c.organisation_id == INTELLIGENCE_SCHEDULE.c.organisation
+    )
+    .correlate(INTELLIGENCE_SCHEDULE)
+)
+
+WORKS_AT = sa.bindparam("moment", type_=sa.Double)
+
+KEY_LIVES = (
+    sa.exists()
+    .where(
+        API_KEY.c.id == INTELLIGENCE_SCHEDULE.c.made_with,
+        API_KEY.c.revoked_at.is_(None),
+        API_KEY.c.expires_at.is_(None) | (API_KEY.c.expires_at > WORKS_AT),
+    )
+    .correlate(INTELLIGENCE_SCHEDULE)
+)
+
+GRANT_LIVES = (
+    sa.exists()
+    .where(
+        ACCESS_GRANT.c.id == INTELLIGENCE_SCHEDULE.c.made_with, ACCESS_GRANT.c.revoked_at.is_(None), ACCESS_GRANT.c.expires_at > WORKS_AT
+    )
+    .correlate(INTELLIGENCE_SCHEDULE)
+)
+
+# Choice: what a schedule was made with ends it in any way that it ends itself, as it ends the keys that were made with it: a program that
+# lost its access keeps nothing.
+SCHEDULE_WORKS = TIER_CARRIES & MAKER_IS_MEMBER & (INTELLIGENCE_SCHEDULE.c.made_with.is_(None) | KEY_LIVES | GRANT_LIVES)
+"""Whether a schedule works at `moment`, Unix seconds; a condition on its row."""
+
+LIST_SCHEDULES = Query(
+    ScheduleRow,
+    sa.select(
+        *(INTELLIGENCE_SCHEDULE.c[name] for name in ("id", "composite", "input", "cron", "timezone", "next_ms")),
+        WEBHOOK_ENDPOINT.c.url,
+        WEBHOOK_ENDPOINT.c.status,
+        sa.case((INTELLIGENCE_SCHEDULE.c.share_digest.is_(None), 0), else_=1).label("shared"),
+        *(INTELLIGENCE_SCHEDULE.c[name] for name in ("created", "created_by", "made_with")),
+        sa.case((SCHEDULE_WORKS, 1), else_=0).label("works"),
+        sa.func.coalesce(sa.cast(API_KEY.c.expires_at, sa.Double), ACCESS_GRANT.c.expires_at).label("ends"),
+        LAST_REPORT.c.id.label("report"),
+        LAST_REPORT.c.state.label("report_state"),
+        LAST_REPORT.c.finished.label("report_finished"),
+    )
+    .join_from(INTELLIGENCE_SCHEDULE, WEBHOOK_ENDPOINT, WEBHOOK_ENDPOINT.c.id == INTELLIGENCE_SCHEDULE.c.endpoint, isouter=True)
+    .join(LAST_REPORT, LAST_REPORT.c.id == LAST_ENDED_REPORT, isouter=True)
+    .join(API_KEY, API_KEY.c.id == INTELLIGENCE_SCHEDULE.c.made_with, isouter=True)
+    .join(ACCESS_GRANT, ACCESS_GRANT.c.id == INTELLIGENCE_SCHEDULE.c.made_with, isouter=True)
+    .where(INTELLIGENCE_SCHEDULE.c.organisation == SCHEDULE_OWNER, INTELLIGENCE_SCHEDULE.c.id < sa.bindparam("after"))
+    .order_by(INTELLIGENCE_SCHEDULE.c.id.desc())
+    .limit(sa.bindparam("most")),
+)
+
+FIND_NEXT_BOUNDARY = Query(NextBoundary, sa.select(sa.func.min(INTELLIGENCE_SCHEDULE.c.next_ms).label("next_ms")))
+
+LIST_DUE_SCHEDULES = Query(
+    DueSchedule,
+    sa.select(*(INTELLIGENCE_SCHEDULE.c[name] for name in DueSchedule._fields))
+    .where(INTELLIGENCE_SCHEDULE.c.next_ms <= sa.bindparam("now_ms", type_=sa.BigInteger))
+    .order_by(INTELLIGENCE_SCHEDULE.c.next_ms, INTELLIGENCE_SCHEDULE.c.id)
+    .limit(sa.literal_column(str(SCHEDULES_AT_ONCE))),
+)
+
+MOVE_SCHEDULE = Command(
+    sa.update(INTELLIGENCE_SCHEDULE)
+    .where(INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE, INTELLIGENCE_SCHEDULE.c.next_ms == sa.bindparam("seen_ms", type_=sa.BigInteger))
+    .values(next_ms=sa.bindparam("later_ms", type_=sa.BigInteger))
+)
+
+# Where its organisation may not have schedules any more, or whoever made it may not act for it any more, nothing begins.
+# The schedule that is named lends the report its organisation: when it is gone, there is no report.
+FIRE_SCHEDULE = Command(
+    lambda dialect: (
+        dialect.insert(INTELLIGENCE_REPORT)
+        .from_select(
+            ["id", "schedule", "organisation", "fire_ms", "state", "due_ms", "tries", "created"],
+            sa.select(
+                sa.bindparam("report", type_=sa.Text),
+                INTELLIGENCE_SCHEDULE.c.id,
+                INTELLIGENCE_SCHEDULE.c.organisation,
+                sa.bindparam("fire_ms", type_=sa.BigInteger),
+                sa.literal_column("'waiting'", sa.Text),
+                sa.bindparam("now_ms", type_=sa.BigInteger),
+                sa.literal_column("0", sa.Integer),
+                sa.bindparam("now", type_=sa.Double),
+            ).where(INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE, SCHEDULE_WORKS),
+        )
+        .on_conflict_do_nothing(index_elements=["schedule", "fire_ms"])
+    )
+)
+
+FIND_SCHEDULE = Query(
+    ScheduleId,
+    sa.select(INTELLIGENCE_SCHEDULE.c.id).where(
+        INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE, INTELLIGENCE_SCHEDULE.c.organisation == SCHEDULE_OWNER
+    ),
+)
+
+FIND_WORKING_SCHEDULE = Query(
+    ScheduleId, sa.select(INTELLIGENCE_SCHEDULE.c.id).where(INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE, SCHEDULE_WORKS)
+)
+
+# Whatever ends, begins or tells of a schedule holds its row first, so that no two of them wait for each other.
+HOLD_SCHEDULE = Query(
+    HeldSchedule,
+    sa.select(INTELLIGENCE_SCHEDULE.c.id, INTELLIGENCE_SCHEDULE.c.organisation, INTELLIGENCE_SCHEDULE.c.endpoint)
+    .where(INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE)
+    .with_for_update(),
+)
+
+DELETE_SCHEDULE = Command(sa.delete(INTELLIGENCE_SCHEDULE).where(INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE))
+
+DELETE_REPORTS_OF_SCHEDULE = Command(sa.delete(INTELLIGENCE_REPORT).where(INTELLIGENCE_REPORT.c.schedule == THIS_SCHEDULE))
+
+
+def insert_schedule(connection: Connection, *, schedule: NewSchedule, endpoint: ScheduleEndpoint | None) -> None:
+    """A new schedule with its endpoint; refused when the organisation has as many as it may have."""
+    connection.first(LOCK_ENDPOINT, organisation=schedule.organisation)
+    count = connection.first(COUNT_SCHEDULES, organisation=schedule.organisation)
+    if count is not None and count.held >= MOST_SCHEDULES:
+        raise Conflict(
+            f"An organisation has at most {MOST_SCHEDULES} schedules, and this one has {count.held}; nothing was created",
+            code="intelligence_schedule_limit",
+            hint="Delete one that is not needed with DELETE /v1/intelligence/schedules/{id}",
+        )
+    connection.run(INSERT_SCHEDULE, **schedule._asdict())
+    if endpoint is not None:
+        insert_schedule_endpoint(connection, endpoint=endpoint)
+
+
+def list_schedules(connection: Connection, *, organisation: str, after: str | None, most: int, now: float) -> list[ScheduleRow]:
+    """Newest first, with whether each works at `now`, Unix seconds, and when what it was made with expires."""
+    return connection.all(LIST_SCHEDULES, organisation=organisation, after=after or LAST_SCHEDULE_ID, most=most, moment=now)
+
+
+def schedule_works(connection: Connection, *, schedule: str, now: float) -> bool:
+    """Whether reports of a schedule are made at `now`, Unix seconds."""
+    return connection.first(FIND_WORKING_SCHEDULE, schedule=schedule, moment=now) is not None
+
+
+def has_schedule(connection: Connection, *, schedule: str, organisation: str) -> bool:
+    """Whether the organisation has this schedule."""
+    return connection.first(FIND_SCHEDULE, schedule=schedule, organisation=organisation) is not None
+
+
+def hold_schedule(connection: Connection, *, schedule: str, organisation: str | None = None) -> HeldSchedule | None:
+    """The schedule, which nobody deletes until this transaction ends; None when there is none, or it is another organisation's."""
+    found = connection.first(HOLD_SCHEDULE, schedule=schedule)
+    return None if found is None or organisation not in (None, found.organisation) else found
+
+
+def delete_schedule(connection: Connection, *, schedule: str, organisation: str) -> bool:
+    """Remove a schedule with all that it has: share link, webhook, reports, and what is on its way. False when there is none."""
+    held = hold_schedule(connection, schedule=schedule, organisation=organisation)
+    if held is None:
+        return False
+    connection.run(DELETE_SCHEDULE, schedule=schedule)
+    connection.run(DELETE_REPORTS_OF_SCHEDULE, schedule=schedule)
+    if held.endpoint is not None:
+        remove_schedule_endpoint(connection, endpoint=held.endpoint)
+    forget_schedule_events(connection, schedule=schedule, before=END_OF_TIME_MS)
+    return True
+
+
+def next_boundary(connection: Connection) -> int | None:
+    """When the next boundary of any schedule comes; a read, so that an idle worker never takes the write lock."""
+    row = connection.first(FIND_NEXT_BOUNDARY)
+    return row.next_ms if row else None
+
+
+def due_schedules(connection: Connection, *, now_ms: int) -> list[DueSchedule]:
+    """Schedules whose boundary has come, those first that have waited longest."""
+    return connection.all(LIST_DUE_SCHEDULES, now_ms=now_ms)
+
+
+def fire_schedules(connection: Connection, *, fires: Sequence[ScheduleFire], now: float) -> int:
+    """Move each schedule on and begin the report of its boundary, which one replica does and no other; how many began here."""
+    begun = 0
+    for fire in fires:
+        if connection.run(MOVE_SCHEDULE, schedule=fire.schedule, seen_ms=fire.seen_ms, later_ms=fire.next_ms):
+            begun += connection.run(
+                FIRE_SCHEDULE, schedule=fire.schedule, report=fire.report, fire_ms=fire.fire_ms, now_ms=int(now * 1000), now=now, moment=now
+            )
+    return begun
+
+
+def enable_webhook(connection: Connection, held: HeldSchedule) -> None:
+    """Send to the schedule's webhook again, if it has one that was disabled."""
+    if held.endpoint is not None:
+        enable_schedule_endpoint(connection, endpoint=held.endpoint)

@@ -1,1 +1,0 @@
-"""How secrets are kept: sealed, bound to their rows, and sealed again."""

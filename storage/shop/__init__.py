@@ -1,1 +1,0 @@
-"""What is kept of shops, and of orders on their way."""

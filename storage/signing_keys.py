@@ -1,0 +1,91 @@
+"""The keys that sign tokens: made once however many processes want one, published before they sign and after they have."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class SigningKeyTable(TableDescription, table=True):
+    """A key that signs tokens: `private` is sealed, `public` is its JWK. A retired one is published until its tokens have expired.
+
+    `number` counts them, so that of all processes that make the next one at once only one does.
+    """
+
+    kid: str = Field(primary_key=True, sa_type=sa.Text)
+    number: int = Field(unique=True)
+    private: str = Field(sa_type=sa.Text)
+    public: str = Field(sa_type=sa.Text)
+    created: float = Field(sa_type=sa.Double)
+    retired: float | None = Field(default=None, sa_type=sa.Double)
+
+
+SIGNING_KEY = table_of(SigningKeyTable)
+
+PUBLISHED_AHEAD = 600.0
+"""A new key is published for so long before it signs: whoever keeps the set for 5 minutes then knows it."""
+
+PUBLISHED_AFTER = 24 * 3600.0
+"""A retired key stays published for the longest life that a token may have."""
+
+
+class SigningKey(NamedTuple):
+    """A key; `private` is sealed, `public` is its JWK as JSON."""
+
+    kid: str
+    number: int
+    private: str
+    public: str
+    created: float
+    retired: float | None
+
+
+LIST_PUBLISHED_KEYS = Query(
+    SigningKey,
+    sa.select(*(SIGNING_KEY.c[name] for name in SigningKey._fields))
+    .where(SIGNING_KEY.c.retired.is_(None) | (SIGNING_KEY.c.retired > sa.bindparam("kept_after")))
+    .order_by(SIGNING_KEY.c.number.desc()),
+)
+
+INSERT_SIGNING_KEY = Command(
+    lambda dialect: (
+        dialect.insert(SIGNING_KEY)
+        .values({name: sa.bindparam(name) for name in ("kid", "number", "private", "public", "created")})
+        .on_conflict_do_nothing(index_elements=["number"])
+    )
+)
+
+RETIRE_SIGNING_KEYS = Command(
+    sa.update(SIGNING_KEY)
+    .where(SIGNING_KEY.c.number < sa.bindparam("before"), SIGNING_KEY.c.retired.is_(None))
+    .values(retired=sa.bindparam("at", type_=sa.Double))
+)
+
+SWEEP_SIGNING_KEYS = Command(sa.delete(SIGNING_KEY).where(SIGNING_KEY.c.retired < sa.bindparam("gone_before")))
+
+
+def published_keys(connection: Connection, *, now: float) -> list[SigningKey]:
+    """Every key that a good token may be signed with now or soon, newest first."""
+    return connection.all(LIST_PUBLISHED_KEYS, kept_after=now - PUBLISHED_AFTER)
+
+
+def insert_signing_key(connection: Connection, *, kid: str, number: int, private: str, public: str, now: float) -> bool:
+    """Keep the key of this number and retire those before it, unless somebody else has just made it."""
+    if connection.run(INSERT_SIGNING_KEY, kid=kid, number=number, private=private, public=public, created=now) != 1:
+        return False
+    connection.run(RETIRE_SIGNING_KEYS, before=number, at=now + PUBLISHED_AHEAD)
+    return True
+
+
+def sweep_signing_keys(connection: Connection, *, now: float) -> int:
+    """Forget keys whose tokens have all expired."""
+    return connection.run(SWEEP_SIGNING_KEYS, gone_before=now - PUBLISHED_AFTER)
+
+
+def signer_of(keys: list[SigningKey], now: float) -> SigningKey:
+    """The newest key that has been published long enough; the oldest where none has, which nobody can have missed."""
+    return next((key for key in keys if key.created <= now - PUBLISHED_AHEAD), keys[-1])

@@ -1,0 +1,90 @@
+"""Looks at an account's stock: which eSIMs were free just before something was drawn from it."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.sweep import delete_oldest
+from storage.engine.table import TableDescription, table_of
+from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES, IssuanceHolder
+
+
+class StockTable(TableDescription, table=True):
+    """The free eSIMs of an account as they were just before a dispatch: ICCIDs, one per line; `complete` 0: some could not be read.
+
+    `returned` names those that a row of the ledger had before, with the row.
+    """
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    account_id: int = Field(sa_type=sa.BigInteger)
+    taken: float = Field(sa_type=sa.Double, index=True)
+    complete: int
+    iccids: str = Field(sa_type=sa.Text)
+    returned: str = Field(sa_type=sa.Text)
+
+
+STOCK = table_of(StockTable)
+
+
+class StockSnapshot(NamedTuple):
+    """When it was, whether every line could be read, and which ICCIDs were free.
+
+    `returned`: ICCIDs that a row of the ledger had before the look began and that were free all the same, with that row:
+    `iccid organisation key`, one per line. Whoever had them had lost them; no clock is needed to tell.
+    """
+
+    id: str
+    account_id: int
+    taken: float
+    complete: int
+    iccids: str
+    returned: str
+
+    @property
+    def free(self) -> frozenset[str]:
+        """The ICCIDs."""
+        return frozenset(self.iccids.split("\n")) - {""}
+
+
+INSERT_SNAPSHOT = Command(sa.insert(STOCK).values({name: sa.bindparam(name) for name in StockSnapshot._fields}))
+
+COMPARED_SNAPSHOTS = sa.select(ISSUANCE.c.stock).where(ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
+
+SWEEP_SNAPSHOTS = delete_oldest(STOCK, (STOCK.c.taken < sa.bindparam("before")) & STOCK.c.id.not_in(COMPARED_SNAPSHOTS), STOCK.c.taken)
+
+READ_SNAPSHOT = Query(
+    StockSnapshot, sa.select(*(STOCK.c[name] for name in StockSnapshot._fields)).where(STOCK.c.id == sa.bindparam("stock"))
+)
+
+
+def make_stock_snapshot(
+    *, id: str, account_id: int, taken: float, complete: bool, iccids: Iterable[str], returned: Iterable[IssuanceHolder]
+) -> StockSnapshot:
+    """A look as it is kept."""
+    lost = "\n".join(f"{holder.held} {holder.organisation} {holder.key}" for holder in returned)
+    return StockSnapshot(id, account_id, taken, int(complete), "\n".join(sorted(iccids)), lost)
+
+
+def insert_stock_snapshot(connection: Connection, *, look: StockSnapshot) -> None:
+    """Remember it."""
+    connection.run(INSERT_SNAPSHOT, **look._asdict())
+
+
+def read_stock_snapshot(connection: Connection, *, stock: str) -> StockSnapshot | None:
+    """The look before a dispatch."""
+    return connection.first(READ_SNAPSHOT, stock=stock)
+
+
+def was_returned(connection: Connection, *, stock: str, holder: IssuanceHolder) -> bool:
+    """Whether the look shows that a row had lost its ICCID."""
+    look = read_stock_snapshot(connection, stock=stock)
+    return look is not None and f"{holder.held} {holder.organisation} {holder.key}" in look.returned.split("\n")
+
+
+def sweep_stock_snapshots(connection: Connection, *, before: float, most: int) -> int:
+    """Forget the oldest looks that no open row compares with."""
+    return connection.run(SWEEP_SNAPSHOTS, before=before, most=most)

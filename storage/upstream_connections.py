@@ -1,0 +1,227 @@
+"""How an organisation reaches the upstream: an account that is assigned to it, or a token of its own. Changes queue one after another."""
+
+from typing import Literal, NamedTuple
+
+import sqlalchemy as sa
+
+from registry.errors import Conflict
+from storage.change_counters import CALLERS, count_change
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import table_of
+from storage.former_tokens import FORMER_TOKEN, erase_former_token, keep_former_token, take_former_token
+from storage.onboarding import ONBOARDING
+from storage.organisations import ORGANISATION, THIS_ORGANISATION, OrganisationTable
+
+OTHER_ORGANISATION = table_of(OrganisationTable).alias("other")
+
+
+class ConnectionChanged(Conflict):
+    """The connection is not the one any more that the call was about to replace."""
+
+    code = "connection_changed"
+
+
+class AccountHolder(NamedTuple):
+    """The organisation that an account is assigned or connected to."""
+
+    id: str
+
+
+# Changes of connections and assignments take the row of CALLERS first, so that they queue: two that race for one account see each other.
+ACCOUNT_HOLDERS = sa.select(OTHER_ORGANISATION.c.id).where(
+    OTHER_ORGANISATION.c.id != sa.bindparam("organisation"),
+    (OTHER_ORGANISATION.c.assigned_account_id == sa.bindparam("account"))
+    | ((OTHER_ORGANISATION.c.mode == "managed") & (OTHER_ORGANISATION.c.account_id == sa.bindparam("account"))),
+)
+
+FIND_ACCOUNT_HOLDER = Query(AccountHolder, ACCOUNT_HOLDERS.order_by(OTHER_ORGANISATION.c.id).limit(1))
+
+CONNECT_MANAGED = Command(
+    sa.update(ORGANISATION)
+    .where(THIS_ORGANISATION)
+    .values(
+        mode="managed",
+        account_id=sa.bindparam("account"),
+        assigned_account_id=sa.bindparam("account"),
+        own_token=None,
+        simulated=0,
+    )
+)
+
+TAKE_ACCOUNT = Command(
+    sa.update(ORGANISATION)
+    .where(THIS_ORGANISATION, ~sa.exists(ACCOUNT_HOLDERS))
+    .values(
+        mode="managed",
+        account_id=sa.bindparam("account"),
+        assigned_account_id=sa.bindparam("assigned"),
+        own_token=None,
+        simulated=sa.bindparam("simulation"),
+    )
+)
+
+# What was assigned in a simulated network is no account of a real one.
+STAYS_ASSIGNED = sa.case((ORGANISATION.c.simulated > sa.bindparam("simulation"), None), else_=ORGANISATION.c.assigned_account_id)
+
+USE_OWN_TOKEN = Command(
+    sa.update(ORGANISATION)
+    .where(THIS_ORGANISATION)
+    .values(
+        mode="own",
+        account_id=None,
+        assigned_account_id=STAYS_ASSIGNED,
+        own_token=sa.bindparam("token"),
+        simulated=sa.bindparam("simulation"),
+    )
+)
+
+USE_FORMER_TOKEN = Command(sa.update(ORGANISATION).where(THIS_ORGANISATION).values(own_token=sa.bindparam("token")))
+
+DISCONNECT = Command(
+    sa.update(ORGANISATION)
+    .where(THIS_ORGANISATION)
+    .values(mode=None, account_id=None, assigned_account_id=None, own_token=None, simulated=0)
+)
+
+LEAVE_SIMULATION = Command(
+    sa.update(ORGANISATION)
+    .where(ORGANISATION.c.simulated == 1)
+    .values(mode=None, account_id=None, assigned_account_id=None, own_token=None, simulated=0)
+)
+
+ERASE_SIMULATED = Command(
+    sa.delete(FORMER_TOKEN).where(FORMER_TOKEN.c.organisation.in_(sa.select(ORGANISATION.c.id).where(ORGANISATION.c.simulated == 1)))
+)
+
+ASSIGN_ACCOUNT = Command(
+    sa.update(ORGANISATION).where(THIS_ORGANISATION, ~sa.exists(ACCOUNT_HOLDERS)).values(assigned_account_id=sa.bindparam("account"))
+)
+
+UNASSIGN_ACCOUNT = Command(sa.update(ORGANISATION).where(THIS_ORGANISATION).values(assigned_account_id=None))
+
+FORGET_CHOICES = Command(
+    sa.update(ONBOARDING)
+    .where(ONBOARDING.c.organisation == sa.bindparam("organisation"))
+    .values(pending_reason=None, template_id=None, plan_name=None, plan_saved_at=None, test_esim=None, test_esim_at=None)
+)
+
+
+def set_connection(connection: Connection, *, organisation: str, mode: str | None, account_id: int | None, own_token: str | None) -> bool:
+    """Connect an organisation to the upstream, or disconnect it, as whoever runs the service says.
+
+    A managed account is assigned to it from then on, also where another organisation has the same. Choice: a disconnected organisation
+    loses what it was assigned, too, since it would connect itself again otherwise.
+    """
+    count_change(connection, name=CALLERS)
+    if mode == "managed":
+        changed = connection.run(CONNECT_MANAGED, organisation=organisation, account=account_id)
+    elif mode == "own":
+        changed = connection.run(USE_OWN_TOKEN, organisation=organisation, token=own_token, simulation=0)
+    else:
+        changed = connection.run(DISCONNECT, organisation=organisation)
+    connection.run(FORGET_CHOICES, organisation=organisation)
+    erase_former_token(connection, organisation=organisation)
+    return changed == 1
+
+
+def account_holder(connection: Connection, *, organisation: str, account_id: int) -> str | None:
+    """Another organisation than this one that the account is assigned or connected to."""
+    found = connection.first(FIND_ACCOUNT_HOLDER, organisation=organisation, account=account_id)
+    return None if found is None else found.id
+
+
+class UpstreamRow(NamedTuple):
+    """`own_token` is sealed; `service_own` marks the organisation whose account is the service's."""
+
+    mode: str | None
+    account_id: int | None
+    own_token: str | None
+    service_own: int
+
+
+def hold_connection(connection: Connection, *, organisation: str, seen: UpstreamRow) -> None:
+    """Lets no other call change a connection before this transaction ends. ConnectionChanged, where it is not the one that was seen."""
+    count_change(connection, name=CALLERS)
+    if find_upstream(connection, organisation=organisation) != seen:
+        raise connection_has_changed()
+
+
+def connection_has_changed() -> ConnectionChanged:
+    """Somebody else was faster, or whoever runs the service."""
+    return ConnectionChanged(
+        "Your organisation's connection was changed, or another account assigned to it, while this call ran; this call did nothing",
+        hint="get_onboarding_state shows the connection as it is now; repeat the call if it is still wanted",
+    )
+
+
+def take_account(connection: Connection, *, organisation: str, account_id: int, assigned: int | None, simulated: bool) -> bool:
+    """Connect an organisation to an account that no other one has; its own tokens are erased. False: another one has it."""
+    count_change(connection, name=CALLERS)
+    taken = connection.run(TAKE_ACCOUNT, organisation=organisation, account=account_id, assigned=assigned, simulation=int(simulated))
+    if taken:
+        connection.run(FORGET_CHOICES, organisation=organisation)
+        erase_former_token(connection, organisation=organisation)
+    return taken == 1
+
+
+def use_own_token(connection: Connection, *, organisation: str, own_token: str, simulated: bool, seen: UpstreamRow, now: float) -> None:
+    """Connect an organisation, whose connection is `seen`, with a sealed token of its own; the account it was assigned stays assigned.
+
+    The own token that it replaces is kept for a day.
+    """
+    hold_connection(connection, organisation=organisation, seen=seen)
+    connection.run(USE_OWN_TOKEN, organisation=organisation, token=own_token, simulation=int(simulated))
+    connection.run(FORGET_CHOICES, organisation=organisation)
+    if seen.mode == "own" and seen.own_token is not None:
+        keep_former_token(connection, organisation=organisation, sealed=seen.own_token, now=now)
+    else:
+        erase_former_token(connection, organisation=organisation)
+
+
+def use_former_token(connection: Connection, *, organisation: str, former: str, seen: UpstreamRow, now: float) -> None:
+    """Connect an organisation, whose connection is `seen`, with the token that was replaced before; the one in use is erased.
+
+    ConnectionChanged, where the former token is not there any more.
+    """
+    hold_connection(connection, organisation=organisation, seen=seen)
+    if not take_former_token(connection, organisation=organisation, sealed=former, now=now):
+        raise connection_has_changed()
+    connection.run(USE_FORMER_TOKEN, organisation=organisation, token=former)
+    connection.run(FORGET_CHOICES, organisation=organisation)
+
+
+def assign_account(connection: Connection, *, organisation: str, account_id: int) -> Literal["assigned", "unknown"] | AccountHolder:
+    """Say that an account is an organisation's, which may then connect itself to it; or who has it."""
+    count_change(connection, name=CALLERS)
+    if connection.run(ASSIGN_ACCOUNT, organisation=organisation, account=account_id):
+        return "assigned"
+    return connection.first(FIND_ACCOUNT_HOLDER, organisation=organisation, account=account_id) or "unknown"
+
+
+def unassign_account(connection: Connection, *, organisation: str) -> bool:
+    """Take back what was assigned; an organisation that is connected stays so. False: there is no such organisation."""
+    count_change(connection, name=CALLERS)
+    return connection.run(UNASSIGN_ACCOUNT, organisation=organisation) == 1
+
+
+def leave_simulation(connection: Connection) -> int:
+    """Disconnect the organisations whose account was simulated, now that there is a real upstream: how many there were."""
+    connection.run(ERASE_SIMULATED)
+    left = connection.run(LEAVE_SIMULATION)
+    if left:
+        count_change(connection, name=CALLERS)
+    return left
+
+
+FIND_UPSTREAM = Query(
+    UpstreamRow,
+    sa.select(ORGANISATION.c.mode, ORGANISATION.c.account_id, ORGANISATION.c.own_token, ORGANISATION.c.service_own).where(
+        ORGANISATION.c.id == sa.bindparam("organisation")
+    ),
+)
+
+
+def find_upstream(connection: Connection, *, organisation: str) -> UpstreamRow | None:
+    """How an organisation reaches the upstream."""
+    return connection.first(FIND_UPSTREAM, organisation=organisation)

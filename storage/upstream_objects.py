@@ -1,0 +1,57 @@
+"""What organisations created on a reseller they share: only its creator may change it."""
+
+from typing import Literal, NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class UpstreamObjectTable(TableDescription, table=True):
+    """What an organisation created on a shared reseller: only its creator may change it. `kind` is template or zone."""
+
+    kind: str = Field(primary_key=True, sa_type=sa.Text)
+    id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
+    organisation: str = Field(sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+
+
+UPSTREAM_OBJECT = table_of(UpstreamObjectTable)
+
+UpstreamObjectKind = Literal["template", "zone"]
+
+
+class ObjectCreator(NamedTuple):
+    """Whose it is."""
+
+    organisation: str
+
+
+INSERT_UPSTREAM_OBJECT = Command(
+    lambda dialect: (
+        dialect.insert(UPSTREAM_OBJECT)
+        .values({name: sa.bindparam(name) for name in ("kind", "id", "organisation", "created")})
+        .on_conflict_do_nothing(index_elements=["kind", "id"])
+    )
+)
+
+FIND_UPSTREAM_OBJECT = Query(
+    ObjectCreator,
+    sa.select(UPSTREAM_OBJECT.c.organisation).where(
+        UPSTREAM_OBJECT.c.kind == sa.bindparam("kind"), UPSTREAM_OBJECT.c.id == sa.bindparam("id")
+    ),
+)
+
+
+def add_upstream_object(connection: Connection, *, kind: UpstreamObjectKind, id: int, organisation: str, now: float) -> None:
+    """Remember who created it."""
+    connection.run(INSERT_UPSTREAM_OBJECT, kind=kind, id=id, organisation=organisation, created=int(now))
+
+
+def object_creator(connection: Connection, *, kind: UpstreamObjectKind, id: int) -> str | None:
+    """The organisation that created it through us; nothing for what was there before, or made elsewhere."""
+    found = connection.first(FIND_UPSTREAM_OBJECT, kind=kind, id=id)
+    return None if found is None else found.organisation

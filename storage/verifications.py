@@ -1,0 +1,100 @@
+"""Codes that were mailed and are waited for. Neither the client's token nor the code is here: who reads the table can use no row of it."""
+
+import hmac
+from typing import Literal, NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.engine.connection import Connection
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+
+
+class VerificationTable(TableDescription, table=True):
+    """A code that was mailed: a sign-up or a sign-in that waits for it. `code_digest` covers the client's token too, which is not kept."""
+
+    digest: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
+    purpose: str = Field(sa_type=sa.Text)
+    address: str = Field(sa_type=sa.Text)
+    code_digest: bytes = Field(sa_type=sa.LargeBinary)
+    tries: int
+    details: str = Field(sa_type=sa.Text)
+    expires_at: float = Field(sa_type=sa.Double, index=True)
+
+
+VERIFICATION = table_of(VerificationTable)
+
+MOST_CODE_TRIES = 5
+
+VerificationPurpose = Literal["sign_up", "sign_in"]
+
+
+class Verification(NamedTuple):
+    """A code on its way. `digest` is of the client's token, `code_digest` of token and code together."""
+
+    digest: bytes
+    purpose: VerificationPurpose
+    address: str
+    code_digest: bytes
+    details: str
+    expires_at: float
+
+
+class VerificationTry(NamedTuple):
+    """What a guess is compared with."""
+
+    code_digest: bytes
+
+
+class VerifiedAddress(NamedTuple):
+    """Who has proved to read an address' mail, and what they were about to do."""
+
+    address: str
+    details: str
+
+
+INSERT_VERIFICATION = Command(sa.insert(VERIFICATION).values({**{name: sa.bindparam(name) for name in Verification._fields}, "tries": 0}))
+
+VERIFICATION_IS_WAITING = (
+    VERIFICATION.c.digest == sa.bindparam("token"),
+    VERIFICATION.c.purpose == sa.bindparam("kind"),
+    VERIFICATION.c.expires_at > sa.bindparam("now"),
+)
+
+# Counted before it is compared: of any number of guesses at once five are looked at.
+TRY_CODE = Query(
+    VerificationTry,
+    sa.update(VERIFICATION)
+    .where(*VERIFICATION_IS_WAITING, VERIFICATION.c.tries < MOST_CODE_TRIES)
+    .values(tries=VERIFICATION.c.tries + 1)
+    .returning(VERIFICATION.c.code_digest),
+)
+
+USE_VERIFICATION = Query(
+    VerifiedAddress,
+    sa.delete(VERIFICATION).where(*VERIFICATION_IS_WAITING).returning(*(VERIFICATION.c[name] for name in VerifiedAddress._fields)),
+)
+
+SWEEP_VERIFICATIONS = Command(sa.delete(VERIFICATION).where(VERIFICATION.c.expires_at <= sa.bindparam("now")))
+
+
+def insert_verification(connection: Connection, *, verification: Verification) -> None:
+    """A code was mailed."""
+    connection.run(INSERT_VERIFICATION, **verification._asdict())
+
+
+def try_verification_code(connection: Connection, *, digest: bytes, purpose: VerificationPurpose, code_digest: bytes, now: float) -> bool:
+    """Spend a try; whether it was the code. The try is spent only when this commits, so a wrong guess must not undo it."""
+    tried = connection.first(TRY_CODE, token=digest, kind=purpose, now=now)
+    return tried is not None and hmac.compare_digest(tried.code_digest, code_digest)
+
+
+def use_verification(connection: Connection, *, digest: bytes, purpose: VerificationPurpose, now: float) -> VerifiedAddress | None:
+    """Use it up, after the right code was tried; nothing for the second of two who come at once."""
+    return connection.first(USE_VERIFICATION, token=digest, kind=purpose, now=now)
+
+
+def sweep_verifications(connection: Connection, *, now: float) -> int:
+    """Forget those whose time has passed."""
+    return connection.run(SWEEP_VERIFICATIONS, now=now)

@@ -1,0 +1,286 @@
+"""Webhook endpoints: where an organisation's events are sent, and with which sealed secrets they are signed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from registry.errors import Conflict
+from registry.ids import Ids
+from storage.deliveries import DELIVERY, FAILED_STATE, IS_UNTAKEN, EndpointId, drop_pending, fail_waiting, queue_deliveries
+from storage.engine.connection import Connection
+from storage.engine.json_rows import json_rows, pack_rows
+from storage.engine.statement import Command, Query
+from storage.engine.table import TableDescription, table_of
+from storage.organisations import ORGANISATION
+
+
+class WebhookEndpointTable(TableDescription, table=True):
+    """Where events are sent. Secrets are sealed; during a rotation the previous one signs as well.
+
+    One with a `schedule` takes that schedule's reports and nothing else, and no list of endpoints shows it. `proven` is 1 once it has
+    answered 2xx.
+    """
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(index=True, sa_type=sa.Text)
+    url: str = Field(sa_type=sa.Text)
+    status: str = Field(sa_type=sa.Text)
+    secret: str = Field(sa_type=sa.Text)
+    previous_secret: str | None = Field(default=None, sa_type=sa.Text)
+    previous_until: int | None = Field(default=None, sa_type=sa.BigInteger)
+    failing_since: int | None = Field(default=None, sa_type=sa.BigInteger)
+    replay_minute: int = Field(sa_type=sa.BigInteger)
+    replay_count: int
+    created: int = Field(sa_type=sa.BigInteger)
+    schedule: str | None = Field(default=None, sa_type=sa.Text)
+    proven: int = 0
+
+
+WEBHOOK_ENDPOINT = table_of(WebhookEndpointTable)
+
+MOST_ENDPOINTS = 16
+
+BOTH_SIGN_SECONDS = 86_400
+
+FAILING_SECONDS = 120 * 3600
+
+
+class EndpointRow(NamedTuple):
+    """An endpoint without its secrets."""
+
+    id: str
+    url: str
+    status: str
+    created: int
+
+
+class WebhookEndpointId(NamedTuple):
+    """Something that is there."""
+
+    id: str
+
+
+class EndpointStatus(NamedTuple):
+    """Enabled or disabled."""
+
+    status: str
+
+
+class EndpointRecord(NamedTuple):
+    """How an endpoint fares: since when it has only failed, if it has."""
+
+    id: str
+    status: str
+    failing_since: int | None
+    proven: int
+
+
+class EndpointCount(NamedTuple):
+    """How many."""
+
+    held: int
+
+
+ENDPOINT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(WEBHOOK_ENDPOINT.c[name] for name in EndpointRow._fields)
+
+# One that belongs to a schedule is the schedule's affair (schedule_endpoints.py): nothing here sees it.
+IS_LISTED_ENDPOINT = WEBHOOK_ENDPOINT.c.schedule.is_(None)
+
+OWN_ENDPOINT = (
+    (WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint")) & (WEBHOOK_ENDPOINT.c.organisation == sa.bindparam("owner")) & IS_LISTED_ENDPOINT
+)
+
+# The organisation's row is the lock of its number of endpoints; on SQLite the write lock is.
+LOCK_ENDPOINT = Query(
+    WebhookEndpointId, sa.select(ORGANISATION.c.id).where(ORGANISATION.c.id == sa.bindparam("organisation")).with_for_update(key_share=True)
+)
+
+COUNT_ENDPOINTS = Query(
+    EndpointCount,
+    sa.select(sa.func.count().label("held"))
+    .select_from(WEBHOOK_ENDPOINT)
+    .where(WEBHOOK_ENDPOINT.c.organisation == sa.bindparam("organisation"), IS_LISTED_ENDPOINT),
+)
+
+INSERT_ENDPOINT = Command(
+    sa.insert(WEBHOOK_ENDPOINT)
+    .values({name: sa.bindparam(name) for name in ("id", "organisation", "url", "secret", "created")})
+    .values(status="enabled", replay_minute=0, replay_count=0, proven=0)
+)
+
+LIST_ENDPOINTS = Query(
+    EndpointRow,
+    sa.select(*ENDPOINT_COLUMNS)
+    .where(WEBHOOK_ENDPOINT.c.organisation == sa.bindparam("organisation"), IS_LISTED_ENDPOINT)
+    .order_by(WEBHOOK_ENDPOINT.c.id.desc()),
+)
+
+READ_ENDPOINT = Query(EndpointRow, sa.select(*ENDPOINT_COLUMNS).where(OWN_ENDPOINT))
+
+DELETE_ENDPOINT = Command(sa.delete(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT))
+
+ROTATE_ENDPOINT_SECRET = Query(
+    EndpointRow,
+    sa.update(WEBHOOK_ENDPOINT)
+    .where(OWN_ENDPOINT)
+    .values(previous_secret=WEBHOOK_ENDPOINT.c.secret, previous_until=sa.bindparam("until"), secret=sa.bindparam("sealed"))
+    .returning(*ENDPOINT_COLUMNS),
+)
+
+ENABLE_ENDPOINT = Query(
+    EndpointRow,
+    sa.update(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT).values(status="enabled", failing_since=None, proven=0).returning(*ENDPOINT_COLUMNS),
+)
+
+# The limit stands in the statement: two replays at once cannot both be the tenth.
+COUNT_REPLAY = Query(
+    WebhookEndpointId,
+    sa.update(WEBHOOK_ENDPOINT)
+    .where(
+        OWN_ENDPOINT,
+        (WEBHOOK_ENDPOINT.c.replay_minute != sa.bindparam("minute")) | (WEBHOOK_ENDPOINT.c.replay_count < sa.bindparam("most")),
+    )
+    .values(
+        replay_minute=sa.bindparam("minute"),
+        replay_count=sa.case((WEBHOOK_ENDPOINT.c.replay_minute == sa.bindparam("minute"), WEBHOOK_ENDPOINT.c.replay_count + 1), else_=1),
+    )
+    .returning(WEBHOOK_ENDPOINT.c.id),
+)
+
+LIST_ENDPOINT_RECORDS = Query(
+    EndpointRecord,
+    lambda dialect: (
+        sa.select(*(WEBHOOK_ENDPOINT.c[name] for name in EndpointRecord._fields))
+        .where(WEBHOOK_ENDPOINT.c.id.in_(sa.select(json_rows(dialect, "endpoints", "asked", id=sa.Text).c.id)))
+        .order_by(WEBHOOK_ENDPOINT.c.id)
+    ),
+)
+
+NOTE_ENDPOINT_SUCCESS = Command(
+    sa.update(WEBHOOK_ENDPOINT)
+    .where(
+        WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint"), WEBHOOK_ENDPOINT.c.failing_since.is_not(None) | (WEBHOOK_ENDPOINT.c.proven == 0)
+    )
+    .values(failing_since=None, proven=1)
+)
+
+FAILING_SINCE = sa.func.coalesce(WEBHOOK_ENDPOINT.c.failing_since, sa.bindparam("first", type_=sa.BigInteger))
+
+PATIENCE_ENDS = sa.bindparam("patience_ends", type_=sa.BigInteger)
+
+NOTE_ENDPOINT_FAILURE = Query(
+    EndpointStatus,
+    sa.update(WEBHOOK_ENDPOINT)
+    .where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint"))
+    .values(
+        failing_since=FAILING_SINCE,
+        status=sa.case((PATIENCE_ENDS >= FAILING_SINCE, "disabled"), else_=WEBHOOK_ENDPOINT.c.status),
+    )
+    .returning(WEBHOOK_ENDPOINT.c.status),
+)
+
+DISABLE_ENDPOINT = Command(sa.update(WEBHOOK_ENDPOINT).where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint")).values(status="disabled"))
+
+
+def insert_endpoint(connection: Connection, *, id: str, organisation: str, url: str, secret: str, now: float) -> None:
+    """A new endpoint; refused when the organisation has as many as it may have."""
+    connection.first(LOCK_ENDPOINT, organisation=organisation)
+    count = connection.first(COUNT_ENDPOINTS, organisation=organisation)
+    if count is not None and count.held >= MOST_ENDPOINTS:
+        raise Conflict(
+            f"An organisation has at most {MOST_ENDPOINTS} webhook endpoints, and this one has {count.held}; nothing was created",
+            code="webhook_endpoint_limit",
+            hint="Delete one that is not needed with DELETE /v1/connectivity/webhook_endpoints/{id}",
+        )
+    connection.run(INSERT_ENDPOINT, id=id, organisation=organisation, url=url, secret=secret, created=int(now))
+
+
+def list_endpoints(connection: Connection, *, organisation: str) -> list[EndpointRow]:
+    """Newest first."""
+    return connection.all(LIST_ENDPOINTS, organisation=organisation)
+
+
+def read_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> EndpointRow | None:
+    """One endpoint of an organisation."""
+    return connection.first(READ_ENDPOINT, endpoint=endpoint, owner=organisation)
+
+
+def delete_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> bool:
+    """Remove an endpoint and what waits for it; False when there is none."""
+    if connection.run(DELETE_ENDPOINT, endpoint=endpoint, owner=organisation) == 0:
+        return False
+    drop_pending(connection, endpoint=endpoint)
+    return True
+
+
+def rotate_endpoint_secret(connection: Connection, *, endpoint: str, organisation: str, sealed: str, now: float) -> EndpointRow | None:
+    """A new secret; the one before signs as well for a day. Choice: of two rotations in a day the older secret ends at once."""
+    return connection.first(
+        ROTATE_ENDPOINT_SECRET, endpoint=endpoint, owner=organisation, sealed=sealed, until=int(now) + BOTH_SIGN_SECONDS
+    )
+
+
+def enable_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> EndpointRow | None:
+    """Send to it again, with a clean record."""
+    return connection.first(ENABLE_ENDPOINT, endpoint=endpoint, owner=organisation)
+
+
+def count_endpoint_replay(connection: Connection, *, endpoint: str, organisation: str, minute: int, most: int) -> bool:
+    """Count one replay; False when the minute's allowance is used up."""
+    return connection.first(COUNT_REPLAY, endpoint=endpoint, owner=organisation, minute=minute, most=most) is not None
+
+
+def read_endpoint_records(connection: Connection, *, endpoints: Sequence[str]) -> list[EndpointRecord]:
+    """How these endpoints fare, in the order of their ids; those that are gone are left out."""
+    return connection.all(LIST_ENDPOINT_RECORDS, endpoints=pack_rows([[endpoint] for endpoint in endpoints])) if endpoints else []
+
+
+def note_endpoint_success(connection: Connection, *, endpoint: str) -> None:
+    """One success ends a series of failures, and proves that somebody there wants what is sent."""
+    connection.run(NOTE_ENDPOINT_SUCCESS, endpoint=endpoint)
+
+
+def note_endpoint_failure(connection: Connection, *, endpoint: str, first: int, last: int, gone: bool) -> None:
+    """A 410, or 120 hours of nothing but failures, disables; what waits for a disabled endpoint has failed."""
+    found = connection.first(NOTE_ENDPOINT_FAILURE, endpoint=endpoint, first=first, patience_ends=last - FAILING_SECONDS)
+    if gone:
+        connection.run(DISABLE_ENDPOINT, endpoint=endpoint)
+    if found is not None and (gone or found.status == "disabled"):
+        fail_waiting(connection, endpoint=endpoint)
+
+
+LIST_ENABLED_ENDPOINTS = Query(
+    EndpointId,
+    sa.select(WEBHOOK_ENDPOINT.c.id)
+    .where(
+        WEBHOOK_ENDPOINT.c.organisation == sa.bindparam("organisation"),
+        WEBHOOK_ENDPOINT.c.status == "enabled",
+        WEBHOOK_ENDPOINT.c.schedule.is_(None),
+    )
+    .order_by(WEBHOOK_ENDPOINT.c.id),
+)
+
+DELIVERIES_OF_DISABLED = (
+    sa.select(DELIVERY.c.id)
+    .join_from(WEBHOOK_ENDPOINT, DELIVERY, DELIVERY.c.endpoint_id == WEBHOOK_ENDPOINT.c.id)
+    .where(WEBHOOK_ENDPOINT.c.status == "disabled", IS_UNTAKEN)
+    .limit(sa.bindparam("most"))
+)
+
+FAIL_WAITING_OF_DISABLED = Command(
+    sa.update(DELIVERY).where(DELIVERY.c.id.in_(DELIVERIES_OF_DISABLED), IS_UNTAKEN).values(state=FAILED_STATE)
+)
+
+
+def enqueue_event(connection: Connection, *, event: str, organisation: str, now_ms: int, ids: Ids) -> None:
+    """Queue an event for every enabled endpoint, each at the start of the schedule; attempts keep their numbers."""
+    endpoints = [endpoint.id for endpoint in connection.all(LIST_ENABLED_ENDPOINTS, organisation=organisation)]
+    queue_deliveries(connection, event=event, endpoints=endpoints, organisation=organisation, now_ms=now_ms, ids=ids)
+
+
+def fail_waiting_of_disabled(connection: Connection, *, before: float, most: int) -> int:
+    """What still waits for endpoints that are disabled has failed. `before` is not asked for: all of it has."""
+    del before
+    return connection.run(FAIL_WAITING_OF_DISABLED, most=most)

@@ -1,1 +1,0 @@
-"""What is kept of events and their deliveries."""

@@ -1,0 +1,406 @@
+"""The service that a command calls: the local database in this process, where the operator is trusted, or a server elsewhere."""
+
+import getpass
+import os
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Protocol, cast, get_args
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
+
+import orjson
+import typer
+
+from clients.http import Outbound, OutboundFailed, OutboundLimits
+from operations.catalogue import CATALOGUE
+from registry.answer import EVENT_STREAM_SECONDS, answer_call, gather_reply
+from registry.binding import Binding
+from registry.call import Call, Reply
+from registry.caller import ANONYMOUS_CALLER, BRIDGE_CALLER, Caller
+from registry.catalogue import AnyOperation
+from registry.clock import SystemClock
+from registry.errors import StoreUnavailable
+from registry.ids import Ids
+from registry.model import field_spellings
+from registry.operation import Auth
+from registry.ports import AuditRecord
+from storage.memberships import list_members
+from storage.organisations import list_organisations
+from transports.cli.render import EVENT_STREAM_TYPE, explain_refusal
+from transports.cli.stored_logins import stored_token
+from transports.cli.terminal import Failure, Unreachable, progress_line, to_stderr, warn_of_argument
+from transports.service import Service, build_service
+from transports.settings import Settings
+from transports.settings_files import load_settings
+
+LOCAL_BASE_URL = "http://127.0.0.1:8000"
+DatabaseOption = Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")]
+
+
+def report_fault(call: Call, error: BaseException) -> None:
+    """A fault of ours, without what it says."""
+    to_stderr(f"{call.request_id}: {type(error).__name__}")
+
+
+async def open_local(settings: Settings, *, seed: bool = False, create: bool = False) -> Service:
+    """The service without doors. Only what is meant to begin a database makes one: a wrong directory is more likely."""
+    database = (settings.data / "service.db").absolute()
+    if settings.embedded and not (seed or create or database.exists()):
+        raise Failure(f"there is no database at {database}; start the service there, or name its directory with --data or SERVICE_DATA")
+    service = build_service(settings, LOCAL_BASE_URL, report=to_stderr, apart=True)
+    await service.start(seed=seed)
+    return service
+
+
+async def local_caller(service: Service, organisation: str | None) -> Caller:
+    """The admin of the organisation named, or of the only one there is."""
+    chosen = organisation or await only_organisation(service)
+    if chosen is None:
+        raise Failure("the database has no organisation yet; `reseller serve` on an empty one makes a demo organisation")
+    members = await service.store.read(list_members, organisation=chosen)
+    caller = await service.directory.member(members[0].person_id, chosen) if members else None
+    if caller is None:
+        raise Failure(f"--org: {chosen} is unknown or has no members")
+    return caller
+
+
+async def only_organisation(service: Service) -> str | None:
+    """The id of the one organisation that there is, or None when there is none yet; of several one has to be named."""
+    known = await service.store.read(list_organisations)
+    if len(known) > 1:
+        names = ", ".join(f"{o.id} ({o.name})" for o in known)
+        raise Failure(f"--org: name the organisation to act for; there are: {names}")
+    return known[0].id if known else None
+
+
+def is_simulated(operation: AnyOperation, settings: Settings) -> bool:
+    """Whether what it asks is a simulation, which another process has its own of."""
+    return (operation.upstream and not settings.ocs_url) or (operation.processor and settings.simulates_payments)
+
+
+def refuse_simulated(operation: AnyOperation) -> None:
+    """A simulated network, or processor, lives as long as its process: what this command changed there would be gone when it ends."""
+    what = "payment processor" if operation.processor else "network"
+    where = f"the {what} is simulated, and this command would have one of its own"
+    if not operation.read_only:
+        raise Failure(f"{operation.id}: {where} that ends with it; call a running server with --url and --key")
+    to_stderr(f"{where}: it shows nothing that was changed on a running server (--url and --key ask that one)")
+
+
+async def call_locally(
+    settings: Settings,
+    operation: AnyOperation,
+    arguments: Mapping[str, object],
+    *,
+    organisation: str | None,
+    idempotency_key: str | None,
+    confirm_token: str | None,
+) -> Reply:
+    """One call through the same pipeline as every other door."""
+    if operation.id not in CATALOGUE.operations:
+        raise Failure(f"{operation.id}: no such operation")
+    if is_simulated(operation, settings):
+        refuse_simulated(operation)
+    service = await open_local(settings)
+    try:
+        return await ask_locally(
+            service, operation, arguments, organisation=organisation, idempotency_key=idempotency_key, confirm_token=confirm_token
+        )
+    finally:
+        await service.stop()
+
+
+async def ask_locally(
+    service: Service,
+    operation: AnyOperation,
+    arguments: Mapping[str, object],
+    *,
+    organisation: str | None,
+    idempotency_key: str | None,
+    confirm_token: str | None,
+) -> Reply:
+    """One call of a service that is open already."""
+    caller = ANONYMOUS_CALLER if operation.public else BRIDGE_CALLER
+    if not operation.public and operation.auth is not Auth.INTERNAL:
+        caller = await local_caller(service, organisation)
+    with progress_line() as progress:
+        call = Call(
+            operation=operation,
+            surface="cli",
+            request_id=service.ids.new("req_"),
+            caller=caller,
+            arguments=arguments,
+            idempotency_key=idempotency_key,
+            confirm_token=confirm_token,
+            progress=progress,
+        )
+        return await gather_reply(await answer_call(service.pipeline, call, report_fault), call.request_id)
+
+
+ANSWER_PATIENCE_SECONDS = 150.0
+"""Seconds: the server reads whole fleets for 100 of them, and lists their lines before."""
+LARGEST_ANSWER = 64 * 1024 * 1024
+NEXT_LINK = re.compile(r'<([^<>]*)>; rel="next"(?:; starting_after="([^"]*)")?')
+
+
+async def call_remotely(
+    url: str,
+    key: str | None,
+    operation: AnyOperation,
+    arguments: Mapping[str, object],
+    *,
+    idempotency_key: str | None,
+    confirm_token: str | None,
+) -> Reply:
+    """One call, over a connection of its own."""
+    outbound = Outbound(OutboundLimits(total_seconds=answer_patience(operation)))
+    try:
+        return await exchange_call(outbound, url, key, operation, arguments, idempotency_key=idempotency_key, confirm_token=confirm_token)
+    finally:
+        await outbound.aclose()
+
+
+def answer_patience(operation: AnyOperation) -> float:
+    """How long its whole answer may take: whoever makes events ends them, within what every door gives them."""
+    return EVENT_STREAM_SECONDS if EVENT_STREAM_TYPE in get_args(operation.result) else ANSWER_PATIENCE_SECONDS
+
+
+async def exchange_call(
+    outbound: Outbound,
+    url: str,
+    key: str | None,
+    operation: AnyOperation,
+    arguments: Mapping[str, object],
+    *,
+    idempotency_key: str | None,
+    confirm_token: str | None,
+) -> Reply:
+    """The same call as curl would make it."""
+    binding = Binding(operation)
+    rest = dict(arguments)
+    path = operation.path
+    for name in binding.path_names:
+        path = path.replace("{" + name + "}", quote(query_text(take_path_value(operation, rest, name)), safe=""))
+    headers = {"accept": "application/json"}
+    key = key or (None if operation.public else await stored_token(url, SystemClock()))
+    if key:
+        headers["authorization"] = f"Bearer {key}"
+    if idempotency_key:
+        headers[operation.once.header if operation.once else "Idempotency-Key"] = idempotency_key
+    if confirm_token:
+        headers["x-confirm-token"] = confirm_token
+    content = b""
+    if binding.has_body:
+        headers["content-type"], content = "application/json", orjson.dumps(rest)
+    elif rest:
+        path += "?" + urlencode({name: query_text(value) for name, value in rest.items() if value is not None})
+    try:
+        reply = await outbound.exchange(operation.method, url.rstrip("/") + path, headers=headers, content=content, keep=LARGEST_ANSWER)
+    except OutboundFailed as error:
+        raise Unreachable(f"--url: {url} does not answer ({error.kind}); is the server running there?", exit_code=3) from None
+    return Reply(
+        reply.status,
+        reply.body,
+        media_type=reply.headers.get("content-type", ""),
+        headers=dict(reply.headers),
+        next_cursor=next_link_cursor(reply.headers.get("link", "")),
+    )
+
+
+def take_path_value(operation: AnyOperation, values: dict[str, object], name: str) -> object:
+    """The value that the path needs, taken out of the input under whichever of its names it was given."""
+    known = field_spellings(operation.params)
+    written = next((word for word in values if known.get(word) == known[name]), None)
+    value = values.pop(written) if written is not None else None
+    if value is None or value == "":
+        raise Failure(f"{name}: missing; it is part of the address {operation.path}")
+    return value
+
+
+def next_link_cursor(link: str) -> str | None:
+    """Where the next page begins, from the Link header of an answer that has more."""
+    found = NEXT_LINK.search(link)
+    if found is None:
+        return None
+    return unquote(found[2]) if found[2] else parse_qs(urlsplit(found[1]).query).get("starting_after", [None])[0]
+
+
+def query_text(value: object) -> str:
+    """A value as a query parameter."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ",".join(str(item) for item in cast("list[object]", value))
+    return str(value)
+
+
+UrlOption = Annotated[str | None, typer.Option("--url", envvar="RESELLER_URL", help="Ask this server; without it, the local database.")]
+KeyOption = Annotated[
+    str | None,
+    typer.Option("--key", envvar="RESELLER_API_KEY", callback=warn_of_argument, help="API key for --url; else your login there."),
+]
+OrgOption = Annotated[str | None, typer.Option("--org", help="Locally: the organisation to act for.")]
+LocalDataOption = Annotated[Path | None, typer.Option("--data", help="Locally: the directory with the database.")]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """Whom to ask, and as whom."""
+
+    url: str | None = None
+    key: str | None = None
+    org: str | None = None
+    data: Path | None = None
+
+
+class CallTarget(Protocol):
+    """Makes calls."""
+
+    @property
+    def name(self) -> str:
+        """Where it leads, for the person at the terminal."""
+        ...
+
+    async def ask(
+        self, operation: str, arguments: Mapping[str, object], *, idempotency_key: str | None = None, credential: str | None = None
+    ) -> Reply:
+        """One call; `credential` stands in for the key where another one is asked for."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTarget:
+    """A server elsewhere; connections are kept."""
+
+    url: str
+    key: str | None
+    outbound: Outbound
+
+    @property
+    def name(self) -> str:
+        return self.url
+
+    async def ask(
+        self, operation: str, arguments: Mapping[str, object], *, idempotency_key: str | None = None, credential: str | None = None
+    ) -> Reply:
+        found, key = CATALOGUE.operations[operation], credential or self.key
+        return await exchange_call(self.outbound, self.url, key, found, arguments, idempotency_key=idempotency_key, confirm_token=None)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTarget:
+    """The local database; whoever may write it is trusted, also as the bridge."""
+
+    service: Service
+    organisation: str | None
+
+    @property
+    def name(self) -> str:
+        return "the local database"
+
+    async def ask(
+        self, operation: str, arguments: Mapping[str, object], *, idempotency_key: str | None = None, credential: str | None = None
+    ) -> Reply:
+        del credential
+        found = CATALOGUE.operations[operation]
+        if is_simulated(found, self.service.settings):
+            refuse_simulated(found)
+        await self.service.flush()  # a command that follows for hours keeps its lease and its audit rows current
+        try:
+            return await ask_locally(
+                self.service, found, arguments, organisation=self.organisation, idempotency_key=idempotency_key, confirm_token=None
+            )
+        except StoreUnavailable as error:  # before there was a call: the caller is read from the same database
+            raise Unreachable(f"the database does not answer: {error.message}", exit_code=3) from None
+
+
+@asynccontextmanager
+async def open_target(where: TargetOptions) -> AsyncGenerator[CallTarget]:
+    """The way there, closed when the block ends."""
+    require_one_place(where.url, where.org, where.data)
+    if where.url:
+        outbound = Outbound()
+        try:
+            yield RemoteTarget(where.url, where.key, outbound)
+        finally:
+            await outbound.aclose()
+        return
+    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=where.data))
+    try:
+        yield LocalTarget(service, where.org)
+    finally:
+        await service.stop()
+
+
+def require_one_place(url: str | None, org: str | None, data: Path | None) -> None:
+    """Refuse a server together with what is for the local database: one of them would be passed over in silence."""
+    local = [name for name, value in (("--org", org), ("--data", data)) if value is not None]
+    if url and local:
+        raise Failure(
+            f"{' and '.join(local)}: for the local database, and {url} is to be asked (--url or RESELLER_URL), where the key says for "
+            f"whom; leave {' and '.join(local)} out, or unset RESELLER_URL",
+            exit_code=2,
+        )
+
+
+def require_success(reply: Reply, command: str) -> Reply:
+    """The answer, or the refusal as a failure of the command."""
+    if reply.status == 202 or reply.status >= 400:
+        raise Failure(explain_refusal(reply, command), exit_code=3 if reply.status >= 500 else 1)
+    return reply
+
+
+NAMELESS_OPERATOR = "operator"
+
+
+def operator_name() -> str:
+    """The user's name; a user without one, as in some containers, is the operator."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return NAMELESS_OPERATOR
+
+
+def operator_audit_record(
+    ids: Ids, *, organisation: str, operation: str, outcome: str, now: float, change: str | None = None
+) -> AuditRecord:
+    """The audit row of a change that is no call of an operation. `change`: what it changed of who gets money and SIMs."""
+    return AuditRecord(now, organisation, "cli", operation, operator_name(), "", outcome, 200, 0.0, ids.new("req_"), change)
+
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+async def call_for_object(where: TargetOptions, operation: str, arguments: dict[str, object], command: str) -> object:
+    """One call's answer."""
+    async with open_target(where) as door:
+        return orjson.loads(require_success(await door.ask(operation, arguments), command).body)
+
+
+async def read_every_page(door: CallTarget, operation: str, command: str) -> list[dict[str, object]]:
+    """Every page of a list."""
+    rows: list[dict[str, object]] = []
+    more: dict[str, object] = {}
+    while True:
+        page = orjson.loads(require_success(await door.ask(operation, {"limit": 100, **more}), command).body)
+        rows += page["data"]
+        if not page["has_more"]:
+            return rows
+        more = {"starting_after": rows[-1]["id"]}
+
+
+LONGEST_DECIDER_NAME = 64
+
+
+def decider_name(by: str | None) -> str:
+    """Who decides."""
+    if by is None:
+        try:
+            by = getpass.getuser()
+        except (OSError, KeyError):  # a user without a name, as in some containers
+            raise Failure("--by: your user has no name here; say who decides, for the audit log") from None
+    if not by.strip() or len(by) > LONGEST_DECIDER_NAME or not by.isprintable():
+        raise Failure(f"--by: 1-{LONGEST_DECIDER_NAME} visible characters")
+    return by.strip()

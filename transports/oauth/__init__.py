@@ -1,0 +1,1 @@
+"""The built-in identity provider: the OAuth 2.1 endpoints for programs."""

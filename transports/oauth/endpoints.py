@@ -1,0 +1,44 @@
+"""The endpoints that the SDK's handlers serve. This is where the SDK is imported, which takes a second: in a thread, when first asked."""
+
+import orjson
+from starlette.responses import Response
+
+from clients.identity.client_metadata import ClientDocuments
+from clients.identity.session_tokens import TokenVerifier
+from operations.deps import Deps
+from transports.http.asgi import HttpScope, Receive
+from transports.oauth.authorize import authorize_program
+from transports.oauth.messages import FORM_MEDIA_TYPE, OauthAnswer, header_text, json_answer, read_oauth_body, read_parameters
+from transports.oauth.metadata import AUTHORIZE_PATH, REGISTER_PATH, TOKEN_PATH
+from transports.oauth.registration import register_program
+from transports.oauth.tokens import exchange_token, revoke_oauth_token
+
+
+class OauthEndpoints:
+    """Answers by path."""
+
+    def __init__(self, deps: Deps, documents: ClientDocuments, verifier: TokenVerifier) -> None:
+        self._deps, self._documents, self._verifier = deps, documents, verifier
+
+    async def answer(self, scope: HttpScope, receive: Receive) -> OauthAnswer:
+        """One request of the right method."""
+        if scope["path"] == AUTHORIZE_PATH:
+            location = await authorize_program(self._deps, self._documents, read_parameters(scope["query_string"]))
+            return OauthAnswer(302, b"", [(b"location", location.encode("ascii"))])
+        if scope["path"] == REGISTER_PATH:
+            client = scope.get("client")
+            done = await register_program(
+                self._deps, await read_oauth_body(scope, receive, "application/json"), client[0] if client else ""
+            )
+            return json_answer(done.status, done.body)
+        parameters = read_parameters(await read_oauth_body(scope, receive, FORM_MEDIA_TYPE))
+        authorization = header_text(scope["headers"], b"authorization")
+        if scope["path"] == TOKEN_PATH:
+            return handler_answer(await exchange_token(self._deps, parameters, authorization))
+        return handler_answer(await revoke_oauth_token(self._deps, self._verifier, parameters, authorization))
+
+
+def handler_answer(response: Response) -> OauthAnswer:
+    """A handler's answer with our headers."""
+    body = bytes(response.body)
+    return json_answer(response.status_code, orjson.loads(body)) if body else OauthAnswer(response.status_code, b"", [])

@@ -1,0 +1,112 @@
+"""The messages of OAuth: parameters, each at most once in visible ASCII; answers, of which only public ones may be stored; and errors."""
+
+import re
+from typing import NamedTuple, cast
+from urllib.parse import parse_qsl, urlencode
+
+import orjson
+
+from transports.http.asgi import BodyMessage, Headers, HttpScope, Receive, Send
+from transports.http.response import send_reply
+
+
+class OauthError(Exception):
+    """What a program is told. The description is ours and never repeats what was sent."""
+
+    def __init__(self, error: str, description: str, status: int = 400) -> None:
+        super().__init__(error)
+        self.error, self.description, self.status = error, description, status
+
+
+NO_STORE_HEADERS: Headers = [(b"cache-control", b"no-store"), (b"pragma", b"no-cache"), (b"referrer-policy", b"no-referrer")]
+JSON_HEADER = (b"content-type", b"application/json")
+
+
+class OauthAnswer(NamedTuple):
+    """One whole answer."""
+
+    status: int
+    body: bytes
+    headers: Headers
+    stored: bool = False
+
+
+def json_answer(status: int, body: dict[str, object]) -> OauthAnswer:
+    """A JSON object."""
+    return OauthAnswer(status, orjson.dumps(body), [JSON_HEADER])
+
+
+def public_answer(body: bytes, seconds: int) -> OauthAnswer:
+    """A document for everybody."""
+    return OauthAnswer(200, body, [JSON_HEADER, (b"cache-control", b"public, max-age=%d" % seconds)], stored=True)
+
+
+def error_answer(refused: OauthError, *, basic: bool) -> OauthAnswer:
+    """OAuth's error object; a program that came with a header is told which one is taken (RFC 6749 section 5.2)."""
+    answer = json_answer(refused.status, {"error": refused.error, "error_description": refused.description})
+    if refused.status == 401 and basic:
+        answer.headers.append((b"www-authenticate", b'Basic realm="connectivity"'))
+    return answer
+
+
+async def send_oauth_answer(send: Send, answer: OauthAnswer, *, head_only: bool = False) -> None:
+    """Send it."""
+    headers = [*answer.headers, (b"content-length", b"%d" % len(answer.body)), (b"x-content-type-options", b"nosniff")]
+    if not answer.stored:
+        headers += NO_STORE_HEADERS
+    await send_reply(send, answer.status, headers, b"" if head_only else answer.body)
+
+
+MOST_OAUTH_PARAMETERS = 40
+VISIBLE_ASCII = re.compile(r"[\x20-\x7e]*", re.ASCII)
+FORM_MEDIA_TYPE = "application/x-www-form-urlencoded"
+LARGEST_OAUTH_BODY = 16 * 1024
+
+OauthParameters = dict[str, str]
+
+
+def read_parameters(text: bytes) -> OauthParameters:
+    """The parameters by name. What was sent without a value counts as not sent."""
+    try:
+        pairs = parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_OAUTH_PARAMETERS)
+    except ValueError:
+        raise OauthError(
+            "invalid_request", f"The parameters must be percent-encoded ASCII, at most {MOST_OAUTH_PARAMETERS} of them"
+        ) from None
+    if len({name for name, _ in pairs}) != len(pairs):
+        raise OauthError("invalid_request", "A parameter was sent twice; send each once")
+    if not all(VISIBLE_ASCII.fullmatch(name) and VISIBLE_ASCII.fullmatch(value) for name, value in pairs):
+        raise OauthError("invalid_request", "A parameter holds something else than visible ASCII")
+    return {name: value for name, value in pairs if value}
+
+
+def encode_parameters(parameters: OauthParameters) -> bytes:
+    """The same again, for whoever reads them next."""
+    return urlencode(parameters).encode()
+
+
+def header_text(headers: Headers, name: bytes) -> str:
+    """A header's value; empty when it was not sent."""
+    return next((value.decode("latin-1") for key, value in headers if key == name), "")
+
+
+def content_type(scope: HttpScope) -> str:
+    """The content type without its parameters."""
+    return header_text(scope["headers"], b"content-type").partition(";")[0].strip().lower()
+
+
+async def read_oauth_body(scope: HttpScope, receive: Receive, wanted: str) -> bytes:
+    """The body, when it is of the type and size that is taken here."""
+    if content_type(scope) != wanted:
+        raise OauthError("invalid_request", f"Content-Type must be {wanted}")
+    pieces, size, more = list[bytes](), 0, True
+    while more:
+        message = cast(BodyMessage, await receive())
+        if message["type"] == "http.disconnect":
+            raise OauthError("invalid_request", "The connection ended before the body was complete")
+        piece, more = message.get("body", b""), message.get("more_body", False)
+        pieces.append(piece)
+        size += len(piece)
+        if size > LARGEST_OAUTH_BODY:
+            raise OauthError("invalid_request", f"The body is larger than {LARGEST_OAUTH_BODY} bytes", 413)
+    return b"".join(pieces)

@@ -1,1 +1,0 @@
-"""The service's own pages: plain forms that work without script."""

@@ -1,0 +1,1 @@
+"""The pages behind /auth: signing in, the account, the organisation."""

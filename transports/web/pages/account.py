@@ -1,0 +1,120 @@
+"""The account: who you are, where you belong, and what may act for you; and what the tiers carry."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from operations.people import browser_sessions
+from operations.people.browser_sessions import AuditRecordMaker
+from operations.secret_tokens import secret_digest
+from operations.setup.members import accept_invitation, open_invitations
+from registry.errors import BadRequest, NotFound, Refusal
+from registry.limits import Role, Scope, Tier, scopes_of
+from storage.access_grants import AccessGrant, grants_of, revoke_grant
+from storage.audit import append_audit_record
+from storage.browser_sessions import switch_browser_session
+from storage.engine.connection import Connection
+from storage.invitations import WaitingInvitation
+from storage.memberships import Membership, memberships_of
+from transports.web.pages.calls import PageProblem, problem_of
+from transports.web.pages.request import HOME_PAGE, HtmlPage, PageAnswer, PageRedirect, PageRequest
+
+
+class AccountBelongings(NamedTuple):
+    """What a person has."""
+
+    memberships: list[Membership]
+    invitations: list[WaitingInvitation]
+    programs: list[AccessGrant]
+
+
+def read_belongings(connection: Connection, *, person: str, address: str | None, now: float) -> AccountBelongings:
+    """Read in one snapshot. Only a proved address gets to see its invitations."""
+    return AccountBelongings(
+        memberships_of(connection, person=person),
+        [] if address is None else open_invitations(connection, address=address, now=now),
+        grants_of(connection, person=person, now=now),
+    )
+
+
+async def show_account(visit: PageRequest, problem: PageProblem | None = None) -> HtmlPage:
+    """Everything on one page."""
+    who, deps = visit.who, visit.context.deps
+    found = await deps.store.read(read_belongings, person=who.person, address=who.address, now=visit.now)
+    names = {member.organisation_id: member.name for member in found.memberships}
+    facts: Mapping[str, object] = {
+        **found._asdict(),
+        "names": names,
+        "browsers": await browser_sessions.count_signed_in_browsers(deps, person=who.person, now=visit.now),
+        "problem": problem,
+    }
+    return HtmlPage("account.html", facts, status=200 if problem is None else problem.status)
+
+
+async def show_invitations(visit: PageRequest) -> PageRedirect:
+    """Where the mail of an invitation leads."""
+    del visit
+    return PageRedirect(f"{HOME_PAGE}#invitations")
+
+
+async def post_account(visit: PageRequest) -> PageAnswer:
+    """One of the page's forms; each names what it is about."""
+    named = visit.form.get("id", "")
+    try:
+        match visit.form.get("do"):
+            case "switch":
+                record = visit.record("switch_organization")
+                await browser_sessions.switch_organisation(visit.context.deps, session=visit.who, organisation=named, record=record)
+            case "accept":
+                await join_organisation(visit, named)
+            case "revoke":
+                await visit.context.deps.store.write(
+                    end_program, grant=named, person=visit.who.person, now=visit.now, record=visit.record("revoke_access")
+                )
+            case _:
+                raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
+    except Refusal as refusal:
+        return await show_account(visit, problem_of(refusal))
+    return PageRedirect(HOME_PAGE)
+
+
+async def join_organisation(visit: PageRequest, invitation: str) -> None:
+    """Accept an invitation; the page is then about the new organisation."""
+    who = visit.who
+    if who.address is None:
+        raise NotFound("There is no such invitation for you")
+    await visit.context.deps.store.write(
+        enter_organisation,
+        invitation=invitation,
+        person=who.person,
+        address=who.address,
+        cookie=who.cookie,
+        now=visit.now,
+        record=visit.record("accept_invitation"),
+    )
+
+
+def enter_organisation(
+    connection: Connection, *, invitation: str, person: str, address: str, cookie: str, now: float, record: AuditRecordMaker
+) -> None:
+    """The membership, and the session that acts in it, with the audit row of the organisation."""
+    organisation = accept_invitation(connection, invitation=invitation, person=person, address=address, now=now)
+    switch_browser_session(connection, digest=secret_digest(cookie), organisation=organisation)
+    append_audit_record(connection, record(organisation))
+
+
+def end_program(connection: Connection, *, grant: str, person: str, now: float, record: AuditRecordMaker) -> None:
+    """End what the person let a program do; another's grant is not found."""
+    found = next((one for one in grants_of(connection, person=person, now=now) if one.id == grant), None)
+    if found is None or not revoke_grant(connection, grant=grant, now=now):
+        raise NotFound("This program has no access any more", hint="Load the page again")
+    append_audit_record(connection, record(found.organisation_id or ""))
+
+
+SCOPE_WORDS = {Scope.READ: "read", Scope.WRITE: "write", Scope.ADMIN: "admin"}
+
+
+async def show_tiers(visit: PageRequest) -> HtmlPage:
+    """For anybody: refusals of the API lead here."""
+    carried = {tier: [word for scope, word in SCOPE_WORDS.items() if scope in scopes_of(tier, Role.ADMIN)] for tier in Tier}
+    current = visit.caller.tier if visit.caller is not None and visit.caller.organisation else None
+    return HtmlPage("upgrade.html", {"tiers": visit.context.deps.rate_limiter.limits.tiers, "carried": carried, "current": current})

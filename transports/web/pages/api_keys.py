@@ -1,0 +1,87 @@
+"""The pages of API keys and of session tokens: which keys there are, a new one, the end of one, and a token for an hour."""
+
+import re
+from dataclasses import replace
+
+from operations.people.session_tokens import new_console_token
+from registry.caller import EVERY_TOOL
+from registry.errors import BadRequest
+from transports.web.pages.calls import PageProblem, call_operation, filled_fields
+from transports.web.pages.request import HtmlPage, PageAnswer, PageRedirect, PageRequest
+
+KEY_LIFETIMES = {"": "never", "604800": "in 7 days", "2592000": "in 30 days", "7776000": "in 90 days", "31536000": "in a year"}
+
+CALLS_A_DAY = re.compile(r"[0-9]{1,9}", re.ASCII)
+RESTRICTION_FIELDS = {"restrictions.calls_per_day": "calls_per_day", "restrictions.toolsets": "toolset"}
+
+
+async def show_api_keys(visit: PageRequest) -> HtmlPage:
+    """The keys of the organisation, and the form for a new one."""
+    return await api_keys_page(visit)
+
+
+async def api_keys_page(visit: PageRequest, *, made: object = None, problem: PageProblem | None = None) -> HtmlPage:
+    """`made`: a new key with its secret, which is on this answer and nowhere else."""
+    cursor = visit.query.get("after")
+    listed = await call_operation(visit, "list_api_keys", {"limit": 100} | ({} if cursor is None else {"starting_after": cursor}))
+    problem = problem_at_field(problem or listed.problem)
+    facts = {
+        "keys": listed.rows,
+        "more": bool(listed.body.get("has_more")),
+        "made": made,
+        "lifetimes": KEY_LIFETIMES,
+        "toolsets": [("", "Every operation"), *((name, name) for name in visit.context.deps.toolsets if name != EVERY_TOOL)],
+        "issues": not visit.form.get("read_only") and visit.form.get("toolset", "") in ("", "connectivity"),
+        "typed": visit.form if problem is not None else {},
+        "problem": problem,
+    }
+    return HtmlPage("api_keys.html", facts, status=200 if problem is None else problem.status)
+
+
+async def post_api_keys(visit: PageRequest) -> PageAnswer:
+    """Make one, or end one."""
+    match visit.form.get("do"):
+        case "create":
+            outcome = await call_operation(visit, "create_api_key", new_key_arguments(visit))
+            return await api_keys_page(visit, made=outcome.body if outcome.problem is None else None, problem=outcome.problem)
+        case "revoke":
+            outcome = await call_operation(visit, "revoke_api_key", {"id": visit.form.get("id", "")})
+            return PageRedirect("/api-keys") if outcome.problem is None else await api_keys_page(visit, problem=outcome.problem)
+        case _:
+            raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
+
+
+def new_key_arguments(visit: PageRequest) -> dict[str, object]:
+    """The new key as the operation takes it."""
+    arguments = filled_fields(visit.form, "name", "description")
+    seconds = visit.form.get("seconds_until_expiration", "")
+    if seconds:
+        arguments["seconds_until_expiration"] = int(seconds) if seconds in KEY_LIFETIMES else seconds
+    restrictions: dict[str, object] = {"read_only": True} if visit.form.get("read_only") == "on" else {}
+    calls, toolset = visit.form.get("calls_per_day", ""), visit.form.get("toolset", "")
+    if calls:
+        restrictions["calls_per_day"] = int(calls) if CALLS_A_DAY.fullmatch(calls) else calls
+    if toolset:
+        restrictions["toolsets"] = [toolset]
+    return arguments | ({"restrictions": restrictions} if restrictions else {})
+
+
+def problem_at_field(problem: PageProblem | None) -> PageProblem | None:
+    """A problem with a restriction, at the field of the form that asks for it."""
+    field = None if problem is None else RESTRICTION_FIELDS.get(problem.field)
+    return problem if problem is None or field is None else replace(problem, field=field)
+
+
+async def show_session_token(visit: PageRequest) -> HtmlPage:
+    """What it is for, and the button."""
+    del visit
+    return HtmlPage("session_token.html", {"issued": None, "expires_at": 0.0})
+
+
+async def post_session_token(visit: PageRequest) -> HtmlPage:
+    """The token, on this page and nowhere else."""
+    acting = visit.acting
+    token, expires_at = await new_console_token(
+        visit.context.deps, person=visit.who.person, organisation=acting.organisation or None, now=visit.now
+    )
+    return HtmlPage("session_token.html", {"issued": token, "expires_at": float(expires_at)})

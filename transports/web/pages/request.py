@@ -1,0 +1,214 @@
+"""One request to a page: who sits before the browser, what they sent, which cookies the answer sets; and the answers a page can give."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+from operations.deps import Deps
+from operations.people import browser_sessions
+from operations.people.browser_sessions import SESSION_COOKIE, AuditRecordMaker, BrowserSession
+from operations.secret_tokens import new_secret_token
+from registry.call import Call
+from registry.caller import Caller
+from registry.errors import Conflict
+from registry.pipeline import Pipeline
+from registry.ports import AuditRecord
+from storage.directory import StoreDirectory
+from transports.web.forms import CSRF_FIELD, FormSeals, refuse_form
+from transports.web.headers import PageCookies
+
+if TYPE_CHECKING:
+    from transports.service import Service
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlPage:
+    """A template and what it tells. `posts_to` is where a redirect after its form may lead besides ourselves, as CSP spells it."""
+
+    template: str
+    facts: Mapping[str, object] = field(default_factory=dict[str, object])
+    status: int = 200
+    posts_to: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class PageRedirect:
+    """303 See Other. `target` is a path below /auth (it starts with a slash, or is empty for /auth itself), or with `away` an address."""
+
+    target: str
+    away: bool = False
+
+
+PageAnswer = HtmlPage | PageRedirect
+
+
+HOME_PAGE = "/account"
+OWN_PAGES = frozenset(
+    {HOME_PAGE, "/onboarding", "/api-keys", "/members", "/payments", "/affiliates", "/audit", "/session-token", "/upgrade", "/consent"}
+    | {"/invitations"}
+)
+# No dots, colons, backslashes, escapes or second slashes: nothing that a browser could read as another host or another folder.
+QUERY_WORD = "[A-Za-z0-9_-]"
+CARRIED_QUERY = rf"request={QUERY_WORD}{{1,200}}|code={QUERY_WORD}{{1,500}}&state={QUERY_WORD}{{1,100}}|error={QUERY_WORD}{{1,50}}"
+OWN_PAGE_ADDRESS = re.compile(rf"/auth(/[a-z-]{{1,20}})(\?(?:{CARRIED_QUERY}))?", re.ASCII)
+CARRIED_FIELDS = (("request",), ("code", "state"), ("error",))
+"""What of a page's query is kept while somebody signs in: a program's request, or what the payment processor leads back with."""
+
+
+def next_page(wanted: str) -> str:
+    """The page below /auth that was wanted; the account's page instead of anything that is not plainly one of ours."""
+    found = OWN_PAGE_ADDRESS.fullmatch(wanted)
+    return found[1] + (found[2] or "") if found is not None and found[1] in OWN_PAGES else HOME_PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class PageContext:
+    """The pipeline that pages call through, and how our addresses and cookies look."""
+
+    pipeline: Pipeline[Deps]
+    directory: StoreDirectory
+    report: Callable[[Call, BaseException], None]
+    seals: FormSeals
+    cookies: PageCookies
+    origin: str
+    root: str
+    """What stands before /auth in our public address; mostly nothing."""
+    mail_on_console: bool
+
+    @property
+    def deps(self) -> Deps:
+        """The outside world."""
+        return self.pipeline.deps
+
+
+def make_page_context(service: "Service", report: Callable[[Call, BaseException], None]) -> PageContext:
+    """What the pages of a service need of it."""
+    base = urlsplit(service.site.base_url)
+    return PageContext(
+        pipeline=service.pipeline,
+        directory=service.directory,
+        report=report,
+        seals=FormSeals(service.keyring_text),
+        cookies=PageCookies(secure=base.scheme == "https"),
+        origin=f"{base.scheme}://{base.netloc}",
+        root=base.path.rstrip("/"),
+        mail_on_console=not service.settings.smtp_url.get_secret_value(),
+    )
+
+
+VISITOR_COOKIE_SECONDS = 86_400
+
+
+@dataclass(slots=True)
+class PageRequest:
+    """A request, read and told apart. `path` is what follows /auth."""
+
+    context: PageContext
+    path: str
+    query: Mapping[str, str]
+    cookies: Mapping[str, str]
+    client: str
+    request_id: str
+    now: float
+    started: float
+    form: Mapping[str, str] = field(default_factory=dict[str, str])
+    session: BrowserSession | None = None
+    caller: Caller | None = None
+    setting: dict[str, str] = field(default_factory=dict[str, str])
+    """Set-Cookie headers by the cookie's name."""
+    _visitor: str = ""
+
+    async def recognise(self) -> None:
+        """Who presents the session's cookie, as our store knows them now."""
+        presented = self.cookies.get(self.context.cookies.session, "")
+        self.session = await browser_sessions.browser_session_of(self.context.deps, cookie=presented, now=self.now)
+        if self.session is not None:
+            self.caller = await self.context.directory.signed_in(self.session.person, self.session.organisation)
+
+    @property
+    def who(self) -> BrowserSession:
+        """The signed-in person, at a page that has asked for one."""
+        assert self.session is not None, "the router lets nobody else in"
+        return self.session
+
+    @property
+    def acting(self) -> Caller:
+        """The signed-in person and their organisation, as the pipeline takes them."""
+        assert self.caller is not None, "the router lets nobody else in"
+        return self.caller
+
+    @property
+    def organisation(self) -> str:
+        """The organisation that this page is about."""
+        if not self.acting.organisation:
+            raise Conflict("You belong to no organisation yet", hint="Sign up to make one, or ask a colleague to invite you")
+        return self.acting.organisation
+
+    @property
+    def visitor(self) -> str:
+        """The cookie of a browser that nobody is signed in with; it is given one when a form is shown to it."""
+        cookies = self.context.cookies
+        presented = self._visitor or self.cookies.get(cookies.visitor, "")
+        if not SESSION_COOKIE.fullmatch(presented):
+            presented = new_secret_token(self.context.deps.ids)
+            self.setting[cookies.visitor] = cookies.given(cookies.visitor, presented, VISITOR_COOKIE_SECONDS)
+        self._visitor = presented
+        return presented
+
+    @property
+    def bound_to(self) -> str:
+        """What a form that is shown now is bound to: this sign-in, or this browser."""
+        return f"session|{self.session.cookie}" if self.session is not None else f"visitor|{self.visitor}"
+
+    def csrf(self) -> str:
+        """The token of a form on a page that is shown now."""
+        return self.context.seals.make("form", self.bound_to)
+
+    def check_form(self) -> None:
+        """Refuse a form whose token is not that of this sign-in or this browser."""
+        anonymous = self.session is None and not SESSION_COOKIE.fullmatch(self.cookies.get(self.context.cookies.visitor, ""))
+        if anonymous or not self.context.seals.good(self.form.get(CSRF_FIELD, ""), "form", self.bound_to):
+            refuse_form()
+
+    def record(self, operation: str, *, person: str = "") -> AuditRecordMaker:
+        """Makes the audit row of what is done without an operation. No address, no code, no argument."""
+        clock, principal = self.context.pipeline.clock, person or self.who.person
+
+        def line(organisation: str) -> AuditRecord:
+            milliseconds = round((clock.monotonic() - self.started) * 1000, 3)
+            return AuditRecord(self.now, organisation, "web", operation, principal, "", "ok", 200, milliseconds, self.request_id)
+
+        return line
+
+    def login_state_names(self) -> list[str]:
+        """The names of the cookies of requests whose codes are in the mail."""
+        return [name for name in self.cookies if name.startswith(self.context.cookies.login_state)]
+
+    async def sign_in(self, person: str, *, organisation: str | None = None) -> None:
+        """A new session in a new cookie; whatever this browser presented before ends or is forgotten."""
+        cookies, deps = self.context.cookies, self.context.deps
+        cookie = await browser_sessions.start_browser_session(
+            deps,
+            person=person,
+            now=self.now,
+            organisation=organisation,
+            instead_of=self.session,
+            record=self.record("sign_in", person=person),
+        )
+        self.setting[cookies.session] = cookies.given(cookies.session, cookie, browser_sessions.SESSION_LIFETIME_SECONDS)
+        self.forget(cookies.visitor, *self.login_state_names())
+
+    def forget(self, *names: str) -> None:
+        """Take cookies away."""
+        for name in names:
+            self.setting[name] = self.context.cookies.taken(name)
+
+    def to_sign_in(self) -> PageRedirect:
+        """Whoever is not signed in signs in first, and comes back to this page."""
+        given = {**self.form, **self.query}
+        kept = next((names for names in CARRIED_FIELDS if all(given.get(name) for name in names)), ())
+        back = next_page(f"/auth{self.path}" + ("?" if kept else "") + "&".join(f"{name}={given[name]}" for name in kept))
+        return PageRedirect("/sign-in" if back == HOME_PAGE else f"/sign-in?next=/auth{quote(back)}")

@@ -1,0 +1,1 @@
+"""The hosted shops: plans, checkout, and the pages of orders."""

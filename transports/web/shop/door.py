@@ -1,0 +1,43 @@
+"""The shops behind /shop, made when the first buyer comes."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from registry.call import Call, Reply
+from registry.errors import Refusal
+from transports.http.asgi import HttpScope, Receive, Scope, Send
+from transports.http.request import reads_pages
+from transports.web.shop.request import make_shop_context
+
+if TYPE_CHECKING:
+    from transports.service import Service
+    from transports.web.shop.app import ShopsApp
+
+SHOP_PATH = "/shop"
+
+
+class ShopDoor:
+    """Hands a request to the pages of shops."""
+
+    def __init__(self, service: "Service", report: Callable[[Call, BaseException], None]) -> None:
+        self._context = make_shop_context(service, report)
+        self._shops: ShopsApp | None = None
+
+    def serves(self, path: str) -> bool:
+        """Whether a path is a shop's."""
+        return path == SHOP_PATH or path.startswith(SHOP_PATH + "/")
+
+    def refused(self, scope: HttpScope, refusal: Refusal, request_id: str) -> Reply | None:
+        """A refusal as a page, for somebody with a browser; nothing for programs."""
+        del request_id
+        return self._made().refused(scope, refusal) if reads_pages(scope["headers"]) else None
+
+    def _made(self) -> "ShopsApp":
+        from transports.web.shop.app import ShopsApp  # only once somebody comes
+
+        self._shops = self._shops or ShopsApp(self._context)
+        return self._shops
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        await self._made()(scope, receive, send)

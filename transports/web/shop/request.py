@@ -1,0 +1,163 @@
+"""One request to a page of a shop. Nobody is recognised: an order is opened by the token in its link, or in the cookie of its browser."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, cast
+from urllib.parse import urlsplit
+
+import orjson
+
+from operations.catalogue import CATALOGUE
+from operations.deps import Deps
+from operations.languages import LanguageTexts
+from registry.answer import answer_call
+from registry.call import Call
+from registry.caller import ANONYMOUS_CALLER
+from registry.errors import NotFound, Refusal
+from registry.ids import ORDER_NUMBER, ORDER_NUMBER_PREFIX, ORDER_TOKEN
+from registry.pipeline import Pipeline
+from transports.http.asgi import Headers
+from transports.web.shop.availability import AvailabilityCache
+
+if TYPE_CHECKING:
+    from transports.service import Service
+
+
+MOST_ORDER_COOKIES = 10
+# Choice: as long as most eSIMs last. Afterwards the link in the mail opens the page, as it does in every other browser from the start.
+ORDER_COOKIE_SECONDS = 30 * 86_400
+ORDER_COOKIE_NAME = re.compile(r"(?:__Secure-)?order_([0-9a-z]{26})", re.ASCII)
+
+
+class OrderCookies:
+    """Names and flags: one cookie for each order, sent to the pages of shops alone."""
+
+    def __init__(self, *, root: str, secure: bool) -> None:
+        self._prefix = "__Secure-order_" if secure else "order_"
+        self._flags = f"; Path={root}/shop; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
+
+    def token(self, cookies: Mapping[str, str], number: str) -> str | None:
+        """The token that a browser shows for an order."""
+        found = cookies.get(self._prefix + number.removeprefix(ORDER_NUMBER_PREFIX), "")
+        return found if ORDER_TOKEN.fullmatch(found) else None
+
+    def setting(self, cookies: Mapping[str, str], number: str, token: str) -> Sequence[str]:
+        """Set-Cookie headers: the order's cookie, and the end of the oldest ones where the browser has too many."""
+        name = self._prefix + number.removeprefix(ORDER_NUMBER_PREFIX)
+        # Numbers begin with the time, so the names of the newest orders are the last.
+        others = sorted(other for other in cookies if ORDER_COOKIE_NAME.fullmatch(other) and other != name)
+        ended = [f"{other}=; Max-Age=0{self._flags}" for other in others[: max(0, len(others) - MOST_ORDER_COOKIES + 1)]]
+        return [f"{name}={token}; Max-Age={ORDER_COOKIE_SECONDS}{self._flags}", *ended]
+
+
+ReaderDevice = Literal["iphone", "android", ""]
+LANGUAGE_RANGE = re.compile(r"([A-Za-z]{1,8}|\*)(?:-[A-Za-z0-9]{1,8})*[ \t]*(?:;[ \t]*[qQ]=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?")
+MOST_LANGUAGE_RANGES = 20
+"""Ranges that are looked at."""
+
+
+def preferred_language(headers: Headers, spoken: Sequence[str]) -> str:
+    """The language that the reader wants most (RFC 9110, 12.5.4) of those spoken; the first of these for everybody else."""
+    asked = b",".join(value for name, value in headers if name == b"accept-language").decode("latin-1")
+    wishes: dict[str, float] = {}
+    for text in asked.split(",")[:MOST_LANGUAGE_RANGES]:
+        found = LANGUAGE_RANGE.fullmatch(text.strip())
+        if found is not None:
+            language = found[1].lower()
+            wishes[language] = max(wishes.get(language, 0.0), float(found[2] or 1))
+    rest = wishes.get("*", 0.0)
+    weights = {language: wishes.get(language, rest) for language in spoken}
+    order = [language for language in wishes if language in weights]
+    best = max(spoken, key=lambda one: (weights[one], -order.index(one) if one in order else -MOST_LANGUAGE_RANGES))
+    return best if weights[best] > 0 else spoken[0]
+
+
+def reader_device(headers: Headers) -> ReaderDevice:
+    """The kind of phone, for the order in which ways are offered; all of them are offered everywhere."""
+    said = next((value for name, value in headers if name == b"user-agent"), b"")
+    return "iphone" if b"iPhone" in said or b"iPad" in said else "android" if b"Android" in said else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShopContext:
+    """The pipeline that pages call through, and how our addresses look."""
+
+    pipeline: Pipeline[Deps]
+    report: Callable[[Call, BaseException], None]
+    availability: AvailabilityCache
+    origin: str
+    root: str
+    """What stands before /shop in our public address; mostly nothing."""
+    order_cookies: OrderCookies
+
+    @property
+    def deps(self) -> Deps:
+        """The outside world."""
+        return self.pipeline.deps
+
+
+def make_shop_context(service: "Service", report: Callable[[Call, BaseException], None]) -> ShopContext:
+    """What the pages of shops need of a service."""
+    return shop_context_of(service.pipeline, report, service.site.base_url)
+
+
+def shop_context_of(pipeline: Pipeline[Deps], report: Callable[[Call, BaseException], None], base_url: str) -> ShopContext:
+    """The same of a pipeline that is known at `base_url`."""
+    base = urlsplit(base_url)
+    root = base.path.rstrip("/")
+    cookies = OrderCookies(root=root, secure=base.scheme == "https")
+    return ShopContext(pipeline, report, AvailabilityCache(pipeline.deps), f"{base.scheme}://{base.netloc}", root, cookies)
+
+
+@dataclass(slots=True)
+class ShopRequest:
+    """A request, read. `slug` and `order` are what its path names: an order by a token, or by its number."""
+
+    context: ShopContext
+    slug: str
+    order: str
+    texts: LanguageTexts
+    device: ReaderDevice
+    client: str
+    cookies: Mapping[str, str]
+    request_id: str
+    now: float
+    query: Mapping[str, str] = field(default_factory=dict[str, str])
+    form: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def deps(self) -> Deps:
+        """The outside world."""
+        return self.context.deps
+
+    @property
+    def shop_path(self) -> str:
+        """Where the shop is."""
+        return f"{self.context.root}/shop/{self.slug}"
+
+    @property
+    def token(self) -> str:
+        """What opens the order of the path; a number without its cookie opens nothing, and is asked for all the same: a miss counts."""
+        named = self.context.order_cookies.token(self.cookies, self.order) if ORDER_NUMBER.fullmatch(self.order) else None
+        return self.order if named is None else named
+
+    async def ask(self, operation: str, arguments: Mapping[str, object]) -> object:
+        """Call an operation as anybody may; what it refuses is raised."""
+        call = Call(
+            operation=CATALOGUE.operations[operation],
+            surface="web",
+            request_id=self.request_id,
+            caller=ANONYMOUS_CALLER,
+            arguments=arguments,
+            client=self.client,
+        )
+        reply = await answer_call(self.context.pipeline, call, self.context.report)
+        if reply.refusal is not None:
+            raise reply.refusal
+        return cast(object, orjson.loads(reply.body))
+
+
+def shop_not_found() -> Refusal:
+    """Unknown shops, unknown orders and orders of other shops are answered alike."""
+    return NotFound("There is nothing at this path")

@@ -1,0 +1,1 @@
+"""The worker: time is a door too, and lets in what is due."""

@@ -1,0 +1,158 @@
+"""Chores: what is done now and then beside deliveries, by one replica at a time, each in a task of its own; and what never ends."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import anyio
+
+from registry.clock import Clock
+from registry.ids import Ids
+from storage.engine import jobs
+from storage.engine.store import Store
+from transports.logs import error_text
+from transports.signals import WorkerTally
+
+CHORE_RETRY_SECONDS = 5.0
+CHORE_LOOK_SECONDS = 0.1
+RESTART_SECONDS = 1.0
+# The lease outlives the longest run by this much, so that it is given back before another replica may take it.
+LEASE_MARGIN_SECONDS = 5.0
+CLOCK_DIFFERENCE_SECONDS = 60.0
+"""No clock is this far ahead of another one, unless it is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """Something to do every so often. A run that takes longer than its limit is ended, since another replica may begin it then.
+
+    `everywhere`: every replica does it, since what it takes on is under leases of its own.
+    """
+
+    name: str
+    every_seconds: float
+    run: Callable[[], Awaitable[None]]
+    limit_seconds: float = 60.0
+    everywhere: bool = False
+
+
+def longest_delay(chore: Chore) -> float:
+    """Seconds that a chore is put off at most: by its holder's lease, or until it is due again. What is later is of a wrong clock."""
+    return max(chore.every_seconds, chore.limit_seconds + LEASE_MARGIN_SECONDS) + CLOCK_DIFFERENCE_SECONDS
+
+
+class ChoreRunner:
+    """The chores of one process. Leases in the database keep those of all processes apart."""
+
+    def __init__(
+        self,
+        chores: Sequence[Chore],
+        *,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        tally: WorkerTally,
+        fault: Callable[[str, Exception], None],
+    ) -> None:
+        self._chores, self._store, self._clock, self._ids = tuple(chores), store, clock, ids
+        self._tally, self._fault = tally, fault
+        self._stopping, self.ended = anyio.Event(), anyio.Event()
+        self._stepped: dict[str, float] = {}
+
+    def stop(self) -> None:
+        """End `run`: nothing new is begun, and what is under way is finished."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Do each chore when it is due, until stopped."""
+        async with anyio.create_task_group() as group:
+            for chore in self._chores:
+                group.start_soon(self._keep, chore)
+        self.ended.set()
+
+    async def step(self) -> None:
+        """Do at once what this process has not done in its time, whoever has the lease; a fault is the caller's."""
+        for chore in self._chores:
+            monotonic = self._clock.monotonic()
+            if monotonic - self._stepped.get(chore.name, float("-inf")) >= chore.every_seconds:
+                await chore.run()
+                self._stepped[chore.name] = monotonic
+                self._tally.chore(chore.name, self._clock.now())
+
+    async def _keep(self, chore: Chore) -> None:
+        turn = self._round if chore.everywhere else self._turn
+        while not self._stopping.is_set():
+            with anyio.move_on_after(await turn(chore)):
+                await self._stopping.wait()
+
+    async def _round(self, chore: Chore) -> float:
+        """One run, whatever the other replicas do. Seconds until the next."""
+        try:
+            with anyio.fail_after(chore.limit_seconds):
+                await chore.run()
+            self._tally.chore(chore.name, self._clock.now())
+        except Exception as error:
+            self._fault(f"{chore.name} failed and is tried again", error)
+            return CHORE_RETRY_SECONDS
+        return chore.every_seconds
+
+    async def _turn(self, chore: Chore) -> float:
+        """Do it if it is due and free. Seconds until the next look."""
+        token, claimed = self._ids.new("lse_"), False
+        try:
+            wait = await self._store.read(jobs.job_due_at, name=chore.name) / 1000 - self._clock.now()
+            if 0 < wait <= longest_delay(chore):
+                return min(wait, chore.every_seconds)
+            with anyio.CancelScope(shield=True):  # cancelled here, the lease would be taken and never given back
+                claimed = await self._claim(chore, token)
+        except Exception as error:
+            self._fault(f"{chore.name} could not be begun", error)
+            return CHORE_RETRY_SECONDS
+        if claimed:
+            await self._hold(chore, token)
+        return CHORE_LOOK_SECONDS
+
+    async def _claim(self, chore: Chore, token: str) -> bool:
+        now_ms, lease_ms = int(self._clock.now() * 1000), int((chore.limit_seconds + LEASE_MARGIN_SECONDS) * 1000)
+        latest_ms = now_ms + int(longest_delay(chore) * 1000)
+        return await self._store.write(jobs.claim_job, name=chore.name, token=token, now_ms=now_ms, lease_ms=lease_ms, latest_ms=latest_ms)
+
+    async def _hold(self, chore: Chore, token: str) -> None:
+        """One run under the lease, which is given back however it ends: at once when the process ends."""
+        wait = 0.0
+        try:
+            with anyio.fail_after(chore.limit_seconds):
+                await chore.run()
+            self._tally.chore(chore.name, self._clock.now())
+            wait = chore.every_seconds
+        except Exception as error:
+            self._fault(f"{chore.name} failed and is tried again", error)
+            wait = min(chore.every_seconds, CHORE_RETRY_SECONDS)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._give_back(chore, token, wait)
+
+    async def _give_back(self, chore: Chore, token: str, wait: float) -> None:
+        next_ms = int((self._clock.now() + wait) * 1000)
+        try:
+            await self._store.write(jobs.finish_job, name=chore.name, token=token, next_ms=next_ms)
+        except Exception as error:
+            self._fault(f"the lease of {chore.name} could not be given back; it ends by itself", error)
+
+
+async def keep_running(name: str, run: Callable[[], Awaitable[None]], report: Callable[[str], None]) -> None:
+    """Run it until it ends by itself. Where it fails, that is told, and it begins again a second later."""
+    while True:
+        try:
+            return await run()
+        except Exception as error:
+            report(f"{name} failed and begins again: {', '.join(error_texts(error))}")
+        await anyio.sleep(RESTART_SECONDS)
+
+
+def error_texts(error: BaseException) -> list[str]:
+    """What failed, of a group each part."""
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return [text for each in group.exceptions for text in error_texts(each)]
+    return [f"{type(error).__name__}: {error_text(error)}"]

@@ -1,0 +1,80 @@
+"""The chores of the domains: unsent and unknown issuances, paid orders of shops, and reports of schedules."""
+
+from collections.abc import Awaitable, Callable
+
+from operations.deps import Deps
+from operations.intelligence.schedule_reports import SHEETS
+from operations.intelligence.scheduling.runs import REPORT_LEASE_SECONDS, ScheduleRuns
+from operations.ledger.reconciliation import Reconciliation
+from operations.storefronts.sales.order_fulfilment import Fulfilment
+from registry.clock import Clock
+from storage.engine.store import Store
+from storage.orphans import any_orphans, recover_orphans
+from transports.worker.chores import Chore
+
+RECOVERY_SECONDS = 5.0
+RECONCILIATION_SECONDS = 5.0
+
+
+def recovery_chore(store: Store, clock: Clock) -> Chore:
+    """What a process that is gone had not sent is free again; what it may have sent is unknown from now on."""
+
+    async def run() -> None:
+        if await store.read(any_orphans, now=clock.now()):
+            await store.write(recover_orphans, now=clock.now())
+
+    return Chore("recovery", RECOVERY_SECONDS, run)
+
+
+def reconciliation_chore(deps: Deps, report: Callable[[str], None]) -> Chore:
+    """Settle unknown outcomes from evidence; what is settled may have events to deliver, and mails."""
+    service = Reconciliation(deps, report, progress=report)
+
+    async def run() -> None:
+        if await service.step():
+            deps.wake_worker()
+            deps.post()
+
+    return Chore("reconciliation", RECONCILIATION_SECONDS, run)
+
+
+FULFILMENT_SECONDS = 1.0
+
+
+def shop_chores(deps: Deps, report: Callable[[str], None]) -> list[Chore]:
+    """Fulfilment every second: a buyer waits for the eSIM on the page that the payment led to."""
+    service = Fulfilment(deps, report)
+
+    async def run() -> None:
+        await service.step()
+
+    return [Chore("fulfilment", FULFILMENT_SECONDS, run)]
+
+
+REPORT_LOOK_SECONDS = 1.0
+REPORT_FIRE_LIMIT_SECONDS = 10.0
+# Each reads up to eight lines at once: more would only wait for their places at the charging system.
+REPORT_LANES = ("reports", "reports_beside")
+
+
+def report_chores(deps: Deps) -> list[Chore]:
+    """Begin reports at their boundaries, and make them, two at a time."""
+    runs = ScheduleRuns(deps, SHEETS)
+
+    async def begin() -> None:
+        await runs.fire()
+
+    begun = Chore("schedules", REPORT_LOOK_SECONDS, begin, REPORT_FIRE_LIMIT_SECONDS, everywhere=True)
+    return [
+        begun,
+        *(Chore(lane, REPORT_LOOK_SECONDS, one_report(runs.step), REPORT_LEASE_SECONDS, everywhere=True) for lane in REPORT_LANES),
+    ]
+
+
+def one_report(step: Callable[[], Awaitable[bool]]) -> Callable[[], Awaitable[None]]:
+    """One report: the next one comes at the next look, a second later."""
+
+    async def run() -> None:
+        await step()
+
+    return run
