@@ -8,7 +8,7 @@ from sqlmodel import Field
 from registry.errors import NotFound
 from storage.api_keys import end_keys_made_with, hold_key
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows, writes
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.memberships import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member
@@ -60,10 +60,6 @@ GRANT_IS_LIVE = (ACCESS_GRANT.c.revoked_at.is_(None), ACCESS_GRANT.c.expires_at 
 
 FIND_GRANT = Query(AccessGrant, sa.select(*GRANT_COLUMNS).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE))
 
-LIST_GRANTS = Query(
-    AccessGrant,
-    sa.select(*GRANT_COLUMNS).where(ACCESS_GRANT.c.person_id == sa.bindparam("person"), *GRANT_IS_LIVE).order_by(ACCESS_GRANT.c.id.desc()),
-)
 
 # Rechecked in the transaction of a write that moves a SIM or money.
 MEMBER_BY_GRANT = Query(
@@ -77,9 +73,6 @@ MEMBER_BY_GRANT = Query(
 
 INSERT_GRANT = Command(sa.insert(ACCESS_GRANT).values({name: sa.bindparam(name) for name in AccessGrant._fields}))
 
-PROLONG_GRANT = Command(
-    sa.update(ACCESS_GRANT).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE).values(expires_at=sa.bindparam("until"))
-)
 
 REVOKE_GRANT = Command(
     sa.update(ACCESS_GRANT)
@@ -87,15 +80,6 @@ REVOKE_GRANT = Command(
     .values(revoked_at=sa.bindparam("now"))
 )
 
-REVOKE_GRANTS_TO = Command(
-    sa.update(ACCESS_GRANT)
-    .where(
-        ACCESS_GRANT.c.person_id == sa.bindparam("person"),
-        ACCESS_GRANT.c.client_id == sa.bindparam("client"),
-        ACCESS_GRANT.c.revoked_at.is_(None),
-    )
-    .values(revoked_at=sa.bindparam("now"))
-)
 
 HOLD_GRANT = Query(
     LiveGrant, sa.select(ACCESS_GRANT.c.id).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE).with_for_update(read=True)
@@ -119,9 +103,10 @@ def grant_to_member(connection: Connection, grant: AccessGrant) -> None:
     insert_grant(connection, grant)
 
 
-def prolong_grant(connection: Connection, *, grant: str, until: float, now: float) -> None:
+@writes
+def prolong_grant(*, grant: str, until: float, now: float) -> sa.Executable:
     """The program has fetched what the person consented to: the grant, if it is live, lasts until then."""
-    connection.run(PROLONG_GRANT, grant=grant, until=until, now=now)
+    return sa.update(ACCESS_GRANT).where(ACCESS_GRANT.c.id == grant, *GRANT_IS_LIVE).values(expires_at=until)
 
 
 def find_grant(connection: Connection, *, grant: str, now: float) -> tuple[AccessGrant, Membership | None] | None:
@@ -133,9 +118,10 @@ def find_grant(connection: Connection, *, grant: str, now: float) -> tuple[Acces
     return found, None if organisation is None else find_member(connection, person=found.person_id, organisation=organisation)
 
 
-def grants_of(connection: Connection, *, person: str, now: float) -> list[AccessGrant]:
+@all_rows(AccessGrant)
+def grants_of(*, person: str, now: float) -> sa.Executable:
     """What a person lets programs do at the moment, newest first."""
-    return connection.all(LIST_GRANTS, person=person, now=now)
+    return sa.select(*GRANT_COLUMNS).where(ACCESS_GRANT.c.person_id == person, *GRANT_IS_LIVE).order_by(ACCESS_GRANT.c.id.desc())
 
 
 def revoke_grant(connection: Connection, *, grant: str, now: float) -> bool:
@@ -147,9 +133,18 @@ def revoke_grant(connection: Connection, *, grant: str, now: float) -> bool:
     return revoked
 
 
-def revoke_grants_to(connection: Connection, *, person: str, client: str, now: float) -> None:
+@writes
+def revoke_grants_to(*, person: str, client: str, now: float) -> sa.Executable:
     """End what a person granted to one program. API keys that were made with it stay."""
-    connection.run(REVOKE_GRANTS_TO, person=person, client=client, now=now)
+    return (
+        sa.update(ACCESS_GRANT)
+        .where(
+            ACCESS_GRANT.c.person_id == person,
+            ACCESS_GRANT.c.client_id == client,
+            ACCESS_GRANT.c.revoked_at.is_(None),
+        )
+        .values(revoked_at=now)
+    )
 
 
 def hold_credential(connection: Connection, *, credential: str, now: float) -> bool:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, row_exists
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, TableName, table_lookup, table_of
+from storage.engine.table import TableDescription, table_lookup, table_of
 
 
 class AccountListingTable(TableDescription, table=True):
@@ -92,7 +92,6 @@ class PartMembers(NamedTuple):
 
 ACCOUNT_PLACE_FIELDS = AccountPlace._fields
 
-LISTING_TABLES = Query(TableName, table_lookup(ACCOUNT_LISTING.name))
 
 OF_LISTING = tuple(ACCOUNT_LISTING.c[name] == sa.bindparam(name) for name in ACCOUNT_PLACE_FIELDS)
 
@@ -167,9 +166,10 @@ class StoredParts(NamedTuple):
     parts: Sequence[PartRow] = ()
 
 
-def has_part_tables(connection: Connection) -> bool:
+@row_exists
+def has_part_tables() -> sa.Executable:
     """Whether there are the tables: while servers are upgraded side by side there are none at first."""
-    return connection.first(LISTING_TABLES) is not None
+    return table_lookup(ACCOUNT_LISTING.name)
 
 
 def find_parts(connection: Connection, *, place: AccountPlace) -> StoredParts:

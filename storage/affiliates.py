@@ -5,8 +5,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, changes_one, first_row, row_exists
+from storage.engine.statement import Query, StatementBuild
 from storage.engine.table import TableDescription, table_of
 from storage.memberships import MEMBERSHIP
 from storage.organisations import ORGANISATION
@@ -67,31 +67,8 @@ class ReferralCount(NamedTuple):
     many: int
 
 
-# No conflict is named: the organisation may have joined already, and the code may be somebody else's.
-JOIN_AFFILIATES = Command(
-    lambda dialect: dialect.insert(AFFILIATE).values({name: sa.bindparam(name) for name in Affiliate._fields}).on_conflict_do_nothing()
-)
-
 AFFILIATE_COLUMNS = [AFFILIATE.c[name] for name in Affiliate._fields]
 
-FIND_AFFILIATE = Query(Affiliate, sa.select(*AFFILIATE_COLUMNS).where(AFFILIATE.c.organisation == sa.bindparam("organisation")))
-
-FIND_AFFILIATE_BY_CODE = Query(Affiliate, sa.select(*AFFILIATE_COLUMNS).where(AFFILIATE.c.code == sa.bindparam("code")))
-
-INSERT_REFERRAL = Command(
-    lambda dialect: (
-        dialect.insert(REFERRAL)
-        .values({name: sa.bindparam(name) for name in ("organisation", "affiliate", "created")})
-        .on_conflict_do_nothing(index_elements=["organisation"])
-    )
-)
-
-FIND_REFERRAL = Query(
-    Referral,
-    sa.select(REFERRAL.c.affiliate, AFFILIATE.c.code, REFERRAL.c.created)
-    .join_from(REFERRAL, AFFILIATE, AFFILIATE.c.organisation == REFERRAL.c.affiliate)
-    .where(REFERRAL.c.organisation == sa.bindparam("organisation")),
-)
 
 COUNT_REFERRALS = Query(
     ReferralCount, sa.select(sa.func.count().label("many")).select_from(REFERRAL).where(REFERRAL.c.affiliate == sa.bindparam("affiliate"))
@@ -101,40 +78,44 @@ FIND_CREATED = Query(CreatedMoment, sa.select(ORGANISATION.c.created).where(ORGA
 
 COLLEAGUES = sa.select(MEMBERSHIP.c.person_id).where(MEMBERSHIP.c.organisation_id == sa.bindparam("organisation"))
 
-FIND_SHARED_MEMBER = Query(
-    SharedMember,
-    sa.select(MEMBERSHIP.c.organisation_id)
-    .where(
-        MEMBERSHIP.c.organisation_id == sa.bindparam("affiliate"),
-        (MEMBERSHIP.c.person_id == sa.bindparam("person")) | MEMBERSHIP.c.person_id.in_(COLLEAGUES),
-    )
-    .limit(1),
-)
 
-
-def insert_affiliate(connection: Connection, *, organisation: str, code: str, now: float) -> bool:
+@changes_one
+def insert_affiliate(*, organisation: str, code: str, now: float) -> StatementBuild:
     """Take the organisation in with this code. False: it is in already, or the code is somebody else's."""
-    return connection.run(JOIN_AFFILIATES, organisation=organisation, code=code, created=now) == 1
+    # No conflict is named: the organisation may have joined already, and the code may be somebody else's.
+    return lambda dialect: dialect.insert(AFFILIATE).values(organisation=organisation, code=code, created=now).on_conflict_do_nothing()
 
 
-def affiliate_of(connection: Connection, *, organisation: str) -> Affiliate | None:
+@first_row(Affiliate)
+def affiliate_of(*, organisation: str) -> sa.Executable:
     """The organisation as an affiliate, if it joined."""
-    return connection.first(FIND_AFFILIATE, organisation=organisation)
+    return sa.select(*AFFILIATE_COLUMNS).where(AFFILIATE.c.organisation == organisation)
 
 
-def affiliate_with(connection: Connection, *, code: str) -> Affiliate | None:
+@first_row(Affiliate)
+def affiliate_with(*, code: str) -> sa.Executable:
     """Whose code this is; codes are upper case."""
-    return connection.first(FIND_AFFILIATE_BY_CODE, code=code)
+    return sa.select(*AFFILIATE_COLUMNS).where(AFFILIATE.c.code == code)
 
 
-def insert_referral(connection: Connection, *, organisation: str, affiliate: str, now: float) -> bool:
+@changes_one
+def insert_referral(*, organisation: str, affiliate: str, now: float) -> StatementBuild:
     """Keep who brought the organisation. False: somebody did before."""
-    return connection.run(INSERT_REFERRAL, organisation=organisation, affiliate=affiliate, created=now) == 1
+    return lambda dialect: (
+        dialect.insert(REFERRAL)
+        .values(organisation=organisation, affiliate=affiliate, created=now)
+        .on_conflict_do_nothing(index_elements=["organisation"])
+    )
 
 
-def referral_of(connection: Connection, *, organisation: str) -> Referral | None:
+@first_row(Referral)
+def referral_of(*, organisation: str) -> sa.Executable:
     """Who brought the organisation, if anybody did."""
-    return connection.first(FIND_REFERRAL, organisation=organisation)
+    return (
+        sa.select(REFERRAL.c.affiliate, AFFILIATE.c.code, REFERRAL.c.created)
+        .join_from(REFERRAL, AFFILIATE, AFFILIATE.c.organisation == REFERRAL.c.affiliate)
+        .where(REFERRAL.c.organisation == organisation)
+    )
 
 
 def count_referrals(connection: Connection, *, affiliate: str) -> int:
@@ -149,6 +130,14 @@ def organisation_created(connection: Connection, *, organisation: str) -> int | 
     return None if found is None else found.created
 
 
-def shares_people(connection: Connection, *, affiliate: str, organisation: str, person: str) -> bool:
+@row_exists
+def shares_people(*, affiliate: str, organisation: str, person: str) -> sa.Executable:
     """Whether this person, or any member of the organisation, is a member of the affiliate."""
-    return connection.first(FIND_SHARED_MEMBER, affiliate=affiliate, organisation=organisation, person=person) is not None
+    return (
+        sa.select(MEMBERSHIP.c.organisation_id)
+        .where(
+            MEMBERSHIP.c.organisation_id == affiliate,
+            (MEMBERSHIP.c.person_id == person) | MEMBERSHIP.c.person_id.in_(COLLEAGUES),
+        )
+        .limit(1)
+    )

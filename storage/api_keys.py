@@ -1,15 +1,15 @@
 """API keys: minted once, kept as a digest, with their restrictions."""
 
 import json
-from typing import NamedTuple, TypedDict, cast
+from typing import Annotated, NamedTuple, TypedDict, cast
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.caller import UNRESTRICTED, Restrictions
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, all_rows, first_row, or_else, row_exists, writes
+from storage.engine.statement import Query
 from storage.engine.table import TableDescription, table_of
 from storage.people import PERSON
 
@@ -62,22 +62,6 @@ class ApiKeyId(NamedTuple):
     id: str
 
 
-API_KEY_VALUES = (
-    "id",
-    "digest",
-    "prefix",
-    "organisation_id",
-    "person_id",
-    "name",
-    "description",
-    "restrictions",
-    "made_with",
-    "expires_at",
-    "created",
-)
-
-INSERT_API_KEY = Command(sa.insert(API_KEY).values({name: sa.bindparam(name) for name in API_KEY_VALUES}))
-
 API_KEY_COLUMNS = [PERSON.c.name.label("maker") if name == "maker" else API_KEY.c[name] for name in ApiKeyRow._fields]
 
 API_KEY_ROWS = sa.select(*API_KEY_COLUMNS).join_from(API_KEY, PERSON, API_KEY.c.person_id == PERSON.c.id)
@@ -90,14 +74,9 @@ API_KEY_PAGE = API_KEY_ROWS.where(API_KEY.c.id < sa.bindparam("after")).order_by
 
 LIST_API_KEYS = Query(ApiKeyRow, API_KEY_PAGE.where(KEY_OF_ORGANISATION))
 
-LIST_OWN_KEYS = Query(ApiKeyRow, API_KEY_PAGE.where(KEY_OF_PERSON_ALONE))
-
-READ_API_KEY = Query(ApiKeyRow, API_KEY_ROWS.where(API_KEY.c.id == sa.bindparam("key")))
 
 API_KEY_IS_LIVE = (API_KEY.c.id == sa.bindparam("key"), API_KEY.c.revoked_at.is_(None))
 
-# Whoever ends a key waits for those who make keys with it.
-HOLD_API_KEY = Query(ApiKeyId, sa.select(API_KEY.c.id).where(*API_KEY_IS_LIVE).with_for_update(read=True))
 
 REVOKE_API_KEY = Query(ApiKeyId, sa.update(API_KEY).where(*API_KEY_IS_LIVE).values(revoked_at=sa.bindparam("now")).returning(API_KEY.c.id))
 
@@ -115,8 +94,8 @@ REVOKE_KEYS_MADE = Query(
 )
 
 
+@writes
 def insert_key(
-    connection: Connection,
     *,
     id: str,
     digest: bytes,
@@ -124,15 +103,14 @@ def insert_key(
     organisation: str | None,
     person: str,
     name: str,
-    now: float,
+    now: Annotated[float, int],
     description: str | None = None,
     expires_at: int | None = None,
     restrictions: str | None = None,
     made_with: str | None = None,
-) -> None:
+) -> sa.Executable:
     """Keep a new key's digest. `made_with`: the credential it was made with; a grant takes it along when it ends."""
-    connection.run(
-        INSERT_API_KEY,
+    return sa.insert(API_KEY).values(
         id=id,
         digest=digest,
         prefix=prefix,
@@ -143,7 +121,7 @@ def insert_key(
         restrictions=restrictions,
         made_with=made_with,
         expires_at=expires_at,
-        created=int(now),
+        created=now,
     )
 
 
@@ -170,14 +148,17 @@ def end_keys_made_with(connection: Connection, *, credential: str, now: float) -
     return ended
 
 
-def hold_key(connection: Connection, *, key: str) -> bool:
+@row_exists
+def hold_key(*, key: str) -> sa.Executable:
     """Whether a key is live; it does not end before this transaction does."""
-    return connection.first(HOLD_API_KEY, key=key) is not None
+    # Whoever ends a key waits for those who make keys with it.
+    return sa.select(API_KEY.c.id).where(*API_KEY_IS_LIVE).with_for_update(read=True)
 
 
-def find_key_row(connection: Connection, *, key: str) -> ApiKeyRow | None:
+@first_row(ApiKeyRow)
+def find_key_row(*, key: str) -> sa.Executable:
     """A key, whoever's it is."""
-    return connection.first(READ_API_KEY, key=key)
+    return API_KEY_ROWS.where(API_KEY.c.id == key)
 
 
 def list_keys(connection: Connection, *, organisation: str, after: str | None = None, most: int = 1000) -> list[ApiKeyRow]:
@@ -185,9 +166,10 @@ def list_keys(connection: Connection, *, organisation: str, after: str | None = 
     return connection.all(LIST_API_KEYS, organisation=organisation, after=after or LAST_API_KEY_ID, most=most)
 
 
-def list_own_keys(connection: Connection, *, person: str, after: str | None, most: int) -> list[ApiKeyRow]:
+@all_rows(ApiKeyRow)
+def list_own_keys(*, person: str, after: Annotated[str | None, or_else(LAST_API_KEY_ID)], most: int) -> sa.Executable:
     """The keys of a person that act for no organisation, newest first."""
-    return connection.all(LIST_OWN_KEYS, person=person, after=after or LAST_API_KEY_ID, most=most)
+    return API_KEY_PAGE.where(KEY_OF_PERSON_ALONE)
 
 
 class RestrictionsJson(TypedDict):

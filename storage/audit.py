@@ -22,7 +22,7 @@ from storage.audit_reads import (
     texts_of_reads,
     unpack_request_id,
 )
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, changes_rows
 from storage.engine.partitions import History
 from storage.engine.statement import Command, Query, selective
 from storage.engine.table import TableDescription, table_of
@@ -63,8 +63,6 @@ AUDIT_AHEAD_SECONDS = 86_400
 INSERT_AUDIT_RECORD = Command(sa.insert(AUDIT).values({name: sa.bindparam(name) for name in AuditRecord._fields}))
 
 OLDEST_AUDIT_RECORDS = sa.select(AUDIT.c.id).where(AUDIT.c.at < sa.bindparam("before")).order_by(AUDIT.c.at).limit(sa.bindparam("most"))
-
-SWEEP_AUDIT_RECORDS = Command(sa.delete(AUDIT).where(AUDIT.c.id.in_(OLDEST_AUDIT_RECORDS), AUDIT.c.at < sa.bindparam("before")))
 
 
 class AuditRow(NamedTuple):
@@ -192,9 +190,10 @@ def read_as_audit_row(row: AuditReadRow, texts: Mapping[int, AuditText]) -> Audi
     )
 
 
-def sweep_audit(connection: Connection, *, before: float, most: int) -> int:
+@changes_rows
+def sweep_audit(*, before: float, most: int) -> sa.Executable:
     """Forget rows older than the retention, the oldest first."""
-    return connection.run(SWEEP_AUDIT_RECORDS, before=before, most=most)
+    return sa.delete(AUDIT).where(AUDIT.c.id.in_(OLDEST_AUDIT_RECORDS), AUDIT.c.at < before)
 
 
 # Choice: whole rows of the audit log have no time in their ids, which programs of before made one after the other; their time divides them,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, first_row
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 
@@ -54,7 +54,6 @@ CONFIG_COLUMNS = tuple(BILLING_CONFIG.c[name] for name in BillingConfig._fields)
 
 CONFIG_IS_MINE = BILLING_CONFIG.c.organisation == sa.bindparam("of")
 
-FIND_CONFIG = Query(BillingConfig, sa.select(*CONFIG_COLUMNS).where(BILLING_CONFIG.c.organisation == sa.bindparam("organisation")))
 
 CONFIG_DEFAULTS = {
     "currency": "USD",
@@ -96,9 +95,10 @@ CHANGE_CONFIG = Query(
 )
 
 
-def find_config(connection: Connection, *, organisation: str) -> BillingConfig | None:
+@first_row(BillingConfig)
+def find_config(*, organisation: str) -> sa.Executable:
     """The row, where it was made."""
-    return connection.first(FIND_CONFIG, organisation=organisation)
+    return sa.select(*CONFIG_COLUMNS).where(BILLING_CONFIG.c.organisation == organisation)
 
 
 def ensure_config(connection: Connection, *, organisation: str, now: float) -> BillingConfig:

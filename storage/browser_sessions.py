@@ -5,7 +5,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, changes_one, changes_rows, first_row, writes
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.people import PERSON
@@ -45,21 +45,8 @@ class BrowserCount(NamedTuple):
 
 BROWSER_IS_LIVE = (BROWSER_SESSION.c.expires_at > sa.bindparam("now"), BROWSER_SESSION.c.seen > sa.bindparam("idle"))
 
-BROWSER_OF_COOKIE = BROWSER_SESSION.c.digest == sa.bindparam("cookie")
+BROWSER_OF_COOKIE = BROWSER_SESSION.c.digest == sa.bindparam("digest")
 
-FIND_BROWSER = Query(
-    BrowserSession,
-    sa.select(
-        BROWSER_SESSION.c.id,
-        BROWSER_SESSION.c.person_id,
-        BROWSER_SESSION.c.organisation_id,
-        BROWSER_SESSION.c.seen,
-        PERSON.c.address,
-        PERSON.c.name,
-    )
-    .join_from(BROWSER_SESSION, PERSON, BROWSER_SESSION.c.person_id == PERSON.c.id)
-    .where(BROWSER_OF_COOKIE, *BROWSER_IS_LIVE),
-)
 
 COUNT_BROWSERS = Query(
     BrowserCount,
@@ -69,24 +56,6 @@ COUNT_BROWSERS = Query(
 BROWSER_FIELDS = ("digest", "id", "person_id", "organisation_id", "created", "seen", "expires_at")
 
 INSERT_BROWSER = Command(sa.insert(BROWSER_SESSION).values({name: sa.bindparam(name) for name in BROWSER_FIELDS}))
-
-TOUCH_BROWSER = Command(
-    sa.update(BROWSER_SESSION)
-    .where(BROWSER_OF_COOKIE, BROWSER_SESSION.c.seen <= sa.bindparam("noted"), BROWSER_SESSION.c.seen > sa.bindparam("idle"))
-    .values(seen=sa.bindparam("now"))
-)
-
-SWITCH_BROWSER = Command(sa.update(BROWSER_SESSION).where(BROWSER_OF_COOKIE).values(organisation_id=sa.bindparam("organisation")))
-
-END_BROWSER = Command(sa.delete(BROWSER_SESSION).where(BROWSER_OF_COOKIE))
-
-END_BROWSERS = Command(sa.delete(BROWSER_SESSION).where(BROWSER_SESSION.c.person_id == sa.bindparam("person")))
-
-SWEEP_BROWSERS = Command(
-    sa.delete(BROWSER_SESSION).where(
-        (BROWSER_SESSION.c.expires_at <= sa.bindparam("now")) | (BROWSER_SESSION.c.seen <= sa.bindparam("idle"))
-    )
-)
 
 
 def insert_browser_session(
@@ -98,29 +67,47 @@ def insert_browser_session(
     )
 
 
-def find_browser_session(connection: Connection, *, digest: bytes, now: float, idle: float) -> BrowserSession | None:
+@first_row(BrowserSession)
+def find_browser_session(*, digest: bytes, now: float, idle: float) -> sa.Executable:
     """The session of a cookie, unless it has ended; `idle` is the moment after which it must have been seen."""
-    return connection.first(FIND_BROWSER, cookie=digest, now=now, idle=idle)
+    return (
+        sa.select(
+            BROWSER_SESSION.c.id,
+            BROWSER_SESSION.c.person_id,
+            BROWSER_SESSION.c.organisation_id,
+            BROWSER_SESSION.c.seen,
+            PERSON.c.address,
+            PERSON.c.name,
+        )
+        .join_from(BROWSER_SESSION, PERSON, BROWSER_SESSION.c.person_id == PERSON.c.id)
+        .where(BROWSER_OF_COOKIE, *BROWSER_IS_LIVE)
+    )
 
 
-def touch_browser_session(connection: Connection, *, digest: bytes, now: float, noted: float, idle: float) -> None:
+@writes
+def touch_browser_session(*, digest: bytes, now: float, noted: float, idle: float) -> sa.Executable:
     """It was seen again; written when the last note is not younger than `noted`."""
-    connection.run(TOUCH_BROWSER, cookie=digest, now=now, noted=noted, idle=idle)
+    return (
+        sa.update(BROWSER_SESSION).where(BROWSER_OF_COOKIE, BROWSER_SESSION.c.seen <= noted, BROWSER_SESSION.c.seen > idle).values(seen=now)
+    )
 
 
-def switch_browser_session(connection: Connection, *, digest: bytes, organisation: str | None) -> bool:
+@changes_one
+def switch_browser_session(*, digest: bytes, organisation: str | None) -> sa.Executable:
     """From now on it acts for this organisation."""
-    return connection.run(SWITCH_BROWSER, cookie=digest, organisation=organisation) == 1
+    return sa.update(BROWSER_SESSION).where(BROWSER_OF_COOKIE).values(organisation_id=organisation)
 
 
-def end_browser_session(connection: Connection, *, digest: bytes) -> bool:
+@changes_one
+def end_browser_session(*, digest: bytes) -> sa.Executable:
     """The cookie opens nothing any more; whether it did."""
-    return connection.run(END_BROWSER, cookie=digest) == 1
+    return sa.delete(BROWSER_SESSION).where(BROWSER_OF_COOKIE)
 
 
-def end_browser_sessions(connection: Connection, *, person: str) -> int:
+@changes_rows
+def end_browser_sessions(*, person: str) -> sa.Executable:
     """Every browser of a person is signed out; how many there were."""
-    return connection.run(END_BROWSERS, person=person)
+    return sa.delete(BROWSER_SESSION).where(BROWSER_SESSION.c.person_id == person)
 
 
 def count_browser_sessions(connection: Connection, *, person: str, now: float, idle: float) -> int:
@@ -129,6 +116,7 @@ def count_browser_sessions(connection: Connection, *, person: str, now: float, i
     return 0 if row is None else row.browsers
 
 
-def sweep_browser_sessions(connection: Connection, *, now: float, idle: float) -> int:
+@changes_rows
+def sweep_browser_sessions(*, now: float, idle: float) -> sa.Executable:
     """Forget those that have ended by themselves."""
-    return connection.run(SWEEP_BROWSERS, now=now, idle=idle)
+    return sa.delete(BROWSER_SESSION).where((BROWSER_SESSION.c.expires_at <= now) | (BROWSER_SESSION.c.seen <= idle))

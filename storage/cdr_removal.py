@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.cdr_events import CDR_DIGESTS_REVISION, CDR_EVENT, CdrKey, insert_cdr_digests
-from storage.engine.connection import Connection, runs_in_thread
+from storage.engine.connection import Connection, runs_in_thread, writes
 from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Dialect, Query
+from storage.engine.statement import Dialect, Query, StatementBuild
 from storage.engine.store import Store
 from storage.engine.sweep import SWEEP_STEPS, SWEPT_AT_ONCE
 from storage.engine.table import TableDescription, table_of
@@ -129,14 +129,6 @@ REMOVE_CDRS = Query(
 
 FIND_PASS = Query(PassState, sa.select(*(CALL_RECORD_PASS.c[name] for name in PassState._fields)))
 
-SAVE_PASS = Command(
-    lambda dialect: (
-        dialect.insert(CALL_RECORD_PASS)
-        .values({"id": 1, **{name: sa.bindparam(name) for name in PassState._fields}})
-        .on_conflict_do_update(index_elements=["id"], set_={name: sa.bindparam(name) for name in PassState._fields})
-    )
-)
-
 
 async def sweep_call_records(
     store: Store, *, days: int, now: float, steps: int = SWEEP_STEPS, rows: int = PASS_ROWS, blocks: int = PASS_BLOCKS
@@ -173,9 +165,14 @@ def begin_pass(connection: Connection, *, now: float, every: int) -> PassState |
     return state if state.running else None
 
 
-def save_pass(connection: Connection, *, state: PassState) -> None:
+@writes
+def save_pass(*, state: PassState) -> StatementBuild:
     """Store how far a pass came."""
-    connection.run(SAVE_PASS, **state._asdict())
+    return lambda dialect: (
+        dialect.insert(CALL_RECORD_PASS)
+        .values({"id": 1, **state._asdict()})
+        .on_conflict_do_update(index_elements=["id"], set_=state._asdict())
+    )
 
 
 def old_cdrs(connection: Connection, *, place: PassPlace, before: int, rows: int, blocks: int) -> OldCdrs:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, writes
+from storage.engine.statement import Query, StatementBuild
 from storage.engine.table import TableDescription, table_of
 
 
@@ -30,14 +30,6 @@ class ChangeCount(NamedTuple):
 
 READ_CHANGE_COUNT = Query(ChangeCount, sa.select(CHANGE.c.value).where(CHANGE.c.name == sa.bindparam("name")))
 
-COUNT_CHANGE = Command(
-    lambda dialect: (
-        dialect.insert(CHANGE)
-        .values(name=sa.bindparam("name"), value=1)
-        .on_conflict_do_update(index_elements=["name"], set_={"value": CHANGE.c.value + 1})
-    )
-)
-
 
 def read_change_count(connection: Connection, *, name: str) -> int:
     """The counter's value; 0 before the first change."""
@@ -45,6 +37,9 @@ def read_change_count(connection: Connection, *, name: str) -> int:
     return row.value if row else 0
 
 
-def count_change(connection: Connection, *, name: str) -> None:
+@writes
+def count_change(*, name: str) -> StatementBuild:
     """Say that something a cache may hold has changed; in the transaction of the change."""
-    connection.run(COUNT_CHANGE, name=name)
+    return lambda dialect: (
+        dialect.insert(CHANGE).values(name=name, value=1).on_conflict_do_update(index_elements=["name"], set_={"value": CHANGE.c.value + 1})
+    )

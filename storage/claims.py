@@ -7,13 +7,13 @@ it is `unknown`, for ever, until somebody settles it. `done`: answered, unless t
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict, OcsError
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, changes_one, changes_rows, writes
 from storage.engine.statement import Command, Query, unindexed
 from storage.engine.table import TableDescription, table_of
 from storage.expired_keys import EXPIRED_KEY, key_digest, key_has_expired
@@ -91,7 +91,7 @@ def claim_is(organisation: str, operation: str, key: str) -> sa.ColumnElement[bo
 
 def owned_by_lease(name: str) -> sa.ColumnElement[bool]:
     """Its call still has it: a process whose lease had run out for a while may have lost a claim, and another of its calls got it."""
-    return claim_is("of", "op", "named") & (CLAIM.c.owner == sa.bindparam(name)) & (CLAIM.c.lease == sa.bindparam("held_by"))
+    return claim_is("organisation", "operation", "key") & (CLAIM.c.owner == sa.bindparam(name)) & (CLAIM.c.lease == sa.bindparam("lease"))
 
 
 CLAIM_VALUES = ("organisation", "operation", "key", "fingerprint", "state", "owner", "lease", "claimed", "expires_at", "status", "body")
@@ -147,36 +147,21 @@ READ_CLAIM = Query(
 
 FINISH_CLAIM = Command(
     sa.update(CLAIM)
-    .where(owned_by_lease("mine"), CLAIM.c.state.in_([*CLAIM_RUNNING_STATES, "unknown"]))
+    .where(owned_by_lease("owner"), CLAIM.c.state.in_([*CLAIM_RUNNING_STATES, "unknown"]))
     .values(state=sa.bindparam("state"), status=sa.bindparam("status"), body=sa.bindparam("body"))
 )
 
 DISPATCH_CLAIM = Command(
     sa.update(CLAIM)
-    .where(owned_by_lease("mine"), CLAIM.c.state == "claimed")
+    .where(owned_by_lease("owner"), CLAIM.c.state == "claimed")
     .values(state="dispatching", status=sa.bindparam("status"), body=sa.bindparam("body"))
 )
 
-RESOLVE_UNKNOWN_CLAIM = Command(
-    sa.update(CLAIM)
-    .where(claim_is("of", "op", "named"), CLAIM.c.state == "unknown")
-    .values(state=sa.bindparam("state"), status=sa.bindparam("status"), body=sa.bindparam("body"))
-)
-
-REOPEN_CLAIM = Command(sa.update(CLAIM).where(claim_is("of", "op", "named"), CLAIM.c.state == "done").values(state="unknown"))
-
-MARK_CLAIM_UNKNOWN = Command(sa.update(CLAIM).where(owned_by_lease("seen"), CLAIM.c.state == "dispatching").values(state="unknown"))
 
 IN_THE_LEDGER = sa.exists().where(
     ISSUANCE.c.organisation == CLAIM.c.organisation, ISSUANCE.c.operation == CLAIM.c.operation, ISSUANCE.c.claim_key == CLAIM.c.key
 )
 
-# A process that missed its lease has its claims taken for unknown. The call knows better, unless a row was taken with the claim.
-RELEASE_CLAIM = Command(
-    sa.delete(CLAIM).where(
-        owned_by_lease("mine"), CLAIM.c.state.in_(CLAIM_RUNNING_STATES) | ((CLAIM.c.state == "unknown") & sa.not_(IN_THE_LEDGER))
-    )
-)
 
 CLAIM_IS_ORPHANED = CLAIM.c.owner.not_in(
     sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (CLAIM.c.claimed >= sa.bindparam("before")))
@@ -193,9 +178,6 @@ CLAIM_HAS_ENDED = (CLAIM.c.expires_at <= sa.bindparam("before")) & (unindexed(CL
 CLAIM_KEY = (CLAIM.c.organisation, CLAIM.c.operation, CLAIM.c.key)
 
 ENDED_CLAIMS = sa.select(*CLAIM_KEY).where(CLAIM_HAS_ENDED).order_by(CLAIM.c.expires_at).limit(sa.bindparam("most"))
-
-# Said twice: PostgreSQL asks a row that has changed meanwhile for the outer condition only, and a key may have been claimed anew.
-SWEEP_CLAIMS = Command(sa.delete(CLAIM).where(sa.tuple_(*CLAIM_KEY).in_(ENDED_CLAIMS), CLAIM_HAS_ENDED))
 
 
 class ClaimAnswered(Exception):
@@ -319,26 +301,35 @@ def dispatch_claim(
         raise call_in_progress()
 
 
-def resolve_unknown_claim(
-    connection: Connection, *, organisation: str, operation: str, key: str, state: str, status: int, body: str
-) -> bool:
+@changes_one
+def resolve_unknown_claim(*, organisation: str, operation: str, key: str, state: str, status: int, body: str) -> sa.Executable:
     """Give a key whose outcome was unknown its answer; `state` stays unknown where only the answer's text is better now."""
-    return connection.run(RESOLVE_UNKNOWN_CLAIM, of=organisation, op=operation, named=key, state=state, status=status, body=body) == 1
+    return (
+        sa.update(CLAIM)
+        .where(claim_is("organisation", "operation", "key"), CLAIM.c.state == "unknown")
+        .values(state=state, status=status, body=body)
+    )
 
 
-def reopen_claim(connection: Connection, *, organisation: str, operation: str, key: str) -> None:
+@writes
+def reopen_claim(*, organisation: str, operation: str, key: str) -> sa.Executable:
     """Its answer is not certain any more; whoever says so gives it another in the same transaction."""
-    connection.run(REOPEN_CLAIM, of=organisation, op=operation, named=key)
+    return sa.update(CLAIM).where(claim_is("organisation", "operation", "key"), CLAIM.c.state == "done").values(state="unknown")
 
 
-def mark_claim_unknown(connection: Connection, *, organisation: str, operation: str, key: str, seen: str, lease: str) -> None:
+@writes
+def mark_claim_unknown(*, organisation: str, operation: str, key: str, seen: str, lease: str) -> sa.Executable:
     """The owner's lease has run out while it was dispatching: the outcome is unknown from now on."""
-    connection.run(MARK_CLAIM_UNKNOWN, of=organisation, op=operation, named=key, seen=seen, held_by=lease)
+    return sa.update(CLAIM).where(owned_by_lease("seen"), CLAIM.c.state == "dispatching").values(state="unknown")
 
 
-def release_claim(connection: Connection, *, organisation: str, operation: str, key: str, owner: str, lease: str) -> None:
+@writes
+def release_claim(*, organisation: str, operation: str, key: str, owner: str, lease: str) -> sa.Executable:
     """Free a key whose call never reached the provider."""
-    connection.run(RELEASE_CLAIM, of=organisation, op=operation, named=key, mine=owner, held_by=lease)
+    # A process that missed its lease has its claims taken for unknown. The call knows better, unless a row was taken with the claim.
+    return sa.delete(CLAIM).where(
+        owned_by_lease("owner"), CLAIM.c.state.in_(CLAIM_RUNNING_STATES) | ((CLAIM.c.state == "unknown") & sa.not_(IN_THE_LEDGER))
+    )
 
 
 def release_orphaned_claims(connection: Connection, *, now: float) -> int:
@@ -348,9 +339,11 @@ def release_orphaned_claims(connection: Connection, *, now: float) -> int:
     return connection.run(MARK_ORPHANS_UNKNOWN, now=now, before=before)
 
 
-def sweep_claims(connection: Connection, *, before: float, most: int) -> int:
+@changes_rows
+def sweep_claims(*, before: Annotated[float, int], most: int) -> sa.Executable:
     """Forget keys whose retention has ended, the oldest first."""
-    return connection.run(SWEEP_CLAIMS, before=int(before), most=most)
+    # Said twice: PostgreSQL asks a row that has changed meanwhile for the outer condition only, and a key may have been claimed anew.
+    return sa.delete(CLAIM).where(sa.tuple_(*CLAIM_KEY).in_(ENDED_CLAIMS), CLAIM_HAS_ENDED)
 
 
 def forget_claims(connection: Connection, *, operations: Sequence[str]) -> None:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Dialect, Query
+from storage.engine.connection import Connection, all_rows, changes_one, first_row
+from storage.engine.statement import Command, Dialect, Query, StatementBuild
 from storage.engine.table import TableDescription, table_of
 
 
@@ -84,14 +84,6 @@ COMMISSION_KEY = ("affiliate", "month", "currency", "organisation")
 # Sort behind every month and every id of today's alphabet.
 LAST_COMMISSION_PLACE = CommissionPlace("9999-12", "com_" + "z" * 27)
 
-INSERT_FEE = Command(
-    lambda dialect: (
-        dialect.insert(PLATFORM_FEE)
-        .values({name: sa.bindparam(name) for name in PlatformFee._fields})
-        .on_conflict_do_nothing(index_elements=["ref"])
-    )
-)
-
 
 def add_commission_query(dialect: Dialect) -> sa.Executable:
     """The fee on top of those that the row has; the share is worked out anew from the sum, on the row as it is then."""
@@ -108,9 +100,6 @@ ADD_COMMISSION = Command(add_commission_query)
 
 COMMISSION_IS_MINE = COMMISSION.c.affiliate == sa.bindparam("affiliate")
 
-PLACE_OF_COMMISSION = Query(
-    CommissionPlace, sa.select(COMMISSION.c.month, COMMISSION.c.id).where(COMMISSION_IS_MINE, COMMISSION.c.id == sa.bindparam("commission"))
-)
 
 LIST_COMMISSIONS = Query(
     Commission,
@@ -124,15 +113,6 @@ LIST_COMMISSIONS = Query(
     .limit(sa.bindparam("most")),
 )
 
-SUM_COMMISSIONS = Query(
-    EarnedTotal,
-    # The sum of big integers is a decimal on PostgreSQL.
-    sa.select(COMMISSION.c.currency, sa.cast(sa.func.sum(COMMISSION.c.amount), sa.BigInteger).label("amount"))
-    .where(COMMISSION_IS_MINE)
-    .group_by(COMMISSION.c.currency)
-    .order_by(COMMISSION.c.currency),
-)
-
 
 def affiliate_share(fees: int) -> int:
     """The share of a month's fees, half-up in minor units.
@@ -142,9 +122,10 @@ def affiliate_share(fees: int) -> int:
     return (max(fees, 0) * RATE_BPS + WHOLE_BPS // 2) // WHOLE_BPS
 
 
-def insert_fee(connection: Connection, *, fee: PlatformFee) -> bool:
+@changes_one
+def insert_fee(*, fee: PlatformFee) -> StatementBuild:
     """Keep a fee; False when its `ref` was there already."""
-    return connection.run(INSERT_FEE, **fee._asdict()) == 1
+    return lambda dialect: dialect.insert(PLATFORM_FEE).values(fee._asdict()).on_conflict_do_nothing(index_elements=["ref"])
 
 
 def add_to_commission(connection: Connection, *, id: str, affiliate: str, fee: PlatformFee) -> None:
@@ -162,9 +143,10 @@ def add_to_commission(connection: Connection, *, id: str, affiliate: str, fee: P
     )
 
 
-def commission_place(connection: Connection, *, affiliate: str, commission: str) -> CommissionPlace | None:
+@first_row(CommissionPlace)
+def commission_place(*, affiliate: str, commission: str) -> sa.Executable:
     """Where one of the affiliate's commissions stands."""
-    return connection.first(PLACE_OF_COMMISSION, affiliate=affiliate, commission=commission)
+    return sa.select(COMMISSION.c.month, COMMISSION.c.id).where(COMMISSION_IS_MINE, COMMISSION.c.id == commission)
 
 
 def list_commissions(
@@ -174,6 +156,12 @@ def list_commissions(
     return connection.all(LIST_COMMISSIONS, affiliate=affiliate, month=after.month, after=after.id, most=most)
 
 
-def earned_totals(connection: Connection, *, affiliate: str) -> list[EarnedTotal]:
+@all_rows(EarnedTotal)
+def earned_totals(*, affiliate: str) -> sa.Executable:
     """What all the shares come to, by currency."""
-    return connection.all(SUM_COMMISSIONS, affiliate=affiliate)
+    return (
+        sa.select(COMMISSION.c.currency, sa.cast(sa.func.sum(COMMISSION.c.amount), sa.BigInteger).label("amount"))
+        .where(COMMISSION_IS_MINE)
+        .group_by(COMMISSION.c.currency)
+        .order_by(COMMISSION.c.currency)
+    )

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import BadRequest
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, changes_rows, writes
+from storage.engine.statement import Query
 from storage.engine.table import TableDescription, table_of
 
 
@@ -31,12 +31,6 @@ class ConfirmDigest(NamedTuple):
     digest: bytes
 
 
-INSERT_CONFIRM_TOKEN = Command(
-    sa.insert(CONFIRM_TOKEN).values(
-        {name: sa.bindparam(name) for name in ("digest", "organisation", "principal", "operation", "fingerprint", "expires_at")}
-    )
-)
-
 USE_CONFIRM_TOKEN = Query(
     ConfirmDigest,
     sa.delete(CONFIRM_TOKEN)
@@ -51,21 +45,14 @@ USE_CONFIRM_TOKEN = Query(
     .returning(CONFIRM_TOKEN.c.digest),
 )
 
-SWEEP_CONFIRM_TOKENS = Command(sa.delete(CONFIRM_TOKEN).where(CONFIRM_TOKEN.c.expires_at <= sa.bindparam("now")))
 
-
+@writes
 def insert_confirm_token(
-    connection: Connection, *, digest: bytes, organisation: str, principal: str, operation: str, fingerprint: bytes, expires_at: float
-) -> None:
+    *, digest: bytes, organisation: str, principal: str, operation: str, fingerprint: bytes, expires_at: float
+) -> sa.Executable:
     """Store what a challenge handed out."""
-    connection.run(
-        INSERT_CONFIRM_TOKEN,
-        digest=digest,
-        organisation=organisation,
-        principal=principal,
-        operation=operation,
-        fingerprint=fingerprint,
-        expires_at=expires_at,
+    return sa.insert(CONFIRM_TOKEN).values(
+        {name: sa.bindparam(name) for name in ("digest", "organisation", "principal", "operation", "fingerprint", "expires_at")}
     )
 
 
@@ -92,6 +79,7 @@ def use_confirm_token(
         )
 
 
-def sweep_confirm_tokens(connection: Connection, *, now: float) -> int:
+@changes_rows
+def sweep_confirm_tokens(*, now: float) -> sa.Executable:
     """Forget expired tokens."""
-    return connection.run(SWEEP_CONFIRM_TOKENS, now=now)
+    return sa.delete(CONFIRM_TOKEN).where(CONFIRM_TOKEN.c.expires_at <= now)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.billing_config import BILLING_CONFIG, ensure_config
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, changes_rows, first_row, row_exists, writes
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 
@@ -61,16 +61,6 @@ CONFIG_OF_ORGANISATION = BILLING_CONFIG.c.organisation == sa.bindparam("organisa
 
 CONFIG_OF_ACCOUNT = BILLING_CONFIG.c.connect_account == sa.bindparam("account")
 
-FIND_CONNECT_ACCOUNT = Query(
-    ConnectAccount,
-    sa.select(
-        BILLING_CONFIG.c.organisation,
-        BILLING_CONFIG.c.connect_account.label("account"),
-        BILLING_CONFIG.c.connect_kind.label("kind"),
-        BILLING_CONFIG.c.connect_status.label("status"),
-        BILLING_CONFIG.c.connect_was_active.label("was_active"),
-    ).where(CONFIG_OF_ORGANISATION, BILLING_CONFIG.c.connect_account.is_not(None)),
-)
 
 FIND_CONNECT_MOMENT = Query(ConnectMoment, sa.select(BILLING_CONFIG.c.connect_as_of).where(CONFIG_OF_ORGANISATION))
 
@@ -139,9 +129,16 @@ DETACH_CONNECT_ACCOUNT = Command(
 )
 
 
-def find_connect_account(connection: Connection, *, organisation: str) -> ConnectAccount | None:
+@first_row(ConnectAccount)
+def find_connect_account(*, organisation: str) -> sa.Executable:
     """The organisation's account; nothing where it has none."""
-    return connection.first(FIND_CONNECT_ACCOUNT, organisation=organisation)
+    return sa.select(
+        BILLING_CONFIG.c.organisation,
+        BILLING_CONFIG.c.connect_account.label("account"),
+        BILLING_CONFIG.c.connect_kind.label("kind"),
+        BILLING_CONFIG.c.connect_status.label("status"),
+        BILLING_CONFIG.c.connect_was_active.label("was_active"),
+    ).where(CONFIG_OF_ORGANISATION, BILLING_CONFIG.c.connect_account.is_not(None))
 
 
 def connect_standing(connection: Connection, *, organisation: str) -> ConnectStanding:
@@ -211,33 +208,28 @@ class UsedConnectState(NamedTuple):
     digest: str
 
 
-INSERT_CONNECT_STATE = Command(sa.insert(CONNECT_STATE).values({name: sa.bindparam(name) for name in ConnectState._fields}))
-
-USE_CONNECT_STATE = Query(
-    UsedConnectState,
-    sa.delete(CONNECT_STATE)
-    .where(
-        CONNECT_STATE.c.digest == sa.bindparam("digest"),
-        CONNECT_STATE.c.organisation == sa.bindparam("organisation"),
-        CONNECT_STATE.c.person == sa.bindparam("person"),
-        CONNECT_STATE.c.expires_at > sa.bindparam("now"),
-    )
-    .returning(CONNECT_STATE.c.digest),
-)
-
-SWEEP_CONNECT_STATES = Command(sa.delete(CONNECT_STATE).where(CONNECT_STATE.c.expires_at <= sa.bindparam("now")))
-
-
-def insert_connect_state(connection: Connection, *, state: ConnectState) -> None:
+@writes
+def insert_connect_state(*, state: ConnectState) -> sa.Executable:
     """A consent begins."""
-    connection.run(INSERT_CONNECT_STATE, **state._asdict())
+    return sa.insert(CONNECT_STATE).values(state._asdict())
 
 
-def use_connect_state(connection: Connection, *, digest: str, organisation: str, person: str, now: float) -> bool:
+@row_exists
+def use_connect_state(*, digest: str, organisation: str, person: str, now: float) -> sa.Executable:
     """Use it up; of any number at once one gets True. Another organisation or person uses nothing up."""
-    return connection.first(USE_CONNECT_STATE, digest=digest, organisation=organisation, person=person, now=now) is not None
+    return (
+        sa.delete(CONNECT_STATE)
+        .where(
+            CONNECT_STATE.c.digest == digest,
+            CONNECT_STATE.c.organisation == organisation,
+            CONNECT_STATE.c.person == person,
+            CONNECT_STATE.c.expires_at > now,
+        )
+        .returning(CONNECT_STATE.c.digest)
+    )
 
 
-def sweep_connect_states(connection: Connection, *, now: float) -> int:
+@changes_rows
+def sweep_connect_states(*, now: float) -> sa.Executable:
     """Forget those whose time has passed."""
-    return connection.run(SWEEP_CONNECT_STATES, now=now)
+    return sa.delete(CONNECT_STATE).where(CONNECT_STATE.c.expires_at <= now)

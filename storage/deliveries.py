@@ -8,7 +8,7 @@ from sqlmodel import Field
 
 from registry.ids import Ids
 from storage.delivery_notifications import notify_deliveries
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, writes
 from storage.engine.json_rows import id_range, in_id_range, json_rows, pack_rows
 from storage.engine.partitions import history_by_ids
 from storage.engine.statement import Command, Dialect, Query
@@ -226,7 +226,6 @@ ENDED_LIMIT = sa.literal_column(str(ENDED_AT_ONCE), sa.Integer)
 
 UNTAKEN_FIRST = sa.select(DELIVERY.c.id).where(DELIVERY_OF_ENDPOINT, IS_UNTAKEN).order_by(DELIVERY.c.due_ms).limit(ENDED_LIMIT)
 
-FAIL_WAITING = Command(sa.update(DELIVERY).where(DELIVERY.c.id.in_(UNTAKEN_FIRST), IS_UNTAKEN).values(state=FAILED_STATE))
 
 # What is under way is few: a worker holds no more than it can send.
 DROP_DELIVERIES = [
@@ -306,12 +305,13 @@ def requeue_delivery(connection: Connection, *, endpoint: str, delivery: str, no
     return Requeued(ended, forward)
 
 
-def fail_waiting(connection: Connection, *, endpoint: str) -> None:
+@writes
+def fail_waiting(*, endpoint: str) -> sa.Executable:
     """The endpoint was disabled: what waits has failed. What is under way is decided by its ack.
 
     Of a long queue these are the first ones: the rest has failed when `fail_waiting_of_disabled` or a claim comes to it.
     """
-    connection.run(FAIL_WAITING, endpoint=endpoint)
+    return sa.update(DELIVERY).where(DELIVERY.c.id.in_(UNTAKEN_FIRST), IS_UNTAKEN).values(state=FAILED_STATE)
 
 
 def drop_pending(connection: Connection, *, endpoint: str) -> None:

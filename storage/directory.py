@@ -16,7 +16,7 @@ from registry.ports import SessionClaims
 from storage.access_grants import GRANT_PREFIX, AccessGrant, find_grant
 from storage.api_keys import API_KEY, read_restrictions
 from storage.change_counters import CALLERS, read_change_count
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, changes_one, row_exists
 from storage.engine.statement import Command, Query
 from storage.engine.store import Store
 from storage.memberships import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member, first_membership, list_connected
@@ -55,11 +55,9 @@ KEY_IS_LIVE = (
 )
 KEY_BY_ID = Query(PresentedKey, sa.select(*(API_KEY.c[name] for name in PresentedKey._fields)).where(*KEY_IS_LIVE))
 PERSON_BY_SUBJECT = Query(SubjectPerson, sa.select(PERSON.c.id).where(PERSON.c.subject == sa.bindparam("subject")))
-PERSON_IS_UNLINKED = (PERSON.c.address == sa.bindparam("verified"), PERSON.c.subject.is_(None))
-FIND_AWAITED = Query(SubjectPerson, sa.select(PERSON.c.id).where(*PERSON_IS_UNLINKED))
+PERSON_IS_UNLINKED = (PERSON.c.address == sa.bindparam("address"), PERSON.c.subject.is_(None))
 # Two tokens of one subject may name two addresses: the subject stays whose it became first.
-SUBJECT_IS_NAMED = sa.exists().where(PERSON.alias("named").c.subject == sa.bindparam("known_as"))
-LINK_SUBJECT = Command(sa.update(PERSON).where(*PERSON_IS_UNLINKED, ~SUBJECT_IS_NAMED).values(subject=sa.bindparam("known_as")))
+SUBJECT_IS_NAMED = sa.exists().where(PERSON.alias("named").c.subject == sa.bindparam("subject"))
 NOTE_KEY_DAY = Command(sa.update(API_KEY).where(API_KEY.c.id == sa.bindparam("key_id")).values(last_used_day=sa.bindparam("day")))
 # Rechecked in the transaction of a write that moves a SIM or money.
 MEMBER_BY_KEY = Query(
@@ -99,14 +97,16 @@ def find_subject(connection: Connection, *, subject: str, organisation: str | No
     return person.id, find_member(connection, person=person.id, organisation=organisation)
 
 
-def awaits_subject(connection: Connection, *, address: str) -> bool:
+@row_exists
+def awaits_subject(*, address: str) -> sa.Executable:
     """Whether somebody signed up here with the address whom no external provider has named yet."""
-    return connection.first(FIND_AWAITED, verified=address) is not None
+    return sa.select(PERSON.c.id).where(*PERSON_IS_UNLINKED)
 
 
-def link_subject(connection: Connection, *, subject: str, address: str) -> bool:
+@changes_one
+def link_subject(*, subject: str, address: str) -> sa.Executable:
     """A person who signed up here comes with an external provider's name for the first time: from now on it is theirs."""
-    return connection.run(LINK_SUBJECT, known_as=subject, verified=address) == 1
+    return sa.update(PERSON).where(*PERSON_IS_UNLINKED, ~SUBJECT_IS_NAMED).values(subject=subject)
 
 
 def note_key_days(connection: Connection, *, days: dict[str, str]) -> None:

@@ -13,7 +13,7 @@ from sqlmodel import Field
 
 from registry.ids import Ids, first_id
 from storage.deliveries import DELIVERY, DeliveryId, remove_attempts
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, first_row
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.partitions import history_by_ids
 from storage.engine.statement import Command, Query, unindexed
@@ -107,7 +107,6 @@ REPORT_EVENT = "intelligence.report"
 
 OWN_EVENT = (EVENT.c.organisation == sa.bindparam("organisation")) & (EVENT.c.type != REPORT_EVENT)
 
-READ_EVENT = Query(EventRow, sa.select(*EVENT_COLUMNS).where(EVENT.c.id == sa.bindparam("event"), OWN_EVENT))
 
 NEWEST_EVENTS = sa.select(*EVENT_COLUMNS).where(EVENT.c.id < sa.bindparam("after")).order_by(EVENT.c.id.desc()).limit(sa.bindparam("most"))
 
@@ -117,23 +116,6 @@ LIST_EVENTS = Query(EventRow, NEWEST_EVENTS.where(OWN_EVENT))
 EVENT_IS_OWNED = (unindexed(EVENT.c.organisation) == sa.bindparam("organisation")) & (EVENT.c.type != REPORT_EVENT)
 
 LIST_EVENTS_OF_INTENT = Query(EventRow, NEWEST_EVENTS.where(EVENT_IS_OWNED, EVENT.c.intent == sa.bindparam("intent")))
-
-# The limit stands in the statement: two retries at once cannot both be the tenth.
-COUNT_EVENT_RETRY = Query(
-    EventRow,
-    sa.update(EVENT)
-    .where(
-        EVENT.c.id == sa.bindparam("event"),
-        EVENT.c.organisation == sa.bindparam("owner"),
-        EVENT.c.type != REPORT_EVENT,
-        (EVENT.c.retry_minute != sa.bindparam("minute")) | (EVENT.c.retry_count < sa.bindparam("most")),
-    )
-    .values(
-        retry_minute=sa.bindparam("minute"),
-        retry_count=sa.case((EVENT.c.retry_minute == sa.bindparam("minute"), EVENT.c.retry_count + 1), else_=1),
-    )
-    .returning(*EVENT_COLUMNS),
-)
 
 
 def emit_event(connection: Connection, *, event: NewEvent, ids: Ids) -> bool:
@@ -158,9 +140,10 @@ def event_digest(dedup: str) -> bytes:
     return hashlib.sha256(dedup.encode()).digest()
 
 
-def read_event(connection: Connection, *, event: str, organisation: str) -> EventRow | None:
+@first_row(EventRow)
+def read_event(*, event: str, organisation: str) -> sa.Executable:
     """One event of an organisation."""
-    return connection.first(READ_EVENT, event=event, organisation=organisation)
+    return sa.select(*EVENT_COLUMNS).where(EVENT.c.id == event, OWN_EVENT)
 
 
 def list_events(connection: Connection, *, organisation: str, intent: str | None, after: str | None, most: int) -> list[EventRow]:
@@ -171,9 +154,24 @@ def list_events(connection: Connection, *, organisation: str, intent: str | None
     return connection.all(LIST_EVENTS_OF_INTENT, organisation=organisation, intent=intent, after=start, most=most)
 
 
-def count_event_retry(connection: Connection, *, event: str, organisation: str, minute: int, most: int) -> EventRow | None:
+@first_row(EventRow)
+def count_event_retry(*, event: str, organisation: str, minute: int, most: int) -> sa.Executable:
     """Count one manual retry; None when the minute's allowance is used up or there is no such event."""
-    return connection.first(COUNT_EVENT_RETRY, event=event, owner=organisation, minute=minute, most=most)
+    # The limit stands in the statement: two retries at once cannot both be the tenth.
+    return (
+        sa.update(EVENT)
+        .where(
+            EVENT.c.id == event,
+            EVENT.c.organisation == organisation,
+            EVENT.c.type != REPORT_EVENT,
+            (EVENT.c.retry_minute != minute) | (EVENT.c.retry_count < most),
+        )
+        .values(
+            retry_minute=minute,
+            retry_count=sa.case((EVENT.c.retry_minute == minute, EVENT.c.retry_count + 1), else_=1),
+        )
+        .returning(*EVENT_COLUMNS)
+    )
 
 
 EVENT_HISTORY = history_by_ids("event", "id", "evt_", "id")

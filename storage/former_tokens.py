@@ -5,8 +5,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, changes_one, changes_rows, first_row, writes
+from storage.engine.statement import Command
 from storage.engine.table import TableDescription, table_of
 
 
@@ -34,9 +34,6 @@ FORMER_TOKEN_OF = FORMER_TOKEN.c.organisation == sa.bindparam("organisation")
 
 FORMER_TOKEN_LIVES = FORMER_TOKEN.c.expires_at > sa.bindparam("now")
 
-FIND_FORMER_TOKEN = Query(
-    FormerToken, sa.select(FORMER_TOKEN.c.sealed, FORMER_TOKEN.c.expires_at).where(FORMER_TOKEN_OF, FORMER_TOKEN_LIVES)
-)
 
 PUT_FORMER_TOKEN = Command(
     lambda dialect: (
@@ -48,18 +45,11 @@ PUT_FORMER_TOKEN = Command(
     )
 )
 
-TAKE_FORMER_TOKEN = Command(
-    sa.delete(FORMER_TOKEN).where(FORMER_TOKEN_OF, FORMER_TOKEN_LIVES, FORMER_TOKEN.c.sealed == sa.bindparam("sealed"))
-)
 
-ERASE_FORMER_TOKEN = Command(sa.delete(FORMER_TOKEN).where(FORMER_TOKEN_OF))
-
-SWEEP_FORMER_TOKENS = Command(sa.delete(FORMER_TOKEN).where(FORMER_TOKEN.c.expires_at <= sa.bindparam("now")))
-
-
-def find_former_token(connection: Connection, *, organisation: str, now: float) -> FormerToken | None:
+@first_row(FormerToken)
+def find_former_token(*, organisation: str, now: float) -> sa.Executable:
     """The token that an organisation may still go back to at `now` (Unix seconds)."""
-    return connection.first(FIND_FORMER_TOKEN, organisation=organisation, now=now)
+    return sa.select(FORMER_TOKEN.c.sealed, FORMER_TOKEN.c.expires_at).where(FORMER_TOKEN_OF, FORMER_TOKEN_LIVES)
 
 
 def keep_former_token(connection: Connection, *, organisation: str, sealed: str, now: float) -> None:
@@ -67,16 +57,19 @@ def keep_former_token(connection: Connection, *, organisation: str, sealed: str,
     connection.run(PUT_FORMER_TOKEN, organisation=organisation, sealed=sealed, expires_at=now + FORMER_TOKEN_SECONDS)
 
 
-def take_former_token(connection: Connection, *, organisation: str, sealed: str, now: float) -> bool:
+@changes_one
+def take_former_token(*, organisation: str, sealed: str, now: float) -> sa.Executable:
     """Erases the token that is about to be used again. False: it is not there any more, or another one is."""
-    return connection.run(TAKE_FORMER_TOKEN, organisation=organisation, sealed=sealed, now=now) == 1
+    return sa.delete(FORMER_TOKEN).where(FORMER_TOKEN_OF, FORMER_TOKEN_LIVES, FORMER_TOKEN.c.sealed == sealed)
 
 
-def erase_former_token(connection: Connection, *, organisation: str) -> None:
+@writes
+def erase_former_token(*, organisation: str) -> sa.Executable:
     """Erases the former token, where there is one."""
-    connection.run(ERASE_FORMER_TOKEN, organisation=organisation)
+    return sa.delete(FORMER_TOKEN).where(FORMER_TOKEN_OF)
 
 
-def sweep_former_tokens(connection: Connection, *, now: float) -> int:
+@changes_rows
+def sweep_former_tokens(*, now: float) -> sa.Executable:
     """Erases the tokens whose day is over; how many they were."""
-    return connection.run(SWEEP_FORMER_TOKENS, now=now)
+    return sa.delete(FORMER_TOKEN).where(FORMER_TOKEN.c.expires_at <= now)

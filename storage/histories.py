@@ -14,7 +14,7 @@ from sqlmodel import Field
 from storage.audit import AUDIT_HISTORY
 from storage.audit_reads import AUDIT_READ_HISTORY
 from storage.deliveries import ATTEMPT_HISTORY, DELIVERY_HISTORY
-from storage.engine.connection import Connection, DriverConnection
+from storage.engine.connection import Connection, DriverConnection, writes
 from storage.engine.partitions import (
     CatalogueEntry,
     Existence,
@@ -34,7 +34,7 @@ from storage.engine.partitions import (
     wait_briefly,
 )
 from storage.engine.postgres_errors import unreachable
-from storage.engine.statement import Command, Query, postgresql_dialect
+from storage.engine.statement import Query, StatementBuild, postgresql_dialect
 from storage.engine.table import TableDescription, table_of
 from storage.events import EVENT, EVENT_HISTORY
 from storage.replicas import SCHEMA_STEP, all_programs_know, close_to_older_programs
@@ -255,14 +255,6 @@ COPIED_ROWS = table_of(CopiedRowsTable)
 
 FIND_COPIED_ROWS = Query(LastCopied, sa.select(COPIED_ROWS.c.last).where(COPIED_ROWS.c.name == sa.bindparam("table")))
 
-NOTE_COPIED_ROWS = Command(
-    lambda dialect: (
-        dialect.insert(COPIED_ROWS)
-        .values(name=sa.bindparam("table"), last=sa.bindparam("last"))
-        .on_conflict_do_update(index_elements=["name"], set_={"last": sa.bindparam("last")})
-    )
-)
-
 
 def last_copied(connection: Connection, *, table: str) -> str:
     """The id of the last row that is copied; nothing where none is."""
@@ -270,6 +262,9 @@ def last_copied(connection: Connection, *, table: str) -> str:
     return "" if found is None else found.last
 
 
-def note_copied(connection: Connection, *, table: str, last: str) -> None:
+@writes
+def note_copied(*, table: str, last: str) -> StatementBuild:
     """The rows up to this one are copied."""
-    connection.run(NOTE_COPIED_ROWS, table=table, last=last)
+    return lambda dialect: (
+        dialect.insert(COPIED_ROWS).values(name=table, last=last).on_conflict_do_update(index_elements=["name"], set_={"last": last})
+    )

@@ -1,12 +1,11 @@
 """Verifications of who runs an organisation. Which change a session takes is decided by a conditional update."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import first_row, row_exists, writes
 from storage.engine.table import TableDescription, table_of
 
 
@@ -45,49 +44,37 @@ IDENTITY_SESSION_COLUMNS = tuple(IDENTITY_SESSION.c[name] for name in IdentitySe
 
 OWN_IDENTITY_SESSION = IDENTITY_SESSION.c.organisation == sa.bindparam("organisation")
 
-INSERT_IDENTITY_SESSION = Command(sa.insert(IDENTITY_SESSION).values({name: sa.bindparam(name) for name in IdentitySession._fields}))
 
-FIND_IDENTITY_SESSION = Query(IdentitySession, sa.select(*IDENTITY_SESSION_COLUMNS).where(IDENTITY_SESSION.c.id == sa.bindparam("session")))
-
-LATEST_IDENTITY_SESSION = Query(
-    IdentitySession, sa.select(*IDENTITY_SESSION_COLUMNS).where(OWN_IDENTITY_SESSION).order_by(IDENTITY_SESSION.c.id.desc()).limit(1)
-)
-
-FIND_VERIFIED_SESSION = Query(
-    IdentitySession, sa.select(*IDENTITY_SESSION_COLUMNS).where(OWN_IDENTITY_SESSION, IDENTITY_SESSION.c.status == "verified").limit(1)
-)
-
-MOVE_IDENTITY_SESSION = Query(
-    IdentitySession,
-    sa.update(IDENTITY_SESSION)
-    .where(IDENTITY_SESSION.c.id == sa.bindparam("session"), IDENTITY_SESSION.c.status == sa.bindparam("before"))
-    .values(status=sa.bindparam("status"), reason=sa.bindparam("reason"), updated=sa.bindparam("now"))
-    .returning(*IDENTITY_SESSION_COLUMNS),
-)
-
-
-def insert_identity_session(connection: Connection, *, session: IdentitySession) -> None:
+@writes
+def insert_identity_session(*, session: IdentitySession) -> sa.Executable:
     """Keep a new session."""
-    connection.run(INSERT_IDENTITY_SESSION, **session._asdict())
+    return sa.insert(IDENTITY_SESSION).values(session._asdict())
 
 
-def find_identity_session(connection: Connection, *, session: str) -> IdentitySession | None:
+@first_row(IdentitySession)
+def find_identity_session(*, session: str) -> sa.Executable:
     """A session of whatever organisation."""
-    return connection.first(FIND_IDENTITY_SESSION, session=session)
+    return sa.select(*IDENTITY_SESSION_COLUMNS).where(IDENTITY_SESSION.c.id == session)
 
 
-def latest_identity_session(connection: Connection, *, organisation: str) -> IdentitySession | None:
+@first_row(IdentitySession)
+def latest_identity_session(*, organisation: str) -> sa.Executable:
     """The organisation's newest."""
-    return connection.first(LATEST_IDENTITY_SESSION, organisation=organisation)
+    return sa.select(*IDENTITY_SESSION_COLUMNS).where(OWN_IDENTITY_SESSION).order_by(IDENTITY_SESSION.c.id.desc()).limit(1)
 
 
-def has_verified_identity(connection: Connection, *, organisation: str) -> bool:
+@row_exists
+def has_verified_identity(*, organisation: str) -> sa.Executable:
     """Whether any of its sessions was verified."""
-    return connection.first(FIND_VERIFIED_SESSION, organisation=organisation) is not None
+    return sa.select(*IDENTITY_SESSION_COLUMNS).where(OWN_IDENTITY_SESSION, IDENTITY_SESSION.c.status == "verified").limit(1)
 
 
-def move_identity_session(
-    connection: Connection, *, session: str, before: str, status: str, reason: str | None, now: float
-) -> IdentitySession | None:
+@first_row(IdentitySession)
+def move_identity_session(*, session: str, before: str, status: str, reason: str | None, now: Annotated[float, int]) -> sa.Executable:
     """From one status to another; nothing when it is not in the first any more."""
-    return connection.first(MOVE_IDENTITY_SESSION, session=session, before=before, status=status, reason=reason, now=int(now))
+    return (
+        sa.update(IDENTITY_SESSION)
+        .where(IDENTITY_SESSION.c.id == session, IDENTITY_SESSION.c.status == before)
+        .values(status=status, reason=reason, updated=now)
+        .returning(*IDENTITY_SESSION_COLUMNS)
+    )

@@ -1,7 +1,7 @@
 """Intents: one eSIM each. Who may attach a plan is decided by conditional updates, never by a read before."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import orjson
 import sqlalchemy as sa
@@ -9,7 +9,7 @@ from sqlmodel import Field
 
 from registry.errors import Conflict, StoreUnavailable
 from registry.ids import Ids, first_id
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows, first_row, or_else, writes
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
@@ -141,29 +141,17 @@ INSERT_INTENT = Query(
 
 READ_INTENT = Query(IntentRow, sa.select(*INTENT_COLUMNS).where(INTENT.c.id == sa.bindparam("intent"), OWN_INTENT))
 
-LIST_INTENTS = Query(
-    IntentRow,
-    sa.select(*INTENT_COLUMNS)
-    .where(OWN_INTENT, INTENT.c.id < sa.bindparam("after"))
-    .order_by(INTENT.c.id.desc())
-    .limit(sa.bindparam("most")),
-)
-
-FIND_INTENT_HOLDER = Query(
-    IntentHolder,
-    sa.select(INTENT.c.id, INTENT.c.organisation, INTENT.c.livemode, INTENT.c.plan_id).where(INTENT.c.iccid == sa.bindparam("iccid")),
-)
 
 ATTACH_PLAN = Query(
     IntentRow,
     sa.update(INTENT)
-    .where(INTENT.c.id == sa.bindparam("intent"), INTENT.c.organisation == sa.bindparam("owner"), INTENT.c.status == "requires_plan")
+    .where(INTENT.c.id == sa.bindparam("intent"), INTENT.c.organisation == sa.bindparam("organisation"), INTENT.c.status == "requires_plan")
     .values({"status": "succeeded"} | {name: sa.bindparam(f"new_{name}") for name in IntentResult._fields})
     .returning(*INTENT_COLUMNS),
 )
 
 # A live plan: the intent is processing while its eSIM is drawn, then the ledger's row decides what becomes of it.
-THIS_INTENT = (INTENT.c.id == sa.bindparam("intent")) & (INTENT.c.organisation == sa.bindparam("owner"))
+THIS_INTENT = (INTENT.c.id == sa.bindparam("intent")) & (INTENT.c.organisation == sa.bindparam("organisation"))
 
 AWAIT_ESIM = Query(
     IntentRow,
@@ -173,41 +161,6 @@ AWAIT_ESIM = Query(
     .returning(*INTENT_COLUMNS),
 )
 
-AWAIT_PLAN_AGAIN = Command(
-    sa.update(INTENT)
-    .where(THIS_INTENT, INTENT.c.status == "processing")
-    .values(status="requires_plan", livemode=0, plan_id=None, plan=None)
-)
-
-FORGET_INTENT = Command(sa.delete(INTENT).where(THIS_INTENT, INTENT.c.status == "processing"))
-
-GIVE_ESIM = Query(
-    IntentRow,
-    sa.update(INTENT)
-    .where(THIS_INTENT, INTENT.c.status == "processing")
-    .values(status="succeeded", iccid=sa.bindparam("new_iccid"), esim=sa.bindparam("new_esim"), error=None)
-    .returning(*INTENT_COLUMNS),
-)
-
-FAIL_INTENT = Query(
-    IntentRow,
-    sa.update(INTENT)
-    .where(THIS_INTENT, INTENT.c.status.in_(["processing", "succeeded"]))
-    .values(status="failed", iccid=None, esim=None, error=sa.bindparam("new_error"))
-    .returning(*INTENT_COLUMNS),
-)
-
-REOPEN_INTENT = Command(
-    sa.update(INTENT).where(THIS_INTENT, INTENT.c.status == "failed", INTENT.c.livemode == 1).values(status="processing")
-)
-
-NOTE_INTENT_ERROR = Query(
-    IntentRow,
-    sa.update(INTENT)
-    .where(THIS_INTENT, INTENT.c.status == "processing")
-    .values(error=sa.bindparam("new_error"))
-    .returning(*INTENT_COLUMNS),
-)
 
 # What no line of the network belongs to: test intents, and live ones that failed (as the index intent_removable spells it).
 INTENT_IS_REMOVABLE = (INTENT.c.livemode == sa.literal_column("0", sa.Integer)) | (
@@ -247,14 +200,16 @@ def find_intent(connection: Connection, *, intent: str, organisation: str) -> In
     return connection.first(READ_INTENT, intent=intent, organisation=organisation)
 
 
-def find_holder(connection: Connection, *, iccid: str) -> IntentHolder | None:
+@first_row(IntentHolder)
+def find_holder(*, iccid: str) -> sa.Executable:
     """The intent that owns an ICCID, whoever's it is."""
-    return connection.first(FIND_INTENT_HOLDER, iccid=iccid)
+    return sa.select(INTENT.c.id, INTENT.c.organisation, INTENT.c.livemode, INTENT.c.plan_id).where(INTENT.c.iccid == iccid)
 
 
-def list_intents(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[IntentRow]:
+@all_rows(IntentRow)
+def list_intents(*, organisation: str, after: Annotated[str | None, or_else(LAST_INTENT_ID)], most: int) -> sa.Executable:
     """Newest first."""
-    return connection.all(LIST_INTENTS, organisation=organisation, after=after or LAST_INTENT_ID, most=most)
+    return sa.select(*INTENT_COLUMNS).where(OWN_INTENT, INTENT.c.id < after).order_by(INTENT.c.id.desc()).limit(most)
 
 
 def attach_plan(
@@ -263,7 +218,9 @@ def attach_plan(
     """Give an intent that waits for a plan its eSIM: the row as it is now, and whether this call did it."""
     if find_holder(connection, iccid=issued.iccid) is not None:
         raise iccid_is_taken()
-    changed = connection.first(ATTACH_PLAN, intent=intent, owner=organisation, **{f"new_{k}": v for k, v in issued._asdict().items()})
+    changed = connection.first(
+        ATTACH_PLAN, intent=intent, organisation=organisation, **{f"new_{k}": v for k, v in issued._asdict().items()}
+    )
     if changed is not None:
         emit_event(connection, event=event, ids=ids)
         return changed, True
@@ -272,37 +229,57 @@ def attach_plan(
 
 def await_esim(connection: Connection, *, intent: str, organisation: str, awaited: AwaitedPlan) -> IntentRow | None:
     """An intent that waited for a plan waits for its eSIM now; None when it does not wait for a plan any more."""
-    return connection.first(AWAIT_ESIM, intent=intent, owner=organisation, new_plan_id=awaited.plan_id, new_plan=awaited.plan)
+    return connection.first(AWAIT_ESIM, intent=intent, organisation=organisation, new_plan_id=awaited.plan_id, new_plan=awaited.plan)
 
 
-def await_plan_again(connection: Connection, *, intent: str, organisation: str) -> None:
+@writes
+def await_plan_again(*, intent: str, organisation: str) -> sa.Executable:
     """Nothing was sent: the intent waits for a plan as before."""
-    connection.run(AWAIT_PLAN_AGAIN, intent=intent, owner=organisation)
+    return (
+        sa.update(INTENT)
+        .where(THIS_INTENT, INTENT.c.status == "processing")
+        .values(status="requires_plan", livemode=0, plan_id=None, plan=None)
+    )
 
 
-def forget_intent(connection: Connection, *, intent: str, organisation: str) -> None:
+@writes
+def forget_intent(*, intent: str, organisation: str) -> sa.Executable:
     """Nothing was sent, and the key is free: the intent never was."""
-    connection.run(FORGET_INTENT, intent=intent, owner=organisation)
+    return sa.delete(INTENT).where(THIS_INTENT, INTENT.c.status == "processing")
 
 
-def give_esim(connection: Connection, *, intent: str, organisation: str, iccid: str, esim: str) -> IntentRow | None:
+@first_row(IntentRow)
+def give_esim(*, intent: str, organisation: str, iccid: str, esim: str) -> sa.Executable:
     """The eSIM was drawn."""
-    return connection.first(GIVE_ESIM, intent=intent, owner=organisation, new_iccid=iccid, new_esim=esim)
+    return (
+        sa.update(INTENT)
+        .where(THIS_INTENT, INTENT.c.status == "processing")
+        .values(status="succeeded", iccid=iccid, esim=esim, error=None)
+        .returning(*INTENT_COLUMNS)
+    )
 
 
-def end_intent(connection: Connection, *, intent: str, organisation: str, error: str) -> IntentRow | None:
+@first_row(IntentRow)
+def end_intent(*, intent: str, organisation: str, error: str) -> sa.Executable:
     """No eSIM was drawn, or it was taken back."""
-    return connection.first(FAIL_INTENT, intent=intent, owner=organisation, new_error=error)
+    return (
+        sa.update(INTENT)
+        .where(THIS_INTENT, INTENT.c.status.in_(["processing", "succeeded"]))
+        .values(status="failed", iccid=None, esim=None, error=error)
+        .returning(*INTENT_COLUMNS)
+    )
 
 
-def reopen_intent(connection: Connection, *, intent: str, organisation: str) -> None:
+@writes
+def reopen_intent(*, intent: str, organisation: str) -> sa.Executable:
     """An eSIM may have been drawn for it after all."""
-    connection.run(REOPEN_INTENT, intent=intent, owner=organisation)
+    return sa.update(INTENT).where(THIS_INTENT, INTENT.c.status == "failed", INTENT.c.livemode == 1).values(status="processing")
 
 
-def note_intent_error(connection: Connection, *, intent: str, organisation: str, error: str) -> IntentRow | None:
+@first_row(IntentRow)
+def note_intent_error(*, intent: str, organisation: str, error: str) -> sa.Executable:
     """What is not known about an intent that is processing."""
-    return connection.first(NOTE_INTENT_ERROR, intent=intent, owner=organisation, new_error=error)
+    return sa.update(INTENT).where(THIS_INTENT, INTENT.c.status == "processing").values(error=error).returning(*INTENT_COLUMNS)
 
 
 def sweep_intents(connection: Connection, *, before: float, most: int) -> int:

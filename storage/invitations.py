@@ -5,8 +5,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, all_rows, changes_one, changes_rows, first_row
+from storage.engine.statement import Query
 from storage.engine.table import TableDescription, table_of
 from storage.organisations import ORGANISATION
 
@@ -60,13 +60,6 @@ INVITATION_IS_OPEN = INVITATION.c.expires_at > sa.bindparam("now")
 
 INVITATION_OF_ADDRESS = INVITATION.c.address == sa.bindparam("address")
 
-LIST_WAITING_INVITATIONS = Query(
-    WaitingInvitation,
-    sa.select(*INVITATION_COLUMNS)
-    .join_from(INVITATION, ORGANISATION, INVITATION.c.organisation_id == ORGANISATION.c.id)
-    .where(INVITATION_OF_ADDRESS, INVITATION_IS_OPEN)
-    .order_by(INVITATION.c.id.desc()),
-)
 
 INVITATION_FIELDS = ("id", "organisation_id", "address", "role", "invited_by", "created", "expires_at")
 
@@ -81,19 +74,6 @@ PUT_INVITATION = Query(
         )
         .returning(INVITATION.c.id, INVITATION.c.created)
     ),
-)
-
-TAKE_INVITATION = Query(
-    TakenInvitation,
-    sa.delete(INVITATION)
-    .where(INVITATION.c.id == sa.bindparam("invitation"), INVITATION_OF_ADDRESS, INVITATION_IS_OPEN)
-    .returning(INVITATION.c.organisation_id, INVITATION.c.role),
-)
-
-WITHDRAW_INVITATION = Command(
-    sa.delete(INVITATION).where(
-        INVITATION.c.id == sa.bindparam("invitation"), INVITATION.c.organisation_id == sa.bindparam("organisation"), INVITATION_IS_OPEN
-    )
 )
 
 
@@ -115,24 +95,34 @@ def put_invitation(
     return kept
 
 
-def invitations_for(connection: Connection, *, address: str, now: float) -> list[WaitingInvitation]:
+@all_rows(WaitingInvitation)
+def invitations_for(*, address: str, now: float) -> sa.Executable:
     """What waits for an address, newest first."""
-    return connection.all(LIST_WAITING_INVITATIONS, address=address, now=now)
+    return (
+        sa.select(*INVITATION_COLUMNS)
+        .join_from(INVITATION, ORGANISATION, INVITATION.c.organisation_id == ORGANISATION.c.id)
+        .where(INVITATION_OF_ADDRESS, INVITATION_IS_OPEN)
+        .order_by(INVITATION.c.id.desc())
+    )
 
 
-def take_invitation(connection: Connection, *, invitation: str, address: str, now: float) -> TakenInvitation | None:
+@first_row(TakenInvitation)
+def take_invitation(*, invitation: str, address: str, now: float) -> sa.Executable:
     """Use an invitation up; of two who accept at once one gets it."""
-    return connection.first(TAKE_INVITATION, invitation=invitation, address=address, now=now)
+    return (
+        sa.delete(INVITATION)
+        .where(INVITATION.c.id == invitation, INVITATION_OF_ADDRESS, INVITATION_IS_OPEN)
+        .returning(INVITATION.c.organisation_id, INVITATION.c.role)
+    )
 
 
-def withdraw_invitation(connection: Connection, *, invitation: str, organisation: str, now: float) -> bool:
+@changes_one
+def withdraw_invitation(*, invitation: str, organisation: str, now: float) -> sa.Executable:
     """Take an invitation back; False when there is none."""
-    return connection.run(WITHDRAW_INVITATION, invitation=invitation, organisation=organisation, now=now) == 1
+    return sa.delete(INVITATION).where(INVITATION.c.id == invitation, INVITATION.c.organisation_id == organisation, INVITATION_IS_OPEN)
 
 
-END_INVITATIONS = Command(sa.delete(INVITATION).where(INVITATION.c.expires_at <= sa.bindparam("before")))
-
-
-def sweep_invitations(connection: Connection, *, before: float) -> int:
+@changes_rows
+def sweep_invitations(*, before: float) -> sa.Executable:
     """Forget invitations that expired before then."""
-    return connection.run(END_INVITATIONS, before=before)
+    return sa.delete(INVITATION).where(INVITATION.c.expires_at <= before)

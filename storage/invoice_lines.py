@@ -6,7 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Dialect, Query
 from storage.engine.table import TableDescription, table_of
@@ -86,13 +86,6 @@ OF_INVOICE = INVOICE_LINE.c.invoice == sa.bindparam("invoice")
 
 INVOICE_LINE_IS_BEHIND = INVOICE_LINE.c.position > sa.bindparam("after")
 
-LIST_INVOICE_LINES = Query(
-    InvoiceLineRow,
-    sa.select(*(INVOICE_LINE.c[name] for name in InvoiceLineRow._fields))
-    .where(OF_INVOICE, INVOICE_LINE_IS_BEHIND)
-    .order_by(INVOICE_LINE.c.position)
-    .limit(sa.bindparam("most")),
-)
 
 FIND_LINE_POSITION = Query(LinePosition, sa.select(INVOICE_LINE.c.position).where(OF_INVOICE, INVOICE_LINE.c.id == sa.bindparam("line")))
 
@@ -122,9 +115,15 @@ def insert_invoice_lines(connection: Connection, *, rows: Sequence[InvoiceLineRo
     connection.run(INSERT_INVOICE_LINES, rows=pack_rows([tuple(row) for row in rows]))  # orjson takes no named tuples
 
 
-def read_invoice_lines(connection: Connection, *, invoice: str, after: int, most: int) -> list[InvoiceLineRow]:
+@all_rows(InvoiceLineRow)
+def read_invoice_lines(*, invoice: str, after: int, most: int) -> sa.Executable:
     """At most `most` lines of an invoice behind the position `after`, in its order; 0 begins with the first."""
-    return connection.all(LIST_INVOICE_LINES, invoice=invoice, after=after, most=most)
+    return (
+        sa.select(*(INVOICE_LINE.c[name] for name in InvoiceLineRow._fields))
+        .where(OF_INVOICE, INVOICE_LINE_IS_BEHIND)
+        .order_by(INVOICE_LINE.c.position)
+        .limit(most)
+    )
 
 
 def find_line_position(connection: Connection, *, invoice: str, line: str) -> int | None:

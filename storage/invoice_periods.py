@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, all_rows, first_row, writes
+from storage.engine.statement import Command
 from storage.engine.table import TableDescription, table_of
 
 
@@ -57,18 +57,6 @@ OPEN_PERIOD = Command(
     )
 )
 
-FIND_PERIOD = Query(InvoicePeriodRow, sa.select(*PERIOD_COLUMNS).where(THIS_PERIOD, OWN_PERIOD))
-
-LIST_PERIODS = Query(
-    InvoicePeriodRow,
-    sa.select(*PERIOD_COLUMNS)
-    .where(OWN_PERIOD, INVOICE_PERIOD.c.month < sa.bindparam("before"))
-    .order_by(INVOICE_PERIOD.c.month.desc())
-    .limit(sa.bindparam("most")),
-)
-
-MARK_PERIOD_INVOICED = Command(sa.update(INVOICE_PERIOD).where(THIS_PERIOD).values(invoiced=1))
-
 
 def month_of_moment(moment: int) -> int:
     """The month of a moment in Unix seconds: YYYYMM in UTC."""
@@ -93,16 +81,19 @@ def open_periods(connection: Connection, *, organisation: str, months: Iterable[
     connection.run_many(OPEN_PERIOD, rows)
 
 
-def find_period(connection: Connection, *, period: str, organisation: str) -> InvoicePeriodRow | None:
+@first_row(InvoicePeriodRow)
+def find_period(*, period: str, organisation: str) -> sa.Executable:
     """One period of an organisation."""
-    return connection.first(FIND_PERIOD, period=period, organisation=organisation)
+    return sa.select(*PERIOD_COLUMNS).where(THIS_PERIOD, OWN_PERIOD)
 
 
-def list_periods(connection: Connection, *, organisation: str, most: int, before: int = AFTER_ALL_MONTHS) -> list[InvoicePeriodRow]:
+@all_rows(InvoicePeriodRow)
+def list_periods(*, organisation: str, most: int, before: int = AFTER_ALL_MONTHS) -> sa.Executable:
     """Newest first, of the months before one."""
-    return connection.all(LIST_PERIODS, organisation=organisation, before=before, most=most)
+    return sa.select(*PERIOD_COLUMNS).where(OWN_PERIOD, INVOICE_PERIOD.c.month < before).order_by(INVOICE_PERIOD.c.month.desc()).limit(most)
 
 
-def mark_period_invoiced(connection: Connection, *, period: str) -> None:
+@writes
+def mark_period_invoiced(*, period: str) -> sa.Executable:
     """An invoice is made for it. The row stays locked until the transaction ends, so that invoices of one month are made one by one."""
-    connection.run(MARK_PERIOD_INVOICED, period=period)
+    return sa.update(INVOICE_PERIOD).where(THIS_PERIOD).values(invoiced=1)

@@ -3,13 +3,13 @@
 Numbers are one count per organisation and year, without gaps. The PDF of an invoice is stored once, when it leaves draft.
 """
 
-from typing import NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Dialect, Query
+from storage.engine.connection import Connection, all_rows, first_row, or_else, writes
+from storage.engine.statement import Command, Dialect, Query, StatementBuild
 from storage.engine.table import TableDescription, table_of
 
 
@@ -117,7 +117,7 @@ INVOICE_COLUMNS = tuple(INVOICE.c[name] for name in Invoice._fields)
 
 THIS_INVOICE = INVOICE.c.id == sa.bindparam("invoice")
 
-OWN_INVOICE = THIS_INVOICE & (INVOICE.c.organisation == sa.bindparam("of"))
+OWN_INVOICE = THIS_INVOICE & (INVOICE.c.organisation == sa.bindparam("organisation"))
 
 # What the recipient reads is given whole: a call that has read an older revision changes nothing.
 INVOICE_IS_UNCHANGED = (INVOICE.c.status == "draft") & (INVOICE.c.sending == 0) & (INVOICE.c.revision == sa.bindparam("seen"))
@@ -130,17 +130,6 @@ INVOICE_IS_SENDING = (INVOICE.c.status == "draft") & (INVOICE.c.sending == 1) & 
 
 KNOWN_PROCESSOR_INVOICE = sa.func.coalesce(INVOICE.c.processor_invoice, "")
 
-INSERT_INVOICE = Command(sa.insert(INVOICE).values({name: sa.bindparam(name) for name in Invoice._fields}))
-
-FIND_INVOICE = Query(Invoice, sa.select(*INVOICE_COLUMNS).where(THIS_INVOICE, INVOICE.c.organisation == sa.bindparam("organisation")))
-
-LIST_INVOICES = Query(
-    Invoice,
-    sa.select(*INVOICE_COLUMNS)
-    .where(INVOICE.c.organisation == sa.bindparam("organisation"), INVOICE.c.id < sa.bindparam("after"))
-    .order_by(INVOICE.c.id.desc())
-    .limit(sa.bindparam("most")),
-)
 
 EDIT_INVOICE = Query(
     Invoice,
@@ -197,13 +186,6 @@ CANCEL_INVOICE_SENDING = Command(
     )
 )
 
-VOID_INVOICE = Query(
-    Invoice,
-    sa.update(INVOICE)
-    .where(OWN_INVOICE, INVOICE.c.status.in_(["draft", "sent"]), INVOICE.c.sending == 0, INVOICE.c.processor_invoice.is_(None))
-    .values(**INVOICE_CHANGE, status="void")
-    .returning(*INVOICE_COLUMNS),
-)
 
 VOID_WITHDRAWN_INVOICE = Query(
     Invoice,
@@ -213,7 +195,6 @@ VOID_WITHDRAWN_INVOICE = Query(
     .returning(*INVOICE_COLUMNS),
 )
 
-MARK_INVOICE_DOCUMENTED = Query(Invoice, sa.update(INVOICE).where(THIS_INVOICE).values(document=1).returning(*INVOICE_COLUMNS))
 
 FIND_BY_PROCESSOR = Query(
     Invoice,
@@ -229,36 +210,28 @@ FIND_SENDING = Query(
     ),
 )
 
-PAY_INVOICE = Query(
-    Invoice,
-    sa.update(INVOICE)
-    .where(THIS_INVOICE, (INVOICE.c.status == "sent") | ((INVOICE.c.status == "draft") & (INVOICE.c.sending == 1)))
-    .values(
-        **INVOICE_CHANGE,
-        status="paid",
-        sending=0,
-        paid_at=sa.bindparam("paid"),
-        issued_at=sa.func.coalesce(INVOICE.c.issued_at, sa.bindparam("paid")),
-        processor_invoice=sa.bindparam("named"),
-        pay_url=sa.func.coalesce(INVOICE.c.pay_url, sa.cast(sa.bindparam("url"), sa.Text)),
-    )
-    .returning(*INVOICE_COLUMNS),
-)
 
-
-def insert_invoice(connection: Connection, *, row: Invoice) -> None:
+@writes
+def insert_invoice(*, row: Invoice) -> sa.Executable:
     """Keep a new invoice."""
-    connection.run(INSERT_INVOICE, **row._asdict())
+    return sa.insert(INVOICE).values(row._asdict())
 
 
-def find_invoice(connection: Connection, *, invoice: str, organisation: str) -> Invoice | None:
+@first_row(Invoice)
+def find_invoice(*, invoice: str, organisation: str) -> sa.Executable:
     """One invoice of an organisation."""
-    return connection.first(FIND_INVOICE, invoice=invoice, organisation=organisation)
+    return sa.select(*INVOICE_COLUMNS).where(THIS_INVOICE, INVOICE.c.organisation == organisation)
 
 
-def list_invoices(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[Invoice]:
+@all_rows(Invoice)
+def list_invoices(*, organisation: str, after: Annotated[str | None, or_else(LAST_INVOICE_ID)], most: int) -> sa.Executable:
     """Newest first."""
-    return connection.all(LIST_INVOICES, organisation=organisation, after=after or LAST_INVOICE_ID, most=most)
+    return (
+        sa.select(*INVOICE_COLUMNS)
+        .where(INVOICE.c.organisation == organisation, INVOICE.c.id < after)
+        .order_by(INVOICE.c.id.desc())
+        .limit(most)
+    )
 
 
 def invoice_texts(row: Invoice) -> dict[str, str | int | None]:
@@ -268,18 +241,28 @@ def invoice_texts(row: Invoice) -> dict[str, str | int | None]:
 
 def edit_invoice(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
     """Give a draft the texts of `row`; nothing when it is no draft any more, or not the one that was read."""
-    return connection.first(EDIT_INVOICE, invoice=row.id, of=row.organisation, seen=row.revision, **invoice_texts(row), now=int(now))
+    return connection.first(
+        EDIT_INVOICE, invoice=row.id, organisation=row.organisation, seen=row.revision, **invoice_texts(row), now=int(now)
+    )
 
 
 def issue_invoice(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
     """A draft becomes sent with the texts of `row`, without the processor; nothing when it was not as it was read."""
-    return connection.first(ISSUE_INVOICE, invoice=row.id, of=row.organisation, seen=row.revision, **invoice_texts(row), now=int(now))
+    return connection.first(
+        ISSUE_INVOICE, invoice=row.id, organisation=row.organisation, seen=row.revision, **invoice_texts(row), now=int(now)
+    )
 
 
 def begin_invoice_sending(connection: Connection, *, row: Invoice, account: str, now: float) -> Invoice | None:
     """A draft is about to be handed to the processor, with the texts of `row`; nothing when it was not as it was read."""
     return connection.first(
-        BEGIN_INVOICE_SENDING, invoice=row.id, of=row.organisation, seen=row.revision, **invoice_texts(row), account=account, now=int(now)
+        BEGIN_INVOICE_SENDING,
+        invoice=row.id,
+        organisation=row.organisation,
+        seen=row.revision,
+        **invoice_texts(row),
+        account=account,
+        now=int(now),
     )
 
 
@@ -296,9 +279,10 @@ def finish_invoice_sending(connection: Connection, *, row: Invoice, now: float) 
     return connection.first(FINISH_INVOICE_SENDING, invoice=row.id, seen=row.revision, **came, now=int(now))
 
 
-def mark_invoice_documented(connection: Connection, *, invoice: str) -> Invoice | None:
+@first_row(Invoice)
+def mark_invoice_documented(*, invoice: str) -> sa.Executable:
     """Its document is stored."""
-    return connection.first(MARK_INVOICE_DOCUMENTED, invoice=invoice)
+    return sa.update(INVOICE).where(THIS_INVOICE).values(document=1).returning(*INVOICE_COLUMNS)
 
 
 def cancel_invoice_sending(connection: Connection, *, row: Invoice, now: float, removed: bool = False) -> bool:
@@ -310,14 +294,22 @@ def cancel_invoice_sending(connection: Connection, *, row: Invoice, now: float, 
     return connection.run(CANCEL_INVOICE_SENDING, invoice=row.id, seen=row.revision, named=named, removed=int(removed), now=int(now)) == 1
 
 
-def void_invoice(connection: Connection, *, invoice: str, organisation: str, now: float) -> Invoice | None:
+@first_row(Invoice)
+def void_invoice(*, invoice: str, organisation: str, now: Annotated[float, int]) -> sa.Executable:
     """Void one that the processor has nothing of; nothing when it has, or when there is nothing to void."""
-    return connection.first(VOID_INVOICE, invoice=invoice, of=organisation, now=int(now))
+    return (
+        sa.update(INVOICE)
+        .where(OWN_INVOICE, INVOICE.c.status.in_(["draft", "sent"]), INVOICE.c.sending == 0, INVOICE.c.processor_invoice.is_(None))
+        .values(**INVOICE_CHANGE, status="void")
+        .returning(*INVOICE_COLUMNS)
+    )
 
 
 def void_withdrawn_invoice(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
     """Void one whose invoice at the processor was taken back; nothing when it has another there by now, or is paid."""
-    return connection.first(VOID_WITHDRAWN_INVOICE, invoice=row.id, of=row.organisation, named=row.processor_invoice or "", now=int(now))
+    return connection.first(
+        VOID_WITHDRAWN_INVOICE, invoice=row.id, organisation=row.organisation, named=row.processor_invoice or "", now=int(now)
+    )
 
 
 def find_invoice_at_processor(connection: Connection, *, account: str, processor_invoice: str, invoice: str) -> Invoice | None:
@@ -326,11 +318,23 @@ def find_invoice_at_processor(connection: Connection, *, account: str, processor
     return found or connection.first(FIND_SENDING, invoice=invoice, account=account)
 
 
-def pay_invoice(
-    connection: Connection, *, invoice: str, processor_invoice: str, pay_url: str | None, paid_at: int, now: float
-) -> Invoice | None:
+@first_row(Invoice)
+def pay_invoice(*, invoice: str, processor_invoice: str, pay_url: str | None, paid_at: int, now: Annotated[float, int]) -> sa.Executable:
     """Mark it paid; nothing when it is paid or void already. One that nobody heard was sent has been sent as well."""
-    return connection.first(PAY_INVOICE, invoice=invoice, named=processor_invoice, url=pay_url, paid=paid_at, now=int(now))
+    return (
+        sa.update(INVOICE)
+        .where(THIS_INVOICE, (INVOICE.c.status == "sent") | ((INVOICE.c.status == "draft") & (INVOICE.c.sending == 1)))
+        .values(
+            **INVOICE_CHANGE,
+            status="paid",
+            sending=0,
+            paid_at=paid_at,
+            issued_at=sa.func.coalesce(INVOICE.c.issued_at, paid_at),
+            processor_invoice=processor_invoice,
+            pay_url=sa.func.coalesce(INVOICE.c.pay_url, sa.cast(pay_url, sa.Text)),
+        )
+        .returning(*INVOICE_COLUMNS)
+    )
 
 
 INVOICE_DOCUMENT = table_of(InvoiceDocumentTable)
@@ -343,28 +347,20 @@ class InvoicePdf(NamedTuple):
     sha256: str
 
 
-INSERT_INVOICE_DOCUMENT = Command(
-    lambda dialect: (
+@writes
+def insert_invoice_document(*, invoice: str, content: bytes, sha256: str, now: Annotated[float, int]) -> StatementBuild:
+    """Keep a document; the first one of an invoice stays."""
+    return lambda dialect: (
         dialect.insert(INVOICE_DOCUMENT)
-        .values({name: sa.bindparam(name) for name in ("invoice", "content", "sha256", "created")})
+        .values(invoice=invoice, content=content, sha256=sha256, created=now)
         .on_conflict_do_nothing(index_elements=["invoice"])
     )
-)
-
-FIND_INVOICE_DOCUMENT = Query(
-    InvoicePdf,
-    sa.select(INVOICE_DOCUMENT.c.content, INVOICE_DOCUMENT.c.sha256).where(INVOICE_DOCUMENT.c.invoice == sa.bindparam("invoice")),
-)
 
 
-def insert_invoice_document(connection: Connection, *, invoice: str, content: bytes, sha256: str, now: float) -> None:
-    """Keep a document; the first one of an invoice stays."""
-    connection.run(INSERT_INVOICE_DOCUMENT, invoice=invoice, content=content, sha256=sha256, created=int(now))
-
-
-def find_invoice_document(connection: Connection, *, invoice: str) -> InvoicePdf | None:
+@first_row(InvoicePdf)
+def find_invoice_document(*, invoice: str) -> sa.Executable:
     """The document of an invoice that has left draft."""
-    return connection.first(FIND_INVOICE_DOCUMENT, invoice=invoice)
+    return sa.select(INVOICE_DOCUMENT.c.content, INVOICE_DOCUMENT.c.sha256).where(INVOICE_DOCUMENT.c.invoice == invoice)
 
 
 INVOICE_NUMBER = table_of(InvoiceNumberTable)
@@ -402,20 +398,17 @@ class SentInvoice(NamedTuple):
     processor_invoice: str
 
 
-LIST_SENT_INVOICES = Query(
-    SentInvoice,
-    sa.select(INVOICE.c.id, INVOICE.c.processor_invoice)
-    .where(
-        INVOICE.c.organisation == sa.bindparam("organisation"),
-        INVOICE.c.connect_account == sa.bindparam("account"),
-        INVOICE.c.status == "sent",
-        INVOICE.c.processor_invoice.is_not(None),
-    )
-    .order_by(INVOICE.c.id.desc())
-    .limit(sa.bindparam("most")),
-)
-
-
-def sent_invoices(connection: Connection, *, organisation: str, account: str, most: int) -> list[SentInvoice]:
+@all_rows(SentInvoice)
+def sent_invoices(*, organisation: str, account: str, most: int) -> sa.Executable:
     """The organisation's in this account, newest first."""
-    return connection.all(LIST_SENT_INVOICES, organisation=organisation, account=account, most=most)
+    return (
+        sa.select(INVOICE.c.id, INVOICE.c.processor_invoice)
+        .where(
+            INVOICE.c.organisation == organisation,
+            INVOICE.c.connect_account == account,
+            INVOICE.c.status == "sent",
+            INVOICE.c.processor_invoice.is_not(None),
+        )
+        .order_by(INVOICE.c.id.desc())
+        .limit(most)
+    )

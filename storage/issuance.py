@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, changes_one, first_row
 from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query
+from storage.engine.statement import Query
 from storage.engine.table import TableDescription, table_of
 from storage.expired_keys import LEDGER_OPERATION, is_key_expired, key_has_expired
 
@@ -166,7 +166,7 @@ class IssuanceHolder(NamedTuple):
 
 ISSUANCE_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceRow._fields)
 
-THIS_ISSUANCE: sa.ColumnElement[bool] = (ISSUANCE.c.organisation == sa.bindparam("of")) & (ISSUANCE.c.key == sa.bindparam("named"))
+THIS_ISSUANCE: sa.ColumnElement[bool] = (ISSUANCE.c.organisation == sa.bindparam("organisation")) & (ISSUANCE.c.key == sa.bindparam("key"))
 
 INSERT_ISSUANCE = Query(
     IssuanceKey,
@@ -179,24 +179,9 @@ INSERT_ISSUANCE = Query(
     ),
 )
 
-FIND_ISSUANCE = Query(IssuanceRow, sa.select(*ISSUANCE_COLUMNS).where(THIS_ISSUANCE))
-
-FIND_ISSUANCE_OF_CLAIM = Query(
-    IssuanceRow,
-    sa.select(*ISSUANCE_COLUMNS).where(
-        ISSUANCE.c.organisation == sa.bindparam("of"),
-        ISSUANCE.c.claim_key == sa.bindparam("claim_key"),
-        ISSUANCE.c.operation == sa.bindparam("operation"),
-    ),
-)
-
-UNSEND_ISSUANCE = Command(
-    sa.delete(ISSUANCE).where(THIS_ISSUANCE, ISSUANCE.c.lease == sa.bindparam("mine"), ISSUANCE.c.state == "dispatching")
-)
 
 HOLDER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceHolder._fields)
 
-FIND_ISSUANCE_HOLDER = Query(IssuanceHolder, sa.select(*HOLDER_COLUMNS).where(ISSUANCE.c.held == sa.bindparam("iccid")))
 
 LIST_ISSUANCE_HOLDERS = Query(
     IssuanceHolder,
@@ -218,32 +203,6 @@ RELEASE_ISSUANCE_HOLDER = Query(
     .returning(ISSUANCE.c.key),
 )
 
-MARK_ISSUED = Query(
-    IssuanceRow,
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
-    .values(
-        state="issued",
-        iccid=sa.bindparam("iccid"),
-        held=sa.bindparam("iccid"),
-        subscriber_id=sa.bindparam("subscriber_id"),
-        sim_id=sa.bindparam("sim_id"),
-        package_id=sa.bindparam("package_id"),
-        note=sa.bindparam("note"),
-        updated=sa.bindparam("now"),
-        lease=None,
-        obstacle=None,
-    )
-    .returning(*ISSUANCE_COLUMNS),
-)
-
-MARK_ISSUANCE_FAILED = Query(
-    IssuanceRow,
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
-    .values(state="failed", note=sa.bindparam("note"), updated=sa.bindparam("now"), lease=None, obstacle=None)
-    .returning(*ISSUANCE_COLUMNS),
-)
 
 MARK_ISSUANCE_UNKNOWN = Query(
     IssuanceRow,
@@ -258,19 +217,6 @@ MARK_ISSUANCE_UNKNOWN = Query(
     .returning(*ISSUANCE_COLUMNS),
 )
 
-DISPUTE_FAILURE = Query(
-    IssuanceRow,
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, ISSUANCE.c.state == "failed")
-    .values(
-        state="manual_reconciliation_required",
-        replied=sa.bindparam("replied", type_=sa.Text),
-        note="an answer came after it had been settled as failed",
-        obstacle="late_answer",
-        updated=sa.bindparam("now"),
-    )
-    .returning(*ISSUANCE_COLUMNS),
-)
 
 FIND_UNRESOLVED_LIKE = Query(
     IssuanceKey,
@@ -286,14 +232,6 @@ FIND_UNRESOLVED_LIKE = Query(
         ISSUANCE.c.key != sa.bindparam("key"),
     )
     .order_by(ISSUANCE.c.dispatched.desc())
-    .limit(1),
-)
-
-FIND_ISSUANCE_OF_PACKAGE = Query(
-    IssuanceRow,
-    sa.select(*ISSUANCE_COLUMNS)
-    .where(ISSUANCE.c.package_id == sa.bindparam("package_id"), ISSUANCE.c.held.is_not(None))
-    .order_by(ISSUANCE.c.updated.desc())
     .limit(1),
 )
 
@@ -314,14 +252,16 @@ def begin_issuance(connection: Connection, *, row: NewIssuance, now: float) -> N
         raise key_has_expired()
 
 
-def unsend_issuance(connection: Connection, *, organisation: str, key: str, lease: str) -> bool:
+@changes_one
+def unsend_issuance(*, organisation: str, key: str, lease: str) -> sa.Executable:
     """The call surely never left: the key is as it was. False when this very call has no row."""
-    return connection.run(UNSEND_ISSUANCE, of=organisation, named=key, mine=lease) == 1
+    return sa.delete(ISSUANCE).where(THIS_ISSUANCE, ISSUANCE.c.lease == lease, ISSUANCE.c.state == "dispatching")
 
 
-def find_issuance(connection: Connection, *, organisation: str, key: str) -> IssuanceRow | None:
+@first_row(IssuanceRow)
+def find_issuance(*, organisation: str, key: str) -> sa.Executable:
     """A row of the ledger."""
-    return connection.first(FIND_ISSUANCE, of=organisation, named=key)
+    return sa.select(*ISSUANCE_COLUMNS).where(THIS_ISSUANCE)
 
 
 def find_issuance_spelled(connection: Connection, *, organisation: str, keys: Sequence[str]) -> IssuanceRow | None:
@@ -330,14 +270,20 @@ def find_issuance_spelled(connection: Connection, *, organisation: str, keys: Se
     return next((row for row in rows if row is not None), None)
 
 
-def issuance_of_claim(connection: Connection, *, organisation: str, operation: str, claim_key: str) -> IssuanceRow | None:
+@first_row(IssuanceRow)
+def issuance_of_claim(*, organisation: str, operation: str, claim_key: str) -> sa.Executable:
     """The row that a call with this idempotency key began."""
-    return connection.first(FIND_ISSUANCE_OF_CLAIM, of=organisation, operation=operation, claim_key=claim_key)
+    return sa.select(*ISSUANCE_COLUMNS).where(
+        ISSUANCE.c.organisation == organisation,
+        ISSUANCE.c.claim_key == claim_key,
+        ISSUANCE.c.operation == operation,
+    )
 
 
-def holder_of_iccid(connection: Connection, *, iccid: str) -> IssuanceHolder | None:
+@first_row(IssuanceHolder)
+def holder_of_iccid(*, iccid: str) -> sa.Executable:
     """Who has an ICCID now."""
-    return connection.first(FIND_ISSUANCE_HOLDER, iccid=iccid)
+    return sa.select(*HOLDER_COLUMNS).where(ISSUANCE.c.held == iccid)
 
 
 def holders_of_iccids(connection: Connection, *, iccids: Sequence[str]) -> list[IssuanceHolder]:
@@ -348,33 +294,66 @@ def holders_of_iccids(connection: Connection, *, iccids: Sequence[str]) -> list[
 def release_holder(connection: Connection, *, holder: IssuanceHolder, now: float, note: str) -> bool:
     """The ICCID is back in stock: whoever had it has it no more."""
     return (
-        connection.first(RELEASE_ISSUANCE_HOLDER, of=holder.organisation, named=holder.key, iccid=holder.held, now=now, note=note)
+        connection.first(RELEASE_ISSUANCE_HOLDER, organisation=holder.organisation, key=holder.key, iccid=holder.held, now=now, note=note)
         is not None
     )
 
 
-def mark_issued(
-    connection: Connection, *, organisation: str, key: str, drawn: DrawnSim, now: float, note: str | None = None
-) -> IssuanceRow | None:
+@first_row(IssuanceRow)
+def mark_issued(*, organisation: str, key: str, drawn: DrawnSim, now: float, note: str | None = None) -> sa.Executable:
     """The eSIM is this key's; None when the row was settled before. `held` decides between two keys."""
-    return connection.first(MARK_ISSUED, of=organisation, named=key, **drawn._asdict(), now=now, note=note)
+    return (
+        sa.update(ISSUANCE)
+        .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
+        .values(
+            state="issued",
+            iccid=sa.bindparam("iccid"),
+            held=sa.bindparam("iccid"),
+            subscriber_id=sa.bindparam("subscriber_id"),
+            sim_id=sa.bindparam("sim_id"),
+            package_id=sa.bindparam("package_id"),
+            note=note,
+            updated=now,
+            lease=None,
+            obstacle=None,
+        )
+        .returning(*ISSUANCE_COLUMNS)
+    )
 
 
-def mark_issuance_failed(connection: Connection, *, organisation: str, key: str, now: float, note: str) -> IssuanceRow | None:
+@first_row(IssuanceRow)
+def mark_issuance_failed(*, organisation: str, key: str, now: float, note: str) -> sa.Executable:
     """Nothing was drawn; None when the row was settled before."""
-    return connection.first(MARK_ISSUANCE_FAILED, of=organisation, named=key, now=now, note=note)
+    return (
+        sa.update(ISSUANCE)
+        .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
+        .values(state="failed", note=note, updated=now, lease=None, obstacle=None)
+        .returning(*ISSUANCE_COLUMNS)
+    )
 
 
 def mark_issuance_unknown(
     connection: Connection, *, organisation: str, key: str, now: float, replied: str | None = None
 ) -> IssuanceRow | None:
     """Nobody knows what came of it; None when the row was settled before. `replied` names an eSIM that was not believed."""
-    return connection.first(MARK_ISSUANCE_UNKNOWN, of=organisation, named=key, replied=replied, now=now, due_ms=int(now * 1000))
+    return connection.first(MARK_ISSUANCE_UNKNOWN, organisation=organisation, key=key, replied=replied, now=now, due_ms=int(now * 1000))
 
 
-def dispute_failure(connection: Connection, *, organisation: str, key: str, replied: str, now: float) -> IssuanceRow | None:
+@first_row(IssuanceRow)
+def dispute_failure(*, organisation: str, key: str, replied: str, now: float) -> sa.Executable:
     """It was settled as failed, and a late answer names an eSIM: only a person can tell; None when it is not failed."""
-    return connection.first(DISPUTE_FAILURE, of=organisation, named=key, replied=replied, now=now)
+    return (
+        sa.update(ISSUANCE)
+        .where(THIS_ISSUANCE, ISSUANCE.c.state == "failed")
+        .values(
+            state="manual_reconciliation_required",
+            replied=sa.bindparam("replied", type_=sa.Text),
+            note="an answer came after it had been settled as failed",
+            obstacle="late_answer",
+            updated=now,
+        )
+        .returning(*ISSUANCE_COLUMNS)
+    )
 
 
 def unresolved_like(
@@ -393,6 +372,12 @@ def unresolved_like(
     return found.key if found else None
 
 
-def issuance_of_package(connection: Connection, *, package_id: int) -> IssuanceRow | None:
+@first_row(IssuanceRow)
+def issuance_of_package(*, package_id: int) -> sa.Executable:
     """The row that put a package on a line."""
-    return connection.first(FIND_ISSUANCE_OF_PACKAGE, package_id=package_id)
+    return (
+        sa.select(*ISSUANCE_COLUMNS)
+        .where(ISSUANCE.c.package_id == package_id, ISSUANCE.c.held.is_not(None))
+        .order_by(ISSUANCE.c.updated.desc())
+        .limit(1)
+    )

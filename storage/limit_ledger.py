@@ -24,10 +24,10 @@ from registry.shared_limits import (
     PlaceGrant,
     PlaceUse,
 )
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, row_exists
 from storage.engine.statement import Command, Dialect, Query
 from storage.engine.store import Store
-from storage.engine.table import TableDescription, TableName, table_lookup, table_of
+from storage.engine.table import TableDescription, table_lookup, table_of
 
 
 class LimitProcessTable(TableDescription, table=True):
@@ -159,8 +159,6 @@ LOWER_LEVEL = Command(lambda dialect: upsert_level_query(dialect, LIMIT_BUCKET.c
 
 FORGET_FULL = Command(sa.delete(LIMIT_BUCKET).where(LIMIT_BUCKET.c.full_at <= sa.bindparam("now")))
 
-LIMIT_TABLES = Query(TableName, table_lookup(LIMIT_PLACE.name))
-
 
 class StoreLimitLedger:
     """The shared counts in a database. On the schema before theirs, which has none, every process counts alone."""
@@ -178,9 +176,10 @@ class StoreLimitLedger:
         return await self._store.write(count_report, report=report)
 
 
-def has_limit_tables(connection: Connection) -> bool:
+@row_exists
+def has_limit_tables() -> sa.Executable:
     """Whether the database has the tables of shared limits."""
-    return connection.first(LIMIT_TABLES) is not None
+    return table_lookup(LIMIT_PLACE.name)
 
 
 def count_report(connection: Connection, *, report: LimitReport) -> LimitAnswer:

@@ -3,10 +3,10 @@
 import sqlalchemy as sa
 
 from storage.country_entries import COUNTRY_ENTRY
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, row_exists
 from storage.engine.statement import Command, Query
 from storage.intents import INTENT, IntentHolder, find_holder
-from storage.issuance import ISSUANCE, IssuanceKey, issuance_of_package
+from storage.issuance import ISSUANCE, issuance_of_package
 
 # Choice: what happened before a line was drawn is its previous owner's. Clocks differ, so these seconds before it are the present one's.
 CLOCKS_DIFFER_SECONDS = 10
@@ -33,10 +33,6 @@ SEEN_SINCE = sa.exists().where(
     COUNTRY_ENTRY.c.occurred_at <= OWNED_AT,
 )
 
-DRAWN_UNSEEN = Query(
-    IssuanceKey,
-    sa.select(ISSUANCE.c.key).where(ISSUANCE.c.held == sa.bindparam("iccid"), ISSUANCE.c.account_id != BOUND_ACCOUNT, ~SEEN_SINCE),
-)
 
 SUBJECT_LOCK_SEED = 0x5253_4C52  # our name among the other users of a shared server
 
@@ -67,9 +63,10 @@ def owner_at(connection: Connection, *, iccid: str, at: float, account: int | No
     return connection.first(FIND_LINE_OWNER, iccid=iccid, latest=at + CLOCKS_DIFFER_SECONDS, account=account)
 
 
-def is_drawn_unseen(connection: Connection, *, iccid: str, account: int | None, at: float) -> bool:
+@row_exists
+def is_drawn_unseen(*, iccid: str, account: int | None, at: float) -> sa.Executable:
     """Whether a line was drawn from another account than this one, and has been nowhere between then and a moment."""
-    return connection.first(DRAWN_UNSEEN, iccid=iccid, account=account, at=at) is not None
+    return sa.select(ISSUANCE.c.key).where(ISSUANCE.c.held == iccid, ISSUANCE.c.account_id != BOUND_ACCOUNT, ~SEEN_SINCE)
 
 
 def owner_of_package(connection: Connection, *, package_id: int) -> tuple[IntentHolder, str] | None:

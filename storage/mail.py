@@ -1,12 +1,12 @@
 """Mails that wait to be sent: written in the transaction of what they tell, taken under a lease, gone when sent."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, all_rows, to_milliseconds, writes
+from storage.engine.statement import Query
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
 
@@ -36,16 +36,6 @@ class WaitingMail(NamedTuple):
     expires_at: float
 
 
-INSERT_MAIL = Command(
-    sa.insert(MAIL).values(
-        id=sa.bindparam("id"),
-        sealed=sa.bindparam("sealed"),
-        attempts=0,
-        due_ms=sa.bindparam("due_ms"),
-        expires_at=sa.bindparam("expires_at"),
-    )
-)
-
 PICK_MAILS = (
     sa.select(MAIL.c.id)
     .where(MAIL.c.due_ms <= sa.bindparam("now_ms"))
@@ -63,20 +53,20 @@ TAKE_MAILS = Query(
     .returning(*(MAIL.c[name] for name in WaitingMail._fields)),
 )
 
-DROP_MAIL = Command(sa.delete(MAIL).where(MAIL.c.id == sa.bindparam("mail"), MAIL.c.lease == sa.bindparam("token")))
-
-DEFER_MAIL = Command(
-    sa.update(MAIL)
-    .where(MAIL.c.id == sa.bindparam("mail"), MAIL.c.lease == sa.bindparam("token"))
-    .values(due_ms=sa.bindparam("at_ms"), lease=None)
-)
 
 SWEEP_MAILS = delete_oldest(MAIL, MAIL.c.expires_at <= sa.bindparam("before"), MAIL.c.expires_at)
 
 
-def queue_mail(connection: Connection, *, id: str, sealed: str, now: float, expires_at: float) -> None:
+@writes
+def queue_mail(*, id: str, sealed: str, now: Annotated[float, to_milliseconds], expires_at: float) -> sa.Executable:
     """A mail is to be sent, before `expires_at`: a code that is not good any more is of no use to anybody."""
-    connection.run(INSERT_MAIL, id=id, sealed=sealed, due_ms=int(now * 1000), expires_at=expires_at)
+    return sa.insert(MAIL).values(
+        id=id,
+        sealed=sealed,
+        attempts=0,
+        due_ms=now,
+        expires_at=expires_at,
+    )
 
 
 def take_mails(connection: Connection, *, token: str, now: float, most: int) -> list[WaitingMail]:
@@ -87,14 +77,16 @@ def take_mails(connection: Connection, *, token: str, now: float, most: int) -> 
     )  # by id: the oldest first
 
 
-def drop_mail(connection: Connection, *, mail: str, token: str) -> None:
+@writes
+def drop_mail(*, mail: str, token: str) -> sa.Executable:
     """It was sent, or never will be."""
-    connection.run(DROP_MAIL, mail=mail, token=token)
+    return sa.delete(MAIL).where(MAIL.c.id == mail, MAIL.c.lease == token)
 
 
-def defer_mail(connection: Connection, *, mail: str, token: str, at: float) -> None:
+@writes
+def defer_mail(*, mail: str, token: str, at: Annotated[float, to_milliseconds]) -> sa.Executable:
     """It is tried again later."""
-    connection.run(DEFER_MAIL, mail=mail, token=token, at_ms=int(at * 1000))
+    return sa.update(MAIL).where(MAIL.c.id == mail, MAIL.c.lease == token).values(due_ms=at, lease=None)
 
 
 def sweep_mails(connection: Connection, *, before: float, most: int) -> int:
@@ -109,16 +101,13 @@ class SealedMail(NamedTuple):
     sealed: str
 
 
-LIST_SEALED_MAILS = Query(SealedMail, sa.select(MAIL.c.id, MAIL.c.sealed))
-
-WITHDRAW_MAIL = Command(sa.delete(MAIL).where(MAIL.c.id == sa.bindparam("mail")))
-
-
-def sealed_mails(connection: Connection) -> list[SealedMail]:
+@all_rows(SealedMail)
+def sealed_mails() -> sa.Executable:
     """Every mail that waits, whosever: only what is inside tells to whom it goes."""
-    return connection.all(LIST_SEALED_MAILS)
+    return sa.select(MAIL.c.id, MAIL.c.sealed)
 
 
-def withdraw_mail(connection: Connection, *, mail: str) -> None:
+@writes
+def withdraw_mail(*, mail: str) -> sa.Executable:
     """It is not sent any more."""
-    connection.run(WITHDRAW_MAIL, mail=mail)
+    return sa.delete(MAIL).where(MAIL.c.id == mail)

@@ -1,6 +1,6 @@
 """Members of an organisation and those who were asked to be: listing them, and ending a membership."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
@@ -8,7 +8,7 @@ from storage.access_grants import ACCESS_GRANT, revoke_grant
 from storage.api_keys import API_KEY, end_keys_made_with
 from storage.browser_sessions import BROWSER_SESSION
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows, first_row, or_else, row_exists
 from storage.engine.statement import Command, Query
 from storage.invitations import INVITATION
 from storage.memberships import MEMBERSHIP
@@ -69,16 +69,6 @@ INVITED_MEMBERS = sa.select(
 
 MEMBERS_AND_INVITED = sa.union_all(ACTIVE_MEMBERS, INVITED_MEMBERS).subquery("people")
 
-# Ids of people sort behind those of invitations: members come first, and of each the newest.
-LIST_PEOPLE = Query(
-    MemberRow,
-    sa.select(*(MEMBERS_AND_INVITED.c[name] for name in MemberRow._fields))
-    .where(MEMBERS_AND_INVITED.c.id < sa.bindparam("after"))
-    .order_by(MEMBERS_AND_INVITED.c.id.desc())
-    .limit(sa.bindparam("most")),
-)
-
-FIND_MEMBER_BY_ADDRESS = Query(MemberRow, ACTIVE_MEMBERS.where(sa.func.lower(MEMBER_EMAIL) == sa.bindparam("address")))
 
 THIS_MEMBERSHIP = (MEMBERSHIP.c.person_id == sa.bindparam("person")) & (MEMBERSHIP.c.organisation_id == MEMBER_ORGANISATION)
 
@@ -92,7 +82,6 @@ ANOTHER_ADMIN = sa.exists().where(
 
 REMOVE_MEMBERSHIP = Command(sa.delete(MEMBERSHIP).where(THIS_MEMBERSHIP, (MEMBERSHIP.c.role != "admin") | ANOTHER_ADMIN))
 
-FIND_MEMBER = Query(MemberId, sa.select(MEMBERSHIP.c.person_id.label("id")).where(THIS_MEMBERSHIP))
 
 # Whoever ends a membership waits for those who act by it.
 HOLD_MEMBER = Query(RoleOfMember, sa.select(MEMBERSHIP.c.role).where(THIS_MEMBERSHIP).with_for_update(read=True))
@@ -135,19 +124,28 @@ JOIN_ORGANISATION = Command(
 )
 
 
-def list_people(connection: Connection, *, organisation: str, now: float, after: str | None, most: int) -> list[MemberRow]:
+@all_rows(MemberRow)
+def list_people(*, organisation: str, now: float, after: Annotated[str | None, or_else(LAST_MEMBER_ID)], most: int) -> sa.Executable:
     """Members, then those whose invitation waits."""
-    return connection.all(LIST_PEOPLE, organisation=organisation, now=now, after=after or LAST_MEMBER_ID, most=most)
+    # Ids of people sort behind those of invitations: members come first, and of each the newest.
+    return (
+        sa.select(*(MEMBERS_AND_INVITED.c[name] for name in MemberRow._fields))
+        .where(MEMBERS_AND_INVITED.c.id < after)
+        .order_by(MEMBERS_AND_INVITED.c.id.desc())
+        .limit(most)
+    )
 
 
-def member_with_address(connection: Connection, *, organisation: str, address: str) -> MemberRow | None:
+@first_row(MemberRow)
+def member_with_address(*, organisation: str, address: str) -> sa.Executable:
     """The member who has an address, in lower case; nothing is said of people who are no members."""
-    return connection.first(FIND_MEMBER_BY_ADDRESS, organisation=organisation, address=address)
+    return ACTIVE_MEMBERS.where(sa.func.lower(MEMBER_EMAIL) == address)
 
 
-def is_member(connection: Connection, *, person: str, organisation: str) -> bool:
+@row_exists
+def is_member(*, person: str, organisation: str) -> sa.Executable:
     """Whether there is a membership."""
-    return connection.first(FIND_MEMBER, person=person, organisation=organisation) is not None
+    return sa.select(MEMBERSHIP.c.person_id.label("id")).where(THIS_MEMBERSHIP)
 
 
 def hold_membership(connection: Connection, *, person: str, organisation: str) -> str | None:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.organisations import ORGANISATION
@@ -68,14 +68,6 @@ LIST_MEMBERSHIPS = Query(
     SELECT_MEMBERSHIPS.where(MEMBERSHIP.c.person_id == sa.bindparam("person")).order_by(MEMBERSHIP.c.created, MEMBERSHIP.c.organisation_id),
 )
 
-LIST_CONNECTED = Query(
-    ConnectedOrganisation,
-    sa.select(ORGANISATION.c.id, ORGANISATION.c.name)
-    .join_from(MEMBERSHIP, ORGANISATION, MEMBERSHIP.c.organisation_id == ORGANISATION.c.id)
-    .where(MEMBERSHIP.c.person_id == sa.bindparam("person"), ORGANISATION.c.mode.is_not(None))
-    .order_by(ORGANISATION.c.id),
-)
-
 
 def find_member(connection: Connection, *, person: str, organisation: str) -> Membership | None:
     """A membership."""
@@ -92,9 +84,15 @@ def memberships_of(connection: Connection, *, person: str) -> list[Membership]:
     return connection.all(LIST_MEMBERSHIPS, person=person)
 
 
-def list_connected(connection: Connection, *, person: str) -> list[ConnectedOrganisation]:
+@all_rows(ConnectedOrganisation)
+def list_connected(*, person: str) -> sa.Executable:
     """The person's organisations that have an upstream account."""
-    return connection.all(LIST_CONNECTED, person=person)
+    return (
+        sa.select(ORGANISATION.c.id, ORGANISATION.c.name)
+        .join_from(MEMBERSHIP, ORGANISATION, MEMBERSHIP.c.organisation_id == ORGANISATION.c.id)
+        .where(MEMBERSHIP.c.person_id == person, ORGANISATION.c.mode.is_not(None))
+        .order_by(ORGANISATION.c.id)
+    )
 
 
 class MemberRole(NamedTuple):
@@ -113,13 +111,6 @@ INSERT_MEMBER = Command(
     )
 )
 
-LIST_MEMBERS = Query(
-    MemberRole,
-    sa.select(MEMBERSHIP.c.person_id, MEMBERSHIP.c.organisation_id, MEMBERSHIP.c.role)
-    .where(MEMBERSHIP.c.organisation_id == sa.bindparam("organisation"))
-    .order_by(MEMBERSHIP.c.role, MEMBERSHIP.c.created, MEMBERSHIP.c.person_id),
-)
-
 
 def add_member(connection: Connection, *, person: str, organisation: str, role: str, now: float) -> None:
     """Make a person a member, or change the role of one."""
@@ -127,6 +118,11 @@ def add_member(connection: Connection, *, person: str, organisation: str, role: 
     count_change(connection, name=CALLERS)
 
 
-def list_members(connection: Connection, *, organisation: str) -> list[MemberRole]:
+@all_rows(MemberRole)
+def list_members(*, organisation: str) -> sa.Executable:
     """An organisation's members, admins first."""
-    return connection.all(LIST_MEMBERS, organisation=organisation)
+    return (
+        sa.select(MEMBERSHIP.c.person_id, MEMBERSHIP.c.organisation_id, MEMBERSHIP.c.role)
+        .where(MEMBERSHIP.c.organisation_id == organisation)
+        .order_by(MEMBERSHIP.c.role, MEMBERSHIP.c.created, MEMBERSHIP.c.person_id)
+    )

@@ -1,12 +1,12 @@
 """Which networks an organisation's new assignments are to use: its one stored choice."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import first_row, writes
+from storage.engine.statement import StatementBuild
 from storage.engine.table import TableDescription, table_of
 
 
@@ -29,25 +29,17 @@ class NetworkDefault(NamedTuple):
     list_id: int | None
 
 
-PUT_NETWORK_DEFAULT = Command(
-    lambda dialect: (
-        dialect.insert(NETWORK_DEFAULT)
-        .values({name: sa.bindparam(name) for name in ("organisation", "mode", "list_id", "updated")})
-        .on_conflict_do_update(index_elements=["organisation"], set_={name: sa.bindparam(name) for name in ("mode", "list_id", "updated")})
-    )
-)
-
-FIND_NETWORK_DEFAULT = Query(
-    NetworkDefault,
-    sa.select(NETWORK_DEFAULT.c.mode, NETWORK_DEFAULT.c.list_id).where(NETWORK_DEFAULT.c.organisation == sa.bindparam("organisation")),
-)
-
-
-def put_network_default(connection: Connection, *, organisation: str, mode: str, list_id: int | None, now: float) -> None:
+@writes
+def put_network_default(*, organisation: str, mode: str, list_id: int | None, now: Annotated[float, int]) -> StatementBuild:
     """Replace the choice."""
-    connection.run(PUT_NETWORK_DEFAULT, organisation=organisation, mode=mode, list_id=list_id, updated=int(now))
+    return lambda dialect: (
+        dialect.insert(NETWORK_DEFAULT)
+        .values(organisation=organisation, mode=mode, list_id=list_id, updated=now)
+        .on_conflict_do_update(index_elements=["organisation"], set_={"mode": mode, "list_id": list_id, "updated": now})
+    )
 
 
-def find_network_default(connection: Connection, *, organisation: str) -> NetworkDefault | None:
+@first_row(NetworkDefault)
+def find_network_default(*, organisation: str) -> sa.Executable:
     """The choice; nothing when none was ever made."""
-    return connection.first(FIND_NETWORK_DEFAULT, organisation=organisation)
+    return sa.select(NETWORK_DEFAULT.c.mode, NETWORK_DEFAULT.c.list_id).where(NETWORK_DEFAULT.c.organisation == organisation)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, writes
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 
@@ -63,7 +63,6 @@ class LineNotes(NamedTuple):
 
 NOTE_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(SUBSCRIBER_NOTE.c[name] for name in NoteRow._fields)
 
-INSERT_NOTE = Command(sa.insert(SUBSCRIBER_NOTE).values({name: sa.bindparam(name) for name in (*NoteRow._fields, "organisation", "iccid")}))
 
 LIST_NEWEST_NOTES = Query(
     NoteRow,
@@ -95,9 +94,10 @@ FIND_NOTES = Query(
 )
 
 
-def add_note(connection: Connection, *, organisation: str, iccid: str, row: NoteRow) -> None:
+@writes
+def add_note(*, organisation: str, iccid: str, row: NoteRow) -> sa.Executable:
     """Append to the history."""
-    connection.run(INSERT_NOTE, organisation=organisation, iccid=iccid, **row._asdict())
+    return sa.insert(SUBSCRIBER_NOTE).values(organisation=organisation, iccid=iccid, **row._asdict())
 
 
 def put_notes(connection: Connection, *, organisation: str, iccid: str, notes: str, now: float) -> None:

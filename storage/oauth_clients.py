@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.access_grants import ACCESS_GRANT
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, changes_one, changes_rows, first_row, writes
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 
@@ -62,10 +62,6 @@ class UnusedCount(NamedTuple):
     unused: int
 
 
-FIND_CLIENT = Query(
-    OauthClient, sa.select(*(OAUTH_CLIENT.c[name] for name in OauthClient._fields)).where(OAUTH_CLIENT.c.id == sa.bindparam("client"))
-)
-
 INSERT_CLIENT = Command(
     sa.insert(OAUTH_CLIENT).values({name: sa.bindparam(name) for name in (*OauthClient._fields, *ClientOrigin._fields)})
 )
@@ -96,12 +92,6 @@ FIRST_CLIENTS_TO_GO = (
 
 REMOVE_FIRST_CLIENTS = Command(sa.delete(OAUTH_CLIENT).where(OAUTH_CLIENT.c.id.in_(FIRST_CLIENTS_TO_GO)))
 
-NOTE_CLIENT_USE = Command(sa.update(OAUTH_CLIENT).where(OAUTH_CLIENT.c.id == sa.bindparam("client")).values(used=sa.bindparam("now")))
-
-SWEEP_UNCONSENTED_CLIENTS = Command(
-    sa.delete(OAUTH_CLIENT).where(OAUTH_CLIENT.c.used.is_(None), OAUTH_CLIENT.c.created < sa.bindparam("before"))
-)
-
 
 def insert_client(connection: Connection, *, client: OauthClient, origin: ClientOrigin, most: int, now: float) -> None:
     """Keep a registration. Its network keeps `most` that nobody has consented to; beyond it the oldest of the address that has the most
@@ -113,19 +103,22 @@ def insert_client(connection: Connection, *, client: OauthClient, origin: Client
     connection.run(INSERT_CLIENT, **client._asdict(), **origin._asdict())
 
 
-def find_client(connection: Connection, *, client: str) -> OauthClient | None:
+@first_row(OauthClient)
+def find_client(*, client: str) -> sa.Executable:
     """A registration."""
-    return connection.first(FIND_CLIENT, client=client)
+    return sa.select(*(OAUTH_CLIENT.c[name] for name in OauthClient._fields)).where(OAUTH_CLIENT.c.id == client)
 
 
-def note_client_use(connection: Connection, *, client: str, now: float) -> None:
+@writes
+def note_client_use(*, client: str, now: float) -> sa.Executable:
     """A person let it do something: its registration is kept."""
-    connection.run(NOTE_CLIENT_USE, client=client, now=now)
+    return sa.update(OAUTH_CLIENT).where(OAUTH_CLIENT.c.id == client).values(used=now)
 
 
-def sweep_unconsented_clients(connection: Connection, *, before: float) -> int:
+@changes_rows
+def sweep_unconsented_clients(*, before: float) -> sa.Executable:
     """Forget registrations that nobody ever consented to."""
-    return connection.run(SWEEP_UNCONSENTED_CLIENTS, before=before)
+    return sa.delete(OAUTH_CLIENT).where(OAUTH_CLIENT.c.used.is_(None), OAUTH_CLIENT.c.created < before)
 
 
 class AuthorizationRequest(NamedTuple):
@@ -135,48 +128,35 @@ class AuthorizationRequest(NamedTuple):
     details: str
 
 
-REQUEST_FIELDS = ("digest", "client_id", "details", "expires_at")
-
-INSERT_REQUEST = Command(sa.insert(AUTHORIZATION_REQUEST).values({name: sa.bindparam(name) for name in REQUEST_FIELDS}))
-
-FIND_REQUEST = Query(
-    AuthorizationRequest,
-    sa.select(AUTHORIZATION_REQUEST.c.client_id, AUTHORIZATION_REQUEST.c.details).where(
-        AUTHORIZATION_REQUEST.c.digest == sa.bindparam("digest"), AUTHORIZATION_REQUEST.c.expires_at > sa.bindparam("now")
-    ),
-)
-
-END_REQUEST = Command(
-    sa.delete(AUTHORIZATION_REQUEST).where(
-        AUTHORIZATION_REQUEST.c.digest == sa.bindparam("digest"), AUTHORIZATION_REQUEST.c.expires_at > sa.bindparam("now")
-    )
-)
-
 SWEEP_REQUESTS = Command(sa.delete(AUTHORIZATION_REQUEST).where(AUTHORIZATION_REQUEST.c.expires_at < sa.bindparam("now")))
 
 
-def insert_authorization_request(connection: Connection, *, digest: bytes, client: str, details: str, expires_at: float) -> None:
+@writes
+def insert_authorization_request(*, digest: bytes, client: str, details: str, expires_at: float) -> sa.Executable:
     """A program asks for consent."""
-    connection.run(INSERT_REQUEST, digest=digest, client_id=client, details=details, expires_at=expires_at)
+    return sa.insert(AUTHORIZATION_REQUEST).values(digest=digest, client_id=client, details=details, expires_at=expires_at)
 
 
-def find_authorization_request(connection: Connection, *, digest: bytes, now: float) -> AuthorizationRequest | None:
+@first_row(AuthorizationRequest)
+def find_authorization_request(*, digest: bytes, now: float) -> sa.Executable:
     """A request that waits."""
-    return connection.first(FIND_REQUEST, digest=digest, now=now)
+    return sa.select(AUTHORIZATION_REQUEST.c.client_id, AUTHORIZATION_REQUEST.c.details).where(
+        AUTHORIZATION_REQUEST.c.digest == digest, AUTHORIZATION_REQUEST.c.expires_at > now
+    )
 
 
-def end_authorization_request(connection: Connection, *, digest: bytes, now: float) -> bool:
+@changes_one
+def end_authorization_request(*, digest: bytes, now: float) -> sa.Executable:
     """Answer a request; False when somebody has, or it has expired."""
-    return connection.run(END_REQUEST, digest=digest, now=now) == 1
+    return sa.delete(AUTHORIZATION_REQUEST).where(AUTHORIZATION_REQUEST.c.digest == digest, AUTHORIZATION_REQUEST.c.expires_at > now)
 
 
 LIVE_CLIENTS = sa.select(ACCESS_GRANT.c.client_id).where(
     ACCESS_GRANT.c.revoked_at.is_(None), ACCESS_GRANT.c.expires_at > sa.bindparam("now")
 )
 
-END_CLIENTS = Command(sa.delete(OAUTH_CLIENT).where(OAUTH_CLIENT.c.used <= sa.bindparam("before"), OAUTH_CLIENT.c.id.not_in(LIVE_CLIENTS)))
 
-
-def sweep_unused_clients(connection: Connection, *, before: float, now: float) -> int:
+@changes_rows
+def sweep_unused_clients(*, before: float, now: float) -> sa.Executable:
     """Forget registered programs that got their last consent before then, unless they still have one that counts."""
-    return connection.run(END_CLIENTS, before=before, now=now)
+    return sa.delete(OAUTH_CLIENT).where(OAUTH_CLIENT.c.used <= before, OAUTH_CLIENT.c.id.not_in(LIVE_CLIENTS))

@@ -9,7 +9,7 @@ from registry.errors import NotFound
 from registry.ports import AuditRecord
 from storage.access_grants import ACCESS_GRANT, AccessGrant, find_grant, grant_to_member, prolong_grant, revoke_grant
 from storage.audit import append_audit_record
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, changes_rows
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.oauth_clients import (
@@ -181,8 +181,6 @@ USE_REFRESH_TOKEN = Command(
     .values(used_at=sa.bindparam("at"))
 )
 
-SWEEP_REFRESH_TOKENS = Command(sa.delete(REFRESH_TOKEN).where(REFRESH_TOKEN.c.expires_at < sa.bindparam("now")))
-
 
 def insert_refresh_token(connection: Connection, *, digest: bytes, grant: AccessGrant, now: float) -> None:
     """Keep a token of a grant: it lives 30 days from now, and never beyond the grant."""
@@ -214,9 +212,10 @@ def use_refresh_token(connection: Connection, *, digest: bytes, client: str, suc
     return found[0]
 
 
-def sweep_refresh_tokens(connection: Connection, *, now: float) -> int:
+@changes_rows
+def sweep_refresh_tokens(*, now: float) -> sa.Executable:
     """Forget what has expired; until then a used one must be known again."""
-    return connection.run(SWEEP_REFRESH_TOKENS, now=now)
+    return sa.delete(REFRESH_TOKEN).where(REFRESH_TOKEN.c.expires_at < now)
 
 
 ENDED_GRANTS = sa.select(ACCESS_GRANT.c.id).where(

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, writes
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.former_tokens import FORMER_TOKEN
@@ -101,20 +101,6 @@ SKIP_PLAN = upsert_onboarding("plan_skipped_at", without=("template_id", "plan_n
 
 SAVE_TEST_ESIM = upsert_onboarding("test_esim", "test_esim_at")
 
-COMPLETE_ONBOARDING = Command(
-    sa.update(ONBOARDING)
-    .where(
-        ONBOARDING.c.organisation == sa.bindparam("organisation"),
-        ONBOARDING.c.completed_at.is_(None),
-        ONBOARDING.c.org_saved_at.is_not(None),
-        ONBOARDING.c.managed_chosen_at.is_not(None)
-        | sa.exists(
-            sa.select(ORGANISATION.c.id).where(ORGANISATION.c.id == sa.bindparam("organisation"), ORGANISATION.c.mode.is_not(None))
-        ),
-    )
-    .values(completed_at=sa.bindparam("now"))
-)
-
 
 def find_onboarding(connection: Connection, *, organisation: str) -> OnboardingRow:
     """An organisation and how far it has come."""
@@ -159,6 +145,17 @@ def save_test_esim(connection: Connection, *, organisation: str, test_esim: str,
     connection.run(SAVE_TEST_ESIM, organisation=organisation, test_esim=test_esim, test_esim_at=now)
 
 
-def complete_onboarding(connection: Connection, *, organisation: str, now: float) -> None:
+@writes
+def complete_onboarding(*, organisation: str, now: float) -> sa.Executable:
     """Completed, if that was not so before and nothing is missing for it."""
-    connection.run(COMPLETE_ONBOARDING, organisation=organisation, now=now)
+    return (
+        sa.update(ONBOARDING)
+        .where(
+            ONBOARDING.c.organisation == organisation,
+            ONBOARDING.c.completed_at.is_(None),
+            ONBOARDING.c.org_saved_at.is_not(None),
+            ONBOARDING.c.managed_chosen_at.is_not(None)
+            | sa.exists(sa.select(ORGANISATION.c.id).where(ORGANISATION.c.id == organisation, ORGANISATION.c.mode.is_not(None))),
+        )
+        .values(completed_at=now)
+    )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, changes_rows
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 
@@ -53,11 +53,6 @@ FIND_ORDER_ACCESS = Query(
 
 LIST_TOKEN_DIGESTS = Query(TokenDigest, sa.select(ORDER_ACCESS.c.digest).where(ORDER_ACCESS.c.storefront_order == sa.bindparam("of")))
 
-END_ORDER_ACCESS = Command(
-    sa.update(ORDER_ACCESS)
-    .where(ORDER_ACCESS.c.storefront_order == sa.bindparam("of"), ORDER_ACCESS.c.ended_at.is_(None))
-    .values(ended_at=sa.bindparam("now"))
-)
 
 FORGET_ORDER_ACCESS = Command(sa.delete(ORDER_ACCESS).where(ORDER_ACCESS.c.storefront_order == sa.bindparam("of")))
 
@@ -83,9 +78,10 @@ def token_digests(connection: Connection, *, order: str) -> frozenset[str]:
     return frozenset(row.digest for row in connection.all(LIST_TOKEN_DIGESTS, of=order))
 
 
-def end_access(connection: Connection, *, order: str, now: float) -> int:
+@changes_rows
+def end_access(*, order: str, now: float) -> sa.Executable:
     """No token of the order opens it any more; how many did."""
-    return connection.run(END_ORDER_ACCESS, of=order, now=now)
+    return sa.update(ORDER_ACCESS).where(ORDER_ACCESS.c.storefront_order == order, ORDER_ACCESS.c.ended_at.is_(None)).values(ended_at=now)
 
 
 def forget_access(connection: Connection, *, orders: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows, changes_one, row_exists, writes
 from storage.engine.statement import Command, Query, RowCondition, Value, distinct_values, unindexed
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.order_access import forget_access
@@ -51,8 +51,8 @@ class OrderEsim(NamedTuple):
 
 ORDER_NOW_MS = sa.bindparam("now_ms", type_=sa.BigInteger)
 ORDER_NOW = sa.bindparam("now", type_=sa.Double)
-THIS_ORDER: sa.ColumnElement[bool] = STOREFRONT_ORDER.c.id == sa.bindparam("named")
-MY_ORDER: sa.ColumnElement[bool] = THIS_ORDER & (STOREFRONT_ORDER.c.lease == sa.bindparam("mine"))
+THIS_ORDER: sa.ColumnElement[bool] = STOREFRONT_ORDER.c.id == sa.bindparam("order")
+MY_ORDER: sa.ColumnElement[bool] = THIS_ORDER & (STOREFRONT_ORDER.c.lease == sa.bindparam("token"))
 REFUND_IS_OPEN = STOREFRONT_ORDER.c.refund.in_(TO_REFUND)
 UNPAID_STATUS: sa.ColumnElement[str] = sa.literal_column("'pending_payment'", sa.Text)
 
@@ -100,14 +100,13 @@ CLAIM_ORDER = Query(
     .returning(STOREFRONT_ORDER.c.id),
 )
 FIND_QUEUED_ORDER = Query(
-    OrderRow, sa.select(*ORDER_COLUMNS).select_from(ORDERS_WITH_LEDGER).where(STOREFRONT_ORDER.c.id == sa.bindparam("named"))
+    OrderRow, sa.select(*ORDER_COLUMNS).select_from(ORDERS_WITH_LEDGER).where(STOREFRONT_ORDER.c.id == sa.bindparam("order"))
 )
 WORK_LATER = Command(
     sa.update(STOREFRONT_ORDER)
     .where(MY_ORDER)
     .values(lease=None, due_ms=sa.bindparam("due_ms"), tries=STOREFRONT_ORDER.c.tries + sa.bindparam("tried", type_=sa.Integer))
 )
-HOLD_ORDER = Command(sa.update(STOREFRONT_ORDER).where(MY_ORDER, STOREFRONT_ORDER.c.status == "paid").values(lease=sa.bindparam("mine")))
 PAY_ORDER = Query(
     MovedOrder,
     sa.update(STOREFRONT_ORDER)
@@ -126,14 +125,6 @@ PAY_ORDER = Query(
         updated=ORDER_NOW,
     )
     .returning(STOREFRONT_ORDER.c.id),
-)
-SEND_ORDER = Command(
-    sa.update(STOREFRONT_ORDER)
-    .where(MY_ORDER, STOREFRONT_ORDER.c.status == "paid")
-    .values(status="provisioning", owner=sa.bindparam("by"), updated=sa.bindparam("now"))
-)
-UNSEND_ORDER = Command(
-    sa.update(STOREFRONT_ORDER).where(THIS_ORDER, STOREFRONT_ORDER.c.status == "provisioning").values(status="paid", owner=None)
 )
 ENDED_WORK: dict[str, object] = {"owner": None, "lease": None, "tries": 0, "updated": ORDER_NOW}
 MARK_ORDER_READY = Query(
@@ -180,25 +171,6 @@ FAIL_REFUNDED_ORDERS = Query(
     )
     .values(FAILED_VALUES)
     .returning(STOREFRONT_ORDER.c.id),
-)
-REVIEW_ORDER = Query(
-    MovedOrder,
-    sa.update(STOREFRONT_ORDER)
-    .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["paid", "provisioning"]))
-    .values(status="needs_review", code=sa.bindparam("why"), due_ms=None, **ENDED_WORK)
-    .returning(STOREFRONT_ORDER.c.id),
-)
-REOPEN_ORDER = Query(
-    MovedOrder,
-    sa.update(STOREFRONT_ORDER)
-    .where(THIS_ORDER, STOREFRONT_ORDER.c.status == "failed", STOREFRONT_ORDER.c.refund.is_(None) | (STOREFRONT_ORDER.c.refund == "owed"))
-    .values(status="needs_review", code=sa.bindparam("why"), refund=None, due_ms=None, **ENDED_WORK)
-    .returning(STOREFRONT_ORDER.c.id),
-)
-BEGIN_REFUND = Command(
-    sa.update(STOREFRONT_ORDER)
-    .where(MY_ORDER, STOREFRONT_ORDER.c.status == "failed", REFUND_IS_OPEN)
-    .values(refund="sending", refund_attempt=sa.bindparam("attempt"))
 )
 SET_REFUND = Command(
     sa.update(STOREFRONT_ORDER)
@@ -247,13 +219,6 @@ RETRY_REFUND = Query(
     )
     .returning(STOREFRONT_ORDER.c.id),
 )
-ACCEPT_TOP_UP = Query(
-    MovedOrder,
-    sa.update(STOREFRONT_ORDER)
-    .where(THIS_ORDER, STOREFRONT_ORDER.c.status == "needs_review", STOREFRONT_ORDER.c.top_up_of.is_not(None))
-    .values(status="ready", code=None, ready_at=ORDER_NOW, due_ms=None, **ENDED_WORK)
-    .returning(STOREFRONT_ORDER.c.id),
-)
 # What the ledger cannot tell, and the order does not say yet: recovery settles a dead process's rows without knowing what they are for.
 LIST_LOST_ORDERS = Query(
     MovedOrder,
@@ -265,28 +230,6 @@ LIST_LOST_ORDERS = Query(
         ISSUANCE.c.state.in_(UNRESOLVED_ISSUANCE_STATES),
     )
     .order_by(STOREFRONT_ORDER.c.updated)
-    .limit(sa.bindparam("most")),
-)
-FIND_STALE_TOP_UP = Query(
-    MovedOrder,
-    sa.select(STOREFRONT_ORDER.c.id)
-    .where(
-        STOREFRONT_ORDER.c.status == "provisioning",
-        STOREFRONT_ORDER.c.top_up_of.is_not(None),
-        STOREFRONT_ORDER.c.updated < sa.bindparam("before_then"),
-    )
-    .limit(1),
-)
-LIST_PENDING_ORDERS = Query(
-    OrderRow,
-    sa.select(*ORDER_COLUMNS)
-    .select_from(ORDERS_WITH_LEDGER)
-    .where(
-        STOREFRONT_ORDER.c.status == "pending_payment",
-        STOREFRONT_ORDER.c.payee == sa.bindparam("account"),
-        STOREFRONT_ORDER.c.session.is_not(None),
-    )
-    .order_by(STOREFRONT_ORDER.c.created.desc())
     .limit(sa.bindparam("most")),
 )
 NEVER_PAID = (STOREFRONT_ORDER.c.status == "pending_payment") & (STOREFRONT_ORDER.c.updated < sa.bindparam("before_then"))
@@ -315,17 +258,18 @@ def due_organisations(connection: Connection, *, now_ms: int) -> list[str]:
 def claim_order(connection: Connection, *, organisation: str, token: str, now_ms: int) -> OrderRow | None:
     """Take what is due longest, paid before unpaid, for two minutes; then it is due again, whatever became of its worker."""
     taken = connection.first(CLAIM_ORDER, of=organisation, token=token, now_ms=now_ms, lease_end=now_ms + ORDER_LEASE_MS)
-    return None if taken is None else connection.first(FIND_QUEUED_ORDER, named=taken.id)
+    return None if taken is None else connection.first(FIND_QUEUED_ORDER, order=taken.id)
 
 
 def work_later(connection: Connection, *, order: str, token: str, due_ms: int | None, tried: bool = True) -> bool:
     """Nothing came of it now; False when the lease was lost or the row moved on. Without a time nobody looks again by themselves."""
-    return connection.run(WORK_LATER, named=order, mine=token, due_ms=due_ms, tried=int(tried)) == 1
+    return connection.run(WORK_LATER, order=order, token=token, due_ms=due_ms, tried=int(tried)) == 1
 
 
-def hold_order(connection: Connection, *, order: str, token: str) -> bool:
+@changes_one
+def hold_order(*, order: str, token: str) -> sa.Executable:
     """Whether a paid order is this worker's still, and not sent; it stays so until the commit."""
-    return connection.run(HOLD_ORDER, named=order, mine=token) == 1
+    return sa.update(STOREFRONT_ORDER).where(MY_ORDER, STOREFRONT_ORDER.c.status == "paid").values(lease=token)
 
 
 def pay_order(connection: Connection, *, order: str, paid: OrderPayment, now: float) -> bool:
@@ -333,28 +277,34 @@ def pay_order(connection: Connection, *, order: str, paid: OrderPayment, now: fl
     move: dict[str, Value] = {"to": "paid" if paid.code is None else "failed", "why": paid.code, "address": paid.email}
     owed = "owed" if paid.code is not None and paid.amount > 0 else None
     move |= {"intent": paid.payment_intent, "paid": paid.amount, "owed": owed}
-    return connection.first(PAY_ORDER, named=order, **move, now=now, now_ms=int(now * 1000)) is not None
+    return connection.first(PAY_ORDER, order=order, **move, now=now, now_ms=int(now * 1000)) is not None
 
 
-def send_order(connection: Connection, *, order: str, token: str, owner: str, now: float) -> bool:
+@changes_one
+def send_order(*, order: str, token: str, owner: str, now: float) -> sa.Executable:
     """It is about to be sent by this process; False when it is not this worker's to send."""
-    return connection.run(SEND_ORDER, named=order, mine=token, by=owner, now=now) == 1
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(MY_ORDER, STOREFRONT_ORDER.c.status == "paid")
+        .values(status="provisioning", owner=owner, updated=now)
+    )
 
 
-def unsend_order(connection: Connection, *, order: str) -> None:
+@writes
+def unsend_order(*, order: str) -> sa.Executable:
     """It surely never left; whoever has the lease says when it is tried again."""
-    connection.run(UNSEND_ORDER, named=order)
+    return sa.update(STOREFRONT_ORDER).where(THIS_ORDER, STOREFRONT_ORDER.c.status == "provisioning").values(status="paid", owner=None)
 
 
 def mark_order_ready(connection: Connection, *, order: str, esim: OrderEsim, now: float) -> bool:
     """The eSIM is the buyer's; False when the order had ended before."""
     values: dict[str, Value] = {"has": esim.iccid, "sealed": esim.sealed, "package": esim.package_id}
-    return connection.first(MARK_ORDER_READY, named=order, **values, now=now) is not None
+    return connection.first(MARK_ORDER_READY, order=order, **values, now=now) is not None
 
 
 def fail_order(connection: Connection, *, order: str, code: str, now: float) -> bool:
     """Nothing is delivered, so what was paid is owed back; False when it had ended before."""
-    return connection.first(FAIL_ORDER, named=order, why=code, now=now, now_ms=int(now * 1000)) is not None
+    return connection.first(FAIL_ORDER, order=order, why=code, now=now, now_ms=int(now * 1000)) is not None
 
 
 def fail_refunded_orders(connection: Connection, *, account: str, payment_intent: str, code: str, now: float) -> list[str]:
@@ -363,24 +313,43 @@ def fail_refunded_orders(connection: Connection, *, account: str, payment_intent
     return [order.id for order in found]
 
 
-def review_order(connection: Connection, *, order: str, code: str, now: float) -> bool:
+@row_exists
+def review_order(*, order: str, code: str, now: float) -> sa.Executable:
     """Nobody knows what came of it; False when that was known before."""
-    return connection.first(REVIEW_ORDER, named=order, why=code, now=now) is not None
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["paid", "provisioning"]))
+        .values(status="needs_review", code=code, due_ms=None, **ENDED_WORK)
+        .returning(STOREFRONT_ORDER.c.id)
+    )
 
 
-def reopen_order(connection: Connection, *, order: str, code: str, now: float) -> bool:
+@row_exists
+def reopen_order(*, order: str, code: str, now: float) -> sa.Executable:
     """It was said to have failed, and that is not certain any more; False when its refund has been begun: that stands."""
-    return connection.first(REOPEN_ORDER, named=order, why=code, now=now) is not None
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(
+            THIS_ORDER, STOREFRONT_ORDER.c.status == "failed", STOREFRONT_ORDER.c.refund.is_(None) | (STOREFRONT_ORDER.c.refund == "owed")
+        )
+        .values(status="needs_review", code=code, refund=None, due_ms=None, **ENDED_WORK)
+        .returning(STOREFRONT_ORDER.c.id)
+    )
 
 
-def begin_refund(connection: Connection, *, order: str, token: str, attempt: str) -> bool:
+@changes_one
+def begin_refund(*, order: str, token: str, attempt: str) -> sa.Executable:
     """The refund is about to be sent; False when it is not this worker's to send."""
-    return connection.run(BEGIN_REFUND, named=order, mine=token, attempt=attempt) == 1
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(MY_ORDER, STOREFRONT_ORDER.c.status == "failed", REFUND_IS_OPEN)
+        .values(refund="sending", refund_attempt=attempt)
+    )
 
 
 def set_refund(connection: Connection, *, order: str, token: str, state: str, due_ms: int | None) -> bool:
     """How the refund stands after this look; False when the lease was lost or it has ended."""
-    return connection.run(SET_REFUND, named=order, mine=token, to=state, due_ms=due_ms, tried=int(due_ms is not None)) == 1
+    return connection.run(SET_REFUND, order=order, token=token, to=state, due_ms=due_ms, tried=int(due_ms is not None)) == 1
 
 
 def mark_refund_made(connection: Connection, *, attempt: str, now: float) -> str | None:
@@ -402,17 +371,32 @@ def mark_refund_never_made(connection: Connection, *, attempt: str, now: float) 
 
 def retry_refund(connection: Connection, *, order: str, now: float) -> bool:
     """A person has a refund tried once more that had failed, or was given up; False where it has neither."""
-    return connection.first(RETRY_REFUND, named=order, now=now, now_ms=int(now * 1000)) is not None
+    return connection.first(RETRY_REFUND, order=order, now=now, now_ms=int(now * 1000)) is not None
 
 
-def accept_top_up(connection: Connection, *, top_up: str, now: float) -> bool:
+@row_exists
+def accept_top_up(*, top_up: str, now: float) -> sa.Executable:
     """A person has seen that the package is there; False where the top-up does not need review."""
-    return connection.first(ACCEPT_TOP_UP, named=top_up, now=now) is not None
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(STOREFRONT_ORDER.c.id == top_up, STOREFRONT_ORDER.c.status == "needs_review", STOREFRONT_ORDER.c.top_up_of.is_not(None))
+        .values(status="ready", code=None, ready_at=ORDER_NOW, due_ms=None, **ENDED_WORK)
+        .returning(STOREFRONT_ORDER.c.id)
+    )
 
 
-def has_stale_top_up(connection: Connection, *, before: float) -> bool:
+@row_exists
+def has_stale_top_up(*, before: float) -> sa.Executable:
     """Whether a top-up has been under way for so long that its process may have died; a read."""
-    return connection.first(FIND_STALE_TOP_UP, before_then=before) is not None
+    return (
+        sa.select(STOREFRONT_ORDER.c.id)
+        .where(
+            STOREFRONT_ORDER.c.status == "provisioning",
+            STOREFRONT_ORDER.c.top_up_of.is_not(None),
+            STOREFRONT_ORDER.c.updated < before,
+        )
+        .limit(1)
+    )
 
 
 def lost_orders(connection: Connection, *, most: int) -> list[str]:
@@ -420,9 +404,20 @@ def lost_orders(connection: Connection, *, most: int) -> list[str]:
     return [row.id for row in connection.all(LIST_LOST_ORDERS, most=most)]
 
 
-def pending_orders(connection: Connection, *, account: str, most: int) -> list[OrderRow]:
+@all_rows(OrderRow)
+def pending_orders(*, account: str, most: int) -> sa.Executable:
     """What buyers may have paid for, the newest first."""
-    return connection.all(LIST_PENDING_ORDERS, account=account, most=most)
+    return (
+        sa.select(*ORDER_COLUMNS)
+        .select_from(ORDERS_WITH_LEDGER)
+        .where(
+            STOREFRONT_ORDER.c.status == "pending_payment",
+            STOREFRONT_ORDER.c.payee == account,
+            STOREFRONT_ORDER.c.session.is_not(None),
+        )
+        .order_by(STOREFRONT_ORDER.c.created.desc())
+        .limit(most)
+    )
 
 
 def sweep_pending(connection: Connection, *, before: float, most: int) -> int:

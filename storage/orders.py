@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows, changes_one, first_row, writes
 from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query, unindexed
+from storage.engine.statement import Query, unindexed
 from storage.engine.table import TableDescription, table_of
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.storefronts import STOREFRONT, storefront_of
@@ -166,55 +166,39 @@ ORDERS_WITH_LEDGER = STOREFRONT_ORDER.outerjoin(
 
 SELECT_ORDERS = sa.select(*ORDER_COLUMNS).select_from(ORDERS_WITH_LEDGER)
 
-INSERT_ORDER = Command(
-    sa.insert(STOREFRONT_ORDER)
-    .values({name: sa.bindparam(name) for name in NewOrder._fields})
-    .values(status="pending_payment", tries=0, updated=sa.bindparam("created"))
-)
 
-FIND_ORDER = Query(OrderRow, SELECT_ORDERS.where(STOREFRONT_ORDER.c.id == sa.bindparam("named")))
-
-FIND_ORDER_BY_SESSION = Query(
-    OrderRow, SELECT_ORDERS.where(STOREFRONT_ORDER.c.session == sa.bindparam("named"), STOREFRONT_ORDER.c.payee == sa.bindparam("account"))
-)
-
-LIST_TOP_UPS = Query(
-    OrderRow,
-    SELECT_ORDERS.where(STOREFRONT_ORDER.c.top_up_of == sa.bindparam("named")).order_by(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id),
-)
-
-NAME_SESSION = Command(
-    sa.update(STOREFRONT_ORDER)
-    .where(
-        STOREFRONT_ORDER.c.id == sa.bindparam("named"), STOREFRONT_ORDER.c.status == "pending_payment", STOREFRONT_ORDER.c.session.is_(None)
-    )
-    .values(session=sa.bindparam("made"), session_ends=sa.bindparam("ends"), due_ms=sa.bindparam("look_ms"))
-)
-
-
-def insert_order(connection: Connection, *, order: NewOrder) -> None:
+@writes
+def insert_order(*, order: NewOrder) -> sa.Executable:
     """It waits to be paid."""
-    connection.run(INSERT_ORDER, **order._asdict())
+    return sa.insert(STOREFRONT_ORDER).values(order._asdict()).values(status="pending_payment", tries=0, updated=sa.bindparam("created"))
 
 
-def name_session(connection: Connection, *, order: str, session: str, ends: int, look_ms: int) -> bool:
+@changes_one
+def name_session(*, order: str, session: str, ends: int, look_ms: int) -> sa.Executable:
     """The page on which it is paid, known before anybody is sent there. `look_ms`: when to ask about it, should nobody tell."""
-    return connection.run(NAME_SESSION, named=order, made=session, ends=ends, look_ms=look_ms) == 1
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(STOREFRONT_ORDER.c.id == order, STOREFRONT_ORDER.c.status == "pending_payment", STOREFRONT_ORDER.c.session.is_(None))
+        .values(session=session, session_ends=ends, due_ms=look_ms)
+    )
 
 
-def find_order(connection: Connection, *, order: str) -> OrderRow | None:
+@first_row(OrderRow)
+def find_order(*, order: str) -> sa.Executable:
     """An order or a top-up by its number."""
-    return connection.first(FIND_ORDER, named=order)
+    return SELECT_ORDERS.where(STOREFRONT_ORDER.c.id == order)
 
 
-def order_of_session(connection: Connection, *, session: str, payee: str) -> OrderRow | None:
+@first_row(OrderRow)
+def order_of_session(*, session: str, payee: str) -> sa.Executable:
     """What a checkout of this account at the processor is for."""
-    return connection.first(FIND_ORDER_BY_SESSION, named=session, account=payee)
+    return SELECT_ORDERS.where(STOREFRONT_ORDER.c.session == session, STOREFRONT_ORDER.c.payee == payee)
 
 
-def top_ups_of(connection: Connection, *, order: str) -> list[OrderRow]:
+@all_rows(OrderRow)
+def top_ups_of(*, order: str) -> sa.Executable:
     """Every top-up of an order, paid or not, oldest first."""
-    return connection.all(LIST_TOP_UPS, named=order)
+    return SELECT_ORDERS.where(STOREFRONT_ORDER.c.top_up_of == order).order_by(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id)
 
 
 OrderStatus = Literal[
@@ -265,23 +249,22 @@ ESIM_WENT_BACK = sa.exists().where(
     ISSUANCE.c.state.in_(["rolled_back", "released"]),
 )
 
-# One whose eSIM went back was cancelled by that, at that moment. `updated` stays: whoever works on the order goes by it.
-CANCEL_ORDER = Command(
-    sa.update(STOREFRONT_ORDER)
-    .where(
-        STOREFRONT_ORDER.c.id == sa.bindparam("named"),
-        STOREFRONT_ORDER.c.top_up_of.is_(None),
-        STOREFRONT_ORDER.c.cancelled_at.is_(None),
-        STOREFRONT_ORDER.c.status != "pending_payment",
-        ~ESIM_WENT_BACK,
-    )
-    .values(cancelled_at=sa.bindparam("now"))
-)
 
-
-def cancel_order(connection: Connection, *, order: str, now: float) -> bool:
+@changes_one
+def cancel_order(*, order: str, now: float) -> sa.Executable:
     """Whether it is this very call that cancelled it; an unpaid order is not cancelled."""
-    return connection.run(CANCEL_ORDER, named=order, now=now) == 1
+    # One whose eSIM went back was cancelled by that, at that moment. `updated` stays: whoever works on the order goes by it.
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(
+            STOREFRONT_ORDER.c.id == order,
+            STOREFRONT_ORDER.c.top_up_of.is_(None),
+            STOREFRONT_ORDER.c.cancelled_at.is_(None),
+            STOREFRONT_ORDER.c.status != "pending_payment",
+            ~ESIM_WENT_BACK,
+        )
+        .values(cancelled_at=now)
+    )
 
 
 class ErasedOrder(NamedTuple):
@@ -291,22 +274,19 @@ class ErasedOrder(NamedTuple):
     top_up_of: str | None
 
 
-ERASE_ADDRESS = Query(
-    ErasedOrder,
-    sa.update(STOREFRONT_ORDER)
-    .where(
-        STOREFRONT_ORDER.c.storefront == sa.bindparam("shop"),
-        STOREFRONT_ORDER.c.organisation == sa.bindparam("of"),
-        STOREFRONT_ORDER.c.email == sa.bindparam("address"),
-    )
-    .values(email=None)
-    .returning(STOREFRONT_ORDER.c.id, STOREFRONT_ORDER.c.top_up_of),
-)
-
-
-def erase_address(connection: Connection, *, storefront: str, organisation: str, email: str) -> list[ErasedOrder]:
+@all_rows(ErasedOrder)
+def erase_address(*, storefront: str, organisation: str, email: str) -> sa.Executable:
     """The rows that had the address."""
-    return connection.all(ERASE_ADDRESS, shop=storefront, of=organisation, address=email)
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(
+            STOREFRONT_ORDER.c.storefront == storefront,
+            STOREFRONT_ORDER.c.organisation == organisation,
+            STOREFRONT_ORDER.c.email == email,
+        )
+        .values(email=None)
+        .returning(STOREFRONT_ORDER.c.id, STOREFRONT_ORDER.c.top_up_of)
+    )
 
 
 class OrderDetail(NamedTuple):
@@ -333,13 +313,6 @@ class OrderPlace(NamedTuple):
 
 FIRST_ORDER_PLACE = OrderPlace(2.0**62, "")
 
-FIND_SHOP = Query(
-    ShopName,
-    sa.select(STOREFRONT.c.id, STOREFRONT.c.slug).where(
-        STOREFRONT.c.slug == sa.bindparam("slug"), STOREFRONT.c.organisation == sa.bindparam("organisation")
-    ),
-)
-
 
 def filter_value(name: str) -> sa.ColumnElement[str]:
     """A filter's value; a cast, since a text that is only compared with another has no type of its own."""
@@ -348,10 +321,6 @@ def filter_value(name: str) -> sa.ColumnElement[str]:
 
 OWN_ORDER = (STOREFRONT_ORDER.c.organisation == sa.bindparam("organisation")) & STOREFRONT_ORDER.c.top_up_of.is_(None)
 
-FIND_ORDER_PLACE = Query(
-    OrderPlace,
-    sa.select(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id).where(OWN_ORDER, STOREFRONT_ORDER.c.id == sa.bindparam("named")),
-)
 
 # As one comparison of a pair, which both databases look up in the index: a page far behind costs no more than the first.
 ORDER_IS_BEHIND: sa.ColumnElement[bool] = sa.tuple_(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id) < sa.tuple_(
@@ -410,14 +379,16 @@ def find_order_detail(connection: Connection, *, order: str) -> OrderDetail | No
     return OrderDetail(row, "" if shop is None else shop.slug, top_ups_of(connection, order=order))
 
 
-def find_shop(connection: Connection, *, slug: str, organisation: str) -> ShopName | None:
+@first_row(ShopName)
+def find_shop(*, slug: str, organisation: str) -> sa.Executable:
     """One of the organisation's shops, published or not."""
-    return connection.first(FIND_SHOP, slug=slug, organisation=organisation)
+    return sa.select(STOREFRONT.c.id, STOREFRONT.c.slug).where(STOREFRONT.c.slug == slug, STOREFRONT.c.organisation == organisation)
 
 
-def order_place(connection: Connection, *, organisation: str, order: str) -> OrderPlace | None:
+@first_row(OrderPlace)
+def order_place(*, organisation: str, order: str) -> sa.Executable:
     """Where one of the organisation's orders stands."""
-    return connection.first(FIND_ORDER_PLACE, organisation=organisation, named=order)
+    return sa.select(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id).where(OWN_ORDER, STOREFRONT_ORDER.c.id == order)
 
 
 def list_orders(

@@ -1,12 +1,12 @@
 """Organisations: their tier, their share of the service's fees, and whether their webhooks may lead into the operator's own network."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows, changes_one
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 
@@ -62,11 +62,6 @@ SET_TIER = Command(sa.update(ORGANISATION).where(ORGANISATION.c.id == sa.bindpar
 
 THIS_ORGANISATION = ORGANISATION.c.id == sa.bindparam("organisation")
 
-LIST_ORGANISATIONS = Query(
-    Organisation,
-    sa.select(*(ORGANISATION.c[name] for name in Organisation._fields)).order_by(ORGANISATION.c.id),
-)
-
 
 def create_organisation(
     connection: Connection,
@@ -105,9 +100,10 @@ def set_tier(connection: Connection, *, organisation: str, tier: str) -> bool:
     return changed
 
 
-def list_organisations(connection: Connection) -> list[Organisation]:
+@all_rows(Organisation)
+def list_organisations() -> sa.Executable:
     """Every organisation, oldest first."""
-    return connection.all(LIST_ORGANISATIONS)
+    return sa.select(*(ORGANISATION.c[name] for name in Organisation._fields)).order_by(ORGANISATION.c.id)
 
 
 class PrivateAccess(NamedTuple):
@@ -118,8 +114,6 @@ class PrivateAccess(NamedTuple):
 
 FIND_PRIVATE_ACCESS = Query(PrivateAccess, sa.select(ORGANISATION.c.private_receivers).where(THIS_ORGANISATION))
 
-SET_PRIVATE_ACCESS = Command(sa.update(ORGANISATION).where(THIS_ORGANISATION).values(private_receivers=sa.bindparam("opened")))
-
 
 def may_receive_privately(connection: Connection, *, organisation: str) -> bool:
     """Whether webhooks of the organisation may lead to what SERVICE_WEBHOOK_PRIVATE names."""
@@ -127,9 +121,10 @@ def may_receive_privately(connection: Connection, *, organisation: str) -> bool:
     return row is not None and bool(row.private_receivers)
 
 
-def set_private_access(connection: Connection, *, organisation: str, opened: bool) -> bool:
+@changes_one
+def set_private_access(*, organisation: str, opened: Annotated[bool, int]) -> sa.Executable:
     """Allow or end that; False when there is no such organisation."""
-    return connection.run(SET_PRIVATE_ACCESS, organisation=organisation, opened=int(opened)) == 1
+    return sa.update(ORGANISATION).where(THIS_ORGANISATION).values(private_receivers=opened)
 
 
 class FeeRate(NamedTuple):
@@ -140,10 +135,6 @@ class FeeRate(NamedTuple):
 
 FIND_FEE_RATE = Query(FeeRate, sa.select(ORGANISATION.c.platform_fee_bps).where(ORGANISATION.c.id == sa.bindparam("organisation")))
 
-SET_FEE_RATE = Command(
-    sa.update(ORGANISATION).where(ORGANISATION.c.id == sa.bindparam("organisation")).values(platform_fee_bps=sa.bindparam("bps"))
-)
-
 
 def own_fee_bps(connection: Connection, *, organisation: str) -> int | None:
     """The organisation's own rate, where it has one."""
@@ -151,6 +142,7 @@ def own_fee_bps(connection: Connection, *, organisation: str) -> int | None:
     return None if found is None else found.platform_fee_bps
 
 
-def set_fee_bps(connection: Connection, *, organisation: str, bps: int | None) -> bool:
+@changes_one
+def set_fee_bps(*, organisation: str, bps: int | None) -> sa.Executable:
     """Give it a rate of its own, or take it away; False: there is no such organisation."""
-    return connection.run(SET_FEE_RATE, organisation=organisation, bps=bps) == 1
+    return sa.update(ORGANISATION).where(ORGANISATION.c.id == organisation).values(platform_fee_bps=bps)

@@ -4,14 +4,14 @@ What of each charge is refunded or about to be is reserved, so that no two refun
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import without_order_tokens
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, all_rows, changes_one, first_row, writes
+from storage.engine.statement import Command, Query, StatementBuild
 from storage.engine.table import TableDescription, table_of
 
 
@@ -85,36 +85,6 @@ ATTEMPT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(PAYMENT_ATTEMPT.c[na
 
 ATTEMPT_IS_OPEN = PAYMENT_ATTEMPT.c.state.in_(OPEN_ATTEMPT_STATES)
 
-INSERT_ATTEMPT = Command(sa.insert(PAYMENT_ATTEMPT).values({name: sa.bindparam(name) for name in PaymentAttempt._fields}))
-
-FIND_ATTEMPT = Query(PaymentAttempt, sa.select(*ATTEMPT_COLUMNS).where(PAYMENT_ATTEMPT.c.id == sa.bindparam("attempt")))
-
-FIND_ATTEMPT_BY_KEY = Query(
-    PaymentAttempt,
-    sa.select(*ATTEMPT_COLUMNS)
-    .where(
-        PAYMENT_ATTEMPT.c.organisation == sa.bindparam("organisation"),
-        PAYMENT_ATTEMPT.c.kind == sa.bindparam("kind"),
-        PAYMENT_ATTEMPT.c.claim_key == sa.bindparam("claim_key"),
-    )
-    .order_by(PAYMENT_ATTEMPT.c.id.desc())
-    .limit(1),
-)
-
-LIST_ATTEMPTS_OF_CHARGE = Query(
-    PaymentAttempt,
-    sa.select(*ATTEMPT_COLUMNS).where(
-        PAYMENT_ATTEMPT.c.account == sa.bindparam("account"), PAYMENT_ATTEMPT.c.charge == sa.bindparam("charge"), ATTEMPT_IS_OPEN
-    ),
-)
-
-LIST_ATTEMPTS_OF_ACCOUNT = Query(
-    PaymentAttempt,
-    sa.select(*ATTEMPT_COLUMNS)
-    .where(PAYMENT_ATTEMPT.c.account == sa.bindparam("account"), ATTEMPT_IS_OPEN)
-    .order_by(PAYMENT_ATTEMPT.c.created, PAYMENT_ATTEMPT.c.id)
-    .limit(sa.bindparam("most")),
-)
 
 CONCLUDE_ATTEMPT = Query(
     PaymentAttempt,
@@ -129,42 +99,49 @@ HIDE_TOKEN = Command(
     sa.update(PAYMENT_ATTEMPT).where(PAYMENT_ATTEMPT.c.id == sa.bindparam("attempt")).values(processor_key=sa.bindparam("shown"))
 )
 
-TOUCH_ATTEMPT = Query(
-    PaymentAttempt,
-    sa.update(PAYMENT_ATTEMPT)
-    .where(PAYMENT_ATTEMPT.c.id == sa.bindparam("attempt"), ATTEMPT_IS_OPEN)
-    .values(state="unknown", updated=sa.bindparam("now"))
-    .returning(*ATTEMPT_COLUMNS),
-)
 
-FORGET_ATTEMPT = Command(
-    sa.delete(PAYMENT_ATTEMPT).where(PAYMENT_ATTEMPT.c.id == sa.bindparam("attempt"), PAYMENT_ATTEMPT.c.state == "sending")
-)
-
-
-def insert_attempt(connection: Connection, *, attempt: PaymentAttempt) -> None:
+@writes
+def insert_attempt(*, attempt: PaymentAttempt) -> sa.Executable:
     """It is about to be sent."""
-    connection.run(INSERT_ATTEMPT, **attempt._asdict())
+    return sa.insert(PAYMENT_ATTEMPT).values(attempt._asdict())
 
 
-def find_attempt(connection: Connection, *, attempt: str) -> PaymentAttempt | None:
+@first_row(PaymentAttempt)
+def find_attempt(*, attempt: str) -> sa.Executable:
     """One attempt."""
-    return connection.first(FIND_ATTEMPT, attempt=attempt)
+    return sa.select(*ATTEMPT_COLUMNS).where(PAYMENT_ATTEMPT.c.id == attempt)
 
 
-def attempt_by_key(connection: Connection, *, organisation: str, kind: AttemptKind, claim_key: str) -> PaymentAttempt | None:
+@first_row(PaymentAttempt)
+def attempt_by_key(*, organisation: str, kind: AttemptKind, claim_key: str) -> sa.Executable:
     """What was asked for under a caller's key, last."""
-    return connection.first(FIND_ATTEMPT_BY_KEY, organisation=organisation, kind=kind, claim_key=claim_key)
+    return (
+        sa.select(*ATTEMPT_COLUMNS)
+        .where(
+            PAYMENT_ATTEMPT.c.organisation == organisation,
+            PAYMENT_ATTEMPT.c.kind == kind,
+            PAYMENT_ATTEMPT.c.claim_key == claim_key,
+        )
+        .order_by(PAYMENT_ATTEMPT.c.id.desc())
+        .limit(1)
+    )
 
 
-def open_attempts_of(connection: Connection, *, account: str, charge: str) -> list[PaymentAttempt]:
+@all_rows(PaymentAttempt)
+def open_attempts_of(*, account: str, charge: str) -> sa.Executable:
     """Refunds of a charge that are under way, or that nobody knows the outcome of."""
-    return connection.all(LIST_ATTEMPTS_OF_CHARGE, account=account, charge=charge)
+    return sa.select(*ATTEMPT_COLUMNS).where(PAYMENT_ATTEMPT.c.account == account, PAYMENT_ATTEMPT.c.charge == charge, ATTEMPT_IS_OPEN)
 
 
-def open_attempts(connection: Connection, *, account: str, most: int) -> list[PaymentAttempt]:
+@all_rows(PaymentAttempt)
+def open_attempts(*, account: str, most: int) -> sa.Executable:
     """All that is under way or unknown in an account, oldest first; also of an organisation that had the account before."""
-    return connection.all(LIST_ATTEMPTS_OF_ACCOUNT, account=account, most=most)
+    return (
+        sa.select(*ATTEMPT_COLUMNS)
+        .where(PAYMENT_ATTEMPT.c.account == account, ATTEMPT_IS_OPEN)
+        .order_by(PAYMENT_ATTEMPT.c.created, PAYMENT_ATTEMPT.c.id)
+        .limit(most)
+    )
 
 
 def conclude_attempt(connection: Connection, *, attempt: str, state: PaymentAttemptState, made: str | None, now: float) -> bool:
@@ -177,14 +154,21 @@ def conclude_attempt(connection: Connection, *, attempt: str, state: PaymentAtte
     return True
 
 
-def touch_attempt(connection: Connection, *, attempt: str, now: float) -> PaymentAttempt | None:
+@first_row(PaymentAttempt)
+def touch_attempt(*, attempt: str, now: Annotated[float, int]) -> sa.Executable:
     """It is about to be sent once more, as it was: what may have had an effect before is forgotten by nobody. None: it was settled."""
-    return connection.first(TOUCH_ATTEMPT, attempt=attempt, now=int(now))
+    return (
+        sa.update(PAYMENT_ATTEMPT)
+        .where(PAYMENT_ATTEMPT.c.id == attempt, ATTEMPT_IS_OPEN)
+        .values(state="unknown", updated=now)
+        .returning(*ATTEMPT_COLUMNS)
+    )
 
 
-def forget_attempt(connection: Connection, *, attempt: str) -> None:
+@writes
+def forget_attempt(*, attempt: str) -> sa.Executable:
     """It surely never left."""
-    connection.run(FORGET_ATTEMPT, attempt=attempt)
+    return sa.delete(PAYMENT_ATTEMPT).where(PAYMENT_ATTEMPT.c.id == attempt, PAYMENT_ATTEMPT.c.state == "sending")
 
 
 CHARGE_REFUNDS = table_of(ChargeRefundsTable)
@@ -197,50 +181,41 @@ class ChargeRefunds(NamedTuple):
     reserved: int
 
 
-REFUND_FIELDS = ("account", "charge", "amount", "reserved", "updated")
-
-REFUND_OF_CHARGE: sa.ColumnElement[bool] = (CHARGE_REFUNDS.c.account == sa.bindparam("of")) & (
-    CHARGE_REFUNDS.c.charge == sa.bindparam("named")
+REFUND_OF_CHARGE: sa.ColumnElement[bool] = (CHARGE_REFUNDS.c.account == sa.bindparam("account")) & (
+    CHARGE_REFUNDS.c.charge == sa.bindparam("charge")
 )
 
-INSERT_REFUND = Command(
-    lambda dialect: (
+
+RESERVED_WITH_MORE: sa.ColumnElement[int] = CHARGE_REFUNDS.c.reserved + sa.bindparam("amount", type_=sa.BigInteger)
+
+
+@writes
+def open_refunds(*, account: str, charge: str, amount: int, reserved: int, now: Annotated[float, int]) -> StatementBuild:
+    """The row of a charge, at its first refund."""
+    return lambda dialect: (
         dialect.insert(CHARGE_REFUNDS)
-        .values({name: sa.bindparam(name) for name in REFUND_FIELDS})
+        .values(account=account, charge=charge, amount=amount, reserved=reserved, updated=now)
         .on_conflict_do_nothing(index_elements=["account", "charge"])
     )
-)
-
-FIND_REFUND = Query(ChargeRefunds, sa.select(CHARGE_REFUNDS.c.amount, CHARGE_REFUNDS.c.reserved).where(REFUND_OF_CHARGE))
-
-SET_REFUND_RESERVED = Command(
-    sa.update(CHARGE_REFUNDS).where(REFUND_OF_CHARGE).values(reserved=sa.bindparam("taken"), updated=sa.bindparam("now"))
-)
-
-RESERVED_WITH_MORE: sa.ColumnElement[int] = CHARGE_REFUNDS.c.reserved + sa.bindparam("more", type_=sa.BigInteger)
-
-RESERVE_REFUND = Command(
-    sa.update(CHARGE_REFUNDS)
-    .where(REFUND_OF_CHARGE, CHARGE_REFUNDS.c.amount >= RESERVED_WITH_MORE)
-    .values(reserved=RESERVED_WITH_MORE, updated=sa.bindparam("now", type_=sa.BigInteger))
-)
 
 
-def open_refunds(connection: Connection, *, account: str, charge: str, amount: int, reserved: int, now: float) -> None:
-    """The row of a charge, at its first refund."""
-    connection.run(INSERT_REFUND, account=account, charge=charge, amount=amount, reserved=reserved, updated=int(now))
-
-
-def find_refunds(connection: Connection, *, account: str, charge: str) -> ChargeRefunds | None:
+@first_row(ChargeRefunds)
+def find_refunds(*, account: str, charge: str) -> sa.Executable:
     """What is taken of a charge; None: nobody has refunded it through us yet."""
-    return connection.first(FIND_REFUND, of=account, named=charge)
+    return sa.select(CHARGE_REFUNDS.c.amount, CHARGE_REFUNDS.c.reserved).where(REFUND_OF_CHARGE)
 
 
-def set_refund_reserved(connection: Connection, *, account: str, charge: str, reserved: int, now: float) -> None:
+@writes
+def set_refund_reserved(*, account: str, charge: str, reserved: int, now: Annotated[float, int]) -> sa.Executable:
     """What is taken by all that is known now; said by whoever has locked the account."""
-    connection.run(SET_REFUND_RESERVED, of=account, named=charge, taken=reserved, now=int(now))
+    return sa.update(CHARGE_REFUNDS).where(REFUND_OF_CHARGE).values(reserved=reserved, updated=now)
 
 
-def add_refund_reserved(connection: Connection, *, account: str, charge: str, amount: int, now: float) -> bool:
+@changes_one
+def add_refund_reserved(*, account: str, charge: str, amount: int, now: Annotated[float, int]) -> sa.Executable:
     """Take it, if so much is left."""
-    return connection.run(RESERVE_REFUND, of=account, named=charge, more=amount, now=int(now)) == 1
+    return (
+        sa.update(CHARGE_REFUNDS)
+        .where(REFUND_OF_CHARGE, CHARGE_REFUNDS.c.amount >= RESERVED_WITH_MORE)
+        .values(reserved=RESERVED_WITH_MORE, updated=sa.bindparam("now", type_=sa.BigInteger))
+    )

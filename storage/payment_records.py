@@ -4,15 +4,15 @@ Events of the processor that had their effect are stored, so that each has it on
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.billing_config import BILLING_CONFIG
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, changes_one, first_row
 from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Dialect, Query
+from storage.engine.statement import Dialect, Query, StatementBuild
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
 
@@ -116,20 +116,10 @@ def put_record_query(dialect: Dialect) -> sa.Executable:
     )
 
 
-PUT_PAYMENT_RECORD = Command(put_record_query)
-
 RECORD_OF_KIND = (PAYMENT_RECORD.c.account == sa.bindparam("account"), PAYMENT_RECORD.c.kind == sa.bindparam("kind"))
 
 OWN_PAYMENT_RECORD = (*RECORD_OF_KIND, PAYMENT_RECORD.c.organisation == sa.bindparam("organisation"))
 
-FIND_PAYMENT_RECORD = Query(
-    PaymentRecord, sa.select(*PAYMENT_RECORD_COLUMNS).where(*RECORD_OF_KIND, PAYMENT_RECORD.c.id == sa.bindparam("named"))
-)
-
-PLACE_OF_PAYMENT_RECORD = Query(
-    RecordPlace,
-    sa.select(PAYMENT_RECORD.c.created, PAYMENT_RECORD.c.id).where(*OWN_PAYMENT_RECORD, PAYMENT_RECORD.c.id == sa.bindparam("named")),
-)
 
 # As one comparison of a pair, which both databases look up in the index: a page far behind costs no more than the first.
 PAYMENT_RECORD_IS_BEHIND: sa.ColumnElement[bool] = sa.tuple_(PAYMENT_RECORD.c.created, PAYMENT_RECORD.c.id) < sa.tuple_(
@@ -176,21 +166,22 @@ def lock_payment_account(connection: Connection, *, account: str) -> str | None:
     return None if found is None else found.organisation
 
 
-def put_payment_record(connection: Connection, *, record: PaymentRecord) -> bool:
+@changes_one
+def put_payment_record(*, record: PaymentRecord) -> sa.Executable:
     """Keep a word; False when what is there is as new or newer."""
-    return connection.run(PUT_PAYMENT_RECORD, **record._asdict()) == 1
+    return put_record_query
 
 
-def find_payment_record(connection: Connection, *, account: str, kind: PaymentRecordKind, id: str) -> PaymentRecord | None:
+@first_row(PaymentRecord)
+def find_payment_record(*, account: str, kind: PaymentRecordKind, id: str) -> sa.Executable:
     """One thing of an account's."""
-    return connection.first(FIND_PAYMENT_RECORD, account=account, kind=kind, named=id)
+    return sa.select(*PAYMENT_RECORD_COLUMNS).where(*RECORD_OF_KIND, PAYMENT_RECORD.c.id == id)
 
 
-def payment_record_place(
-    connection: Connection, *, account: str, organisation: str, kind: PaymentRecordKind, id: str
-) -> RecordPlace | None:
+@first_row(RecordPlace)
+def payment_record_place(*, account: str, organisation: str, kind: PaymentRecordKind, id: str) -> sa.Executable:
     """Where one of the organisation's records stands."""
-    return connection.first(PLACE_OF_PAYMENT_RECORD, account=account, organisation=organisation, kind=kind, named=id)
+    return sa.select(PAYMENT_RECORD.c.created, PAYMENT_RECORD.c.id).where(*OWN_PAYMENT_RECORD, PAYMENT_RECORD.c.id == id)
 
 
 def list_payment_records(
@@ -218,22 +209,15 @@ def linked_to(connection: Connection, *, account: str, charges: Sequence[str]) -
 
 PAYMENT_EVENT = table_of(PaymentEventTable)
 
-PAYMENT_EVENT_FIELDS = ("id", "type", "account", "received")
-
-INSERT_PAYMENT_EVENT = Command(
-    lambda dialect: (
-        dialect.insert(PAYMENT_EVENT)
-        .values({name: sa.bindparam(name) for name in PAYMENT_EVENT_FIELDS})
-        .on_conflict_do_nothing(index_elements=["id"])
-    )
-)
-
 SWEEP_PAYMENT_EVENTS = delete_oldest(PAYMENT_EVENT, PAYMENT_EVENT.c.received < sa.bindparam("before"), PAYMENT_EVENT.c.received)
 
 
-def take_payment_event(connection: Connection, *, id: str, type: str, account: str | None, now: float) -> bool:
+@changes_one
+def take_payment_event(*, id: str, type: str, account: str | None, now: Annotated[float, int]) -> StatementBuild:
     """Whether the event is new; its effect belongs into the same transaction."""
-    return connection.run(INSERT_PAYMENT_EVENT, id=id, type=type, account=account, received=int(now)) == 1
+    return lambda dialect: (
+        dialect.insert(PAYMENT_EVENT).values(id=id, type=type, account=account, received=now).on_conflict_do_nothing(index_elements=["id"])
+    )
 
 
 def sweep_payment_events(connection: Connection, *, before: float, most: int) -> int:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, writes
 from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query
+from storage.engine.statement import Query, StatementBuild
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
 
@@ -29,14 +29,6 @@ class PlacedPackage(NamedTuple):
     package_id: int
 
 
-INSERT_PLACED_PACKAGE = Command(
-    lambda dialect: (
-        dialect.insert(PLACED_PACKAGE)
-        .values(package_id=sa.bindparam("package_id"), placed=sa.bindparam("now"))
-        .on_conflict_do_nothing(index_elements=["package_id"])
-    )
-)
-
 PLACED_PACKAGES_AMONG = Query(
     PlacedPackage,
     lambda dialect: sa.select(PLACED_PACKAGE.c.package_id).where(
@@ -47,9 +39,12 @@ PLACED_PACKAGES_AMONG = Query(
 SWEEP_PLACED_PACKAGES = delete_oldest(PLACED_PACKAGE, PLACED_PACKAGE.c.placed < sa.bindparam("before"), PLACED_PACKAGE.c.placed)
 
 
-def insert_placed_package(connection: Connection, *, package_id: int, now: float) -> None:
+@writes
+def insert_placed_package(*, package_id: int, now: float) -> StatementBuild:
     """Remember that it was put on a line that somebody named."""
-    connection.run(INSERT_PLACED_PACKAGE, package_id=package_id, now=now)
+    return lambda dialect: (
+        dialect.insert(PLACED_PACKAGE).values(package_id=package_id, placed=now).on_conflict_do_nothing(index_elements=["package_id"])
+    )
 
 
 def placed_packages_among(connection: Connection, *, packages: Sequence[int]) -> frozenset[int]:

@@ -1,13 +1,12 @@
 """Products: plans that an organisation defined."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import all_rows, first_row, or_else, writes
 from storage.engine.table import TableDescription, table_of
 
 
@@ -54,29 +53,20 @@ PRODUCT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(PRODUCT.c[name] for 
 
 OWN_PRODUCT = PRODUCT.c.organisation == sa.bindparam("organisation")
 
-INSERT_PRODUCT = Command(sa.insert(PRODUCT).values({name: sa.bindparam(name) for name in ProductRow._fields}))
 
-READ_PRODUCT = Query(ProductRow, sa.select(*PRODUCT_COLUMNS).where(PRODUCT.c.id == sa.bindparam("product"), OWN_PRODUCT))
-
-LIST_PRODUCTS = Query(
-    ProductRow,
-    sa.select(*PRODUCT_COLUMNS)
-    .where(OWN_PRODUCT, PRODUCT.c.id < sa.bindparam("after"))
-    .order_by(PRODUCT.c.id.desc())
-    .limit(sa.bindparam("most")),
-)
-
-
-def insert_product(connection: Connection, *, row: ProductRow) -> None:
+@writes
+def insert_product(*, row: ProductRow) -> sa.Executable:
     """Keep a new product."""
-    connection.run(INSERT_PRODUCT, **row._asdict())
+    return sa.insert(PRODUCT).values(row._asdict())
 
 
-def find_product(connection: Connection, *, product: str, organisation: str) -> ProductRow | None:
+@first_row(ProductRow)
+def find_product(*, product: str, organisation: str) -> sa.Executable:
     """One product of an organisation."""
-    return connection.first(READ_PRODUCT, product=product, organisation=organisation)
+    return sa.select(*PRODUCT_COLUMNS).where(PRODUCT.c.id == product, OWN_PRODUCT)
 
 
-def list_products(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[ProductRow]:
+@all_rows(ProductRow)
+def list_products(*, organisation: str, after: Annotated[str | None, or_else(LAST_PRODUCT_ID)], most: int) -> sa.Executable:
     """Newest first."""
-    return connection.all(LIST_PRODUCTS, organisation=organisation, after=after or LAST_PRODUCT_ID, most=most)
+    return sa.select(*PRODUCT_COLUMNS).where(OWN_PRODUCT, PRODUCT.c.id < after).order_by(PRODUCT.c.id.desc()).limit(most)

@@ -1,12 +1,12 @@
 """Promotions: codes that buyers may use, each once per organisation."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import all_rows, or_else, row_exists, writes
+from storage.engine.statement import StatementBuild
 from storage.engine.table import TableDescription, table_of
 
 
@@ -59,48 +59,31 @@ PROMOTION_COLUMNS = tuple(PROMOTION.c[name] for name in PromotionRow._fields)
 
 OWN_PROMOTION = PROMOTION.c.organisation == sa.bindparam("organisation")
 
-INSERT_PROMOTION = Query(
-    PromotionId,
-    lambda dialect: (
+
+@row_exists
+def insert_promotion(*, row: PromotionRow) -> StatementBuild:
+    """Keep it. False: the organisation has this code already."""
+    return lambda dialect: (
         dialect.insert(PROMOTION)
-        .values({name: sa.bindparam(name) for name in PromotionRow._fields})
+        .values(row._asdict())
         .on_conflict_do_nothing(index_elements=["organisation", "code"])
         .returning(PROMOTION.c.id)
-    ),
-)
-
-NAME_PROMOTION = Command(
-    sa.update(PROMOTION).where(PROMOTION.c.id == sa.bindparam("promotion")).values(processor_promotion=sa.bindparam("processor_promotion"))
-)
-
-REMOVE_PROMOTIONS = Command(
-    sa.delete(PROMOTION).where(PROMOTION.c.id == sa.bindparam("promotion"), PROMOTION.c.processor_promotion.is_(None))
-)
-
-LIST_PROMOTIONS = Query(
-    PromotionRow,
-    sa.select(*PROMOTION_COLUMNS)
-    .where(OWN_PROMOTION, PROMOTION.c.id < sa.bindparam("after"))
-    .order_by(PROMOTION.c.id.desc())
-    .limit(sa.bindparam("most")),
-)
+    )
 
 
-def insert_promotion(connection: Connection, *, row: PromotionRow) -> bool:
-    """Keep it. False: the organisation has this code already."""
-    return connection.first(INSERT_PROMOTION, **row._asdict()) is not None
-
-
-def name_promotion(connection: Connection, *, promotion: str, processor_promotion: str) -> None:
+@writes
+def name_promotion(*, promotion: str, processor_promotion: str) -> sa.Executable:
     """The processor has it, under this id."""
-    connection.run(NAME_PROMOTION, promotion=promotion, processor_promotion=processor_promotion)
+    return sa.update(PROMOTION).where(PROMOTION.c.id == promotion).values(processor_promotion=processor_promotion)
 
 
-def remove_promotion(connection: Connection, *, promotion: str) -> None:
+@writes
+def remove_promotion(*, promotion: str) -> sa.Executable:
     """The processor surely made none: the code is free again."""
-    connection.run(REMOVE_PROMOTIONS, promotion=promotion)
+    return sa.delete(PROMOTION).where(PROMOTION.c.id == promotion, PROMOTION.c.processor_promotion.is_(None))
 
 
-def list_promotions(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[PromotionRow]:
+@all_rows(PromotionRow)
+def list_promotions(*, organisation: str, after: Annotated[str | None, or_else(LAST_PROMOTION_ID)], most: int) -> sa.Executable:
     """Newest first."""
-    return connection.all(LIST_PROMOTIONS, organisation=organisation, after=after or LAST_PROMOTION_ID, most=most)
+    return sa.select(*PROMOTION_COLUMNS).where(OWN_PROMOTION, PROMOTION.c.id < after).order_by(PROMOTION.c.id.desc()).limit(most)

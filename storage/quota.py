@@ -13,8 +13,8 @@ from sqlmodel import Field
 
 from registry.call import QuotaUsage
 from registry.ports import QuotaPeriod
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, changes_rows, writes
+from storage.engine.statement import Query
 from storage.engine.store import Store
 from storage.engine.table import TableDescription, table_of
 
@@ -52,21 +52,10 @@ CHARGE_QUOTA = Query(
     ),
 )
 
-REFUND_QUOTA = Command(
-    sa.update(QUOTA)
-    .where(QUOTA.c.organisation == sa.bindparam("owner"), QUOTA.c.period == sa.bindparam("day"))
-    .values(used=QUOTA.c.used - sa.bindparam("cost"))
-)
 
 # What mails, limited keys and calls of the model are counted under; what organisations used is kept.
 SWEPT_COUNTERS = ("mail", "key_", "ai:")
 
-SWEEP_QUOTA_COUNTS = Command(
-    sa.delete(QUOTA).where(
-        QUOTA.c.period < sa.bindparam("before"),
-        sa.or_(*(sa.func.substr(QUOTA.c.organisation, 1, len(kind)) == kind for kind in SWEPT_COUNTERS)),
-    )
-)
 
 READ_QUOTA = Query(
     QuotaUsed, sa.select(QUOTA.c.used).where(QUOTA.c.organisation == sa.bindparam("organisation"), QUOTA.c.period == sa.bindparam("period"))
@@ -91,14 +80,19 @@ def charge_quota_block(connection: Connection, *, organisation: str, period: str
     return None
 
 
-def refund_quota(connection: Connection, *, organisation: str, period: str, cost: int) -> None:
+@writes
+def refund_quota(*, organisation: str, period: str, cost: int) -> sa.Executable:
     """Take back a charge whose call never reached the upstream."""
-    connection.run(REFUND_QUOTA, owner=organisation, day=period, cost=cost)
+    return sa.update(QUOTA).where(QUOTA.c.organisation == organisation, QUOTA.c.period == period).values(used=QUOTA.c.used - cost)
 
 
-def sweep_quota_counts(connection: Connection, *, before: str) -> int:
+@changes_rows
+def sweep_quota_counts(*, before: str) -> sa.Executable:
     """Forget on which days before this one how many mails were sent, and how often limited keys were used."""
-    return connection.run(SWEEP_QUOTA_COUNTS, before=before)
+    return sa.delete(QUOTA).where(
+        QUOTA.c.period < before,
+        sa.or_(*(sa.func.substr(QUOTA.c.organisation, 1, len(kind)) == kind for kind in SWEPT_COUNTERS)),
+    )
 
 
 def read_quota_used(connection: Connection, *, organisation: str, period: str) -> int:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows, changes_rows, first_row
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Query, distinct_values, unindexed
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES, THIS_ISSUANCE, IssuanceRow
@@ -52,7 +52,7 @@ ISSUANCE_IS_UNKNOWN = is_unknown(ISSUANCE)
 ISSUANCE_IS_DUE = (ISSUANCE_IS_UNKNOWN, ISSUANCE.c.due_ms <= sa.bindparam("now_ms", type_=sa.BigInteger))
 PICK_UNKNOWN = (
     sa.select(ISSUANCE.c.organisation, ISSUANCE.c.key)
-    .where(*ISSUANCE_IS_DUE, ISSUANCE.c.organisation == sa.bindparam("of"), ISSUANCE.c.account_id == sa.bindparam("account_id"))
+    .where(*ISSUANCE_IS_DUE, ISSUANCE.c.organisation == sa.bindparam("organisation"), ISSUANCE.c.account_id == sa.bindparam("account_id"))
     .order_by(ISSUANCE.c.due_ms)
     .limit(sa.bindparam("most"))
     .with_for_update(skip_locked=True)
@@ -80,12 +80,6 @@ def next_due_query() -> sa.Select[str, int]:
     )
 
 
-NEXT_DUE_ACCOUNT = Query(DueAccount, next_due_query())
-RETURN_UNKNOWN = Command(
-    sa.update(ISSUANCE)
-    .where(ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == sa.bindparam("token"))
-    .values(lease=None, due_ms=sa.bindparam("next_ms"))
-)
 HOLD_UNKNOWN = Command(
     sa.update(ISSUANCE)
     .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == sa.bindparam("held_by"))
@@ -95,13 +89,6 @@ RECONCILE_LATER = Command(
     sa.update(ISSUANCE)
     .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == sa.bindparam("held_by"))
     .values(lease=None, due_ms=sa.bindparam("next_ms"), **{name: sa.bindparam(name) for name in ReconcileFinding._fields})
-)
-REQUIRE_MANUAL = Query(
-    IssuanceRow,
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN)
-    .values(state="manual_reconciliation_required", lease=None, updated=sa.bindparam("now"), obstacle=sa.bindparam("obstacle"))
-    .returning(*RECONCILE_COLUMNS),
 )
 RIVAL_ISSUANCES = Query(
     IssuanceRow,
@@ -131,27 +118,14 @@ LIST_GIVEN_BACK = Query(
     ),
 )
 ISSUANCE_OF_ORGANISATION: sa.ColumnElement[bool] = ISSUANCE.c.organisation == sa.func.coalesce(
-    sa.bindparam("of", type_=sa.Text), ISSUANCE.c.organisation
-)
-LIST_UNRESOLVED = Query(
-    IssuanceRow,
-    sa.select(*RECONCILE_COLUMNS)
-    .where(ISSUANCE_OF_ORGANISATION, ISSUANCE.c.state.in_(["outcome_unknown", "manual_reconciliation_required", "rollback_unknown"]))
-    .order_by(ISSUANCE.c.dispatched)
-    .limit(sa.bindparam("most")),
-)
-LIST_NEWEST_ISSUANCES = Query(
-    IssuanceRow,
-    sa.select(*RECONCILE_COLUMNS).where(ISSUANCE_OF_ORGANISATION).order_by(ISSUANCE.c.dispatched.desc()).limit(sa.bindparam("most")),
-)
-LIST_HELD = Query(
-    IssuanceRow, sa.select(*RECONCILE_COLUMNS).where(ISSUANCE.c.held.is_not(None)).order_by(ISSUANCE.c.dispatched, ISSUANCE.c.key)
+    sa.bindparam("organisation", type_=sa.Text), ISSUANCE.c.organisation
 )
 
 
-def next_due_account(connection: Connection, *, now_ms: int, after: str) -> DueAccount | None:
+@first_row(DueAccount)
+def next_due_account(*, now_ms: int, after: str) -> sa.Executable:
     """Of the next organisation in turn what is due longest; a read, so that an idle worker never takes the write lock."""
-    return connection.first(NEXT_DUE_ACCOUNT, now_ms=now_ms, after=after)
+    return next_due_query()
 
 
 def claim_unknown_issuances(connection: Connection, *, place: DueAccount, token: str, now_ms: int, most: int) -> list[IssuanceRow]:
@@ -160,24 +134,34 @@ def claim_unknown_issuances(connection: Connection, *, place: DueAccount, token:
     return connection.all(CLAIM_UNKNOWN, **named, token=token, now_ms=now_ms, lease_end=now_ms + RECONCILE_LEASE_MS, most=most)
 
 
-def return_unknown_issuances(connection: Connection, *, token: str, now_ms: int) -> int:
+@changes_rows
+def return_unknown_issuances(*, token: str, now_ms: int) -> sa.Executable:
     """What was taken and not looked into is due at once."""
-    return connection.run(RETURN_UNKNOWN, token=token, next_ms=now_ms)
+    return sa.update(ISSUANCE).where(ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == token).values(lease=None, due_ms=now_ms)
 
 
 def hold_unknown(connection: Connection, *, row: IssuanceRow, token: str) -> bool:
     """Whether the row is still this worker's, and unsettled; nobody takes it before the transaction ends."""
-    return connection.run(HOLD_UNKNOWN, of=row.organisation, named=row.key, held_by=token) == 1
+    return connection.run(HOLD_UNKNOWN, organisation=row.organisation, key=row.key, held_by=token) == 1
 
 
 def reconcile_later(connection: Connection, *, row: IssuanceRow, token: str, next_ms: int, unproven: ReconcileFinding) -> bool:
     """Nothing is proved yet; False when the lease was lost or the row was settled."""
-    return connection.run(RECONCILE_LATER, of=row.organisation, named=row.key, held_by=token, next_ms=next_ms, **unproven._asdict()) == 1
+    return (
+        connection.run(RECONCILE_LATER, organisation=row.organisation, key=row.key, held_by=token, next_ms=next_ms, **unproven._asdict())
+        == 1
+    )
 
 
-def require_manual(connection: Connection, *, organisation: str, key: str, obstacle: str, now: float) -> IssuanceRow | None:
+@first_row(IssuanceRow)
+def require_manual(*, organisation: str, key: str, obstacle: str, now: float) -> sa.Executable:
     """No evidence settles it, for this reason: from now on only a person does."""
-    return connection.first(REQUIRE_MANUAL, of=organisation, named=key, obstacle=obstacle, now=now)
+    return (
+        sa.update(ISSUANCE)
+        .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN)
+        .values(state="manual_reconciliation_required", lease=None, updated=now, obstacle=obstacle)
+        .returning(*RECONCILE_COLUMNS)
+    )
 
 
 def rival_issuances(connection: Connection, *, row: IssuanceRow) -> list[IssuanceRow]:
@@ -193,16 +177,24 @@ def ledger_entries_of(connection: Connection, *, account_id: int, iccids: Collec
     return connection.all(LIST_HOLDING, account_id=account_id, iccids=pack_rows([[iccid] for iccid in asked])) + gave_back if asked else []
 
 
-def unresolved_issuances(connection: Connection, *, most: int, organisation: str | None = None) -> Sequence[IssuanceRow]:
+@all_rows(IssuanceRow)
+def unresolved_issuances(*, most: int, organisation: str | None = None) -> sa.Executable:
     """What nobody knows the outcome of, of one organisation or of all, oldest first."""
-    return connection.all(LIST_UNRESOLVED, most=most, of=organisation)
+    return (
+        sa.select(*RECONCILE_COLUMNS)
+        .where(ISSUANCE_OF_ORGANISATION, ISSUANCE.c.state.in_(["outcome_unknown", "manual_reconciliation_required", "rollback_unknown"]))
+        .order_by(ISSUANCE.c.dispatched)
+        .limit(most)
+    )
 
 
-def newest_issuances(connection: Connection, *, most: int, organisation: str | None = None) -> Sequence[IssuanceRow]:
+@all_rows(IssuanceRow)
+def newest_issuances(*, most: int, organisation: str | None = None) -> sa.Executable:
     """The newest rows, of one organisation or of all."""
-    return connection.all(LIST_NEWEST_ISSUANCES, most=most, of=organisation)
+    return sa.select(*RECONCILE_COLUMNS).where(ISSUANCE_OF_ORGANISATION).order_by(ISSUANCE.c.dispatched.desc()).limit(most)
 
 
-def held_issuances(connection: Connection) -> Sequence[IssuanceRow]:
+@all_rows(IssuanceRow)
+def held_issuances() -> sa.Executable:
     """Every row that has its eSIM, in the order in which they were drawn."""
-    return connection.all(LIST_HELD)
+    return sa.select(*RECONCILE_COLUMNS).where(ISSUANCE.c.held.is_not(None)).order_by(ISSUANCE.c.dispatched, ISSUANCE.c.key)

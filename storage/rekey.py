@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from registry.errors import KeyUnknown
 from storage.claims import ClaimTable
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows
 from storage.engine.statement import Command, Query
 from storage.engine.store import Store
 from storage.engine.table import table_of
@@ -248,14 +248,6 @@ class BoundEsim(NamedTuple):
     esim_binding: str
 
 
-LIST_BOUND_ESIMS = Query(
-    BoundEsim,
-    sa.select(STOREFRONT_ORDER.c.id, STOREFRONT_ORDER.c.organisation, STOREFRONT_ORDER.c.esim, STOREFRONT_ORDER.c.esim_binding)
-    .where(STOREFRONT_ORDER.c.esim_binding.is_not(None), STOREFRONT_ORDER.c.esim_binding > sa.bindparam("after", type_=sa.Text))
-    .order_by(STOREFRONT_ORDER.c.esim_binding)
-    .limit(REBOUND_AT_ONCE),
-)
-
 WRITE_REBOUND = Command(
     sa.update(STOREFRONT_ORDER)
     .where(
@@ -289,9 +281,15 @@ def rebound(row: BoundEsim, keyring: Keyring) -> str | None:
     return keyring.seal(text, org_id=row.organisation, field=esim_field(row.id))
 
 
-def bound_esims(connection: Connection, *, after: str) -> list[BoundEsim]:
+@all_rows(BoundEsim)
+def bound_esims(*, after: str) -> sa.Executable:
     """The next ones."""
-    return connection.all(LIST_BOUND_ESIMS, after=after)
+    return (
+        sa.select(STOREFRONT_ORDER.c.id, STOREFRONT_ORDER.c.organisation, STOREFRONT_ORDER.c.esim, STOREFRONT_ORDER.c.esim_binding)
+        .where(STOREFRONT_ORDER.c.esim_binding.is_not(None), STOREFRONT_ORDER.c.esim_binding > sa.bindparam("after", type_=sa.Text))
+        .order_by(STOREFRONT_ORDER.c.esim_binding)
+        .limit(REBOUND_AT_ONCE)
+    )
 
 
 def write_rebound(connection: Connection, *, rows: list[tuple[BoundEsim, str]]) -> int:

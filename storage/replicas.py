@@ -9,7 +9,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows, row_exists
 from storage.engine.revision import HEAD
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
@@ -74,13 +74,6 @@ class ReplicaKeys(NamedTuple):
         return tuple(self.key_ids.split(",")) if self.key_ids else ()
 
 
-REPLICA_KEYS = Query(
-    ReplicaKeys,
-    sa.select(REPLICA.c.id, REPLICA.c.expires_at, REPLICA.c.key_ids)
-    .where(REPLICA.c.expires_at > sa.bindparam("now", type_=sa.Double))
-    .order_by(REPLICA.c.id),
-)
-
 OLDER_REPLICAS = Query(
     LastLease,
     sa.select(REPLICA.c.expires_at.label("until"))
@@ -106,9 +99,14 @@ def all_programs_know(connection: Connection, *, revision: str, now: float) -> b
     return connection.first(OLDER_REPLICAS, revision=revision, now=now - REPLICA_LEASE_SECONDS) is None
 
 
-def running_keys(connection: Connection, *, now: float) -> list[ReplicaKeys]:
+@all_rows(ReplicaKeys)
+def running_keys(*, now: float) -> sa.Executable:
     """The processes that run, and the encryption keys that each knows."""
-    return connection.all(REPLICA_KEYS, now=now)
+    return (
+        sa.select(REPLICA.c.id, REPLICA.c.expires_at, REPLICA.c.key_ids)
+        .where(REPLICA.c.expires_at > sa.bindparam("now", type_=sa.Double))
+        .order_by(REPLICA.c.id)
+    )
 
 
 def end_replica(connection: Connection, *, replica: str, now: float) -> None:
@@ -144,11 +142,6 @@ CLOSE_TO_OLDER = Command(
     .values(works_from=sa.bindparam("revision", type_=sa.Text))
 )
 
-FIND_CLOSED_REVISION = Query(
-    ClosedRevision,
-    sa.select(SCHEMA_STEP.c.revision).where(SCHEMA_STEP.c.works_from >= sa.bindparam("revision", type_=sa.Text)).limit(1),
-)
-
 
 def older_programs_are_gone(connection: Connection, *, now: float, revision: str = EXPIRED_KEYS_REVISION) -> bool:
     """Whether no program runs, or will start, that does not know the small tables of `revision`. `now`: Unix seconds.
@@ -166,6 +159,7 @@ def close_to_older_programs(connection: Connection, *, revision: str) -> bool:
     return connection.run(CLOSE_TO_OLDER, revision=revision) > 0
 
 
-def is_closed_to_older_programs(connection: Connection, *, revision: str) -> bool:
+@row_exists
+def is_closed_to_older_programs(*, revision: str) -> sa.Executable:
     """Whether only programs that know `revision` may start: no where the schema is older, and before anything was to be removed."""
-    return connection.first(FIND_CLOSED_REVISION, revision=revision) is not None
+    return sa.select(SCHEMA_STEP.c.revision).where(SCHEMA_STEP.c.works_from >= sa.bindparam("revision", type_=sa.Text)).limit(1)

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from registry.errors import Conflict
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, changes_one, first_row
+from storage.engine.statement import ARGUMENT, Query
 from storage.issuance import ISSUANCE, THIS_ISSUANCE, IssuanceRow
 from storage.top_ups import has_top_up_under_way, packages_added_to
 
 ROLLBACK_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceRow._fields)
-ROLLBACK_IS_MINE: sa.ColumnElement[bool] = (ISSUANCE.c.state == "rollback_pending") & (ISSUANCE.c.lease == sa.bindparam("mine"))
+ROLLBACK_IS_MINE: sa.ColumnElement[bool] = (ISSUANCE.c.state == "rollback_pending") & (ISSUANCE.c.lease == sa.bindparam("lease" + ARGUMENT))
 ROLLBACK_STEPS: sa.ColumnElement[str] = sa.func.coalesce(sa.bindparam("steps", type_=sa.Text), ISSUANCE.c.steps)
 BEGIN_ROLLBACK = Query(
     IssuanceRow,
@@ -26,42 +26,6 @@ BEGIN_ROLLBACK = Query(
     )
     .returning(*ROLLBACK_COLUMNS),
 )
-KEEP_ISSUED = Query(
-    IssuanceRow,
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, ROLLBACK_IS_MINE)
-    .values(state="issued", lease=None, steps=ROLLBACK_STEPS, updated=sa.bindparam("now"))
-    .returning(*ROLLBACK_COLUMNS),
-)
-RESUME_ISSUED = Command(
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, ISSUANCE.c.state == "rollback_unknown")
-    .values(state="issued", lease=None, note=sa.bindparam("note"), updated=sa.bindparam("now"))
-)
-NOTE_ROLLBACK_STEPS = Command(
-    sa.update(ISSUANCE).where(THIS_ISSUANCE, ROLLBACK_IS_MINE).values(steps=sa.bindparam("steps"), updated=sa.bindparam("now"))
-)
-FINISH_ROLLBACK = Query(
-    IssuanceRow,
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, (ISSUANCE.c.state == "rollback_pending") | (ISSUANCE.c.state == "rollback_unknown"))
-    .values(
-        state="rolled_back",
-        held=None,
-        lease=None,
-        steps=ROLLBACK_STEPS,
-        note=sa.bindparam("note"),
-        updated=sa.bindparam("now"),
-    )
-    .returning(*ROLLBACK_COLUMNS),
-)
-MARK_ROLLBACK_UNKNOWN = Query(
-    IssuanceRow,
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, ROLLBACK_IS_MINE)
-    .values(state="rollback_unknown", lease=None, steps=ROLLBACK_STEPS, updated=sa.bindparam("now"))
-    .returning(*ROLLBACK_COLUMNS),
-)
 
 
 def begin_rollback(
@@ -72,7 +36,7 @@ def begin_rollback(
     A top-up that is on its way would come onto a SIM that is whoever's draws next: it holds the row while it begins, and is seen here;
     so is one that came since the line was looked at, where `added` were there.
     """
-    if connection.first(BEGIN_ROLLBACK, of=organisation, named=key, owner=owner, lease=lease, steps=steps, now=now) is None:
+    if connection.first(BEGIN_ROLLBACK, organisation=organisation, key=key, owner=owner, lease=lease, steps=steps, now=now) is None:
         raise rollback_is_running()
     if has_top_up_under_way(connection, order=key) or packages_added_to(connection, order=key) != added:
         raise Conflict(
@@ -91,32 +55,57 @@ def rollback_is_running() -> Conflict:
     return refusal
 
 
-def keep_issued(
-    connection: Connection, *, organisation: str, key: str, lease: str, now: float, steps: str | None = None
-) -> IssuanceRow | None:
+@first_row(IssuanceRow)
+def keep_issued(*, organisation: str, key: str, lease: str, now: float, steps: str | None = None) -> sa.Executable:
     """Nothing was given back: it is issued as before."""
-    return connection.first(KEEP_ISSUED, of=organisation, named=key, mine=lease, steps=steps, now=now)
+    return (
+        sa.update(ISSUANCE)
+        .where(THIS_ISSUANCE, ROLLBACK_IS_MINE)
+        .values(state="issued", lease=None, steps=ROLLBACK_STEPS, updated=now)
+        .returning(*ROLLBACK_COLUMNS)
+    )
 
 
-def note_steps(connection: Connection, *, organisation: str, key: str, lease: str, steps: str, now: float) -> bool:
+@changes_one
+def note_steps(*, organisation: str, key: str, lease: str, steps: str, now: float) -> sa.Executable:
     """What has been done so far; False when the row was taken away from this call."""
-    return connection.run(NOTE_ROLLBACK_STEPS, of=organisation, named=key, mine=lease, steps=steps, now=now) == 1
+    return sa.update(ISSUANCE).where(THIS_ISSUANCE, ROLLBACK_IS_MINE).values(steps=steps, updated=now)
 
 
-def finish_rollback(
-    connection: Connection, *, organisation: str, key: str, steps: str | None, note: str | None, now: float
-) -> IssuanceRow | None:
+@first_row(IssuanceRow)
+def finish_rollback(*, organisation: str, key: str, steps: str | None, note: str | None, now: float) -> sa.Executable:
     """The eSIM was given back; None when the row is neither being rolled back nor unknown."""
-    return connection.first(FINISH_ROLLBACK, of=organisation, named=key, steps=steps, note=note, now=now)
+    return (
+        sa.update(ISSUANCE)
+        .where(THIS_ISSUANCE, (ISSUANCE.c.state == "rollback_pending") | (ISSUANCE.c.state == "rollback_unknown"))
+        .values(
+            state="rolled_back",
+            held=None,
+            lease=None,
+            steps=ROLLBACK_STEPS,
+            note=note,
+            updated=now,
+        )
+        .returning(*ROLLBACK_COLUMNS)
+    )
 
 
-def mark_rollback_unknown(
-    connection: Connection, *, organisation: str, key: str, lease: str, now: float, steps: str | None = None
-) -> IssuanceRow | None:
+@first_row(IssuanceRow)
+def mark_rollback_unknown(*, organisation: str, key: str, lease: str, now: float, steps: str | None = None) -> sa.Executable:
     """Nobody knows what was given back; a person has to look."""
-    return connection.first(MARK_ROLLBACK_UNKNOWN, of=organisation, named=key, mine=lease, steps=steps, now=now)
+    return (
+        sa.update(ISSUANCE)
+        .where(THIS_ISSUANCE, ROLLBACK_IS_MINE)
+        .values(state="rollback_unknown", lease=None, steps=ROLLBACK_STEPS, updated=now)
+        .returning(*ROLLBACK_COLUMNS)
+    )
 
 
-def resume_issued(connection: Connection, *, organisation: str, key: str, note: str, now: float) -> bool:
+@changes_one
+def resume_issued(*, organisation: str, key: str, note: str, now: float) -> sa.Executable:
     """A person found that nothing was given back."""
-    return connection.run(RESUME_ISSUED, of=organisation, named=key, note=note, now=now) == 1
+    return (
+        sa.update(ISSUANCE)
+        .where(THIS_ISSUANCE, ISSUANCE.c.state == "rollback_unknown")
+        .values(state="issued", lease=None, note=note, updated=now)
+    )

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from registry.ids import Ids
 from storage.deliveries import DELIVERY, DELIVERY_ATTEMPT, drop_pending, enqueue_event_for
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, writes
 from storage.engine.statement import Command, Query
 from storage.events import EVENT, NewEvent, record_event
 from storage.webhook_endpoints import WEBHOOK_ENDPOINT
@@ -31,21 +31,11 @@ class OpenEndpoint(NamedTuple):
     id: str
 
 
-INSERT_SCHEDULE_ENDPOINT = Command(
-    sa.insert(WEBHOOK_ENDPOINT)
-    .values({name: sa.bindparam(name) for name in ScheduleEndpoint._fields})
-    .values(status="enabled", replay_minute=0, replay_count=0, proven=0)
-)
 FIND_OPEN_ENDPOINT = Query(
     OpenEndpoint,
     sa.select(WEBHOOK_ENDPOINT.c.id).where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint"), WEBHOOK_ENDPOINT.c.status == "enabled"),
 )
 REMOVE_SCHEDULE_ENDPOINT = Command(sa.delete(WEBHOOK_ENDPOINT).where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint")))
-ENABLE_SCHEDULE_ENDPOINT = Command(
-    sa.update(WEBHOOK_ENDPOINT)
-    .where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint"))
-    .values(status="enabled", failing_since=None, proven=0)
-)
 # What happened to a schedule stands where the intent of other events does, so one index finds both.
 OLD_SCHEDULE_EVENTS = sa.select(EVENT.c.id).where(
     EVENT.c.intent == BOUND_SCHEDULE, EVENT.c.created < sa.bindparam("before", type_=sa.BigInteger)
@@ -56,9 +46,10 @@ FORGET_DELIVERIES = Command(sa.delete(DELIVERY).where(DELIVERY.c.event_id.in_(OL
 FORGET_EVENTS = Command(sa.delete(EVENT).where(EVENT.c.id.in_(OLD_SCHEDULE_EVENTS)))
 
 
-def insert_schedule_endpoint(connection: Connection, *, endpoint: ScheduleEndpoint) -> None:
+@writes
+def insert_schedule_endpoint(*, endpoint: ScheduleEndpoint) -> sa.Executable:
     """Where the reports of a new schedule go."""
-    connection.run(INSERT_SCHEDULE_ENDPOINT, **endpoint._asdict())
+    return sa.insert(WEBHOOK_ENDPOINT).values(endpoint._asdict()).values(status="enabled", replay_minute=0, replay_count=0, proven=0)
 
 
 def remove_schedule_endpoint(connection: Connection, *, endpoint: str) -> None:
@@ -67,9 +58,10 @@ def remove_schedule_endpoint(connection: Connection, *, endpoint: str) -> None:
     drop_pending(connection, endpoint=endpoint)
 
 
-def enable_schedule_endpoint(connection: Connection, *, endpoint: str) -> None:
+@writes
+def enable_schedule_endpoint(*, endpoint: str) -> sa.Executable:
     """Send to it again, with a clean record."""
-    connection.run(ENABLE_SCHEDULE_ENDPOINT, endpoint=endpoint)
+    return sa.update(WEBHOOK_ENDPOINT).where(WEBHOOK_ENDPOINT.c.id == endpoint).values(status="enabled", failing_since=None, proven=0)
 
 
 def emit_report(connection: Connection, *, endpoint: str, event: NewEvent, ids: Ids) -> None:

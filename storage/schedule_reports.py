@@ -10,7 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from registry.ids import Ids
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, first_row, row_exists
 from storage.engine.statement import Command, Query
 from storage.events import NewEvent
 from storage.organisations import ORGANISATION
@@ -118,7 +118,6 @@ FREE_REPORTS = (
     .limit(sa.literal_column("1"))
 )
 
-ANY_REPORT_DUE = Query(DueReport, FREE_REPORTS)
 
 # PostgreSQL skips the row while another replica holds it; on SQLite the clause renders nothing, and the write lock excludes.
 PICK_REPORT = FREE_REPORTS.with_for_update(skip_locked=True).scalar_subquery()
@@ -208,31 +207,16 @@ FIND_NEWEST_REPORT = Query(
     ReportRow, OWN_REPORTS.where(REPORT_HAS_ENDED).order_by(INTELLIGENCE_REPORT.c.id.desc()).limit(sa.literal_column("1"))
 )
 
-FIND_REPORT = Query(ReportRow, OWN_REPORTS.where(INTELLIGENCE_REPORT.c.id == sa.bindparam("report")))
 
 FIND_REPORT_UNDER_WAY = Query(
     ReportRow, OWN_REPORTS.where(~REPORT_HAS_ENDED).order_by(INTELLIGENCE_REPORT.c.id.desc()).limit(sa.literal_column("1"))
 )
 
-FIND_SHARED_REPORT = Query(
-    SharedReportRow,
-    sa.select(
-        ORGANISATION.c.name.label("organisation"),
-        INTELLIGENCE_SCHEDULE.c.composite,
-        INTELLIGENCE_REPORT.c.body,
-        INTELLIGENCE_REPORT.c.finished,
-    )
-    .join_from(INTELLIGENCE_SCHEDULE, INTELLIGENCE_REPORT, INTELLIGENCE_REPORT.c.schedule == INTELLIGENCE_SCHEDULE.c.id)
-    .join(ORGANISATION, ORGANISATION.c.id == INTELLIGENCE_SCHEDULE.c.organisation)
-    .where(INTELLIGENCE_SCHEDULE.c.share_digest == sa.bindparam("digest", type_=sa.LargeBinary), INTELLIGENCE_REPORT.c.state == "done")
-    .order_by(INTELLIGENCE_REPORT.c.id.desc())
-    .limit(sa.literal_column("1")),
-)
 
-
-def any_report_due(connection: Connection, *, now_ms: int) -> bool:
+@row_exists
+def any_report_due(*, now_ms: int) -> sa.Executable:
     """Whether there is a report to take; a read, so that an idle worker never takes the write lock."""
-    return connection.first(ANY_REPORT_DUE, now_ms=now_ms) is not None
+    return FREE_REPORTS
 
 
 def take_report(connection: Connection, *, token: str, now_ms: int, lease_ms: int) -> LeasedReport | None:
@@ -285,14 +269,28 @@ def newest_report(connection: Connection, *, schedule: str, organisation: str) -
     return connection.first(FIND_NEWEST_REPORT, **binds) or connection.first(FIND_REPORT_UNDER_WAY, **binds)
 
 
-def read_report(connection: Connection, *, schedule: str, organisation: str, report: str) -> ReportRow | None:
+@first_row(ReportRow)
+def read_report(*, schedule: str, organisation: str, report: str) -> sa.Executable:
     """One report."""
-    return connection.first(FIND_REPORT, schedule=schedule, organisation=organisation, report=report)
+    return OWN_REPORTS.where(INTELLIGENCE_REPORT.c.id == report)
 
 
-def newest_shared(connection: Connection, *, digest: bytes) -> SharedReportRow | None:
+@first_row(SharedReportRow)
+def newest_shared(*, digest: bytes) -> sa.Executable:
     """The newest report that was made of the schedule with this share link; None when there is none, or no such link."""
-    return connection.first(FIND_SHARED_REPORT, digest=digest)
+    return (
+        sa.select(
+            ORGANISATION.c.name.label("organisation"),
+            INTELLIGENCE_SCHEDULE.c.composite,
+            INTELLIGENCE_REPORT.c.body,
+            INTELLIGENCE_REPORT.c.finished,
+        )
+        .join_from(INTELLIGENCE_SCHEDULE, INTELLIGENCE_REPORT, INTELLIGENCE_REPORT.c.schedule == INTELLIGENCE_SCHEDULE.c.id)
+        .join(ORGANISATION, ORGANISATION.c.id == INTELLIGENCE_SCHEDULE.c.organisation)
+        .where(INTELLIGENCE_SCHEDULE.c.share_digest == sa.bindparam("digest", type_=sa.LargeBinary), INTELLIGENCE_REPORT.c.state == "done")
+        .order_by(INTELLIGENCE_REPORT.c.id.desc())
+        .limit(sa.literal_column("1"))
+    )
 
 
 class ShareLink(NamedTuple):
@@ -320,5 +318,5 @@ FIND_SHARE_LINK = Query(
 
 def shared_by(connection: Connection, *, digest: bytes, now: float) -> SharedLink | None:
     """What the link with this digest leads to; None: there is no such link, or not any more."""
-    link = connection.first(FIND_SHARE_LINK, digest=digest, moment=now)
+    link = connection.first(FIND_SHARE_LINK, digest=digest, now=now)
     return None if link is None else SharedLink(link, newest_shared(connection, digest=digest))

@@ -1,7 +1,7 @@
 """Schedules: composites that run by cron, which of them work, their webhooks and share links."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -10,7 +10,7 @@ from registry.errors import Conflict
 from registry.limits import Role, Scope, Tier, scopes_of
 from storage.access_grants import ACCESS_GRANT
 from storage.api_keys import API_KEY
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows, or_else, row_exists
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.memberships import MEMBERSHIP
@@ -215,7 +215,7 @@ MAKER_IS_MEMBER = (
     .correlate(INTELLIGENCE_SCHEDULE)
 )
 
-WORKS_AT = sa.bindparam("moment", type_=sa.Double)
+WORKS_AT = sa.bindparam("now", type_=sa.Double)
 
 KEY_LIVES = (
     sa.exists()
@@ -240,38 +240,9 @@ GRANT_LIVES = (
 SCHEDULE_WORKS = TIER_CARRIES & MAKER_IS_MEMBER & (INTELLIGENCE_SCHEDULE.c.made_with.is_(None) | KEY_LIVES | GRANT_LIVES)
 """Whether a schedule works at `moment`, Unix seconds; a condition on its row."""
 
-LIST_SCHEDULES = Query(
-    ScheduleRow,
-    sa.select(
-        *(INTELLIGENCE_SCHEDULE.c[name] for name in ("id", "composite", "input", "cron", "timezone", "next_ms")),
-        WEBHOOK_ENDPOINT.c.url,
-        WEBHOOK_ENDPOINT.c.status,
-        sa.case((INTELLIGENCE_SCHEDULE.c.share_digest.is_(None), 0), else_=1).label("shared"),
-        *(INTELLIGENCE_SCHEDULE.c[name] for name in ("created", "created_by", "made_with")),
-        sa.case((SCHEDULE_WORKS, 1), else_=0).label("works"),
-        sa.func.coalesce(sa.cast(API_KEY.c.expires_at, sa.Double), ACCESS_GRANT.c.expires_at).label("ends"),
-        LAST_REPORT.c.id.label("report"),
-        LAST_REPORT.c.state.label("report_state"),
-        LAST_REPORT.c.finished.label("report_finished"),
-    )
-    .join_from(INTELLIGENCE_SCHEDULE, WEBHOOK_ENDPOINT, WEBHOOK_ENDPOINT.c.id == INTELLIGENCE_SCHEDULE.c.endpoint, isouter=True)
-    .join(LAST_REPORT, LAST_REPORT.c.id == LAST_ENDED_REPORT, isouter=True)
-    .join(API_KEY, API_KEY.c.id == INTELLIGENCE_SCHEDULE.c.made_with, isouter=True)
-    .join(ACCESS_GRANT, ACCESS_GRANT.c.id == INTELLIGENCE_SCHEDULE.c.made_with, isouter=True)
-    .where(INTELLIGENCE_SCHEDULE.c.organisation == SCHEDULE_OWNER, INTELLIGENCE_SCHEDULE.c.id < sa.bindparam("after"))
-    .order_by(INTELLIGENCE_SCHEDULE.c.id.desc())
-    .limit(sa.bindparam("most")),
-)
 
 FIND_NEXT_BOUNDARY = Query(NextBoundary, sa.select(sa.func.min(INTELLIGENCE_SCHEDULE.c.next_ms).label("next_ms")))
 
-LIST_DUE_SCHEDULES = Query(
-    DueSchedule,
-    sa.select(*(INTELLIGENCE_SCHEDULE.c[name] for name in DueSchedule._fields))
-    .where(INTELLIGENCE_SCHEDULE.c.next_ms <= sa.bindparam("now_ms", type_=sa.BigInteger))
-    .order_by(INTELLIGENCE_SCHEDULE.c.next_ms, INTELLIGENCE_SCHEDULE.c.id)
-    .limit(sa.literal_column(str(SCHEDULES_AT_ONCE))),
-)
 
 MOVE_SCHEDULE = Command(
     sa.update(INTELLIGENCE_SCHEDULE)
@@ -301,16 +272,6 @@ FIRE_SCHEDULE = Command(
     )
 )
 
-FIND_SCHEDULE = Query(
-    ScheduleId,
-    sa.select(INTELLIGENCE_SCHEDULE.c.id).where(
-        INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE, INTELLIGENCE_SCHEDULE.c.organisation == SCHEDULE_OWNER
-    ),
-)
-
-FIND_WORKING_SCHEDULE = Query(
-    ScheduleId, sa.select(INTELLIGENCE_SCHEDULE.c.id).where(INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE, SCHEDULE_WORKS)
-)
 
 # Whatever ends, begins or tells of a schedule holds its row first, so that no two of them wait for each other.
 HOLD_SCHEDULE = Query(
@@ -340,19 +301,44 @@ def insert_schedule(connection: Connection, *, schedule: NewSchedule, endpoint: 
         insert_schedule_endpoint(connection, endpoint=endpoint)
 
 
-def list_schedules(connection: Connection, *, organisation: str, after: str | None, most: int, now: float) -> list[ScheduleRow]:
+@all_rows(ScheduleRow)
+def list_schedules(*, organisation: str, after: Annotated[str | None, or_else(LAST_SCHEDULE_ID)], most: int, now: float) -> sa.Executable:
     """Newest first, with whether each works at `now`, Unix seconds, and when what it was made with expires."""
-    return connection.all(LIST_SCHEDULES, organisation=organisation, after=after or LAST_SCHEDULE_ID, most=most, moment=now)
+    return (
+        sa.select(
+            *(INTELLIGENCE_SCHEDULE.c[name] for name in ("id", "composite", "input", "cron", "timezone", "next_ms")),
+            WEBHOOK_ENDPOINT.c.url,
+            WEBHOOK_ENDPOINT.c.status,
+            sa.case((INTELLIGENCE_SCHEDULE.c.share_digest.is_(None), 0), else_=1).label("shared"),
+            *(INTELLIGENCE_SCHEDULE.c[name] for name in ("created", "created_by", "made_with")),
+            sa.case((SCHEDULE_WORKS, 1), else_=0).label("works"),
+            sa.func.coalesce(sa.cast(API_KEY.c.expires_at, sa.Double), ACCESS_GRANT.c.expires_at).label("ends"),
+            LAST_REPORT.c.id.label("report"),
+            LAST_REPORT.c.state.label("report_state"),
+            LAST_REPORT.c.finished.label("report_finished"),
+        )
+        .join_from(INTELLIGENCE_SCHEDULE, WEBHOOK_ENDPOINT, WEBHOOK_ENDPOINT.c.id == INTELLIGENCE_SCHEDULE.c.endpoint, isouter=True)
+        .join(LAST_REPORT, LAST_REPORT.c.id == LAST_ENDED_REPORT, isouter=True)
+        .join(API_KEY, API_KEY.c.id == INTELLIGENCE_SCHEDULE.c.made_with, isouter=True)
+        .join(ACCESS_GRANT, ACCESS_GRANT.c.id == INTELLIGENCE_SCHEDULE.c.made_with, isouter=True)
+        .where(INTELLIGENCE_SCHEDULE.c.organisation == SCHEDULE_OWNER, INTELLIGENCE_SCHEDULE.c.id < after)
+        .order_by(INTELLIGENCE_SCHEDULE.c.id.desc())
+        .limit(most)
+    )
 
 
-def schedule_works(connection: Connection, *, schedule: str, now: float) -> bool:
+@row_exists
+def schedule_works(*, schedule: str, now: float) -> sa.Executable:
     """Whether reports of a schedule are made at `now`, Unix seconds."""
-    return connection.first(FIND_WORKING_SCHEDULE, schedule=schedule, moment=now) is not None
+    return sa.select(INTELLIGENCE_SCHEDULE.c.id).where(INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE, SCHEDULE_WORKS)
 
 
-def has_schedule(connection: Connection, *, schedule: str, organisation: str) -> bool:
+@row_exists
+def has_schedule(*, schedule: str, organisation: str) -> sa.Executable:
     """Whether the organisation has this schedule."""
-    return connection.first(FIND_SCHEDULE, schedule=schedule, organisation=organisation) is not None
+    return sa.select(INTELLIGENCE_SCHEDULE.c.id).where(
+        INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE, INTELLIGENCE_SCHEDULE.c.organisation == SCHEDULE_OWNER
+    )
 
 
 def hold_schedule(connection: Connection, *, schedule: str, organisation: str | None = None) -> HeldSchedule | None:
@@ -380,9 +366,15 @@ def next_boundary(connection: Connection) -> int | None:
     return row.next_ms if row else None
 
 
-def due_schedules(connection: Connection, *, now_ms: int) -> list[DueSchedule]:
+@all_rows(DueSchedule)
+def due_schedules(*, now_ms: int) -> sa.Executable:
     """Schedules whose boundary has come, those first that have waited longest."""
-    return connection.all(LIST_DUE_SCHEDULES, now_ms=now_ms)
+    return (
+        sa.select(*(INTELLIGENCE_SCHEDULE.c[name] for name in DueSchedule._fields))
+        .where(INTELLIGENCE_SCHEDULE.c.next_ms <= sa.bindparam("now_ms", type_=sa.BigInteger))
+        .order_by(INTELLIGENCE_SCHEDULE.c.next_ms, INTELLIGENCE_SCHEDULE.c.id)
+        .limit(sa.literal_column(str(SCHEDULES_AT_ONCE)))
+    )
 
 
 def fire_schedules(connection: Connection, *, fires: Sequence[ScheduleFire], now: float) -> int:
@@ -391,7 +383,7 @@ def fire_schedules(connection: Connection, *, fires: Sequence[ScheduleFire], now
     for fire in fires:
         if connection.run(MOVE_SCHEDULE, schedule=fire.schedule, seen_ms=fire.seen_ms, later_ms=fire.next_ms):
             begun += connection.run(
-                FIRE_SCHEDULE, schedule=fire.schedule, report=fire.report, fire_ms=fire.fire_ms, now_ms=int(now * 1000), now=now, moment=now
+                FIRE_SCHEDULE, schedule=fire.schedule, report=fire.report, fire_ms=fire.fire_ms, now_ms=int(now * 1000), now=now
             )
     return begun
 

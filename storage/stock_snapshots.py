@@ -6,8 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, first_row, writes
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES, IssuanceHolder
@@ -50,15 +49,9 @@ class StockSnapshot(NamedTuple):
         return frozenset(self.iccids.split("\n")) - {""}
 
 
-INSERT_SNAPSHOT = Command(sa.insert(STOCK).values({name: sa.bindparam(name) for name in StockSnapshot._fields}))
-
 COMPARED_SNAPSHOTS = sa.select(ISSUANCE.c.stock).where(ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
 
 SWEEP_SNAPSHOTS = delete_oldest(STOCK, (STOCK.c.taken < sa.bindparam("before")) & STOCK.c.id.not_in(COMPARED_SNAPSHOTS), STOCK.c.taken)
-
-READ_SNAPSHOT = Query(
-    StockSnapshot, sa.select(*(STOCK.c[name] for name in StockSnapshot._fields)).where(STOCK.c.id == sa.bindparam("stock"))
-)
 
 
 def make_stock_snapshot(
@@ -69,14 +62,16 @@ def make_stock_snapshot(
     return StockSnapshot(id, account_id, taken, int(complete), "\n".join(sorted(iccids)), lost)
 
 
-def insert_stock_snapshot(connection: Connection, *, look: StockSnapshot) -> None:
+@writes
+def insert_stock_snapshot(*, look: StockSnapshot) -> sa.Executable:
     """Remember it."""
-    connection.run(INSERT_SNAPSHOT, **look._asdict())
+    return sa.insert(STOCK).values(look._asdict())
 
 
-def read_stock_snapshot(connection: Connection, *, stock: str) -> StockSnapshot | None:
+@first_row(StockSnapshot)
+def read_stock_snapshot(*, stock: str) -> sa.Executable:
     """The look before a dispatch."""
-    return connection.first(READ_SNAPSHOT, stock=stock)
+    return sa.select(*(STOCK.c[name] for name in StockSnapshot._fields)).where(STOCK.c.id == stock)
 
 
 def was_returned(connection: Connection, *, stock: str, holder: IssuanceHolder) -> bool:

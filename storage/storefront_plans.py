@@ -1,11 +1,11 @@
 """What shops sell. Who writes a plan holds its shop's row (storefronts.py)."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows, first_row, or_else
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.storefronts import STOREFRONT
@@ -98,13 +98,6 @@ PLAN_HAS_SLUG = STOREFRONT_PLAN.c.slug == sa.bindparam("slug")
 
 PLAN_ORDER = (STOREFRONT_PLAN.c.place, STOREFRONT_PLAN.c.id)
 
-LIST_PLANS = Query(StorefrontPlan, sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP).order_by(*PLAN_ORDER))
-
-LIST_PLANS_ON_SALE = Query(
-    StorefrontPlan, sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, STOREFRONT_PLAN.c.on_sale == 1).order_by(*PLAN_ORDER)
-)
-
-FIND_PLAN = Query(StorefrontPlan, sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, PLAN_HAS_SLUG))
 
 FIND_PLAN_BY_ID = Query(StorefrontPlan, sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, STOREFRONT_PLAN.c.id == sa.bindparam("plan")))
 
@@ -129,19 +122,6 @@ WRITE_PLAN = Command(
     .values({name: sa.bindparam(name) for name in CHANGEABLE_PLAN})
 )
 
-LIST_OFFERS = Query(
-    ShopOffer,
-    sa.select(
-        STOREFRONT.c.slug.label("storefront"),
-        STOREFRONT.c.currency,
-        *(STOREFRONT_PLAN.c[name] for name in ShopOffer._fields if name not in ("storefront", "currency")),
-    )
-    .select_from(STOREFRONT_PLAN.join(STOREFRONT, STOREFRONT.c.id == STOREFRONT_PLAN.c.storefront))
-    .where(STOREFRONT.c.status == "published", STOREFRONT_PLAN.c.on_sale == 1, STOREFRONT_PLAN.c.id > sa.bindparam("after"))
-    .order_by(STOREFRONT_PLAN.c.id)
-    .limit(sa.bindparam("most")),
-)
-
 
 def put_plan(connection: Connection, *, row: StorefrontPlan) -> StorefrontPlan:
     """Keep a new plan, or put it in the place of the one with this slug, whose id and age stay."""
@@ -157,19 +137,22 @@ def count_plans(connection: Connection, *, storefront: str) -> int:
     return 0 if counted is None else counted.held
 
 
-def plans_of(connection: Connection, *, storefront: str) -> list[StorefrontPlan]:
+@all_rows(StorefrontPlan)
+def plans_of(*, storefront: str) -> sa.Executable:
     """Every plan of a shop, on sale or not, as they are displayed: by place, then by age."""
-    return connection.all(LIST_PLANS, storefront=storefront)
+    return sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP).order_by(*PLAN_ORDER)
 
 
-def plans_on_sale(connection: Connection, *, storefront: str) -> list[StorefrontPlan]:
+@all_rows(StorefrontPlan)
+def plans_on_sale(*, storefront: str) -> sa.Executable:
     """What a shop sells, as it is displayed."""
-    return connection.all(LIST_PLANS_ON_SALE, storefront=storefront)
+    return sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, STOREFRONT_PLAN.c.on_sale == 1).order_by(*PLAN_ORDER)
 
 
-def find_plan(connection: Connection, *, storefront: str, slug: str) -> StorefrontPlan | None:
+@first_row(StorefrontPlan)
+def find_plan(*, storefront: str, slug: str) -> sa.Executable:
     """A plan of a shop, by its slug."""
-    return connection.first(FIND_PLAN, storefront=storefront, slug=slug)
+    return sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, PLAN_HAS_SLUG)
 
 
 def named_plan(connection: Connection, *, storefront: str, named: str) -> StorefrontPlan | None:
@@ -184,6 +167,17 @@ def write_plan(connection: Connection, *, row: StorefrontPlan) -> None:
     connection.run(WRITE_PLAN, named=row.id, **{name: value for name, value in row._asdict().items() if name in CHANGEABLE_PLAN})
 
 
-def list_offers(connection: Connection, *, after: str | None, most: int) -> list[ShopOffer]:
+@all_rows(ShopOffer)
+def list_offers(*, after: Annotated[str | None, or_else("")], most: int) -> sa.Executable:
     """What all published shops sell, oldest first."""
-    return connection.all(LIST_OFFERS, after=after or "", most=most)
+    return (
+        sa.select(
+            STOREFRONT.c.slug.label("storefront"),
+            STOREFRONT.c.currency,
+            *(STOREFRONT_PLAN.c[name] for name in ShopOffer._fields if name not in ("storefront", "currency")),
+        )
+        .select_from(STOREFRONT_PLAN.join(STOREFRONT, STOREFRONT.c.id == STOREFRONT_PLAN.c.storefront))
+        .where(STOREFRONT.c.status == "published", STOREFRONT_PLAN.c.on_sale == 1, STOREFRONT_PLAN.c.id > after)
+        .order_by(STOREFRONT_PLAN.c.id)
+        .limit(most)
+    )

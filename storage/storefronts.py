@@ -1,11 +1,11 @@
 """Storefronts: the shops of organisations. What changes one holds its row first, and so do its plans (storefront_plans.py)."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows, first_row, or_else
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.organisations import ORGANISATION
@@ -90,21 +90,6 @@ THIS_STOREFRONT = STOREFRONT.c.id == sa.bindparam("storefront")
 
 STOREFRONT_OF_ORGANISATION = STOREFRONT.c.organisation == sa.bindparam("organisation")
 
-FIND_STOREFRONT = Query(Storefront, STOREFRONT_ROWS.where(THIS_STOREFRONT, STOREFRONT_OF_ORGANISATION))
-
-# Two changes of a shop, or of a shop and a plan, come one after the other; on SQLite the write lock sees to it.
-HOLD_STOREFRONT = Query(Storefront, STOREFRONT_ROWS.where(THIS_STOREFRONT, STOREFRONT_OF_ORGANISATION).with_for_update(key_share=True))
-
-FIND_STOREFRONT_BY_ID = Query(Storefront, STOREFRONT_ROWS.where(THIS_STOREFRONT))
-
-FIND_PUBLISHED = Query(Storefront, STOREFRONT_ROWS.where(STOREFRONT.c.slug == sa.bindparam("slug"), STOREFRONT.c.status == "published"))
-
-LIST_STOREFRONTS = Query(
-    Storefront,
-    STOREFRONT_ROWS.where(STOREFRONT_OF_ORGANISATION, STOREFRONT.c.id < sa.bindparam("after"))
-    .order_by(STOREFRONT.c.id.desc())
-    .limit(sa.bindparam("most")),
-)
 
 # The organisation's row is the lock of its number of shops; on SQLite the write lock is.
 LOCK_STOREFRONT_OWNER = Query(
@@ -182,24 +167,29 @@ def hold_storefront_count(connection: Connection, *, organisation: str) -> int:
     return 0 if counted is None else counted.held
 
 
-def find_storefront(connection: Connection, *, storefront: str, organisation: str) -> Storefront | None:
+@first_row(Storefront)
+def find_storefront(*, storefront: str, organisation: str) -> sa.Executable:
     """A shop of an organisation."""
-    return connection.first(FIND_STOREFRONT, storefront=storefront, organisation=organisation)
+    return STOREFRONT_ROWS.where(THIS_STOREFRONT, STOREFRONT_OF_ORGANISATION)
 
 
-def hold_storefront(connection: Connection, *, storefront: str, organisation: str) -> Storefront | None:
+@first_row(Storefront)
+def hold_storefront(*, storefront: str, organisation: str) -> sa.Executable:
     """The same, for a transaction that goes on to change it or its plans: nobody else does so meanwhile."""
-    return connection.first(HOLD_STOREFRONT, storefront=storefront, organisation=organisation)
+    # Two changes of a shop, or of a shop and a plan, come one after the other; on SQLite the write lock sees to it.
+    return STOREFRONT_ROWS.where(THIS_STOREFRONT, STOREFRONT_OF_ORGANISATION).with_for_update(key_share=True)
 
 
-def storefront_of(connection: Connection, *, storefront: str) -> Storefront | None:
+@first_row(Storefront)
+def storefront_of(*, storefront: str) -> sa.Executable:
     """A shop by its id alone, for what names it by itself: an order, a plan."""
-    return connection.first(FIND_STOREFRONT_BY_ID, storefront=storefront)
+    return STOREFRONT_ROWS.where(THIS_STOREFRONT)
 
 
-def find_published(connection: Connection, *, slug: str) -> Storefront | None:
+@first_row(Storefront)
+def find_published(*, slug: str) -> sa.Executable:
     """The shop that everybody sees under this slug; drafts are nobody's."""
-    return connection.first(FIND_PUBLISHED, slug=slug)
+    return STOREFRONT_ROWS.where(STOREFRONT.c.slug == slug, STOREFRONT.c.status == "published")
 
 
 def find_published_at(connection: Connection, *, slug: str) -> Storefront | None:
@@ -207,9 +197,10 @@ def find_published_at(connection: Connection, *, slug: str) -> Storefront | None
     return find_published(connection, slug=slug) or connection.first(FIND_AT_ADDRESS, slug=slug)
 
 
-def list_storefronts(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[Storefront]:
+@all_rows(Storefront)
+def list_storefronts(*, organisation: str, after: Annotated[str | None, or_else(LAST_STOREFRONT_ID)], most: int) -> sa.Executable:
     """Newest first."""
-    return connection.all(LIST_STOREFRONTS, organisation=organisation, after=after or LAST_STOREFRONT_ID, most=most)
+    return STOREFRONT_ROWS.where(STOREFRONT_OF_ORGANISATION, STOREFRONT.c.id < after).order_by(STOREFRONT.c.id.desc()).limit(most)
 
 
 def slug_is_taken(connection: Connection, *, slug: str, storefront: str) -> bool:

@@ -5,13 +5,12 @@ What fails goes by way of the refund (operations/storefronts/sales/order_fulfilm
 """
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, all_rows, changes_one, row_exists
+from storage.engine.statement import ARGUMENT, Command, Query
 from storage.issuance import ISSUANCE
 from storage.orders import STOREFRONT_ORDER, OrderState
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
@@ -37,40 +36,10 @@ class AddedPackage(NamedTuple):
 
 
 TOP_UP_UNDER_WAY = ("provisioning", "needs_review")
-THIS_TOP_UP: sa.ColumnElement[bool] = STOREFRONT_ORDER.c.id == sa.bindparam("named")
-MY_TOP_UP: sa.ColumnElement[bool] = THIS_TOP_UP & (STOREFRONT_ORDER.c.lease == sa.bindparam("mine"))
+THIS_TOP_UP: sa.ColumnElement[bool] = STOREFRONT_ORDER.c.id == sa.bindparam("top_up")
+MY_TOP_UP: sa.ColumnElement[bool] = THIS_TOP_UP & (STOREFRONT_ORDER.c.lease == sa.bindparam("lease" + ARGUMENT))
 TOP_UP_OF_ORDER: sa.ColumnElement[bool] = STOREFRONT_ORDER.c.top_up_of == sa.bindparam("order")
-OTHER_OF_ORDER: sa.ColumnElement[bool] = TOP_UP_OF_ORDER & (STOREFRONT_ORDER.c.id != sa.bindparam("named"))
-# Locked until the transaction ends: a cancel or a roll-back that comes at the same moment is before it, or after it.
-FIND_TAKING_ORDER = Query(
-    TopUpId,
-    sa.select(STOREFRONT_ORDER.c.id)
-    .select_from(
-        STOREFRONT_ORDER.join(
-            ISSUANCE, (ISSUANCE.c.organisation == STOREFRONT_ORDER.c.organisation) & (ISSUANCE.c.key == STOREFRONT_ORDER.c.id)
-        )
-    )
-    .where(
-        THIS_TOP_UP,
-        STOREFRONT_ORDER.c.top_up_of.is_(None),
-        STOREFRONT_ORDER.c.status == "ready",
-        STOREFRONT_ORDER.c.cancelled_at.is_(None) | (STOREFRONT_ORDER.c.cancelled_at > sa.bindparam("paid_at", type_=sa.Double)),
-        ISSUANCE.c.state == "issued",
-        ISSUANCE.c.held == STOREFRONT_ORDER.c.iccid,
-    )
-    .with_for_update(),
-)
-SEND_TOP_UP = Command(
-    sa.update(STOREFRONT_ORDER)
-    .where(MY_TOP_UP, STOREFRONT_ORDER.c.status == "paid")
-    .values(
-        status="provisioning",
-        owner=sa.bindparam("owner"),
-        before=sa.bindparam("before"),
-        due_ms=None,
-        updated=sa.bindparam("now"),
-    )
-)
+OTHER_OF_ORDER: sa.ColumnElement[bool] = TOP_UP_OF_ORDER & (STOREFRONT_ORDER.c.id != sa.bindparam("top_up"))
 UNSEND_TOP_UP = Command(
     sa.update(STOREFRONT_ORDER)
     .where(MY_TOP_UP, STOREFRONT_ORDER.c.status == "provisioning")
@@ -87,29 +56,6 @@ POSTPONE_TOP_UP = Command(
     )
 )
 OTHER_TOP_UP = STOREFRONT_ORDER.alias("other")
-COMPLETE_TOP_UP = Command(
-    sa.update(STOREFRONT_ORDER)
-    .where(
-        THIS_TOP_UP,
-        STOREFRONT_ORDER.c.status.in_(TOP_UP_UNDER_WAY),
-        ~sa.exists().where(OTHER_TOP_UP.c.top_up_of == STOREFRONT_ORDER.c.top_up_of, OTHER_TOP_UP.c.package_id == sa.bindparam("package")),
-    )
-    .values(
-        status="ready",
-        code=None,
-        package_id=sa.bindparam("package"),
-        ready_at=sa.bindparam("now"),
-        owner=None,
-        lease=None,
-        due_ms=None,
-        updated=sa.bindparam("now"),
-    )
-)
-NOTE_LATE_PACKAGE = Command(
-    sa.update(STOREFRONT_ORDER)
-    .where(THIS_TOP_UP, STOREFRONT_ORDER.c.status == "failed", STOREFRONT_ORDER.c.package_id.is_(None))
-    .values(package_id=sa.bindparam("package"), updated=sa.bindparam("now"))
-)
 LOST_VALUES: dict[str, object] = {
     "status": "needs_review",
     "code": sa.bindparam("code"),
@@ -136,9 +82,6 @@ LOSE_ORPHANED_TOP_UPS = Query(
     TopUpId,
     sa.update(STOREFRONT_ORDER).where(*ORPHANED_TOP_UPS).values(LOST_VALUES).returning(STOREFRONT_ORDER.c.id),
 )
-HOLD_TOP_UP = Query(
-    TopUpId, sa.select(STOREFRONT_ORDER.c.id).where(MY_TOP_UP, STOREFRONT_ORDER.c.status == sa.bindparam("state")).with_for_update()
-)
 REVIEW_TOP_UP_LATER = Command(
     sa.update(STOREFRONT_ORDER)
     .where(MY_TOP_UP, STOREFRONT_ORDER.c.status == "needs_review")
@@ -146,60 +89,96 @@ REVIEW_TOP_UP_LATER = Command(
         lease=None, code=sa.bindparam("code"), due_ms=sa.bindparam("due_ms"), before=sa.bindparam("before"), updated=sa.bindparam("now")
     )
 )
-LIST_RIVAL_TOP_UPS = Query(
-    RivalTopUp,
-    sa.select(STOREFRONT_ORDER.c.id, STOREFRONT_ORDER.c.status).where(
-        OTHER_OF_ORDER, STOREFRONT_ORDER.c.template_id == sa.bindparam("template_id"), STOREFRONT_ORDER.c.status.in_(TOP_UP_UNDER_WAY)
-    ),
-)
 LIST_ADDED_PACKAGES = Query(
     AddedPackage, sa.select(STOREFRONT_ORDER.c.package_id).where(OTHER_OF_ORDER, STOREFRONT_ORDER.c.package_id.is_not(None))
 )
-FIND_TOP_UP_UNDER_WAY = Query(
-    TopUpId,
-    sa.select(STOREFRONT_ORDER.c.id)
-    .where(
-        TOP_UP_OF_ORDER,
-        (STOREFRONT_ORDER.c.status == "provisioning")
-        | ((STOREFRONT_ORDER.c.status == "needs_review") & STOREFRONT_ORDER.c.due_ms.is_not(None)),
-    )
-    .limit(1),
-)
 
 
-def takes_top_ups(connection: Connection, *, order: str, paid_at: float | None = None) -> bool:
+@row_exists
+def takes_top_ups(*, order: str, paid_at: float | None = None) -> sa.Executable:
     """Whether the order's eSIM is the buyer's and the order not cancelled, or not before `paid_at`; it stays so until the commit."""
-    return connection.first(FIND_TAKING_ORDER, named=order, paid_at=paid_at) is not None
+    # Locked until the transaction ends: a cancel or a roll-back that comes at the same moment is before it, or after it.
+    return (
+        sa.select(STOREFRONT_ORDER.c.id)
+        .select_from(
+            STOREFRONT_ORDER.join(
+                ISSUANCE, (ISSUANCE.c.organisation == STOREFRONT_ORDER.c.organisation) & (ISSUANCE.c.key == STOREFRONT_ORDER.c.id)
+            )
+        )
+        .where(
+            STOREFRONT_ORDER.c.id == order,
+            STOREFRONT_ORDER.c.top_up_of.is_(None),
+            STOREFRONT_ORDER.c.status == "ready",
+            STOREFRONT_ORDER.c.cancelled_at.is_(None) | (STOREFRONT_ORDER.c.cancelled_at > sa.bindparam("paid_at", type_=sa.Double)),
+            ISSUANCE.c.state == "issued",
+            ISSUANCE.c.held == STOREFRONT_ORDER.c.iccid,
+        )
+        .with_for_update()
+    )
 
 
-def begin_top_up(connection: Connection, *, top_up: str, lease: str, owner: str, before: str, now: float) -> bool:
+@changes_one
+def begin_top_up(*, top_up: str, lease: str, owner: str, before: str, now: float) -> sa.Executable:
     """It is sent now, by this process; False where another worker has the row."""
-    return connection.run(SEND_TOP_UP, named=top_up, mine=lease, owner=owner, before=before, now=now) == 1
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(MY_TOP_UP, STOREFRONT_ORDER.c.status == "paid")
+        .values(
+            status="provisioning",
+            owner=owner,
+            before=before,
+            due_ms=None,
+            updated=now,
+        )
+    )
 
 
 def unsend_top_up(connection: Connection, *, top_up: str, lease: str, now: float) -> bool:
     """It surely never left: it is paid as before, and still its worker's."""
-    return connection.run(UNSEND_TOP_UP, named=top_up, mine=lease, due_ms=int(now * 1000), now=now) == 1
+    return connection.run(UNSEND_TOP_UP, top_up=top_up, lease=lease, due_ms=int(now * 1000), now=now) == 1
 
 
 def postpone_top_up(connection: Connection, *, top_up: str, lease: str, until: float, now: float, tried: bool) -> bool:
     """It is taken up again later; `tried` counts."""
-    return connection.run(POSTPONE_TOP_UP, named=top_up, mine=lease, due_ms=math.ceil(until * 1000), tried=int(tried), now=now) == 1
+    return connection.run(POSTPONE_TOP_UP, top_up=top_up, lease=lease, due_ms=math.ceil(until * 1000), tried=int(tried), now=now) == 1
 
 
-def complete_top_up(connection: Connection, *, top_up: str, package: int, now: float) -> bool:
+@changes_one
+def complete_top_up(*, top_up: str, package: int, now: float) -> sa.Executable:
     """The package is on the line; False where the row was settled otherwise, or another top-up has this very package."""
-    return connection.run(COMPLETE_TOP_UP, named=top_up, package=package, now=now) == 1
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(
+            THIS_TOP_UP,
+            STOREFRONT_ORDER.c.status.in_(TOP_UP_UNDER_WAY),
+            ~sa.exists().where(OTHER_TOP_UP.c.top_up_of == STOREFRONT_ORDER.c.top_up_of, OTHER_TOP_UP.c.package_id == package),
+        )
+        .values(
+            status="ready",
+            code=None,
+            package_id=package,
+            ready_at=now,
+            owner=None,
+            lease=None,
+            due_ms=None,
+            updated=now,
+        )
+    )
 
 
-def note_late_package(connection: Connection, *, top_up: str, package: int, now: float) -> bool:
+@changes_one
+def note_late_package(*, top_up: str, package: int, now: float) -> sa.Executable:
     """It was settled as failed, and its own answer comes after all: what was added is kept for a person to see."""
-    return connection.run(NOTE_LATE_PACKAGE, named=top_up, package=package, now=now) == 1
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(THIS_TOP_UP, STOREFRONT_ORDER.c.status == "failed", STOREFRONT_ORDER.c.package_id.is_(None))
+        .values(package_id=package, updated=now)
+    )
 
 
 def lose_top_up(connection: Connection, *, top_up: str, code: str, now: float) -> bool:
     """Nobody knows whether it was added; it is looked for from now on. False where it is not under way any more."""
-    return connection.first(LOSE_TOP_UP, named=top_up, code=code, due_ms=int(now * 1000), at=now) is not None
+    return connection.first(LOSE_TOP_UP, top_up=top_up, code=code, due_ms=int(now * 1000), at=now) is not None
 
 
 def lose_orphaned_top_ups(connection: Connection, *, code: str, now: float) -> list[str]:
@@ -209,9 +188,10 @@ def lose_orphaned_top_ups(connection: Connection, *, code: str, now: float) -> l
     return sorted(row.id for row in rows)
 
 
-def hold_top_up(connection: Connection, *, top_up: str, lease: str, status: OrderState) -> bool:
+@row_exists
+def hold_top_up(*, top_up: str, lease: str, status: OrderState) -> sa.Executable:
     """Whether the row is this worker's still and in this status; it stays so until the commit."""
-    return connection.first(HOLD_TOP_UP, named=top_up, mine=lease, state=status) is not None
+    return sa.select(STOREFRONT_ORDER.c.id).where(MY_TOP_UP, STOREFRONT_ORDER.c.status == status).with_for_update()
 
 
 def review_top_up_later(
@@ -219,19 +199,31 @@ def review_top_up_later(
 ) -> bool:
     """What was seen is kept, and the line looked at later; without a time a person has to."""
     due_ms = None if until is None else math.ceil(until * 1000)
-    return connection.run(REVIEW_TOP_UP_LATER, named=top_up, mine=lease, code=code, due_ms=due_ms, before=before, now=now) == 1
+    return connection.run(REVIEW_TOP_UP_LATER, top_up=top_up, lease=lease, code=code, due_ms=due_ms, before=before, now=now) == 1
 
 
-def rival_top_ups(connection: Connection, *, order: str, top_up: str, template_id: int) -> Sequence[RivalTopUp]:
+@all_rows(RivalTopUp)
+def rival_top_ups(*, order: str, top_up: str, template_id: int) -> sa.Executable:
     """Other top-ups of the same order and template of which nothing is known either."""
-    return connection.all(LIST_RIVAL_TOP_UPS, order=order, named=top_up, template_id=template_id)
+    return sa.select(STOREFRONT_ORDER.c.id, STOREFRONT_ORDER.c.status).where(
+        OTHER_OF_ORDER, STOREFRONT_ORDER.c.template_id == template_id, STOREFRONT_ORDER.c.status.in_(TOP_UP_UNDER_WAY)
+    )
 
 
 def packages_added_to(connection: Connection, *, order: str, top_up: str = "") -> frozenset[int]:
     """The packages that top-ups put on the order's line, all of them or all but one."""
-    return frozenset(row.package_id for row in connection.all(LIST_ADDED_PACKAGES, order=order, named=top_up))
+    return frozenset(row.package_id for row in connection.all(LIST_ADDED_PACKAGES, order=order, top_up=top_up))
 
 
-def has_top_up_under_way(connection: Connection, *, order: str) -> bool:
+@row_exists
+def has_top_up_under_way(*, order: str) -> sa.Executable:
     """Whether a package may still come onto the order's line by itself."""
-    return connection.first(FIND_TOP_UP_UNDER_WAY, order=order) is not None
+    return (
+        sa.select(STOREFRONT_ORDER.c.id)
+        .where(
+            TOP_UP_OF_ORDER,
+            (STOREFRONT_ORDER.c.status == "provisioning")
+            | ((STOREFRONT_ORDER.c.status == "needs_review") & STOREFRONT_ORDER.c.due_ms.is_not(None)),
+        )
+        .limit(1)
+    )

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from registry.errors import Conflict
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, first_row
 from storage.engine.statement import Command, Query
 from storage.engine.table import table_of
 from storage.former_tokens import FORMER_TOKEN, erase_former_token, keep_former_token, take_former_token
@@ -214,14 +214,9 @@ def leave_simulation(connection: Connection) -> int:
     return left
 
 
-FIND_UPSTREAM = Query(
-    UpstreamRow,
-    sa.select(ORGANISATION.c.mode, ORGANISATION.c.account_id, ORGANISATION.c.own_token, ORGANISATION.c.service_own).where(
-        ORGANISATION.c.id == sa.bindparam("organisation")
-    ),
-)
-
-
-def find_upstream(connection: Connection, *, organisation: str) -> UpstreamRow | None:
+@first_row(UpstreamRow)
+def find_upstream(*, organisation: str) -> sa.Executable:
     """How an organisation reaches the upstream."""
-    return connection.first(FIND_UPSTREAM, organisation=organisation)
+    return sa.select(ORGANISATION.c.mode, ORGANISATION.c.account_id, ORGANISATION.c.own_token, ORGANISATION.c.service_own).where(
+        ORGANISATION.c.id == organisation
+    )

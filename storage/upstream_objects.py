@@ -1,12 +1,12 @@
 """What organisations created on a reseller they share: only its creator may change it."""
 
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, writes
+from storage.engine.statement import Query, StatementBuild
 from storage.engine.table import TableDescription, table_of
 
 
@@ -30,14 +30,6 @@ class ObjectCreator(NamedTuple):
     organisation: str
 
 
-INSERT_UPSTREAM_OBJECT = Command(
-    lambda dialect: (
-        dialect.insert(UPSTREAM_OBJECT)
-        .values({name: sa.bindparam(name) for name in ("kind", "id", "organisation", "created")})
-        .on_conflict_do_nothing(index_elements=["kind", "id"])
-    )
-)
-
 FIND_UPSTREAM_OBJECT = Query(
     ObjectCreator,
     sa.select(UPSTREAM_OBJECT.c.organisation).where(
@@ -46,9 +38,14 @@ FIND_UPSTREAM_OBJECT = Query(
 )
 
 
-def add_upstream_object(connection: Connection, *, kind: UpstreamObjectKind, id: int, organisation: str, now: float) -> None:
+@writes
+def add_upstream_object(*, kind: UpstreamObjectKind, id: int, organisation: str, now: Annotated[float, int]) -> StatementBuild:
     """Remember who created it."""
-    connection.run(INSERT_UPSTREAM_OBJECT, kind=kind, id=id, organisation=organisation, created=int(now))
+    return lambda dialect: (
+        dialect.insert(UPSTREAM_OBJECT)
+        .values(kind=kind, id=id, organisation=organisation, created=now)
+        .on_conflict_do_nothing(index_elements=["kind", "id"])
+    )
 
 
 def object_creator(connection: Connection, *, kind: UpstreamObjectKind, id: int) -> str | None:

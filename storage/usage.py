@@ -8,14 +8,14 @@ The update that moves the figure locks the intent's row, so what it returns is w
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import Annotated, NamedTuple, cast
 
 import orjson
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows, or_else
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.events import NewEvent, emit_event
@@ -83,17 +83,6 @@ USAGE_RECORD_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(USAGE_RECORD.c[
 
 INSERT_USAGE_RECORD = Command(sa.insert(USAGE_RECORD).values({name: sa.bindparam(name) for name in UsageRecordRow._fields}))
 
-LIST_USAGE_RECORDS = Query(
-    UsageRecordRow,
-    sa.select(*USAGE_RECORD_COLUMNS)
-    .where(
-        USAGE_RECORD.c.intent == sa.bindparam("intent"),
-        USAGE_RECORD.c.organisation == sa.bindparam("organisation"),
-        USAGE_RECORD.c.id < sa.bindparam("after"),
-    )
-    .order_by(USAGE_RECORD.c.id.desc())
-    .limit(sa.bindparam("most")),
-)
 
 INSERT_METERED_LINE = Query(
     MeteredRef,
@@ -122,9 +111,19 @@ def insert_usage_record(connection: Connection, *, row: UsageRecordRow, bytes: i
     add_usage(connection, intent=row.intent, bytes=bytes, now=row.created, ids=ids)
 
 
-def list_usage_records(connection: Connection, *, intent: str, organisation: str, after: str | None, most: int) -> list[UsageRecordRow]:
+@all_rows(UsageRecordRow)
+def list_usage_records(*, intent: str, organisation: str, after: Annotated[str | None, or_else(LAST_USAGE_ID)], most: int) -> sa.Executable:
     """Newest first."""
-    return connection.all(LIST_USAGE_RECORDS, intent=intent, organisation=organisation, after=after or LAST_USAGE_ID, most=most)
+    return (
+        sa.select(*USAGE_RECORD_COLUMNS)
+        .where(
+            USAGE_RECORD.c.intent == intent,
+            USAGE_RECORD.c.organisation == organisation,
+            USAGE_RECORD.c.id < after,
+        )
+        .order_by(USAGE_RECORD.c.id.desc())
+        .limit(most)
+    )
 
 
 def insert_metered_line(connection: Connection, *, line: MeteredLine, counts: bool, now: float, ids: Ids) -> bool:

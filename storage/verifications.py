@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, changes_rows, first_row, writes
+from storage.engine.statement import Query
 from storage.engine.table import TableDescription, table_of
 
 
@@ -54,11 +54,9 @@ class VerifiedAddress(NamedTuple):
     details: str
 
 
-INSERT_VERIFICATION = Command(sa.insert(VERIFICATION).values({**{name: sa.bindparam(name) for name in Verification._fields}, "tries": 0}))
-
 VERIFICATION_IS_WAITING = (
-    VERIFICATION.c.digest == sa.bindparam("token"),
-    VERIFICATION.c.purpose == sa.bindparam("kind"),
+    VERIFICATION.c.digest == sa.bindparam("digest"),
+    VERIFICATION.c.purpose == sa.bindparam("purpose"),
     VERIFICATION.c.expires_at > sa.bindparam("now"),
 )
 
@@ -71,30 +69,26 @@ TRY_CODE = Query(
     .returning(VERIFICATION.c.code_digest),
 )
 
-USE_VERIFICATION = Query(
-    VerifiedAddress,
-    sa.delete(VERIFICATION).where(*VERIFICATION_IS_WAITING).returning(*(VERIFICATION.c[name] for name in VerifiedAddress._fields)),
-)
 
-SWEEP_VERIFICATIONS = Command(sa.delete(VERIFICATION).where(VERIFICATION.c.expires_at <= sa.bindparam("now")))
-
-
-def insert_verification(connection: Connection, *, verification: Verification) -> None:
+@writes
+def insert_verification(*, verification: Verification) -> sa.Executable:
     """A code was mailed."""
-    connection.run(INSERT_VERIFICATION, **verification._asdict())
+    return sa.insert(VERIFICATION).values({**verification._asdict(), "tries": 0})
 
 
 def try_verification_code(connection: Connection, *, digest: bytes, purpose: VerificationPurpose, code_digest: bytes, now: float) -> bool:
     """Spend a try; whether it was the code. The try is spent only when this commits, so a wrong guess must not undo it."""
-    tried = connection.first(TRY_CODE, token=digest, kind=purpose, now=now)
+    tried = connection.first(TRY_CODE, digest=digest, purpose=purpose, now=now)
     return tried is not None and hmac.compare_digest(tried.code_digest, code_digest)
 
 
-def use_verification(connection: Connection, *, digest: bytes, purpose: VerificationPurpose, now: float) -> VerifiedAddress | None:
+@first_row(VerifiedAddress)
+def use_verification(*, digest: bytes, purpose: VerificationPurpose, now: float) -> sa.Executable:
     """Use it up, after the right code was tried; nothing for the second of two who come at once."""
-    return connection.first(USE_VERIFICATION, token=digest, kind=purpose, now=now)
+    return sa.delete(VERIFICATION).where(*VERIFICATION_IS_WAITING).returning(*(VERIFICATION.c[name] for name in VerifiedAddress._fields))
 
 
-def sweep_verifications(connection: Connection, *, now: float) -> int:
+@changes_rows
+def sweep_verifications(*, now: float) -> sa.Executable:
     """Forget those whose time has passed."""
-    return connection.run(SWEEP_VERIFICATIONS, now=now)
+    return sa.delete(VERIFICATION).where(VERIFICATION.c.expires_at <= now)

@@ -9,7 +9,7 @@ from sqlmodel import Field
 from registry.errors import Conflict
 from registry.ids import Ids
 from storage.deliveries import DELIVERY, FAILED_STATE, IS_UNTAKEN, EndpointId, drop_pending, fail_waiting, queue_deliveries
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, all_rows, first_row, row_exists, writes
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
@@ -89,7 +89,9 @@ ENDPOINT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(WEBHOOK_ENDPOINT.c[
 IS_LISTED_ENDPOINT = WEBHOOK_ENDPOINT.c.schedule.is_(None)
 
 OWN_ENDPOINT = (
-    (WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint")) & (WEBHOOK_ENDPOINT.c.organisation == sa.bindparam("owner")) & IS_LISTED_ENDPOINT
+    (WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint"))
+    & (WEBHOOK_ENDPOINT.c.organisation == sa.bindparam("organisation"))
+    & IS_LISTED_ENDPOINT
 )
 
 # The organisation's row is the lock of its number of endpoints; on SQLite the write lock is.
@@ -110,14 +112,6 @@ INSERT_ENDPOINT = Command(
     .values(status="enabled", replay_minute=0, replay_count=0, proven=0)
 )
 
-LIST_ENDPOINTS = Query(
-    EndpointRow,
-    sa.select(*ENDPOINT_COLUMNS)
-    .where(WEBHOOK_ENDPOINT.c.organisation == sa.bindparam("organisation"), IS_LISTED_ENDPOINT)
-    .order_by(WEBHOOK_ENDPOINT.c.id.desc()),
-)
-
-READ_ENDPOINT = Query(EndpointRow, sa.select(*ENDPOINT_COLUMNS).where(OWN_ENDPOINT))
 
 DELETE_ENDPOINT = Command(sa.delete(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT))
 
@@ -129,25 +123,6 @@ ROTATE_ENDPOINT_SECRET = Query(
     .returning(*ENDPOINT_COLUMNS),
 )
 
-ENABLE_ENDPOINT = Query(
-    EndpointRow,
-    sa.update(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT).values(status="enabled", failing_since=None, proven=0).returning(*ENDPOINT_COLUMNS),
-)
-
-# The limit stands in the statement: two replays at once cannot both be the tenth.
-COUNT_REPLAY = Query(
-    WebhookEndpointId,
-    sa.update(WEBHOOK_ENDPOINT)
-    .where(
-        OWN_ENDPOINT,
-        (WEBHOOK_ENDPOINT.c.replay_minute != sa.bindparam("minute")) | (WEBHOOK_ENDPOINT.c.replay_count < sa.bindparam("most")),
-    )
-    .values(
-        replay_minute=sa.bindparam("minute"),
-        replay_count=sa.case((WEBHOOK_ENDPOINT.c.replay_minute == sa.bindparam("minute"), WEBHOOK_ENDPOINT.c.replay_count + 1), else_=1),
-    )
-    .returning(WEBHOOK_ENDPOINT.c.id),
-)
 
 LIST_ENDPOINT_RECORDS = Query(
     EndpointRecord,
@@ -158,13 +133,6 @@ LIST_ENDPOINT_RECORDS = Query(
     ),
 )
 
-NOTE_ENDPOINT_SUCCESS = Command(
-    sa.update(WEBHOOK_ENDPOINT)
-    .where(
-        WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint"), WEBHOOK_ENDPOINT.c.failing_since.is_not(None) | (WEBHOOK_ENDPOINT.c.proven == 0)
-    )
-    .values(failing_since=None, proven=1)
-)
 
 FAILING_SINCE = sa.func.coalesce(WEBHOOK_ENDPOINT.c.failing_since, sa.bindparam("first", type_=sa.BigInteger))
 
@@ -197,19 +165,25 @@ def insert_endpoint(connection: Connection, *, id: str, organisation: str, url: 
     connection.run(INSERT_ENDPOINT, id=id, organisation=organisation, url=url, secret=secret, created=int(now))
 
 
-def list_endpoints(connection: Connection, *, organisation: str) -> list[EndpointRow]:
+@all_rows(EndpointRow)
+def list_endpoints(*, organisation: str) -> sa.Executable:
     """Newest first."""
-    return connection.all(LIST_ENDPOINTS, organisation=organisation)
+    return (
+        sa.select(*ENDPOINT_COLUMNS)
+        .where(WEBHOOK_ENDPOINT.c.organisation == organisation, IS_LISTED_ENDPOINT)
+        .order_by(WEBHOOK_ENDPOINT.c.id.desc())
+    )
 
 
-def read_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> EndpointRow | None:
+@first_row(EndpointRow)
+def read_endpoint(*, endpoint: str, organisation: str) -> sa.Executable:
     """One endpoint of an organisation."""
-    return connection.first(READ_ENDPOINT, endpoint=endpoint, owner=organisation)
+    return sa.select(*ENDPOINT_COLUMNS).where(OWN_ENDPOINT)
 
 
 def delete_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> bool:
     """Remove an endpoint and what waits for it; False when there is none."""
-    if connection.run(DELETE_ENDPOINT, endpoint=endpoint, owner=organisation) == 0:
+    if connection.run(DELETE_ENDPOINT, endpoint=endpoint, organisation=organisation) == 0:
         return False
     drop_pending(connection, endpoint=endpoint)
     return True
@@ -218,18 +192,34 @@ def delete_endpoint(connection: Connection, *, endpoint: str, organisation: str)
 def rotate_endpoint_secret(connection: Connection, *, endpoint: str, organisation: str, sealed: str, now: float) -> EndpointRow | None:
     """A new secret; the one before signs as well for a day. Choice: of two rotations in a day the older secret ends at once."""
     return connection.first(
-        ROTATE_ENDPOINT_SECRET, endpoint=endpoint, owner=organisation, sealed=sealed, until=int(now) + BOTH_SIGN_SECONDS
+        ROTATE_ENDPOINT_SECRET, endpoint=endpoint, organisation=organisation, sealed=sealed, until=int(now) + BOTH_SIGN_SECONDS
     )
 
 
-def enable_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> EndpointRow | None:
+@first_row(EndpointRow)
+def enable_endpoint(*, endpoint: str, organisation: str) -> sa.Executable:
     """Send to it again, with a clean record."""
-    return connection.first(ENABLE_ENDPOINT, endpoint=endpoint, owner=organisation)
+    return (
+        sa.update(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT).values(status="enabled", failing_since=None, proven=0).returning(*ENDPOINT_COLUMNS)
+    )
 
 
-def count_endpoint_replay(connection: Connection, *, endpoint: str, organisation: str, minute: int, most: int) -> bool:
+@row_exists
+def count_endpoint_replay(*, endpoint: str, organisation: str, minute: int, most: int) -> sa.Executable:
     """Count one replay; False when the minute's allowance is used up."""
-    return connection.first(COUNT_REPLAY, endpoint=endpoint, owner=organisation, minute=minute, most=most) is not None
+    # The limit stands in the statement: two replays at once cannot both be the tenth.
+    return (
+        sa.update(WEBHOOK_ENDPOINT)
+        .where(
+            OWN_ENDPOINT,
+            (WEBHOOK_ENDPOINT.c.replay_minute != minute) | (WEBHOOK_ENDPOINT.c.replay_count < most),
+        )
+        .values(
+            replay_minute=minute,
+            replay_count=sa.case((WEBHOOK_ENDPOINT.c.replay_minute == minute, WEBHOOK_ENDPOINT.c.replay_count + 1), else_=1),
+        )
+        .returning(WEBHOOK_ENDPOINT.c.id)
+    )
 
 
 def read_endpoint_records(connection: Connection, *, endpoints: Sequence[str]) -> list[EndpointRecord]:
@@ -237,9 +227,14 @@ def read_endpoint_records(connection: Connection, *, endpoints: Sequence[str]) -
     return connection.all(LIST_ENDPOINT_RECORDS, endpoints=pack_rows([[endpoint] for endpoint in endpoints])) if endpoints else []
 
 
-def note_endpoint_success(connection: Connection, *, endpoint: str) -> None:
+@writes
+def note_endpoint_success(*, endpoint: str) -> sa.Executable:
     """One success ends a series of failures, and proves that somebody there wants what is sent."""
-    connection.run(NOTE_ENDPOINT_SUCCESS, endpoint=endpoint)
+    return (
+        sa.update(WEBHOOK_ENDPOINT)
+        .where(WEBHOOK_ENDPOINT.c.id == endpoint, WEBHOOK_ENDPOINT.c.failing_since.is_not(None) | (WEBHOOK_ENDPOINT.c.proven == 0))
+        .values(failing_since=None, proven=1)
+    )
 
 
 def note_endpoint_failure(connection: Connection, *, endpoint: str, first: int, last: int, gone: bool) -> None:

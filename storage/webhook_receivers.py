@@ -10,12 +10,12 @@ What finds no place is due again a little later: it is no attempt, and its place
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Annotated, NamedTuple, Protocol, TypeVar
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, changes_rows, to_milliseconds
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Dialect, Query
 from storage.engine.table import TableDescription, table_of
@@ -112,16 +112,6 @@ JUDGE_RECEIVER = Command(
     .values(credit=BOUNDED_CREDIT)
 )
 
-SWEEP_RECEIVERS = Command(
-    sa.delete(WEBHOOK_RECEIVER).where(
-        WEBHOOK_RECEIVER.c.host.in_(
-            sa.select(WEBHOOK_RECEIVER.c.host)
-            .where(WEBHOOK_RECEIVER.c.at_ms < sa.bindparam("before_ms", type_=sa.BigInteger))
-            .limit(sa.bindparam("most"))
-        )
-    )
-)
-
 
 def take_receiver_places(
     connection: Connection, *, rows: Sequence[UnsentDelivery], host_of: HostOf, now_ms: int
@@ -178,6 +168,11 @@ def judge_receivers(connection: Connection, *, earned: Mapping[str, int]) -> Non
     connection.run_many(JUDGE_RECEIVER, rows)
 
 
-def sweep_receivers(connection: Connection, *, before: float, most: int) -> int:
+@changes_rows
+def sweep_receivers(*, before: Annotated[float, to_milliseconds], most: int) -> sa.Executable:
     """Forget hosts that nothing was sent to since then."""
-    return connection.run(SWEEP_RECEIVERS, before_ms=int(before * 1000), most=most)
+    return sa.delete(WEBHOOK_RECEIVER).where(
+        WEBHOOK_RECEIVER.c.host.in_(
+            sa.select(WEBHOOK_RECEIVER.c.host).where(WEBHOOK_RECEIVER.c.at_ms < sa.bindparam("before", type_=sa.BigInteger)).limit(most)
+        )
+    )

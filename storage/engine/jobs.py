@@ -8,7 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, changes_one
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 
@@ -23,7 +23,7 @@ class JobTable(TableDescription, table=True):
 
 JOB = table_of(JobTable)
 
-BOUND_JOB_NAME = sa.bindparam("job", type_=sa.Text)
+BOUND_JOB_NAME = sa.bindparam("name", type_=sa.Text)
 
 ENSURE_JOB = Command(
     lambda dialect: (
@@ -42,12 +42,6 @@ CLAIM_JOB = Command(
     sa.update(JOB).where(JOB.c.name.in_(PICK_JOB.scalar_subquery())).values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
 )
 
-FINISH_JOB = Command(
-    sa.update(JOB)
-    .where(JOB.c.name == BOUND_JOB_NAME, JOB.c.lease == sa.bindparam("token"))
-    .values(lease=None, due_ms=sa.bindparam("next_ms"))
-)
-
 
 class JobDue(NamedTuple):
     """When a job is due."""
@@ -60,7 +54,7 @@ FIND_JOB_DUE = Query(JobDue, sa.select(JOB.c.due_ms).where(JOB.c.name == BOUND_J
 
 def job_due_at(connection: Connection, *, name: str) -> int:
     """When the job may be claimed; 0 before it was ever claimed. A read, so that an idle replica never takes the write lock."""
-    row = connection.first(FIND_JOB_DUE, job=name)
+    row = connection.first(FIND_JOB_DUE, name=name)
     return row.due_ms if row else 0
 
 
@@ -69,10 +63,11 @@ def claim_job(connection: Connection, *, name: str, token: str, now_ms: int, lea
 
     One that is due after `latest_ms` was put off by a clock that was ahead, and is due now.
     """
-    connection.run(ENSURE_JOB, job=name, first_ms=now_ms)
-    return connection.run(CLAIM_JOB, job=name, token=token, now_ms=now_ms, latest_ms=latest_ms, lease_end=now_ms + lease_ms) == 1
+    connection.run(ENSURE_JOB, name=name, first_ms=now_ms)
+    return connection.run(CLAIM_JOB, name=name, token=token, now_ms=now_ms, latest_ms=latest_ms, lease_end=now_ms + lease_ms) == 1
 
 
-def finish_job(connection: Connection, *, name: str, token: str, next_ms: int) -> bool:
+@changes_one
+def finish_job(*, name: str, token: str, next_ms: int) -> sa.Executable:
     """Let go of the job until it is due again; False when the lease was lost meanwhile, and nothing has changed."""
-    return connection.run(FINISH_JOB, job=name, token=token, next_ms=next_ms) == 1
+    return sa.update(JOB).where(JOB.c.name == BOUND_JOB_NAME, JOB.c.lease == token).values(lease=None, due_ms=next_ms)

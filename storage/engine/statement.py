@@ -1,6 +1,8 @@
 """Statements: built once with SQLAlchemy Core, rendered once per dialect to text, executed by the driver itself."""
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import sqlalchemy as sa
@@ -11,7 +13,14 @@ from sqlalchemy.sql.functions import FunctionElement
 
 Value: TypeAlias = str | int | float | bytes | None
 
-R = TypeVar("R", bound=NamedTuple)
+R = TypeVar("R")
+
+ARGUMENT = "__argument"
+"""Ends the name of a bound value that would otherwise be a column's: SQLAlchemy keeps those for the columns that a write sets."""
+
+LITERAL = "__literal"
+
+BOUND_NAME = re.compile(r"(?<=%\()\w+|(?<=(?<!:):)\w+")
 
 
 class Dialect:
@@ -35,10 +44,11 @@ class Dialect:
 
 
 class StatementText(NamedTuple):
-    """A rendered statement and the literal values its dialect bound."""
+    """A rendered statement, the values that are bound in every call, and the names of those that the caller gives."""
 
     sql: str
-    literals: Mapping[str, Value]
+    literals: Mapping[str, object]
+    required: frozenset[str]
 
 
 StatementBuild: TypeAlias = sa.Executable | Callable[[Dialect], sa.Executable]
@@ -57,37 +67,52 @@ class Statement:
         """This statement in the dialect's words."""
         rendered = self._rendered.get(dialect.name)
         if rendered is None:
-            statement = self._build if isinstance(self._build, sa.Executable) else self._build(dialect)
-            self._check(statement)
-            rendered = self._rendered[dialect.name] = render(statement, dialect)
+            rendered = self._rendered[dialect.name] = self._render(dialect)
         return rendered
+
+    def _render(self, dialect: Dialect) -> StatementText:
+        statement = self._build if isinstance(self._build, sa.Executable) else self._build(dialect)
+        self._check(statement)
+        return render(statement, dialect)
 
     def _check(self, statement: sa.Executable) -> None:
         """What a kind of statement must look like; checked once per dialect."""
 
 
 class Query(Statement, Generic[R]):
-    """A statement with rows: a select, or a write with RETURNING. Its columns are exactly the row's fields, in order."""
+    """A statement with rows: a select, or a write with RETURNING. A row is a named tuple, whose fields are exactly the columns in order,
+    or the value of the one column."""
 
-    __slots__ = ("_fields", "make")
+    __slots__ = ("_row", "make")
 
     def __init__(self, row: type[R], build: StatementBuild) -> None:
         super().__init__(build)
-        self._fields = row._fields
-        self.make: Callable[[Iterable[Value]], R] = row._make
+        self._row = row
+        self.make = row_maker(row)
 
     def _check(self, statement: sa.Executable) -> None:
-        if not isinstance(statement, sa.sql.expression.ReturnsRows):
-            raise TypeError(f"a Query needs a statement with rows, not {type(statement).__name__}; a write without rows is a Command")
-        columns = tuple(statement.exported_columns.keys())
-        if columns != self._fields:
-            raise TypeError(f"the statement gives the columns {columns}, the row has the fields {self._fields}: name and order must agree")
+        check_columns(statement, self._row)
 
 
 class Command(Statement):
     """A write without rows."""
 
     __slots__ = ()
+
+
+def row_maker(row: type[R]) -> Callable[[tuple[Value, ...]], R]:
+    """What makes a row of the driver's tuple: the named tuple `row`, or the one value."""
+    return cast("Callable[[tuple[Value, ...]], R]", getattr(row, "_make", itemgetter(0)))
+
+
+def check_columns(statement: sa.Executable, row: type[object]) -> None:
+    """TypeError unless the columns of `statement` are the fields of `row`, in their order; one column where `row` is no named tuple."""
+    if not isinstance(statement, sa.sql.expression.ReturnsRows):
+        raise TypeError(f"a Query needs a statement with rows, not {type(statement).__name__}; a write without rows is a Command")
+    columns = tuple(statement.exported_columns.keys())
+    fields = cast("tuple[str, ...]", getattr(row, "_fields", columns[:1]))
+    if columns != fields:
+        raise TypeError(f"the statement gives the columns {columns}, the row has the fields {fields}: name and order must agree")
 
 
 def render(statement: sa.Executable, dialect: Dialect) -> StatementText:
@@ -106,7 +131,13 @@ def render(statement: sa.Executable, dialect: Dialect) -> StatementText:
     for name, process in state.processors.items():
         if name in literals and callable(process):
             literals[name] = process(literals[name])
-    return StatementText(state.statement, literals)
+    # An argument loses the end of its name; a literal that has the name then gets another.
+    names = {name: name.removesuffix(ARGUMENT) for name in required}
+    names |= {name: name + LITERAL for name in literals if name + ARGUMENT in required}
+    sql = BOUND_NAME.sub(lambda found: names.get(found[0], found[0]), state.statement)
+    return StatementText(
+        sql, {names.get(name, name): value for name, value in literals.items()}, frozenset(names[name] for name in required)
+    )
 
 
 def sqlite_dialect() -> Dialect:

@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import walk_packages
+from types import FunctionType
 
 import psycopg
 import pytest
 
 import storage
+from storage.engine.connection import runs_in_thread
 from storage.engine.statement import Statement, postgresql_dialect, sqlite_dialect
 from tests.databases import NO_POSTGRES, migrated_postgres
 
@@ -20,8 +22,12 @@ OF_HISTORY = re.compile(r"\b(from|into|update|join) (audit|audit_read|event|deli
 
 def statements(held: object) -> Iterator[Statement]:
     """Those of a value, which may be a collection of them."""
-    if isinstance(held, Statement):
+    if isinstance(held, runs_in_thread):
+        yield from statements(held.__wrapped__)
+    elif isinstance(held, Statement):
         yield held
+    elif isinstance(held, FunctionType) and "statement" in vars(held):
+        yield vars(held)["statement"]
     elif isinstance(held, dict):
         yield from (each for value in held.values() for each in statements(value))
     elif isinstance(held, tuple | list):

@@ -9,7 +9,7 @@ import pytest
 
 from storage.engine.statement import Statement, postgresql_dialect
 from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS
-from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, NEXT_DUE_ACCOUNT
+from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
 from tests.databases import NO_POSTGRES, migrated_postgres
 
 pytestmark = pytest.mark.postgres
@@ -72,7 +72,7 @@ def test_the_next_order_of_an_organisation_is_found_without_the_others(filled: p
 
 
 def test_the_next_account_to_settle_is_found_by_a_step_for_each_organisation(filled: psycopg.Connection) -> None:
-    assert read_by(filled, NEXT_DUE_ACCOUNT, now_ms=NOW_MS, after="org_2") < 20 * OWNERS
+    assert read_by(filled, next_due_account, now_ms=NOW_MS, after="org_2") < 20 * OWNERS
 
 
 def test_what_is_settled_in_one_turn_is_all_that_is_read(filled: psycopg.Connection) -> None:

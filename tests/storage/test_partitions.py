@@ -22,7 +22,7 @@ from storage.engine.partitions import Partition, is_partitioned, partitions_of, 
 from storage.engine.revision import HEAD
 from storage.engine.statement import Statement, postgresql_dialect
 from storage.engine.store import Store, open_store
-from storage.events import EVENT_HISTORY, LIST_EVENTS, LIST_EVENTS_OF_INTENT, READ_EVENT, NewEvent, emit_event
+from storage.events import EVENT_HISTORY, LIST_EVENTS, LIST_EVENTS_OF_INTENT, NewEvent, emit_event, read_event
 from storage.histories import HISTORIES
 from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
 from storage.webhook_endpoints import enqueue_event
@@ -419,7 +419,7 @@ PLANS: dict[str, tuple[Statement, dict[str, object], set[str]]] = {
         {"organisation": "org_1", "intent": "cni_1", "after": first_id("evt_", NOON + 70 * DAY + AUDIT_AHEAD_SECONDS), "most": 20},
         {"event_2027_03"},
     ),
-    "an event": (READ_EVENT, {"organisation": "org_1", "event": first_id("evt_", NOON)}, {"event_2027_01"}),
+    "an event": (read_event, {"organisation": "org_1", "event": first_id("evt_", NOON)}, {"event_2027_01"}),
     "the newest writes": (
         AUDIT_PAGES[frozenset()],
         {"organisation": "org_1", "since": 0.0, "until": NOON + 71 * DAY, "last_at": LATEST_AUDIT_MOMENT, "last_id": 2**62, "most": 20},
