@@ -1,10 +1,11 @@
 """Every statement of the service in both dialects: each is rendered on its first use, so a wrong one is found here, and not by a caller."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pkgutil import walk_packages
 from types import FunctionType
+from typing import cast
 
 import psycopg
 import pytest
@@ -20,6 +21,11 @@ MODULES = sorted(found.name for found in walk_packages(storage.__path__, "storag
 OF_HISTORY = re.compile(r"\b(from|into|update|join) (audit|audit_read|event|delivery|delivery_attempt)\b", re.IGNORECASE)
 
 
+def statement_of(function: Callable[..., object]) -> Statement:
+    """The statement that a storage function is."""
+    return cast("Statement", vars(function)["statement"])
+
+
 def statements(held: object) -> Iterator[Statement]:
     """Those of a value, which may be a collection of them."""
     if isinstance(held, runs_in_thread):
@@ -27,7 +33,7 @@ def statements(held: object) -> Iterator[Statement]:
     elif isinstance(held, Statement):
         yield held
     elif isinstance(held, FunctionType) and "statement" in vars(held):
-        yield vars(held)["statement"]
+        yield statement_of(held)
     elif isinstance(held, dict):
         yield from (each for value in held.values() for each in statements(value))
     elif isinstance(held, tuple | list):

@@ -22,7 +22,7 @@ from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS, MARK_REFUND_FAIL
 from storage.orders import LIST_ORDERS_OF_BUYER
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
 from tests.databases import migrated_sqlite
-from tests.storage.test_all_statements import MODULES, statements
+from tests.storage.test_all_statements import MODULES, statement_of, statements
 
 GROWING = {
     *(
@@ -88,8 +88,8 @@ def test_only_these_read_the_whole_of_what_grows(raw: sqlite3.Connection) -> Non
 
 
 def test_what_has_ended_is_found_by_when_it_ended(raw: sqlite3.Connection) -> None:
-    assert "SEARCH claim USING INDEX claim_expires (expires_at<?)" in plan(raw, sweep_claims)
-    assert not [step for step in plan(raw, sweep_claims) if "claim_state" in step]
+    assert "SEARCH claim USING INDEX claim_expires (expires_at<?)" in plan(raw, statement_of(sweep_claims))
+    assert not [step for step in plan(raw, statement_of(sweep_claims)) if "claim_state" in step]
 
 
 def test_the_next_order_of_an_organisation_is_found_among_those_that_are_due(raw: sqlite3.Connection) -> None:
@@ -100,7 +100,7 @@ def test_the_next_order_of_an_organisation_is_found_among_those_that_are_due(raw
 
 
 def test_what_is_to_be_settled_is_found_by_organisation_and_what_was_given_back_by_when(raw: sqlite3.Connection) -> None:
-    assert "SEARCH following USING INDEX issuance_unknown_of (organisation>?)" in plan(raw, next_due_account)
+    assert "SEARCH following USING INDEX issuance_unknown_of (organisation>?)" in plan(raw, statement_of(next_due_account))
     assert "SEARCH issuance USING INDEX issuance_unknown_of (organisation=? AND account_id=? AND due_ms<?)" in plan(raw, CLAIM_UNKNOWN)
     assert "SEARCH issuance USING INDEX issuance_account (account_id=? AND state=? AND updated>?)" in plan(raw, LIST_GIVEN_BACK)
 

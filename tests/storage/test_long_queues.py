@@ -11,6 +11,7 @@ from storage.engine.statement import Statement, postgresql_dialect
 from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
 from tests.databases import NO_POSTGRES, migrated_postgres
+from tests.storage.test_all_statements import statement_of
 
 pytestmark = pytest.mark.postgres
 MANY, OWNERS, NOW_MS = 20_000, 5, 1_000_000
@@ -72,7 +73,7 @@ def test_the_next_order_of_an_organisation_is_found_without_the_others(filled: p
 
 
 def test_the_next_account_to_settle_is_found_by_a_step_for_each_organisation(filled: psycopg.Connection) -> None:
-    assert read_by(filled, next_due_account, now_ms=NOW_MS, after="org_2") < 20 * OWNERS
+    assert read_by(filled, statement_of(next_due_account), now_ms=NOW_MS, after="org_2") < 20 * OWNERS
 
 
 def test_what_is_settled_in_one_turn_is_all_that_is_read(filled: psycopg.Connection) -> None:

@@ -27,6 +27,7 @@ from storage.histories import HISTORIES
 from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
 from storage.webhook_endpoints import enqueue_event
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
+from tests.storage.test_all_statements import statement_of
 from tests.world import NOON, CountingIds, SettableClock
 from transports.cli import doctor
 from transports.cli.outside_checks import Finding
@@ -419,7 +420,7 @@ PLANS: dict[str, tuple[Statement, dict[str, object], set[str]]] = {
         {"organisation": "org_1", "intent": "cni_1", "after": first_id("evt_", NOON + 70 * DAY + AUDIT_AHEAD_SECONDS), "most": 20},
         {"event_2027_03"},
     ),
-    "an event": (read_event, {"organisation": "org_1", "event": first_id("evt_", NOON)}, {"event_2027_01"}),
+    "an event": (statement_of(read_event), {"organisation": "org_1", "event": first_id("evt_", NOON)}, {"event_2027_01"}),
     "the newest writes": (
         AUDIT_PAGES[frozenset()],
         {"organisation": "org_1", "since": 0.0, "until": NOON + 71 * DAY, "last_at": LATEST_AUDIT_MOMENT, "last_id": 2**62, "most": 20},
