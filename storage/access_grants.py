@@ -48,12 +48,6 @@ class AccessGrant(NamedTuple):
     expires_at: float
 
 
-class LiveGrant(NamedTuple):
-    """A grant that is there."""
-
-    id: str
-
-
 GRANT_COLUMNS = [ACCESS_GRANT.c[name] for name in AccessGrant._fields]
 
 GRANT_IS_LIVE = (ACCESS_GRANT.c.revoked_at.is_(None), ACCESS_GRANT.c.expires_at > sa.bindparam("now"))
@@ -82,7 +76,7 @@ REVOKE_GRANT = Command(
 
 
 HOLD_GRANT = Query(
-    LiveGrant, sa.select(ACCESS_GRANT.c.id).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE).with_for_update(read=True)
+    str, sa.select(ACCESS_GRANT.c.id).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE).with_for_update(read=True)
 )
 
 

@@ -167,7 +167,7 @@ class StoredParts(NamedTuple):
 
 
 @row_exists
-def has_part_tables() -> sa.Executable:
+def has_part_tables() -> StatementBuild:
     """Whether there are the tables: while servers are upgraded side by side there are none at first."""
     return table_lookup(ACCOUNT_LISTING.name)
 

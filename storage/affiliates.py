@@ -49,32 +49,14 @@ class Referral(NamedTuple):
     created: float
 
 
-class CreatedMoment(NamedTuple):
-    """When something was made, Unix seconds."""
-
-    created: int
-
-
-class SharedMember(NamedTuple):
-    """A row that only has to be there."""
-
-    organisation_id: str
-
-
-class ReferralCount(NamedTuple):
-    """How many an affiliate brought."""
-
-    many: int
-
-
 AFFILIATE_COLUMNS = [AFFILIATE.c[name] for name in Affiliate._fields]
 
 
 COUNT_REFERRALS = Query(
-    ReferralCount, sa.select(sa.func.count().label("many")).select_from(REFERRAL).where(REFERRAL.c.affiliate == sa.bindparam("affiliate"))
+    int, sa.select(sa.func.count().label("many")).select_from(REFERRAL).where(REFERRAL.c.affiliate == sa.bindparam("affiliate"))
 )
 
-FIND_CREATED = Query(CreatedMoment, sa.select(ORGANISATION.c.created).where(ORGANISATION.c.id == sa.bindparam("organisation")))
+FIND_CREATED = Query(int, sa.select(ORGANISATION.c.created).where(ORGANISATION.c.id == sa.bindparam("organisation")))
 
 COLLEAGUES = sa.select(MEMBERSHIP.c.person_id).where(MEMBERSHIP.c.organisation_id == sa.bindparam("organisation"))
 
@@ -120,14 +102,12 @@ def referral_of(*, organisation: str) -> sa.Executable:
 
 def count_referrals(connection: Connection, *, affiliate: str) -> int:
     """How many organisations it brought."""
-    found = connection.first(COUNT_REFERRALS, affiliate=affiliate)
-    return 0 if found is None else found.many
+    return connection.first(COUNT_REFERRALS, affiliate=affiliate) or 0
 
 
 def organisation_created(connection: Connection, *, organisation: str) -> int | None:
     """When the organisation was made."""
-    found = connection.first(FIND_CREATED, organisation=organisation)
-    return None if found is None else found.created
+    return connection.first(FIND_CREATED, organisation=organisation)
 
 
 @row_exists

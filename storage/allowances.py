@@ -41,15 +41,9 @@ class AllowanceExceeded(NamedTuple):
     seconds: float
 
 
-class AllowanceTimes(NamedTuple):
-    """When it was done: JSON."""
-
-    times: str
-
-
 # The assignment changes nothing: it locks the row, so that two who come at once are counted one after the other.
 LOCK_ALLOWANCE = Query(
-    AllowanceTimes,
+    str,
     lambda dialect: (
         dialect.insert(ALLOWANCE)
         .values(name=sa.bindparam("name"), times="[]", updated=sa.bindparam("now"))
@@ -88,7 +82,7 @@ def take_allowances(connection: Connection, *, wanted: Sequence[Allowance], now:
 def recent_uses(connection: Connection, name: str, now: float) -> list[float]:
     """When it was done in the last hour; the row stays locked until the transaction ends."""
     row = connection.first(LOCK_ALLOWANCE, name=name, now=now)
-    times = cast(list[float], json.loads(row.times)) if row is not None else []
+    times = cast(list[float], json.loads(row)) if row is not None else []
     return sorted(at for at in times if at > now - WINDOW_SECONDS)
 
 

@@ -56,12 +56,6 @@ class ApiKeyRow(NamedTuple):
     created: int
 
 
-class ApiKeyId(NamedTuple):
-    """A key that is there."""
-
-    id: str
-
-
 API_KEY_COLUMNS = [PERSON.c.name.label("maker") if name == "maker" else API_KEY.c[name] for name in ApiKeyRow._fields]
 
 API_KEY_ROWS = sa.select(*API_KEY_COLUMNS).join_from(API_KEY, PERSON, API_KEY.c.person_id == PERSON.c.id)
@@ -78,7 +72,7 @@ LIST_API_KEYS = Query(ApiKeyRow, API_KEY_PAGE.where(KEY_OF_ORGANISATION))
 API_KEY_IS_LIVE = (API_KEY.c.id == sa.bindparam("key"), API_KEY.c.revoked_at.is_(None))
 
 
-REVOKE_API_KEY = Query(ApiKeyId, sa.update(API_KEY).where(*API_KEY_IS_LIVE).values(revoked_at=sa.bindparam("now")).returning(API_KEY.c.id))
+REVOKE_API_KEY = Query(str, sa.update(API_KEY).where(*API_KEY_IS_LIVE).values(revoked_at=sa.bindparam("now")).returning(API_KEY.c.id))
 
 # What was made with a credential, with a key that was made with it, and so on.
 KEYS_MADE_FIRST = sa.select(API_KEY.c.id).where(API_KEY.c.made_with == sa.bindparam("credential")).cte("made", recursive=True)
@@ -86,7 +80,7 @@ KEYS_MADE_FIRST = sa.select(API_KEY.c.id).where(API_KEY.c.made_with == sa.bindpa
 KEYS_MADE = KEYS_MADE_FIRST.union(sa.select(API_KEY.c.id).join_from(API_KEY, KEYS_MADE_FIRST, API_KEY.c.made_with == KEYS_MADE_FIRST.c.id))
 
 REVOKE_KEYS_MADE = Query(
-    ApiKeyId,
+    str,
     sa.update(API_KEY)
     .where(API_KEY.c.id.in_(sa.select(KEYS_MADE.c.id)), API_KEY.c.revoked_at.is_(None))
     .values(revoked_at=sa.bindparam("now"))

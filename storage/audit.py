@@ -82,12 +82,6 @@ class AuditRow(NamedTuple):
     change: str | None
 
 
-class AuditMoment(NamedTuple):
-    """When a row's call began."""
-
-    at: float
-
-
 class AuditFilter(NamedTuple):
     """Which rows; None: whatever it is. `since` is included, `until` is not."""
 
@@ -136,7 +130,7 @@ AUDIT_PAGES = {
 AUDIT_READ_PAGES = {given: audit_reads.audit_read_page(sorted(given)) for given in AUDIT_PAGES}
 
 PLACE_OF_AUDIT_RECORD = Query(
-    AuditMoment, sa.select(AUDIT.c.at).where(AUDIT.c.id == sa.bindparam("row"), AUDIT.c.organisation == sa.bindparam("organisation"))
+    float, sa.select(AUDIT.c.at).where(AUDIT.c.id == sa.bindparam("row"), AUDIT.c.organisation == sa.bindparam("organisation"))
 )
 
 
@@ -168,8 +162,7 @@ def audit_moment(connection: Connection, *, organisation: str, row: int) -> floa
     """When the call of a row began; nothing where the organisation has no such row."""
     if row >= FIRST_READ:
         return moment_of_read(row) if has_audit_read(connection, organisation=organisation, row=row) else None
-    place = connection.first(PLACE_OF_AUDIT_RECORD, row=row, organisation=organisation)
-    return None if place is None else place.at
+    return connection.first(PLACE_OF_AUDIT_RECORD, row=row, organisation=organisation)
 
 
 def read_as_audit_row(row: AuditReadRow, texts: Mapping[int, AuditText]) -> AuditRow:

@@ -106,18 +106,6 @@ class AuditReadRow(NamedTuple):
     request: bytes
 
 
-class AuditReadId(NamedTuple):
-    """A read that is there."""
-
-    id: int
-
-
-class ReadingOrganisation(NamedTuple):
-    """An organisation that has old reads, by its number."""
-
-    organisation: int
-
-
 class NumberedAuditRecord(NamedTuple):
     """A line that waits to be written. `number` keeps lines of one millisecond apart, and in their order."""
 
@@ -179,7 +167,7 @@ def audit_read_page(filters: Sequence[str]) -> Query[AuditReadRow]:
 
 
 FIND_AUDIT_READ = Query(
-    AuditReadId,
+    int,
     sa.select(AUDIT_READ.c.id).where(
         AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer),
         AUDIT_READ.c.id == sa.bindparam("row", type_=sa.BigInteger),
@@ -190,7 +178,7 @@ AUDIT_READ_IS_OLD = AUDIT_READ.c.id < sa.bindparam("last", type_=sa.BigInteger)
 
 # One look for each organisation: the key begins with it.
 NEXT_READING_ORGANISATION = Query(
-    ReadingOrganisation,
+    int,
     sa.select(AUDIT_READ.c.organisation)
     .where(AUDIT_READ.c.organisation > sa.bindparam("after", type_=sa.Integer))
     .order_by(AUDIT_READ.c.organisation)
@@ -308,8 +296,7 @@ def list_audit_reads(
 
 def next_reading_organisation(connection: Connection, *, after: int) -> int | None:
     """The number of the next organisation that has reads."""
-    found = connection.first(NEXT_READING_ORGANISATION, after=after)
-    return None if found is None else found.organisation
+    return connection.first(NEXT_READING_ORGANISATION, after=after)
 
 
 def sweep_audit_reads(connection: Connection, *, organisation: int, before: float, most: int) -> int:

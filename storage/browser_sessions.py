@@ -37,19 +37,13 @@ class BrowserSession(NamedTuple):
     name: str | None
 
 
-class BrowserCount(NamedTuple):
-    """How many there are."""
-
-    browsers: int
-
-
 BROWSER_IS_LIVE = (BROWSER_SESSION.c.expires_at > sa.bindparam("now"), BROWSER_SESSION.c.seen > sa.bindparam("idle"))
 
 BROWSER_OF_COOKIE = BROWSER_SESSION.c.digest == sa.bindparam("digest")
 
 
 COUNT_BROWSERS = Query(
-    BrowserCount,
+    int,
     sa.select(sa.func.count().label("browsers")).where(BROWSER_SESSION.c.person_id == sa.bindparam("person"), *BROWSER_IS_LIVE),
 )
 
@@ -112,8 +106,7 @@ def end_browser_sessions(*, person: str) -> sa.Executable:
 
 def count_browser_sessions(connection: Connection, *, person: str, now: float, idle: float) -> int:
     """How many browsers a person is signed in with."""
-    row = connection.first(COUNT_BROWSERS, person=person, now=now, idle=idle)
-    return 0 if row is None else row.browsers
+    return connection.first(COUNT_BROWSERS, person=person, now=now, idle=idle) or 0
 
 
 @changes_rows

@@ -63,12 +63,6 @@ class CdrEvent(NamedTuple):
     country: str | None
 
 
-class InsertedCdr(NamedTuple):
-    """The id of a record that was not there before."""
-
-    event: str
-
-
 CDR_KINDS = {
     **dict.fromkeys(("event", "iccid"), sa.Text),
     **dict.fromkeys(("occurred_at", "bytes_up", "bytes_down"), sa.BigInteger),
@@ -85,7 +79,7 @@ def insert_cdr_query(dialect: Dialect) -> sa.Executable:
     return insert.on_conflict_do_nothing(index_elements=["organisation", "event"]).returning(CDR_EVENT.c.event)
 
 
-INSERT_CDR = Query(InsertedCdr, insert_cdr_query)
+INSERT_CDR = Query(str, insert_cdr_query)
 
 REMOVE_REPEATED_CDR = Command(
     lambda dialect: sa.delete(CDR_EVENT).where(
@@ -105,8 +99,8 @@ def ingest_cdr(connection: Connection, *, organisation: str, events: Sequence[Cd
     for event in events:
         first.setdefault(event.event, event)
     kept = connection.all(INSERT_CDR, organisation=organisation, events=pack_rows([tuple(first[id]) for id in sorted(first)]))
-    repeats = remove_repeated_cdr(connection, organisation, [row.event for row in kept])
-    new = [first[row.event] for row in kept if row.event not in repeats]
+    repeats = remove_repeated_cdr(connection, organisation, kept)
+    new = [first[row] for row in kept if row not in repeats]
     additions = sum_by_sim(new)
     months = sum_by_month(additions)
     add_to_totals(connection, organisation, additions, months, lambda addition: events.index(largest_event(new, addition)))
@@ -197,12 +191,6 @@ class CdrKey(NamedTuple):
     event: str
 
 
-class DigestOffset(NamedTuple):
-    """Where in a text of digests one begins that is stored; the first byte is 1."""
-
-    offset: int
-
-
 def cdr_digests(organisation: str, events: Sequence[str]) -> list[bytes]:
     """What ids of an organisation are found by. None of the texts holds a line feed."""
     start = blake2b(f"{organisation}\n".encode(), digest_size=DIGEST_BYTES)
@@ -244,7 +232,7 @@ def finding_digests(dialect: Dialect) -> sa.Executable:
 
 INSERT_CDR_DIGESTS = Command(inserting_digests)
 
-FIND_CDR_DIGESTS = Query(DigestOffset, finding_digests)
+FIND_CDR_DIGESTS = Query(int, finding_digests)
 
 
 def digest_binds(digests: Sequence[bytes]) -> dict[str, Value]:
@@ -261,4 +249,4 @@ def removed_cdr_ids(connection: Connection, *, organisation: str, events: Sequen
     """Those of the ids whose records were stored once and removed."""
     ids = dict(zip(cdr_digests(organisation, events), events, strict=True))
     digests = sorted(ids)  # neighbours are in the same page
-    return [ids[digests[row.offset // DIGEST_BYTES]] for row in connection.all(FIND_CDR_DIGESTS, **digest_binds(digests))]
+    return [ids[digests[row // DIGEST_BYTES]] for row in connection.all(FIND_CDR_DIGESTS, **digest_binds(digests))]

@@ -68,12 +68,6 @@ class GrownSim(NamedTuple):
     iccid: str
 
 
-class GrownMonth(NamedTuple):
-    """The same for a whole month."""
-
-    month: int
-
-
 class SimAddition(NamedTuple):
     """What a batch adds to a SIM's month."""
 
@@ -85,12 +79,6 @@ class SimAddition(NamedTuple):
     events: int
     network: str | None
     country: str | None
-
-
-class MonthTotal(NamedTuple):
-    """Bytes of a whole month, both directions."""
-
-    bytes_total: int
 
 
 class MonthSums(NamedTuple):
@@ -143,7 +131,7 @@ def add_months_query(dialect: Dialect) -> sa.Executable:
 
 ADD_TO_SUMS = Query(GrownSim, add_sums_query)
 
-ADD_TO_MONTHS = Query(GrownMonth, add_months_query)
+ADD_TO_MONTHS = Query(int, add_months_query)
 
 SIM_MONTH_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(CDR_SUM.c[name] for name in SimMonth._fields)
 
@@ -168,7 +156,7 @@ LIST_LARGEST_SIMS = Query(
 FIND_SIM_MONTH = Query(SimMonth, sa.select(*SIM_MONTH_COLUMNS).where(IN_MONTH, CDR_SUM.c.iccid == sa.bindparam("iccid")))
 
 FIND_MONTH_TOTAL = Query(
-    MonthTotal,
+    int,
     sa.select(CDR_MONTH.c.bytes_total).where(
         CDR_MONTH.c.organisation == sa.bindparam("organisation"), CDR_MONTH.c.month == sa.bindparam("month")
     ),
@@ -184,7 +172,7 @@ def add_to_sums(connection: Connection, *, organisation: str, additions: Sequenc
 def add_to_months(connection: Connection, *, organisation: str, additions: Iterable[tuple[int, int]]) -> set[int]:
     """Add bytes to whole months, which are given in order; returns those that took it."""
     given = pack_rows(list(additions))
-    return {row.month for row in connection.all(ADD_TO_MONTHS, organisation=organisation, additions=given, most=MOST_OF_MONTH)}
+    return set(connection.all(ADD_TO_MONTHS, organisation=organisation, additions=given, most=MOST_OF_MONTH))
 
 
 def sim_month_slices(
@@ -202,9 +190,7 @@ def sim_month_slices(
 def largest_sims_of_month(connection: Connection, *, organisation: str, month: int, most: int) -> MonthSums:
     """The SIMs with the most bytes, largest first; the total is that of all."""
     total = connection.first(FIND_MONTH_TOTAL, organisation=organisation, month=month)
-    return MonthSums(
-        total.bytes_total if total else 0, connection.all(LIST_LARGEST_SIMS, organisation=organisation, month=month, most=most)
-    )
+    return MonthSums(total or 0, connection.all(LIST_LARGEST_SIMS, organisation=organisation, month=month, most=most))
 
 
 def sim_of_month(connection: Connection, *, organisation: str, month: int, iccid: str) -> MonthSums:

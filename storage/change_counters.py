@@ -1,7 +1,5 @@
 """Change counters: a cache is good while its counter stands still."""
 
-from typing import NamedTuple
-
 import sqlalchemy as sa
 from sqlmodel import Field
 
@@ -22,19 +20,12 @@ CHANGE = table_of(ChangeTable)
 CALLERS = "callers"
 
 
-class ChangeCount(NamedTuple):
-    """How often something changed."""
-
-    value: int
-
-
-READ_CHANGE_COUNT = Query(ChangeCount, sa.select(CHANGE.c.value).where(CHANGE.c.name == sa.bindparam("name")))
+READ_CHANGE_COUNT = Query(int, sa.select(CHANGE.c.value).where(CHANGE.c.name == sa.bindparam("name")))
 
 
 def read_change_count(connection: Connection, *, name: str) -> int:
     """The counter's value; 0 before the first change."""
-    row = connection.first(READ_CHANGE_COUNT, name=name)
-    return row.value if row else 0
+    return connection.first(READ_CHANGE_COUNT, name=name) or 0
 
 
 @writes

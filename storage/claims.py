@@ -74,12 +74,6 @@ class Claim(NamedTuple):
         )
 
 
-class ClaimOwner(NamedTuple):
-    """Who holds a claim."""
-
-    owner: str
-
-
 def claim_is(organisation: str, operation: str, key: str) -> sa.ColumnElement[bool]:
     """The row of a key; the three names are the binds that hold it."""
     return (
@@ -103,7 +97,7 @@ GIVEN_CLAIM = sa.select(*(sa.cast(sa.bindparam(name, type_=CLAIM.c[name].type), 
 # A key whose retention has ended is free again, unless nobody knows what its call did. One that never expires is not, though its claim is
 # gone: a call looks for both in one snapshot before it comes here, and no call lasts as long as an answer is kept.
 INSERT_CLAIM = Query(
-    ClaimOwner,
+    str,
     lambda dialect: (
         dialect.insert(CLAIM)
         .from_select(CLAIM_VALUES, GIVEN_CLAIM.where(sa.not_(sa.exists().where(EXPIRED_HERE))))

@@ -1,7 +1,5 @@
 """Confirm tokens: consumed by one statement that matches everything, so a stranger burns nothing (storage.md 5)."""
 
-from typing import NamedTuple
-
 import sqlalchemy as sa
 from sqlmodel import Field
 
@@ -25,14 +23,8 @@ class ConfirmTokenTable(TableDescription, table=True):
 CONFIRM_TOKEN = table_of(ConfirmTokenTable)
 
 
-class ConfirmDigest(NamedTuple):
-    """A consumed token."""
-
-    digest: bytes
-
-
 USE_CONFIRM_TOKEN = Query(
-    ConfirmDigest,
+    bytes,
     sa.delete(CONFIRM_TOKEN)
     .where(
         CONFIRM_TOKEN.c.digest == sa.bindparam("digest"),

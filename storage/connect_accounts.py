@@ -45,26 +45,14 @@ class ConnectStanding(NamedTuple):
     as_of: float
 
 
-class ConnectMoment(NamedTuple):
-    """As of when an organisation's status is."""
-
-    connect_as_of: float
-
-
-class ConnectOwner(NamedTuple):
-    """Whose an account is."""
-
-    organisation: str
-
-
 CONFIG_OF_ORGANISATION = BILLING_CONFIG.c.organisation == sa.bindparam("organisation")
 
 CONFIG_OF_ACCOUNT = BILLING_CONFIG.c.connect_account == sa.bindparam("account")
 
 
-FIND_CONNECT_MOMENT = Query(ConnectMoment, sa.select(BILLING_CONFIG.c.connect_as_of).where(CONFIG_OF_ORGANISATION))
+FIND_CONNECT_MOMENT = Query(float, sa.select(BILLING_CONFIG.c.connect_as_of).where(CONFIG_OF_ORGANISATION))
 
-FIND_CONNECT_OWNER = Query(ConnectOwner, sa.select(BILLING_CONFIG.c.organisation).where(CONFIG_OF_ACCOUNT))
+FIND_CONNECT_OWNER = Query(str, sa.select(BILLING_CONFIG.c.organisation).where(CONFIG_OF_ACCOUNT))
 
 OTHER_CONFIG = BILLING_CONFIG.alias("other")
 
@@ -76,7 +64,7 @@ ACCOUNT_IS_TAKEN = sa.exists(
 )
 
 ATTACH_CONNECT_ACCOUNT = Query(
-    ConnectOwner,
+    str,
     sa.update(BILLING_CONFIG)
     .where(
         BILLING_CONFIG.c.organisation == sa.bindparam("of"),
@@ -144,13 +132,12 @@ def find_connect_account(*, organisation: str) -> sa.Executable:
 def connect_standing(connection: Connection, *, organisation: str) -> ConnectStanding:
     """The organisation's account or none, and as of when."""
     moment = connection.first(FIND_CONNECT_MOMENT, organisation=organisation)
-    return ConnectStanding(find_connect_account(connection, organisation=organisation), 0.0 if moment is None else moment.connect_as_of)
+    return ConnectStanding(find_connect_account(connection, organisation=organisation), moment or 0.0)
 
 
 def organisation_of_account(connection: Connection, *, account: str) -> str | None:
     """Whose the account is; nothing for one that nobody has."""
-    found = connection.first(FIND_CONNECT_OWNER, account=account)
-    return None if found is None else found.organisation
+    return connection.first(FIND_CONNECT_OWNER, account=account)
 
 
 def attach_connect_account(
@@ -200,12 +187,6 @@ class ConnectState(NamedTuple):
     organisation: str
     person: str
     expires_at: float
-
-
-class UsedConnectState(NamedTuple):
-    """The state was good, and is used up."""
-
-    digest: str
 
 
 @writes

@@ -70,12 +70,6 @@ class SightingNeighbours(NamedTuple):
     after: NeighbourSighting | None
 
 
-class EntryId(NamedTuple):
-    """A sighting that is an entry."""
-
-    id: str
-
-
 ENTRY_VALUES = ("id", "iccid", *CountryEntry._fields, "created")
 
 SIGHTING_OF_LINE = COUNTRY_ENTRY.c.iccid == sa.bindparam("iccid")
@@ -157,7 +151,7 @@ FORGET_SIGHTINGS = Command(
 )
 
 IS_ENTRY = Query(
-    EntryId,
+    str,
     sa.select(COUNTED_SIGHTINGS.c.id).where(
         COUNTED_SIGHTINGS.c.id == sa.bindparam("id"), COUNTED_SIGHTINGS.c.entered == 1, COUNTED_SIGHTINGS.c.entries <= MOST_ENTRIES
     ),

@@ -22,7 +22,7 @@ from storage.engine.sqlite_errors import outage_of
 from storage.engine.sqlite_file import open_sqlite_file
 from storage.engine.statement import Query, sqlite_dialect
 from storage.engine.store import Store
-from storage.engine.table import TableName, table_lookup, table_of
+from storage.engine.table import table_lookup, table_of
 from storage.intents import IntentTable
 from storage.oauth_clients import OauthClientTable
 from storage.organisations import ORGANISATION
@@ -42,34 +42,16 @@ class DatabaseState(NamedTuple):
     sealed_by: frozenset[str]
 
 
-class ReadOnlyMode(NamedTuple):
-    """Whether writes are refused."""
+VERSION_TABLES = Query(str, table_lookup(VERSION_TABLE))
 
-    is_read_only: int
+STEP_TABLES = Query(str, table_lookup(SCHEMA_STEP.name))
 
+VERSION_SCHEMA = Query(str, sa.select(sa.table(VERSION_TABLE, sa.column("version_num", sa.String)).c.version_num))
 
-class SchemaVersion(NamedTuple):
-    """The schema version."""
-
-    version_num: str
-
-
-class SchemaStep(NamedTuple):
-    """Beside which programs a version may be in use."""
-
-    works_from: str
-
-
-VERSION_TABLES = Query(TableName, table_lookup(VERSION_TABLE))
-
-STEP_TABLES = Query(TableName, table_lookup(SCHEMA_STEP.name))
-
-VERSION_SCHEMA = Query(SchemaVersion, sa.select(sa.table(VERSION_TABLE, sa.column("version_num", sa.String)).c.version_num))
-
-FIND_SCHEMA_STEP = Query(SchemaStep, sa.select(SCHEMA_STEP.c.works_from).where(SCHEMA_STEP.c.revision == sa.bindparam("revision")))
+FIND_SCHEMA_STEP = Query(str, sa.select(SCHEMA_STEP.c.works_from).where(SCHEMA_STEP.c.revision == sa.bindparam("revision")))
 
 MODE_SCHEMA = Query(
-    ReadOnlyMode,
+    int,
     sa.text("select pg_is_in_recovery()::int as is_read_only").columns(sa.column("is_read_only", sa.Integer)),
 )
 
@@ -77,16 +59,16 @@ MODE_SCHEMA = Query(
 def is_standby(connection: Connection) -> bool:
     """Whether the server is a standby; never on SQLite."""
     mode = connection.first(MODE_SCHEMA) if connection.dialect_name == "postgresql" else None
-    return mode is not None and mode.is_read_only == 1
+    return mode == 1
 
 
 def database_state(connection: Connection, *, with_keys: bool) -> DatabaseState:
     """One snapshot. Keys are asked of a schema that this program knows."""
     row = connection.first(VERSION_SCHEMA) if connection.first(VERSION_TABLES) is not None else None
-    schema = Schema(None if row is None else row.version_num)
+    schema = Schema(row)
     if schema.is_newer and connection.first(STEP_TABLES) is not None:
         step = connection.first(FIND_SCHEMA_STEP, revision=schema.revision)
-        schema = Schema(schema.revision, None if step is None else step.works_from)
+        schema = Schema(schema.revision, step)
     return DatabaseState(is_standby(connection), schema, outermost_key_ids(connection) if with_keys and schema.is_spoken else frozenset())
 
 
@@ -114,21 +96,15 @@ KEY_ID_LENGTH = 32
 NEAREST_ROWS = 100  # rows looked at for one that is sealed: an intent that waits for its plan, and a call under way, hold nothing yet
 
 
-class SealedHead(NamedTuple):
-    """The beginning of a sealed value: enough for the key's id, too little for the secret."""
-
-    head: str
-
-
 SealedTable = ClaimTable | IntentTable | OauthClientTable | SigningKeyTable | WebhookEndpointTable
 
 
-def outermost_queries(model: type[SealedTable], order: str, sealed: str) -> tuple[Query[SealedHead], Query[SealedHead]]:
+def outermost_queries(model: type[SealedTable], order: str, sealed: str) -> tuple[Query[str], Query[str]]:
     """The newest sealed value of a table and the oldest, found by an index: an older key is missed by the oldest."""
     return one_end(model, order, sealed, newest=True), one_end(model, order, sealed, newest=False)
 
 
-def one_end(model: type[SealedTable], order: str, sealed: str, *, newest: bool) -> Query[SealedHead]:
+def one_end(model: type[SealedTable], order: str, sealed: str, *, newest: bool) -> Query[str]:
     """The first sealed value from one end of a table."""
     columns = table_of(model).c
     first = (
@@ -139,12 +115,12 @@ def one_end(model: type[SealedTable], order: str, sealed: str, *, newest: bool) 
         .subquery()
     )
     place = first.c.place.desc() if newest else first.c.place.asc()
-    return Query(SealedHead, sa.select(first.c.head).where(first.c.head.is_not(None)).order_by(place).limit(1))
+    return Query(str, sa.select(first.c.head).where(first.c.head.is_not(None)).order_by(place).limit(1))
 
 
 # Few organisations have a token of their own, and any of them may be the one: the whole table, which is short, is looked through.
 FIND_OWN_TOKEN = Query(
-    SealedHead,
+    str,
     sa.select(sa.func.substr(ORGANISATION.c.own_token, 1, KEY_ID_LENGTH + 1).label("head"))
     .where(ORGANISATION.c.own_token.is_not(None))
     .order_by(ORGANISATION.c.id.desc())
@@ -163,7 +139,7 @@ OUTERMOST_QUERIES = (
 
 def outermost_key_ids(connection: Connection) -> frozenset[str]:
     """The ids of the keys that sealed the newest and the oldest rows; what has not the form of a sealed value says nothing."""
-    heads = [row.head.partition(".") for query in OUTERMOST_QUERIES if (row := connection.first(query)) is not None]
+    heads = [row.partition(".") for query in OUTERMOST_QUERIES if (row := connection.first(query)) is not None]
     return frozenset(key_id for key_id, dot, _ in heads if dot and KEY_ID.fullmatch(key_id))
 
 

@@ -83,18 +83,6 @@ LAST_DELIVERY_ID = "dlv_" + "z" * 27
 LAST_MS = 1 << 62
 
 
-class DeliveryId(NamedTuple):
-    """A delivery that is there, or was."""
-
-    id: str
-
-
-class EndpointId(NamedTuple):
-    """An endpoint."""
-
-    id: str
-
-
 class DeliveryRow(NamedTuple):
     """A delivery as it is shown."""
 
@@ -215,7 +203,7 @@ BRING_ONE_FORWARD = Command(
 )
 
 FIND_DELIVERY = Query(
-    EndpointId, sa.select(DELIVERY.c.endpoint_id.label("id")).where(DELIVERY_OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery"))
+    str, sa.select(DELIVERY.c.endpoint_id.label("id")).where(DELIVERY_OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery"))
 )
 
 IS_UNTAKEN = DELIVERY_IS_PENDING & DELIVERY.c.lease.is_(None)
@@ -229,8 +217,8 @@ UNTAKEN_FIRST = sa.select(DELIVERY.c.id).where(DELIVERY_OF_ENDPOINT, IS_UNTAKEN)
 
 # What is under way is few: a worker holds no more than it can send.
 DROP_DELIVERIES = [
-    Query(DeliveryId, sa.delete(DELIVERY).where(DELIVERY.c.id.in_(UNTAKEN_FIRST), IS_UNTAKEN).returning(DELIVERY.c.id)),
-    Query(DeliveryId, sa.delete(DELIVERY).where(DELIVERY_OF_ENDPOINT, IS_TAKEN).returning(DELIVERY.c.id)),
+    Query(str, sa.delete(DELIVERY).where(DELIVERY.c.id.in_(UNTAKEN_FIRST), IS_UNTAKEN).returning(DELIVERY.c.id)),
+    Query(str, sa.delete(DELIVERY).where(DELIVERY_OF_ENDPOINT, IS_TAKEN).returning(DELIVERY.c.id)),
 ]
 
 REMOVE_ATTEMPTS = Command(
@@ -323,11 +311,10 @@ def drop_pending(connection: Connection, *, endpoint: str) -> None:
         remove_attempts(connection, connection.all(query, endpoint=endpoint))
 
 
-def remove_attempts(connection: Connection, deliveries: Sequence[DeliveryId]) -> None:
+def remove_attempts(connection: Connection, deliveries: Sequence[str]) -> None:
     """The attempts of deliveries that were removed."""
     if deliveries:
-        ids = [delivery.id for delivery in deliveries]
-        connection.run(REMOVE_ATTEMPTS, ids=pack_rows([[id] for id in ids]), **id_range(ids))
+        connection.run(REMOVE_ATTEMPTS, ids=pack_rows([[id] for id in deliveries]), **id_range(deliveries))
 
 
 def list_deliveries(connection: Connection, *, event: str, after: str | None, most: int) -> list[tuple[DeliveryRow, list[AttemptRow]]]:

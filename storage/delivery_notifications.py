@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import anyio
 import sqlalchemy as sa
@@ -100,15 +100,9 @@ async def hear_notifications(connection: psycopg.AsyncConnection, heard: Callabl
 DELIVERY_CHANNEL = "reseller_delivery"
 
 
-class NotifyResult(NamedTuple):
-    """Nothing."""
-
-    said: str
-
-
 # Equal notifications of one transaction are one. While nobody listens it costs a statement.
 NOTIFY_DELIVERY = Query(
-    NotifyResult,
+    str,
     sa.select(sa.cast(sa.func.pg_notify(sa.literal_column(f"'{DELIVERY_CHANNEL}'"), sa.literal_column("''")), sa.Text).label("said")),
 )
 

@@ -36,12 +36,6 @@ class PresentedKey(NamedTuple):
     restrictions: str | None
 
 
-class SubjectPerson(NamedTuple):
-    """A person's id."""
-
-    id: str
-
-
 KEY_BY_DIGEST = Query(
     PresentedKey,
     sa.select(*(API_KEY.c[name] for name in PresentedKey._fields)).where(
@@ -54,7 +48,7 @@ KEY_IS_LIVE = (
     API_KEY.c.expires_at.is_(None) | (API_KEY.c.expires_at > sa.bindparam("now")),
 )
 KEY_BY_ID = Query(PresentedKey, sa.select(*(API_KEY.c[name] for name in PresentedKey._fields)).where(*KEY_IS_LIVE))
-PERSON_BY_SUBJECT = Query(SubjectPerson, sa.select(PERSON.c.id).where(PERSON.c.subject == sa.bindparam("subject")))
+PERSON_BY_SUBJECT = Query(str, sa.select(PERSON.c.id).where(PERSON.c.subject == sa.bindparam("subject")))
 PERSON_IS_UNLINKED = (PERSON.c.address == sa.bindparam("address"), PERSON.c.subject.is_(None))
 # Two tokens of one subject may name two addresses: the subject stays whose it became first.
 SUBJECT_IS_NAMED = sa.exists().where(PERSON.alias("named").c.subject == sa.bindparam("subject"))
@@ -92,9 +86,9 @@ def find_subject(connection: Connection, *, subject: str, organisation: str | No
     if person is None:
         return None, None
     if organisation is None:
-        return person.id, first_membership(connection, person=person.id)
+        return person, first_membership(connection, person=person)
     # A token that names an organisation its person has left acts for none: never silently for another.
-    return person.id, find_member(connection, person=person.id, organisation=organisation)
+    return person, find_member(connection, person=person, organisation=organisation)
 
 
 @row_exists

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids, first_id
-from storage.deliveries import DELIVERY, DeliveryId, remove_attempts
+from storage.deliveries import DELIVERY, remove_attempts
 from storage.engine.connection import Connection, first_row
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.partitions import history_by_ids
@@ -189,7 +189,7 @@ PENDING_LITERAL = sa.literal_column("0", sa.Integer)
 LAST_REMOVED_ID = sa.bindparam("last", type_=sa.Text)
 
 LIST_OLD_DELIVERIES = Query(
-    DeliveryId,
+    str,
     sa.select(DELIVERY.c.id)
     .where(
         DELIVERY.c.id < LAST_REMOVED_ID,
@@ -214,7 +214,7 @@ LIST_OLD_EVENTS = Query(
 
 # Not one that somebody has asked for again meanwhile.
 REMOVE_DELIVERIES = Query(
-    DeliveryId,
+    str,
     lambda dialect: (
         sa.delete(DELIVERY)
         .where(
@@ -226,7 +226,7 @@ REMOVE_DELIVERIES = Query(
 )
 
 LIST_DELIVERIES_OF_EVENTS = Query(
-    DeliveryId,
+    str,
     lambda dialect: sa.select(DELIVERY.c.id).where(DELIVERY.c.event_id.in_(sa.select(json_rows(dialect, "ids", "old", id=sa.Text).c.id))),
 )
 
@@ -246,12 +246,12 @@ DELIVERIES_OF_OLDER_EVENTS = "select 1 from delivery where event_id < {upper}"
 """What keeps a partition of deliveries, one of attempts and one of events."""
 
 
-def pack_ids(rows: list[DeliveryId]) -> str:
+def pack_ids(rows: list[str]) -> str:
     """The rows as a value to bind."""
-    return pack_rows([[row.id] for row in rows])
+    return pack_rows([[row] for row in rows])
 
 
-def remove_deliveries(connection: Connection, rows: list[DeliveryId]) -> int:
+def remove_deliveries(connection: Connection, rows: list[str]) -> int:
     """The deliveries that are not to be sent, with their attempts; how many."""
     removed = connection.all(REMOVE_DELIVERIES, ids=pack_ids(rows)) if rows else []
     remove_attempts(connection, removed)

@@ -49,12 +49,6 @@ class RemovedClaim(NamedTuple):
     claimed: int
 
 
-class ExpiredKeyDigest(NamedTuple):
-    """A key that is there."""
-
-    digest: bytes
-
-
 def key_digest(organisation: str, operation: str, key: str) -> bytes:
     """What a key is found by. None of the three holds a line feed."""
     return hashlib.sha256(f"{organisation}\n{operation}\n{key}".encode()).digest()
@@ -62,7 +56,7 @@ def key_digest(organisation: str, operation: str, key: str) -> bytes:
 
 EXPIRED_KEY_IS = EXPIRED_KEY.c.digest == sa.bindparam("digest")
 
-FIND_EXPIRED_KEY = Query(ExpiredKeyDigest, sa.select(EXPIRED_KEY.c.digest).where(EXPIRED_KEY_IS))
+FIND_EXPIRED_KEY = Query(bytes, sa.select(EXPIRED_KEY.c.digest).where(EXPIRED_KEY_IS))
 
 INSERT_EXPIRED_KEY = Command(
     lambda dialect: (

@@ -37,12 +37,6 @@ CLOCK_AHEAD_SECONDS = 86_400
 CLAIM_TURN_LOCK = 0x6F7574626F78  # "outbox": the name of the advisory lock
 
 
-class ClaimTurn(NamedTuple):
-    """It is this claim's turn."""
-
-    taken: int
-
-
 class LeasedCount(NamedTuple):
     """How many deliveries of an endpoint are under way, and until when the newest lease of them is."""
 
@@ -139,7 +133,7 @@ def claim_turn_query(dialect: Dialect) -> sa.Executable:
 
 
 CLAIM_NOW = sa.bindparam("now_ms", type_=sa.BigInteger)
-TAKE_CLAIM_TURN = Query(ClaimTurn, claim_turn_query)
+TAKE_CLAIM_TURN = Query(int, claim_turn_query)
 
 
 def leased_query(*, floor: bool) -> Query[LeasedCount]:

@@ -17,7 +17,6 @@ from storage.deliveries import ATTEMPT_HISTORY, DELIVERY_HISTORY
 from storage.engine.connection import Connection, DriverConnection, writes
 from storage.engine.partitions import (
     CatalogueEntry,
-    Existence,
     History,
     PartitionBound,
     add_default,
@@ -93,12 +92,6 @@ SOONEST_SECONDS = 14 * 86_400
 TOO_LATE_SECONDS = 86_400
 
 
-class MadeRevision(NamedTuple):
-    """A schema version that was made."""
-
-    revision: str
-
-
 class CopiedEvents(NamedTuple):
     """The last id of the rows that were copied, and how many they were."""
 
@@ -106,13 +99,7 @@ class CopiedEvents(NamedTuple):
     rows: int
 
 
-class ColumnSequence(NamedTuple):
-    """The sequence that a column counts by."""
-
-    sequence: str | None
-
-
-FIND_MADE_REVISION = Query(MadeRevision, sa.select(SCHEMA_STEP.c.revision).where(SCHEMA_STEP.c.revision >= PARTITION_REVISION).limit(1))
+FIND_MADE_REVISION = Query(str, sa.select(SCHEMA_STEP.c.revision).where(SCHEMA_STEP.c.revision >= PARTITION_REVISION).limit(1))
 
 COPY_EVENT_DIGESTS = Query(
     CopiedEvents,
@@ -140,13 +127,11 @@ FIND_FIRST_CHECK = Query(
     ).columns(sa.column("name", sa.Text), sa.column("text", sa.Text)),
 )
 
-FIND_SEQUENCE = Query(
-    ColumnSequence, sa.text("select pg_get_serial_sequence(:table, :column) as sequence").columns(sa.column("sequence", sa.Text))
-)
+FIND_SEQUENCE = Query(str, sa.text("select pg_get_serial_sequence(:table, :column) as sequence").columns(sa.column("sequence", sa.Text)))
 
 # A member that may use the owner's rights, and act as it. Servers before 16 know no members that may not.
 IS_OWNED = Query(
-    Existence,
+    int,
     sa.text(
         "select count(*) as yes from pg_class where oid = to_regclass(:name) and pg_has_role(current_user, relowner, 'USAGE')"
         " and pg_has_role(current_user, relowner,"
@@ -172,8 +157,7 @@ def all_write_partitions(connection: Connection, *, now: float) -> bool:
 
 def may_change_history(connection: Connection, *, history: History) -> bool:
     """Whether the table is of the user of the database that this process is, or of a role that it may act as."""
-    found = connection.first(IS_OWNED, name=history.name)
-    return found is not None and found.yes == 1
+    return connection.first(IS_OWNED, name=history.name) == 1
 
 
 def copy_event_digests(connection: Connection, *, most: int) -> int:
@@ -238,28 +222,21 @@ def switch_to_partitions(connection: Connection, *, history: History, end: Parti
             run_sql(connection, f"alter table {first} drop constraint {index}_first")
         elif text not in ("primary", "unique"):
             run_sql(connection, text)
-    if counted is not None and counted.sequence is not None:  # else it would go with the first partition
-        run_sql(connection, f"alter sequence {counted.sequence} owned by {name}.id")
+    if counted is not None:  # else it would go with the first partition
+        run_sql(connection, f"alter sequence {counted} owned by {name}.id")
     run_sql(connection, f"alter table {name} attach partition {first} for values from (minvalue) to ({bound_literal(end)})")
     run_sql(connection, f"alter table {first} drop constraint {first_check_name(history)}")
     add_default(connection, history)
 
 
-class LastCopied(NamedTuple):
-    """The id of the last row that is copied."""
-
-    last: str
-
-
 COPIED_ROWS = table_of(CopiedRowsTable)
 
-FIND_COPIED_ROWS = Query(LastCopied, sa.select(COPIED_ROWS.c.last).where(COPIED_ROWS.c.name == sa.bindparam("table")))
+FIND_COPIED_ROWS = Query(str, sa.select(COPIED_ROWS.c.last).where(COPIED_ROWS.c.name == sa.bindparam("table")))
 
 
 def last_copied(connection: Connection, *, table: str) -> str:
     """The id of the last row that is copied; nothing where none is."""
-    found = connection.first(FIND_COPIED_ROWS, table=table)
-    return "" if found is None else found.last
+    return connection.first(FIND_COPIED_ROWS, table=table) or ""
 
 
 @writes

@@ -30,15 +30,9 @@ PUSHES_PRUNED_AT_ONCE = 200
 AFTER_HEX = "g"
 
 
-class TakenPush(NamedTuple):
-    """A notification that is new."""
-
-    digest: str
-
-
 # One that was taken too long ago counts as new: the statement decides, so of two at the same time one is.
 TAKE_PUSH = Query(
-    TakenPush,
+    str,
     lambda dialect: (
         dialect.insert(INBOUND_PUSH)
         .values(digest=sa.bindparam("digest"), received=sa.bindparam("now"))

@@ -118,18 +118,12 @@ class AwaitedPlan(NamedTuple):
     plan: str
 
 
-class IntentId(NamedTuple):
-    """A row was written."""
-
-    id: str
-
-
 INTENT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(INTENT.c[name] for name in IntentRow._fields)
 
 OWN_INTENT = INTENT.c.organisation == sa.bindparam("organisation")
 
 INSERT_INTENT = Query(
-    IntentId,
+    str,
     lambda dialect: (
         dialect.insert(INTENT)
         .values({name: sa.bindparam(name) for name in IntentRow._fields})
@@ -168,7 +162,7 @@ INTENT_IS_REMOVABLE = (INTENT.c.livemode == sa.literal_column("0", sa.Integer)) 
 )
 
 OLD_INTENTS = Query(
-    IntentId,
+    str,
     sa.select(INTENT.c.id)
     .where(INTENT_IS_REMOVABLE, INTENT.c.id < sa.bindparam("last", type_=sa.Text), INTENT.c.status != "processing")
     .order_by(INTENT.c.id)
@@ -284,7 +278,7 @@ def note_intent_error(*, intent: str, organisation: str, error: str) -> sa.Execu
 
 def sweep_intents(connection: Connection, *, before: float, most: int) -> int:
     """Remove the oldest test intents and failed ones with their usage records; their keys stay. `before`: Unix seconds."""
-    old = pack_rows([[intent.id] for intent in connection.all(OLD_INTENTS, last=first_id("cni_", before), most=most)])
+    old = pack_rows([[intent] for intent in connection.all(OLD_INTENTS, last=first_id("cni_", before), most=most)])
     connection.run(REMOVE_USAGE_RECORDS, ids=old)
     return connection.run(REMOVE_INTENTS, ids=old)
 

@@ -65,12 +65,6 @@ def insert_lines_query(dialect: Dialect) -> sa.Executable:
     return dialect.insert(INVOICE_LINE).from_select(list(InvoiceLineRow._fields), sa.select(*given.c))
 
 
-class LinePosition(NamedTuple):
-    """Where a line stands on its invoice."""
-
-    position: int
-
-
 class LineSums(NamedTuple):
     """What several lines of an invoice add up to."""
 
@@ -87,7 +81,7 @@ OF_INVOICE = INVOICE_LINE.c.invoice == sa.bindparam("invoice")
 INVOICE_LINE_IS_BEHIND = INVOICE_LINE.c.position > sa.bindparam("after")
 
 
-FIND_LINE_POSITION = Query(LinePosition, sa.select(INVOICE_LINE.c.position).where(OF_INVOICE, INVOICE_LINE.c.id == sa.bindparam("line")))
+FIND_LINE_POSITION = Query(int, sa.select(INVOICE_LINE.c.position).where(OF_INVOICE, INVOICE_LINE.c.id == sa.bindparam("line")))
 
 SUM_INVOICE_LINES = Query(
     LineSums,
@@ -128,14 +122,12 @@ def read_invoice_lines(*, invoice: str, after: int, most: int) -> sa.Executable:
 
 def find_line_position(connection: Connection, *, invoice: str, line: str) -> int | None:
     """The position of the line with this id; None where the invoice has no such line. All lines before it are looked at."""
-    found = connection.first(FIND_LINE_POSITION, invoice=invoice, line=line)
-    return None if found is None else found.position
+    return connection.first(FIND_LINE_POSITION, invoice=invoice, line=line)
 
 
 def sum_invoice_lines(connection: Connection, *, invoice: str, after: int) -> LineSums:
     """The sums of all lines behind the position `after`; zeros where there are none."""
-    sums = connection.first(SUM_INVOICE_LINES, invoice=invoice, after=after)
-    return sums or LineSums(0, 0, 0, 0)
+    return connection.first(SUM_INVOICE_LINES, invoice=invoice, after=after) or LineSums(0, 0, 0, 0)
 
 
 def billed_by_sim(connection: Connection, *, period: str, selected: bool, size: int) -> dict[str, BilledUsage]:

@@ -314,8 +314,9 @@ def void_withdrawn_invoice(connection: Connection, *, row: Invoice, now: float) 
 
 def find_invoice_at_processor(connection: Connection, *, account: str, processor_invoice: str, invoice: str) -> Invoice | None:
     """The invoice that an account's invoice at the processor is: by the processor's id, or by ours while it is being handed over."""
-    found = connection.first(FIND_BY_PROCESSOR, named=processor_invoice, account=account)
-    return found or connection.first(FIND_SENDING, invoice=invoice, account=account)
+    return connection.first(FIND_BY_PROCESSOR, named=processor_invoice, account=account) or connection.first(
+        FIND_SENDING, invoice=invoice, account=account
+    )
 
 
 @first_row(Invoice)
@@ -366,12 +367,6 @@ def find_invoice_document(*, invoice: str) -> sa.Executable:
 INVOICE_NUMBER = table_of(InvoiceNumberTable)
 
 
-class LastNumber(NamedTuple):
-    """The number that was just given."""
-
-    last: int
-
-
 def next_number_query(dialect: Dialect) -> sa.Executable:
     """The row stays locked until the transaction ends: a number whose invoice is not kept is given again."""
     insert = dialect.insert(INVOICE_NUMBER).values(organisation=sa.bindparam("organisation"), year=sa.bindparam("year"), last=1)
@@ -380,7 +375,7 @@ def next_number_query(dialect: Dialect) -> sa.Executable:
     )
 
 
-NEXT_INVOICE_NUMBER = Query(LastNumber, next_number_query)
+NEXT_INVOICE_NUMBER = Query(int, next_number_query)
 
 
 def take_invoice_number(connection: Connection, *, organisation: str, year: int) -> int:
@@ -388,7 +383,7 @@ def take_invoice_number(connection: Connection, *, organisation: str, year: int)
     taken = connection.first(NEXT_INVOICE_NUMBER, organisation=organisation, year=year)
     if taken is None:
         raise RuntimeError("an upsert returned no row")
-    return taken.last
+    return taken
 
 
 class SentInvoice(NamedTuple):

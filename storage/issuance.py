@@ -149,12 +149,6 @@ class DrawnSim(NamedTuple):
     package_id: int | None
 
 
-class IssuanceKey(NamedTuple):
-    """A row that was written."""
-
-    key: str
-
-
 class IssuanceHolder(NamedTuple):
     """Who has an ICCID."""
 
@@ -169,7 +163,7 @@ ISSUANCE_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] fo
 THIS_ISSUANCE: sa.ColumnElement[bool] = (ISSUANCE.c.organisation == sa.bindparam("organisation")) & (ISSUANCE.c.key == sa.bindparam("key"))
 
 INSERT_ISSUANCE = Query(
-    IssuanceKey,
+    str,
     lambda dialect: (
         dialect.insert(ISSUANCE)
         .values({name: sa.bindparam(name) for name in NewIssuance._fields})
@@ -191,7 +185,7 @@ LIST_ISSUANCE_HOLDERS = Query(
 )
 
 RELEASE_ISSUANCE_HOLDER = Query(
-    IssuanceKey,
+    str,
     sa.update(ISSUANCE)
     .where(THIS_ISSUANCE, ISSUANCE.c.held == sa.bindparam("iccid"))
     .values(
@@ -219,7 +213,7 @@ MARK_ISSUANCE_UNKNOWN = Query(
 
 
 FIND_UNRESOLVED_LIKE = Query(
-    IssuanceKey,
+    str,
     sa.select(ISSUANCE.c.key)
     .where(
         ISSUANCE.c.account_id == sa.bindparam("account_id"),
@@ -369,7 +363,7 @@ def unresolved_like(
         since=since,
         key=key,
     )
-    return found.key if found else None
+    return found
 
 
 @first_row(IssuanceRow)

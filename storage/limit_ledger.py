@@ -177,7 +177,7 @@ class StoreLimitLedger:
 
 
 @row_exists
-def has_limit_tables() -> sa.Executable:
+def has_limit_tables() -> StatementBuild:
     """Whether the database has the tables of shared limits."""
     return table_lookup(LIMIT_PLACE.name)
 

@@ -29,18 +29,6 @@ class MemberRow(NamedTuple):
     created: float
 
 
-class MemberId(NamedTuple):
-    """Something that is there."""
-
-    id: str
-
-
-class RoleOfMember(NamedTuple):
-    """What a member is."""
-
-    role: str
-
-
 MEMBER_ORGANISATION = sa.bindparam("organisation", type_=sa.Text)
 
 MEMBER_EMAIL = sa.func.coalesce(PERSON.c.address, PERSON.c.email)
@@ -84,7 +72,7 @@ REMOVE_MEMBERSHIP = Command(sa.delete(MEMBERSHIP).where(THIS_MEMBERSHIP, (MEMBER
 
 
 # Whoever ends a membership waits for those who act by it.
-HOLD_MEMBER = Query(RoleOfMember, sa.select(MEMBERSHIP.c.role).where(THIS_MEMBERSHIP).with_for_update(read=True))
+HOLD_MEMBER = Query(str, sa.select(MEMBERSHIP.c.role).where(THIS_MEMBERSHIP).with_for_update(read=True))
 
 KEYS_OF_MEMBER = (
     API_KEY.c.person_id == sa.bindparam("person"),
@@ -92,12 +80,12 @@ KEYS_OF_MEMBER = (
     API_KEY.c.revoked_at.is_(None),
 )
 
-LIST_KEYS_OF_MEMBER = Query(MemberId, sa.select(API_KEY.c.id).where(*KEYS_OF_MEMBER))
+LIST_KEYS_OF_MEMBER = Query(str, sa.select(API_KEY.c.id).where(*KEYS_OF_MEMBER))
 
 END_KEYS_OF_MEMBER = Command(sa.update(API_KEY).where(*KEYS_OF_MEMBER).values(revoked_at=sa.bindparam("day")))
 
 LIST_GRANTS_OF_MEMBER = Query(
-    MemberId,
+    str,
     sa.select(ACCESS_GRANT.c.id).where(
         ACCESS_GRANT.c.person_id == sa.bindparam("person"),
         ACCESS_GRANT.c.organisation_id == MEMBER_ORGANISATION,
@@ -150,8 +138,7 @@ def is_member(*, person: str, organisation: str) -> sa.Executable:
 
 def hold_membership(connection: Connection, *, person: str, organisation: str) -> str | None:
     """The role that somebody has, if they are a member; it does not end before this transaction does."""
-    found = connection.first(HOLD_MEMBER, person=person, organisation=organisation)
-    return None if found is None else found.role
+    return connection.first(HOLD_MEMBER, person=person, organisation=organisation)
 
 
 def queue_for_members(connection: Connection) -> None:
@@ -175,9 +162,9 @@ def end_membership(connection: Connection, *, person: str, organisation: str, no
     if connection.run(REMOVE_MEMBERSHIP, **of) != 1:
         return False
     for grant in connection.all(LIST_GRANTS_OF_MEMBER, **of):
-        revoke_grant(connection, grant=grant.id, now=now)
+        revoke_grant(connection, grant=grant, now=now)
     for key in connection.all(LIST_KEYS_OF_MEMBER, **of):
-        end_keys_made_with(connection, credential=key.id, now=now)
+        end_keys_made_with(connection, credential=key, now=now)
     connection.run(END_KEYS_OF_MEMBER, **of, day=int(now))
     connection.run(WITHDRAW_INVITATIONS_BY, **of)
     connection.run(LEAVE_BROWSERS, person=person, left=organisation)

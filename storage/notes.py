@@ -48,12 +48,6 @@ class NoteRow(NamedTuple):
     created: int
 
 
-class NotesText(NamedTuple):
-    """The one text."""
-
-    notes: str
-
-
 class LineNotes(NamedTuple):
     """Everything an organisation wrote about a line; the history newest first."""
 
@@ -87,7 +81,7 @@ CLEAR_NOTES = Command(
 )
 
 FIND_NOTES = Query(
-    NotesText,
+    str,
     sa.select(SUBSCRIBER_NOTES.c.notes).where(
         SUBSCRIBER_NOTES.c.organisation == sa.bindparam("organisation"), SUBSCRIBER_NOTES.c.iccid == sa.bindparam("iccid")
     ),
@@ -112,4 +106,4 @@ def read_notes(connection: Connection, *, organisation: str, iccid: str) -> Line
     """The text, and the newest of the history. Older entries are kept and not shown."""
     blob = connection.first(FIND_NOTES, organisation=organisation, iccid=iccid)
     history = connection.all(LIST_NEWEST_NOTES, organisation=organisation, iccid=iccid)
-    return LineNotes("" if blob is None else blob.notes, history)
+    return LineNotes(blob or "", history)

@@ -56,19 +56,13 @@ class ClientOrigin(NamedTuple):
     address: str
 
 
-class UnusedCount(NamedTuple):
-    """How many registrations of a network nobody has consented to."""
-
-    unused: int
-
-
 INSERT_CLIENT = Command(
     sa.insert(OAUTH_CLIENT).values({name: sa.bindparam(name) for name in (*OauthClient._fields, *ClientOrigin._fields)})
 )
 
 CLIENT_IS_UNUSED = (OAUTH_CLIENT.c.network == sa.bindparam("of_network"), OAUTH_CLIENT.c.used.is_(None))
 
-COUNT_UNUSED_CLIENTS = Query(UnusedCount, sa.select(sa.func.count().label("unused")).select_from(OAUTH_CLIENT).where(*CLIENT_IS_UNUSED))
+COUNT_UNUSED_CLIENTS = Query(int, sa.select(sa.func.count().label("unused")).select_from(OAUTH_CLIENT).where(*CLIENT_IS_UNUSED))
 
 UNUSED_BY_ADDRESS = (
     sa.select(OAUTH_CLIENT.c.address, sa.func.count().label("registrations"))
@@ -97,7 +91,7 @@ def insert_client(connection: Connection, *, client: OauthClient, origin: Client
     """Keep a registration. Its network keeps `most` that nobody has consented to; beyond it the oldest of the address that has the most
     of them give way, and nobody is refused. `now`: Unix seconds."""
     count = connection.first(COUNT_UNUSED_CLIENTS, of_network=origin.network)
-    too_many = 0 if count is None else count.unused - most + 1
+    too_many = count or 0 - most + 1
     if too_many > 0:
         connection.run(REMOVE_FIRST_CLIENTS, of_network=origin.network, too_many=too_many, now=now)
     connection.run(INSERT_CLIENT, **client._asdict(), **origin._asdict())

@@ -35,12 +35,6 @@ class OrderAccess(NamedTuple):
     ended_at: float | None
 
 
-class TokenDigest(NamedTuple):
-    """The digest of a token."""
-
-    digest: str
-
-
 INSERT_ORDER_ACCESS = Command(
     sa.insert(ORDER_ACCESS).values(
         digest=sa.bindparam("hashed"), storefront_order=sa.bindparam("of"), created=sa.bindparam("now"), ended_at=sa.null()
@@ -51,7 +45,7 @@ FIND_ORDER_ACCESS = Query(
     OrderAccess, sa.select(ORDER_ACCESS.c.storefront_order, ORDER_ACCESS.c.ended_at).where(ORDER_ACCESS.c.digest == sa.bindparam("hashed"))
 )
 
-LIST_TOKEN_DIGESTS = Query(TokenDigest, sa.select(ORDER_ACCESS.c.digest).where(ORDER_ACCESS.c.storefront_order == sa.bindparam("of")))
+LIST_TOKEN_DIGESTS = Query(str, sa.select(ORDER_ACCESS.c.digest).where(ORDER_ACCESS.c.storefront_order == sa.bindparam("of")))
 
 
 FORGET_ORDER_ACCESS = Command(sa.delete(ORDER_ACCESS).where(ORDER_ACCESS.c.storefront_order == sa.bindparam("of")))
@@ -75,7 +69,7 @@ def order_of_token(connection: Connection, *, token: str, ended: bool = False) -
 
 def token_digests(connection: Connection, *, order: str) -> frozenset[str]:
     """The digests of all tokens that an order ever had."""
-    return frozenset(row.digest for row in connection.all(LIST_TOKEN_DIGESTS, of=order))
+    return frozenset(connection.all(LIST_TOKEN_DIGESTS, of=order))
 
 
 @changes_rows

@@ -19,12 +19,6 @@ ORDER_LEASE_MS = 120_000
 TO_REFUND = ("owed", "sending", "unknown")
 
 
-class MovedOrder(NamedTuple):
-    """A row that was written."""
-
-    id: str
-
-
 class DueOrganisation(NamedTuple):
     """An organisation that has something due, and since when."""
 
@@ -93,7 +87,7 @@ def pick_order(rows: RowCondition) -> sa.ScalarSelect[str]:
 DUE_ORGANISATIONS = (due_query(is_paid_and_due), due_query(is_unpaid))
 # Who has paid comes first: pages that nobody paid may be many, and asking about them takes as long as the processor likes.
 CLAIM_ORDER = Query(
-    MovedOrder,
+    str,
     sa.update(STOREFRONT_ORDER)
     .where(STOREFRONT_ORDER.c.id == sa.func.coalesce(pick_order(is_paid_and_due), pick_order(is_unpaid)))
     .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
@@ -108,7 +102,7 @@ WORK_LATER = Command(
     .values(lease=None, due_ms=sa.bindparam("due_ms"), tries=STOREFRONT_ORDER.c.tries + sa.bindparam("tried", type_=sa.Integer))
 )
 PAY_ORDER = Query(
-    MovedOrder,
+    str,
     sa.update(STOREFRONT_ORDER)
     .where(THIS_ORDER, STOREFRONT_ORDER.c.status == "pending_payment")
     .values(
@@ -128,7 +122,7 @@ PAY_ORDER = Query(
 )
 ENDED_WORK: dict[str, object] = {"owner": None, "lease": None, "tries": 0, "updated": ORDER_NOW}
 MARK_ORDER_READY = Query(
-    MovedOrder,
+    str,
     sa.update(STOREFRONT_ORDER)
     .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["provisioning", "needs_review"]))
     .values(
@@ -154,7 +148,7 @@ FAILED_VALUES: dict[str, object] = {
     **ENDED_WORK,
 }
 FAIL_ORDER = Query(
-    MovedOrder,
+    str,
     sa.update(STOREFRONT_ORDER)
     .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["paid", "provisioning", "needs_review"]))
     .values(FAILED_VALUES)
@@ -162,7 +156,7 @@ FAIL_ORDER = Query(
 )
 # The index of states finds them: few orders are paid and not sent yet.
 FAIL_REFUNDED_ORDERS = Query(
-    MovedOrder,
+    str,
     sa.update(STOREFRONT_ORDER)
     .where(
         STOREFRONT_ORDER.c.status == "paid",
@@ -186,7 +180,7 @@ REFUND_ENDED: dict[str, object] = {"lease": None, "due_ms": None, "updated": ORD
 # Only a failed order has a refund; of these there are few.
 REFUND_OF_ATTEMPT = (STOREFRONT_ORDER.c.refund_attempt == sa.bindparam("attempt")) & (STOREFRONT_ORDER.c.status == "failed")
 MARK_REFUND_MADE = Query(
-    MovedOrder,
+    str,
     sa.update(STOREFRONT_ORDER)
     .where(REFUND_OF_ATTEMPT, REFUND_IS_OPEN)
     .values(refund="done", **REFUND_ENDED)
@@ -194,7 +188,7 @@ MARK_REFUND_MADE = Query(
 )
 # Not of one that is owed: what fell is known of it then, and it is about to be tried anew.
 MARK_REFUND_FAILED = Query(
-    MovedOrder,
+    str,
     sa.update(STOREFRONT_ORDER)
     .where(REFUND_OF_ATTEMPT, STOREFRONT_ORDER.c.refund.in_(["sending", "unknown", "done"]))
     .values(refund="failed", **REFUND_ENDED)
@@ -206,7 +200,7 @@ MARK_REFUND_NEVER_MADE = Command(
     .values(refund="owed", lease=None, due_ms=ORDER_NOW_MS, tries=0, updated=ORDER_NOW)
 )
 RETRY_REFUND = Query(
-    MovedOrder,
+    str,
     sa.update(STOREFRONT_ORDER)
     .where(THIS_ORDER, STOREFRONT_ORDER.c.status == "failed", STOREFRONT_ORDER.c.refund.in_(["failed", "unknown"]))
     .values(
@@ -221,7 +215,7 @@ RETRY_REFUND = Query(
 )
 # What the ledger cannot tell, and the order does not say yet: recovery settles a dead process's rows without knowing what they are for.
 LIST_LOST_ORDERS = Query(
-    MovedOrder,
+    str,
     sa.select(STOREFRONT_ORDER.c.id)
     .select_from(ORDERS_WITH_LEDGER)
     .where(
@@ -234,7 +228,7 @@ LIST_LOST_ORDERS = Query(
 )
 NEVER_PAID = (STOREFRONT_ORDER.c.status == "pending_payment") & (STOREFRONT_ORDER.c.updated < sa.bindparam("before_then"))
 FORGET_PENDING = Query(
-    MovedOrder,
+    str,
     sa.delete(STOREFRONT_ORDER)
     .where(
         STOREFRONT_ORDER.c.id.in_(
@@ -258,7 +252,7 @@ def due_organisations(connection: Connection, *, now_ms: int) -> list[str]:
 def claim_order(connection: Connection, *, organisation: str, token: str, now_ms: int) -> OrderRow | None:
     """Take what is due longest, paid before unpaid, for two minutes; then it is due again, whatever became of its worker."""
     taken = connection.first(CLAIM_ORDER, of=organisation, token=token, now_ms=now_ms, lease_end=now_ms + ORDER_LEASE_MS)
-    return None if taken is None else connection.first(FIND_QUEUED_ORDER, order=taken.id)
+    return None if taken is None else connection.first(FIND_QUEUED_ORDER, order=taken)
 
 
 def work_later(connection: Connection, *, order: str, token: str, due_ms: int | None, tried: bool = True) -> bool:
@@ -309,8 +303,7 @@ def fail_order(connection: Connection, *, order: str, code: str, now: float) -> 
 
 def fail_refunded_orders(connection: Connection, *, account: str, payment_intent: str, code: str, now: float) -> list[str]:
     """What was paid so, and not sent yet, is not sent any more; its ids. What is owed of it is found out by whoever gives it back."""
-    found = connection.all(FAIL_REFUNDED_ORDERS, account=account, intent=payment_intent, why=code, now=now, now_ms=int(now * 1000))
-    return [order.id for order in found]
+    return connection.all(FAIL_REFUNDED_ORDERS, account=account, intent=payment_intent, why=code, now=now, now_ms=int(now * 1000))
 
 
 @row_exists
@@ -354,14 +347,12 @@ def set_refund(connection: Connection, *, order: str, token: str, state: str, du
 
 def mark_refund_made(connection: Connection, *, attempt: str, now: float) -> str | None:
     """The processor made what was asked for; the order, where that was news."""
-    found = connection.first(MARK_REFUND_MADE, attempt=attempt, now=now)
-    return None if found is None else found.id
+    return connection.first(MARK_REFUND_MADE, attempt=attempt, now=now)
 
 
 def mark_refund_failed(connection: Connection, *, attempt: str, now: float) -> str | None:
     """The payer's bank did not take it, or the processor withdrew it; the order, where that was news."""
-    found = connection.first(MARK_REFUND_FAILED, attempt=attempt, now=now)
-    return None if found is None else found.id
+    return connection.first(MARK_REFUND_FAILED, attempt=attempt, now=now)
 
 
 def mark_refund_never_made(connection: Connection, *, attempt: str, now: float) -> bool:
@@ -401,7 +392,7 @@ def has_stale_top_up(*, before: float) -> sa.Executable:
 
 def lost_orders(connection: Connection, *, most: int) -> list[str]:
     """Orders whose eSIM may have been drawn by a process that is gone; a read."""
-    return [row.id for row in connection.all(LIST_LOST_ORDERS, most=most)]
+    return connection.all(LIST_LOST_ORDERS, most=most)
 
 
 @all_rows(OrderRow)
@@ -422,7 +413,7 @@ def pending_orders(*, account: str, most: int) -> sa.Executable:
 
 def sweep_pending(connection: Connection, *, before: float, most: int) -> int:
     """Forget the oldest of what was never paid, and what would open it; how many there were."""
-    gone = [row.id for row in connection.all(FORGET_PENDING, before_then=before, most=most)]
+    gone = connection.all(FORGET_PENDING, before_then=before, most=most)
     if gone:
         forget_access(connection, orders=gone)
     return len(gone)

@@ -106,19 +106,13 @@ def list_organisations() -> sa.Executable:
     return sa.select(*(ORGANISATION.c[name] for name in Organisation._fields)).order_by(ORGANISATION.c.id)
 
 
-class PrivateAccess(NamedTuple):
-    """Whether webhooks of an organisation may lead into the operator's own network."""
-
-    private_receivers: int
-
-
-FIND_PRIVATE_ACCESS = Query(PrivateAccess, sa.select(ORGANISATION.c.private_receivers).where(THIS_ORGANISATION))
+FIND_PRIVATE_ACCESS = Query(int, sa.select(ORGANISATION.c.private_receivers).where(THIS_ORGANISATION))
 
 
 def may_receive_privately(connection: Connection, *, organisation: str) -> bool:
     """Whether webhooks of the organisation may lead to what SERVICE_WEBHOOK_PRIVATE names."""
     row = connection.first(FIND_PRIVATE_ACCESS, organisation=organisation)
-    return row is not None and bool(row.private_receivers)
+    return row is not None and bool(row)
 
 
 @changes_one
@@ -127,19 +121,12 @@ def set_private_access(*, organisation: str, opened: Annotated[bool, int]) -> sa
     return sa.update(ORGANISATION).where(THIS_ORGANISATION).values(private_receivers=opened)
 
 
-class FeeRate(NamedTuple):
-    """In basis points; nothing: the one of all."""
-
-    platform_fee_bps: int | None
-
-
-FIND_FEE_RATE = Query(FeeRate, sa.select(ORGANISATION.c.platform_fee_bps).where(ORGANISATION.c.id == sa.bindparam("organisation")))
+FIND_FEE_RATE = Query(int, sa.select(ORGANISATION.c.platform_fee_bps).where(ORGANISATION.c.id == sa.bindparam("organisation")))
 
 
 def own_fee_bps(connection: Connection, *, organisation: str) -> int | None:
     """The organisation's own rate, where it has one."""
-    found = connection.first(FIND_FEE_RATE, organisation=organisation)
-    return None if found is None else found.platform_fee_bps
+    return connection.first(FIND_FEE_RATE, organisation=organisation)
 
 
 @changes_one

@@ -1,7 +1,6 @@
 """What processes that are gone left behind: it is freed where nothing was sent, and unknown where something may have been."""
 
 import math
-from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -13,13 +12,6 @@ from storage.intents import INTENT, LOST_ERROR
 from storage.issuance import ISSUANCE
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
 
-
-class OrphanKey(NamedTuple):
-    """Something a dead process left behind."""
-
-    key: str
-
-
 # A row's owner has no lease any more, and the row is older than one: a process that missed its lease may have gone on for a while.
 ISSUANCE_IS_ORPHANED = ISSUANCE.c.owner.not_in(
     sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (ISSUANCE.c.updated >= sa.bindparam("before")))
@@ -27,7 +19,7 @@ ISSUANCE_IS_ORPHANED = ISSUANCE.c.owner.not_in(
 
 # One statement, since every worker asks every few seconds and there is hardly ever anything.
 ANY_ORPHAN = Query(
-    OrphanKey,
+    str,
     sa.union_all(
         sa.select(ISSUANCE.c.key).where(ISSUANCE.c.state.in_(["dispatching", "rollback_pending"]), ISSUANCE_IS_ORPHANED),
         sa.select(CLAIM.c.key).where(CLAIM.c.state.in_(CLAIM_RUNNING_STATES), ORPHANED_CLAIMS),

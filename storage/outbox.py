@@ -16,7 +16,6 @@ from storage.deliveries import (
     DELIVERY_ATTEMPT,
     FAILED_STATE,
     PENDING_STATE,
-    DeliveryId,
     remove_attempts,
 )
 from storage.engine.connection import Connection
@@ -95,18 +94,6 @@ class AttemptNumber(NamedTuple):
     attempts: int
 
 
-class CommitDurability(NamedTuple):
-    """How far a commit goes before it returns."""
-
-    synchronous: str
-
-
-class NextDelivery(NamedTuple):
-    """When the next delivery is due."""
-
-    due_ms: int | None
-
-
 def relaxed_commit_query(dialect: Dialect) -> sa.Executable:
     """For this transaction PostgreSQL's COMMIT does not wait for the disk.
 
@@ -128,7 +115,7 @@ def claim_query(dialect: Dialect) -> sa.Executable:
     )
 
 
-RELAX_COMMIT = Query(CommitDurability, relaxed_commit_query)
+RELAX_COMMIT = Query(str, relaxed_commit_query)
 CLAIM_DELIVERIES = Command(claim_query)
 READ_LEASED = Query(
     LeasedDelivery,
@@ -178,8 +165,8 @@ RECORD_ATTEMPTS = Command(record_attempts_query)
 POSTPONE_DELIVERY = Command(sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(lease=None, due_ms=sa.bindparam("next_ms")))
 RETURN_DELIVERY = Command(sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(lease=None, due_ms=sa.bindparam("now_ms")))
 FAIL_DELIVERY = Command(sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(state=FAILED_STATE, lease=None))
-DROP_DELIVERY = Query(DeliveryId, sa.delete(DELIVERY).where(DELIVERY_IS_HELD).returning(DELIVERY.c.id))
-FIND_NEXT_DUE = Query(NextDelivery, sa.select(sa.func.min(DELIVERY.c.due_ms).label("due_ms")).where(is_waiting(DELIVERY)))
+DROP_DELIVERY = Query(str, sa.delete(DELIVERY).where(DELIVERY_IS_HELD).returning(DELIVERY.c.id))
+FIND_NEXT_DUE = Query(int, sa.select(sa.func.min(DELIVERY.c.due_ms).label("due_ms")).where(is_waiting(DELIVERY)))
 
 
 def no_host(url: str) -> str | None:
@@ -189,8 +176,7 @@ def no_host(url: str) -> str | None:
 
 def next_delivery_due(connection: Connection) -> int | None:
     """When the next pending delivery is due; a read, so that an idle worker never takes the write lock."""
-    row = connection.first(FIND_NEXT_DUE)
-    return row.due_ms if row else None
+    return connection.first(FIND_NEXT_DUE)
 
 
 def claim_deliveries(

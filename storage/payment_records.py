@@ -76,12 +76,6 @@ class RecordPlace(NamedTuple):
     id: str
 
 
-class ConfigOwner(NamedTuple):
-    """Whose account it is."""
-
-    organisation: str
-
-
 class LinkedRecord(NamedTuple):
     """A record that belongs to a charge."""
 
@@ -155,15 +149,14 @@ LINKED = Query(
 )
 
 LOCK_PAYMENT_ACCOUNT = Query(
-    ConfigOwner,
+    str,
     sa.select(BILLING_CONFIG.c.organisation).where(BILLING_CONFIG.c.connect_account == sa.bindparam("account")).with_for_update(),
 )
 
 
 def lock_payment_account(connection: Connection, *, account: str) -> str | None:
     """Whose account it is; whatever else writes about its money waits until this transaction has ended."""
-    found = connection.first(LOCK_PAYMENT_ACCOUNT, account=account)
-    return None if found is None else found.organisation
+    return connection.first(LOCK_PAYMENT_ACCOUNT, account=account)
 
 
 @changes_one

@@ -1,7 +1,5 @@
 """People by the address whose mail they have proved to read."""
 
-from typing import NamedTuple
-
 import sqlalchemy as sa
 from sqlmodel import Field
 
@@ -30,22 +28,10 @@ PERSON = table_of(PersonTable)
 OTHER_PERSON = PERSON.alias("other")
 
 
-class PersonId(NamedTuple):
-    """A person's id."""
-
-    id: str
-
-
-class ExpectedAddress(NamedTuple):
-    """Whether an address may sign in: 1 or 0."""
-
-    expected: int
-
-
-FIND_BY_ADDRESS = Query(PersonId, sa.select(PERSON.c.id).where(PERSON.c.address == sa.bindparam("address")))
+FIND_BY_ADDRESS = Query(str, sa.select(PERSON.c.id).where(PERSON.c.address == sa.bindparam("address")))
 
 FIND_EXPECTED = Query(
-    ExpectedAddress,
+    int,
     sa.select(
         sa.case(
             (sa.exists().where(PERSON.c.address == sa.bindparam("address")), 1),
@@ -57,7 +43,7 @@ FIND_EXPECTED = Query(
 
 # Two who prove the same address at once become one person; a name that is there is not replaced.
 ENSURE_PERSON = Query(
-    PersonId,
+    str,
     lambda dialect: (
         dialect.insert(PERSON)
         .values({name: sa.bindparam(name) for name in ("id", "email", "address", "name", "subject", "created")})
@@ -85,21 +71,19 @@ def claim_address(connection: Connection, *, person: str, address: str) -> None:
 
 def find_by_address(connection: Connection, *, address: str) -> str | None:
     """The person who signs in with an address."""
-    found = connection.first(FIND_BY_ADDRESS, address=address)
-    return None if found is None else found.id
+    return connection.first(FIND_BY_ADDRESS, address=address)
 
 
 def is_expected(connection: Connection, *, address: str, now: float) -> bool:
     """Whether an address is somebody's, or that of somebody who is invited and becomes a person by signing in."""
-    found = connection.first(FIND_EXPECTED, address=address, now=now)
-    return found is not None and found.expected == 1
+    return connection.first(FIND_EXPECTED, address=address, now=now) == 1
 
 
 def ensure_person(connection: Connection, *, address: str, id: str, now: float, name: str | None = None) -> str:
     """The person who has proved an address: the one who is there, or a new one with this id."""
     kept = connection.first(ENSURE_PERSON, id=id, email=address, address=address, name=name, subject=None, created=int(now))
     assert kept is not None
-    return kept.id
+    return kept
 
 
 INSERT_PERSON = Command(

@@ -1,7 +1,6 @@
 """Packages that operations of ours other than a draw put on lines: a draw whose answer was lost did not make them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -23,14 +22,8 @@ class PlacedPackageTable(TableDescription, table=True):
 PLACED_PACKAGE = table_of(PlacedPackageTable)
 
 
-class PlacedPackage(NamedTuple):
-    """A package."""
-
-    package_id: int
-
-
 PLACED_PACKAGES_AMONG = Query(
-    PlacedPackage,
+    int,
     lambda dialect: sa.select(PLACED_PACKAGE.c.package_id).where(
         PLACED_PACKAGE.c.package_id.in_(sa.select(json_rows(dialect, "packages", "given", id=sa.BigInteger).c.id))
     ),
@@ -49,11 +42,7 @@ def insert_placed_package(*, package_id: int, now: float) -> StatementBuild:
 
 def placed_packages_among(connection: Connection, *, packages: Sequence[int]) -> frozenset[int]:
     """Which of these were."""
-    return (
-        frozenset(row.package_id for row in connection.all(PLACED_PACKAGES_AMONG, packages=pack_rows([[id] for id in packages])))
-        if packages
-        else frozenset()
-    )
+    return frozenset(connection.all(PLACED_PACKAGES_AMONG, packages=pack_rows([[id] for id in packages]))) if packages else frozenset()
 
 
 def sweep_placed_packages(connection: Connection, *, before: float, most: int) -> int:

@@ -49,12 +49,6 @@ class PromotionRow(NamedTuple):
     created: int
 
 
-class PromotionId(NamedTuple):
-    """A row was written."""
-
-    id: str
-
-
 PROMOTION_COLUMNS = tuple(PROMOTION.c[name] for name in PromotionRow._fields)
 
 OWN_PROMOTION = PROMOTION.c.organisation == sa.bindparam("organisation")

@@ -6,7 +6,6 @@ Calls of the language model are counted in the same table under a name of their 
 import asyncio
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -32,14 +31,8 @@ QUOTA = table_of(QuotaTable)
 LARGEST_QUOTA_BLOCK = 1000
 
 
-class QuotaUsed(NamedTuple):
-    """Calls charged or leased so far."""
-
-    used: int
-
-
 CHARGE_QUOTA = Query(
-    QuotaUsed,
+    int,
     lambda dialect: (
         dialect.insert(QUOTA)
         .values(organisation=sa.bindparam("organisation"), period=sa.bindparam("period"), used=sa.bindparam("cost"))
@@ -58,7 +51,7 @@ SWEPT_COUNTERS = ("mail", "key_", "ai:")
 
 
 READ_QUOTA = Query(
-    QuotaUsed, sa.select(QUOTA.c.used).where(QUOTA.c.organisation == sa.bindparam("organisation"), QUOTA.c.period == sa.bindparam("period"))
+    int, sa.select(QUOTA.c.used).where(QUOTA.c.organisation == sa.bindparam("organisation"), QUOTA.c.period == sa.bindparam("period"))
 )
 
 
@@ -66,8 +59,7 @@ def charge_quota(connection: Connection, *, organisation: str, period: str, cost
     """Charge calls; the new total, or None when they would go over the limit."""
     if cost > limit:
         return None
-    row = connection.first(CHARGE_QUOTA, organisation=organisation, period=period, cost=cost, most=limit - cost)
-    return row.used if row else None
+    return connection.first(CHARGE_QUOTA, organisation=organisation, period=period, cost=cost, most=limit - cost)
 
 
 def charge_quota_block(connection: Connection, *, organisation: str, period: str, block: int, limit: int) -> tuple[int, int] | None:
@@ -97,8 +89,7 @@ def sweep_quota_counts(*, before: str) -> sa.Executable:
 
 def read_quota_used(connection: Connection, *, organisation: str, period: str) -> int:
     """Calls charged or leased so far in a period."""
-    row = connection.first(READ_QUOTA, organisation=organisation, period=period)
-    return row.used if row else 0
+    return connection.first(READ_QUOTA, organisation=organisation, period=period) or 0
 
 
 @dataclass(slots=True)

@@ -57,12 +57,6 @@ class SealedRow(NamedTuple):
     sealed: str
 
 
-class SealedCount(NamedTuple):
-    """How many."""
-
-    held: int
-
-
 class UnopenedValue(NamedTuple):
     """A value that stays as it is: its row, and the key it would need where the keyring lacks it."""
 
@@ -80,9 +74,9 @@ class SealedColumn:
     bound_to: Callable[[SealedRow], str]
     older: Query[SealedRow]
     write: Command
-    count_older: Query[SealedCount]
-    count_of_key: Query[SealedCount]
-    count_all: Query[SealedCount]
+    count_older: Query[int]
+    count_of_key: Query[int]
+    count_all: Query[int]
 
     def place(self, row: SealedRow) -> dict[str, str]:
         """The row's primary key."""
@@ -130,9 +124,9 @@ def sealed_column(
         bound_to=bound_to,
         older=Query(SealedRow, found.where(head != by_key, beyond).order_by(*order).limit(RESEALED_AT_ONCE)),
         write=Command(sa.update(source).where(*same, value == sa.bindparam("seen")).values({sealed: sa.bindparam("again")})),
-        count_older=Query(SealedCount, count.where(head != by_key)),
-        count_of_key=Query(SealedCount, count.where(head == by_key)),
-        count_all=Query(SealedCount, count.where(value.is_not(None))),
+        count_older=Query(int, count.where(head != by_key)),
+        count_of_key=Query(int, count.where(head == by_key)),
+        count_all=Query(int, count.where(value.is_not(None))),
     )
 
 
@@ -218,17 +212,17 @@ def write_again(connection: Connection, *, column: SealedColumn, rows: Sequence[
 
 def count_older(connection: Connection, *, key_id: str) -> int:
     """How many values of all columns another key than this one sealed."""
-    return sum(row.held for column in SEALED_COLUMNS if (row := connection.first(column.count_older, **key_binds(key_id))) is not None)
+    return sum(row for column in SEALED_COLUMNS if (row := connection.first(column.count_older, **key_binds(key_id))) is not None)
 
 
 def count_of_key(connection: Connection, *, key_id: str) -> int:
     """How many values of all columns a key sealed."""
-    return sum(row.held for column in SEALED_COLUMNS if (row := connection.first(column.count_of_key, **key_binds(key_id))) is not None)
+    return sum(row for column in SEALED_COLUMNS if (row := connection.first(column.count_of_key, **key_binds(key_id))) is not None)
 
 
 def count_sealed(connection: Connection) -> int:
     """How many sealed values there are in all columns."""
-    return sum(row.held for column in SEALED_COLUMNS if (row := connection.first(column.count_all)) is not None)
+    return sum(row for column in SEALED_COLUMNS if (row := connection.first(column.count_all)) is not None)
 
 
 def key_binds(key_id: str) -> dict[str, str | int]:

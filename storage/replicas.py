@@ -52,13 +52,7 @@ LEAVE_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.id == sa.bindparam("r
 FORGET_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.expires_at < sa.bindparam("before")))
 
 
-class LastLease(NamedTuple):
-    """When the last lease ends."""
-
-    until: float | None
-
-
-LAST_LEASE = Query(LastLease, sa.select(sa.func.max(REPLICA.c.expires_at).label("until")))
+LAST_LEASE = Query(float, sa.select(sa.func.max(REPLICA.c.expires_at).label("until")))
 
 
 class ReplicaKeys(NamedTuple):
@@ -75,7 +69,7 @@ class ReplicaKeys(NamedTuple):
 
 
 OLDER_REPLICAS = Query(
-    LastLease,
+    float,
     sa.select(REPLICA.c.expires_at.label("until"))
     .where(REPLICA.c.revision < sa.bindparam("revision", type_=sa.Text), REPLICA.c.expires_at > sa.bindparam("now", type_=sa.Double))
     .limit(1),
@@ -117,20 +111,13 @@ def end_replica(connection: Connection, *, replica: str, now: float) -> None:
 
 def last_lease_end(connection: Connection) -> float:
     """When the last process that uses this database will have ended for certain; 0 when none has a lease."""
-    row = connection.first(LAST_LEASE)
-    return row.until or 0.0 if row else 0.0
+    return connection.first(LAST_LEASE) or 0.0
 
 
 SCHEMA_STEP = table_of(SchemaStepTable)
 
 EXPIRED_KEYS_REVISION = "0019"
 """The schema from which on programs look here before they draw: nothing is swept beside an older one."""
-
-
-class ClosedRevision(NamedTuple):
-    """A schema revision."""
-
-    revision: str
 
 
 CLOSE_TO_OLDER = Command(

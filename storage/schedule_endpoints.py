@@ -25,14 +25,8 @@ class ScheduleEndpoint(NamedTuple):
     created: int
 
 
-class OpenEndpoint(NamedTuple):
-    """An endpoint that reports are sent to now."""
-
-    id: str
-
-
 FIND_OPEN_ENDPOINT = Query(
-    OpenEndpoint,
+    str,
     sa.select(WEBHOOK_ENDPOINT.c.id).where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint"), WEBHOOK_ENDPOINT.c.status == "enabled"),
 )
 REMOVE_SCHEDULE_ENDPOINT = Command(sa.delete(WEBHOOK_ENDPOINT).where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint")))

@@ -82,18 +82,6 @@ class EndedReport(NamedTuple):
     finished: float
 
 
-class DueReport(NamedTuple):
-    """A report that may be taken."""
-
-    id: str
-
-
-class AskedCount(NamedTuple):
-    """How many."""
-
-    held: int
-
-
 REPORT_OF_SCHEDULE = sa.bindparam("schedule", type_=sa.Text)
 
 REPORT_NOW = sa.bindparam("now_ms", type_=sa.BigInteger)
@@ -187,7 +175,7 @@ ASK_REPORT = Command(
 )
 
 COUNT_ASKED = Query(
-    AskedCount,
+    int,
     sa.select(sa.func.count().label("held"))
     .select_from(INTELLIGENCE_REPORT)
     .where(IS_OF_SCHEDULE, INTELLIGENCE_REPORT.c.fire_ms.is_(None), INTELLIGENCE_REPORT.c.created > sa.bindparam("since", type_=sa.Double)),
@@ -256,7 +244,7 @@ def ask_report(connection: Connection, *, id: str, schedule: str, organisation: 
     if held is None:
         return None
     asked = connection.first(COUNT_ASKED, schedule=schedule, since=now - RUNS_HOUR_SECONDS)
-    if asked is not None and asked.held >= RUNS_PER_HOUR:
+    if asked is not None and asked >= RUNS_PER_HOUR:
         return False
     connection.run(ASK_REPORT, id=id, schedule=schedule, organisation=organisation, due_ms=int(now * 1000), created=now)
     enable_webhook(connection, held)

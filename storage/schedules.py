@@ -157,30 +157,12 @@ class HeldSchedule(NamedTuple):
     endpoint: str | None
 
 
-class ScheduleId(NamedTuple):
-    """A schedule that is there."""
-
-    id: str
-
-
-class ScheduleCount(NamedTuple):
-    """How many."""
-
-    held: int
-
-
-class NextBoundary(NamedTuple):
-    """When the next boundary comes."""
-
-    next_ms: int | None
-
-
 SCHEDULE_OWNER = sa.bindparam("organisation", type_=sa.Text)
 
 THIS_SCHEDULE = sa.bindparam("schedule", type_=sa.Text)
 
 COUNT_SCHEDULES = Query(
-    ScheduleCount,
+    int,
     sa.select(sa.func.count().label("held"))
     .select_from(INTELLIGENCE_SCHEDULE)
     .where(INTELLIGENCE_SCHEDULE.c.organisation == SCHEDULE_OWNER),
@@ -241,7 +223,7 @@ SCHEDULE_WORKS = TIER_CARRIES & MAKER_IS_MEMBER & (INTELLIGENCE_SCHEDULE.c.made_
 """Whether a schedule works at `moment`, Unix seconds; a condition on its row."""
 
 
-FIND_NEXT_BOUNDARY = Query(NextBoundary, sa.select(sa.func.min(INTELLIGENCE_SCHEDULE.c.next_ms).label("next_ms")))
+FIND_NEXT_BOUNDARY = Query(int, sa.select(sa.func.min(INTELLIGENCE_SCHEDULE.c.next_ms).label("next_ms")))
 
 
 MOVE_SCHEDULE = Command(
@@ -290,9 +272,9 @@ def insert_schedule(connection: Connection, *, schedule: NewSchedule, endpoint: 
     """A new schedule with its endpoint; refused when the organisation has as many as it may have."""
     connection.first(LOCK_ENDPOINT, organisation=schedule.organisation)
     count = connection.first(COUNT_SCHEDULES, organisation=schedule.organisation)
-    if count is not None and count.held >= MOST_SCHEDULES:
+    if count is not None and count >= MOST_SCHEDULES:
         raise Conflict(
-            f"An organisation has at most {MOST_SCHEDULES} schedules, and this one has {count.held}; nothing was created",
+            f"An organisation has at most {MOST_SCHEDULES} schedules, and this one has {count}; nothing was created",
             code="intelligence_schedule_limit",
             hint="Delete one that is not needed with DELETE /v1/intelligence/schedules/{id}",
         )
@@ -362,8 +344,7 @@ def delete_schedule(connection: Connection, *, schedule: str, organisation: str)
 
 def next_boundary(connection: Connection) -> int | None:
     """When the next boundary of any schedule comes; a read, so that an idle worker never takes the write lock."""
-    row = connection.first(FIND_NEXT_BOUNDARY)
-    return row.next_ms if row else None
+    return connection.first(FIND_NEXT_BOUNDARY)
 
 
 @all_rows(DueSchedule)

@@ -84,12 +84,6 @@ class PlanId(NamedTuple):
     created: int
 
 
-class PlanCount(NamedTuple):
-    """How many."""
-
-    held: int
-
-
 PLAN_COLUMNS = tuple(STOREFRONT_PLAN.c[name] for name in StorefrontPlan._fields)
 
 PLAN_OF_SHOP = STOREFRONT_PLAN.c.storefront == sa.bindparam("storefront")
@@ -101,7 +95,7 @@ PLAN_ORDER = (STOREFRONT_PLAN.c.place, STOREFRONT_PLAN.c.id)
 
 FIND_PLAN_BY_ID = Query(StorefrontPlan, sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, STOREFRONT_PLAN.c.id == sa.bindparam("plan")))
 
-COUNT_PLANS = Query(PlanCount, sa.select(sa.func.count().label("held")).select_from(STOREFRONT_PLAN).where(PLAN_OF_SHOP))
+COUNT_PLANS = Query(int, sa.select(sa.func.count().label("held")).select_from(STOREFRONT_PLAN).where(PLAN_OF_SHOP))
 
 REPLACED_PLAN_FIELDS = tuple(name for name in StorefrontPlan._fields if name not in ("id", "storefront", "slug", "created"))
 
@@ -133,8 +127,7 @@ def put_plan(connection: Connection, *, row: StorefrontPlan) -> StorefrontPlan:
 
 def count_plans(connection: Connection, *, storefront: str) -> int:
     """How many plans a shop has, on sale or not."""
-    counted = connection.first(COUNT_PLANS, storefront=storefront)
-    return 0 if counted is None else counted.held
+    return connection.first(COUNT_PLANS, storefront=storefront) or 0
 
 
 @all_rows(StorefrontPlan)

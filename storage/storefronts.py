@@ -63,18 +63,6 @@ class Storefront(NamedTuple):
     updated: int
 
 
-class StorefrontId(NamedTuple):
-    """A row that is there."""
-
-    id: str
-
-
-class StorefrontCount(NamedTuple):
-    """How many."""
-
-    held: int
-
-
 class ShopAddress(NamedTuple):
     """Whose address it is, and of which shop it was last."""
 
@@ -93,17 +81,15 @@ STOREFRONT_OF_ORGANISATION = STOREFRONT.c.organisation == sa.bindparam("organisa
 
 # The organisation's row is the lock of its number of shops; on SQLite the write lock is.
 LOCK_STOREFRONT_OWNER = Query(
-    StorefrontId, sa.select(ORGANISATION.c.id).where(ORGANISATION.c.id == sa.bindparam("organisation")).with_for_update(key_share=True)
+    str, sa.select(ORGANISATION.c.id).where(ORGANISATION.c.id == sa.bindparam("organisation")).with_for_update(key_share=True)
 )
 
-COUNT_STOREFRONTS = Query(
-    StorefrontCount, sa.select(sa.func.count().label("held")).select_from(STOREFRONT).where(STOREFRONT_OF_ORGANISATION)
-)
+COUNT_STOREFRONTS = Query(int, sa.select(sa.func.count().label("held")).select_from(STOREFRONT).where(STOREFRONT_OF_ORGANISATION))
 
-FIND_SLUG_HOLDER = Query(StorefrontId, sa.select(STOREFRONT.c.id).where(STOREFRONT.c.slug == sa.bindparam("slug")))
+FIND_SLUG_HOLDER = Query(str, sa.select(STOREFRONT.c.id).where(STOREFRONT.c.slug == sa.bindparam("slug")))
 
 INSERT_STOREFRONT = Query(
-    StorefrontId,
+    str,
     lambda dialect: (
         dialect.insert(STOREFRONT)
         .values({name: sa.bindparam(name) for name in Storefront._fields})
@@ -163,8 +149,7 @@ def take_address(connection: Connection, *, row: Storefront, now: float) -> bool
 def hold_storefront_count(connection: Connection, *, organisation: str) -> int:
     """How many shops an organisation has, for a transaction that goes on to make one: nobody else does so meanwhile."""
     connection.first(LOCK_STOREFRONT_OWNER, organisation=organisation)
-    counted = connection.first(COUNT_STOREFRONTS, organisation=organisation)
-    return 0 if counted is None else counted.held
+    return connection.first(COUNT_STOREFRONTS, organisation=organisation) or 0
 
 
 @first_row(Storefront)
@@ -206,7 +191,7 @@ def list_storefronts(*, organisation: str, after: Annotated[str | None, or_else(
 def slug_is_taken(connection: Connection, *, slug: str, storefront: str) -> bool:
     """Whether another shop, of whomever, has the slug."""
     holder = connection.first(FIND_SLUG_HOLDER, slug=slug)
-    return holder is not None and holder.id != storefront
+    return holder is not None and holder != storefront
 
 
 def write_storefront(connection: Connection, *, row: Storefront) -> None:

@@ -16,23 +16,11 @@ from storage.orders import STOREFRONT_ORDER, OrderState
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
 
 
-class TopUpId(NamedTuple):
-    """A top-up by its id."""
-
-    id: str
-
-
 class RivalTopUp(NamedTuple):
     """Another top-up of the same order and template whose package may be any."""
 
     id: str
     status: str
-
-
-class AddedPackage(NamedTuple):
-    """A package that a top-up of the order put there."""
-
-    package_id: int
 
 
 TOP_UP_UNDER_WAY = ("provisioning", "needs_review")
@@ -65,7 +53,7 @@ LOST_VALUES: dict[str, object] = {
     "updated": sa.bindparam("at"),
 }
 LOSE_TOP_UP = Query(
-    TopUpId,
+    str,
     sa.update(STOREFRONT_ORDER)
     .where(THIS_TOP_UP, STOREFRONT_ORDER.c.status == "provisioning")
     .values(LOST_VALUES)
@@ -79,7 +67,7 @@ TOP_UP_IS_ORPHANED = STOREFRONT_ORDER.c.owner.not_in(
 )
 ORPHANED_TOP_UPS = (STOREFRONT_ORDER.c.status == "provisioning", STOREFRONT_ORDER.c.top_up_of.is_not(None), TOP_UP_IS_ORPHANED)
 LOSE_ORPHANED_TOP_UPS = Query(
-    TopUpId,
+    str,
     sa.update(STOREFRONT_ORDER).where(*ORPHANED_TOP_UPS).values(LOST_VALUES).returning(STOREFRONT_ORDER.c.id),
 )
 REVIEW_TOP_UP_LATER = Command(
@@ -89,9 +77,7 @@ REVIEW_TOP_UP_LATER = Command(
         lease=None, code=sa.bindparam("code"), due_ms=sa.bindparam("due_ms"), before=sa.bindparam("before"), updated=sa.bindparam("now")
     )
 )
-LIST_ADDED_PACKAGES = Query(
-    AddedPackage, sa.select(STOREFRONT_ORDER.c.package_id).where(OTHER_OF_ORDER, STOREFRONT_ORDER.c.package_id.is_not(None))
-)
+LIST_ADDED_PACKAGES = Query(int, sa.select(STOREFRONT_ORDER.c.package_id).where(OTHER_OF_ORDER, STOREFRONT_ORDER.c.package_id.is_not(None)))
 
 
 @row_exists
@@ -185,7 +171,7 @@ def lose_orphaned_top_ups(connection: Connection, *, code: str, now: float) -> l
     """Those whose process has died since it committed that they go."""
     before = math.ceil(now - REPLICA_LEASE_SECONDS)
     rows = connection.all(LOSE_ORPHANED_TOP_UPS, now=now, before_then=before, code=code, due_ms=int(now * 1000), at=now)
-    return sorted(row.id for row in rows)
+    return sorted(rows)
 
 
 @row_exists
@@ -212,7 +198,7 @@ def rival_top_ups(*, order: str, top_up: str, template_id: int) -> sa.Executable
 
 def packages_added_to(connection: Connection, *, order: str, top_up: str = "") -> frozenset[int]:
     """The packages that top-ups put on the order's line, all of them or all but one."""
-    return frozenset(row.package_id for row in connection.all(LIST_ADDED_PACKAGES, order=order, top_up=top_up))
+    return frozenset(connection.all(LIST_ADDED_PACKAGES, order=order, top_up=top_up))
 
 
 @row_exists

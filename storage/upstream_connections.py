@@ -23,7 +23,7 @@ class ConnectionChanged(Conflict):
 
 
 class AccountHolder(NamedTuple):
-    """The organisation that an account is assigned or connected to."""
+    """The organisation that an account is assigned or connected to, as the outcome of an assignment."""
 
     id: str
 
@@ -35,7 +35,7 @@ ACCOUNT_HOLDERS = sa.select(OTHER_ORGANISATION.c.id).where(
     | ((OTHER_ORGANISATION.c.mode == "managed") & (OTHER_ORGANISATION.c.account_id == sa.bindparam("account"))),
 )
 
-FIND_ACCOUNT_HOLDER = Query(AccountHolder, ACCOUNT_HOLDERS.order_by(OTHER_ORGANISATION.c.id).limit(1))
+FIND_ACCOUNT_HOLDER = Query(str, ACCOUNT_HOLDERS.order_by(OTHER_ORGANISATION.c.id).limit(1))
 
 CONNECT_MANAGED = Command(
     sa.update(ORGANISATION)
@@ -127,8 +127,7 @@ def set_connection(connection: Connection, *, organisation: str, mode: str | Non
 
 def account_holder(connection: Connection, *, organisation: str, account_id: int) -> str | None:
     """Another organisation than this one that the account is assigned or connected to."""
-    found = connection.first(FIND_ACCOUNT_HOLDER, organisation=organisation, account=account_id)
-    return None if found is None else found.id
+    return connection.first(FIND_ACCOUNT_HOLDER, organisation=organisation, account=account_id)
 
 
 class UpstreamRow(NamedTuple):
@@ -196,7 +195,8 @@ def assign_account(connection: Connection, *, organisation: str, account_id: int
     count_change(connection, name=CALLERS)
     if connection.run(ASSIGN_ACCOUNT, organisation=organisation, account=account_id):
         return "assigned"
-    return connection.first(FIND_ACCOUNT_HOLDER, organisation=organisation, account=account_id) or "unknown"
+    holder = account_holder(connection, organisation=organisation, account_id=account_id)
+    return "unknown" if holder is None else AccountHolder(holder)
 
 
 def unassign_account(connection: Connection, *, organisation: str) -> bool:

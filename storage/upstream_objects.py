@@ -1,6 +1,6 @@
 """What organisations created on a reseller they share: only its creator may change it."""
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -24,14 +24,8 @@ UPSTREAM_OBJECT = table_of(UpstreamObjectTable)
 UpstreamObjectKind = Literal["template", "zone"]
 
 
-class ObjectCreator(NamedTuple):
-    """Whose it is."""
-
-    organisation: str
-
-
 FIND_UPSTREAM_OBJECT = Query(
-    ObjectCreator,
+    str,
     sa.select(UPSTREAM_OBJECT.c.organisation).where(
         UPSTREAM_OBJECT.c.kind == sa.bindparam("kind"), UPSTREAM_OBJECT.c.id == sa.bindparam("id")
     ),
@@ -50,5 +44,4 @@ def add_upstream_object(*, kind: UpstreamObjectKind, id: int, organisation: str,
 
 def object_creator(connection: Connection, *, kind: UpstreamObjectKind, id: int) -> str | None:
     """The organisation that created it through us; nothing for what was there before, or made elsewhere."""
-    found = connection.first(FIND_UPSTREAM_OBJECT, kind=kind, id=id)
-    return None if found is None else found.organisation
+    return connection.first(FIND_UPSTREAM_OBJECT, kind=kind, id=id)

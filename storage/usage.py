@@ -66,12 +66,6 @@ class MeteredLine(NamedTuple):
     occurred_at: float
 
 
-class MeteredRef(NamedTuple):
-    """A line that was kept."""
-
-    ref: str
-
-
 class ClaimedUsage(NamedTuple):
     """A line that turned out to be an intent's."""
 
@@ -85,7 +79,7 @@ INSERT_USAGE_RECORD = Command(sa.insert(USAGE_RECORD).values({name: sa.bindparam
 
 
 INSERT_METERED_LINE = Query(
-    MeteredRef,
+    str,
     lambda dialect: (
         dialect.insert(METERED_LINE)
         .values({name: sa.bindparam(name) for name in (*MeteredLine._fields, "intent", "stored")})

@@ -41,12 +41,6 @@ class Verification(NamedTuple):
     expires_at: float
 
 
-class VerificationTry(NamedTuple):
-    """What a guess is compared with."""
-
-    code_digest: bytes
-
-
 class VerifiedAddress(NamedTuple):
     """Who has proved to read an address' mail, and what they were about to do."""
 
@@ -62,7 +56,7 @@ VERIFICATION_IS_WAITING = (
 
 # Counted before it is compared: of any number of guesses at once five are looked at.
 TRY_CODE = Query(
-    VerificationTry,
+    bytes,
     sa.update(VERIFICATION)
     .where(*VERIFICATION_IS_WAITING, VERIFICATION.c.tries < MOST_CODE_TRIES)
     .values(tries=VERIFICATION.c.tries + 1)
@@ -79,7 +73,7 @@ def insert_verification(*, verification: Verification) -> sa.Executable:
 def try_verification_code(connection: Connection, *, digest: bytes, purpose: VerificationPurpose, code_digest: bytes, now: float) -> bool:
     """Spend a try; whether it was the code. The try is spent only when this commits, so a wrong guess must not undo it."""
     tried = connection.first(TRY_CODE, digest=digest, purpose=purpose, now=now)
-    return tried is not None and hmac.compare_digest(tried.code_digest, code_digest)
+    return tried is not None and hmac.compare_digest(tried, code_digest)
 
 
 @first_row(VerifiedAddress)

@@ -8,7 +8,7 @@ from sqlmodel import Field
 
 from registry.errors import Conflict
 from registry.ids import Ids
-from storage.deliveries import DELIVERY, FAILED_STATE, IS_UNTAKEN, EndpointId, drop_pending, fail_waiting, queue_deliveries
+from storage.deliveries import DELIVERY, FAILED_STATE, IS_UNTAKEN, drop_pending, fail_waiting, queue_deliveries
 from storage.engine.connection import Connection, all_rows, first_row, row_exists, writes
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Query
@@ -56,18 +56,6 @@ class EndpointRow(NamedTuple):
     created: int
 
 
-class WebhookEndpointId(NamedTuple):
-    """Something that is there."""
-
-    id: str
-
-
-class EndpointStatus(NamedTuple):
-    """Enabled or disabled."""
-
-    status: str
-
-
 class EndpointRecord(NamedTuple):
     """How an endpoint fares: since when it has only failed, if it has."""
 
@@ -75,12 +63,6 @@ class EndpointRecord(NamedTuple):
     status: str
     failing_since: int | None
     proven: int
-
-
-class EndpointCount(NamedTuple):
-    """How many."""
-
-    held: int
 
 
 ENDPOINT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(WEBHOOK_ENDPOINT.c[name] for name in EndpointRow._fields)
@@ -96,11 +78,11 @@ OWN_ENDPOINT = (
 
 # The organisation's row is the lock of its number of endpoints; on SQLite the write lock is.
 LOCK_ENDPOINT = Query(
-    WebhookEndpointId, sa.select(ORGANISATION.c.id).where(ORGANISATION.c.id == sa.bindparam("organisation")).with_for_update(key_share=True)
+    str, sa.select(ORGANISATION.c.id).where(ORGANISATION.c.id == sa.bindparam("organisation")).with_for_update(key_share=True)
 )
 
 COUNT_ENDPOINTS = Query(
-    EndpointCount,
+    int,
     sa.select(sa.func.count().label("held"))
     .select_from(WEBHOOK_ENDPOINT)
     .where(WEBHOOK_ENDPOINT.c.organisation == sa.bindparam("organisation"), IS_LISTED_ENDPOINT),
@@ -139,7 +121,7 @@ FAILING_SINCE = sa.func.coalesce(WEBHOOK_ENDPOINT.c.failing_since, sa.bindparam(
 PATIENCE_ENDS = sa.bindparam("patience_ends", type_=sa.BigInteger)
 
 NOTE_ENDPOINT_FAILURE = Query(
-    EndpointStatus,
+    str,
     sa.update(WEBHOOK_ENDPOINT)
     .where(WEBHOOK_ENDPOINT.c.id == sa.bindparam("endpoint"))
     .values(
@@ -156,9 +138,9 @@ def insert_endpoint(connection: Connection, *, id: str, organisation: str, url: 
     """A new endpoint; refused when the organisation has as many as it may have."""
     connection.first(LOCK_ENDPOINT, organisation=organisation)
     count = connection.first(COUNT_ENDPOINTS, organisation=organisation)
-    if count is not None and count.held >= MOST_ENDPOINTS:
+    if count is not None and count >= MOST_ENDPOINTS:
         raise Conflict(
-            f"An organisation has at most {MOST_ENDPOINTS} webhook endpoints, and this one has {count.held}; nothing was created",
+            f"An organisation has at most {MOST_ENDPOINTS} webhook endpoints, and this one has {count}; nothing was created",
             code="webhook_endpoint_limit",
             hint="Delete one that is not needed with DELETE /v1/connectivity/webhook_endpoints/{id}",
         )
@@ -242,12 +224,12 @@ def note_endpoint_failure(connection: Connection, *, endpoint: str, first: int, 
     found = connection.first(NOTE_ENDPOINT_FAILURE, endpoint=endpoint, first=first, patience_ends=last - FAILING_SECONDS)
     if gone:
         connection.run(DISABLE_ENDPOINT, endpoint=endpoint)
-    if found is not None and (gone or found.status == "disabled"):
+    if found is not None and (gone or found == "disabled"):
         fail_waiting(connection, endpoint=endpoint)
 
 
 LIST_ENABLED_ENDPOINTS = Query(
-    EndpointId,
+    str,
     sa.select(WEBHOOK_ENDPOINT.c.id)
     .where(
         WEBHOOK_ENDPOINT.c.organisation == sa.bindparam("organisation"),
@@ -271,7 +253,7 @@ FAIL_WAITING_OF_DISABLED = Command(
 
 def enqueue_event(connection: Connection, *, event: str, organisation: str, now_ms: int, ids: Ids) -> None:
     """Queue an event for every enabled endpoint, each at the start of the schedule; attempts keep their numbers."""
-    endpoints = [endpoint.id for endpoint in connection.all(LIST_ENABLED_ENDPOINTS, organisation=organisation)]
+    endpoints = connection.all(LIST_ENABLED_ENDPOINTS, organisation=organisation)
     queue_deliveries(connection, event=event, endpoints=endpoints, organisation=organisation, now_ms=now_ms, ids=ids)
 
 

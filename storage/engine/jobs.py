@@ -3,8 +3,6 @@
 `due_ms` is also the visibility timeout: a job whose holder died is due again when its lease ends.
 """
 
-from typing import NamedTuple
-
 import sqlalchemy as sa
 from sqlmodel import Field
 
@@ -43,19 +41,12 @@ CLAIM_JOB = Command(
 )
 
 
-class JobDue(NamedTuple):
-    """When a job is due."""
-
-    due_ms: int
-
-
-FIND_JOB_DUE = Query(JobDue, sa.select(JOB.c.due_ms).where(JOB.c.name == BOUND_JOB_NAME))
+FIND_JOB_DUE = Query(int, sa.select(JOB.c.due_ms).where(JOB.c.name == BOUND_JOB_NAME))
 
 
 def job_due_at(connection: Connection, *, name: str) -> int:
     """When the job may be claimed; 0 before it was ever claimed. A read, so that an idle replica never takes the write lock."""
-    row = connection.first(FIND_JOB_DUE, name=name)
-    return row.due_ms if row else 0
+    return connection.first(FIND_JOB_DUE, name=name) or 0
 
 
 def claim_job(connection: Connection, *, name: str, token: str, now_ms: int, lease_ms: int, latest_ms: int) -> bool:

@@ -62,29 +62,11 @@ class CatalogueEntry(NamedTuple):
     text: str
 
 
-class ColumnValue(NamedTuple):
-    """A value of the column that holds the time."""
-
-    value: str | int | float
-
-
-class Existence(NamedTuple):
-    """Yes is 1."""
-
-    yes: int
-
-
 class TableOwner(NamedTuple):
     """The role that a table belongs to, and whether it (1) is the user of this session."""
 
     role: str
     is_self: int
-
-
-class RowTotal(NamedTuple):
-    """How many rows."""
-
-    rows: int
 
 
 def history_by_ids(name: str, column: str, prefix: str, primary_key: str) -> History:
@@ -115,7 +97,7 @@ def bound_literal(value: PartitionBound) -> str:
 
 
 IS_PARTITIONED = Query(
-    Existence,
+    int,
     sa.text("select count(*) as yes from pg_class where oid = to_regclass(:name) and relkind = 'p'").columns(sa.column("yes", sa.Integer)),
 )
 
@@ -142,8 +124,7 @@ def is_partitioned(connection: Connection, *, history: History) -> bool:
     """Whether the table is divided; never on SQLite."""
     if connection.dialect_name != "postgresql":
         return False
-    found = connection.first(IS_PARTITIONED, name=history.name)
-    return found is not None and found.yes == 1
+    return connection.first(IS_PARTITIONED, name=history.name) == 1
 
 
 def partitions_of(connection: Connection, *, history: History) -> list[Partition]:
@@ -259,7 +240,7 @@ def free_default(connection: Connection, history: History, name: str, limit: Par
 def newest_of(connection: Connection, history: History, name: str) -> PartitionBound:
     """The largest value of a table that has rows."""
     text = f"select {history.column} as value from {name} order by {history.column} desc limit 1"
-    return connection.all(Query(ColumnValue, sql_text(text).columns(sa.column("value"))))[0].value
+    return connection.all(Query(object, sql_text(text).columns(sa.column("value"))))[0]
 
 
 def add_default(connection: Connection, history: History) -> None:
@@ -276,8 +257,7 @@ def gather_statistics(connection: Connection, *, history: History) -> None:
 def rows_in_default(connection: Connection, *, history: History, most: int) -> int:
     """How many rows came for which there was no partition, up to `most`."""
     text = f"select count(*) as rows from (select 1 from {default_partition_name(history)} limit {most}) as found"
-    found = connection.first(Query(RowTotal, sql_text(text).columns(sa.column("rows", sa.Integer))))
-    return 0 if found is None else found.rows
+    return connection.first(Query(int, sql_text(text).columns(sa.column("rows", sa.Integer)))) or 0
 
 
 def rows_kept_from(connection: Connection, *, history: History, before: float) -> float:
@@ -331,5 +311,4 @@ def is_table_empty(connection: Connection, name: str) -> bool:
 def any_row(connection: Connection, text: str) -> bool:
     """Whether the query finds something."""
     counted = sql_text(f"select count(*) as yes from ({text} limit 1) as found").columns(sa.column("yes", sa.Integer))
-    found = connection.first(Query(Existence, counted))
-    return found is not None and found.yes == 1
+    return connection.first(Query(int, counted)) == 1

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, cast
 
 import sqlalchemy as sa
 from sqlmodel import Field, SQLModel, main
@@ -48,12 +48,6 @@ def described_column(name: str, kind: type, given: object) -> sa.Column[object]:
 # Choice: SQLite keeps these rows in the order of their keys (WITHOUT ROWID). The file is a third smaller and a month is read in one piece;
 # events that come in the order of their ids are stored a tenth faster, those that come in none a tenth slower.
 CLUSTERED = {"sqlite_with_rowid": False}
-
-
-class TableName(NamedTuple):
-    """A table that there is."""
-
-    name: str
 
 
 def table_lookup(name: str) -> Callable[[Dialect], sa.Select[str]]:
