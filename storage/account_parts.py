@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.engine.connection import Connection, row_exists
-from storage.engine.statement import Command, Query
+from storage.engine.statement import Command, Query, StatementBuild
 from storage.engine.table import TableDescription, table_lookup, table_of
 
 

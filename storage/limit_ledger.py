@@ -25,7 +25,7 @@ from registry.shared_limits import (
     PlaceUse,
 )
 from storage.engine.connection import Connection, row_exists
-from storage.engine.statement import Command, Dialect, Query
+from storage.engine.statement import Command, Dialect, Query, StatementBuild
 from storage.engine.store import Store
 from storage.engine.table import TableDescription, table_lookup, table_of
 

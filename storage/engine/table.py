@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import ClassVar, cast
+from typing import ClassVar, cast, get_args
 
 import sqlalchemy as sa
-from sqlmodel import Field, SQLModel, main
-from sqlmodel.main import FieldInfo
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+from sqlmodel import Field, SQLModel
 
 from storage.engine.statement import Dialect
 
-# What the two libraries leave untyped.
-get_column = cast(Callable[[FieldInfo], sa.Column[object]], main.get_column_from_field)
-
+# What SQLAlchemy leaves untyped.
 make_table = cast(Callable[..., sa.Table], sa.Table)
+
+make_column = cast(Callable[..., sa.Column[object]], sa.Column)
 
 
 class TableDescription:
@@ -36,13 +37,20 @@ class TableDescription:
         make_table(cls.__tablename__, SQLModel.metadata, *columns, *items, **options)
 
 
-def described_column(name: str, kind: type, given: object) -> sa.Column[object]:
-    """The column of a field; `given` is what stands behind its equals sign."""
-    field = given if isinstance(given, FieldInfo) else Field(default=given)
-    field.annotation = kind
-    found = get_column(field)
-    found.name = found.key = name
-    return found
+def described_column(name: str, kind: object, given: object) -> sa.Column[object]:
+    """The column of a field; `given` is what stands behind its equals sign: a Field, or nothing for an integer."""
+    field = cast("dict[str, object]", vars(given if isinstance(given, FieldInfo) else Field(default=given)))
+    options = {option: value for option, value in field.items() if value is not PydanticUndefined}
+    if isinstance(column := options.get("sa_column"), sa.Column):
+        column.name = column.key = name
+        return cast("sa.Column[object]", column)
+    references = [sa.ForeignKey(str(options["foreign_key"]))] if "foreign_key" in options else []
+    flags = {option: options[option] for option in ("primary_key", "index", "unique") if option in options}
+    more = {
+        "nullable": type(None) in get_args(kind) and not flags.get("primary_key"),
+        **cast("dict[str, object]", options.get("sa_column_kwargs", {})),
+    }
+    return make_column(name, options.get("sa_type", sa.Integer), *references, **flags, **more)
 
 
 # Choice: SQLite keeps these rows in the order of their keys (WITHOUT ROWID). The file is a third smaller and a month is read in one piece;
