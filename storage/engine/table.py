@@ -39,18 +39,17 @@ class TableDescription:
 
 def described_column(name: str, kind: object, given: object) -> sa.Column[object]:
     """The column of a field; `given` is what stands behind its equals sign: a Field, or nothing for an integer."""
-    field = cast("dict[str, object]", vars(given if isinstance(given, FieldInfo) else Field(default=given)))
-    options = {option: value for option, value in field.items() if value is not PydanticUndefined}
+    field = given if isinstance(given, FieldInfo) else Field(default=given)
+    given_options = {"default": cast("object", field.default), **cast("dict[str, object]", vars(field))}
+    options = {option: value for option, value in given_options.items() if value is not PydanticUndefined}
     if isinstance(column := options.get("sa_column"), sa.Column):
         column.name = column.key = name
         return cast("sa.Column[object]", column)
     references = [sa.ForeignKey(str(options["foreign_key"]))] if "foreign_key" in options else []
-    flags = {option: options[option] for option in ("primary_key", "index", "unique") if option in options}
-    more = {
-        "nullable": type(None) in get_args(kind) and not flags.get("primary_key"),
-        **cast("dict[str, object]", options.get("sa_column_kwargs", {})),
-    }
-    return make_column(name, options.get("sa_type", sa.Integer), *references, **flags, **more)
+    stated = {option: options[option] for option in ("default", "primary_key", "index", "unique") if option in options}
+    stated["nullable"] = type(None) in get_args(kind) and not stated.get("primary_key")
+    stated |= cast("dict[str, object]", options.get("sa_column_kwargs", {}))
+    return make_column(name, options.get("sa_type", sa.Integer), *references, **stated)
 
 
 # Choice: SQLite keeps these rows in the order of their keys (WITHOUT ROWID). The file is a third smaller and a month is read in one piece;
