@@ -20,8 +20,7 @@ from storage.engine.store import Store
 from storage.memberships import add_member
 from storage.organisations import create_organisation, list_organisations
 from storage.people import create_person
-from storage.storefront_plans import StorefrontPlan, put_plan
-from storage.storefronts import Storefront, find_published, insert_storefront
+from storage.storefronts import Storefront, StorefrontPlan, find_published, insert_storefront, put_plan
 
 _DEMO_PERSON = "Demo Admin"
 _DEMO_EMAIL = "admin@demo.invalid"

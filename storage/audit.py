@@ -1,32 +1,55 @@
 """The audit log: who called what, how it ended, how long it took. Never arguments, never secrets.
 
-Writes stand here, each in the transaction of its call; reads and refusals in audit_reads.py. A page is made of both.
+Writes are rows of one table, each in the transaction of its call; reads and refusals are short rows of another. A page is made of both.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
+from registry.ids import BASE32_ALPHABET, base32
 from registry.ports import AuditRecord
-from storage import audit_reads
-from storage.audit_reads import (
-    FIRST_READ,
-    AuditReadRow,
-    AuditText,
-    first_read_id,
-    has_audit_read,
-    list_audit_reads,
-    moment_of_read,
-    texts_of_reads,
-    unpack_request_id,
-)
 from storage.engine.connection import Connection, changes_rows
-from storage.engine.partitions import History
-from storage.engine.statement import Command, Query, selective
-from storage.engine.table import TableDescription, table_of
+from storage.engine.json_rows import json_rows, pack_rows
+from storage.engine.partitions import History, PartitionBound
+from storage.engine.statement import Command, Dialect, Query, Value, selective
+from storage.engine.table import CLUSTERED, TableDescription, table_of
 from storage.people import PERSON
+
+
+class AuditNameTable(TableDescription, table=True):
+    """A text that repeats in the audit log of reads: an organisation's id, a person's, a key's, an operation, an outcome or a surface."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    text: str = Field(sa_type=sa.Text)
+    __table_args__ = (sa.Index("audit_name_text", "text", unique=True),)
+
+
+class AuditReadTable(TableDescription, table=True):
+    """A read, or a refusal, in short: the numbers of its texts. `id` begins with the milliseconds.
+
+    Choice: one index beside the key and no more, since each is as large as a third of a row. So an operation's reads are looked up, and
+    those of a person, an outcome or a surface are looked for among the organisation's.
+    """
+
+    id: int = Field(sa_type=sa.BigInteger)
+    organisation: int
+    operation: int
+    principal: int
+    key: int
+    outcome: int
+    surface: int
+    microseconds: int
+    status: int = Field(sa_type=sa.SmallInteger)
+    request: bytes = Field(sa_type=sa.LargeBinary)
+    __table_args__ = (
+        sa.PrimaryKeyConstraint("organisation", "id"),
+        sa.Index("audit_read_operation", "organisation", "operation", "id"),
+        CLUSTERED,
+    )
 
 
 class AuditTable(TableDescription, table=True):
@@ -50,6 +73,264 @@ class AuditTable(TableDescription, table=True):
         sa.Index("audit_principal", "organisation", "principal", "at", "id"),
     )
 
+
+AUDIT_READ = table_of(AuditReadTable)
+
+AUDIT_NAME = table_of(AuditNameTable)
+
+NUMBER_BITS = 19
+
+READS_A_MILLISECOND = 1 << NUMBER_BITS
+"""Rows of one millisecond that can be told apart."""
+
+FIRST_READ = 1 << 40
+"""Ids of whole rows are below, those of reads above: they begin with the milliseconds."""
+
+REQUEST_PREFIX = "req_"
+
+REQUEST_CHARACTERS = 26
+
+LONGEST_MICROSECONDS = (1 << 31) - 1
+
+LATEST_READ_MOMENT = 1.6e10  # whose id is just within 64 bits
+
+REPEATING_TEXTS = ("organisation", "operation", "principal", "key", "outcome", "surface")
+
+
+class AuditNameRow(NamedTuple):
+    """A text and its number."""
+
+    id: int
+    text: str
+
+
+class AuditText(NamedTuple):
+    """A text, its number, and what the person is called whose id it is."""
+
+    id: int
+    text: str
+    name: str | None
+
+
+class AuditReadRow(NamedTuple):
+    """A read as it is kept: numbers of texts."""
+
+    id: int
+    organisation: int
+    operation: int
+    principal: int
+    key: int
+    outcome: int
+    surface: int
+    microseconds: int
+    status: int
+    request: bytes
+
+
+class NumberedAuditRecord(NamedTuple):
+    """A line that waits to be written. `number` keeps lines of one millisecond apart, and in their order."""
+
+    number: int
+    line: AuditRecord
+
+
+def known_names_query(dialect: Dialect) -> sa.Executable:
+    """The numbers of the texts that have one."""
+    return sa.select(AUDIT_NAME.c.id, AUDIT_NAME.c.text).where(
+        AUDIT_NAME.c.text.in_(sa.select(json_rows(dialect, "texts", "given", text=sa.Text).c.text))
+    )
+
+
+KNOWN_AUDIT_NAMES = Query(AuditNameRow, known_names_query)
+
+ADD_NAME = Command(
+    lambda dialect: dialect.insert(AUDIT_NAME).values(text=sa.bindparam("text")).on_conflict_do_nothing(index_elements=["text"])
+)
+
+# Of two processes whose reads of one organisation have the same millisecond and number the first stays. Choice: it is one in a million
+# where a thousand reads come in a second, and a second try would need a lock.
+INSERT_AUDIT_READ = Command(
+    lambda dialect: (
+        dialect.insert(AUDIT_READ).values({column.name: sa.bindparam(column.name) for column in AUDIT_READ.c}).on_conflict_do_nothing()
+    )
+)
+
+
+def audit_texts_query(dialect: Dialect) -> sa.Executable:
+    """The texts of these numbers, each with the name of the person it is, if it is one."""
+    numbers = sa.select(json_rows(dialect, "numbers", "given", id=sa.Integer).c.id)
+    return (
+        sa.select(AUDIT_NAME.c.id, AUDIT_NAME.c.text, PERSON.c.name)
+        .join_from(AUDIT_NAME, PERSON, PERSON.c.id == AUDIT_NAME.c.text, isouter=True)
+        .where(AUDIT_NAME.c.id.in_(numbers))
+    )
+
+
+AUDIT_TEXTS = Query(AuditText, audit_texts_query)
+
+
+def audit_read_page(filters: Sequence[str]) -> Query[AuditReadRow]:
+    """The page of an organisation with these filters, newest first. Its bounds are ids: the first is included, the other is not."""
+    return Query(
+        AuditReadRow,
+        lambda dialect: (
+            sa.select(*(AUDIT_READ.c[name] for name in AuditReadRow._fields))
+            .where(
+                AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer),
+                AUDIT_READ.c.id >= sa.bindparam("first", type_=sa.BigInteger),
+                AUDIT_READ.c.id < sa.bindparam("last", type_=sa.BigInteger),
+                *(selective(dialect, AUDIT_READ.c[name] == sa.bindparam(name, type_=sa.Integer)) for name in filters),
+            )
+            .order_by(AUDIT_READ.c.id.desc())
+            .limit(sa.bindparam("most"))
+        ),
+    )
+
+
+FIND_AUDIT_READ = Query(
+    int,
+    sa.select(AUDIT_READ.c.id).where(
+        AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer),
+        AUDIT_READ.c.id == sa.bindparam("row", type_=sa.BigInteger),
+    ),
+)
+
+AUDIT_READ_IS_OLD = AUDIT_READ.c.id < sa.bindparam("last", type_=sa.BigInteger)
+
+# One look for each organisation: the key begins with it.
+NEXT_READING_ORGANISATION = Query(
+    int,
+    sa.select(AUDIT_READ.c.organisation)
+    .where(AUDIT_READ.c.organisation > sa.bindparam("after", type_=sa.Integer))
+    .order_by(AUDIT_READ.c.organisation)
+    .limit(1),
+)
+
+OLDEST_AUDIT_READS = (
+    sa.select(AUDIT_READ.c.id)
+    .where(AUDIT_READ.c.organisation == sa.bindparam("of", type_=sa.Integer), AUDIT_READ_IS_OLD)
+    .order_by(AUDIT_READ.c.id)
+    .limit(sa.bindparam("most"))
+)
+
+SWEEP_AUDIT_READS = Command(
+    sa.delete(AUDIT_READ).where(AUDIT_READ.c.organisation == sa.bindparam("of", type_=sa.Integer), AUDIT_READ.c.id.in_(OLDEST_AUDIT_READS))
+)
+
+
+def first_read_id(at: float) -> int:
+    """The smallest id of reads that began at this moment (Unix seconds) or later."""
+    return math.ceil(min(max(at, 0.0), LATEST_READ_MOMENT) * 1000) << NUMBER_BITS
+
+
+def read_id(at: float, number: int) -> int:
+    """The id of a read."""
+    return int(at * 1000) << NUMBER_BITS | number % READS_A_MILLISECOND
+
+
+def moment_of_read(id: int) -> float:
+    """When a read began, Unix seconds."""
+    return (id >> NUMBER_BITS) / 1000
+
+
+def pack_request_id(request_id: str) -> bytes:
+    """A request id of ours as 16 bytes; any other as its text, never 16 bytes long."""
+    digits = request_id.removeprefix(REQUEST_PREFIX)
+    if len(request_id) == len(REQUEST_PREFIX) + REQUEST_CHARACTERS and set(digits) <= set(BASE32_ALPHABET):
+        number = 0
+        for digit in digits:
+            number = number << 5 | BASE32_ALPHABET.index(digit)
+        if number < 1 << 128 and REQUEST_PREFIX + base32(number) == request_id:
+            return number.to_bytes(16)
+    text = request_id.encode()
+    return text + b"\n" if len(text) == 16 else text
+
+
+def unpack_request_id(request: bytes) -> str:
+    """The request id."""
+    return REQUEST_PREFIX + base32(int.from_bytes(request)) if len(request) == 16 else request.decode().removesuffix("\n")
+
+
+def texts_of_record(line: AuditRecord) -> dict[str, str]:
+    """What of a line is kept as numbers."""
+    return {name: getattr(line, "key_id" if name == "key" else name) for name in REPEATING_TEXTS}
+
+
+def text_numbers(connection: Connection, texts: set[str]) -> Mapping[str, int]:
+    """The numbers of these texts; those that have none get one."""
+    found = known_text_numbers(connection, texts)
+    missing = sorted(texts - found.keys())
+    if missing:
+        connection.run_many(ADD_NAME, [{"text": text} for text in missing])
+        found = known_text_numbers(connection, texts)
+    return found
+
+
+def known_text_numbers(connection: Connection, texts: set[str]) -> Mapping[str, int]:
+    """The numbers of those of these texts that have one."""
+    return {row.text: row.id for row in connection.all(KNOWN_AUDIT_NAMES, texts=pack_rows([[text] for text in sorted(texts)]))}
+
+
+def append_audit_reads(connection: Connection, *, lines: Sequence[NumberedAuditRecord]) -> None:
+    """The buffered rows of reads and refusals."""
+    numbers = text_numbers(connection, {text for each in lines for text in texts_of_record(each.line).values()})
+    connection.run_many(INSERT_AUDIT_READ, [audit_read_values(each, numbers) for each in lines])
+
+
+def audit_read_values(each: NumberedAuditRecord, numbers: Mapping[str, int]) -> dict[str, Value]:
+    """A line as it is kept."""
+    line = each.line
+    return {
+        **{name: numbers[text] for name, text in texts_of_record(line).items()},
+        "id": read_id(line.at, each.number),
+        "microseconds": min(round(line.milliseconds * 1000), LONGEST_MICROSECONDS),
+        "status": line.status,
+        "request": pack_request_id(line.request_id),
+    }
+
+
+def texts_of_reads(connection: Connection, rows: Sequence[AuditReadRow]) -> Mapping[int, AuditText]:
+    """The texts of these reads by their numbers.
+
+    Choice: a second statement, since PostgreSQL plans a join of seven longer than it runs.
+    """
+    numbers = {number for row in rows for number in row[1:7]}
+    found = connection.all(AUDIT_TEXTS, numbers=pack_rows([[number] for number in sorted(numbers)])) if rows else []
+    return {each.id: each for each in found}
+
+
+def has_audit_read(connection: Connection, *, organisation: str, row: int) -> bool:
+    """Whether the organisation has a read with this id."""
+    number = known_text_numbers(connection, {organisation}).get(organisation)
+    return number is not None and connection.first(FIND_AUDIT_READ, organisation=number, row=row) is not None
+
+
+def list_audit_reads(
+    connection: Connection, *, page: Query[AuditReadRow], wanted: Mapping[str, str], first: int, last: int, most: int
+) -> list[AuditReadRow]:
+    """A page of reads, newest first. `wanted`: the organisation and each filter by its name. What no read ever had is not looked for."""
+    numbers = known_text_numbers(connection, set(wanted.values()))
+    if not numbers.keys() >= set(wanted.values()):
+        return []
+    return connection.all(page, **{name: numbers[text] for name, text in wanted.items()}, first=first, last=last, most=most)
+
+
+def next_reading_organisation(connection: Connection, *, after: int) -> int | None:
+    """The number of the next organisation that has reads."""
+    return connection.first(NEXT_READING_ORGANISATION, after=after)
+
+
+def sweep_audit_reads(connection: Connection, *, organisation: int, before: float, most: int) -> int:
+    """Remove the oldest reads of an organisation, by its number. `before`: Unix seconds."""
+    return connection.run(SWEEP_AUDIT_READS, of=organisation, last=first_read_id(before), most=most)
+
+
+def moment_of_number(id: PartitionBound) -> float:
+    """When a read of the audit log began, Unix seconds."""
+    return moment_of_read(int(id))
+
+
+AUDIT_READ_HISTORY = History("audit_read", "id", first_read_id, moment_of_number, int, "organisation, id")
 
 AUDIT = table_of(AuditTable)
 
@@ -127,7 +408,7 @@ AUDIT_PAGES = {
     )
 }
 
-AUDIT_READ_PAGES = {given: audit_reads.audit_read_page(sorted(given)) for given in AUDIT_PAGES}
+AUDIT_READ_PAGES = {given: audit_read_page(sorted(given)) for given in AUDIT_PAGES}
 
 PLACE_OF_AUDIT_RECORD = Query(
     float, sa.select(AUDIT.c.at).where(AUDIT.c.id == sa.bindparam("row"), AUDIT.c.organisation == sa.bindparam("organisation"))

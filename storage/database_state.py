@@ -18,8 +18,7 @@ from storage.engine.connection import Connection, T
 from storage.engine.database_url import is_sqlite_url, sqlite_path
 from storage.engine.postgres_errors import unreachable
 from storage.engine.revision import Schema, schema_in
-from storage.engine.sqlite_errors import outage_of
-from storage.engine.sqlite_file import open_sqlite_file
+from storage.engine.sqlite_file import open_sqlite_file, outage_of
 from storage.engine.statement import Query, sqlite_dialect
 from storage.engine.store import Store
 from storage.engine.table import table_lookup, table_of

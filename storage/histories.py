@@ -11,8 +11,7 @@ from typing import NamedTuple, cast
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.audit import AUDIT_HISTORY
-from storage.audit_reads import AUDIT_READ_HISTORY
+from storage.audit import AUDIT_HISTORY, AUDIT_READ_HISTORY
 from storage.deliveries import ATTEMPT_HISTORY, DELIVERY_HISTORY
 from storage.engine.connection import Connection, DriverConnection, writes
 from storage.engine.partitions import (

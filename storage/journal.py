@@ -11,7 +11,7 @@ from registry.clock import Clock
 from registry.errors import Refusal, StoreUnavailable
 from registry.ports import AlreadyAnswered, AuditRecord, CallRecord, Conclusion, StoredAnswer, WriteArguments, WriteFunction, WriteList
 from storage import claims, confirm_tokens, quota
-from storage.audit_reads import NumberedAuditRecord, append_audit_reads
+from storage.audit import NumberedAuditRecord, append_audit_reads
 from storage.calls import (
     CallOpening,
     SealedAnswer,

@@ -12,8 +12,7 @@ import sqlalchemy as sa
 from storage.engine.connection import Connection, all_rows, changes_one, row_exists, writes
 from storage.engine.statement import Command, Query, RowCondition, Value, distinct_values, unindexed
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
-from storage.order_access import forget_access
-from storage.orders import ORDER_COLUMNS, ORDERS_WITH_LEDGER, STOREFRONT_ORDER, OrderRow
+from storage.orders import ORDER_COLUMNS, ORDERS_WITH_LEDGER, STOREFRONT_ORDER, OrderRow, forget_access
 
 ORDER_LEASE_MS = 120_000
 TO_REFUND = ("owed", "sending", "unknown")

@@ -14,12 +14,13 @@ from storage.engine.connection import Connection, first_row, row_exists
 from storage.engine.statement import Command, Query
 from storage.events import NewEvent
 from storage.organisations import ORGANISATION
-from storage.schedule_endpoints import emit_report, forget_schedule_events
 from storage.schedules import (
     INTELLIGENCE_REPORT,
     INTELLIGENCE_SCHEDULE,
     SCHEDULE_WORKS,
+    emit_report,
     enable_webhook,
+    forget_schedule_events,
     hold_schedule,
 )
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("registry", "operations", "transports", "storage", "clients", "simulators")
 CATCHERS = {  # the pipeline's caller, the group-commit writer, the worker loop
     "registry/answer.py",
-    "storage/engine/write_connection.py",
+    "storage/engine/group_commit.py",
     "transports/worker/chores.py",
     "transports/worker/worker.py",
 }

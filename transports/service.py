@@ -32,7 +32,7 @@ from registry.pipeline import Pipeline
 from registry.ports import SharedSecrets, Site
 from registry.rate_limits import RateLimiter
 from storage.claims import forget_claims
-from storage.delivery_notifications import open_listener
+from storage.deliveries import open_listener
 from storage.directory import StoreDirectory
 from storage.engine.database_url import is_sqlite_url, sqlite_path
 from storage.engine.migrate import ensure_current

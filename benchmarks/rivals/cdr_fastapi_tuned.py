@@ -25,7 +25,7 @@ from storage.api_keys import ApiKeyTable
 from storage.cdr_events import CdrEventTable
 from storage.cdr_sums import CdrMonthTable, CdrSumTable
 from storage.engine.table import table_of
-from storage.invoice_periods import InvoicePeriodTable
+from storage.invoices import InvoicePeriodTable
 
 EVENT, SUM, MONTH, PERIOD, KEY = (table_of(one) for one in (CdrEventTable, CdrSumTable, CdrMonthTable, InvoicePeriodTable, ApiKeyTable))
 FIGURES = ("bytes_up", "bytes_down", "bytes_total", "events")

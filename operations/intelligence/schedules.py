@@ -21,8 +21,7 @@ from registry.policy import rfc3339_utc
 from registry.redaction import redact
 from registry.restrictions import check_restricted_operation
 from storage.engine.connection import Connection
-from storage.schedule_endpoints import ScheduleEndpoint
-from storage.schedules import END_OF_TIME_MS, NewSchedule, ScheduleRow, delete_schedule, insert_schedule, list_schedules
+from storage.schedules import END_OF_TIME_MS, NewSchedule, ScheduleEndpoint, ScheduleRow, delete_schedule, insert_schedule, list_schedules
 from storage.sealing import webhook_secret_field
 
 ScheduleObject = Literal["intelligence.schedule"]

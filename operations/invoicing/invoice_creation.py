@@ -35,8 +35,7 @@ from storage.cdr_sums import SimMonth, sim_month_slices
 from storage.directory import StoreDirectory
 from storage.engine.connection import Connection, runs_in_thread
 from storage.invoice_lines import BilledUsage, InvoiceLineRow, billed_by_sim, insert_invoice_lines
-from storage.invoice_periods import InvoicePeriodRow, find_period, mark_period_invoiced, month_text
-from storage.invoices import Invoice, insert_invoice, take_invoice_number
+from storage.invoices import Invoice, InvoicePeriodRow, find_period, insert_invoice, mark_period_invoiced, month_text, take_invoice_number
 from storage.organisations import own_fee_bps
 
 # 10^9 and not 2^30, which would bill 7.37 % less; it is printed on every invoice.

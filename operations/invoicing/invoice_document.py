@@ -27,10 +27,10 @@ from registry.model import Document
 from registry.operation import Example, operation
 from storage.engine.connection import Connection, runs_in_thread
 from storage.invoice_lines import InvoiceLineRow, LineSums, read_invoice_lines, sum_invoice_lines
-from storage.invoice_periods import InvoicePeriodRow
 from storage.invoices import (
     Invoice,
     InvoicePdf,
+    InvoicePeriodRow,
     find_invoice,
     find_invoice_document,
     insert_invoice_document,

@@ -12,7 +12,7 @@ from registry.errors import BadRequest
 from registry.model import Input
 from registry.operation import Example, operation
 from storage.engine.connection import Connection
-from storage.invoice_periods import InvoicePeriodRow, find_period, list_periods
+from storage.invoices import InvoicePeriodRow, find_period, list_periods
 
 PERIOD_GRACE_SECONDS = 48 * 3600
 PERIOD_PAGE_LIMIT = 24

@@ -17,8 +17,7 @@ from registry.operation import Example, operation
 from registry.ports import Site
 from storage.engine.connection import Connection, runs_in_thread
 from storage.invoice_lines import InvoiceLineRow, find_line_position, read_invoice_lines
-from storage.invoice_periods import InvoicePeriodRow, find_period
-from storage.invoices import Invoice, find_invoice
+from storage.invoices import Invoice, InvoicePeriodRow, find_invoice, find_period
 from storage.invoices import list_invoices as read_invoices
 
 INVOICE_MONTH_NAMES = (

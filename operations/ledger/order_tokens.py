@@ -4,8 +4,7 @@ from registry.ids import ORDER_NUMBER, ORDER_TOKEN, ORDER_TOKEN_PREFIX, Ids
 from registry.policy import key_spellings
 from storage.engine.connection import Connection
 from storage.issuance import IssuanceRow, find_issuance_spelled
-from storage.order_access import insert_access, order_of_token
-from storage.orders import OrderDetail, find_order_detail
+from storage.orders import OrderDetail, find_order_detail, insert_access, order_of_token
 
 
 def new_order_token(connection: Connection, *, ids: Ids, order: str, now: float) -> str:

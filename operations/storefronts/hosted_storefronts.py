@@ -14,8 +14,7 @@ from registry.limits import Scope
 from registry.model import CamelInput, Input
 from registry.operation import Auth, Example, operation
 from storage.engine.connection import Connection
-from storage.storefront_plans import ShopOffer, StorefrontPlan, list_offers, named_plan, plans_on_sale
-from storage.storefronts import Storefront, find_published
+from storage.storefronts import ShopOffer, Storefront, StorefrontPlan, find_published, list_offers, named_plan, plans_on_sale
 
 
 class PublicStorefront(TypedDict):

@@ -20,7 +20,6 @@ from registry.model import CamelInput, Input
 from registry.operation import Auth, Example, operation
 from registry.policy import rfc3339_utc
 from storage.engine.connection import Connection
-from storage.order_access import end_access
 from storage.orders import (
     FIRST_ORDER_PLACE,
     OrderDetail,
@@ -28,6 +27,7 @@ from storage.orders import (
     OrderRow,
     OrderStatus,
     cancel_order,
+    end_access,
     find_order,
     find_order_detail,
     find_shop,

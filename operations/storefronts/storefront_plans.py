@@ -26,8 +26,7 @@ from registry.model import FieldRule
 from registry.operation import Example, operation
 from storage.engine.connection import Connection
 from storage.products import ProductRow, find_product
-from storage.storefront_plans import StorefrontPlan, count_plans, find_plan, put_plan, write_plan
-from storage.storefronts import Storefront, hold_storefront
+from storage.storefronts import Storefront, StorefrontPlan, count_plans, find_plan, hold_storefront, put_plan, write_plan
 
 PLAN_DATA_MB_LIMIT, PLAN_DAYS_LIMIT, PLAN_PRICE_CENTS_LIMIT = 1_000_000_000, 36_500, 99_999_999
 

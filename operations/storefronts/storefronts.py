@@ -22,13 +22,15 @@ from registry.model import Input
 from registry.operation import Example, Once, operation
 from registry.policy import rfc3339_utc
 from storage.engine.connection import Connection
-from storage.storefront_plans import StorefrontPlan, count_plans, plans_of
 from storage.storefronts import (
     Storefront,
+    StorefrontPlan,
+    count_plans,
     find_storefront,
     hold_storefront,
     hold_storefront_count,
     insert_storefront,
+    plans_of,
     slug_is_taken,
     take_address,
     write_storefront,

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from storage.engine.database_url import is_sqlite_url, sqlite_path
 from storage.engine.revision import HEAD, REVISIONS, revision_in
-from storage.engine.sqlite_errors import outage_of
-from storage.engine.sqlite_file import copy_database, enable_wal, open_sqlite_file
+from storage.engine.sqlite_file import copy_database, enable_wal, open_sqlite_file, outage_of
 
 PG_DUMP = (
     "this is a PostgreSQL database: back it up with `pg_dump --format=custom` and restore it with `pg_restore`, "

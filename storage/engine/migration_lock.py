@@ -14,8 +14,7 @@ from registry.errors import StoreUnavailable
 from storage.engine.database_url import is_sqlite_url, sqlite_path
 from storage.engine.postgres_errors import unreachable
 from storage.engine.revision import HEAD, NO_SCHEMA, Schema, schema_in
-from storage.engine.sqlite_errors import transaction_refusal
-from storage.engine.sqlite_file import copy_database, enable_wal, open_sqlite_file
+from storage.engine.sqlite_file import copy_database, enable_wal, open_sqlite_file, transaction_refusal
 
 if TYPE_CHECKING:
     import psycopg

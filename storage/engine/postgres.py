@@ -21,8 +21,7 @@ from storage.engine.connection import Connection, P, T, is_run_in_thread
 from storage.engine.conninfo import conninfo
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from storage.engine.postgres_errors import has_no_connection_left
-from storage.engine.session import COLLISION_ERRORS, END_BACKEND, NO_ANSWER, UNIQUE_VIOLATION, Backend, Session
-from storage.engine.session_pool import SessionPool
+from storage.engine.session import COLLISION_ERRORS, END_BACKEND, NO_ANSWER, UNIQUE_VIOLATION, Backend, Session, SessionPool
 from storage.engine.statement import postgresql_dialect
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from storage.engine.postgres_errors import unreachable
-from storage.engine.sqlite_errors import outage_of
+from storage.engine.sqlite_file import outage_of
 
 REVISIONS = (
     "0001",

@@ -12,7 +12,7 @@ from storage.cdr_sums import CdrMonthTable, CdrSumTable
 from storage.engine.connection import Connection
 from storage.engine.statement import Query
 from storage.engine.table import table_of
-from storage.invoice_periods import list_periods
+from storage.invoices import list_periods
 
 INGEST, AGGREGATE, PERIODS = "/v1/cdr/ingest", "/v1/cdr/aggregate", "/v1/invoices/periods"
 Json = dict[str, Any]

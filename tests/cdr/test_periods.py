@@ -6,7 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from storage.invoice_periods import mark_period_invoiced
+from storage.invoices import mark_period_invoiced
 from tests.cdr.records import PERIODS, Json, event, month, send
 from tests.world import World
 

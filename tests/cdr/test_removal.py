@@ -18,8 +18,20 @@ from hypothesis import strategies as st
 from clients.payments.records import ProcessorInvoice
 from operations.ledger.payment_intake import take_invoice_payment
 from registry.limits import Tier
-from storage.cdr_events import CDR_DIGESTS_REVISION, FIND_CDR_DIGESTS, CallRecordDigestTable, CdrEvent, CdrKey, ingest_cdr
-from storage.cdr_removal import FIND_FOLLOWING_PLACE, OLD_CDRS, REMOVE_CDRS, begin_pass, remove_cdrs, sweep_call_records
+from storage.cdr_events import (
+    CDR_DIGESTS_REVISION,
+    FIND_CDR_DIGESTS,
+    FIND_FOLLOWING_PLACE,
+    OLD_CDRS,
+    REMOVE_CDRS,
+    CallRecordDigestTable,
+    CdrEvent,
+    CdrKey,
+    begin_pass,
+    ingest_cdr,
+    remove_cdrs,
+    sweep_call_records,
+)
 from storage.engine.connection import Connection
 from storage.engine.migrate import current_schema
 from storage.engine.statement import Command, Query, postgresql_dialect

@@ -4,7 +4,7 @@ from typing import Any
 
 from operations.invoicing.invoice_creation import InvoiceSpec, make_draft_invoice
 from storage.cdr_events import CdrEvent, ingest_cdr
-from storage.invoice_periods import list_periods
+from storage.invoices import list_periods
 from tests.world import Credentials, World
 
 Input = dict[str, Any]

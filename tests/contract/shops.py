@@ -5,8 +5,7 @@ from typing import Any
 import orjson
 
 from storage.products import ProductRow, insert_product
-from storage.storefront_plans import StorefrontPlan, put_plan
-from storage.storefronts import Storefront, insert_storefront
+from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan
 from tests.world import Credentials, World
 
 Input = dict[str, Any]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.delivery_notifications import Listener
+from storage.deliveries import Listener
 from storage.engine.jobs import job_due_at
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import PostOffice

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from clients.webhooks.sender import RETRY_DELAYS
 from storage.audit import AuditTable
 from storage.claims import ClaimTable
-from storage.delivery_notifications import open_listener
+from storage.deliveries import open_listener
 from storage.engine.connection import Connection
 from storage.engine.statement import Query
 from storage.engine.store import Store, open_store

@@ -11,7 +11,7 @@ from registry.ids import SystemIds
 from registry.limits import Role, Tier
 from storage.engine.store import open_store
 from storage.memberships import add_member
-from storage.order_access import order_of_token
+from storage.orders import order_of_token
 from storage.organisations import create_organisation
 from storage.people import create_person
 from tests.cli.reseller import refused, said

@@ -12,7 +12,7 @@ from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.limits import Limits, Role
 from simulators.processor.checkout import complete_checkout
 from storage.memberships import add_member
-from storage.order_access import order_of_token
+from storage.orders import order_of_token
 from storage.people import create_person
 from storage.storefronts import write_storefront
 from storage.upstream_connections import set_connection

@@ -8,7 +8,7 @@ from storage.engine.connection import Connection
 from storage.engine.store import open_store
 from storage.order_queue import OrderPayment, pay_order
 from storage.orders import NewOrder, insert_order, name_session
-from storage.storefront_plans import StorefrontPlan
+from storage.storefronts import StorefrontPlan
 from tests.kill.network import Drawn
 from tests.kill.stage import Stage
 from tests.simulation.shops import Shop, open_shop

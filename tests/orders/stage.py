@@ -22,8 +22,7 @@ from simulators.processor.cards import TestCard
 from simulators.processor.checkout import complete_checkout
 from storage.order_queue import OrderPayment, claim_order, fail_order, pay_order
 from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session
-from storage.storefront_plans import StorefrontPlan, put_plan
-from storage.storefronts import Storefront, insert_storefront
+from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan
 from tests.issuance.road import Road
 from tests.issuance.stage import ACCOUNT, TEMPLATE, Stage
 from tests.world import open_world

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.audit import AuditTable, read_as_audit_row
-from storage.audit_reads import AUDIT_READ, AuditReadRow, texts_of_reads
+from storage.audit import AUDIT_READ, AuditReadRow, AuditTable, read_as_audit_row, texts_of_reads
 from storage.claims import ClaimTable
 from storage.confirm_tokens import ConfirmTokenTable
 from storage.engine.connection import Connection

@@ -16,8 +16,7 @@ from storage.engine.connection import Connection
 from storage.engine.statement import Command
 from storage.engine.table import table_of
 from storage.orders import StorefrontOrderTable
-from storage.storefront_plans import StorefrontPlan, put_plan
-from storage.storefronts import Storefront, insert_storefront, write_storefront
+from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan, write_storefront
 from tests.pages.browser import Browser, Seen
 from tests.pages.document import Document
 from tests.shop_pages.qr_reader import read_qr

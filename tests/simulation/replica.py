@@ -33,8 +33,7 @@ from storage.orders import find_order
 from storage.quota import QuotaBlocks
 from storage.replicas import renew_replica
 from storage.sealing import Keyring
-from storage.storefront_plans import StorefrontPlan
-from storage.storefronts import Storefront
+from storage.storefronts import Storefront, StorefrontPlan
 from tests.simulation.clock import SimClock, SimIds
 from tests.simulation.crash_points import CrashPoints
 from tests.simulation.payments import Payments

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from storage.storefront_plans import StorefrontPlan
+from storage.storefronts import StorefrontPlan
 from tests.simulation.processor import Way
 from tests.simulation.shops import Shop
 from tests.simulation.tenants import Tenant, Tenants

@@ -12,7 +12,7 @@ from registry.errors import StoreUnavailable
 from storage.calls import close_call, conclude_call, open_call, settle_call, settle_call_result
 from storage.engine.connection import Connection
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
-from storage.engine.sqlite_errors import outage_of
+from storage.engine.sqlite_file import outage_of
 from storage.engine.statement import sqlite_dialect
 from tests.databases import migrated_file
 from tests.simulation.crash_points import CrashPoints, Point

@@ -10,8 +10,8 @@ import pytest
 
 from storage.audit import AUDIT_PAGES, AUDIT_READ_PAGES
 from storage.cdr_events import FIND_CDR_DIGESTS as FIND_DIGESTS
-from storage.cdr_removal import FIND_FOLLOWING_PLACE, OLD_CDRS
-from storage.cdr_removal import REMOVE_CDRS as REMOVE_RECORDS
+from storage.cdr_events import FIND_FOLLOWING_PLACE, OLD_CDRS
+from storage.cdr_events import REMOVE_CDRS as REMOVE_RECORDS
 from storage.claims import sweep_claims
 from storage.engine.statement import Query, Statement, sqlite_dialect
 from storage.events import LIST_EVENTS_OF_INTENT, LIST_OLD_DELIVERIES, LIST_OLD_EVENTS

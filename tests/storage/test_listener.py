@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 import psycopg
 import pytest
 
-from storage.delivery_notifications import LISTENER_NAME, Listener, notify_deliveries, open_listener
+from storage.deliveries import LISTENER_NAME, Listener, notify_deliveries, open_listener
 from storage.engine.connection import Connection
 from storage.engine.store import Store, open_store
 

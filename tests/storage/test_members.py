@@ -7,8 +7,7 @@ from operations.setup.members import accept_invitation
 from registry.errors import NotFound
 from registry.ports import AuditRecord
 from storage.api_keys import end_key, end_keys_made_with, insert_key, list_keys
-from storage.audit import AuditFilter, append_audit_record, list_audit
-from storage.audit_reads import NumberedAuditRecord, append_audit_reads
+from storage.audit import AuditFilter, NumberedAuditRecord, append_audit_reads, append_audit_record, list_audit
 from storage.engine.connection import Connection
 from storage.engine.store import Store
 from storage.invitations import StoredInvitation, invitations_for, put_invitation

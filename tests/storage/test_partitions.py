@@ -13,8 +13,18 @@ import pytest
 
 from registry.ids import first_id
 from registry.ports import AuditRecord
-from storage.audit import AUDIT_AHEAD_SECONDS, AUDIT_HISTORY, AUDIT_PAGES, AUDIT_READ_PAGES, LATEST_AUDIT_MOMENT, append_audit_record
-from storage.audit_reads import AUDIT_READ_HISTORY, NumberedAuditRecord, append_audit_reads, first_read_id
+from storage.audit import (
+    AUDIT_AHEAD_SECONDS,
+    AUDIT_HISTORY,
+    AUDIT_PAGES,
+    AUDIT_READ_HISTORY,
+    AUDIT_READ_PAGES,
+    LATEST_AUDIT_MOMENT,
+    NumberedAuditRecord,
+    append_audit_reads,
+    append_audit_record,
+    first_read_id,
+)
 from storage.deliveries import NEWEST_ATTEMPTS, QUEUE_DELIVERY, list_deliveries
 from storage.engine.connection import Connection, DriverConnection
 from storage.engine.migrate import downgrade_database, upgrade_database

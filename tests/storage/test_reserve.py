@@ -4,8 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from registry.errors import StoreUnavailable
-from storage.engine.sqlite_errors import outage_of
-from storage.engine.sqlite_file import RESERVE_BYTES, keep_reserve, reserve_of, spend_reserve
+from storage.engine.sqlite_file import RESERVE_BYTES, keep_reserve, outage_of, reserve_of, spend_reserve
 
 
 def failed(code: int) -> StoreUnavailable:

@@ -24,8 +24,7 @@ from simulators.processor.entities import CheckoutSession
 from storage.engine.connection import Connection
 from storage.orders import OrderRow, find_order, top_ups_of
 from storage.replicas import renew_replica
-from storage.storefront_plans import StorefrontPlan, put_plan
-from storage.storefronts import Storefront, insert_storefront
+from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan
 from tests.issuance.road import Road
 from tests.registry.ledgers import audited
 from tests.world import Credentials, World, open_world

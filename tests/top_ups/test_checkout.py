@@ -11,8 +11,7 @@ from simulators.processor.cards import TestCard
 from simulators.processor.checkout import complete_checkout, enter_promotion
 from storage.connect_accounts import write_connect_status
 from storage.organisations import set_fee_bps
-from storage.storefront_plans import put_plan, write_plan
-from storage.storefronts import write_storefront
+from storage.storefronts import put_plan, write_plan, write_storefront
 from tests.top_ups.counter import BUYER, GOOD_CARD, Counter, new_plan
 
 pytestmark = pytest.mark.anyio

@@ -9,10 +9,9 @@ from registry.errors import StoreUnavailable
 from registry.policy import quota_period
 from storage.account_parts import sweep_parts
 from storage.allowances import sweep_allowances
-from storage.audit import AUDIT_HISTORY, sweep_audit
-from storage.audit_reads import AUDIT_READ_HISTORY, next_reading_organisation, sweep_audit_reads
+from storage.audit import AUDIT_HISTORY, AUDIT_READ_HISTORY, next_reading_organisation, sweep_audit, sweep_audit_reads
 from storage.browser_sessions import sweep_browser_sessions
-from storage.cdr_removal import sweep_call_records
+from storage.cdr_events import sweep_call_records
 from storage.claims import sweep_claims
 from storage.confirm_tokens import sweep_confirm_tokens
 from storage.connect_accounts import sweep_connect_states

@@ -22,8 +22,7 @@ from storage.audit import append_audit_record
 from storage.connect_accounts import find_connect_account
 from storage.engine.connection import Connection
 from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session, order_cancelled_at, order_status_of
-from storage.storefront_plans import StorefrontPlan, named_plan
-from storage.storefronts import Storefront, storefront_of
+from storage.storefronts import Storefront, StorefrontPlan, named_plan, storefront_of
 from storage.top_ups import takes_top_ups
 
 TimelyAnswer = TypeVar("TimelyAnswer")

@@ -21,8 +21,7 @@ from storage.connect_accounts import find_connect_account
 from storage.engine.connection import Connection
 from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import OrderRow, order_cancelled_at, order_status_of
-from storage.storefront_plans import StorefrontPlan, plans_on_sale
-from storage.storefronts import Storefront, storefront_of
+from storage.storefronts import Storefront, StorefrontPlan, plans_on_sale, storefront_of
 from storage.upstream_connections import UpstreamRow, find_upstream
 
 ReadinessReason = Literal[

@@ -7,8 +7,7 @@ import anyio
 from operations.deps import Deps
 from operations.storefronts.sales.plan_readiness import reasons_against_sale
 from registry.errors import Refusal
-from storage.storefront_plans import StorefrontPlan, plans_on_sale
-from storage.storefronts import Storefront, find_published
+from storage.storefronts import Storefront, StorefrontPlan, find_published, plans_on_sale
 
 AVAILABILITY_SECONDS = 20.0
 AVAILABILITY_PATIENCE = 3.0

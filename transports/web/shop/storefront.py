@@ -9,8 +9,7 @@ from typing import NamedTuple, cast
 from operations.languages import LanguageTexts
 from operations.storefronts.sales.checkout import NotForSale, ShopNotReady, SoldOut, begin_order
 from registry.errors import PaymentsError, Refusal
-from storage.storefront_plans import find_plan
-from storage.storefronts import find_published, find_published_at
+from storage.storefronts import find_plan, find_published, find_published_at
 from transports.web.shop.brand import brand_of, plain_text
 from transports.web.shop.layout import ShopAnswer, ShopPage, ShopRedirect
 from transports.web.shop.request import ShopRequest, shop_not_found
