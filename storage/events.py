@@ -16,7 +16,7 @@ from storage.deliveries import DELIVERY, remove_attempts
 from storage.engine.connection import Connection, first_row
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.partitions import history_by_ids
-from storage.engine.statement import Command, Query, unindexed
+from storage.engine.statement import Command, Query, returning, unindexed
 from storage.engine.table import CLUSTERED, TableDescription, table_of
 from storage.replicas import older_programs_are_gone
 from storage.webhook_endpoints import enqueue_event
@@ -158,7 +158,7 @@ def list_events(connection: Connection, *, organisation: str, intent: str | None
 def count_event_retry(*, event: str, organisation: str, minute: int, most: int) -> sa.Executable:
     """Count one manual retry; None when the minute's allowance is used up or there is no such event."""
     # The limit stands in the statement: two retries at once cannot both be the tenth.
-    return (
+    return returning(
         sa.update(EVENT)
         .where(
             EVENT.c.id == event,
@@ -169,8 +169,8 @@ def count_event_retry(*, event: str, organisation: str, minute: int, most: int) 
         .values(
             retry_minute=minute,
             retry_count=sa.case((EVENT.c.retry_minute == minute, EVENT.c.retry_count + 1), else_=1),
-        )
-        .returning(*EVENT_COLUMNS)
+        ),
+        EVENT_COLUMNS,
     )
 
 

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.engine.connection import first_row, row_exists, writes
+from storage.engine.statement import returning
 from storage.engine.table import TableDescription, table_of
 
 
@@ -72,9 +73,9 @@ def has_verified_identity(*, organisation: str) -> sa.Executable:
 @first_row(IdentitySession)
 def move_identity_session(*, session: str, before: str, status: str, reason: str | None, now: Annotated[float, int]) -> sa.Executable:
     """From one status to another; nothing when it is not in the first any more."""
-    return (
+    return returning(
         sa.update(IDENTITY_SESSION)
         .where(IDENTITY_SESSION.c.id == session, IDENTITY_SESSION.c.status == before)
-        .values(status=status, reason=reason, updated=now)
-        .returning(*IDENTITY_SESSION_COLUMNS)
+        .values(status=status, reason=reason, updated=now),
+        IDENTITY_SESSION_COLUMNS,
     )

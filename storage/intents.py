@@ -11,7 +11,7 @@ from registry.errors import Conflict, StoreUnavailable
 from registry.ids import Ids, first_id
 from storage.engine.connection import Connection, all_rows, first_row, or_else, writes
 from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query
+from storage.engine.statement import Command, Query, returning
 from storage.engine.table import TableDescription, table_of
 from storage.events import NewEvent, emit_event
 
@@ -245,22 +245,22 @@ def forget_intent(*, intent: str, organisation: str) -> sa.Executable:
 @first_row(IntentRow)
 def give_esim(*, intent: str, organisation: str, iccid: str, esim: str) -> sa.Executable:
     """The eSIM was drawn."""
-    return (
+    return returning(
         sa.update(INTENT)
         .where(THIS_INTENT, INTENT.c.status == "processing")
-        .values(status="succeeded", iccid=iccid, esim=esim, error=None)
-        .returning(*INTENT_COLUMNS)
+        .values(status="succeeded", iccid=iccid, esim=esim, error=None),
+        INTENT_COLUMNS,
     )
 
 
 @first_row(IntentRow)
 def end_intent(*, intent: str, organisation: str, error: str) -> sa.Executable:
     """No eSIM was drawn, or it was taken back."""
-    return (
+    return returning(
         sa.update(INTENT)
         .where(THIS_INTENT, INTENT.c.status.in_(["processing", "succeeded"]))
-        .values(status="failed", iccid=None, esim=None, error=error)
-        .returning(*INTENT_COLUMNS)
+        .values(status="failed", iccid=None, esim=None, error=error),
+        INTENT_COLUMNS,
     )
 
 
@@ -273,7 +273,7 @@ def reopen_intent(*, intent: str, organisation: str) -> sa.Executable:
 @first_row(IntentRow)
 def note_intent_error(*, intent: str, organisation: str, error: str) -> sa.Executable:
     """What is not known about an intent that is processing."""
-    return sa.update(INTENT).where(THIS_INTENT, INTENT.c.status == "processing").values(error=error).returning(*INTENT_COLUMNS)
+    return returning(sa.update(INTENT).where(THIS_INTENT, INTENT.c.status == "processing").values(error=error), INTENT_COLUMNS)
 
 
 def sweep_intents(connection: Connection, *, before: float, most: int) -> int:

@@ -13,7 +13,7 @@ from sqlmodel import Field
 
 from registry.ids import Ids
 from storage.engine.connection import Connection, all_rows, first_row, or_else, writes
-from storage.engine.statement import Command, Dialect, Query, StatementBuild
+from storage.engine.statement import Command, Dialect, Query, StatementBuild, returning
 from storage.engine.table import TableDescription, table_of
 
 
@@ -294,7 +294,7 @@ def finish_invoice_sending(connection: Connection, *, row: Invoice, now: float) 
 @first_row(Invoice)
 def mark_invoice_documented(*, invoice: str) -> sa.Executable:
     """Its document is stored."""
-    return sa.update(INVOICE).where(THIS_INVOICE).values(document=1).returning(*INVOICE_COLUMNS)
+    return returning(sa.update(INVOICE).where(THIS_INVOICE).values(document=1), INVOICE_COLUMNS)
 
 
 def cancel_invoice_sending(connection: Connection, *, row: Invoice, now: float, removed: bool = False) -> bool:
@@ -309,11 +309,11 @@ def cancel_invoice_sending(connection: Connection, *, row: Invoice, now: float, 
 @first_row(Invoice)
 def void_invoice(*, invoice: str, organisation: str, now: Annotated[float, int]) -> sa.Executable:
     """Void one that the processor has nothing of; nothing when it has, or when there is nothing to void."""
-    return (
+    return returning(
         sa.update(INVOICE)
         .where(OWN_INVOICE, INVOICE.c.status.in_(["draft", "sent"]), INVOICE.c.sending == 0, INVOICE.c.processor_invoice.is_(None))
-        .values(**INVOICE_CHANGE, status="void")
-        .returning(*INVOICE_COLUMNS)
+        .values(**INVOICE_CHANGE, status="void"),
+        INVOICE_COLUMNS,
     )
 
 
@@ -334,7 +334,7 @@ def find_invoice_at_processor(connection: Connection, *, account: str, processor
 @first_row(Invoice)
 def pay_invoice(*, invoice: str, processor_invoice: str, pay_url: str | None, paid_at: int, now: Annotated[float, int]) -> sa.Executable:
     """Mark it paid; nothing when it is paid or void already. One that nobody heard was sent has been sent as well."""
-    return (
+    return returning(
         sa.update(INVOICE)
         .where(THIS_INVOICE, (INVOICE.c.status == "sent") | ((INVOICE.c.status == "draft") & (INVOICE.c.sending == 1)))
         .values(
@@ -345,8 +345,8 @@ def pay_invoice(*, invoice: str, processor_invoice: str, pay_url: str | None, pa
             issued_at=sa.func.coalesce(INVOICE.c.issued_at, paid_at),
             processor_invoice=processor_invoice,
             pay_url=sa.func.coalesce(INVOICE.c.pay_url, sa.cast(pay_url, sa.Text)),
-        )
-        .returning(*INVOICE_COLUMNS)
+        ),
+        INVOICE_COLUMNS,
     )
 
 

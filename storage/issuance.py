@@ -16,7 +16,7 @@ from sqlmodel import Field
 from registry.errors import Conflict
 from storage.engine.connection import Connection, changes_one, first_row
 from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Query
+from storage.engine.statement import Query, returning
 from storage.engine.table import TableDescription, table_of
 from storage.expired_keys import LEDGER_OPERATION, is_key_expired, key_has_expired
 
@@ -296,7 +296,7 @@ def release_holder(connection: Connection, *, holder: IssuanceHolder, now: float
 @first_row(IssuanceRow)
 def mark_issued(*, organisation: str, key: str, drawn: DrawnSim, now: float, note: str | None = None) -> sa.Executable:
     """The eSIM is this key's; None when the row was settled before. `held` decides between two keys."""
-    return (
+    return returning(
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
         .values(
@@ -310,19 +310,19 @@ def mark_issued(*, organisation: str, key: str, drawn: DrawnSim, now: float, not
             updated=now,
             lease=None,
             obstacle=None,
-        )
-        .returning(*ISSUANCE_COLUMNS)
+        ),
+        ISSUANCE_COLUMNS,
     )
 
 
 @first_row(IssuanceRow)
 def mark_issuance_failed(*, organisation: str, key: str, now: float, note: str) -> sa.Executable:
     """Nothing was drawn; None when the row was settled before."""
-    return (
+    return returning(
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
-        .values(state="failed", note=note, updated=now, lease=None, obstacle=None)
-        .returning(*ISSUANCE_COLUMNS)
+        .values(state="failed", note=note, updated=now, lease=None, obstacle=None),
+        ISSUANCE_COLUMNS,
     )
 
 
@@ -336,7 +336,7 @@ def mark_issuance_unknown(
 @first_row(IssuanceRow)
 def dispute_failure(*, organisation: str, key: str, replied: str, now: float) -> sa.Executable:
     """It was settled as failed, and a late answer names an eSIM: only a person can tell; None when it is not failed."""
-    return (
+    return returning(
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.state == "failed")
         .values(
@@ -345,8 +345,8 @@ def dispute_failure(*, organisation: str, key: str, replied: str, now: float) ->
             note="an answer came after it had been settled as failed",
             obstacle="late_answer",
             updated=now,
-        )
-        .returning(*ISSUANCE_COLUMNS)
+        ),
+        ISSUANCE_COLUMNS,
     )
 
 

@@ -91,7 +91,7 @@ def insert_client(connection: Connection, *, client: OauthClient, origin: Client
     """Keep a registration. Its network keeps `most` that nobody has consented to; beyond it the oldest of the address that has the most
     of them give way, and nobody is refused. `now`: Unix seconds."""
     count = connection.first(COUNT_UNUSED_CLIENTS, of_network=origin.network)
-    too_many = count or 0 - most + 1
+    too_many = (count or 0) - most + 1
     if too_many > 0:
         connection.run(REMOVE_FIRST_CLIENTS, of_network=origin.network, too_many=too_many, now=now)
     connection.run(INSERT_CLIENT, **client._asdict(), **origin._asdict())

@@ -386,7 +386,7 @@ def find_order_detail(connection: Connection, *, order: str) -> OrderDetail | No
     if row is None or row.top_up_of is not None:
         return None
     shop = storefront_of(connection, storefront=row.storefront)
-    return OrderDetail(row, shop or "".slug, top_ups_of(connection, order=order))
+    return OrderDetail(row, "" if shop is None else shop.slug, top_ups_of(connection, order=order))
 
 
 @first_row(ShopName)

@@ -11,7 +11,7 @@ from sqlmodel import Field
 
 from registry.ids import without_order_tokens
 from storage.engine.connection import Connection, all_rows, changes_one, first_row, writes
-from storage.engine.statement import Command, Query, StatementBuild
+from storage.engine.statement import Command, Query, StatementBuild, returning
 from storage.engine.table import TableDescription, table_of
 
 
@@ -157,11 +157,9 @@ def conclude_attempt(connection: Connection, *, attempt: str, state: PaymentAtte
 @first_row(PaymentAttempt)
 def touch_attempt(*, attempt: str, now: Annotated[float, int]) -> sa.Executable:
     """It is about to be sent once more, as it was: what may have had an effect before is forgotten by nobody. None: it was settled."""
-    return (
-        sa.update(PAYMENT_ATTEMPT)
-        .where(PAYMENT_ATTEMPT.c.id == attempt, ATTEMPT_IS_OPEN)
-        .values(state="unknown", updated=now)
-        .returning(*ATTEMPT_COLUMNS)
+    return returning(
+        sa.update(PAYMENT_ATTEMPT).where(PAYMENT_ATTEMPT.c.id == attempt, ATTEMPT_IS_OPEN).values(state="unknown", updated=now),
+        ATTEMPT_COLUMNS,
     )
 
 

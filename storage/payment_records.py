@@ -160,7 +160,7 @@ def lock_payment_account(connection: Connection, *, account: str) -> str | None:
 
 
 @changes_one
-def put_payment_record(*, record: PaymentRecord) -> sa.Executable:
+def put_payment_record(*, record: PaymentRecord) -> StatementBuild:
     """Keep a word; False when what is there is as new or newer."""
     return put_record_query
 

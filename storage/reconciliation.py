@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from storage.engine.connection import Connection, all_rows, changes_rows, first_row
 from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query, distinct_values, unindexed
+from storage.engine.statement import Command, Query, distinct_values, returning, unindexed
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES, THIS_ISSUANCE, IssuanceRow
 
 RECONCILE_LEASE_MS = 120_000
@@ -156,11 +156,11 @@ def reconcile_later(connection: Connection, *, row: IssuanceRow, token: str, nex
 @first_row(IssuanceRow)
 def require_manual(*, organisation: str, key: str, obstacle: str, now: float) -> sa.Executable:
     """No evidence settles it, for this reason: from now on only a person does."""
-    return (
+    return returning(
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN)
-        .values(state="manual_reconciliation_required", lease=None, updated=now, obstacle=obstacle)
-        .returning(*RECONCILE_COLUMNS)
+        .values(state="manual_reconciliation_required", lease=None, updated=now, obstacle=obstacle),
+        RECONCILE_COLUMNS,
     )
 
 

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from registry.errors import Conflict
 from storage.engine.connection import Connection, changes_one, first_row
-from storage.engine.statement import ARGUMENT, Query
+from storage.engine.statement import ARGUMENT, Query, returning
 from storage.issuance import ISSUANCE, THIS_ISSUANCE, IssuanceRow
 from storage.top_ups import has_top_up_under_way, packages_added_to
 
@@ -58,11 +58,9 @@ def rollback_is_running() -> Conflict:
 @first_row(IssuanceRow)
 def keep_issued(*, organisation: str, key: str, lease: str, now: float, steps: str | None = None) -> sa.Executable:
     """Nothing was given back: it is issued as before."""
-    return (
-        sa.update(ISSUANCE)
-        .where(THIS_ISSUANCE, ROLLBACK_IS_MINE)
-        .values(state="issued", lease=None, steps=ROLLBACK_STEPS, updated=now)
-        .returning(*ROLLBACK_COLUMNS)
+    return returning(
+        sa.update(ISSUANCE).where(THIS_ISSUANCE, ROLLBACK_IS_MINE).values(state="issued", lease=None, steps=ROLLBACK_STEPS, updated=now),
+        ROLLBACK_COLUMNS,
     )
 
 
@@ -75,7 +73,7 @@ def note_steps(*, organisation: str, key: str, lease: str, steps: str, now: floa
 @first_row(IssuanceRow)
 def finish_rollback(*, organisation: str, key: str, steps: str | None, note: str | None, now: float) -> sa.Executable:
     """The eSIM was given back; None when the row is neither being rolled back nor unknown."""
-    return (
+    return returning(
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, (ISSUANCE.c.state == "rollback_pending") | (ISSUANCE.c.state == "rollback_unknown"))
         .values(
@@ -85,19 +83,19 @@ def finish_rollback(*, organisation: str, key: str, steps: str | None, note: str
             steps=ROLLBACK_STEPS,
             note=note,
             updated=now,
-        )
-        .returning(*ROLLBACK_COLUMNS)
+        ),
+        ROLLBACK_COLUMNS,
     )
 
 
 @first_row(IssuanceRow)
 def mark_rollback_unknown(*, organisation: str, key: str, lease: str, now: float, steps: str | None = None) -> sa.Executable:
     """Nobody knows what was given back; a person has to look."""
-    return (
+    return returning(
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ROLLBACK_IS_MINE)
-        .values(state="rollback_unknown", lease=None, steps=ROLLBACK_STEPS, updated=now)
-        .returning(*ROLLBACK_COLUMNS)
+        .values(state="rollback_unknown", lease=None, steps=ROLLBACK_STEPS, updated=now),
+        ROLLBACK_COLUMNS,
     )
 
 

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.engine.connection import Connection, changes_rows, first_row, writes
-from storage.engine.statement import Query
+from storage.engine.statement import Query, returning
 from storage.engine.table import TableDescription, table_of
 
 
@@ -79,7 +79,7 @@ def try_verification_code(connection: Connection, *, digest: bytes, purpose: Ver
 @first_row(VerifiedAddress)
 def use_verification(*, digest: bytes, purpose: VerificationPurpose, now: float) -> sa.Executable:
     """Use it up, after the right code was tried; nothing for the second of two who come at once."""
-    return sa.delete(VERIFICATION).where(*VERIFICATION_IS_WAITING).returning(*(VERIFICATION.c[name] for name in VerifiedAddress._fields))
+    return returning(sa.delete(VERIFICATION).where(*VERIFICATION_IS_WAITING), (VERIFICATION.c[name] for name in VerifiedAddress._fields))
 
 
 @changes_rows

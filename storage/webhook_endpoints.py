@@ -11,7 +11,7 @@ from registry.ids import Ids
 from storage.deliveries import DELIVERY, FAILED_STATE, IS_UNTAKEN, drop_pending, fail_waiting, queue_deliveries
 from storage.engine.connection import Connection, all_rows, first_row, row_exists, writes
 from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query
+from storage.engine.statement import Command, Query, returning
 from storage.engine.table import TableDescription, table_of
 from storage.organisations import ORGANISATION
 
@@ -181,8 +181,8 @@ def rotate_endpoint_secret(connection: Connection, *, endpoint: str, organisatio
 @first_row(EndpointRow)
 def enable_endpoint(*, endpoint: str, organisation: str) -> sa.Executable:
     """Send to it again, with a clean record."""
-    return (
-        sa.update(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT).values(status="enabled", failing_since=None, proven=0).returning(*ENDPOINT_COLUMNS)
+    return returning(
+        sa.update(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT).values(status="enabled", failing_since=None, proven=0), ENDPOINT_COLUMNS
     )
 
 

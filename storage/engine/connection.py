@@ -139,12 +139,12 @@ class DeclaredStatement(Statement):
     def _render(self, dialect: Dialect) -> StatementText:
         sql, literals, required = super()._render(dialect)
         parameters = signature(self._declare).parameters.values()
-        bound = {name for each in parameters for name in stand_in(each)[1]}
+        bound = frozenset(name for each in parameters for name in stand_in(each)[1])
         if bound != required:
             raise TypeError(f"{self._declare.__name__} is given {sorted(bound)}, and its statement needs {sorted(required)}")
         self.conversions = [(each.name, each.annotation.__metadata__[0]) for each in parameters if get_origin(each.annotation) is Annotated]
         self.rows = [each.name for each in parameters if hasattr(each.annotation, "_fields")]
-        defaults = {each.name: each.default for each in parameters if each.default is not Parameter.empty}
+        defaults: dict[str, Value] = {each.name: each.default for each in parameters if each.default is not Parameter.empty}
         if not defaults.keys().isdisjoint({*dict(self.conversions), *self.rows}):
             raise TypeError(f"{self._declare.__name__}: a parameter that is a row, or is converted, has no default")
         return StatementText(sql, {**literals, **defaults}, required)
@@ -183,7 +183,7 @@ def stand_in(parameter: Parameter) -> tuple[object, Sequence[str]]:
     assert parameter.kind is Parameter.KEYWORD_ONLY, f"{parameter.name} is not keyword-only"
     fields = cast("tuple[str, ...] | None", getattr(parameter.annotation, "_fields", None))
     if fields is None:
-        return sa.bindparam(parameter.name + ARGUMENT), (parameter.name,)
+        return cast("object", sa.bindparam(parameter.name + ARGUMENT)), (parameter.name,)
     return parameter.annotation(*(sa.bindparam(field + ARGUMENT) for field in fields)), fields
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import sqlalchemy as sa
 
@@ -240,7 +240,7 @@ def free_default(connection: Connection, history: History, name: str, limit: Par
 def newest_of(connection: Connection, history: History, name: str) -> PartitionBound:
     """The largest value of a table that has rows."""
     text = f"select {history.column} as value from {name} order by {history.column} desc limit 1"
-    return connection.all(Query(object, sql_text(text).columns(sa.column("value"))))[0]
+    return cast("PartitionBound", connection.all(Query(object, sql_text(text).columns(sa.column("value"))))[0])
 
 
 def add_default(connection: Connection, history: History) -> None:

@@ -1,7 +1,7 @@
 """Statements: built once with SQLAlchemy Core, rendered once per dialect to text, executed by the driver itself."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
@@ -47,7 +47,7 @@ class StatementText(NamedTuple):
     """A rendered statement, the values that are bound in every call, and the names of those that the caller gives."""
 
     sql: str
-    literals: Mapping[str, object]
+    literals: Mapping[str, Value]
     required: frozenset[str]
 
 
@@ -153,6 +153,12 @@ def postgresql_dialect() -> Dialect:
     # Typed as SQLite's INSERT: what both share is what a portable statement may use.
     insert = cast(Callable[[sa.Table], sqlite.Insert], postgresql.insert)
     return Dialect("postgresql", PGDialect_psycopg(), insert)
+
+
+def returning(write: sa.Update | sa.Delete, columns: Sequence[sa.ColumnElement[object]]) -> sa.Executable:
+    """The write, with these columns of the rows that it changed."""
+    # SQLAlchemy's own types end where the number of columns is not known.
+    return cast("sa.Executable", write.returning(*columns))
 
 
 class Unindexed(FunctionElement[str]):

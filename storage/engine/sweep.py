@@ -16,7 +16,7 @@ SWEEP_STEPS = 200
 class Sweep(Protocol):
     """Forgets the oldest rows, no more than it is told; how many they were."""
 
-    def __call__(self, connection: Connection, *, before: float, most: int) -> int:
+    def __call__(self, connection: Connection, /, *, before: float, most: int) -> int:
         """In one transaction."""
         ...
 

@@ -110,7 +110,7 @@ async def test_a_server_that_comes_back_before_anybody_was_told_is_not_noticed(s
 
 async def test_a_slow_statement_is_no_outage(store: Store, reports: list[str]) -> None:
     def slow(connection: Connection) -> int:
-        connection._driver.execute("select pg_sleep(1.6)", {}).close()
+        connection.driver.execute("select pg_sleep(1.6)", {}).close()
         return insert(connection, "slow")
 
     assert await store.write(slow) == 1
