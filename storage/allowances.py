@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, changes_rows
 from storage.engine.statement import Command, Query
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
@@ -56,8 +56,6 @@ NOTE_ALLOWANCE = Command(
     sa.update(ALLOWANCE).where(ALLOWANCE.c.name == sa.bindparam("named")).values(times=sa.bindparam("done"), updated=sa.bindparam("at"))
 )
 
-SWEEP_ALLOWANCES = delete_oldest(ALLOWANCE, ALLOWANCE.c.updated < sa.bindparam("before"), ALLOWANCE.c.updated)
-
 
 def allowance_for(what: str, whom: str, limit: int) -> Allowance:
     """An allowance for somebody, whose name or address is not kept: a digest of it is."""
@@ -91,6 +89,7 @@ def seconds_until_allowed(times: Sequence[float], limit: int, now: float) -> flo
     return None if len(times) < limit else times[-limit] + WINDOW_SECONDS - now
 
 
-def sweep_allowances(connection: Connection, *, before: float, most: int) -> int:
+@changes_rows
+def sweep_allowances(*, before: float, most: int) -> sa.Executable:
     """Forget the oldest of what was last done before then."""
-    return connection.run(SWEEP_ALLOWANCES, before=before, most=most)
+    return delete_oldest(ALLOWANCE, ALLOWANCE.c.updated < before, ALLOWANCE.c.updated, most)

@@ -8,7 +8,7 @@ from sqlmodel import Field
 
 from registry.caller import UNRESTRICTED, Restrictions
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, all_rows, first_row, or_else, row_exists, writes
+from storage.engine.connection import Connection, all_rows, first_row, or_last, row_exists, writes
 from storage.engine.statement import Query
 from storage.engine.table import TableDescription, table_of
 from storage.people import PERSON
@@ -33,9 +33,6 @@ class ApiKeyTable(TableDescription, table=True):
 
 
 API_KEY = table_of(ApiKeyTable)
-
-# Sorts behind every id: z is the last character of their alphabet.
-LAST_API_KEY_ID = "key_" + "z" * 27
 
 
 class ApiKeyRow(NamedTuple):
@@ -157,11 +154,11 @@ def find_key_row(*, key: str) -> sa.Executable:
 
 def list_keys(connection: Connection, *, organisation: str, after: str | None = None, most: int = 1000) -> list[ApiKeyRow]:
     """An organisation's keys, newest first."""
-    return connection.all(LIST_API_KEYS, organisation=organisation, after=after or LAST_API_KEY_ID, most=most)
+    return connection.all(LIST_API_KEYS, organisation=organisation, after=after or "key_" + LAST_ID_LETTERS, most=most)
 
 
 @all_rows(ApiKeyRow)
-def list_own_keys(*, person: str, after: Annotated[str | None, or_else(LAST_API_KEY_ID)], most: int) -> sa.Executable:
+def list_own_keys(*, person: str, after: Annotated[str | None, or_last("key_")], most: int) -> sa.Executable:
     """The keys of a person that act for no organisation, newest first."""
     return API_KEY_PAGE.where(KEY_OF_PERSON_ALONE)
 

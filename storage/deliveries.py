@@ -84,8 +84,6 @@ REPLAYED_AT_ONCE = 10_000
 # Nor does the end of an endpoint with a long queue hold it.
 ENDED_AT_ONCE = 10_000
 
-LAST_DELIVERY_ID = "dlv_" + "z" * 27
-
 LAST_MS = 1 << 62
 
 
@@ -325,7 +323,7 @@ def remove_attempts(connection: Connection, deliveries: Sequence[str]) -> None:
 def list_deliveries(connection: Connection, *, event: str, after: str | None, most: int) -> list[tuple[DeliveryRow, list[AttemptRow]]]:
     """An event's deliveries, newest first, each with its newest attempts in the order they were made."""
     rows = connection.all(
-        LIST_DELIVERIES, event=event, first=first_delivery_id(event), after=after or LAST_DELIVERY_ID, last_ms=LAST_MS, most=most
+        LIST_DELIVERIES, event=event, first=first_delivery_id(event), after=after or "dlv_" + LAST_ID_LETTERS, last_ms=LAST_MS, most=most
     )
     return [(row, connection.all(NEWEST_ATTEMPTS, delivery=row.id)[::-1]) for row in rows]
 

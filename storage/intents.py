@@ -9,7 +9,7 @@ from sqlmodel import Field
 
 from registry.errors import Conflict, StoreUnavailable
 from registry.ids import Ids, first_id
-from storage.engine.connection import Connection, all_rows, first_row, or_else, writes
+from storage.engine.connection import Connection, all_rows, first_row, or_last, writes
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Query, returning
 from storage.engine.table import TableDescription, table_of
@@ -65,9 +65,6 @@ LOST_ERROR = orjson.dumps(
         "message": "Whether an eSIM was drawn is not known yet; it is found out by itself, and never drawn a second time",
     }
 ).decode()
-
-# Sorts behind every id: z is the last character of their alphabet.
-LAST_INTENT_ID = "cni_" + "z" * 27
 
 
 class IntentNotConfirmable(Conflict):
@@ -201,7 +198,7 @@ def find_holder(*, iccid: str) -> sa.Executable:
 
 
 @all_rows(IntentRow)
-def list_intents(*, organisation: str, after: Annotated[str | None, or_else(LAST_INTENT_ID)], most: int) -> sa.Executable:
+def list_intents(*, organisation: str, after: Annotated[str | None, or_last("cni_")], most: int) -> sa.Executable:
     """Newest first."""
     return sa.select(*INTENT_COLUMNS).where(OWN_INTENT, INTENT.c.id < after).order_by(INTENT.c.id.desc()).limit(most)
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Connection, all_rows, first_row, or_else, writes
+from storage.engine.connection import Connection, all_rows, first_row, or_last, writes
 from storage.engine.statement import Command, Dialect, Query, StatementBuild, returning
 from storage.engine.table import TableDescription, table_of
 
@@ -89,9 +89,6 @@ class InvoicePeriodTable(TableDescription, table=True):
 INVOICE = table_of(InvoiceTable)
 
 ColumnValues: TypeAlias = dict[str, sa.ColumnElement[object]]
-
-# Sorts behind every id: z is the last character of their alphabet.
-LAST_INVOICE_ID = "inv_" + "z" * 27
 
 
 class Invoice(NamedTuple):
@@ -236,7 +233,7 @@ def find_invoice(*, invoice: str, organisation: str) -> sa.Executable:
 
 
 @all_rows(Invoice)
-def list_invoices(*, organisation: str, after: Annotated[str | None, or_else(LAST_INVOICE_ID)], most: int) -> sa.Executable:
+def list_invoices(*, organisation: str, after: Annotated[str | None, or_last("inv_")], most: int) -> sa.Executable:
     """Newest first."""
     return (
         sa.select(*INVOICE_COLUMNS)

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, to_milliseconds, writes
+from storage.engine.connection import Connection, all_rows, changes_rows, to_milliseconds, writes
 from storage.engine.statement import Query
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
@@ -54,9 +54,6 @@ TAKE_MAILS = Query(
 )
 
 
-SWEEP_MAILS = delete_oldest(MAIL, MAIL.c.expires_at <= sa.bindparam("before"), MAIL.c.expires_at)
-
-
 @writes
 def queue_mail(*, id: str, sealed: str, now: Annotated[float, to_milliseconds], expires_at: float) -> sa.Executable:
     """A mail is to be sent, before `expires_at`: a code that is not good any more is of no use to anybody."""
@@ -89,9 +86,10 @@ def defer_mail(*, mail: str, token: str, at: Annotated[float, to_milliseconds]) 
     return sa.update(MAIL).where(MAIL.c.id == mail, MAIL.c.lease == token).values(due_ms=at, lease=None)
 
 
-def sweep_mails(connection: Connection, *, before: float, most: int) -> int:
+@changes_rows
+def sweep_mails(*, before: float, most: int) -> sa.Executable:
     """Forget the oldest mails that nobody has come for: where a postman is at work it has dropped them itself, and said so."""
-    return connection.run(SWEEP_MAILS, before=before, most=most)
+    return delete_oldest(MAIL, MAIL.c.expires_at <= before, MAIL.c.expires_at, most)
 
 
 class SealedMail(NamedTuple):

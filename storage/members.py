@@ -8,14 +8,11 @@ from storage.access_grants import ACCESS_GRANT, revoke_grant
 from storage.api_keys import API_KEY, end_keys_made_with
 from storage.browser_sessions import BROWSER_SESSION
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, all_rows, first_row, or_else, row_exists
+from storage.engine.connection import Connection, all_rows, first_row, or_last, row_exists
 from storage.engine.statement import Command, Query
 from storage.invitations import INVITATION
 from storage.memberships import MEMBERSHIP
 from storage.people import PERSON
-
-# Sorts behind every id of people and of invitations.
-LAST_MEMBER_ID = "usr_" + "z" * 27
 
 
 class MemberRow(NamedTuple):
@@ -113,7 +110,7 @@ JOIN_ORGANISATION = Command(
 
 
 @all_rows(MemberRow)
-def list_people(*, organisation: str, now: float, after: Annotated[str | None, or_else(LAST_MEMBER_ID)], most: int) -> sa.Executable:
+def list_people(*, organisation: str, now: float, after: Annotated[str | None, or_last("usr_")], most: int) -> sa.Executable:
     """Members, then those whose invitation waits."""
     # Ids of people sort behind those of invitations: members come first, and of each the newest.
     return (

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.billing_config import BILLING_CONFIG
-from storage.engine.connection import Connection, changes_one, first_row
+from storage.engine.connection import Connection, changes_one, changes_rows, first_row
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Dialect, Query, StatementBuild
 from storage.engine.sweep import delete_oldest
@@ -202,8 +202,6 @@ def linked_to(connection: Connection, *, account: str, charges: Sequence[str]) -
 
 PAYMENT_EVENT = table_of(PaymentEventTable)
 
-SWEEP_PAYMENT_EVENTS = delete_oldest(PAYMENT_EVENT, PAYMENT_EVENT.c.received < sa.bindparam("before"), PAYMENT_EVENT.c.received)
-
 
 @changes_one
 def take_payment_event(*, id: str, type: str, account: str | None, now: Annotated[float, int]) -> StatementBuild:
@@ -213,6 +211,7 @@ def take_payment_event(*, id: str, type: str, account: str | None, now: Annotate
     )
 
 
-def sweep_payment_events(connection: Connection, *, before: float, most: int) -> int:
+@changes_rows
+def sweep_payment_events(*, before: Annotated[float, int], most: int) -> sa.Executable:
     """Forget the ids of the oldest events that were taken long ago: their records say by themselves what is newer."""
-    return connection.run(SWEEP_PAYMENT_EVENTS, before=int(before), most=most)
+    return delete_oldest(PAYMENT_EVENT, PAYMENT_EVENT.c.received < before, PAYMENT_EVENT.c.received, most)

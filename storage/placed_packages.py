@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, writes
+from storage.engine.connection import Connection, changes_rows, writes
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Query, StatementBuild
 from storage.engine.sweep import delete_oldest
@@ -29,8 +29,6 @@ PLACED_PACKAGES_AMONG = Query(
     ),
 )
 
-SWEEP_PLACED_PACKAGES = delete_oldest(PLACED_PACKAGE, PLACED_PACKAGE.c.placed < sa.bindparam("before"), PLACED_PACKAGE.c.placed)
-
 
 @writes
 def insert_placed_package(*, package_id: int, now: float) -> StatementBuild:
@@ -45,6 +43,7 @@ def placed_packages_among(connection: Connection, *, packages: Sequence[int]) ->
     return frozenset(connection.all(PLACED_PACKAGES_AMONG, packages=pack_rows([[id] for id in packages]))) if packages else frozenset()
 
 
-def sweep_placed_packages(connection: Connection, *, before: float, most: int) -> int:
+@changes_rows
+def sweep_placed_packages(*, before: float, most: int) -> sa.Executable:
     """Forget the oldest of those that no draw is compared with any more."""
-    return connection.run(SWEEP_PLACED_PACKAGES, before=before, most=most)
+    return delete_oldest(PLACED_PACKAGE, PLACED_PACKAGE.c.placed < before, PLACED_PACKAGE.c.placed, most)

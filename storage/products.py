@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import all_rows, first_row, or_else, writes
+from storage.engine.connection import all_rows, first_row, or_last, writes
 from storage.engine.table import TableDescription, table_of
 
 
@@ -28,9 +28,6 @@ class ProductTable(TableDescription, table=True):
 
 
 PRODUCT = table_of(ProductTable)
-
-# Sorts behind every id: z is the last character of their alphabet.
-LAST_PRODUCT_ID = "cnp_" + "z" * 27
 
 
 class ProductRow(NamedTuple):
@@ -67,6 +64,6 @@ def find_product(*, product: str, organisation: str) -> sa.Executable:
 
 
 @all_rows(ProductRow)
-def list_products(*, organisation: str, after: Annotated[str | None, or_else(LAST_PRODUCT_ID)], most: int) -> sa.Executable:
+def list_products(*, organisation: str, after: Annotated[str | None, or_last("cnp_")], most: int) -> sa.Executable:
     """Newest first."""
     return sa.select(*PRODUCT_COLUMNS).where(OWN_PRODUCT, PRODUCT.c.id < after).order_by(PRODUCT.c.id.desc()).limit(most)

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import all_rows, or_else, row_exists, writes
+from storage.engine.connection import all_rows, or_last, row_exists, writes
 from storage.engine.statement import StatementBuild
 from storage.engine.table import TableDescription, table_of
 
@@ -28,9 +28,6 @@ class PromotionTable(TableDescription, table=True):
 
 
 PROMOTION = table_of(PromotionTable)
-
-# Sorts behind every id: z is the last character of their alphabet.
-LAST_PROMOTION_ID = "pro_" + "z" * 27
 
 
 class PromotionRow(NamedTuple):
@@ -78,6 +75,6 @@ def remove_promotion(*, promotion: str) -> sa.Executable:
 
 
 @all_rows(PromotionRow)
-def list_promotions(*, organisation: str, after: Annotated[str | None, or_else(LAST_PROMOTION_ID)], most: int) -> sa.Executable:
+def list_promotions(*, organisation: str, after: Annotated[str | None, or_last("pro_")], most: int) -> sa.Executable:
     """Newest first."""
     return sa.select(*PROMOTION_COLUMNS).where(OWN_PROMOTION, PROMOTION.c.id < after).order_by(PROMOTION.c.id.desc()).limit(most)

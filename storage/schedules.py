@@ -12,7 +12,7 @@ from registry.limits import Role, Scope, Tier, scopes_of
 from storage.access_grants import ACCESS_GRANT
 from storage.api_keys import API_KEY
 from storage.deliveries import DELIVERY, DELIVERY_ATTEMPT, drop_pending, enqueue_event_for
-from storage.engine.connection import Connection, all_rows, or_else, row_exists, writes
+from storage.engine.connection import Connection, all_rows, or_last, row_exists, writes
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.events import EVENT, NewEvent, record_event
@@ -147,9 +147,6 @@ INTELLIGENCE_REPORT = table_of(IntelligenceReportTable)
 MOST_SCHEDULES = 50
 
 SCHEDULES_AT_ONCE = 100
-
-# Sorts behind every id: z is the last character of their alphabet.
-LAST_SCHEDULE_ID = "sch_" + "z" * 27
 
 # The last second of the year 9999: later than any boundary.
 END_OF_TIME_MS = 253_402_300_799_000
@@ -345,7 +342,7 @@ def insert_schedule(connection: Connection, *, schedule: NewSchedule, endpoint: 
 
 
 @all_rows(ScheduleRow)
-def list_schedules(*, organisation: str, after: Annotated[str | None, or_else(LAST_SCHEDULE_ID)], most: int, now: float) -> sa.Executable:
+def list_schedules(*, organisation: str, after: Annotated[str | None, or_last("sch_")], most: int, now: float) -> sa.Executable:
     """Newest first, with whether each works at `now`, Unix seconds, and when what it was made with expires."""
     return (
         sa.select(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, first_row, writes
+from storage.engine.connection import Connection, changes_rows, first_row, writes
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES, IssuanceHolder
@@ -51,8 +51,6 @@ class StockSnapshot(NamedTuple):
 
 COMPARED_SNAPSHOTS = sa.select(ISSUANCE.c.stock).where(ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
 
-SWEEP_SNAPSHOTS = delete_oldest(STOCK, (STOCK.c.taken < sa.bindparam("before")) & STOCK.c.id.not_in(COMPARED_SNAPSHOTS), STOCK.c.taken)
-
 
 def make_stock_snapshot(
     *, id: str, account_id: int, taken: float, complete: bool, iccids: Iterable[str], returned: Iterable[IssuanceHolder]
@@ -80,6 +78,7 @@ def was_returned(connection: Connection, *, stock: str, holder: IssuanceHolder) 
     return look is not None and f"{holder.held} {holder.organisation} {holder.key}" in look.returned.split("\n")
 
 
-def sweep_stock_snapshots(connection: Connection, *, before: float, most: int) -> int:
+@changes_rows
+def sweep_stock_snapshots(*, before: float, most: int) -> sa.Executable:
     """Forget the oldest looks that no open row compares with."""
-    return connection.run(SWEEP_SNAPSHOTS, before=before, most=most)
+    return delete_oldest(STOCK, (STOCK.c.taken < before) & STOCK.c.id.not_in(COMPARED_SNAPSHOTS), STOCK.c.taken, most)

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, first_row, or_else
+from storage.engine.connection import Connection, all_rows, first_row, or_last
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.organisations import ORGANISATION
@@ -67,9 +67,6 @@ class StorefrontPlanTable(TableDescription, table=True):
 STOREFRONT = table_of(StorefrontTable)
 
 STOREFRONT_ADDRESS = table_of(StorefrontAddressTable)
-
-# Sorts behind every id: z is the last character of their alphabet.
-LAST_STOREFRONT_ID = "sf_" + "z" * 27
 
 
 class Storefront(NamedTuple):
@@ -208,7 +205,7 @@ def find_published_at(connection: Connection, *, slug: str) -> Storefront | None
 
 
 @all_rows(Storefront)
-def list_storefronts(*, organisation: str, after: Annotated[str | None, or_else(LAST_STOREFRONT_ID)], most: int) -> sa.Executable:
+def list_storefronts(*, organisation: str, after: Annotated[str | None, or_last("sf_")], most: int) -> sa.Executable:
     """Newest first."""
     return STOREFRONT_ROWS.where(STOREFRONT_OF_ORGANISATION, STOREFRONT.c.id < after).order_by(STOREFRONT.c.id.desc()).limit(most)
 
@@ -349,7 +346,7 @@ def write_plan(connection: Connection, *, row: StorefrontPlan) -> None:
 
 
 @all_rows(ShopOffer)
-def list_offers(*, after: Annotated[str | None, or_else("")], most: int) -> sa.Executable:
+def list_offers(*, after: Annotated[str | None, or_last("")], most: int) -> sa.Executable:
     """What all published shops sell, oldest first."""
     return (
         sa.select(

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Connection, all_rows, or_else
+from storage.engine.connection import Connection, all_rows, or_last
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.events import NewEvent, emit_event
@@ -38,9 +38,6 @@ class MeteredLineTable(TableDescription, table=True):
 
 
 METERED_LINE = table_of(MeteredLineTable)
-
-# Sorts behind every id: z is the last character of their alphabet.
-LAST_USAGE_ID = "ur_" + "z" * 27
 
 
 class UsageRecordRow(NamedTuple):
@@ -106,7 +103,7 @@ def insert_usage_record(connection: Connection, *, row: UsageRecordRow, bytes: i
 
 
 @all_rows(UsageRecordRow)
-def list_usage_records(*, intent: str, organisation: str, after: Annotated[str | None, or_else(LAST_USAGE_ID)], most: int) -> sa.Executable:
+def list_usage_records(*, intent: str, organisation: str, after: Annotated[str | None, or_last("ur_")], most: int) -> sa.Executable:
     """Newest first."""
     return (
         sa.select(*USAGE_RECORD_COLUMNS)

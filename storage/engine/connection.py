@@ -124,7 +124,8 @@ StorageFunction: TypeAlias = Callable[Concatenate[Connection, P], T]
 class DeclaredStatement(Statement):
     """A statement that is written as a function with keyword-only parameters, which builds it once per dialect.
 
-    While it is built, each argument is the value to bind, and that of a parameter which is a named tuple is a named tuple of such values.
+    While it is built, each argument is the value to bind, and that of a parameter which is a named tuple is a named tuple of such values;
+    of those, only the fields that the statement uses are bound.
     `Annotated[float, int]`: the value is bound as `int` makes it.
     """
 
@@ -139,18 +140,28 @@ class DeclaredStatement(Statement):
     def _render(self, dialect: Dialect) -> StatementText:
         sql, literals, required = super()._render(dialect)
         parameters = signature(self._declare).parameters.values()
-        bound = frozenset(name for each in parameters for name in stand_in(each)[1])
-        if bound != required:
-            raise TypeError(f"{self._declare.__name__} is given {sorted(bound)}, and its statement needs {sorted(required)}")
+        rows = [each for each in parameters if hasattr(each.annotation, "_fields")]
+        names = [each.name for each in parameters if each not in rows]
+        given = [*names, *(field for row in rows for field in row.annotation._fields)]
+        if len(set(given)) < len(given) or not set(names) <= required <= set(given):
+            raise TypeError(f"{self._declare.__name__} is given {given}, and its statement needs {sorted(required)}")
+        self.rows = [row.name for row in rows]
         self.conversions = [(each.name, each.annotation.__metadata__[0]) for each in parameters if get_origin(each.annotation) is Annotated]
-        self.rows = [each.name for each in parameters if hasattr(each.annotation, "_fields")]
-        defaults: dict[str, Value] = {each.name: each.default for each in parameters if each.default is not Parameter.empty}
-        if not defaults.keys().isdisjoint({*dict(self.conversions), *self.rows}):
-            raise TypeError(f"{self._declare.__name__}: a parameter that is a row, or is converted, has no default")
-        return StatementText(sql, {**literals, **defaults}, required)
+        defaults: dict[str, object] = {each.name: each.default for each in parameters if each.default is not Parameter.empty}
+        return StatementText(sql, {**literals, **self.bound(defaults)}, required)
+
+    def bound(self, given: dict[str, object]) -> dict[str, Value]:
+        """The values to bind for the arguments `given`, which become them."""
+        for name, convert in self.conversions:
+            if name in given:
+                given[name] = convert(given[name])
+        for name in self.rows:
+            if name in given:
+                given.update(cast("NamedTuple", given.pop(name))._asdict())
+        return cast("dict[str, Value]", given)
 
     def _declared(self, dialect: Dialect) -> sa.Executable:
-        build = self._declare(**{each.name: stand_in(each)[0] for each in signature(self._declare).parameters.values()})
+        build = self._declare(**{each.name: stand_in(each) for each in signature(self._declare).parameters.values()})
         return build if isinstance(build, sa.Executable) else build(dialect)
 
     def _check(self, statement: sa.Executable) -> None:
@@ -167,10 +178,8 @@ def statement_function(
     def run(connection: Connection, *args: P.args, **kwargs: P.kwargs) -> T:
         sql, literals, _ = statement.text(connection.dialect)
         values: dict[str, object] = kwargs
-        for name, convert in statement.conversions:
-            values[name] = convert(values[name])
-        for name in statement.rows:
-            values.update(cast("NamedTuple", values.pop(name))._asdict())
+        if statement.conversions or statement.rows:
+            statement.bound(values)
         return read(connection.driver.execute(sql, {**literals, **values} if literals else values))
 
     update_wrapper(run, declare)
@@ -178,13 +187,13 @@ def statement_function(
     return run
 
 
-def stand_in(parameter: Parameter) -> tuple[object, Sequence[str]]:
-    """What stands for the value of a parameter while its statement is built, and the names of what is bound for it."""
+def stand_in(parameter: Parameter) -> object:
+    """What stands for the value of a parameter while its statement is built."""
     assert parameter.kind is Parameter.KEYWORD_ONLY, f"{parameter.name} is not keyword-only"
     fields = cast("tuple[str, ...] | None", getattr(parameter.annotation, "_fields", None))
     if fields is None:
-        return cast("object", sa.bindparam(parameter.name + ARGUMENT)), (parameter.name,)
-    return parameter.annotation(*(sa.bindparam(field + ARGUMENT) for field in fields)), fields
+        return cast("object", sa.bindparam(parameter.name + ARGUMENT))
+    return parameter.annotation(*(sa.bindparam(field + ARGUMENT) for field in fields))
 
 
 def all_rows(row: type[R]) -> Callable[[Callable[P, StatementBuild]], StorageFunction[P, list[R]]]:
@@ -202,6 +211,16 @@ def first_row(row: type[R]) -> Callable[[Callable[P, StatementBuild]], StorageFu
         return None if found is None else make(found)
 
     return lambda declare: statement_function(declare, row, read)
+
+
+def value_or(default: R) -> Callable[[Callable[P, StatementBuild]], StorageFunction[P, R]]:
+    """A function that returns the value of the one column of the first row; `default` where there is no row, or the value is null."""
+
+    def read(cursor: DriverCursor) -> R:
+        found = fetch_first(cursor)
+        return default if found is None or found[0] is None else cast("R", found[0])
+
+    return lambda declare: statement_function(declare, type(default), read)
 
 
 def row_exists(declare: Callable[P, StatementBuild]) -> StorageFunction[P, bool]:
@@ -236,6 +255,11 @@ def to_milliseconds(seconds: float) -> int:
     return int(seconds * 1000)
 
 
-def or_else(default: str) -> Callable[[str | None], str]:
-    """A value to bind where none is given, as the place behind the last id."""
-    return lambda given: given or default
+def or_last(prefix: str) -> Callable[[str | None], str]:
+    """The id to bind for a page that goes backwards from an id; from behind every id with this prefix where none is given."""
+    last = prefix + LAST_ID_LETTERS
+    return lambda given: given or last
+
+
+LAST_ID_LETTERS = "z" * 27
+"""Sort behind every id: z is the last character of their alphabet."""

@@ -1,7 +1,7 @@
 """Statements: built once with SQLAlchemy Core, rendered once per dialect to text, executed by the driver itself."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
@@ -155,7 +155,7 @@ def postgresql_dialect() -> Dialect:
     return Dialect("postgresql", PGDialect_psycopg(), insert)
 
 
-def returning(write: sa.Update | sa.Delete, columns: Sequence[sa.ColumnElement[object]]) -> sa.Executable:
+def returning(write: sa.Update | sa.Delete, columns: Iterable[sa.ColumnElement[object]]) -> sa.Executable:
     """The write, with these columns of the rows that it changed."""
     # SQLAlchemy's own types end where the number of columns is not known.
     return cast("sa.Executable", write.returning(*columns))

@@ -5,7 +5,6 @@ from typing import Protocol
 import sqlalchemy as sa
 
 from storage.engine.connection import Connection, runs_in_thread
-from storage.engine.statement import Command
 from storage.engine.store import Store
 
 SWEPT_AT_ONCE = 500
@@ -21,14 +20,14 @@ class Sweep(Protocol):
         ...
 
 
-def delete_oldest(table: sa.Table, has_ended: sa.ColumnElement[bool], by: sa.ColumnElement[object]) -> Command:
-    """The command that removes at most `most` of the rows that have ended, in the order of `by`.
+def delete_oldest(table: sa.Table, has_ended: sa.ColumnElement[bool], by: sa.ColumnElement[object], most: int) -> sa.Executable:
+    """The statement that removes at most `most` of the rows that have ended, in the order of `by`.
 
     The condition stands twice: PostgreSQL asks a row that has changed meanwhile for the outer one only.
     """
     names = tuple(table.primary_key.columns)
-    first = sa.select(*names).where(has_ended).order_by(by).limit(sa.bindparam("most"))
-    return Command(sa.delete(table).where(sa.tuple_(*names).in_(first), has_ended))
+    first = sa.select(*names).where(has_ended).order_by(by).limit(most)
+    return sa.delete(table).where(sa.tuple_(*names).in_(first), has_ended)
 
 
 async def sweep_in_steps(store: Store, sweep: Sweep, *, before: float, steps: int = SWEEP_STEPS) -> int:
