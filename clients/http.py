@@ -10,22 +10,19 @@ import asyncio
 import os
 import socket
 import ssl
-from asyncio import timeout
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal, Protocol
-
-import anyio
-
-from registry.clock import seconds_left
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:  # httpx and aiohttp cost 0.35 s each: imported when the first call is made
     from pathlib import Path
 
     import aiohttp
     import httpx
+
+    from clients.httpx_requests import HttpxRequests
 
     ConnectorFactory = Callable[["OutboundLimits", ssl.SSLContext], aiohttp.BaseConnector]
 
@@ -95,43 +92,6 @@ _FAILURE_KINDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...
 )
 
 
-class BackendResponse(Protocol):
-    """The beginning of an answer. Whoever got it closes it; closing early gives the connection up."""
-
-    @property
-    def status(self) -> int:
-        """The status code."""
-        ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """By lower-case name; what came several times is joined by commas."""
-        ...
-
-    async def read(self) -> bytes:
-        """The raw bytes that came next; none at the end."""
-        ...
-
-    async def aclose(self) -> None:
-        """Done with it."""
-        ...
-
-
-class HttpBackend(Protocol):
-    """Sends requests. Follows no redirect, keeps no cookie, repeats nothing, asks no proxy."""
-
-    failures: tuple[type[Exception], ...]
-    """What `send`, `read` and `aclose` raise when the other side or the network fails."""
-
-    async def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> BackendResponse:
-        """Send a request and wait for the head of its answer."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        ...
-
-
 def trusted_authorities(ca_file: Path | None = None) -> ssl.SSLContext:
     """Public authorities, and the operator's own: `ca_file` is a PEM file of theirs (SERVICE_CA_FILE); None: what the environment names.
 
@@ -189,7 +149,7 @@ class HttpStream:
 
 
 class Outbound:
-    """A lazily opened client of one outside system. No redirects, proxies, cookies or retries."""
+    """A lazily opened client of one outside system: httpx over aiohttp's connections. No redirects, proxies, cookies or retries."""
 
     def __init__(
         self,
@@ -205,106 +165,44 @@ class Outbound:
         `ca_file`: authorities that are trusted beside the public ones.
         """
         self.limits = limits or OutboundLimits()
-        self._make_connector = connector or _tcp_connector
+        self._make_connector = connector
         self._tls, self._ca_file = tls, ca_file
         self._transport = transport
-        self._backend: HttpBackend | None = None
+        self._requests: HttpxRequests | None = None
 
     async def aclose(self) -> None:
         """Close all connections; the next call opens anew."""
-        backend, self._backend = self._backend, None
-        if backend is not None:
-            await backend.aclose()
+        requests, self._requests = self._requests, None
+        if requests is not None:
+            await requests.aclose()
 
     async def exchange(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"", keep: int = MEBIBYTE) -> HttpReply:
-        """Send one request and read at most `keep` raw bytes of the answer, within the total time limit and that of the active request."""
-        backend = self._open()
-        try:
-            async with timeout(seconds_left(self.limits.total_seconds)):  # a third of the cost of a cancel scope, once per call
-                response = await backend.send(method, url, _with_identity_encoding(headers), content)
-                try:
-                    return await _read_reply(response, keep)
-                finally:
-                    await response.aclose()
-        except backend.failures as error:
-            kind = failure_kind(error)
-        raise OutboundFailed(kind)  # outside the handler: the cause may name an address or a secret URL
+        """Send one request, wait for the answer and read at most `keep` raw bytes of it; OutboundFailed where none arrives.
 
-    @asynccontextmanager
-    async def stream(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"") -> AsyncGenerator[HttpStream]:
+        All of it within the total time limit and that of the active request.
+        """
+        return await (self._requests or self._open()).exchange(method, url, headers, content, keep)
+
+    def stream(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"") -> AbstractAsyncContextManager[HttpStream]:
         """Send one request and hand on the answer as it comes: the time limit holds to the first byte, then between two chunks.
 
         Leaving it early gives the connection up. No scope stays open between two chunks, so any task may read and leave.
         """
-        backend = self._open()
-        response = await self._begin(backend, method, url, headers, content)
-        try:
-            async with aclosing(_reply_chunks(backend, response, self.limits.total_seconds)) as chunks:
-                yield HttpStream(response.status, response.headers, chunks)
-        finally:
-            with anyio.move_on_after(1, shield=True), suppress(*backend.failures):
-                await response.aclose()  # what fails now concerns an answer nobody reads any more
+        return (self._requests or self._open()).stream(method, url, headers, content)
 
-    async def _begin(self, backend: HttpBackend, method: str, url: str, headers: Mapping[str, str], content: bytes) -> BackendResponse:
-        try:
-            async with timeout(seconds_left(self.limits.total_seconds)):
-                return await backend.send(method, url, _with_identity_encoding(headers), content)
-        except backend.failures as error:
-            kind = failure_kind(error)
-        raise OutboundFailed(kind)  # outside the handler, as in `exchange`
-
-    def _open(self) -> HttpBackend:
-        """Open on first use; the same way afterwards."""
-        if self._backend is None:
-            self._backend = self._network_backend() if self._transport is None else self._in_process_backend(self._transport)
-        return self._backend
-
-    def _in_process_backend(self, given: httpx.AsyncBaseTransport | Callable[[], httpx.AsyncBaseTransport]) -> HttpBackend:
+    def _open(self) -> HttpxRequests:
         import httpx  # start-up budget, as the next one
 
-        from clients.in_process import InProcessBackend
+        from clients.httpx_requests import HttpxRequests
 
-        transport = given if isinstance(given, httpx.AsyncBaseTransport) else given()
-        return InProcessBackend(transport, idle_seconds=self.limits.total_seconds)
+        given = self._transport
+        transport = given if isinstance(given, httpx.AsyncBaseTransport) else self._network() if given is None else given()
+        self._requests = HttpxRequests(transport, self.limits.total_seconds)
+        return self._requests
 
-    def _network_backend(self) -> HttpBackend:
-        from clients.aiohttp_backend import AiohttpBackend  # start-up budget
+    def _network(self) -> httpx.AsyncBaseTransport:
+        from clients.aiohttp_transport import AiohttpTransport, tcp_connector  # start-up budget
 
-        limits = self.limits
-        connector = self._make_connector(limits, self._tls or trusted_authorities(self._ca_file))
-        return AiohttpBackend(connector, connect_seconds=limits.connect_seconds)
-
-
-def _tcp_connector(limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.BaseConnector:
-    from clients.aiohttp_backend import tcp_connector  # start-up budget
-
-    return tcp_connector(limits.connections, limits.keepalive_seconds, tls)
-
-
-def _with_identity_encoding(headers: Mapping[str, str]) -> Mapping[str, str]:
-    return {"accept-encoding": "identity", **headers}
-
-
-async def _read_reply(response: BackendResponse, keep: int) -> HttpReply:
-    parts: list[bytes] = []
-    size = 0
-    while size <= keep and (part := await response.read()):
-        parts.append(part)
-        size += len(part)
-    body = b"".join(parts)
-    return HttpReply(response.status, response.headers, body if size <= keep else body[:keep], truncated=size > keep)
-
-
-async def _reply_chunks(backend: HttpBackend, response: BackendResponse, idle_seconds: float) -> AsyncGenerator[bytes]:
-    kind = None
-    while kind is None:
-        try:
-            async with timeout(idle_seconds):
-                chunk = await response.read()
-        except backend.failures as error:
-            kind = failure_kind(error)
-        else:
-            if not chunk:
-                return
-            yield chunk
-    raise OutboundFailed(kind)
+        limits, tls = self.limits, self._tls or trusted_authorities(self._ca_file)
+        connector = (self._make_connector or tcp_connector)(limits, tls)
+        return AiohttpTransport(connector, connect_seconds=limits.connect_seconds)
