@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import urlencode
 
-from clients.payments.fields import id_field, only_object
+from clients.payments.fields import id_member, record_parser
 from clients.payments.link import (
     NO_REPEATS,
     PLATFORM_ACCOUNT,
@@ -15,7 +15,6 @@ from clients.payments.link import (
     request_options,
     require_processor_id,
 )
-from clients.payments.parsers import parse_account, parse_hosted_page, parse_payout_schedule
 from clients.payments.port import AUTHORIZE_HOST
 from clients.payments.records import ConnectedAccount, HostedPage, PayoutTiming
 
@@ -47,14 +46,16 @@ class AccountCalls(ProcessorCalls):
             PLATFORM_ACCOUNT,
             "account",
             lambda to: to.v1.accounts.create_async(params, {"idempotency_key": processor_idempotency_key(key)}),
-            parse_account,
+            record_parser(ConnectedAccount),
             words=frozenset({"email", "country"}),
         )
 
     async def find_account(self, account: str) -> ConnectedAccount:
         """The account as it stands."""
         whose = require_processor_id(account, "account")
-        return await self._link.read(whose, "account", lambda to: to.v1.accounts.retrieve_async(whose), only_object(whose, parse_account))
+        return await self._link.read(
+            whose, "account", lambda to: to.v1.accounts.retrieve_async(whose), record_parser(ConnectedAccount, id=whose)
+        )
 
     async def onboarding_link(self, account: str, *, return_url: str, refresh_url: str) -> HostedPage:
         """Another one is made each time, so it counts as a read."""
@@ -65,13 +66,13 @@ class AccountCalls(ProcessorCalls):
             lambda to: to.v1.account_links.create_async(
                 {"account": whose, "type": "account_onboarding", "return_url": return_url, "refresh_url": refresh_url}
             ),
-            parse_hosted_page,
+            record_parser(HostedPage),
         )
 
     async def dashboard_link(self, account: str) -> HostedPage:
         """Another one is made each time, so it counts as a read."""
         whose = require_processor_id(account, "account")
-        return await self._link.read(whose, "account", lambda to: to.v1.accounts.login_links.create_async(whose), parse_hosted_page)
+        return await self._link.read(whose, "account", lambda to: to.v1.accounts.login_links.create_async(whose), record_parser(HostedPage))
 
     def authorize_url(self, *, state: str, return_url: str) -> str | None:
         """By hand: for an address the vendor's library need not be loaded."""
@@ -93,7 +94,7 @@ class AccountCalls(ProcessorCalls):
             PLATFORM_ACCOUNT,
             "authorization code",
             lambda to: exchange_code(to, code),
-            lambda found: id_field(found, "stripe_user_id"),
+            lambda found: id_member(found, "stripe_user_id"),
             repeats=NO_REPEATS,
         )
 
@@ -103,7 +104,7 @@ class AccountCalls(ProcessorCalls):
             account,
             "payout schedule",
             lambda to: to.v1.balance_settings.retrieve_async(options=request_options(account)),
-            parse_payout_schedule,
+            record_parser(PayoutTiming),
         )
 
     async def set_schedule(self, account: str, schedule: PayoutTiming, *, key: str) -> PayoutTiming:
@@ -113,7 +114,7 @@ class AccountCalls(ProcessorCalls):
             account,
             "payout schedule",
             lambda to: to.v1.balance_settings.update_async(params, request_options(account, key)),
-            parse_payout_schedule,
+            record_parser(PayoutTiming),
         )
 
 

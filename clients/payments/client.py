@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
 import anyio
 
@@ -11,31 +12,30 @@ from clients.payments.accounts import AccountCalls
 from clients.payments.fields import (
     ProcessorJson,
     UnreadableRecord,
-    bool_field,
-    count_field,
-    id_field,
-    id_field_or_none,
     inner_object,
     json_object,
-    text_field,
-    text_field_or_none,
+    read_member,
+    read_record,
+    read_text,
+    required,
 )
 from clients.payments.invoices import InvoiceCalls
 from clients.payments.link import ProcessorLink
 from clients.payments.money import FraudCalls, MoneyCalls
-from clients.payments.parsers import (
-    parse_account,
-    parse_application_fee,
-    parse_charge,
-    parse_checkout,
-    parse_dispute,
-    parse_invoice,
-    parse_payout,
-    parse_refund,
-    parse_review,
-)
 from clients.payments.port import BadProcessorEvent, ProcessorSettings
-from clients.payments.records import EventRecord, ProcessorEvent
+from clients.payments.records import (
+    ApplicationFee,
+    Charge,
+    CheckoutSession,
+    ConnectedAccount,
+    Dispute,
+    EventRecord,
+    Payout,
+    ProcessorEvent,
+    ProcessorInvoice,
+    Refund,
+    Review,
+)
 from clients.payments.selling import SellingCalls
 
 EVENT_TOLERANCE = 300
@@ -43,16 +43,16 @@ EVENT_TOLERANCE = 300
 EVENT_SIGNATURE_LIMIT = 4096
 EVENTS_WITHOUT_RECORD = ("invoice.upcoming",)
 """Told of an invoice that does not exist yet, so it has no id."""
-RECORD_PARSERS: Mapping[str, Callable[[ProcessorJson], EventRecord]] = {
-    "account": parse_account,
-    "application_fee": parse_application_fee,
-    "charge": parse_charge,
-    "checkout.session": parse_checkout,
-    "dispute": parse_dispute,
-    "invoice": parse_invoice,
-    "payout": parse_payout,
-    "refund": parse_refund,
-    "review": parse_review,
+RECORD_KINDS: Mapping[str, type[EventRecord]] = {
+    "account": ConnectedAccount,
+    "application_fee": ApplicationFee,
+    "charge": Charge,
+    "checkout.session": CheckoutSession,
+    "dispute": Dispute,
+    "invoice": ProcessorInvoice,
+    "payout": Payout,
+    "refund": Refund,
+    "review": Review,
 }
 """By the object's own word for what it is: a type such as charge.dispute.created is about a dispute."""
 
@@ -93,18 +93,12 @@ def check_event_signature(body: bytes, signature: str, secrets: tuple[str, ...])
 
 
 def parse_event(found: ProcessorJson) -> ProcessorEvent:
-    """What happened."""
-    kind = text_field(found, "type")
+    """What happened, and the object it is about as that was at the moment."""
+    kind = read_member(found, "type", required(read_text))
     about = inner_object(inner_object(found, "data"), "object")
-    read = None if kind in EVENTS_WITHOUT_RECORD else RECORD_PARSERS.get(text_field_or_none(about, "object") or "")
-    return ProcessorEvent(
-        id=id_field(found),
-        type=kind,
-        account=id_field_or_none(found, "account"),
-        created=count_field(found, "created"),
-        live=bool_field(found, "livemode"),
-        record=None if read is None else read(about),
-    )
+    record = None if kind in EVENTS_WITHOUT_RECORD else RECORD_KINDS.get(read_member(about, "object", read_text) or "")
+    event = read_record(ProcessorEvent, found)
+    return event if record is None else replace(event, record=read_record(record, about))
 
 
 PROCESSOR_LIMITS = OutboundLimits(connections=50, total_seconds=20.0)
