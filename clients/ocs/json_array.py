@@ -12,7 +12,7 @@ import orjson
 from clients.http import OutboundFailed
 from clients.ocs.outcome import answer_status, open_answer
 from clients.ocs.wire.values import Json, UnreadableAnswer, wire_integer
-from clients.ocs.wire_schema import PLAIN_SHAPE, check_shape
+from clients.ocs.wire_schema import wire_object
 from registry.errors import OcsError
 
 ARRAY_DEPTH_LIMIT = 1000
@@ -217,7 +217,7 @@ def _status_of_head(status: bytes) -> int:
 def _decoded_array(document: dict[str, Json], path: tuple[str, ...]) -> AsyncGenerator[bytes]:
     value: Json = document
     for name in path:
-        value = None if value is None else check_shape(value, PLAIN_SHAPE).get(name)
+        value = None if value is None else wire_object(value).get(name)
     if value is not None and not isinstance(value, list):
         raise UnreadableAnswer("an array is expected")
     return _single_part(orjson.dumps(value or []))

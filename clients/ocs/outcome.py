@@ -14,7 +14,7 @@ import orjson
 from clients.http import NEVER_SENT, FailureKind
 from clients.ocs.settings import OcsSettings, WireVersion
 from clients.ocs.wire.values import Json, UnreadableAnswer, wire_integer
-from clients.ocs.wire_schema import PLAIN_SHAPE, check_shape
+from clients.ocs.wire_schema import wire_object
 from clients.outside_system import NotSentReason
 from registry.errors import EndOfLife, OcsBadRequest, OcsConflict, OcsError, OcsUnavailable, Refusal
 
@@ -30,7 +30,7 @@ def open_answer(body: bytes) -> dict[str, Json]:
         document = cast("Json", orjson.loads(body))
     except orjson.JSONDecodeError:
         document = None
-    return check_shape(document, PLAIN_SHAPE)
+    return wire_object(document)
 
 
 def answer_status(document: dict[str, Json]) -> int:
