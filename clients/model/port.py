@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple, Protocol
 
 from registry.errors import ProviderError
 
+ModelJson = dict[str, object]
+"""A decoded JSON object that goes to the endpoint or comes from it."""
 MessageRole = Literal["system", "user", "assistant", "tool"]
 
 

@@ -20,7 +20,7 @@ from clients.payments.fields import (
     required,
 )
 from clients.payments.invoices import InvoiceCalls
-from clients.payments.link import ProcessorLink
+from clients.payments.link import ProcessorLink, load_vendor
 from clients.payments.money import FraudCalls, MoneyCalls
 from clients.payments.port import BadProcessorEvent, ProcessorSettings
 from clients.payments.records import (
@@ -86,9 +86,8 @@ def check_event_time(signature: str, now: float) -> None:
 
 def check_event_signature(body: bytes, signature: str, secrets: tuple[str, ...]) -> None:
     """Over the bytes as they came."""
-    from clients.payments.vendor import is_signed_by  # start-up budget
-
-    if not any(is_signed_by(body, signature, secret) for secret in secrets):
+    vendor = load_vendor()
+    if not any(vendor.is_signed_by(body, signature, secret) for secret in secrets):
         raise BadProcessorEvent("it is signed by none of the webhook secrets")
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clients.payments.fields import id_member, record_parser
-from clients.payments.link import ProcessorCalls, request_options, require_processor_id
+from clients.payments.link import ProcessorCalls, request_options
 from clients.payments.outcome import processor_outcome_unknown
 from clients.payments.records import InvoiceLine, NewInvoice, ProcessorInvoice
 from registry.errors import NotFound, PaymentsError, PaymentsRefused
@@ -147,12 +147,8 @@ class InvoiceCalls(ProcessorCalls):
 
     async def find_invoice(self, account: str, invoice: str) -> ProcessorInvoice:
         """The invoice as it stands."""
-        which = require_processor_id(invoice, "invoice")
-        return await self._link.read(
-            account,
-            "invoice",
-            lambda to: to.v1.invoices.retrieve_async(which, options=request_options(account)),
-            record_parser(ProcessorInvoice, id=which),
+        return await self._find(
+            account, "invoice", invoice, ProcessorInvoice, lambda to, id, options: to.v1.invoices.retrieve_async(id, options=options)
         )
 
 

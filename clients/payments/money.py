@@ -51,12 +51,8 @@ class MoneyCalls(ProcessorCalls):
 
     async def find_charge(self, account: str, charge: str) -> Charge:
         """The charge as it stands."""
-        which = require_processor_id(charge, "charge")
-        return await self._link.read(
-            account,
-            "charge",
-            lambda to: to.v1.charges.retrieve_async(which, options=request_options(account)),
-            record_parser(Charge, id=which),
+        return await self._find(
+            account, "charge", charge, Charge, lambda to, id, options: to.v1.charges.retrieve_async(id, options=options)
         )
 
     async def list_charges(
@@ -66,9 +62,7 @@ class MoneyCalls(ProcessorCalls):
         params = cast("ChargeListParams", page_params(limit, starting_after))
         if payment_intent is not None:
             params["payment_intent"] = require_processor_id(payment_intent, "payment")
-        return await self._link.page(
-            account, "charge", lambda to: to.v1.charges.list_async(params, request_options(account)), record_parser(Charge)
-        )
+        return await self._list(account, "charge", Charge, lambda to, options: to.v1.charges.list_async(params, options))
 
     async def refund(self, account: str, *, charge: str, amount: int, reason: str | None, key: str, metadata: Mapping[str, str]) -> Refund:
         """Asks for the charge first: the processor refuses to give a fee back where none was taken, and a charge's fee never changes."""
@@ -95,12 +89,8 @@ class MoneyCalls(ProcessorCalls):
 
     async def find_refund(self, account: str, refund: str) -> Refund:
         """The refund as it stands."""
-        which = require_processor_id(refund, "refund")
-        return await self._link.read(
-            account,
-            "refund",
-            lambda to: to.v1.refunds.retrieve_async(which, options=request_options(account)),
-            record_parser(Refund, id=which),
+        return await self._find(
+            account, "refund", refund, Refund, lambda to, id, options: to.v1.refunds.retrieve_async(id, options=options)
         )
 
     async def list_refunds(
@@ -108,9 +98,7 @@ class MoneyCalls(ProcessorCalls):
     ) -> ProcessorPage[Refund]:
         """Newest first; of all charges or of one."""
         params = cast("RefundListParams", page_params(limit, starting_after, charge))
-        return await self._link.page(
-            account, "refund", lambda to: to.v1.refunds.list_async(params, request_options(account)), record_parser(Refund)
-        )
+        return await self._list(account, "refund", Refund, lambda to, options: to.v1.refunds.list_async(params, options))
 
     async def pay_out(self, account: str, *, amount: int, currency: str, key: str, metadata: Mapping[str, str]) -> Payout:
         """To the account's own bank."""
@@ -127,26 +115,18 @@ class MoneyCalls(ProcessorCalls):
     async def list_payouts(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Payout]:
         """Newest first."""
         params = cast("PayoutListParams", page_params(limit, starting_after))
-        return await self._link.page(
-            account, "payout", lambda to: to.v1.payouts.list_async(params, request_options(account)), record_parser(Payout)
-        )
+        return await self._list(account, "payout", Payout, lambda to, options: to.v1.payouts.list_async(params, options))
 
     async def find_dispute(self, account: str, dispute: str) -> Dispute:
         """The dispute as it stands."""
-        which = require_processor_id(dispute, "dispute")
-        return await self._link.read(
-            account,
-            "dispute",
-            lambda to: to.v1.disputes.retrieve_async(which, options=request_options(account)),
-            record_parser(Dispute, id=which),
+        return await self._find(
+            account, "dispute", dispute, Dispute, lambda to, id, options: to.v1.disputes.retrieve_async(id, options=options)
         )
 
     async def list_disputes(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Dispute]:
         """Newest first."""
         params = cast("DisputeListParams", page_params(limit, starting_after))
-        return await self._link.page(
-            account, "dispute", lambda to: to.v1.disputes.list_async(params, request_options(account)), record_parser(Dispute)
-        )
+        return await self._list(account, "dispute", Dispute, lambda to, options: to.v1.disputes.list_async(params, options))
 
     async def answer_dispute(self, account: str, dispute: str, evidence: EvidenceTexts, *, submit: bool, key: str) -> Dispute:
         """What is not named stays as it is. Without `submit` it is kept as a draft."""
@@ -183,9 +163,7 @@ class FraudCalls(ProcessorCalls):
     async def list_reviews(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Review]:
         """Those that are open, newest first."""
         params = cast("ReviewListParams", page_params(limit, starting_after))
-        return await self._link.page(
-            account, "review", lambda to: to.v1.reviews.list_async(params, request_options(account)), record_parser(Review)
-        )
+        return await self._list(account, "review", Review, lambda to, options: to.v1.reviews.list_async(params, options))
 
     async def approve_review(self, account: str, review: str, *, key: str) -> Review:
         """Closes it."""
@@ -200,9 +178,7 @@ class FraudCalls(ProcessorCalls):
     async def list_value_lists(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[ValueList]:
         """Newest first."""
         params = cast("ValueListListParams", page_params(limit, starting_after))
-        return await self._link.page(
-            account, "value list", lambda to: to.v1.radar.value_lists.list_async(params, request_options(account)), record_parser(ValueList)
-        )
+        return await self._list(account, "value list", ValueList, lambda to, options: to.v1.radar.value_lists.list_async(params, options))
 
     async def add_to_value_list(self, account: str, value_list: str, value: str, *, key: str) -> ValueListItem:
         """What the list blocks or lets pass from now on."""

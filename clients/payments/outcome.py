@@ -57,6 +57,9 @@ class ProcessorFault:
     unchanged: bool = False
 
 
+ProcessorResult = ProcessorAnswer[ProcessorValueT] | ProcessorFault
+
+
 def processor_overdue(processor_call: ProcessorCall, *, unsure: bool) -> ProcessorFault:
     """The time was up."""
     text = "The payment processor did not answer in time."

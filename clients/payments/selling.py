@@ -48,12 +48,12 @@ class SellingCalls(ProcessorCalls):
 
     async def find_checkout(self, account: str, session: str) -> CheckoutSession:
         """The page as it stands."""
-        which = require_processor_id(session, "checkout session")
-        return await self._link.read(
+        return await self._find(
             account,
             "checkout session",
-            lambda to: to.v1.checkout.sessions.retrieve_async(which, options=request_options(account)),
-            record_parser(CheckoutSession, id=which),
+            session,
+            CheckoutSession,
+            lambda to, id, options: to.v1.checkout.sessions.retrieve_async(id, options=options),
         )
 
     async def expire_checkout(self, account: str, session: str) -> CheckoutSession:
