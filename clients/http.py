@@ -1,7 +1,7 @@
 """The one outbound HTTP seam: every call to an outside system leaves through an `Outbound`.
 
-A request that gets no answer is told as one short class (`FailureKind`), never as text of the other side. The certificate authorities
-that outside systems are checked against are made here, too.
+A request that gets no answer is named by one short class (`FailureKind`), never by text of the other side. The certificate authorities
+that outside systems are checked against are loaded here, too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class OutboundFailed(Exception):
 
 
 def failure_kind(error: BaseException) -> FailureKind:
-    """Class of a failed request; the cause decides, since the transport reports any failed connect as a timeout."""
+    """The class of a failed request, by `error` and its causes: a transport wraps the error of the network."""
     causes = list(_error_causes(error))
     for types, kind in _FAILURE_KINDS:
         if any(isinstance(cause, types) for cause in causes):
@@ -93,7 +93,7 @@ _FAILURE_KINDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...
 
 
 def trusted_authorities(ca_file: Path | None = None) -> ssl.SSLContext:
-    """Public authorities, and the operator's own: `ca_file` is a PEM file of theirs (SERVICE_CA_FILE); None: what the environment names.
+    """Trust of the public certificate authorities and of those in the PEM file `ca_file`; None: the file that SERVICE_CA_FILE names.
 
     Choice: SSL_CERT_FILE takes the place of the public ones, as OpenSSL has it; SERVICE_CA_FILE is trusted beside them, so that the
     service's own network and the internet are reached alike.
@@ -104,7 +104,7 @@ def trusted_authorities(ca_file: Path | None = None) -> ssl.SSLContext:
 
 @cache
 def _load_authorities(instead: str, beside: str) -> ssl.SSLContext:
-    """Reading them takes 25 ms, so all that call outside share them."""
+    """Loading them takes 25 ms, so all clients share them."""
     import httpx  # brings the bundle of public authorities, the same on every machine
 
     context = ssl.create_default_context(cafile=instead) if instead else httpx.create_ssl_context(trust_env=False)

@@ -76,7 +76,7 @@ class ClientDocuments:
         self._kept: OrderedDict[str, CachedDocument] = OrderedDict()
 
     async def get(self, client_id: str) -> ClientDocument:
-        """The document at an address; BadDocument says what is wrong with it."""
+        """The document at the address `client_id`, fetched or from the cache; BadClientDocument says what is wrong with it."""
         check_client_id(client_id, self._exempt)
         kept = self._kept.get(client_id)
         if kept is None or kept.until <= self._now():

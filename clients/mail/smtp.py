@@ -99,7 +99,7 @@ class SmtpMail:
         """Nothing stays open."""
 
     async def _talk(self, message: MimeMessage | None, to: str) -> bool:
-        """One connection. What the server said may repeat an address, so of it only the code is told on."""
+        """One connection. The server's text may repeat an address, so errors carry its code only."""
         import aiosmtplib
 
         taken = encrypted = False
@@ -144,7 +144,7 @@ def mail_authorities(ca_file: Path | None) -> ssl.SSLContext:
 
 
 def mail_failure(error: aiosmtplib.SMTPException | OSError | ValueError) -> MailFailed:
-    """Only a 5xx (RFC 5321 section 4.2.1) about this mail is final: what the server has against us is mended, and then the mail goes."""
+    """Only a 5xx (RFC 5321 section 4.2.1) about this mail is final: after a refusal of ourselves the mail can still be sent later."""
     import aiosmtplib
 
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
@@ -179,9 +179,9 @@ def connection_failure(error: aiosmtplib.SMTPException | OSError) -> str:
 
 
 def mime_message(letter: Letter, settings: SmtpSettings, id: str, now: float) -> MimeMessage:
-    """Plain text in UTF-8; the mail says that no person wrote it (RFC 3834), so that nobody's absence answers it.
+    """Plain text in UTF-8; it says that no person wrote it (RFC 3834), so that no absence notice answers it. `now`: Unix seconds.
 
-    A mail that is sent a second time has the name it had, by which servers know it again.
+    A mail that is sent a second time has the same Message-ID, by which servers recognise it.
     """
     text = mime_text(letter)
     message = text if letter.attachment is None else with_attachment(text, letter.attachment, id)

@@ -89,7 +89,7 @@ def open_vendor(settings: ModelSettings) -> openai.AsyncOpenAI:
 async def begin_turn(
     vendor: openai.AsyncOpenAI, query: ModelJson, first_seconds: float
 ) -> tuple[openai.AsyncStream[ChatCompletionChunk], ModelJson | None]:
-    """Sends `query` and waits for the first piece, for `first_seconds` and the active request's time at most; ModelError where none comes."""
+    """Sends `query` and waits for the first piece, `first_seconds` and the active request's time at most; else raises ModelError."""
     try:
         async with timeout(seconds_left(first_seconds)):
             stream = await vendor.chat.completions.create(

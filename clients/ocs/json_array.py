@@ -1,4 +1,4 @@
-"""A big array on its way through: raw JSON, found inside an answer without decoding it, and read as it is written on."""
+"""A big array that is passed on as raw JSON: found inside an answer without decoding it, and read while it is written."""
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -142,8 +142,8 @@ DRAINED_CHUNKS = 16
 class JsonArrayStream(AsyncGenerator[bytes]):
     """The bytes of one JSON array. Read it to its end or close it: until then it holds a connection.
 
-    It closes them even when it was never begun, which a plain generator would not. An OcsError in the middle means
-    that the rest did not come.
+    `aclose` gives the connection back even when nothing was read, which a plain generator would not do. An OcsError in the middle means
+    that the rest did not arrive.
     """
 
     def __init__(self, parts: AsyncGenerator[bytes]) -> None:

@@ -1,7 +1,7 @@
 """What an answer's status says, and which error the caller of a failed attempt gets.
 
 The words for each status code are ours: the charging system's own text is never read. Customers read them, and know operations: what the
-wire calls its methods is told in the log only.
+wire calls its methods stands in the log only.
 """
 
 import math
@@ -230,7 +230,7 @@ def ocs_overdue(ocs_call: OcsCall) -> OcsFault:
     return OcsFault(_ocs_failed(ocs_call, text, ocs_code=OCS_TIMEOUT, code="ocs_timeout"), again=True)
 
 
-def ocs_never_started(settings: OcsSettings, ocs_call: OcsCall) -> OcsFault:
+def ocs_never_started(settings: OcsSettings) -> OcsFault:
     """All places of this token were taken until the time was up."""
     text = (
         f"{settings.concurrency} calls of this account were under way for {settings.total_seconds:g} s, so this one was not sent. "

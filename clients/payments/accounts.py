@@ -51,7 +51,6 @@ class AccountCalls(ProcessorCalls):
         )
 
     async def find_account(self, account: str) -> ConnectedAccount:
-        """The account as it stands."""
         whose = require_processor_id(account, "account")
         return await self._link.read(
             whose, "account", lambda to: to.v1.accounts.retrieve_async(whose), record_parser(ConnectedAccount, id=whose)
@@ -75,7 +74,7 @@ class AccountCalls(ProcessorCalls):
         return await self._link.read(whose, "account", lambda to: to.v1.accounts.login_links.create_async(whose), record_parser(HostedPage))
 
     def authorize_url(self, *, state: str, return_url: str) -> str | None:
-        """By hand: for an address the vendor's library need not be loaded."""
+        """Written by hand, so that the vendor's library is not loaded for an address."""
         settings = self._link.settings
         if not settings.client_id:
             return None
@@ -99,7 +98,6 @@ class AccountCalls(ProcessorCalls):
         )
 
     async def schedule_of(self, account: str) -> PayoutTiming:
-        """When it is paid out."""
         return await self._link.read(
             account,
             "payout schedule",
@@ -108,7 +106,6 @@ class AccountCalls(ProcessorCalls):
         )
 
     async def set_schedule(self, account: str, schedule: PayoutTiming, *, key: str) -> PayoutTiming:
-        """The whole schedule; the delay stays where none is given."""
         params = payout_schedule_params(schedule)
         return await self._link.write(
             account,
@@ -137,12 +134,12 @@ async def exchange_code(to: stripe.StripeClient, code: str) -> stripe.StripeObje
 
 def payout_schedule_params(schedule: PayoutTiming) -> BalanceSettingsUpdateParams:
     """In the processor's words."""
-    told: dict[str, object] = {"interval": schedule.interval}
+    terms: dict[str, object] = {"interval": schedule.interval}
     if schedule.interval == "weekly" and schedule.weekday is not None:
-        told["weekly_payout_days"] = [schedule.weekday]
+        terms["weekly_payout_days"] = [schedule.weekday]
     if schedule.interval == "monthly" and schedule.month_day is not None:
-        told["monthly_payout_days"] = [schedule.month_day]
-    payments: dict[str, object] = {"payouts": {"schedule": told}}
+        terms["monthly_payout_days"] = [schedule.month_day]
+    payments: dict[str, object] = {"payouts": {"schedule": terms}}
     if schedule.delay_days is not None:
         payments["settlement_timing"] = {"delay_days_override": schedule.delay_days}
     return cast("BalanceSettingsUpdateParams", {"payments": payments})

@@ -1,4 +1,4 @@
-"""The payment processor over its vendor's own library; its webhooks: whether they are the processor's, and what they tell."""
+"""The payment processor over its vendor's own library, and its webhooks: whether the processor signed them, and what happened."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -42,7 +42,7 @@ EVENT_TOLERANCE = 300
 """Seconds that a signature's time may be away from ours, before or after."""
 EVENT_SIGNATURE_LIMIT = 4096
 EVENTS_WITHOUT_RECORD = ("invoice.upcoming",)
-"""Told of an invoice that does not exist yet, so it has no id."""
+"""About an invoice that does not exist yet, so it has no id."""
 RECORD_KINDS: Mapping[str, type[EventRecord]] = {
     "account": ConnectedAccount,
     "application_fee": ApplicationFee,
@@ -58,7 +58,7 @@ RECORD_KINDS: Mapping[str, type[EventRecord]] = {
 
 
 def read_event(body: bytes, signature: str, now: float, secrets: tuple[str, ...]) -> ProcessorEvent:
-    """The event in a body that one of the secrets signed, or BadEvent."""
+    """The event in a webhook's raw `body` that one of the `secrets` signed; else BadProcessorEvent. `now`: Unix seconds."""
     check_event_time(signature, now)
     check_event_signature(body, signature, secrets)
     try:
@@ -71,7 +71,7 @@ def read_event(body: bytes, signature: str, now: float, secrets: tuple[str, ...]
 
 
 def check_event_time(signature: str, now: float) -> None:
-    """The library looks at its own clock and lets the future pass, so the time is checked here. Not signed yet: what follows is."""
+    """Raises BadProcessorEvent unless the signature's time is near `now`. The library checks by its own clock and accepts the future."""
     if not signature or len(signature) > EVENT_SIGNATURE_LIMIT or not signature.isascii():
         raise BadProcessorEvent("there is no signature that can be one")
     times = [part[2:] for part in signature.split(",") if part.startswith("t=")]
@@ -121,12 +121,10 @@ class ProcessorClient(AccountCalls, MoneyCalls, FraudCalls, InvoiceCalls, Sellin
 
     @property
     def live(self) -> bool:
-        """Real money moves."""
         return "_live_" in self._link.settings.key[:8]
 
     @property
     def checkout_origin(self) -> str:
-        """Where its checkout pages are."""
         return self._link.settings.checkout_origin
 
     async def aclose(self) -> None:
@@ -134,5 +132,4 @@ class ProcessorClient(AccountCalls, MoneyCalls, FraudCalls, InvoiceCalls, Sellin
         await self._link.aclose()
 
     def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
-        """The event in a webhook's raw body."""
         return read_event(body, signature, now, self._link.settings.webhook_secrets)

@@ -123,7 +123,6 @@ class InvoiceCalls(ProcessorCalls):
         return found
 
     async def void_invoice(self, account: str, invoice: str, *, key: str) -> ProcessorInvoice:
-        """One that is void is answered as it is; one that is paid the processor refuses."""
         found = await self.find_invoice(account, invoice)
         if found.status == "void":
             return found
@@ -146,7 +145,6 @@ class InvoiceCalls(ProcessorCalls):
             )
 
     async def find_invoice(self, account: str, invoice: str) -> ProcessorInvoice:
-        """The invoice as it stands."""
         return await self._find(
             account, "invoice", invoice, ProcessorInvoice, lambda to, id, options: to.v1.invoices.retrieve_async(id, options=options)
         )

@@ -1,4 +1,4 @@
-"""The way to the processor: its library's client, the time limit, repeats, and what a failure means.
+"""Calls of the processor: the client of its library, the time limit, repeats, and what a failure means.
 
 Each connected account has its share of the calls under way: one whose calls hang takes nothing from the others.
 """
@@ -98,7 +98,7 @@ READ_REPEATS, WRITE_REPEATS, NO_REPEATS = 1, 2, 0
 PLATFORM_ACCOUNT = ""
 """The account of what is processor_call in no connected account: the service's own."""
 MALFORMED_BODY_ERRORS = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
-"""What the library dies of when a body is JSON of another shape than it expects."""
+"""What the library raises when a body is JSON of another shape than it expects."""
 PROCESSOR_WRITE_SECONDS = 5.0
 """Seconds that a request must have left for a write to be sent: one that is cut short leaves its outcome unknown."""
 PROCESSOR_LOG = logging.getLogger(__name__)
@@ -152,7 +152,9 @@ class ProcessorLink:
         *,
         words: frozenset[str] = frozenset(),
     ) -> ProcessorT:
-        """Ask for something, or for something that leaves no trace. `words`: parameters whose names are ours too.
+        """Make a `call` that changes nothing, and return what `parse` makes of its answer. `noun`: what it is about, for errors.
+
+        `words`: parameters that have the same name with us, so that an error may name them.
 
         `account`: whose share of the calls under way it is of, as in all that follow.
         """
@@ -168,7 +170,7 @@ class ProcessorLink:
         repeats: int = WRITE_REPEATS,
         words: frozenset[str] = frozenset(),
     ) -> ProcessorT:
-        """Change something."""
+        """As `read`, for a call that changes something: `repeats` times at most again, under its idempotency key."""
         return await self._complete(ProcessorRequest(noun, True, repeats, words, account=account, call=call, parse=parse))
 
     async def page(
@@ -319,7 +321,7 @@ class ProcessorCalls:
 
 
 def request_options(account: str, key: str | None = None) -> stripe.RequestOptions:
-    """In a connected account; under an idempotency key where something changes."""
+    """Options of a call in the connected `account`; `key`: the idempotency key of one that changes something."""
     options: stripe.RequestOptions = {"stripe_account": require_processor_id(account, "account")}
     if key is not None:
         options["idempotency_key"] = processor_idempotency_key(key)
@@ -327,13 +329,13 @@ def request_options(account: str, key: str | None = None) -> stripe.RequestOptio
 
 
 def require_processor_id(found: str, noun: str) -> str:
-    """An id that can be one: what cannot would reach another address, or all of a list."""
+    """`found` where it can be an id, else NotFound: in an address it could name something else, or a whole list."""
     if re.fullmatch(r"[A-Za-z0-9_]{1,255}", found) is None:
         raise outcome.no_such_object(noun)
     return found
 
 
 def processor_idempotency_key(key: str) -> str:
-    """As it is where a header can carry it and the processor takes it, which is up to 255 characters."""
+    """`key` where a header can carry it and the processor takes it (up to 255 characters), else its hash."""
     fits = re.fullmatch(r"[!-~]{1,255}", key) is not None
     return key if fits else "sha256-" + sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -40,7 +40,6 @@ class MoneyCalls(ProcessorCalls):
     """What is asked of the processor about money."""
 
     async def balance_of(self, account: str) -> Balance:
-        """By currency."""
         return await self._link.read(
             account, "balance", lambda to: to.v1.balance.retrieve_async(options=request_options(account)), record_parser(Balance)
         )
@@ -50,7 +49,6 @@ class MoneyCalls(ProcessorCalls):
         return await self._link.read(PLATFORM_ACCOUNT, "balance", lambda to: to.v1.balance.retrieve_async(), record_parser(Balance))
 
     async def find_charge(self, account: str, charge: str) -> Charge:
-        """The charge as it stands."""
         return await self._find(
             account, "charge", charge, Charge, lambda to, id, options: to.v1.charges.retrieve_async(id, options=options)
         )
@@ -58,7 +56,6 @@ class MoneyCalls(ProcessorCalls):
     async def list_charges(
         self, account: str, *, limit: int, starting_after: str | None = None, payment_intent: str | None = None
     ) -> ProcessorPage[Charge]:
-        """Newest first; of all payments or of one."""
         params = cast("ChargeListParams", page_params(limit, starting_after))
         if payment_intent is not None:
             params["payment_intent"] = require_processor_id(payment_intent, "payment")
@@ -88,7 +85,6 @@ class MoneyCalls(ProcessorCalls):
             raise
 
     async def find_refund(self, account: str, refund: str) -> Refund:
-        """The refund as it stands."""
         return await self._find(
             account, "refund", refund, Refund, lambda to, id, options: to.v1.refunds.retrieve_async(id, options=options)
         )
@@ -96,12 +92,10 @@ class MoneyCalls(ProcessorCalls):
     async def list_refunds(
         self, account: str, *, limit: int, starting_after: str | None = None, charge: str | None = None
     ) -> ProcessorPage[Refund]:
-        """Newest first; of all charges or of one."""
         params = cast("RefundListParams", page_params(limit, starting_after, charge))
         return await self._list(account, "refund", Refund, lambda to, options: to.v1.refunds.list_async(params, options))
 
     async def pay_out(self, account: str, *, amount: int, currency: str, key: str, metadata: Mapping[str, str]) -> Payout:
-        """To the account's own bank."""
         return await self._link.write(
             account,
             "bank account",
@@ -113,18 +107,15 @@ class MoneyCalls(ProcessorCalls):
         )
 
     async def list_payouts(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Payout]:
-        """Newest first."""
         params = cast("PayoutListParams", page_params(limit, starting_after))
         return await self._list(account, "payout", Payout, lambda to, options: to.v1.payouts.list_async(params, options))
 
     async def find_dispute(self, account: str, dispute: str) -> Dispute:
-        """The dispute as it stands."""
         return await self._find(
             account, "dispute", dispute, Dispute, lambda to, id, options: to.v1.disputes.retrieve_async(id, options=options)
         )
 
     async def list_disputes(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Dispute]:
-        """Newest first."""
         params = cast("DisputeListParams", page_params(limit, starting_after))
         return await self._list(account, "dispute", Dispute, lambda to, options: to.v1.disputes.list_async(params, options))
 
@@ -140,7 +131,6 @@ class MoneyCalls(ProcessorCalls):
         )
 
     async def list_fees(self, *, limit: int, starting_after: str | None = None, charge: str | None = None) -> ProcessorPage[ApplicationFee]:
-        """The service's own list."""
         params = cast("ApplicationFeeListParams", page_params(limit, starting_after, charge))
         return await self._link.page(
             PLATFORM_ACCOUNT, "fee", lambda to: to.v1.application_fees.list_async(params), record_parser(ApplicationFee)
@@ -149,24 +139,22 @@ class MoneyCalls(ProcessorCalls):
 
 def page_params(limit: int, starting_after: str | None, charge: str | None = None) -> dict[str, object]:
     """Which part of a list."""
-    asked: dict[str, object] = {"limit": limit}
+    params: dict[str, object] = {"limit": limit}
     if starting_after is not None:
-        asked["starting_after"] = starting_after
+        params["starting_after"] = starting_after
     if charge is not None:
-        asked["charge"] = charge
-    return asked
+        params["charge"] = charge
+    return params
 
 
 class FraudCalls(ProcessorCalls):
     """What is asked of the processor about fraud."""
 
     async def list_reviews(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Review]:
-        """Those that are open, newest first."""
         params = cast("ReviewListParams", page_params(limit, starting_after))
         return await self._list(account, "review", Review, lambda to, options: to.v1.reviews.list_async(params, options))
 
     async def approve_review(self, account: str, review: str, *, key: str) -> Review:
-        """Closes it."""
         which = require_processor_id(review, "review")
         return await self._link.write(
             account,
@@ -176,12 +164,10 @@ class FraudCalls(ProcessorCalls):
         )
 
     async def list_value_lists(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[ValueList]:
-        """Newest first."""
         params = cast("ValueListListParams", page_params(limit, starting_after))
         return await self._list(account, "value list", ValueList, lambda to, options: to.v1.radar.value_lists.list_async(params, options))
 
     async def add_to_value_list(self, account: str, value_list: str, value: str, *, key: str) -> ValueListItem:
-        """What the list blocks or lets pass from now on."""
         which = require_processor_id(value_list, "value list")
         return await self._link.write(
             account,

@@ -1,4 +1,4 @@
-"""What became of one attempt, and which error its caller gets. The processor's own texts are dropped here."""
+"""The outcome of one attempt, and the error that its caller gets. The processor's own texts are dropped here."""
 
 import re
 from collections.abc import Mapping

@@ -47,7 +47,6 @@ class SellingCalls(ProcessorCalls):
         )
 
     async def find_checkout(self, account: str, session: str) -> CheckoutSession:
-        """The page as it stands."""
         return await self._find(
             account,
             "checkout session",
@@ -57,7 +56,6 @@ class SellingCalls(ProcessorCalls):
         )
 
     async def expire_checkout(self, account: str, session: str) -> CheckoutSession:
-        """One that is paid or has expired is answered as it is."""
         which = require_processor_id(session, "checkout session")
         try:
             return await self._link.write(

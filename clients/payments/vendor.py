@@ -30,7 +30,7 @@ PROCESSOR_RESPONSE_HEADERS = ("request-id", "retry-after", "stripe-should-retry"
 
 
 class OutboundTransport(stripe.HTTPClient):
-    """One call's way out. It repeats nothing: whoever makes the call knows whether it may be."""
+    """Sends one call of the library through our outbound seam, once: the link knows whether a call may be repeated."""
 
     name = "connectivity-reseller"
 
@@ -61,7 +61,7 @@ class OutboundTransport(stripe.HTTPClient):
 
 
 def needed_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Not what the library tells about this machine and whatever runs on it."""
+    """Without what the library says of this machine and of the programs on it."""
     kept = {name: value for name, value in headers.items() if name.lower() in PROCESSOR_REQUEST_HEADERS}
     return {**kept, "User-Agent": f"Stripe/v1 PythonBindings/{stripe.VERSION} connectivity-reseller"}
 

@@ -128,7 +128,7 @@ class WebhookSender:
         self._outbound, self._inside = outbound(), outbound(private=self._private)
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool = False) -> DeliveryAttempt:
-        """Deliver once. Never raises for what the receiver, its name or its network does.
+        """Post `body` to `url` once and wait for the answer. Never raises for what the receiver, its name or its network does.
 
         `private`: the organisation may have receivers in the operator's own network.
         """
