@@ -100,8 +100,7 @@ class SmtpMail:
 
     async def _talk(self, message: MimeMessage | None, to: str) -> bool:
         """One connection. The server's text may repeat an address, so errors carry its code only."""
-        import aiosmtplib
-
+        library = load_smtp_library()
         taken = encrypted = False
         failed: MailFailed | None = None
         try:
@@ -110,18 +109,16 @@ class SmtpMail:
                 if message is not None:
                     await client.send_message(message, sender=self._settings.address, recipients=[to])
                 taken = True
-        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+        except (library.SMTPException, OSError, ValueError) as error:
             failed = mail_failure(error)
         if failed is not None and not taken:  # once it is taken, a parting that goes wrong does not matter
             raise failed
         return encrypted
 
     def _client(self) -> aiosmtplib.SMTP:
-        import aiosmtplib
-
         settings = self._settings
         self._tls = self._tls or mail_authorities(self._ca_file)
-        return aiosmtplib.SMTP(
+        return load_smtp_library().SMTP(
             hostname=settings.host,
             port=settings.port,
             username=settings.user,
@@ -135,6 +132,13 @@ class SmtpMail:
         )
 
 
+def load_smtp_library():  # noqa: ANN201  # the type checker infers the module
+    """The library, imported with the first mail: start-up budget."""
+    import aiosmtplib
+
+    return aiosmtplib
+
+
 def mail_authorities(ca_file: Path | None) -> ssl.SSLContext:
     """The machine's authorities, which SSL_CERT_FILE replaces, and the operator's own."""
     context = ssl.create_default_context()
@@ -145,18 +149,17 @@ def mail_authorities(ca_file: Path | None) -> ssl.SSLContext:
 
 def mail_failure(error: aiosmtplib.SMTPException | OSError | ValueError) -> MailFailed:
     """Only a 5xx (RFC 5321 section 4.2.1) about this mail is final: after a refusal of ourselves the mail can still be sent later."""
-    import aiosmtplib
-
-    if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
+    library = load_smtp_library()
+    if isinstance(error, library.SMTPRecipientsRefused):
         codes = [refused.code for refused in error.recipients]
         return MailFailed(f"the mail server refused the recipient ({codes[0] if codes else 'no code'})", final=all(c >= 500 for c in codes))
-    if isinstance(error, aiosmtplib.SMTPDataError):
+    if isinstance(error, library.SMTPDataError):
         return MailFailed(f"the mail server refused the mail ({error.code})", final=error.code >= 500)
-    if isinstance(error, aiosmtplib.SMTPAuthenticationError):
+    if isinstance(error, library.SMTPAuthenticationError):
         return MailFailed(f"the mail server refused our user and password ({error.code})")
-    if isinstance(error, aiosmtplib.SMTPSenderRefused):
+    if isinstance(error, library.SMTPSenderRefused):
         return MailFailed(f"the mail server refused our sender address ({error.code})")
-    if isinstance(error, aiosmtplib.SMTPResponseException):
+    if isinstance(error, library.SMTPResponseException):
         return MailFailed(f"the mail server answered {error.code}")
     if isinstance(error, ValueError) and not isinstance(error, OSError):  # a certificate that is not trusted is both
         return MailFailed("the mail server's protocol cannot carry this mail", final=True)
@@ -165,15 +168,13 @@ def mail_failure(error: aiosmtplib.SMTPException | OSError | ValueError) -> Mail
 
 def connection_failure(error: aiosmtplib.SMTPException | OSError) -> str:
     """Why there was no conversation."""
-    import aiosmtplib
-
     if any(isinstance(each, ssl.SSLCertVerificationError) for each in (error, error.__cause__, error.__context__)):
         return UNTRUSTED_CERTIFICATE
     if isinstance(error, TimeoutError):
         return "the mail server did not answer in time"
     if isinstance(error, OSError):
         return "the mail server could not be reached"
-    if isinstance(error, aiosmtplib.SMTPNotSupported):
+    if isinstance(error, load_smtp_library().SMTPNotSupported):
         return "the mail server cannot carry this address"
     return "the mail server offers no STARTTLS or no AUTH, and without them no password is sent"
 
