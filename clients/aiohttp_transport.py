@@ -6,7 +6,6 @@ just closed, which no POST may be.
 """
 
 import asyncio
-import ssl
 
 import aiohttp  # slow to import, so this file is imported when the first call is made
 import httpx
@@ -14,8 +13,6 @@ from aiohttp.connector import Connection
 from aiohttp.http import RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
-
-from clients.http import OutboundLimits
 
 READ_AHEAD_BYTES = 1 << 18
 """Bytes that may wait unread on one connection: whole parts of a big answer pass in one piece."""
@@ -159,10 +156,3 @@ def post_head(path: str, headers: httpx.Headers, *, close: bool) -> bytes:
     if head.count(b"\r") != len(lines) - 1 or head.count(b"\n") != len(lines) - 1 or b"\0" in head:
         raise ValueError("Newline, carriage return, or null byte detected in headers. Potential header injection attack.")
     return head
-
-
-def tcp_connector(limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.TCPConnector:
-    """Plain TCP connections; without a time to keep them they are closed after use."""
-    if limits.keepalive_seconds is None:
-        return aiohttp.TCPConnector(limit=limits.connections, ssl=tls, force_close=True)
-    return aiohttp.TCPConnector(limit=limits.connections, ssl=tls, keepalive_timeout=limits.keepalive_seconds)

@@ -10,19 +10,22 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from asyncio import timeout
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Literal
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Literal, cast
+
+import anyio
+
+from registry.clock import seconds_left
 
 if TYPE_CHECKING:  # httpx and aiohttp cost 0.35 s each: imported when the first call is made
     from pathlib import Path
 
     import aiohttp
     import httpx
-
-    from clients.httpx_requests import HttpxRequests
 
     ConnectorFactory = Callable[["OutboundLimits", ssl.SSLContext], aiohttp.BaseConnector]
 
@@ -92,6 +95,13 @@ _FAILURE_KINDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...
 )
 
 
+def load_httpx():  # noqa: ANN201  # the type checker infers the module
+    """The library, imported with the first call: start-up budget."""
+    import httpx
+
+    return httpx
+
+
 def trusted_authorities(ca_file: Path | None = None) -> ssl.SSLContext:
     """Trust of the public certificate authorities and of those in the PEM file `ca_file`; None: the file that SERVICE_CA_FILE names.
 
@@ -105,9 +115,8 @@ def trusted_authorities(ca_file: Path | None = None) -> ssl.SSLContext:
 @cache
 def _load_authorities(instead: str, beside: str) -> ssl.SSLContext:
     """Loading them takes 25 ms, so all clients share them."""
-    import httpx  # brings the bundle of public authorities, the same on every machine
-
-    context = ssl.create_default_context(cafile=instead) if instead else httpx.create_ssl_context(trust_env=False)
+    # httpx brings the bundle of public authorities, the same on every machine
+    context = ssl.create_default_context(cafile=instead) if instead else load_httpx().create_ssl_context(trust_env=False)
     if beside:
         context.load_verify_locations(cafile=beside)
     return context
@@ -148,8 +157,20 @@ class HttpStream:
     chunks: AsyncIterator[bytes]
 
 
+URLS_LIMIT = 256
+
+
+@lru_cache(maxsize=URLS_LIMIT)
+def read_url(url: str) -> httpx.URL:
+    """The parts of `url`; httpx.InvalidURL where it is none. Reading takes as long as a third of a call, and a system has few addresses."""
+    return load_httpx().URL(url)
+
+
 class Outbound:
-    """A lazily opened client of one outside system: httpx over aiohttp's connections. No redirects, proxies, cookies or retries."""
+    """A lazily opened client of one outside system: a transport of httpx, asked directly, for its client would add cookies and proxies.
+
+    No redirects, proxies, cookies or retries.
+    """
 
     def __init__(
         self,
@@ -165,44 +186,118 @@ class Outbound:
         `ca_file`: authorities that are trusted beside the public ones.
         """
         self.limits = limits or OutboundLimits()
-        self._make_connector = connector
+        self._make_connector = connector or _tcp_connector
         self._tls, self._ca_file = tls, ca_file
-        self._transport = transport
-        self._requests: HttpxRequests | None = None
+        self._given = transport
+        self._transport: httpx.AsyncBaseTransport | None = None
+        self._extensions: dict[str, object] = {}
+        self._failures: tuple[type[Exception], ...] = ()
+        """What a transport raises when the other side or the network fails, or when the address is none."""
 
     async def aclose(self) -> None:
         """Close all connections; the next call opens anew."""
-        requests, self._requests = self._requests, None
-        if requests is not None:
-            await requests.aclose()
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await transport.aclose()
 
     async def exchange(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"", keep: int = MEBIBYTE) -> HttpReply:
         """Send one request, wait for the answer and read at most `keep` raw bytes of it; OutboundFailed where none arrives.
 
         All of it within the total time limit and that of the active request.
         """
-        return await (self._requests or self._open()).exchange(method, url, headers, content, keep)
+        transport = self._transport or self._open()
+        try:
+            async with timeout(seconds_left(self.limits.total_seconds)):  # a third of the cost of a cancel scope, once per call
+                response = await transport.handle_async_request(self._request(method, url, headers, content))
+                parts = aiter(cast("httpx.AsyncByteStream", response.stream))
+                try:
+                    return await _read_reply(response, parts, keep)
+                finally:
+                    await _close_reply(response, parts)
+        except self._failures as error:
+            kind = failure_kind(error)
+        raise OutboundFailed(kind)  # outside the handler: the cause may name an address or a secret URL
 
-    def stream(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"") -> AbstractAsyncContextManager[HttpStream]:
+    @asynccontextmanager
+    async def stream(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"") -> AsyncGenerator[HttpStream]:
         """Send one request and hand on the answer as it comes: the time limit holds to the first byte, then between two chunks.
 
         Leaving it early gives the connection up. No scope stays open between two chunks, so any task may read and leave.
         """
-        return (self._requests or self._open()).stream(method, url, headers, content)
+        response = await self._begin(method, url, headers, content)
+        parts = aiter(cast("httpx.AsyncByteStream", response.stream))
+        try:
+            async with aclosing(self._chunks(parts)) as chunks:
+                yield HttpStream(response.status_code, response.headers, chunks)
+        finally:
+            with anyio.move_on_after(1, shield=True), suppress(*self._failures):
+                await _close_reply(response, parts)  # what fails now concerns an answer nobody reads any more
 
-    def _open(self) -> HttpxRequests:
-        import httpx  # start-up budget, as the next one
+    async def _begin(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> httpx.Response:
+        transport = self._transport or self._open()
+        try:
+            async with timeout(seconds_left(self.limits.total_seconds)):
+                return await transport.handle_async_request(self._request(method, url, headers, content))
+        except self._failures as error:
+            kind = failure_kind(error)
+        raise OutboundFailed(kind)  # outside the handler, as in `exchange`
 
-        from clients.httpx_requests import HttpxRequests
+    async def _chunks(self, parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+        kind = None
+        while kind is None:
+            try:
+                async with timeout(self.limits.total_seconds):
+                    chunk = await anext(parts, None)
+            except self._failures as error:
+                kind = failure_kind(error)
+            else:
+                if chunk is None:
+                    return
+                if chunk:
+                    yield chunk
+        raise OutboundFailed(kind)
 
-        given = self._transport
-        transport = given if isinstance(given, httpx.AsyncBaseTransport) else self._network() if given is None else given()
-        self._requests = HttpxRequests(transport, self.limits.total_seconds)
-        return self._requests
+    def _request(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> httpx.Request:
+        library = load_httpx()
+        sent = library.Headers({"accept-encoding": "identity", **headers}, encoding="utf-8")
+        return library.Request(method, read_url(url), headers=sent, content=content, extensions=self._extensions)
+
+    def _open(self) -> httpx.AsyncBaseTransport:
+        library, given = load_httpx(), self._given
+        self._failures = (library.HTTPError, library.InvalidURL, OSError, UnicodeError)
+        self._extensions = {"timeout": library.Timeout(self.limits.total_seconds).as_dict()}
+        self._transport = given if isinstance(given, library.AsyncBaseTransport) else self._network() if given is None else given()
+        return self._transport
 
     def _network(self) -> httpx.AsyncBaseTransport:
-        from clients.aiohttp_transport import AiohttpTransport, tcp_connector  # start-up budget
+        from clients.aiohttp_transport import AiohttpTransport  # start-up budget
 
-        limits, tls = self.limits, self._tls or trusted_authorities(self._ca_file)
-        connector = (self._make_connector or tcp_connector)(limits, tls)
-        return AiohttpTransport(connector, connect_seconds=limits.connect_seconds)
+        connector = self._make_connector(self.limits, self._tls or trusted_authorities(self._ca_file))
+        return AiohttpTransport(connector, connect_seconds=self.limits.connect_seconds)
+
+
+def _tcp_connector(limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.BaseConnector:
+    """Plain TCP connections; without a time to keep them they are closed after use."""
+    import aiohttp  # start-up budget
+
+    if limits.keepalive_seconds is None:
+        return aiohttp.TCPConnector(limit=limits.connections, ssl=tls, force_close=True)
+    return aiohttp.TCPConnector(limit=limits.connections, ssl=tls, keepalive_timeout=limits.keepalive_seconds)
+
+
+async def _read_reply(response: httpx.Response, parts: AsyncIterator[bytes], keep: int) -> HttpReply:
+    read: list[bytes] = []
+    size = 0
+    async for part in parts:
+        read.append(part)
+        size += len(part)
+        if size > keep:
+            break
+    body = b"".join(read)
+    return HttpReply(response.status_code, response.headers, body if size <= keep else body[:keep], truncated=size > keep)
+
+
+async def _close_reply(response: httpx.Response, parts: AsyncIterator[bytes]) -> None:
+    if isinstance(parts, AsyncGenerator):
+        await cast("AsyncGenerator[bytes]", parts).aclose()
+    await cast("httpx.AsyncByteStream", response.stream).aclose()

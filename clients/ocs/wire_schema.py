@@ -6,7 +6,7 @@ member further on may rely on its type; what cannot be put right is unreadable.
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
-from typing import Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from typing_extensions import is_typeddict
 
@@ -15,13 +15,14 @@ from clients.ocs.wire.values import EXACT, EXACT_INTEGER_LIMIT, Json, Unreadable
 CARD_SECRETS = frozenset({"pin1", "pin2", "puk1", "puk2"})
 """What unlocks a card. Nobody here needs it, so it is dropped as soon as it is read, wherever it stands."""
 ShapedT = TypeVar("ShapedT")
+ShapedT_co = TypeVar("ShapedT_co", covariant=True)
 ParseAnswer = Callable[[Json], ShapedT]
 ValueFit = Callable[[Json], Json]
 """The value itself where it fits, else what it stands for."""
 
 
 @cache
-def type_fit(kind: object, inner: "AnswerShape[Any] | None" = None) -> ValueFit | None:
+def type_fit(kind: object, inner: "AnswerShape[object] | None" = None) -> ValueFit | None:
     """How a value is made to fit a type; None where any value does. `inner`: of the object, or of the rows of the list, that it is."""
     origin = get_origin(kind)
     if kind in SCALAR_FITS:
@@ -61,24 +62,24 @@ ACCEPTED_TYPES: Mapping[object, frozenset[type]] = {
 }
 
 
-class AnswerShape(Generic[ShapedT]):
+class AnswerShape(Generic[ShapedT_co]):
     """An object of the wire: the types that `kind` declares, and what is relied upon beyond them. What is not declared stays."""
 
     def __init__(
         self,
-        kind: type[ShapedT],
+        kind: type[ShapedT_co],
         *,
         required: Iterable[str] = (),
         made: Iterable[str] = (),
         filled: Iterable[str] = (),
-        inside: "Mapping[str, AnswerShape[Any]] | None" = None,
+        inside: "Mapping[str, AnswerShape[object]] | None" = None,
     ) -> None:
         """`required` members must be there; `made` are objects and `filled` lists that are made, empty, when they are missing or null.
 
         `inside`: the shapes of objects in this one, or of the rows of its lists, that need more than their types.
         """
         self._kind, self._required, self._made, self._filled = kind, tuple(required), tuple(made), tuple(filled)
-        self._inside: Mapping[str, AnswerShape[Any]] = inside or {}
+        self._inside: Mapping[str, AnswerShape[object]] = inside or {}
 
     @cached_property
     def fit(self) -> "Callable[[Json], dict[str, Json]]":

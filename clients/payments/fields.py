@@ -76,6 +76,11 @@ def read_count(found: object) -> int | None:
     return whole
 
 
+def read_count_or_zero(found: object) -> int:
+    """An amount; what is missing is nothing."""
+    return read_count(found) or 0
+
+
 def read_flag(found: object) -> bool:
     """Whether it says yes; what is missing says no."""
     if found is not None and not isinstance(found, bool):
@@ -156,7 +161,6 @@ Text = Annotated[str, BeforeValidator(required(read_text))]
 Whole = Annotated[int, BeforeValidator(required(read_whole))]
 Count = Annotated[int, BeforeValidator(required(read_count))]
 OptionalCount = Annotated[int | None, BeforeValidator(read_count), MISSING]
-COUNT_OR_ZERO: Final = BeforeValidator(lambda found: read_count(found) or 0)
 Flag = Annotated[bool, BeforeValidator(read_flag), Field(default=False)]
 ObjectId = Annotated[str, BeforeValidator(required(read_id))]
 OptionalObjectId = Annotated[str | None, BeforeValidator(read_id), MISSING]
@@ -173,7 +177,7 @@ KNOWN_WORD: Final = BeforeValidator(required(read_text))
 
 def inside(*path: str | int, default: object = ...) -> FieldInfo:
     """The member stands inside other objects, or at a place of a list; `default` where one of them is missing."""
-    return Field(default=default, validation_alias=AliasPath(*cast("tuple[str]", path)))
+    return cast("FieldInfo", Field(default=default, validation_alias=AliasPath(*cast("tuple[str]", path))))
 
 
 def read_member(of: ProcessorJson, name: str, read: Callable[[object], FieldT]) -> FieldT:

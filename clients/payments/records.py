@@ -13,7 +13,6 @@ from pydantic import BeforeValidator, Field, SkipValidation, ValidationInfo
 from typing_extensions import TypedDict
 
 from clients.payments.fields import (
-    COUNT_OR_ZERO,
     KNOWN_WORD,
     Count,
     Currency,
@@ -33,6 +32,7 @@ from clients.payments.fields import (
     inner_object,
     inside,
     read_count,
+    read_count_or_zero,
     read_currency,
     read_member,
     read_page,
@@ -67,7 +67,11 @@ REQUIREMENTS_LIMIT = 200
 
 def word_or(default: LiteralString) -> BeforeValidator:
     """A word that the wire knows there; `default` where it says none."""
-    return BeforeValidator(lambda found: read_text(found) or default)
+
+    def read(found: object) -> str:
+        return read_text(found) or default
+
+    return BeforeValidator(read)
 
 
 def read_weekday(found: object, info: ValidationInfo) -> object:
@@ -209,7 +213,7 @@ class Dispute:
     charge: ObjectId
     payment_intent: OptionalObjectId
     evidence_due_by: Annotated[int | None, BeforeValidator(read_count), inside("evidence_details", "due_by", default=None)]
-    evidence_submissions: Annotated[int, COUNT_OR_ZERO, inside("evidence_details", "submission_count", default=0)]
+    evidence_submissions: Annotated[int, BeforeValidator(read_count_or_zero), inside("evidence_details", "submission_count", default=0)]
     created: Count
 
 
@@ -287,6 +291,11 @@ class PromotionCode:
     active: Flag
 
 
+def read_currency_or_empty(found: object) -> str:
+    """The currency of a page; one that sells nothing has none."""
+    return read_currency(found) or ""
+
+
 def read_buyer_email(found: object, info: ValidationInfo) -> str | None:
     """What the buyer typed in, else what the page was made with."""
     session = cast("ProcessorJson", info.context)
@@ -302,8 +311,8 @@ class CheckoutSession:
     id: ObjectId
     status: Annotated[Literal["open", "complete", "expired"], word_or("open"), Field(default="open")]
     payment_status: Annotated[Literal["paid", "unpaid", "no_payment_required"], KNOWN_WORD]
-    amount_total: Annotated[int, COUNT_OR_ZERO, Field(default=0)]
-    currency: Annotated[str, BeforeValidator(lambda found: read_currency(found) or ""), Field(default="")]
+    amount_total: Annotated[int, BeforeValidator(read_count_or_zero), Field(default=0)]
+    currency: Annotated[str, BeforeValidator(read_currency_or_empty), Field(default="")]
     payment_intent: OptionalObjectId
     expires_at: Count
     url: OptionalPage = field(default=None, repr=False)
