@@ -1,4 +1,4 @@
-"""A circuit breaker: whether calls are sent to an outside system that has stopped answering. Pure: it is told the time and what happened.
+"""A circuit breaker: whether calls are sent to an outside system that has stopped answering. Pure: time and events are its arguments.
 
 Each organisation has its own state. One whose calls fail is refused until a probe of it is answered; nobody else is. Only where most calls
 of most organisations fail is it open for all, and even then not for one whose own calls succeed: a few that let their calls fail

@@ -231,7 +231,7 @@ class Outbound:
                 yield HttpStream(response.status_code, response.headers, chunks)
         finally:
             with anyio.move_on_after(1, shield=True), suppress(*self._failures):
-                await _close_reply(response, parts)  # what fails now concerns an answer nobody reads any more
+                await _close_reply(response, parts)  # a failure now does not matter: the answer is no longer read
 
     async def _begin(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> httpx.Response:
         transport = self._transport or self._open()

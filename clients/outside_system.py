@@ -16,13 +16,13 @@ SystemName = Literal["charging_system", "payment_processor", "model"]
 NotSentReason = Literal["crowded", "open"]
 CallOutcome = Literal["ok", "refused", "failed", "not_sent", "abandoned"]
 """`refused`: it answered with an error; `failed`: it gave no answer in time, or none that can be read; `not_sent`: a call never left;
-`abandoned`: nobody reads on."""
+`abandoned`: its caller stopped reading."""
 BREAKER_LEAST_FAILURES = 3
 """Fewer say nothing about a system. Calls that hang hold their places, so that of few places there are never more."""
 WAITING_LIMIT = 256
 """Half of the connections that a server takes by default."""
 PROBE_SECONDS = 3.0
-"""How long a probe may take. A call that was given up sooner tells nothing about the system."""
+"""How long a probe may take. A call that ended sooner for want of time says nothing about the system."""
 UNANSWERED_KINDS: frozenset[FailureKind] = frozenset({"timeout", "refused", "dns", "tls", "network"})
 """Failures that count against the system; every answer, an error too, counts for it."""
 
@@ -140,7 +140,7 @@ class OutsideSystem:
             self.breaker.ended(owner, self.clock.monotonic(), failed=False)
 
     def _judge(self, owner: str, ended: Callable[[], None]) -> None:
-        """Count a call that may change whether calls are sent, and tell of the change."""
+        """Count a call by `ended`, and report it where calls are refused, or sent again, from now on."""
         breaker, name = self.breaker, self.name.replace("_", " ")
         for_all, for_one = breaker.open_for_all, breaker.is_open_for(owner)
         ended()

@@ -124,5 +124,5 @@ async def deliver_payment_events(sandbox: SimulatedProcessor, app: App) -> None:
     """Hand what happened at the simulated processor to our own door, until cancelled."""
     while True:
         await anyio.sleep(PAYMENT_EVENT_SECONDS)
-        if sandbox.begun:  # else nobody has asked yet: nothing has happened there
+        if sandbox.begun:  # else no call yet: nothing has happened there
             await sandbox.deliver(partial(deliver_in_process, app))

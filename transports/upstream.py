@@ -126,12 +126,12 @@ def simulated_network(settings: Settings, clock: Clock, push_url: str, issued: S
 async def run_simulated_network(simulation: LateSimulation, app: App) -> None:
     """Let the simulated time pass between calls, and hand the notifications to our own door, until cancelled."""
     for many in ("simulators.network.simulated_network", "simulators.network.seed.build"):
-        # After the first answer, and before somebody waits for it.
+        # After the first answer, so that the start does not wait for it, and before the first call of the network.
         await anyio.to_thread.run_sync(import_module, many)
     while True:
         await anyio.sleep(NETWORK_STEP_SECONDS)
         sandbox = simulation.begun
-        if sandbox is None or sandbox.world is None:  # nobody has asked yet: nothing has happened there
+        if sandbox is None or sandbox.world is None:  # no call yet: nothing has happened there
             continue
         await sandbox.handle("GET", "/control/state")
         if sandbox.world.pushes:

@@ -89,7 +89,7 @@ class ClientDocuments:
         return kept.document
 
     async def _fetch(self, client_id: str) -> CachedDocument:
-        # One connection for one document: nothing stays open that somebody would have to close.
+        # One connection for one document, so that nothing stays open.
         outbound = self._outbound()
         try:
             reply = await outbound.exchange("GET", client_id, headers={"accept": "application/json"}, keep=DOCUMENT_BYTES_LIMIT)

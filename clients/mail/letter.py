@@ -26,7 +26,7 @@ class Letter:
     text: str = field(repr=False)
     attachment: Attachment | None = None
     drawn: str | None = field(default=None, repr=False)
-    """What is to be attached as a QR code: it is drawn when the mail is sent, not in the transaction that it tells of."""
+    """The text of a QR code to attach: it is drawn when the mail is sent, not in the transaction that the mail is about."""
 
     def packed(self) -> str:
         """As text, to be sealed."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # imported with the first mail: start-up budget
     import aiosmtplib
 
 MAIL_SECONDS = 20.0
-"""For one mail in all: the library's own limit is per command, and whoever sends has the mail for a limited time."""
+"""For one whole mail: the library's own limit is per command, and the sender holds the mail for a limited time."""
 SUBMISSION_PORT, SUBMISSION_TLS_PORT = 587, 465
 MimeMessage: TypeAlias = MIMEText | MIMEMultipart
 MAILBOX_ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:@\"]{1,64}@[A-Za-z0-9.-]{1,253}", re.ASCII)
@@ -123,7 +123,7 @@ class SmtpMail:
             port=settings.port,
             username=settings.user,
             password=settings.password,
-            # Choice: the sender's domain is the name we greet with. The machine's own is looked up slowly, and is nobody's business.
+            # Choice: we greet with the sender's domain. The machine's own name is slow to look up, and no receiver needs it.
             local_hostname=settings.domain,
             use_tls=settings.tls,
             start_tls=None if settings.user is None else not settings.tls,
@@ -214,5 +214,5 @@ def with_attachment(text: MIMEText, file: Attachment, id: str) -> MIMEMultipart:
 
 
 def subject_line(text: str) -> str:
-    """A subject may name what somebody else has written: no line of it becomes a header, and no mail is lost for it."""
+    """The subject on one line: it may hold text of other people, which must not become a header or fail the mail."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

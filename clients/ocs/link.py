@@ -236,7 +236,7 @@ class OcsLink:
     async def _placed(
         self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: OcsProgress, seconds: float
     ) -> OcsAnswer[OcsAnswerT] | OcsFault:
-        """The place is given back when an answer has begun: whoever reads slowly must not keep others from asking."""
+        """The place is given back when an answer has begun: a slow reader must not keep other calls waiting."""
         try:
             give_back = await self._places.take(self._owner, seconds)
         except WaitTooLong as wait:

@@ -282,14 +282,14 @@ def ocs_unreadable(ocs_call: OcsCall) -> OcsFault:
 def _ocs_failed(
     ocs_call: OcsCall, text: str, *, ocs_code: int | None = None, code: str | None = None, retry_after: int | None = None
 ) -> OcsError:
-    """Whoever repeats a write is told to look first, not when to call again."""
+    """A failed write has an unknown outcome: its text asks to read the state first, and it names no time to call again."""
     if ocs_call.write:
         return OcsError(text + OCS_UNKNOWN_OUTCOME, ocs_code=ocs_code, code=code, outcome_unknown=True)
     return OcsError(text, ocs_code=ocs_code, code=code, retry_after=retry_after)
 
 
 class OcsNotFound(OcsError):
-    """The thing named does not exist, or belongs to someone else: codes 6 and 11, which we tell nobody apart."""
+    """The thing named does not exist, or belongs to someone else: codes 6 and 11, which our errors do not tell apart."""
 
 
 class OcsUnknownName(OcsBadRequest, OcsNotFound):

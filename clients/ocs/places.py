@@ -65,7 +65,7 @@ class Places:
     def _hand_on(self) -> None:
         """Gives free places to waiting calls."""
         while self._waiting and self._count.take():
-            # Equals take turns: whoever was called goes to the end of the line of owners.
+            # Owners with equally many places take turns: the one that was called goes to the end.
             following = min(self._waiting, key=lambda waiting: self._held.get(waiting, 0))
             queue = self._waiting.pop(following)
             called = queue.popleft()

@@ -83,7 +83,7 @@ class AnswerShape(Generic[ShapedT_co]):
 
     @cached_property
     def fit(self) -> "Callable[[Json], dict[str, Json]]":
-        """Puts an object right in place: built once per answer, so nobody else holds it. Lists have up to a million members: bare loops."""
+        """Puts an object right in place, which nothing but the answer holds. Lists have hundreds of thousands of members: bare loops."""
         hints, declared = get_type_hints(self._kind), get_type_hints(self._kind, include_extras=True)
         exact = [name for name, hint in declared.items() if EXACT in getattr(hint, "__metadata__", ())]
         kept = {name: ACCEPTED_TYPES[hint] for name, hint in hints.items() if hint in ACCEPTED_TYPES}

@@ -27,7 +27,7 @@ class AccountCalls(ProcessorCalls):
     """What is asked of the processor about connected accounts."""
 
     async def create_account(self, *, key: str, email: str | None, country: str | None, metadata: Mapping[str, str]) -> ConnectedAccount:
-        """An Express account, in words that replace the old account types: the service bears its losses and the processor's fees."""
+        """An Express account, by what it may do instead of by a type: the service pays its losses and the processor's fees."""
         params: AccountCreateParams = {
             "controller": {
                 "stripe_dashboard": {"type": "express"},

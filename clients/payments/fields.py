@@ -126,7 +126,7 @@ def read_page(found: object) -> str | None:
 
 
 def is_page_address(address: str) -> bool:
-    """A browser opens it at a host, with nobody's name and password, and nothing of it ends a line."""
+    """Whether a browser can open it: http or https, a host, no user name or password, no line end."""
     if re.fullmatch(r"https?://[!-;=?-\[\]-~]+", address) is None:
         return False
     try:

@@ -138,7 +138,7 @@ class InvoiceCalls(ProcessorCalls):
         )
 
     async def _discard(self, account: str, draft: str) -> None:
-        """A deletion has no key; when the first try was heard, the next finds nothing, and that is what was asked for."""
+        """Deletes a draft. A deletion has no key: where an earlier attempt was executed, the next one finds nothing, which is as good."""
         with suppress(NotFound):
             await self._link.write(
                 account, "invoice", lambda to: to.v1.invoices.delete_async(draft, options=request_options(account)), id_member
@@ -152,7 +152,7 @@ class InvoiceCalls(ProcessorCalls):
 
 @contextmanager
 def after_first_call() -> Generator[None]:
-    """The calls before were heard: what fails now may say for itself alone that nothing was done."""
+    """Earlier calls have changed something, so an error "before execution" in the block becomes one with an unknown outcome."""
     try:
         yield
     except PaymentsError as error:

@@ -253,7 +253,7 @@ class ProcessorLink:
         if isinstance(found, ProcessorFault) and processor_call.write and progress.unsure and is_before_execution(found):
             return outcome.processor_outcome_unknown(
                 "The payment processor failed during the call."
-            )  # an attempt before this one was heard
+            )  # an earlier attempt may have been executed
         return found
 
     async def _once(self, processor_call: ProcessorRequest[ProcessorT], progress: ProcessorProgress) -> ProcessorResult[ProcessorT]:

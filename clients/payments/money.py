@@ -45,7 +45,7 @@ class MoneyCalls(ProcessorCalls):
         )
 
     async def own_balance(self) -> Balance:
-        """Of the service itself: the cheapest question there is, and it tells whether the key is accepted and for what money."""
+        """The service's own balance: the cheapest call, which shows whether the key is accepted and whether it is for real money."""
         return await self._link.read(PLATFORM_ACCOUNT, "balance", lambda to: to.v1.balance.retrieve_async(), record_parser(Balance))
 
     async def find_charge(self, account: str, charge: str) -> Charge:
@@ -77,7 +77,7 @@ class MoneyCalls(ProcessorCalls):
         )
 
     async def _has_fee(self, account: str, charge: str) -> bool:
-        """Whether the service kept something of a charge. A question that fails comes before the write, which is then never sent."""
+        """Whether the service took a fee of `charge`. A failure is one before execution: the write after it is then never sent."""
         try:
             return (await self.find_charge(account, charge)).application_fee is not None
         except PaymentsError as error:
@@ -120,7 +120,7 @@ class MoneyCalls(ProcessorCalls):
         return await self._list(account, "dispute", Dispute, lambda to, options: to.v1.disputes.list_async(params, options))
 
     async def answer_dispute(self, account: str, dispute: str, evidence: EvidenceTexts, *, submit: bool, key: str) -> Dispute:
-        """What is not named stays as it is. Without `submit` it is kept as a draft."""
+        """Texts that are not given stay as they are. Without `submit` the evidence is a draft."""
         which = require_processor_id(dispute, "dispute")
         return await self._link.write(
             account,

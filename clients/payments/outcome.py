@@ -92,7 +92,7 @@ def processor_in_trouble(processor_call: ProcessorCall, status: int, *, again: b
 
 
 def processor_failed(processor_call: ProcessorCall, text: str, *, again: bool) -> ProcessorFault:
-    """A read may be repeated by anybody; a write may have happened."""
+    """No usable answer: a read may be repeated, a write may have been executed."""
     return (
         ProcessorFault(processor_outcome_unknown(text).error, again)
         if processor_call.write
@@ -132,7 +132,7 @@ def processor_rate_limited(retry_after: str, *, again: bool) -> ProcessorFault:
 
 
 def account_crowded() -> ProcessorFault:
-    """No place became free among the calls of one account, so it was never sent."""
+    """Too many calls of one account wait already, so this one was not sent."""
     text = "Too many calls of this account wait for the payment processor already, so this one was not sent. Try again later."
     return ProcessorFault(PaymentsError(text, before_execution=True, retry_after=1), unchanged=True)
 

@@ -1,4 +1,4 @@
-"""What the payment processor holds, in our words: the only shapes of it that anybody outside this room sees.
+"""What the payment processor holds, in our words: no other shape of it leaves this package.
 
 Amounts are whole minor units (cents), currencies three upper-case letters (ISO 4217), times Unix seconds, ids the processor's own.
 The types of the members say how each is read from the wire.
@@ -153,7 +153,7 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A payment that was tried. The invoice it pays is no longer told on it."""
+    """An attempt to pay. It no longer names the invoice that it pays."""
 
     id: ObjectId
     amount: Count
@@ -219,7 +219,7 @@ class Dispute:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationFee:
-    """What the service kept of a connected account's charge."""
+    """The service's fee for a connected account's charge."""
 
     id: ObjectId
     account: ObjectId
@@ -265,7 +265,7 @@ class ValueListItem:
 
 @dataclass(frozen=True, slots=True)
 class ProcessorInvoice:
-    """An invoice as the processor holds it; which payments pay it is no longer told on it. `pay_url` is the page on which its recipient
+    """An invoice as the processor holds it; it no longer names the payments that pay it. `pay_url` is the page on which its recipient
     pays, once it is finalised.
     """
 
@@ -327,7 +327,7 @@ EventRecord = ConnectedAccount | Charge | Refund | Payout | Dispute | Applicatio
 
 @dataclass(frozen=True, slots=True)
 class ProcessorEvent:
-    """Something that happened at the processor, as its webhook told it.
+    """Something that happened at the processor, as its webhook reports it.
 
     `account` is the connected account it happened in; None: in the service's own. `record` is what it is about, as it was at that
     moment; None for kinds that nothing here reads. `created` counts whole seconds: two events of one second come in any order.
@@ -342,7 +342,7 @@ class ProcessorEvent:
 
 
 class EvidenceTexts(TypedDict, total=False):
-    """What is told in answer to a dispute; texts of the processor's own fields."""
+    """The answer to a dispute: texts, by the processor's names for them."""
 
     access_activity_log: str
     cancellation_policy_disclosure: str

@@ -51,7 +51,7 @@ class ThreadedLookups:
         self._places.release()
         try:
             loop.call_soon_threadsafe(_set_answer, found, answer)
-        except RuntimeError:  # the loop has been closed meanwhile: nobody is there to be told
+        except RuntimeError:  # the loop has been closed meanwhile, and its caller with it
             return
 
     def _answer(self, name: str) -> LookupAnswer:

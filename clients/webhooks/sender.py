@@ -120,7 +120,7 @@ class WebhookSender:
         """
         self._clock = clock
         self._exempt = tuple(exempt)
-        # What a URL may be does not change while the exemptions do not; a refusal is never kept.
+        # The rules for a URL change only with the exemptions, so a URL that passed is remembered; a refusal is not.
         self._check = lru_cache(maxsize=CHECKED_URLS_LIMIT)(partial(check_receiver_url, exempt=self._exempt))
         self._private = private or None
         outbound = partial(vetted_outbound, limits, self._exempt, lookup=lookup or ThreadedLookups(), tls=tls, ca_file=ca_file)
