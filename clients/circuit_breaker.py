@@ -1,4 +1,4 @@
-"""A circuit breaker: whether calls are sent to an outside system that has stopped answering. Pure: it is told the time and what happened.
+"""A circuit breaker: whether calls are sent to an outside system that has stopped answering. Pure: time and events are its arguments.
 
 Each organisation has its own state. One whose calls fail is refused until a probe of it is answered; nobody else is. Only where most calls
 of most organisations fail is it open for all, and even then not for one whose own calls succeed: a few that let their calls fail
@@ -100,7 +100,7 @@ class CircuitBreaker:
         """How often it was opened."""
 
     def verdict(self, name: str, now: float) -> BreakerVerdict:
-        """What becomes of a call of this organisation that would be sent now."""
+        """What to do with a call that organisation `name` would send at `now`."""
         if not self.is_open:
             return BreakerVerdict.SEND
         owner = self._owners.get(name)
@@ -141,7 +141,7 @@ class CircuitBreaker:
         owner.probes += 1
 
     def end_probe(self, name: str, now: float, *, answered: bool | None) -> None:
-        """What became of it; None: whoever waited for it went away."""
+        """The probe of `name` is over. `answered`: whether the system answered; None: its caller gave up."""
         owner = self._owners.get(name) or self._new(name)
         owner.probes = max(0, owner.probes - 1)
         if answered is not None:
@@ -150,7 +150,7 @@ class CircuitBreaker:
             owner.probes_after = now + PROBE_PAUSE_SECONDS
 
     def _judge(self, owner: OwnerState, second: int) -> None:
-        """Open what the last ten seconds ask for."""
+        """Open for the owner, or for all, where the last ten seconds are bad enough."""
         self._judge_owner(owner)
         self._judge_all(second)
         self.is_open = self.open_for_all or self.open_owners > 0
@@ -174,7 +174,7 @@ class CircuitBreaker:
             self.opened["all"] += 1
 
     def _close(self, owner: OwnerState) -> None:
-        """It answers: what was counted against it before says nothing any more."""
+        """The system answers: failures before that no longer count."""
         if owner.open:
             owner.open = False
             self.open_owners -= 1

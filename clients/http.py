@@ -1,7 +1,7 @@
 """The one outbound HTTP seam: every call to an outside system leaves through an `Outbound`.
 
-A request that gets no answer is told as one short class (`FailureKind`), never as text of the other side. The certificate authorities
-that outside systems are checked against are made here, too.
+A request that gets no answer is named by one short class (`FailureKind`), never by text of the other side. The certificate authorities
+that outside systems are checked against are loaded here, too.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from asyncio import timeout
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Literal, Protocol
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Literal, cast
 
 import anyio
 
@@ -48,7 +48,7 @@ class OutboundFailed(Exception):
 
 
 def failure_kind(error: BaseException) -> FailureKind:
-    """Class of a failed request; the cause decides, since the transport reports any failed connect as a timeout."""
+    """The class of a failed request, by `error` and its causes: a transport wraps the error of the network."""
     causes = list(_error_causes(error))
     for types, kind in _FAILURE_KINDS:
         if any(isinstance(cause, types) for cause in causes):
@@ -95,45 +95,15 @@ _FAILURE_KINDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...
 )
 
 
-class BackendResponse(Protocol):
-    """The beginning of an answer. Whoever got it closes it; closing early gives the connection up."""
+def load_httpx():  # noqa: ANN201  # the type checker infers the module
+    """The library, imported with the first call: start-up budget."""
+    import httpx
 
-    @property
-    def status(self) -> int:
-        """The status code."""
-        ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """By lower-case name; what came several times is joined by commas."""
-        ...
-
-    async def read(self) -> bytes:
-        """The raw bytes that came next; none at the end."""
-        ...
-
-    async def aclose(self) -> None:
-        """Done with it."""
-        ...
-
-
-class HttpBackend(Protocol):
-    """Sends requests. Follows no redirect, keeps no cookie, repeats nothing, asks no proxy."""
-
-    failures: tuple[type[Exception], ...]
-    """What `send`, `read` and `aclose` raise when the other side or the network fails."""
-
-    async def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> BackendResponse:
-        """Send a request and wait for the head of its answer."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        ...
+    return httpx
 
 
 def trusted_authorities(ca_file: Path | None = None) -> ssl.SSLContext:
-    """Public authorities, and the operator's own: `ca_file` is a PEM file of theirs (SERVICE_CA_FILE); None: what the environment names.
+    """Trust of the public certificate authorities and of those in the PEM file `ca_file`; None: the file that SERVICE_CA_FILE names.
 
     Choice: SSL_CERT_FILE takes the place of the public ones, as OpenSSL has it; SERVICE_CA_FILE is trusted beside them, so that the
     service's own network and the internet are reached alike.
@@ -144,10 +114,9 @@ def trusted_authorities(ca_file: Path | None = None) -> ssl.SSLContext:
 
 @cache
 def _load_authorities(instead: str, beside: str) -> ssl.SSLContext:
-    """Reading them takes 25 ms, so all that call outside share them."""
-    import httpx  # brings the bundle of public authorities, the same on every machine
-
-    context = ssl.create_default_context(cafile=instead) if instead else httpx.create_ssl_context(trust_env=False)
+    """Loading them takes 25 ms, so all clients share them."""
+    # httpx brings the bundle of public authorities, the same on every machine
+    context = ssl.create_default_context(cafile=instead) if instead else load_httpx().create_ssl_context(trust_env=False)
     if beside:
         context.load_verify_locations(cafile=beside)
     return context
@@ -188,8 +157,20 @@ class HttpStream:
     chunks: AsyncIterator[bytes]
 
 
+URLS_LIMIT = 256
+
+
+@lru_cache(maxsize=URLS_LIMIT)
+def read_url(url: str) -> httpx.URL:
+    """The parts of `url`; httpx.InvalidURL where it is none. Reading takes as long as a third of a call, and a system has few addresses."""
+    return load_httpx().URL(url)
+
+
 class Outbound:
-    """A lazily opened client of one outside system. No redirects, proxies, cookies or retries."""
+    """A lazily opened client of one outside system: a transport of httpx, asked directly, for its client would add cookies and proxies.
+
+    No redirects, proxies, cookies or retries.
+    """
 
     def __init__(
         self,
@@ -207,26 +188,33 @@ class Outbound:
         self.limits = limits or OutboundLimits()
         self._make_connector = connector or _tcp_connector
         self._tls, self._ca_file = tls, ca_file
-        self._transport = transport
-        self._backend: HttpBackend | None = None
+        self._given = transport
+        self._transport: httpx.AsyncBaseTransport | None = None
+        self._extensions: dict[str, object] = {}
+        self._failures: tuple[type[Exception], ...] = ()
+        """What a transport raises when the other side or the network fails, or when the address is none."""
 
     async def aclose(self) -> None:
         """Close all connections; the next call opens anew."""
-        backend, self._backend = self._backend, None
-        if backend is not None:
-            await backend.aclose()
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await transport.aclose()
 
     async def exchange(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"", keep: int = MEBIBYTE) -> HttpReply:
-        """Send one request and read at most `keep` raw bytes of the answer, within the total time limit and that of the active request."""
-        backend = self._open()
+        """Send one request, wait for the answer and read at most `keep` raw bytes of it; OutboundFailed where none arrives.
+
+        All of it within the total time limit and that of the active request.
+        """
+        transport = self._transport or self._open()
         try:
             async with timeout(seconds_left(self.limits.total_seconds)):  # a third of the cost of a cancel scope, once per call
-                response = await backend.send(method, url, _with_identity_encoding(headers), content)
+                response = await transport.handle_async_request(self._request(method, url, headers, content))
+                parts = aiter(cast("httpx.AsyncByteStream", response.stream))
                 try:
-                    return await _read_reply(response, keep)
+                    return await _read_reply(response, parts, keep)
                 finally:
-                    await response.aclose()
-        except backend.failures as error:
+                    await _close_reply(response, parts)
+        except self._failures as error:
             kind = failure_kind(error)
         raise OutboundFailed(kind)  # outside the handler: the cause may name an address or a secret URL
 
@@ -236,75 +224,80 @@ class Outbound:
 
         Leaving it early gives the connection up. No scope stays open between two chunks, so any task may read and leave.
         """
-        backend = self._open()
-        response = await self._begin(backend, method, url, headers, content)
+        response = await self._begin(method, url, headers, content)
+        parts = aiter(cast("httpx.AsyncByteStream", response.stream))
         try:
-            async with aclosing(_reply_chunks(backend, response, self.limits.total_seconds)) as chunks:
-                yield HttpStream(response.status, response.headers, chunks)
+            async with aclosing(self._chunks(parts)) as chunks:
+                yield HttpStream(response.status_code, response.headers, chunks)
         finally:
-            with anyio.move_on_after(1, shield=True), suppress(*backend.failures):
-                await response.aclose()  # what fails now concerns an answer nobody reads any more
+            with anyio.move_on_after(1, shield=True), suppress(*self._failures):
+                await _close_reply(response, parts)  # a failure now does not matter: the answer is no longer read
 
-    async def _begin(self, backend: HttpBackend, method: str, url: str, headers: Mapping[str, str], content: bytes) -> BackendResponse:
+    async def _begin(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> httpx.Response:
+        transport = self._transport or self._open()
         try:
             async with timeout(seconds_left(self.limits.total_seconds)):
-                return await backend.send(method, url, _with_identity_encoding(headers), content)
-        except backend.failures as error:
+                return await transport.handle_async_request(self._request(method, url, headers, content))
+        except self._failures as error:
             kind = failure_kind(error)
         raise OutboundFailed(kind)  # outside the handler, as in `exchange`
 
-    def _open(self) -> HttpBackend:
-        """Open on first use; the same way afterwards."""
-        if self._backend is None:
-            self._backend = self._network_backend() if self._transport is None else self._in_process_backend(self._transport)
-        return self._backend
+    async def _chunks(self, parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+        kind = None
+        while kind is None:
+            try:
+                async with timeout(self.limits.total_seconds):
+                    chunk = await anext(parts, None)
+            except self._failures as error:
+                kind = failure_kind(error)
+            else:
+                if chunk is None:
+                    return
+                if chunk:
+                    yield chunk
+        raise OutboundFailed(kind)
 
-    def _in_process_backend(self, given: httpx.AsyncBaseTransport | Callable[[], httpx.AsyncBaseTransport]) -> HttpBackend:
-        import httpx  # start-up budget, as the next one
+    def _request(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> httpx.Request:
+        library = load_httpx()
+        sent = library.Headers({"accept-encoding": "identity", **headers}, encoding="utf-8")
+        return library.Request(method, read_url(url), headers=sent, content=content, extensions=self._extensions)
 
-        from clients.in_process import InProcessBackend
+    def _open(self) -> httpx.AsyncBaseTransport:
+        library, given = load_httpx(), self._given
+        self._failures = (library.HTTPError, library.InvalidURL, OSError, UnicodeError)
+        self._extensions = {"timeout": library.Timeout(self.limits.total_seconds).as_dict()}
+        self._transport = given if isinstance(given, library.AsyncBaseTransport) else self._network() if given is None else given()
+        return self._transport
 
-        transport = given if isinstance(given, httpx.AsyncBaseTransport) else given()
-        return InProcessBackend(transport, idle_seconds=self.limits.total_seconds)
+    def _network(self) -> httpx.AsyncBaseTransport:
+        from clients.aiohttp_transport import AiohttpTransport  # start-up budget
 
-    def _network_backend(self) -> HttpBackend:
-        from clients.aiohttp_backend import AiohttpBackend  # start-up budget
-
-        limits = self.limits
-        connector = self._make_connector(limits, self._tls or trusted_authorities(self._ca_file))
-        return AiohttpBackend(connector, connect_seconds=limits.connect_seconds)
+        connector = self._make_connector(self.limits, self._tls or trusted_authorities(self._ca_file))
+        return AiohttpTransport(connector, connect_seconds=self.limits.connect_seconds)
 
 
 def _tcp_connector(limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.BaseConnector:
-    from clients.aiohttp_backend import tcp_connector  # start-up budget
+    """Plain TCP connections; without a time to keep them they are closed after use."""
+    import aiohttp  # start-up budget
 
-    return tcp_connector(limits.connections, limits.keepalive_seconds, tls)
+    if limits.keepalive_seconds is None:
+        return aiohttp.TCPConnector(limit=limits.connections, ssl=tls, force_close=True)
+    return aiohttp.TCPConnector(limit=limits.connections, ssl=tls, keepalive_timeout=limits.keepalive_seconds)
 
 
-def _with_identity_encoding(headers: Mapping[str, str]) -> Mapping[str, str]:
-    return {"accept-encoding": "identity", **headers}
-
-
-async def _read_reply(response: BackendResponse, keep: int) -> HttpReply:
-    parts: list[bytes] = []
+async def _read_reply(response: httpx.Response, parts: AsyncIterator[bytes], keep: int) -> HttpReply:
+    read: list[bytes] = []
     size = 0
-    while size <= keep and (part := await response.read()):
-        parts.append(part)
+    async for part in parts:
+        read.append(part)
         size += len(part)
-    body = b"".join(parts)
-    return HttpReply(response.status, response.headers, body if size <= keep else body[:keep], truncated=size > keep)
+        if size > keep:
+            break
+    body = b"".join(read)
+    return HttpReply(response.status_code, response.headers, body if size <= keep else body[:keep], truncated=size > keep)
 
 
-async def _reply_chunks(backend: HttpBackend, response: BackendResponse, idle_seconds: float) -> AsyncGenerator[bytes]:
-    kind = None
-    while kind is None:
-        try:
-            async with timeout(idle_seconds):
-                chunk = await response.read()
-        except backend.failures as error:
-            kind = failure_kind(error)
-        else:
-            if not chunk:
-                return
-            yield chunk
-    raise OutboundFailed(kind)
+async def _close_reply(response: httpx.Response, parts: AsyncIterator[bytes]) -> None:
+    if isinstance(parts, AsyncGenerator):
+        await cast("AsyncGenerator[bytes]", parts).aclose()
+    await cast("httpx.AsyncByteStream", response.stream).aclose()

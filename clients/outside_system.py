@@ -16,19 +16,19 @@ SystemName = Literal["charging_system", "payment_processor", "model"]
 NotSentReason = Literal["crowded", "open"]
 CallOutcome = Literal["ok", "refused", "failed", "not_sent", "abandoned"]
 """`refused`: it answered with an error; `failed`: it gave no answer in time, or none that can be read; `not_sent`: a call never left;
-`abandoned`: nobody reads on."""
+`abandoned`: its caller stopped reading."""
 BREAKER_LEAST_FAILURES = 3
 """Fewer say nothing about a system. Calls that hang hold their places, so that of few places there are never more."""
 WAITING_LIMIT = 256
 """Half of the connections that a server takes by default."""
 PROBE_SECONDS = 3.0
-"""How long a probe may take. A call that was given up sooner tells nothing about the system."""
+"""How long a probe may take. A call that ended sooner for want of time says nothing about the system."""
 UNANSWERED_KINDS: frozenset[FailureKind] = frozenset({"timeout", "refused", "dns", "tls", "network"})
-"""Failures that speak against the system; whatever it answers, an error among them, speaks for it."""
+"""Failures that count against the system; every answer, an error too, counts for it."""
 
 
 def ignore_report(text: str) -> None:
-    """Where nobody listens."""
+    """A report that nobody reads."""
     del text
 
 
@@ -61,7 +61,7 @@ class OutsideSystem:
         self._of: dict[str, int] = {}
 
     def enter(self, request: ActiveRequest | None, owner: str) -> NotSentReason | None:
-        """Begin to wait; why that may not be, where it may not. Whoever may calls `leave`."""
+        """Count one more call of `owner` that waits; the reason where it may not wait. After None the caller must call `leave`."""
         if self.breaker.is_open and self.breaker.verdict(owner, self.clock.monotonic()) is BreakerVerdict.REFUSE:
             return self.refuse("open")
         if request is None:
@@ -80,7 +80,7 @@ class OutsideSystem:
         return None
 
     def leave(self, request: ActiveRequest | None, owner: str) -> None:
-        """One call is over."""
+        """One call that `enter` let wait is over."""
         if request is None or request.waits is None:
             return
         calls = request.waits[self.name] = request.waits[self.name] - 1
@@ -98,7 +98,7 @@ class OutsideSystem:
         return reason
 
     async def may_send(self, owner: str, probe: Callable[[], Awaitable[bool]]) -> bool:
-        """Whether a call may be sent now. `probe` asks whether the system is there, where that is to be found out first."""
+        """Whether a call of `owner` may be sent now. `probe` asks the system first where that is not known; waits for it 3 s at most."""
         verdict = self.breaker.verdict(owner, self.clock.monotonic())
         if verdict is BreakerVerdict.SEND:
             return True
@@ -123,7 +123,7 @@ class OutsideSystem:
         return False
 
     def retry_after(self, owner: str) -> int:
-        """Seconds after which a refused call may be made again."""
+        """Whole seconds after which `owner` may repeat a refused call."""
         return self.breaker.retry_after(owner, self.clock.monotonic())
 
     def observe(self, method: str, outcome: CallOutcome, *, began: float, placed: float | None) -> None:
@@ -133,14 +133,14 @@ class OutsideSystem:
         self.queue.observe((now if placed is None else placed) - began)
 
     def ended(self, owner: str, *, failed: bool) -> None:
-        """A call that was sent was answered, or was not."""
+        """Count a call of `owner` that was sent. `failed`: it got no answer."""
         if failed or self.breaker.is_open:
             self._judge(owner, partial(self.breaker.ended, owner, self.clock.monotonic(), failed=failed))
         else:
             self.breaker.ended(owner, self.clock.monotonic(), failed=False)
 
     def _judge(self, owner: str, ended: Callable[[], None]) -> None:
-        """Count a call that may change whether calls are sent, and tell of the change."""
+        """Count a call by `ended`, and report it where calls are refused, or sent again, from now on."""
         breaker, name = self.breaker, self.name.replace("_", " ")
         for_all, for_one = breaker.open_for_all, breaker.is_open_for(owner)
         ended()

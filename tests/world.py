@@ -57,8 +57,8 @@ from tests.originals import Original
 from transports.http.door import HttpDoor, InnerApplication
 from transports.http.limits import HttpRules
 from transports.logs import RequestLine
-from transports.payments import SIMULATED_PROCESSOR_KEY, deliver_payment_event, simulated_processor
-from transports.upstream import SIMULATED_OCS_TOKEN, simulated_pool
+from transports.payments import SIMULATED_PROCESSOR_KEY, simulated_processor
+from transports.upstream import SIMULATED_OCS_TOKEN, deliver_in_process, simulated_pool
 from transports.worker.mailer import Mailer
 
 NOON = 1_800_014_400.0  # 2027-01-15T12:00:00Z
@@ -289,7 +289,7 @@ class World:
     async def settle_payments(self) -> list[int]:
         """Everything that happened at the processor is told to the door; what each telling was answered."""
         answers: list[int] = []
-        while told := await self.payments.deliver(partial(deliver_payment_event, self.door)):
+        while told := await self.payments.deliver(partial(deliver_in_process, self.door)):
             answers += told
         return answers
 

@@ -1,9 +1,9 @@
-"""The way to the payment processor: the one in the settings, or a simulated one in this process."""
+"""How this process reaches the payment processor: the one in the settings, or a simulated one in this process."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -18,6 +18,7 @@ from registry.clock import Clock
 from registry.ids import Ids
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.settings import Settings, comma_words
+from transports.upstream import deliver_in_process
 
 if TYPE_CHECKING:  # the simulated processor and httpx are imported when it is first asked
     import httpx
@@ -123,14 +124,5 @@ async def deliver_payment_events(sandbox: SimulatedProcessor, app: App) -> None:
     """Hand what happened at the simulated processor to our own door, until cancelled."""
     while True:
         await anyio.sleep(PAYMENT_EVENT_SECONDS)
-        if sandbox.begun:  # else nobody has asked yet: nothing has happened there
-            await sandbox.deliver(partial(deliver_payment_event, app))
-
-
-async def deliver_payment_event(app: App, url: str, body: bytes, headers: Mapping[str, str]) -> int:
-    """One event through the door, as if it had come over the network."""
-    import httpx  # only where there is something to hand over
-
-    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport) as http:
-        return (await http.post(url, content=body, headers=headers)).status_code
+        if sandbox.begun:  # else no call yet: nothing has happened there
+            await sandbox.deliver(partial(deliver_in_process, app))

@@ -1,8 +1,8 @@
-"""The way to the charging system: the one in the settings, or a simulated network in this process."""
+"""How this process reaches the charging system: the one in the settings, or a simulated network in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -32,6 +32,7 @@ SIMULATED_OCS_TOKEN = "sandbox-7001-token"
 DEMO_ACCOUNT = 8101
 SPARE_ACCOUNTS = (8102, 8103, 8104)
 """Of the same reseller: the first newcomers of a simulated network get these."""
+JSON_HEADERS = {"content-type": "application/json"}
 NETWORK_DAY = 86_400
 NETWORK_STEP_SECONDS = 5
 
@@ -57,7 +58,7 @@ class UpstreamConnection:
     token: str = field(repr=False)
     simulation: LateSimulation | None
     issued: list[IssuanceRow] = field(default_factory=list[IssuanceRow], repr=False)
-    """What a simulated network gave away before it began anew; to be told before it is first asked."""
+    """eSIMs that a simulated network issued before it began anew: it gets them before its first call."""
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -123,28 +124,27 @@ def simulated_network(settings: Settings, clock: Clock, push_url: str, issued: S
 
 
 async def run_simulated_network(simulation: LateSimulation, app: App) -> None:
-    """Let the simulated time pass while nobody asks, and hand the notifications to our own door, until cancelled."""
+    """Let the simulated time pass between calls, and hand the notifications to our own door, until cancelled."""
     for many in ("simulators.network.simulated_network", "simulators.network.seed.build"):
-        # After the first answer, and before somebody waits for it.
+        # After the first answer, so that the start does not wait for it, and before the first call of the network.
         await anyio.to_thread.run_sync(import_module, many)
     while True:
         await anyio.sleep(NETWORK_STEP_SECONDS)
         sandbox = simulation.begun
-        if sandbox is None or sandbox.world is None:  # nobody has asked yet: nothing has happened there
+        if sandbox is None or sandbox.world is None:  # no call yet: nothing has happened there
             continue
         await sandbox.handle("GET", "/control/state")
         if sandbox.world.pushes:
-            await sandbox.deliver(partial(deliver_network_push, app))
+            await sandbox.deliver(partial(deliver_in_process, app))
 
 
-async def deliver_network_push(app: App, url: str, body: bytes) -> int:
-    """One notification through the door, as if it had come over the network."""
+async def deliver_in_process(app: App, url: str, body: bytes, headers: Mapping[str, str] = JSON_HEADERS) -> int:
+    """Post `body` to our own door as if it had come over the network; returns the status of the answer."""
     import httpx  # only where there is something to hand over
 
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport) as http:
-        answer = await http.post(url, content=body, headers={"content-type": "application/json"})
-    return answer.status_code
+        return (await http.post(url, content=body, headers=headers)).status_code
 
 
 def simulated_pool(

@@ -7,19 +7,19 @@ import re
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlsplit
 
-from clients.http import HttpReply, Outbound, OutboundFailed, OutboundLimits, trusted_authorities
+from clients.http import HttpReply, OutboundFailed, OutboundLimits
 from clients.identity.redirect_uris import BadRedirect, check_redirects
 from clients.webhooks.name_lookup import NameLookup, ThreadedLookups
 from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url
+from clients.webhooks.vetted_outbound import vetted_outbound
 
 if TYPE_CHECKING:
     import ssl
     from pathlib import Path
-
-    import aiohttp
 
     from clients.webhooks.addresses import IpNetwork
 
@@ -69,12 +69,14 @@ class ClientDocuments:
 
         `ca_file` names authorities that are trusted beside the public ones.
         """
-        self._now, self._exempt, self._lookup, self._tls = now, tuple(exempt), lookup or ThreadedLookups(), tls
-        self._ca_file = ca_file
+        self._now, self._exempt = now, tuple(exempt)
+        self._outbound = partial(
+            vetted_outbound, DOCUMENT_OUTBOUND_LIMITS, self._exempt, lookup=lookup or ThreadedLookups(), tls=tls, ca_file=ca_file
+        )
         self._kept: OrderedDict[str, CachedDocument] = OrderedDict()
 
     async def get(self, client_id: str) -> ClientDocument:
-        """The document at an address; BadDocument says what is wrong with it."""
+        """The document at the address `client_id`, fetched or from the cache; BadClientDocument says what is wrong with it."""
         check_client_id(client_id, self._exempt)
         kept = self._kept.get(client_id)
         if kept is None or kept.until <= self._now():
@@ -87,8 +89,8 @@ class ClientDocuments:
         return kept.document
 
     async def _fetch(self, client_id: str) -> CachedDocument:
-        # One connection for one document: nothing stays open that somebody would have to close.
-        outbound = Outbound(DOCUMENT_OUTBOUND_LIMITS, connector=self._connector, tls=self._trusted())
+        # One connection for one document, so that nothing stays open.
+        outbound = self._outbound()
         try:
             reply = await outbound.exchange("GET", client_id, headers={"accept": "application/json"}, keep=DOCUMENT_BYTES_LIMIT)
             return CachedDocument(self._now() + document_seconds(reply), read_document(client_id, reply), "")
@@ -98,18 +100,6 @@ class ClientDocuments:
             return CachedDocument(self._now() + DOCUMENT_FAILURE_SECONDS, None, str(bad))
         finally:
             await outbound.aclose()
-
-    def _trusted(self) -> ssl.SSLContext:
-        """The authorities that are given, or those of every outside system."""
-        return self._tls or trusted_authorities(self._ca_file)
-
-    def _connector(self, limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.BaseConnector:
-        from clients.webhooks.connector import (
-            VettingResolver,
-            vetted_connector,  # these two import aiohttp: start-up budget
-        )
-
-        return vetted_connector(limits, tls, self._exempt, VettingResolver(self._exempt, self._lookup))
 
 
 def is_document_address(client_id: str) -> bool:

@@ -45,7 +45,7 @@ def jwks_fetch(outbound: Outbound, url: str) -> JwksFetch:
 
 
 class JwksCache:
-    """Keys by id. At most one request per 30 s, whoever asks for whatever id; less of a pause where asking costs nobody anything."""
+    """Keys by id. At most one request in `cooldown` seconds, however many unknown ids are asked for."""
 
     def __init__(self, fetch: JwksFetch, monotonic: Callable[[], float], *, cooldown: float = JWKS_COOLDOWN_SECONDS) -> None:
         self._fetch = fetch

@@ -79,7 +79,7 @@ def is_redirect_accepted(uri: str) -> bool:
 
 
 def is_loopback_redirect(uri: str) -> bool:
-    """Whether an address is on the computer of whoever's browser goes there."""
+    """Whether an address is on the computer of the browser that goes there."""
     return loopback_address(uri) is not None
 
 

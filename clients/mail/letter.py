@@ -1,4 +1,4 @@
-"""A mail, what takes one to where it goes, and the console that shows it where no mail server is configured."""
+"""A mail, the port that sends one, and the console that shows it where no mail server is configured."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ class Letter:
     text: str = field(repr=False)
     attachment: Attachment | None = None
     drawn: str | None = field(default=None, repr=False)
-    """What is to be attached as a QR code: it is drawn when the mail is sent, not in the transaction that it tells of."""
+    """The text of a QR code to attach: it is drawn when the mail is sent, not in the transaction that the mail is about."""
 
     def packed(self) -> str:
         """As text, to be sealed."""
@@ -61,10 +61,10 @@ class MailFailed(Exception):
 
 
 class MailTransport(Protocol):
-    """Takes letters to where they go."""
+    """Sends letters."""
 
     async def send(self, letter: Letter, id: str) -> None:
-        """Hand one letter over, under a name that it keeps when it is sent again; MailFailed when it was not taken."""
+        """Hand `letter` over and wait until it is taken; MailFailed where it is not. `id` stays the same when it is sent again."""
         ...
 
     async def aclose(self) -> None:
@@ -73,7 +73,7 @@ class MailTransport(Protocol):
 
 
 def write_to_stderr(text: str) -> None:
-    """Where people who run the service look; nothing of it is kept."""
+    """Write for the people who run the service; nothing is stored."""
     sys.stderr.write(text)
     sys.stderr.flush()
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # imported with the first mail: start-up budget
     import aiosmtplib
 
 MAIL_SECONDS = 20.0
-"""For one mail in all: the library's own limit is per command, and whoever sends has the mail for a limited time."""
+"""For one whole mail: the library's own limit is per command, and the sender holds the mail for a limited time."""
 SUBMISSION_PORT, SUBMISSION_TLS_PORT = 587, 465
 MimeMessage: TypeAlias = MIMEText | MIMEMultipart
 MAILBOX_ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:@\"]{1,64}@[A-Za-z0-9.-]{1,253}", re.ASCII)
@@ -99,9 +99,8 @@ class SmtpMail:
         """Nothing stays open."""
 
     async def _talk(self, message: MimeMessage | None, to: str) -> bool:
-        """One connection. What the server said may repeat an address, so of it only the code is told on."""
-        import aiosmtplib
-
+        """One connection. The server's text may repeat an address, so errors carry its code only."""
+        library = load_smtp_library()
         taken = encrypted = False
         failed: MailFailed | None = None
         try:
@@ -110,29 +109,34 @@ class SmtpMail:
                 if message is not None:
                     await client.send_message(message, sender=self._settings.address, recipients=[to])
                 taken = True
-        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+        except (library.SMTPException, OSError, ValueError) as error:
             failed = mail_failure(error)
         if failed is not None and not taken:  # once it is taken, a parting that goes wrong does not matter
             raise failed
         return encrypted
 
     def _client(self) -> aiosmtplib.SMTP:
-        import aiosmtplib
-
         settings = self._settings
         self._tls = self._tls or mail_authorities(self._ca_file)
-        return aiosmtplib.SMTP(
+        return load_smtp_library().SMTP(
             hostname=settings.host,
             port=settings.port,
             username=settings.user,
             password=settings.password,
-            # Choice: the sender's domain is the name we greet with. The machine's own is looked up slowly, and is nobody's business.
+            # Choice: we greet with the sender's domain. The machine's own name is slow to look up, and no receiver needs it.
             local_hostname=settings.domain,
             use_tls=settings.tls,
             start_tls=None if settings.user is None else not settings.tls,
             tls_context=self._tls,
             timeout=self._seconds,
         )
+
+
+def load_smtp_library():  # noqa: ANN201  # the type checker infers the module
+    """The library, imported with the first mail: start-up budget."""
+    import aiosmtplib
+
+    return aiosmtplib
 
 
 def mail_authorities(ca_file: Path | None) -> ssl.SSLContext:
@@ -144,19 +148,18 @@ def mail_authorities(ca_file: Path | None) -> ssl.SSLContext:
 
 
 def mail_failure(error: aiosmtplib.SMTPException | OSError | ValueError) -> MailFailed:
-    """Only a 5xx (RFC 5321 section 4.2.1) about this mail is final: what the server has against us is mended, and then the mail goes."""
-    import aiosmtplib
-
-    if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
+    """Only a 5xx (RFC 5321 section 4.2.1) about this mail is final: after a refusal of ourselves the mail can still be sent later."""
+    library = load_smtp_library()
+    if isinstance(error, library.SMTPRecipientsRefused):
         codes = [refused.code for refused in error.recipients]
         return MailFailed(f"the mail server refused the recipient ({codes[0] if codes else 'no code'})", final=all(c >= 500 for c in codes))
-    if isinstance(error, aiosmtplib.SMTPDataError):
+    if isinstance(error, library.SMTPDataError):
         return MailFailed(f"the mail server refused the mail ({error.code})", final=error.code >= 500)
-    if isinstance(error, aiosmtplib.SMTPAuthenticationError):
+    if isinstance(error, library.SMTPAuthenticationError):
         return MailFailed(f"the mail server refused our user and password ({error.code})")
-    if isinstance(error, aiosmtplib.SMTPSenderRefused):
+    if isinstance(error, library.SMTPSenderRefused):
         return MailFailed(f"the mail server refused our sender address ({error.code})")
-    if isinstance(error, aiosmtplib.SMTPResponseException):
+    if isinstance(error, library.SMTPResponseException):
         return MailFailed(f"the mail server answered {error.code}")
     if isinstance(error, ValueError) and not isinstance(error, OSError):  # a certificate that is not trusted is both
         return MailFailed("the mail server's protocol cannot carry this mail", final=True)
@@ -165,23 +168,21 @@ def mail_failure(error: aiosmtplib.SMTPException | OSError | ValueError) -> Mail
 
 def connection_failure(error: aiosmtplib.SMTPException | OSError) -> str:
     """Why there was no conversation."""
-    import aiosmtplib
-
     if any(isinstance(each, ssl.SSLCertVerificationError) for each in (error, error.__cause__, error.__context__)):
         return UNTRUSTED_CERTIFICATE
     if isinstance(error, TimeoutError):
         return "the mail server did not answer in time"
     if isinstance(error, OSError):
         return "the mail server could not be reached"
-    if isinstance(error, aiosmtplib.SMTPNotSupported):
+    if isinstance(error, load_smtp_library().SMTPNotSupported):
         return "the mail server cannot carry this address"
     return "the mail server offers no STARTTLS or no AUTH, and without them no password is sent"
 
 
 def mime_message(letter: Letter, settings: SmtpSettings, id: str, now: float) -> MimeMessage:
-    """Plain text in UTF-8; the mail says that no person wrote it (RFC 3834), so that nobody's absence answers it.
+    """Plain text in UTF-8; it says that no person wrote it (RFC 3834), so that no absence notice answers it. `now`: Unix seconds.
 
-    A mail that is sent a second time has the name it had, by which servers know it again.
+    A mail that is sent a second time has the same Message-ID, by which servers recognise it.
     """
     text = mime_text(letter)
     message = text if letter.attachment is None else with_attachment(text, letter.attachment, id)
@@ -213,5 +214,5 @@ def with_attachment(text: MIMEText, file: Attachment, id: str) -> MIMEMultipart:
 
 
 def subject_line(text: str) -> str:
-    """A subject may name what somebody else has written: no line of it becomes a header, and no mail is lost for it."""
+    """The subject on one line: it may hold text of other people, which must not become a header or fail the mail."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple, Protocol
 
 from registry.errors import ProviderError
 
+ModelJson = dict[str, object]
+"""A decoded JSON object that goes to the endpoint or comes from it."""
 MessageRole = Literal["system", "user", "assistant", "tool"]
 
 
@@ -56,7 +58,10 @@ class LanguageModel(Protocol):
     def answer(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSpec], *, model: str | None = None
     ) -> AsyncGenerator[TextDelta | ToolCall]:
-        """One turn as it is made: its text in pieces, then the tools it asks for. Closing the generator ends the call at the endpoint."""
+        """The answer to `messages` as it is made: its text in pieces, then which of the `tools` it asks for. `model`: one of `names`.
+
+        Closing the generator ends the call at the endpoint.
+        """
         ...
 
     async def aclose(self) -> None:

@@ -66,7 +66,7 @@ class OcsPool:
 
     @property
     def total_seconds(self) -> float:
-        """How long a call may take, the wait for a place included."""
+        """Seconds that a call may take, the wait for a place included."""
         return self._settings.total_seconds
 
     def _new(self, token: str, digest: bytes, owner: str) -> Ocs:
@@ -77,7 +77,7 @@ class OcsPool:
         return Ocs(link, self._settings)
 
     def _places_of(self, token: str) -> TokenPlaces:
-        """Those for every call, and those for calls that issue alone: processes share each of them by itself."""
+        """The places for every call, and those that only issuing calls may take. Processes share both kinds, each under its own name."""
         count, name = self._settings.concurrency, None if self._lease is None else places_name(token)
         reserved = reserved_places(count)
         ordinary = Places(self._count(name, count - reserved))
@@ -92,7 +92,7 @@ class OcsPool:
 
 
 def places_name(token: str) -> str:
-    """What the places of a token are called in the database. Choice: slow to compute, as nobody says how long providers' tokens are."""
+    """The name of the places of `token` in the database. Choice: slow to compute, because a provider's token may be short."""
     return "ocs:" + scrypt(token.encode("utf-8", "surrogatepass"), salt=b"places", n=1 << 11, r=8, p=1, dklen=16).hex()
 
 
@@ -106,9 +106,9 @@ def ocs_limits(settings: OcsSettings) -> OutboundLimits:
 
 
 RESERVED_SHARE = 4
-"""One of so many places is for calls that issue alone; of two or three places one, of one place none."""
+"""One place of so many is for issuing calls only; of two or three places one, of one place none."""
 
 
 def reserved_places(count: int) -> int:
-    """How many of a token's places are for calls that issue alone."""
+    """How many of `count` places are for issuing calls only."""
     return 0 if count < 2 else max(1, count // RESERVED_SHARE)

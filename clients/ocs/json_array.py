@@ -1,4 +1,4 @@
-"""A big array on its way through: raw JSON, found inside an answer without decoding it, and read as it is written on."""
+"""A big array that is passed on as raw JSON: found inside an answer without decoding it, and read while it is written."""
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -12,7 +12,7 @@ import orjson
 from clients.http import OutboundFailed
 from clients.ocs.outcome import answer_status, open_answer
 from clients.ocs.wire.values import Json, UnreadableAnswer, wire_integer
-from clients.ocs.wire_schema import PLAIN_SHAPE, check_shape
+from clients.ocs.wire_schema import wire_object
 from registry.errors import OcsError
 
 ARRAY_DEPTH_LIMIT = 1000
@@ -142,8 +142,8 @@ DRAINED_CHUNKS = 16
 class JsonArrayStream(AsyncGenerator[bytes]):
     """The bytes of one JSON array. Read it to its end or close it: until then it holds a connection.
 
-    It closes them even when it was never begun, which a plain generator would not. An OcsError in the middle means
-    that the rest did not come.
+    `aclose` gives the connection back even when nothing was read, which a plain generator would not do. An OcsError in the middle means
+    that the rest did not arrive.
     """
 
     def __init__(self, parts: AsyncGenerator[bytes]) -> None:
@@ -217,7 +217,7 @@ def _status_of_head(status: bytes) -> int:
 def _decoded_array(document: dict[str, Json], path: tuple[str, ...]) -> AsyncGenerator[bytes]:
     value: Json = document
     for name in path:
-        value = None if value is None else check_shape(value, PLAIN_SHAPE).get(name)
+        value = None if value is None else wire_object(value).get(name)
     if value is not None and not isinstance(value, list):
         raise UnreadableAnswer("an array is expected")
     return _single_part(orjson.dumps(value or []))

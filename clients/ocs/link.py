@@ -1,4 +1,4 @@
-"""One token's way to the charging system: time limit, places, retries of reads, and what a failure means."""
+"""The calls of one token to the charging system: time limit, places, retries of reads, and what a failure means."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ from clients.ocs.json_array import ANSWER_BYTES_LIMIT, JsonArrayStream, begin_ar
 from clients.ocs.outcome import OcsAnswer, OcsCall, OcsFault, answer_status, open_answer
 from clients.ocs.places import Places, TokenPlaces, WaitTooLong
 from clients.ocs.settings import OcsSettings, WireVersion
-from clients.ocs.wire.values import Json, UnreadableAnswer
+from clients.ocs.wire.values import UnreadableAnswer
 from clients.ocs.wire_schema import ParseAnswer
 from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallOutcome, OutsideSystem
 from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock
@@ -136,13 +136,6 @@ class OcsLink:
     def __repr__(self) -> str:
         return "OcsLink(token hidden)"
 
-    async def call(
-        self, method: str, payload: WirePayload, *, write: bool, key: str | None = None, version: WireVersion = "v1", stats: bool = False
-    ) -> Json:
-        """Send one method and return what stands under its answer key, None when nothing does."""
-        ocs_call = self._new_call(method, payload, write=write, key=key, version=version, stats=stats)
-        return await self._exchange(ocs_call, _unparsed)
-
     async def read(
         self,
         method: str,
@@ -153,13 +146,16 @@ class OcsLink:
         version: WireVersion = "v1",
         stats: bool = False,
     ) -> OcsAnswerT:
-        """Ask for something; an answer that `parse` cannot read counts as a failed one."""
+        """Ask `method` with `payload`, wait for the answer and return what `parse` makes of the member `key` (default: `method`) of it.
+
+        An answer that `parse` cannot read counts as a failed one. `stats`: at the address of the statistics. Raises OcsError.
+        """
         return await self._exchange(self._new_call(method, payload, write=False, key=key, version=version, stats=stats), parse)
 
     async def write(
         self, method: str, payload: WirePayload, parse: ParseAnswer[OcsAnswerT], *, key: str | None = None, version: WireVersion = "v1"
     ) -> OcsAnswerT:
-        """Change something, once. An answer that `parse` cannot read leaves the outcome unknown."""
+        """As `read`, for a method that changes something: sent once. An answer that `parse` cannot read leaves the outcome unknown."""
         return await self._exchange(self._new_call(method, payload, write=True, key=key, version=version, stats=False), parse)
 
     async def stream(
@@ -222,7 +218,7 @@ class OcsLink:
         now = self._clock.monotonic()
         overdue = found is None
         if found is None:
-            found = outcome.ocs_overdue(ocs_call) if progress.sent is not None else self._never_sent(ocs_call, cut=seconds < total)
+            found = outcome.ocs_overdue(ocs_call) if progress.sent is not None else self._never_sent(cut=seconds < total)
             if progress.sent is not None and (seconds == total or now - progress.sent >= PROBE_SECONDS):
                 progress.failed = True
         if progress.failed is not None:
@@ -233,14 +229,14 @@ class OcsLink:
         OCS_LOG.debug("%s: %s after %.3f s", ocs_call.method, said, now - started)
         return found
 
-    def _never_sent(self, ocs_call: OcsCall, *, cut: bool) -> OcsFault:
+    def _never_sent(self, *, cut: bool) -> OcsFault:
         """Its time was over before a place was free; `cut`: because its request had less time than a call has."""
-        return OcsFault(outcome.ocs_too_late()) if cut else outcome.ocs_never_started(self._settings, ocs_call)
+        return OcsFault(outcome.ocs_too_late()) if cut else outcome.ocs_never_started(self._settings)
 
     async def _placed(
         self, ocs_call: OcsCall, attempt: OcsAttempt[OcsAnswerT], progress: OcsProgress, seconds: float
     ) -> OcsAnswer[OcsAnswerT] | OcsFault:
-        """The place is given back when an answer has begun: whoever reads slowly must not keep others from asking."""
+        """The place is given back when an answer has begun: a slow reader must not keep other calls waiting."""
         try:
             give_back = await self._places.take(self._owner, seconds)
         except WaitTooLong as wait:
@@ -331,10 +327,6 @@ def ocs_outcome(progress: OcsProgress, *, overdue: bool) -> CallOutcome:
     if progress.sent is None:
         return "not_sent"
     return "failed" if overdue or progress.failed is not False else "refused"
-
-
-def _unparsed(value: Json) -> Json:
-    return value
 
 
 def _encode_request(method: str, payload: WirePayload) -> bytes | None:

@@ -1,7 +1,7 @@
 """What an answer's status says, and which error the caller of a failed attempt gets.
 
 The words for each status code are ours: the charging system's own text is never read. Customers read them, and know operations: what the
-wire calls its methods is told in the log only.
+wire calls its methods stands in the log only.
 """
 
 import math
@@ -14,7 +14,7 @@ import orjson
 from clients.http import NEVER_SENT, FailureKind
 from clients.ocs.settings import OcsSettings, WireVersion
 from clients.ocs.wire.values import Json, UnreadableAnswer, wire_integer
-from clients.ocs.wire_schema import PLAIN_SHAPE, check_shape
+from clients.ocs.wire_schema import wire_object
 from clients.outside_system import NotSentReason
 from registry.errors import EndOfLife, OcsBadRequest, OcsConflict, OcsError, OcsUnavailable, Refusal
 
@@ -30,7 +30,7 @@ def open_answer(body: bytes) -> dict[str, Json]:
         document = cast("Json", orjson.loads(body))
     except orjson.JSONDecodeError:
         document = None
-    return check_shape(document, PLAIN_SHAPE)
+    return wire_object(document)
 
 
 def answer_status(document: dict[str, Json]) -> int:
@@ -230,7 +230,7 @@ def ocs_overdue(ocs_call: OcsCall) -> OcsFault:
     return OcsFault(_ocs_failed(ocs_call, text, ocs_code=OCS_TIMEOUT, code="ocs_timeout"), again=True)
 
 
-def ocs_never_started(settings: OcsSettings, ocs_call: OcsCall) -> OcsFault:
+def ocs_never_started(settings: OcsSettings) -> OcsFault:
     """All places of this token were taken until the time was up."""
     text = (
         f"{settings.concurrency} calls of this account were under way for {settings.total_seconds:g} s, so this one was not sent. "
@@ -282,14 +282,14 @@ def ocs_unreadable(ocs_call: OcsCall) -> OcsFault:
 def _ocs_failed(
     ocs_call: OcsCall, text: str, *, ocs_code: int | None = None, code: str | None = None, retry_after: int | None = None
 ) -> OcsError:
-    """Whoever repeats a write is told to look first, not when to call again."""
+    """A failed write has an unknown outcome: its text asks to read the state first, and it names no time to call again."""
     if ocs_call.write:
         return OcsError(text + OCS_UNKNOWN_OUTCOME, ocs_code=ocs_code, code=code, outcome_unknown=True)
     return OcsError(text, ocs_code=ocs_code, code=code, retry_after=retry_after)
 
 
 class OcsNotFound(OcsError):
-    """The thing named does not exist, or belongs to someone else: codes 6 and 11, which we tell nobody apart."""
+    """The thing named does not exist, or belongs to someone else: codes 6 and 11, which our errors do not tell apart."""
 
 
 class OcsUnknownName(OcsBadRequest, OcsNotFound):

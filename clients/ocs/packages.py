@@ -5,20 +5,15 @@ from typing import Literal
 
 from clients.ocs.link import OcsLink, WireParams, flat_subscriber, given_members, nested_subscriber
 from clients.ocs.settings import OcsSettings
-from clients.ocs.wire.package import Affected, AffectedRecurring, PackageLimits, PackageList, Period
+from clients.ocs.wire.package import Affected, AffectedRecurring, Package, PackageLimits, PackageList, Period
 from clients.ocs.wire.values import wire_time
 from clients.ocs.wire_schema import AnswerShape, parse_nothing, parse_record
 
-AFFECTED_ESIM_IDS = ("subscriberId", "esimId", "subsPackageId")
-AFFECTED_SHAPE = AnswerShape(ids=AFFECTED_ESIM_IDS, required=("iccid", "subsPackageId"))
-PACKAGE_IDS = ("subscriberprepaidpackageid", "subscriberid", "templateId", "esimId", "recurringPackage")
-PACKAGE_SHAPE = AnswerShape(ids=PACKAGE_IDS, objects={"packageTemplate": AnswerShape(ids=("prepaidpackagetemplateid",))})
-SERIES_SHAPE = AnswerShape(ids=("id", "template", "subscriber"))
-STARTED_SERIES_SHAPE = AnswerShape(objects={"packageInfo": PACKAGE_SHAPE, "simInfo": AnswerShape(ids=AFFECTED_ESIM_IDS)})
-PACKAGES_SHAPE = AnswerShape(
-    lists={"packages": AnswerShape(ids=PACKAGE_IDS, required=("subscriberprepaidpackageid",), objects=PACKAGE_SHAPE.objects)}
-)
-PACKAGES_AND_SERIES_SHAPE = AnswerShape(lists={**PACKAGES_SHAPE.lists, "recurring": SERIES_SHAPE})
+AFFECTED_SHAPE = AnswerShape(Affected, required=("iccid", "subsPackageId"))
+STARTED_SERIES_SHAPE = AnswerShape(AffectedRecurring)
+LISTED_PACKAGE = {"packages": AnswerShape(Package, required=("subscriberprepaidpackageid",))}
+PACKAGES_SHAPE = AnswerShape(PackageList, filled=("packages",), inside=LISTED_PACKAGE)
+PACKAGES_AND_SERIES_SHAPE = AnswerShape(PackageList, filled=("packages", "recurring"), inside=LISTED_PACKAGE)
 PACKAGE_LIMIT_MEMBERS = ("dataByte", "mocSecond", "mtcSecond", "moSms", "mtSms")
 
 
@@ -38,7 +33,7 @@ class PackageCalls:
         """
         window = given_members(activePeriod=active_period, validityPeriod=validity_days)
         params = {"packageTemplateId": template_id, **nested_subscriber(subscriber_id), **window}
-        return await self._link.write("affectPackageToSubscriber", params, parse_record(Affected, AFFECTED_SHAPE))
+        return await self._link.write("affectPackageToSubscriber", params, parse_record(AFFECTED_SHAPE))
 
     async def affect_from_account(
         self, template_id: int, account_id: int, *, active_period: Period | None = None, validity_days: int | None = None
@@ -47,7 +42,7 @@ class PackageCalls:
         params = given_members(
             packageTemplateId=template_id, accountForSubs=account_id, activePeriod=active_period, validityPeriod=validity_days
         )
-        return await self._link.write("affectPackageToSubscriber", params, parse_record(Affected, AFFECTED_SHAPE))
+        return await self._link.write("affectPackageToSubscriber", params, parse_record(AFFECTED_SHAPE))
 
     async def affect_recurring(
         self, template_id: int, subscriber_id: int, *, start: datetime | None = None, at_first_use: bool = False
@@ -56,11 +51,11 @@ class PackageCalls:
         moment = None if start is None else wire_time(start)
         window = given_members(startTimeUTC=moment, activationAtFirstUse=at_first_use or None)
         params = {"packageTemplateId": template_id, **nested_subscriber(subscriber_id), **window}
-        return await self._link.write("affectRecurringPackageToSubscriber", params, parse_record(AffectedRecurring, STARTED_SERIES_SHAPE))
+        return await self._link.write("affectRecurringPackageToSubscriber", params, parse_record(STARTED_SERIES_SHAPE))
 
     async def list_packages(self, subscriber_id: int, *, version: Literal["v1", "v2"] = "v2") -> PackageList:
         """All packages of a line, expired and blocked ones too; version 2 knows the series."""
-        parse = parse_record(PackageList, PACKAGES_AND_SERIES_SHAPE if version == "v2" else PACKAGES_SHAPE, absent=True)
+        parse = parse_record(PACKAGES_AND_SERIES_SHAPE if version == "v2" else PACKAGES_SHAPE, absent=True)
         return await self._link.read("listSubscriberPrepaidPackages", flat_subscriber(subscriber_id), parse, version=version)
 
     async def modify_limits(self, package_id: int, limits: PackageLimits, *, comment: str | None = None) -> None:

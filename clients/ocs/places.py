@@ -16,7 +16,7 @@ from registry.shared_limits import PlaceCount
 
 
 class Places:
-    """A count of places, and a queue for each owner: whoever asks a lot waits for himself, not others for him."""
+    """A count of places, and a queue for each owner: many calls of one owner make only that owner wait."""
 
     def __init__(self, count: int | PlaceCount) -> None:
         """`count`: so many in this process, or this process's part of what several share."""
@@ -27,14 +27,14 @@ class Places:
         self._waiting: dict[str, deque[anyio.Event]] = {}
 
     def try_take(self, owner: str) -> bool:
-        """A place if one is free, at no cost: waiting would cost a turn of the loop."""
+        """Take a place if one is free. Unlike `take` it needs no turn of the event loop."""
         if not self._count.take():
             return False
         self._hold(owner)
         return True
 
     async def take(self, owner: str) -> Callable[[], None]:
-        """A place, however long it takes; what is returned gives it back."""
+        """Wait for a place, without a limit of time; the function that is returned gives it back."""
         if not self.try_take(owner):
             await self._wait(owner)
         return lambda: self.give_back(owner)
@@ -63,9 +63,9 @@ class Places:
         self._hand_on()
 
     def _hand_on(self) -> None:
-        """Places that are free, to those who wait."""
+        """Gives free places to waiting calls."""
         while self._waiting and self._count.take():
-            # Equals take turns: whoever was called goes to the end of the line of owners.
+            # Owners with equally many places take turns: the one that was called goes to the end.
             following = min(self._waiting, key=lambda waiting: self._held.get(waiting, 0))
             queue = self._waiting.pop(following)
             called = queue.popleft()
@@ -122,7 +122,7 @@ class WaitTooLong(Exception):
 
 
 class PlaceQueue:
-    """Places, those who wait for them, and how long they will."""
+    """Places, the calls that wait for them, and how long these will wait."""
 
     def __init__(self, places: Places, clock: Clock) -> None:
         self._places, self._clock = places, clock
@@ -157,7 +157,7 @@ class PlaceQueue:
         return (before + 1) * self._mean / max(1, self._held)
 
     def _taken(self, give_back: Callable[[], None], most: float) -> Callable[[], None]:
-        """Choice: no call counts as longer than it may last; else, after a process stood still, the next waits would seem endless."""
+        """Choice: no call counts as longer than it may last; else the expected waits would be far too long after a pause of the process."""
         began = self._clock.monotonic()
         self._held += 1
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class OcsSettings:
-    """The address, the ways of the server, and the patience we have with it. Tokens are not settings: each call's owner has one."""
+    """The address of the server, the variants of its wire, and time limits. Tokens are not settings: each call's owner has one."""
 
     url: str
     """The main address, ending in its version segment: there is no default, since every provider has its own."""

@@ -12,21 +12,25 @@ from clients.ocs.link import (
     given_members,
     nested_subscriber,
 )
-from clients.ocs.wire.statistics import NetworkEvents, PeriodUsage, SubscriberPeriod
+from clients.ocs.wire.statistics import (
+    CountryQuantity,
+    DayUsage,
+    EventSection,
+    NetworkEvents,
+    PeriodUsage,
+    SubscriberPeriod,
+    SubscriberUsage,
+    UsageTotal,
+)
 from clients.ocs.wire.subscriber import GreenZoneCounter, Location, ProviderStatus, Subscriber, SubscriberList
 from clients.ocs.wire.values import wire_integer
 from clients.ocs.wire_schema import AnswerShape, parse_nothing, parse_record, parse_record_or_none, parse_rows, parse_text
 
-SUBSCRIBER_HISTORIES = ("imsiList", "phoneNumberList", "multiImsi", "status")
-SUBSCRIBER_IDS = ("subscriberId", "accountId", "resellerId")
-SUBSCRIBER_SHAPE = AnswerShape(
-    ids=SUBSCRIBER_IDS,
-    required=("subscriberId",),
-    histories=SUBSCRIBER_HISTORIES,
-    objects={"sim": AnswerShape(ids=("id",)), "networkInfo": AnswerShape(), "greenZoneCounter": AnswerShape()},
-)
-SUBSCRIBERS_SHAPE = AnswerShape(ids=("nbFound",), lists={"subscriberList": SUBSCRIBER_SHAPE})
-PROVIDER_STATUS_SHAPE = AnswerShape(ids=("simId",))
+SUBSCRIBER_SHAPE = AnswerShape(Subscriber, required=("subscriberId",))
+SUBSCRIBERS_SHAPE = AnswerShape(SubscriberList, filled=("subscriberList",), inside={"subscriberList": SUBSCRIBER_SHAPE})
+PROVIDER_STATUS_SHAPE = AnswerShape(ProviderStatus)
+GREEN_ZONE_COUNTER_SHAPE = AnswerShape(GreenZoneCounter)
+LOCATION_SHAPE = AnswerShape(Location)
 
 
 class SubscriberCalls:
@@ -46,11 +50,11 @@ class SubscriberCalls:
     ) -> Subscriber:
         """One line by an exact, current identifier. The SIM is included unless `with_sim_info` is False."""
         params = given_members(withSimInfo=with_sim_info, onlySubsInfo=only_subs_info, withGzCounter=with_gz_counter)
-        return await self._link.read("getSingleSubscriber", {by: value, **params}, parse_record(Subscriber, SUBSCRIBER_SHAPE))
+        return await self._link.read("getSingleSubscriber", {by: value, **params}, parse_record(SUBSCRIBER_SHAPE))
 
     async def list_subscriber(self, value: int | str, *, by: SubscriberSearchKey = "accountId") -> SubscriberList:
         """The lines of an account, or those whose identifiers begin so; the rest is out of reach when `hasMore` is true."""
-        return await self._link.read("listSubscriber", {by: value}, parse_record(SubscriberList, SUBSCRIBERS_SHAPE, absent=True))
+        return await self._link.read("listSubscriber", {by: value}, parse_record(SUBSCRIBERS_SHAPE, absent=True))
 
     async def affect_real_phone_number(self, subscriber_id: int, phone_number: int | str) -> None:
         """Give a line a real number: digits without plus."""
@@ -62,7 +66,7 @@ class SubscriberCalls:
 
     async def get_sim_provider_status(self, sim_id: int) -> list[ProviderStatus]:
         """The life of an eSIM profile, newest first; empty when the provider reported none."""
-        return await self._link.read("getSimProviderStatus", sim_id, parse_rows(ProviderStatus, PROVIDER_STATUS_SHAPE))
+        return await self._link.read("getSimProviderStatus", sim_id, parse_rows(PROVIDER_STATUS_SHAPE))
 
     async def modify_balance(self, subscriber_id: int, amount: float, *, set_balance: bool = False, description: str | None = None) -> None:
         """Add to a line's balance (EUR), or set it; a result below 0 becomes 0."""
@@ -133,13 +137,11 @@ class SubscriberCalls:
 
     async def reset_gz_counter(self, subscriber_id: int) -> GreenZoneCounter | None:
         """Set the fair-use volume to 0; servers of before February 2026 answer with the counter."""
-        return await self._link.write(
-            "resetSubsGzCounter", flat_subscriber(subscriber_id), parse_record_or_none(GreenZoneCounter, AnswerShape())
-        )
+        return await self._link.write("resetSubsGzCounter", flat_subscriber(subscriber_id), parse_record_or_none(GREEN_ZONE_COUNTER_SHAPE))
 
     async def get_location(self, subscriber_id: int) -> Location | None:
         """Where a line was seen last, if that is known."""
-        parse = parse_record_or_none(Location, AnswerShape())
+        parse = parse_record_or_none(LOCATION_SHAPE)
         return await self._link.read("getSubscriberLocation", flat_subscriber(subscriber_id), parse, key="subscriberLocation")
 
     async def get_location_by_cell_id(
@@ -147,7 +149,7 @@ class SubscriberCalls:
     ) -> Location | None:
         """Where a radio cell stands (`radio` 2G, 3G, 4G, 5G or NB-IoT; signal in dBm); coarse without a cell id."""
         params = given_members(radioType=radio, mcc=mcc, mnc=mnc, lac=lac, cellId=cell_id, signalStrength=signal_strength)
-        parse = parse_record_or_none(Location, AnswerShape())
+        parse = parse_record_or_none(LOCATION_SHAPE)
         return await self._link.read("getSubscriberLocationByCellId", params, parse, key="subscriberLocation")
 
     async def change_sim_status(self, sim_id: int, new_status: str) -> None:
@@ -184,20 +186,17 @@ def _utf16_escapes(character: str) -> str:
     return "".join(f"\\u{pairs[start : start + 4]}" for start in range(0, len(pairs), 4))
 
 
-USAGE_TOTAL_SHAPE = AnswerShape(
-    objects={"quantityPerType": AnswerShape()}, lists={"quantityPerCountry": AnswerShape(lists={"quantityPerOperator": AnswerShape()})}
+COUNTRY_SHAPE = AnswerShape(CountryQuantity, filled=("quantityPerOperator",))
+USAGE_TOTAL_SHAPE = AnswerShape(UsageTotal, filled=("quantityPerCountry",), inside={"quantityPerCountry": COUNTRY_SHAPE})
+DAY_USAGE_SHAPE = AnswerShape(DayUsage, filled=("subsDailyUsages",), inside={"total": USAGE_TOTAL_SHAPE})
+LINE_USAGE_SHAPE = AnswerShape(
+    SubscriberUsage, filled=("subsPeriodUsages",), inside={"total": USAGE_TOTAL_SHAPE, "subsPeriodUsages": DAY_USAGE_SHAPE}
 )
-DAY_USAGE_SHAPE = AnswerShape(objects={"total": USAGE_TOTAL_SHAPE}, lists={"subsDailyUsages": AnswerShape()})
-USAGE_SHAPE = AnswerShape(
-    made=("total",),
-    objects={"total": USAGE_TOTAL_SHAPE},
-    lists={"usages": AnswerShape(objects={"total": USAGE_TOTAL_SHAPE}, lists={"subsPeriodUsages": DAY_USAGE_SHAPE})},
-)
+USAGE_SHAPE = AnswerShape(PeriodUsage, made=("total",), filled=("usages",), inside={"total": USAGE_TOTAL_SHAPE, "usages": LINE_USAGE_SHAPE})
+EVENTS_SHAPE = AnswerShape(EventSection, filled=("events",))
 EVENT_SECTIONS = ("mapAnswer", "s6aAnswer", "gyAnswer")
-NETWORK_EVENTS_SHAPE = AnswerShape(
-    made=EVENT_SECTIONS, objects={name: AnswerShape(lists={"events": AnswerShape()}) for name in EVENT_SECTIONS}
-)
-ACTIVE_PERIOD_SHAPE = AnswerShape(ids=("subscriberId",), objects={"period": AnswerShape()})
+NETWORK_EVENTS_SHAPE = AnswerShape(NetworkEvents, made=EVENT_SECTIONS, inside=dict.fromkeys(EVENT_SECTIONS, EVENTS_SHAPE))
+ACTIVE_PERIOD_SHAPE = AnswerShape(SubscriberPeriod)
 
 
 class StatisticsCalls:
@@ -209,19 +208,19 @@ class StatisticsCalls:
     async def active_period(self, subscriber_id: int) -> SubscriberPeriod:
         """First and last usage of a line; `period` is absent when it was never used."""
         return await self._link.read(
-            "getSubscriberActivePeriod", flat_subscriber(subscriber_id), parse_record(SubscriberPeriod, ACTIVE_PERIOD_SHAPE, absent=True)
+            "getSubscriberActivePeriod", flat_subscriber(subscriber_id), parse_record(ACTIVE_PERIOD_SHAPE, absent=True)
         )
 
     async def usage_over_period(self, subscriber_id: int, first: date, last: date) -> PeriodUsage:
         """Usage and costs by day: a week at most, both days included."""
         params = _period_params(subscriber_id, first, last)
-        return await self._link.read("subscriberUsageOverPeriod", params, parse_record(PeriodUsage, USAGE_SHAPE, absent=True), stats=True)
+        return await self._link.read("subscriberUsageOverPeriod", params, parse_record(USAGE_SHAPE, absent=True), stats=True)
 
     async def network_events_over_period(self, subscriber_id: int, first: date, last: date) -> NetworkEvents:
         """Signalling by protocol: a week at most, both days included."""
         params = _period_params(subscriber_id, first, last)
         return await self._link.read(
-            "subscriberNetworkEventsOverPeriod", params, parse_record(NetworkEvents, NETWORK_EVENTS_SHAPE, absent=True), stats=True
+            "subscriberNetworkEventsOverPeriod", params, parse_record(NETWORK_EVENTS_SHAPE, absent=True), stats=True
         )
 
 

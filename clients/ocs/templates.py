@@ -14,11 +14,11 @@ from clients.ocs.wire.network import (
 from clients.ocs.wire.template import Template, TemplateFields
 from clients.ocs.wire_schema import AnswerShape, parse_member, parse_member_rows, parse_nothing, parse_record, parse_rows
 
-TEMPLATE_SHAPE = AnswerShape(ids=("prepaidpackagetemplateid", "resellerid", "locationzoneid"), required=("prepaidpackagetemplateid",))
-OPERATOR_SHAPE = AnswerShape(ids=("networkId",), words=("tadigs",), lists={"mccMncs": AnswerShape()})
-PREFIXES_SHAPE = AnswerShape(ids=("listId", "resellerId"), words=("prefixes",))
-ZONE_SHAPE = AnswerShape(ids=("zoneId",), lists={"operators": OPERATOR_SHAPE}, objects={"reseller": AnswerShape()})
-DESTINATIONS_SHAPE = AnswerShape(ids=("listId",), words=("prefixes",), objects={"reseller": AnswerShape()})
+TEMPLATE_SHAPE = AnswerShape(Template, required=("prepaidpackagetemplateid",))
+OPERATOR_SHAPE = AnswerShape(Operator, filled=("mccMncs", "tadigs"))
+PREFIXES_SHAPE = AnswerShape(DestinationPrefixes, filled=("prefixes",))
+ZONE_SHAPE = AnswerShape(DetailedLocationZone, filled=("operators",), inside={"operators": OPERATOR_SHAPE})
+DESTINATIONS_SHAPE = AnswerShape(DetailedDestinationList, filled=("prefixes",))
 MODIFIED_TEMPLATE_KEY = "modifyPrepaidPackageTemplate"
 
 
@@ -45,19 +45,19 @@ class TemplateCalls:
             locationZoneId=location_zone_id,
             destinationListId=destination_list_id,
         )
-        return await self._link.read("listPrepaidPackageTemplate", params, parse_member_rows(Template, "template", TEMPLATE_SHAPE))
+        return await self._link.read("listPrepaidPackageTemplate", params, parse_member_rows("template", TEMPLATE_SHAPE))
 
     async def location_zone_elements(self, zone_id: int) -> "list[Operator]":
         """The networks of one zone. Some zones come malformed: `detailed_location_zones` is the safer way."""
-        return await self._link.read("listLocationZoneElement", zone_id, parse_member_rows(Operator, "operator", OPERATOR_SHAPE))
+        return await self._link.read("listLocationZoneElement", zone_id, parse_member_rows("operator", OPERATOR_SHAPE))
 
     async def destination_list_prefixes(self, list_id: int) -> DestinationPrefixes:
         """The prefixes of one destination list."""
-        return await self._link.read("listDestinationListPrefix", list_id, parse_record(DestinationPrefixes, PREFIXES_SHAPE, absent=True))
+        return await self._link.read("listDestinationListPrefix", list_id, parse_record(PREFIXES_SHAPE, absent=True))
 
     async def detailed_location_zones(self, reseller_id: int) -> "list[DetailedLocationZone]":
         """All zones of a reseller with their networks."""
-        return await self._link.read("listDetailedLocationZone", reseller_id, parse_rows(DetailedLocationZone, ZONE_SHAPE))
+        return await self._link.read("listDetailedLocationZone", reseller_id, parse_rows(ZONE_SHAPE))
 
     async def stream_detailed_location_zones(self, reseller_id: int) -> JsonArrayStream:
         """The same as the raw JSON array, which passes without being decoded; of no zones it is empty."""
@@ -65,11 +65,11 @@ class TemplateCalls:
 
     async def detailed_destination_lists(self, reseller_id: int) -> "list[DetailedDestinationList]":
         """All destination lists of a reseller with their prefixes."""
-        return await self._link.read("listDetailedDestinationList", reseller_id, parse_rows(DetailedDestinationList, DESTINATIONS_SHAPE))
+        return await self._link.read("listDetailedDestinationList", reseller_id, parse_rows(DESTINATIONS_SHAPE))
 
     async def create(self, fields: TemplateFields) -> Template:
         """Make a template: name, reseller, zone, days, `throttlingActive` and `recurring` are needed. Never repeat it blindly."""
-        return await self._link.write("createPrepaidPackageTemplate", _template_params(fields), parse_record(Template, TEMPLATE_SHAPE))
+        return await self._link.write("createPrepaidPackageTemplate", _template_params(fields), parse_record(TEMPLATE_SHAPE))
 
     async def modify_core(self, fields: TemplateFields) -> Template:
         """Replace all core fields of a template: read it first."""
@@ -84,15 +84,15 @@ class TemplateCalls:
         return await self._modify("modifyPPTThrottling", fields)
 
     async def _modify(self, method: str, fields: TemplateFields) -> Template:
-        return await self._link.write(method, _template_params(fields), parse_record(Template, TEMPLATE_SHAPE), key=MODIFIED_TEMPLATE_KEY)
+        return await self._link.write(method, _template_params(fields), parse_record(TEMPLATE_SHAPE), key=MODIFIED_TEMPLATE_KEY)
 
 
 def _template_params(fields: TemplateFields) -> WireParams:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-NETWORK_PROFILE_SHAPE = AnswerShape(ids=("id", "sponsorId", "resellerId"))
-NEW_ZONE_SHAPE = AnswerShape(ids=("Id",), required=("Id",))
+NETWORK_PROFILE_SHAPE = AnswerShape(NetworkProfile)
+NEW_ZONE_SHAPE = AnswerShape(NewLocationZone, required=("Id",))
 
 
 class ZoneCalls:
@@ -105,12 +105,12 @@ class ZoneCalls:
     async def list_network_profile(self, *, reseller_id: int | None = None, sponsor_id: int | None = None) -> list[NetworkProfile]:
         """The network profiles of a reseller, of a sponsor, or the one of both."""
         params = given_members(resellerId=reseller_id, sponsorId=sponsor_id)
-        return await self._link.read("listNetworkProfile", params, parse_rows(NetworkProfile, NETWORK_PROFILE_SHAPE))
+        return await self._link.read("listNetworkProfile", params, parse_rows(NETWORK_PROFILE_SHAPE))
 
     async def create_location_zone(self, network_profile_id: int, name: str, tadigs: list[str]) -> NewLocationZone:
         """Make a zone of these networks. The refusals 10001 to 10004 carry `details`."""
         params = {"networkProfileId": network_profile_id, "locationZoneName": name, "tadigList": tadigs}
-        return await self._link.write("createLocationZone", params, parse_member(NewLocationZone, "newLZ", NEW_ZONE_SHAPE))
+        return await self._link.write("createLocationZone", params, parse_member("newLZ", NEW_ZONE_SHAPE))
 
     async def change_network_profile(self, location_zone_id: int, network_profile_id: int) -> None:
         """Give a zone another network profile. Its wire name is undocumented, hence a setting."""

@@ -4,35 +4,37 @@ Servers write what their database holds. So a null member is taken as an absent 
 member further on may rely on its type; what cannot be put right is unreadable.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
-from typing import TypeVar, cast, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, cached_property
+from typing import Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from typing_extensions import is_typeddict
 
-from clients.ocs.wire.values import EXACT_INTEGER_LIMIT, Json, UnreadableAnswer, wire_decimal, wire_integer
+from clients.ocs.wire.values import EXACT, EXACT_INTEGER_LIMIT, Json, UnreadableAnswer, wire_decimal, wire_integer
 
 CARD_SECRETS = frozenset({"pin1", "pin2", "puk1", "puk2"})
 """What unlocks a card. Nobody here needs it, so it is dropped as soon as it is read, wherever it stands."""
+ShapedT = TypeVar("ShapedT")
+ShapedT_co = TypeVar("ShapedT_co", covariant=True)
+ParseAnswer = Callable[[Json], ShapedT]
 ValueFit = Callable[[Json], Json]
 """The value itself where it fits, else what it stands for."""
 
 
 @cache
-def type_fit(kind: object) -> ValueFit | None:
-    """How a value is made to fit a type; None where any value does."""
+def type_fit(kind: object, inner: "AnswerShape[object] | None" = None) -> ValueFit | None:
+    """How a value is made to fit a type; None where any value does. `inner`: of the object, or of the rows of the list, that it is."""
     origin = get_origin(kind)
     if kind in SCALAR_FITS:
         return SCALAR_FITS[cast(type, kind)]
     if is_typeddict(kind):
-        return object_fit(cast(type, kind))
+        return (inner or AnswerShape(cast(type, kind))).fit
     if origin is list:
-        return array_fit(type_fit(get_args(kind)[0]))
+        return array_fit(type_fit(get_args(kind)[0], inner))
     if origin is dict:
         return mapping_fit(type_fit(get_args(kind)[1]))
     parts = [part for part in get_args(kind) if part is not type(None)]
-    return nullable_fit(type_fit(parts[0])) if len(parts) == 1 and len(get_args(kind)) == 2 else None
+    return type_fit(parts[0], inner) if len(parts) == 1 and len(get_args(kind)) == 2 else None
 
 
 def fit_text(value: Json) -> Json:
@@ -60,59 +62,74 @@ ACCEPTED_TYPES: Mapping[object, frozenset[type]] = {
 }
 
 
-@cache
-def object_fit(kind: type) -> ValueFit:
-    """An object: what is declared must fit, what is not stays. Long lists have hundreds of thousands of members: the loop is bare."""
-    hints, required = get_type_hints(kind), cast("frozenset[str]", vars(kind)["__required_keys__"])
-    kept = {name: ACCEPTED_TYPES[hint] for name, hint in hints.items() if hint in ACCEPTED_TYPES}
-    scalars = {name: SCALAR_FITS[hint] for name, hint in hints.items() if hint in SCALAR_FITS}
-    nested = [(name, made) for name, hint in hints.items() if name not in kept and (made := type_fit(hint)) is not None]
+class AnswerShape(Generic[ShapedT_co]):
+    """An object of the wire: the types that `kind` declares, and what is relied upon beyond them. What is not declared stays."""
 
-    def fitted(value: Json) -> Json:
-        if type(value) is not dict:
-            raise UnreadableAnswer("an object is expected")
-        if not value.keys().isdisjoint(CARD_SECRETS):
-            for name in CARD_SECRETS & value.keys():
-                del value[name]
-        wrong = [name for name, found in value.items() if name in kept and type(found) not in kept[name]]
-        for name in wrong:
-            fit_member(value, name, scalars[name])
-        for name, made in nested:
-            found = value.get(name)
-            if found is not None:
-                value[name] = made(found)
-            elif name in value:
-                fit_member(value, name, made)
-        if required and not required <= value.keys():
-            raise UnreadableAnswer("a member is missing")
-        return value
+    def __init__(
+        self,
+        kind: type[ShapedT_co],
+        *,
+        required: Iterable[str] = (),
+        made: Iterable[str] = (),
+        filled: Iterable[str] = (),
+        inside: "Mapping[str, AnswerShape[object]] | None" = None,
+    ) -> None:
+        """`required` members must be there; `made` are objects and `filled` lists that are made, empty, when they are missing or null.
 
-    return fitted
+        `inside`: the shapes of objects in this one, or of the rows of its lists, that need more than their types.
+        """
+        self._kind, self._required, self._made, self._filled = kind, tuple(required), tuple(made), tuple(filled)
+        self._inside: Mapping[str, AnswerShape[object]] = inside or {}
+
+    @cached_property
+    def fit(self) -> "Callable[[Json], dict[str, Json]]":
+        """Puts an object right in place, which nothing but the answer holds. Lists have hundreds of thousands of members: bare loops."""
+        hints, declared = get_type_hints(self._kind), get_type_hints(self._kind, include_extras=True)
+        exact = [name for name, hint in declared.items() if EXACT in getattr(hint, "__metadata__", ())]
+        kept = {name: ACCEPTED_TYPES[hint] for name, hint in hints.items() if hint in ACCEPTED_TYPES}
+        scalars = {name: SCALAR_FITS[hint] for name, hint in hints.items() if hint in SCALAR_FITS}
+        nested = [(name, fit) for name, hint in hints.items() if name not in kept and (fit := type_fit(hint, self._inside.get(name)))]
+        made = [(name, fit) for name, fit in nested if name in self._made]
+        declared_required, required, filled = cast("frozenset[str]", vars(self._kind)["__required_keys__"]), self._required, self._filled
+
+        def fitted(value: Json) -> dict[str, Json]:
+            if type(value) is not dict:
+                raise UnreadableAnswer("an object is expected")
+            if not value.keys().isdisjoint(CARD_SECRETS):
+                for name in CARD_SECRETS & value.keys():
+                    del value[name]
+            wrong = [name for name, found in value.items() if name in kept and type(found) not in kept[name]]
+            for name in wrong:
+                fit_member(value, name, scalars[name])
+            for name, fit in nested:
+                if name in value:
+                    fit_member(value, name, fit)
+            if declared_required and not declared_required <= value.keys():
+                raise UnreadableAnswer("a member is missing")
+            for name, fit in made:
+                if name not in value:
+                    value[name] = fit({})
+            for name in exact:
+                if cast("int", value.get(name, 0)) > EXACT_INTEGER_LIMIT:
+                    raise UnreadableAnswer("a whole number is expected")
+            for name in required:
+                if value.get(name) is None:
+                    raise UnreadableAnswer(f"member {name} is missing")
+            for name in filled:
+                if name not in value:
+                    value[name] = []
+            return value
+
+        return fitted
 
 
 def fit_member(value: dict[str, Json], name: str, made: ValueFit) -> None:
-    """Make one member fit; a null one that may not be null goes."""
+    """Make one member fit; a null one goes."""
     found = value[name]
-    if found is None and not isinstance(made, NullableFit):
+    if found is None:
         del value[name]
     else:
         value[name] = made(found)
-
-
-class NullableFit:
-    """What may be null."""
-
-    def __init__(self, inner: ValueFit) -> None:
-        self._inner = inner
-
-    def __call__(self, value: Json) -> Json:
-        """The value."""
-        return None if value is None else self._inner(value)
-
-
-def nullable_fit(inner: ValueFit | None) -> ValueFit | None:
-    """The same, or null."""
-    return None if inner is None else NullableFit(inner)
 
 
 def array_fit(inner: ValueFit | None) -> ValueFit:
@@ -137,76 +154,11 @@ def mapping_fit(inner: ValueFit | None) -> ValueFit:
     return fitted
 
 
-ShapedT = TypeVar("ShapedT")
-ParseAnswer = Callable[[Json], ShapedT]
-
-
-def _no_inner_shapes() -> "dict[str, AnswerShape]":
-    return {}
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerShape:
-    """An object: which members are ids, which must be there, which hold more."""
-
-    ids: tuple[str, ...] = ()
-    """Whole numbers; numeric strings become numbers."""
-    required: tuple[str, ...] = ()
-    made: tuple[str, ...] = ()
-    """Objects that are made, empty, when they are missing."""
-    lists: "Mapping[str, AnswerShape]" = field(default_factory=_no_inner_shapes)
-    """Arrays of objects; a missing or null one becomes empty."""
-    objects: "Mapping[str, AnswerShape]" = field(default_factory=_no_inner_shapes)
-    """Objects that may be missing; a null one is dropped."""
-    words: tuple[str, ...] = ()
-    """Arrays of plain values; a missing or null one becomes empty."""
-    histories: tuple[str, ...] = ()
-    """Arrays of objects that may be missing; a null one is dropped."""
-
-
-PLAIN_SHAPE = AnswerShape()
-
-
-def check_shape(value: Json, shape: AnswerShape) -> dict[str, Json]:
-    """The object itself, put right in place: built once per answer, so nobody else holds it."""
+def wire_object(value: Json) -> dict[str, Json]:
+    """The object; UnreadableAnswer where it is none."""
     if not isinstance(value, dict):
         raise UnreadableAnswer("an object is expected")
-    for name in shape.made:
-        value[name] = value.get(name) or {}
-    for name in shape.ids:
-        found = value.get(name)
-        if found is not None and (type(found) is not int or found > EXACT_INTEGER_LIMIT):
-            value[name] = wire_integer(found)
-    for name in shape.required:
-        if value.get(name) is None:
-            raise UnreadableAnswer(f"member {name} is missing")
-    for name, inner in shape.lists.items():
-        value[name] = cast("list[Json]", _check_rows(value.get(name), inner))
-    _check_other_members(value, shape)
     return value
-
-
-def _check_other_members(value: dict[str, Json], shape: AnswerShape) -> None:
-    for name in shape.words:
-        value[name] = _list_or_empty(value.get(name))
-    for name in shape.histories:
-        if value.get(name) is not None:
-            _check_rows(value[name], PLAIN_SHAPE)
-    for name, inner in shape.objects.items():
-        if value.get(name) is not None:
-            check_shape(value[name], inner)
-    for name in (*shape.histories, *shape.objects):
-        if name in value and value[name] is None:
-            del value[name]
-
-
-def _check_rows(value: Json, shape: AnswerShape) -> list[dict[str, Json]]:
-    found = _list_or_empty(value)
-    if shape is PLAIN_SHAPE:  # the common case of long lists
-        if not all(type(row) is dict for row in found):
-            raise UnreadableAnswer("an array of objects is expected")
-        return cast("list[dict[str, Json]]", found)
-    return [check_shape(row, shape) for row in found]
 
 
 def _list_or_empty(value: Json) -> list[Json]:
@@ -228,56 +180,31 @@ def parse_text(value: Json) -> str:
     return value
 
 
-def parse_record(kind: type[ShapedT], shape: AnswerShape, *, absent: bool = False) -> ParseAnswer[ShapedT]:
+def parse_record(shape: AnswerShape[ShapedT], *, absent: bool = False) -> ParseAnswer[ShapedT]:
     """One object; with `absent`, a missing one is an empty one."""
-
-    def parse(value: Json) -> ShapedT:
-        return cast("ShapedT", _fit_record({} if absent and value is None else value, kind, shape))
-
-    return parse
+    return lambda value: cast("ShapedT", shape.fit({} if absent and value is None else value))
 
 
-def parse_record_or_none(kind: type[ShapedT], shape: AnswerShape) -> ParseAnswer[ShapedT | None]:
+def parse_record_or_none(shape: AnswerShape[ShapedT]) -> ParseAnswer[ShapedT | None]:
     """One object, or None when it is missing."""
-
-    def parse(value: Json) -> ShapedT | None:
-        return None if value is None else cast("ShapedT", _fit_record(value, kind, shape))
-
-    return parse
+    return lambda value: None if value is None else cast("ShapedT", shape.fit(value))
 
 
-def parse_rows(kind: type[ShapedT], shape: AnswerShape) -> ParseAnswer[list[ShapedT]]:
+def parse_rows(shape: AnswerShape[ShapedT]) -> ParseAnswer[list[ShapedT]]:
     """An array of objects; missing or null when it is empty."""
-
-    def parse(value: Json) -> list[ShapedT]:
-        return cast("list[ShapedT]", [_fit_record(row, kind, shape) for row in _list_or_empty(value)])
-
-    return parse
+    return lambda value: cast("list[ShapedT]", [shape.fit(row) for row in _list_or_empty(value)])
 
 
-def parse_member_rows(kind: type[ShapedT], name: str, shape: AnswerShape) -> ParseAnswer[list[ShapedT]]:
+def parse_member_rows(name: str, shape: AnswerShape[ShapedT]) -> ParseAnswer[list[ShapedT]]:
     """The array in one member of the answer; both may be missing."""
-
-    def parse(value: Json) -> list[ShapedT]:
-        return cast("list[ShapedT]", [_fit_record(row, kind, shape) for row in _list_or_empty(_member_of(value, name))])
-
-    return parse
+    parse = parse_rows(shape)
+    return lambda value: parse(_member_of(value, name))
 
 
-def parse_member(kind: type[ShapedT], name: str, shape: AnswerShape) -> ParseAnswer[ShapedT]:
+def parse_member(name: str, shape: AnswerShape[ShapedT]) -> ParseAnswer[ShapedT]:
     """The object in one member of the answer."""
-
-    def parse(value: Json) -> ShapedT:
-        return cast("ShapedT", _fit_record(_member_of(value, name), kind, shape))
-
-    return parse
-
-
-def _fit_record(value: Json, kind: type, shape: AnswerShape) -> dict[str, Json]:
-    """The object: its members of the types that it declares, then what is relied upon beyond them."""
-    made = type_fit(kind)
-    return check_shape(value if made is None else made(value), shape)
+    return lambda value: cast("ShapedT", shape.fit(_member_of(value, name)))
 
 
 def _member_of(value: Json, name: str) -> Json:
-    return None if value is None else check_shape(value, PLAIN_SHAPE).get(name)
+    return None if value is None else wire_object(value).get(name)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import urlencode
 
-from clients.payments.fields import id_field, only_object
+from clients.payments.fields import id_member, record_parser
 from clients.payments.link import (
     NO_REPEATS,
     PLATFORM_ACCOUNT,
@@ -15,7 +15,6 @@ from clients.payments.link import (
     request_options,
     require_processor_id,
 )
-from clients.payments.parsers import parse_account, parse_hosted_page, parse_payout_schedule
 from clients.payments.port import AUTHORIZE_HOST
 from clients.payments.records import ConnectedAccount, HostedPage, PayoutTiming
 
@@ -28,7 +27,7 @@ class AccountCalls(ProcessorCalls):
     """What is asked of the processor about connected accounts."""
 
     async def create_account(self, *, key: str, email: str | None, country: str | None, metadata: Mapping[str, str]) -> ConnectedAccount:
-        """An Express account, in words that replace the old account types: the service bears its losses and the processor's fees."""
+        """An Express account, by what it may do instead of by a type: the service pays its losses and the processor's fees."""
         params: AccountCreateParams = {
             "controller": {
                 "stripe_dashboard": {"type": "express"},
@@ -47,14 +46,15 @@ class AccountCalls(ProcessorCalls):
             PLATFORM_ACCOUNT,
             "account",
             lambda to: to.v1.accounts.create_async(params, {"idempotency_key": processor_idempotency_key(key)}),
-            parse_account,
+            record_parser(ConnectedAccount),
             words=frozenset({"email", "country"}),
         )
 
     async def find_account(self, account: str) -> ConnectedAccount:
-        """The account as it stands."""
         whose = require_processor_id(account, "account")
-        return await self._link.read(whose, "account", lambda to: to.v1.accounts.retrieve_async(whose), only_object(whose, parse_account))
+        return await self._link.read(
+            whose, "account", lambda to: to.v1.accounts.retrieve_async(whose), record_parser(ConnectedAccount, id=whose)
+        )
 
     async def onboarding_link(self, account: str, *, return_url: str, refresh_url: str) -> HostedPage:
         """Another one is made each time, so it counts as a read."""
@@ -65,16 +65,16 @@ class AccountCalls(ProcessorCalls):
             lambda to: to.v1.account_links.create_async(
                 {"account": whose, "type": "account_onboarding", "return_url": return_url, "refresh_url": refresh_url}
             ),
-            parse_hosted_page,
+            record_parser(HostedPage),
         )
 
     async def dashboard_link(self, account: str) -> HostedPage:
         """Another one is made each time, so it counts as a read."""
         whose = require_processor_id(account, "account")
-        return await self._link.read(whose, "account", lambda to: to.v1.accounts.login_links.create_async(whose), parse_hosted_page)
+        return await self._link.read(whose, "account", lambda to: to.v1.accounts.login_links.create_async(whose), record_parser(HostedPage))
 
     def authorize_url(self, *, state: str, return_url: str) -> str | None:
-        """By hand: for an address the vendor's library need not be loaded."""
+        """Written by hand, so that the vendor's library is not loaded for an address."""
         settings = self._link.settings
         if not settings.client_id:
             return None
@@ -93,27 +93,25 @@ class AccountCalls(ProcessorCalls):
             PLATFORM_ACCOUNT,
             "authorization code",
             lambda to: exchange_code(to, code),
-            lambda found: id_field(found, "stripe_user_id"),
+            lambda found: id_member(found, "stripe_user_id"),
             repeats=NO_REPEATS,
         )
 
     async def schedule_of(self, account: str) -> PayoutTiming:
-        """When it is paid out."""
         return await self._link.read(
             account,
             "payout schedule",
             lambda to: to.v1.balance_settings.retrieve_async(options=request_options(account)),
-            parse_payout_schedule,
+            record_parser(PayoutTiming),
         )
 
     async def set_schedule(self, account: str, schedule: PayoutTiming, *, key: str) -> PayoutTiming:
-        """The whole schedule; the delay stays where none is given."""
         params = payout_schedule_params(schedule)
         return await self._link.write(
             account,
             "payout schedule",
             lambda to: to.v1.balance_settings.update_async(params, request_options(account, key)),
-            parse_payout_schedule,
+            record_parser(PayoutTiming),
         )
 
 
@@ -136,12 +134,12 @@ async def exchange_code(to: stripe.StripeClient, code: str) -> stripe.StripeObje
 
 def payout_schedule_params(schedule: PayoutTiming) -> BalanceSettingsUpdateParams:
     """In the processor's words."""
-    told: dict[str, object] = {"interval": schedule.interval}
+    terms: dict[str, object] = {"interval": schedule.interval}
     if schedule.interval == "weekly" and schedule.weekday is not None:
-        told["weekly_payout_days"] = [schedule.weekday]
+        terms["weekly_payout_days"] = [schedule.weekday]
     if schedule.interval == "monthly" and schedule.month_day is not None:
-        told["monthly_payout_days"] = [schedule.month_day]
-    payments: dict[str, object] = {"payouts": {"schedule": told}}
+        terms["monthly_payout_days"] = [schedule.month_day]
+    payments: dict[str, object] = {"payouts": {"schedule": terms}}
     if schedule.delay_days is not None:
         payments["settlement_timing"] = {"delay_days_override": schedule.delay_days}
     return cast("BalanceSettingsUpdateParams", {"payments": payments})

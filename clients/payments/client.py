@@ -1,7 +1,8 @@
-"""The payment processor over its vendor's own library; its webhooks: whether they are the processor's, and what they tell."""
+"""The payment processor over its vendor's own library, and its webhooks: whether the processor signed them, and what happened."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
 import anyio
 
@@ -11,54 +12,53 @@ from clients.payments.accounts import AccountCalls
 from clients.payments.fields import (
     ProcessorJson,
     UnreadableRecord,
-    bool_field,
-    count_field,
-    id_field,
-    id_field_or_none,
     inner_object,
     json_object,
-    text_field,
-    text_field_or_none,
+    read_member,
+    read_record,
+    read_text,
+    required,
 )
 from clients.payments.invoices import InvoiceCalls
-from clients.payments.link import ProcessorLink
+from clients.payments.link import ProcessorLink, load_vendor
 from clients.payments.money import FraudCalls, MoneyCalls
-from clients.payments.parsers import (
-    parse_account,
-    parse_application_fee,
-    parse_charge,
-    parse_checkout,
-    parse_dispute,
-    parse_invoice,
-    parse_payout,
-    parse_refund,
-    parse_review,
-)
 from clients.payments.port import BadProcessorEvent, ProcessorSettings
-from clients.payments.records import EventRecord, ProcessorEvent
+from clients.payments.records import (
+    ApplicationFee,
+    Charge,
+    CheckoutSession,
+    ConnectedAccount,
+    Dispute,
+    EventRecord,
+    Payout,
+    ProcessorEvent,
+    ProcessorInvoice,
+    Refund,
+    Review,
+)
 from clients.payments.selling import SellingCalls
 
 EVENT_TOLERANCE = 300
 """Seconds that a signature's time may be away from ours, before or after."""
 EVENT_SIGNATURE_LIMIT = 4096
 EVENTS_WITHOUT_RECORD = ("invoice.upcoming",)
-"""Told of an invoice that does not exist yet, so it has no id."""
-RECORD_PARSERS: Mapping[str, Callable[[ProcessorJson], EventRecord]] = {
-    "account": parse_account,
-    "application_fee": parse_application_fee,
-    "charge": parse_charge,
-    "checkout.session": parse_checkout,
-    "dispute": parse_dispute,
-    "invoice": parse_invoice,
-    "payout": parse_payout,
-    "refund": parse_refund,
-    "review": parse_review,
+"""About an invoice that does not exist yet, so it has no id."""
+RECORD_KINDS: Mapping[str, type[EventRecord]] = {
+    "account": ConnectedAccount,
+    "application_fee": ApplicationFee,
+    "charge": Charge,
+    "checkout.session": CheckoutSession,
+    "dispute": Dispute,
+    "invoice": ProcessorInvoice,
+    "payout": Payout,
+    "refund": Refund,
+    "review": Review,
 }
 """By the object's own word for what it is: a type such as charge.dispute.created is about a dispute."""
 
 
 def read_event(body: bytes, signature: str, now: float, secrets: tuple[str, ...]) -> ProcessorEvent:
-    """The event in a body that one of the secrets signed, or BadEvent."""
+    """The event in a webhook's raw `body` that one of the `secrets` signed; else BadProcessorEvent. `now`: Unix seconds."""
     check_event_time(signature, now)
     check_event_signature(body, signature, secrets)
     try:
@@ -71,7 +71,7 @@ def read_event(body: bytes, signature: str, now: float, secrets: tuple[str, ...]
 
 
 def check_event_time(signature: str, now: float) -> None:
-    """The library looks at its own clock and lets the future pass, so the time is checked here. Not signed yet: what follows is."""
+    """Raises BadProcessorEvent unless the signature's time is near `now`. The library checks by its own clock and accepts the future."""
     if not signature or len(signature) > EVENT_SIGNATURE_LIMIT or not signature.isascii():
         raise BadProcessorEvent("there is no signature that can be one")
     times = [part[2:] for part in signature.split(",") if part.startswith("t=")]
@@ -86,25 +86,18 @@ def check_event_time(signature: str, now: float) -> None:
 
 def check_event_signature(body: bytes, signature: str, secrets: tuple[str, ...]) -> None:
     """Over the bytes as they came."""
-    from clients.payments.vendor import is_signed_by  # start-up budget
-
-    if not any(is_signed_by(body, signature, secret) for secret in secrets):
+    vendor = load_vendor()
+    if not any(vendor.is_signed_by(body, signature, secret) for secret in secrets):
         raise BadProcessorEvent("it is signed by none of the webhook secrets")
 
 
 def parse_event(found: ProcessorJson) -> ProcessorEvent:
-    """What happened."""
-    kind = text_field(found, "type")
+    """What happened, and the object it is about as that was at the moment."""
+    kind = read_member(found, "type", required(read_text))
     about = inner_object(inner_object(found, "data"), "object")
-    read = None if kind in EVENTS_WITHOUT_RECORD else RECORD_PARSERS.get(text_field_or_none(about, "object") or "")
-    return ProcessorEvent(
-        id=id_field(found),
-        type=kind,
-        account=id_field_or_none(found, "account"),
-        created=count_field(found, "created"),
-        live=bool_field(found, "livemode"),
-        record=None if read is None else read(about),
-    )
+    record = None if kind in EVENTS_WITHOUT_RECORD else RECORD_KINDS.get(read_member(about, "object", read_text) or "")
+    event = read_record(ProcessorEvent, found)
+    return event if record is None else replace(event, record=read_record(record, about))
 
 
 PROCESSOR_LIMITS = OutboundLimits(connections=50, total_seconds=20.0)
@@ -128,12 +121,10 @@ class ProcessorClient(AccountCalls, MoneyCalls, FraudCalls, InvoiceCalls, Sellin
 
     @property
     def live(self) -> bool:
-        """Real money moves."""
         return "_live_" in self._link.settings.key[:8]
 
     @property
     def checkout_origin(self) -> str:
-        """Where its checkout pages are."""
         return self._link.settings.checkout_origin
 
     async def aclose(self) -> None:
@@ -141,5 +132,4 @@ class ProcessorClient(AccountCalls, MoneyCalls, FraudCalls, InvoiceCalls, Sellin
         await self._link.aclose()
 
     def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
-        """The event in a webhook's raw body."""
         return read_event(body, signature, now, self._link.settings.webhook_secrets)

@@ -7,10 +7,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clients.payments.fields import id_field, only_object
-from clients.payments.link import ProcessorCalls, request_options, require_processor_id
+from clients.payments.fields import id_member, record_parser
+from clients.payments.link import ProcessorCalls, request_options
 from clients.payments.outcome import processor_outcome_unknown
-from clients.payments.parsers import parse_invoice
 from clients.payments.records import InvoiceLine, NewInvoice, ProcessorInvoice
 from registry.errors import NotFound, PaymentsError, PaymentsRefused
 
@@ -52,7 +51,7 @@ class InvoiceCalls(ProcessorCalls):
                 {"name": invoice.recipient_name, "email": invoice.recipient_email, "metadata": dict(invoice.metadata)},
                 request_options(account, f"{invoice.key}-customer"),
             ),
-            id_field,
+            id_member,
         )
 
     async def _begun(self, account: str, invoice: NewInvoice, customer: str) -> str:
@@ -70,7 +69,7 @@ class InvoiceCalls(ProcessorCalls):
         if invoice.fee:
             params["application_fee_amount"] = invoice.fee
         options = request_options(account, f"{invoice.key}-invoice")
-        return await self._link.write(account, "invoice", lambda to: to.v1.invoices.create_async(params, options), id_field)
+        return await self._link.write(account, "invoice", lambda to: to.v1.invoices.create_async(params, options), id_member)
 
     async def _add(self, account: str, invoice: NewInvoice, line: InvoiceLine, place: int, customer: str, draft: str) -> str:
         return await self._link.write(
@@ -86,7 +85,7 @@ class InvoiceCalls(ProcessorCalls):
                 },
                 request_options(account, f"{invoice.key}-line-{place + 1}"),
             ),
-            id_field,
+            id_member,
         )
 
     async def send_invoice(self, account: str, invoice: str, *, key: str) -> ProcessorInvoice:
@@ -101,7 +100,10 @@ class InvoiceCalls(ProcessorCalls):
         which, options = found.id, request_options(account, f"{key}-send")
         with after_first_call():
             return await self._link.write(
-                account, "invoice", lambda to: to.v1.invoices.send_invoice_async(which, options=options), only_object(which, parse_invoice)
+                account,
+                "invoice",
+                lambda to: to.v1.invoices.send_invoice_async(which, options=options),
+                record_parser(ProcessorInvoice, id=which),
             )
 
     async def _finalized(self, account: str, draft: str) -> ProcessorInvoice:
@@ -111,7 +113,7 @@ class InvoiceCalls(ProcessorCalls):
                 account,
                 "invoice",
                 lambda to: to.v1.invoices.finalize_invoice_async(draft, {"auto_advance": False}, request_options(account)),
-                only_object(draft, parse_invoice),
+                record_parser(ProcessorInvoice, id=draft),
             )
         except PaymentsRefused as error:
             refused = error
@@ -121,7 +123,6 @@ class InvoiceCalls(ProcessorCalls):
         return found
 
     async def void_invoice(self, account: str, invoice: str, *, key: str) -> ProcessorInvoice:
-        """One that is void is answered as it is; one that is paid the processor refuses."""
         found = await self.find_invoice(account, invoice)
         if found.status == "void":
             return found
@@ -133,30 +134,25 @@ class InvoiceCalls(ProcessorCalls):
             account,
             "invoice",
             lambda to: to.v1.invoices.void_invoice_async(found.id, options=options),
-            only_object(found.id, parse_invoice),
+            record_parser(ProcessorInvoice, id=found.id),
         )
 
     async def _discard(self, account: str, draft: str) -> None:
-        """A deletion has no key; when the first try was heard, the next finds nothing, and that is what was asked for."""
+        """Deletes a draft. A deletion has no key: where an earlier attempt was executed, the next one finds nothing, which is as good."""
         with suppress(NotFound):
             await self._link.write(
-                account, "invoice", lambda to: to.v1.invoices.delete_async(draft, options=request_options(account)), id_field
+                account, "invoice", lambda to: to.v1.invoices.delete_async(draft, options=request_options(account)), id_member
             )
 
     async def find_invoice(self, account: str, invoice: str) -> ProcessorInvoice:
-        """The invoice as it stands."""
-        which = require_processor_id(invoice, "invoice")
-        return await self._link.read(
-            account,
-            "invoice",
-            lambda to: to.v1.invoices.retrieve_async(which, options=request_options(account)),
-            only_object(which, parse_invoice),
+        return await self._find(
+            account, "invoice", invoice, ProcessorInvoice, lambda to, id, options: to.v1.invoices.retrieve_async(id, options=options)
         )
 
 
 @contextmanager
 def after_first_call() -> Generator[None]:
-    """The calls before were heard: what fails now may say for itself alone that nothing was done."""
+    """Earlier calls have changed something, so an error "before execution" in the block becomes one with an unknown outcome."""
     try:
         yield
     except PaymentsError as error:

@@ -1,4 +1,4 @@
-"""The way to the processor: its library's client, the time limit, repeats, and what a failure means.
+"""Calls of the processor: the client of its library, the time limit, repeats, and what a failure means.
 
 Each connected account has its share of the calls under way: one whose calls hang takes nothing from the others.
 """
@@ -9,27 +9,30 @@ import logging
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
 
 from clients.http import Outbound
 from clients.outside_system import PROBE_SECONDS, UNANSWERED_KINDS, CallOutcome, OutsideSystem
 from clients.payments import outcome
-from clients.payments.fields import ProcessorJson, UnreadableRecord, object_rows
-from clients.payments.outcome import ProcessorAnswer, ProcessorCall, ProcessorFault
+from clients.payments.fields import ProcessorJson, UnreadableRecord, object_rows, record_parser
+from clients.payments.outcome import ProcessorAnswer, ProcessorCall, ProcessorFault, ProcessorResult
 from clients.payments.port import ProcessorSettings
 from clients.payments.records import ProcessorPage
 from registry.clock import ACTIVE_REQUEST, ActiveRequest, SystemClock
 from registry.errors import PaymentsError
 
-if TYPE_CHECKING:  # the vendor's library is imported when the processor is first asked
+if TYPE_CHECKING:  # the vendor's library is imported when the processor is first processor_call
     import stripe
 
     from clients.payments.vendor import OutboundTransport
 
     LibraryCall = Callable[[stripe.StripeClient], Awaitable[stripe.StripeObject]]
+    FindCall = Callable[[stripe.StripeClient, str, stripe.RequestOptions], Awaitable[stripe.StripeObject]]
+    ListCall = Callable[[stripe.StripeClient, stripe.RequestOptions], Awaitable[stripe.StripeObject]]
 
 
 class AccountShare:
@@ -93,12 +96,21 @@ SleepFunction = Callable[[float], Awaitable[None]]
 READ_REPEATS, WRITE_REPEATS, NO_REPEATS = 1, 2, 0
 """How often a call is repeated. A write has a key under which the processor does it once."""
 PLATFORM_ACCOUNT = ""
-"""The account of what is asked in no connected account: the service's own."""
+"""The account of what is processor_call in no connected account: the service's own."""
 MALFORMED_BODY_ERRORS = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
-"""What the library dies of when a body is JSON of another shape than it expects."""
+"""What the library raises when a body is JSON of another shape than it expects."""
 PROCESSOR_WRITE_SECONDS = 5.0
 """Seconds that a request must have left for a write to be sent: one that is cut short leaves its outcome unknown."""
 PROCESSOR_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProcessorRequest(ProcessorCall, Generic[ProcessorT]):
+    """A call with what makes it and what reads its answer. `account`: whose share of the calls under way it is of."""
+
+    account: str
+    call: LibraryCall
+    parse: Callable[[ProcessorJson], ProcessorT]
 
 
 class ProcessorProgress:
@@ -108,6 +120,13 @@ class ProcessorProgress:
     placed: float | None = None
     sent = unsure = False
     failed: bool | None = None
+
+
+def load_vendor():  # noqa: ANN201  # the type checker infers the module
+    """The vendor's library behind our seam: it takes half a second to import, so the first call or event does it."""
+    from clients.payments import vendor
+
+    return vendor
 
 
 class ProcessorLink:
@@ -133,11 +152,13 @@ class ProcessorLink:
         *,
         words: frozenset[str] = frozenset(),
     ) -> ProcessorT:
-        """Ask for something, or for something that leaves no trace. `words`: parameters whose names are ours too.
+        """Make a `call` that changes nothing, and return what `parse` makes of its answer. `noun`: what it is about, for errors.
+
+        `words`: parameters that have the same name with us, so that an error may name them.
 
         `account`: whose share of the calls under way it is of, as in all that follow.
         """
-        return await self._complete(account, ProcessorCall(noun, False, READ_REPEATS, words), call, parse)
+        return await self._complete(ProcessorRequest(noun, False, READ_REPEATS, words, account=account, call=call, parse=parse))
 
     async def write(
         self,
@@ -149,8 +170,8 @@ class ProcessorLink:
         repeats: int = WRITE_REPEATS,
         words: frozenset[str] = frozenset(),
     ) -> ProcessorT:
-        """Change something."""
-        return await self._complete(account, ProcessorCall(noun, True, repeats, words), call, parse)
+        """As `read`, for a call that changes something: `repeats` times at most again, under its idempotency key."""
+        return await self._complete(ProcessorRequest(noun, True, repeats, words, account=account, call=call, parse=parse))
 
     async def page(
         self, account: str, noun: str, call: LibraryCall, parse: Callable[[ProcessorJson], ProcessorT]
@@ -166,15 +187,13 @@ class ProcessorLink:
         """Close all connections."""
         await self._outbound.aclose()
 
-    async def _complete(
-        self, account: str, processor_call: ProcessorCall, call: LibraryCall, parse: Callable[[ProcessorJson], ProcessorT]
-    ) -> ProcessorT:
-        request, system = ACTIVE_REQUEST.get(), self.system
+    async def _complete(self, processor_call: ProcessorRequest[ProcessorT]) -> ProcessorT:
+        request, system, account = ACTIVE_REQUEST.get(), self.system, processor_call.account
         refused = system.enter(request, account)
         if refused is not None:
             raise outcome.processor_unavailable(refused, system.retry_after(account)).error
         try:
-            found = await self._in_time(account, processor_call, call, parse, request)
+            found = await self._in_time(processor_call, request)
         finally:
             system.leave(request, account)
         if isinstance(found, ProcessorAnswer):
@@ -182,14 +201,7 @@ class ProcessorLink:
         PROCESSOR_LOG.debug("%s: %s", processor_call.noun, found.error.error_code)
         raise found.error
 
-    async def _in_time(
-        self,
-        account: str,
-        processor_call: ProcessorCall,
-        call: LibraryCall,
-        parse: Callable[[ProcessorJson], ProcessorT],
-        request: ActiveRequest | None,
-    ) -> ProcessorAnswer[ProcessorT] | ProcessorFault:
+    async def _in_time(self, processor_call: ProcessorRequest[ProcessorT], request: ActiveRequest | None) -> ProcessorResult[ProcessorT]:
         """Within the time of a call, and of the request that it is made for."""
         seconds = total = self.settings.total_seconds
         if request is not None:
@@ -197,84 +209,67 @@ class ProcessorLink:
             if seconds <= 0 or (processor_call.write and seconds < min(PROCESSOR_WRITE_SECONDS, total)):
                 return outcome.processor_too_late()
         progress, began = ProcessorProgress(), self.system.clock.monotonic()
-        found: ProcessorAnswer[ProcessorT] | ProcessorFault | None = None
+        found: ProcessorResult[ProcessorT] | None = None
         with anyio.move_on_after(seconds):
-            async with self._shares.place(account) as free:  # before anything of it can have been sent
+            async with self._shares.place(processor_call.account) as free:  # before anything of it can have been sent
                 progress.placed = self.system.clock.monotonic() if free else None
-                found = await self._placed(account, processor_call, call, parse, progress) if free else outcome.account_crowded()
+                found = await self._placed(processor_call, progress) if free else outcome.account_crowded()
         overdue = found is None
         if found is None:
             found = outcome.processor_overdue(processor_call, unsure=progress.unsure)
             progress.failed = True if progress.sent and seconds >= min(total, PROBE_SECONDS) else progress.failed
         if progress.failed is not None:
-            self.system.ended(account, failed=progress.failed)
+            self.system.ended(processor_call.account, failed=progress.failed)
         kind = "ok" if isinstance(found, ProcessorAnswer) else processor_outcome(progress, overdue=overdue)
         self.system.observe(
             f"{'write' if processor_call.write else 'read'} {processor_call.noun}", kind, began=began, placed=progress.placed
         )
         return found
 
-    async def _placed(
-        self,
-        account: str,
-        processor_call: ProcessorCall,
-        call: LibraryCall,
-        parse: Callable[[ProcessorJson], ProcessorT],
-        progress: ProcessorProgress,
-    ) -> ProcessorAnswer[ProcessorT] | ProcessorFault:
+    async def _placed(self, processor_call: ProcessorRequest[ProcessorT], progress: ProcessorProgress) -> ProcessorResult[ProcessorT]:
         """All attempts; before the first of them it may have to be found out whether the processor is there."""
         system = self.system
-        if system.breaker.is_open and not await system.may_send(account, self._is_answered):
-            return outcome.processor_unavailable("open", system.retry_after(account))
-        return await self._attempts(processor_call, call, parse, progress)
+        if system.breaker.is_open and not await system.may_send(processor_call.account, self._is_answered):
+            return outcome.processor_unavailable("open", system.retry_after(processor_call.account))
+        return await self._attempts(processor_call, progress)
 
     async def _is_answered(self) -> bool:
         """A question that changes nothing; whatever comes back is an answer."""
-        from clients.payments.vendor import OutboundTransport, open_library, stripe  # start-up budget
-
-        transport = OutboundTransport(self._outbound)
+        vendor = load_vendor()
+        transport = vendor.OutboundTransport(self._outbound)
         try:
-            await open_library(self.settings, transport).v1.balance.retrieve_async()
-        except (stripe.StripeError, *MALFORMED_BODY_ERRORS):
+            await vendor.open_library(self.settings, transport).v1.balance.retrieve_async()
+        except (vendor.stripe.StripeError, *MALFORMED_BODY_ERRORS):
             return transport.failed not in UNANSWERED_KINDS
         return True
 
-    async def _attempts(
-        self, processor_call: ProcessorCall, call: LibraryCall, parse: Callable[[ProcessorJson], ProcessorT], progress: ProcessorProgress
-    ) -> ProcessorAnswer[ProcessorT] | ProcessorFault:
-        found = await self._once(processor_call, call, parse, progress)
+    async def _attempts(self, processor_call: ProcessorRequest[ProcessorT], progress: ProcessorProgress) -> ProcessorResult[ProcessorT]:
+        found = await self._once(processor_call, progress)
         for seconds in self.settings.pauses[: processor_call.repeats]:
             if isinstance(found, ProcessorAnswer) or not found.again:
                 break
             await self._sleep(seconds)
-            found = await self._once(processor_call, call, parse, progress)
+            found = await self._once(processor_call, progress)
         if isinstance(found, ProcessorFault) and processor_call.write and progress.unsure and is_before_execution(found):
             return outcome.processor_outcome_unknown(
                 "The payment processor failed during the call."
-            )  # an attempt before this one was heard
+            )  # an earlier attempt may have been executed
         return found
 
-    async def _once(
-        self, processor_call: ProcessorCall, call: LibraryCall, parse: Callable[[ProcessorJson], ProcessorT], progress: ProcessorProgress
-    ) -> ProcessorAnswer[ProcessorT] | ProcessorFault:
-        from clients.payments.vendor import OutboundTransport  # start-up budget
-
+    async def _once(self, processor_call: ProcessorRequest[ProcessorT], progress: ProcessorProgress) -> ProcessorResult[ProcessorT]:
         unsure_before, progress.sent, progress.unsure = progress.unsure, True, True
-        transport = OutboundTransport(self._outbound)
-        found = await self._exchange(processor_call, call, parse, transport)
+        transport = load_vendor().OutboundTransport(self._outbound)
+        found = await self._exchange(processor_call, transport)
         progress.failed = transport.failed in UNANSWERED_KINDS
         if isinstance(found, ProcessorFault) and found.unchanged:
             progress.unsure = unsure_before
         return found
 
-    async def _exchange(
-        self, processor_call: ProcessorCall, call: LibraryCall, parse: Callable[[ProcessorJson], ProcessorT], transport: OutboundTransport
-    ) -> ProcessorAnswer[ProcessorT] | ProcessorFault:
-        from clients.payments.vendor import open_library, stripe  # start-up budget
-
+    async def _exchange(self, processor_call: ProcessorRequest[ProcessorT], transport: OutboundTransport) -> ProcessorResult[ProcessorT]:
+        vendor = load_vendor()
         try:
-            answer = (await call(open_library(self.settings, transport))).to_dict()
-        except stripe.StripeError as error:
+            answer = (await processor_call.call(vendor.open_library(self.settings, transport))).to_dict()
+        except vendor.stripe.StripeError as error:
             if transport.failed is not None:
                 return outcome.processor_not_reached(processor_call, transport.failed)
             request_id = error.request_id if re.fullmatch(r"req_[A-Za-z0-9]{1,64}", error.request_id or "") else "not told"
@@ -285,7 +280,7 @@ class ProcessorLink:
         except MALFORMED_BODY_ERRORS as error:
             return unreadable_answer(processor_call, type(error).__name__)
         try:
-            return ProcessorAnswer(parse(answer))
+            return ProcessorAnswer(processor_call.parse(answer))
         except UnreadableRecord as why:
             return unreadable_answer(processor_call, str(why))
 
@@ -314,9 +309,19 @@ class ProcessorCalls:
     def __init__(self, link: ProcessorLink) -> None:
         self._link = link
 
+    async def _find(self, account: str, noun: str, id: str, kind: type[ProcessorT], call: FindCall) -> ProcessorT:
+        """The object `id` as it stands."""
+        which, options = require_processor_id(id, noun), request_options(account)
+        return await self._link.read(account, noun, lambda to: call(to, which, options), record_parser(kind, id=which))
+
+    async def _list(self, account: str, noun: str, kind: type[ProcessorT], call: ListCall) -> ProcessorPage[ProcessorT]:
+        """A page of objects, newest first."""
+        options = request_options(account)
+        return await self._link.page(account, noun, lambda to: call(to, options), record_parser(kind))
+
 
 def request_options(account: str, key: str | None = None) -> stripe.RequestOptions:
-    """In a connected account; under an idempotency key where something changes."""
+    """Options of a call in the connected `account`; `key`: the idempotency key of one that changes something."""
     options: stripe.RequestOptions = {"stripe_account": require_processor_id(account, "account")}
     if key is not None:
         options["idempotency_key"] = processor_idempotency_key(key)
@@ -324,13 +329,13 @@ def request_options(account: str, key: str | None = None) -> stripe.RequestOptio
 
 
 def require_processor_id(found: str, noun: str) -> str:
-    """An id that can be one: what cannot would reach another address, or all of a list."""
+    """`found` where it can be an id, else NotFound: in an address it could name something else, or a whole list."""
     if re.fullmatch(r"[A-Za-z0-9_]{1,255}", found) is None:
         raise outcome.no_such_object(noun)
     return found
 
 
 def processor_idempotency_key(key: str) -> str:
-    """As it is where a header can carry it and the processor takes it, which is up to 255 characters."""
+    """`key` where a header can carry it and the processor takes it (up to 255 characters), else its hash."""
     fits = re.fullmatch(r"[!-~]{1,255}", key) is not None
     return key if fits else "sha256-" + sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from clients.payments.fields import only_object
+from clients.payments.fields import record_parser
 from clients.payments.link import PLATFORM_ACCOUNT, ProcessorCalls, request_options, require_processor_id
-from clients.payments.parsers import (
-    parse_application_fee,
-    parse_balance,
-    parse_charge,
-    parse_dispute,
-    parse_payout,
-    parse_refund,
-    parse_review,
-    parse_value_list,
-    parse_value_list_item,
-)
 from clients.payments.records import (
     ApplicationFee,
     Balance,
@@ -51,33 +40,26 @@ class MoneyCalls(ProcessorCalls):
     """What is asked of the processor about money."""
 
     async def balance_of(self, account: str) -> Balance:
-        """By currency."""
         return await self._link.read(
-            account, "balance", lambda to: to.v1.balance.retrieve_async(options=request_options(account)), parse_balance
+            account, "balance", lambda to: to.v1.balance.retrieve_async(options=request_options(account)), record_parser(Balance)
         )
 
     async def own_balance(self) -> Balance:
-        """Of the service itself: the cheapest question there is, and it tells whether the key is accepted and for what money."""
-        return await self._link.read(PLATFORM_ACCOUNT, "balance", lambda to: to.v1.balance.retrieve_async(), parse_balance)
+        """The service's own balance: the cheapest call, which shows whether the key is accepted and whether it is for real money."""
+        return await self._link.read(PLATFORM_ACCOUNT, "balance", lambda to: to.v1.balance.retrieve_async(), record_parser(Balance))
 
     async def find_charge(self, account: str, charge: str) -> Charge:
-        """The charge as it stands."""
-        which = require_processor_id(charge, "charge")
-        return await self._link.read(
-            account,
-            "charge",
-            lambda to: to.v1.charges.retrieve_async(which, options=request_options(account)),
-            only_object(which, parse_charge),
+        return await self._find(
+            account, "charge", charge, Charge, lambda to, id, options: to.v1.charges.retrieve_async(id, options=options)
         )
 
     async def list_charges(
         self, account: str, *, limit: int, starting_after: str | None = None, payment_intent: str | None = None
     ) -> ProcessorPage[Charge]:
-        """Newest first; of all payments or of one."""
         params = cast("ChargeListParams", page_params(limit, starting_after))
         if payment_intent is not None:
             params["payment_intent"] = require_processor_id(payment_intent, "payment")
-        return await self._link.page(account, "charge", lambda to: to.v1.charges.list_async(params, request_options(account)), parse_charge)
+        return await self._list(account, "charge", Charge, lambda to, options: to.v1.charges.list_async(params, options))
 
     async def refund(self, account: str, *, charge: str, amount: int, reason: str | None, key: str, metadata: Mapping[str, str]) -> Refund:
         """Asks for the charge first: the processor refuses to give a fee back where none was taken, and a charge's fee never changes."""
@@ -90,12 +72,12 @@ class MoneyCalls(ProcessorCalls):
             account,
             "charge",
             lambda to: to.v1.refunds.create_async(params, request_options(account, key)),
-            parse_refund,
+            record_parser(Refund),
             words=frozenset({"amount", "reason"}),
         )
 
     async def _has_fee(self, account: str, charge: str) -> bool:
-        """Whether the service kept something of a charge. A question that fails comes before the write, which is then never sent."""
+        """Whether the service took a fee of `charge`. A failure is one before execution: the write after it is then never sent."""
         try:
             return (await self.find_charge(account, charge)).application_fee is not None
         except PaymentsError as error:
@@ -103,115 +85,94 @@ class MoneyCalls(ProcessorCalls):
             raise
 
     async def find_refund(self, account: str, refund: str) -> Refund:
-        """The refund as it stands."""
-        which = require_processor_id(refund, "refund")
-        return await self._link.read(
-            account,
-            "refund",
-            lambda to: to.v1.refunds.retrieve_async(which, options=request_options(account)),
-            only_object(which, parse_refund),
+        return await self._find(
+            account, "refund", refund, Refund, lambda to, id, options: to.v1.refunds.retrieve_async(id, options=options)
         )
 
     async def list_refunds(
         self, account: str, *, limit: int, starting_after: str | None = None, charge: str | None = None
     ) -> ProcessorPage[Refund]:
-        """Newest first; of all charges or of one."""
         params = cast("RefundListParams", page_params(limit, starting_after, charge))
-        return await self._link.page(account, "refund", lambda to: to.v1.refunds.list_async(params, request_options(account)), parse_refund)
+        return await self._list(account, "refund", Refund, lambda to, options: to.v1.refunds.list_async(params, options))
 
     async def pay_out(self, account: str, *, amount: int, currency: str, key: str, metadata: Mapping[str, str]) -> Payout:
-        """To the account's own bank."""
         return await self._link.write(
             account,
             "bank account",
             lambda to: to.v1.payouts.create_async(
                 {"amount": amount, "currency": currency.lower(), "metadata": dict(metadata)}, request_options(account, key)
             ),
-            parse_payout,
+            record_parser(Payout),
             words=frozenset({"amount", "currency"}),
         )
 
     async def list_payouts(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Payout]:
-        """Newest first."""
         params = cast("PayoutListParams", page_params(limit, starting_after))
-        return await self._link.page(account, "payout", lambda to: to.v1.payouts.list_async(params, request_options(account)), parse_payout)
+        return await self._list(account, "payout", Payout, lambda to, options: to.v1.payouts.list_async(params, options))
 
     async def find_dispute(self, account: str, dispute: str) -> Dispute:
-        """The dispute as it stands."""
-        which = require_processor_id(dispute, "dispute")
-        return await self._link.read(
-            account,
-            "dispute",
-            lambda to: to.v1.disputes.retrieve_async(which, options=request_options(account)),
-            only_object(which, parse_dispute),
+        return await self._find(
+            account, "dispute", dispute, Dispute, lambda to, id, options: to.v1.disputes.retrieve_async(id, options=options)
         )
 
     async def list_disputes(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Dispute]:
-        """Newest first."""
         params = cast("DisputeListParams", page_params(limit, starting_after))
-        return await self._link.page(
-            account, "dispute", lambda to: to.v1.disputes.list_async(params, request_options(account)), parse_dispute
-        )
+        return await self._list(account, "dispute", Dispute, lambda to, options: to.v1.disputes.list_async(params, options))
 
     async def answer_dispute(self, account: str, dispute: str, evidence: EvidenceTexts, *, submit: bool, key: str) -> Dispute:
-        """What is not named stays as it is. Without `submit` it is kept as a draft."""
+        """Texts that are not given stay as they are. Without `submit` the evidence is a draft."""
         which = require_processor_id(dispute, "dispute")
         return await self._link.write(
             account,
             "dispute",
             lambda to: to.v1.disputes.update_async(which, {"evidence": {**evidence}, "submit": submit}, request_options(account, key)),
-            only_object(which, parse_dispute),
+            record_parser(Dispute, id=which),
             words=frozenset(EvidenceTexts.__optional_keys__),
         )
 
     async def list_fees(self, *, limit: int, starting_after: str | None = None, charge: str | None = None) -> ProcessorPage[ApplicationFee]:
-        """The service's own list."""
         params = cast("ApplicationFeeListParams", page_params(limit, starting_after, charge))
-        return await self._link.page(PLATFORM_ACCOUNT, "fee", lambda to: to.v1.application_fees.list_async(params), parse_application_fee)
+        return await self._link.page(
+            PLATFORM_ACCOUNT, "fee", lambda to: to.v1.application_fees.list_async(params), record_parser(ApplicationFee)
+        )
 
 
 def page_params(limit: int, starting_after: str | None, charge: str | None = None) -> dict[str, object]:
     """Which part of a list."""
-    asked: dict[str, object] = {"limit": limit}
+    params: dict[str, object] = {"limit": limit}
     if starting_after is not None:
-        asked["starting_after"] = starting_after
+        params["starting_after"] = starting_after
     if charge is not None:
-        asked["charge"] = charge
-    return asked
+        params["charge"] = charge
+    return params
 
 
 class FraudCalls(ProcessorCalls):
     """What is asked of the processor about fraud."""
 
     async def list_reviews(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Review]:
-        """Those that are open, newest first."""
         params = cast("ReviewListParams", page_params(limit, starting_after))
-        return await self._link.page(account, "review", lambda to: to.v1.reviews.list_async(params, request_options(account)), parse_review)
+        return await self._list(account, "review", Review, lambda to, options: to.v1.reviews.list_async(params, options))
 
     async def approve_review(self, account: str, review: str, *, key: str) -> Review:
-        """Closes it."""
         which = require_processor_id(review, "review")
         return await self._link.write(
             account,
             "review",
             lambda to: to.v1.reviews.approve_async(which, options=request_options(account, key)),
-            only_object(which, parse_review),
+            record_parser(Review, id=which),
         )
 
     async def list_value_lists(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[ValueList]:
-        """Newest first."""
         params = cast("ValueListListParams", page_params(limit, starting_after))
-        return await self._link.page(
-            account, "value list", lambda to: to.v1.radar.value_lists.list_async(params, request_options(account)), parse_value_list
-        )
+        return await self._list(account, "value list", ValueList, lambda to, options: to.v1.radar.value_lists.list_async(params, options))
 
     async def add_to_value_list(self, account: str, value_list: str, value: str, *, key: str) -> ValueListItem:
-        """What the list blocks or lets pass from now on."""
         which = require_processor_id(value_list, "value list")
         return await self._link.write(
             account,
             "value list",
             lambda to: to.v1.radar.value_list_items.create_async({"value_list": which, "value": value}, request_options(account, key)),
-            parse_value_list_item,
+            record_parser(ValueListItem),
             words=frozenset({"value"}),
         )

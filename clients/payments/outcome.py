@@ -1,4 +1,4 @@
-"""What became of one attempt, and which error its caller gets. The processor's own texts are dropped here."""
+"""The outcome of one attempt, and the error that its caller gets. The processor's own texts are dropped here."""
 
 import re
 from collections.abc import Mapping
@@ -57,6 +57,9 @@ class ProcessorFault:
     unchanged: bool = False
 
 
+ProcessorResult = ProcessorAnswer[ProcessorValueT] | ProcessorFault
+
+
 def processor_overdue(processor_call: ProcessorCall, *, unsure: bool) -> ProcessorFault:
     """The time was up."""
     text = "The payment processor did not answer in time."
@@ -89,7 +92,7 @@ def processor_in_trouble(processor_call: ProcessorCall, status: int, *, again: b
 
 
 def processor_failed(processor_call: ProcessorCall, text: str, *, again: bool) -> ProcessorFault:
-    """A read may be repeated by anybody; a write may have happened."""
+    """No usable answer: a read may be repeated, a write may have been executed."""
     return (
         ProcessorFault(processor_outcome_unknown(text).error, again)
         if processor_call.write
@@ -129,7 +132,7 @@ def processor_rate_limited(retry_after: str, *, again: bool) -> ProcessorFault:
 
 
 def account_crowded() -> ProcessorFault:
-    """No place became free among the calls of one account, so it was never sent."""
+    """Too many calls of one account wait already, so this one was not sent."""
     text = "Too many calls of this account wait for the payment processor already, so this one was not sent. Try again later."
     return ProcessorFault(PaymentsError(text, before_execution=True, retry_after=1), unchanged=True)
 

@@ -4,8 +4,10 @@ Every method raises, from registry.errors: NotFound where the processor knows no
 the processor's code where it refuses what was asked; PaymentsError (502) where it failed, with `before_execution` where it surely did
 nothing and `outcome_unknown` where a write may have happened. Its own texts are never handed on: only codes and parameter names.
 
-`account` is the connected account in which something is done. `key` is the processor's idempotency key: the same call under the same
-key is done once, and answered alike, for at least a day.
+Every method but `authorize_url` and `read_event` waits for the network. `account` is the connected account in which something is done.
+`key` is the processor's idempotency key: the same call under the same key is done once, and answered alike, for at least a day. `limit` is
+how many rows a page has at most, `starting_after` the id that the page follows; lists are newest first. `metadata` comes back with the
+object and with every event about it.
 """
 
 from collections.abc import Mapping
@@ -66,109 +68,156 @@ class Processor(Protocol):
     # Connected accounts
 
     async def create_account(self, *, key: str, email: str | None, country: str | None, metadata: Mapping[str, str]) -> ConnectedAccount:
-        """A new Express account. `country` is ISO 3166-1 alpha-2."""
+        """A new Express account with the owner's `email`. `country` is ISO 3166-1 alpha-2. None: the owner is asked."""
         ...
 
-    async def find_account(self, account: str) -> ConnectedAccount: ...
+    async def find_account(self, account: str) -> ConnectedAccount:
+        """The connected `account` as it stands."""
+        ...
 
     async def onboarding_link(self, account: str, *, return_url: str, refresh_url: str) -> HostedPage:
-        """A page on which the account's owner tells the processor what it asks for; for one visit, a few minutes long."""
+        """A page on which the owner of `account` gives the processor what it asks for; for one visit, a few minutes long.
+
+        From there the owner comes back to `return_url`; to `refresh_url` where the page no longer works.
+        """
         ...
 
     async def dashboard_link(self, account: str) -> HostedPage:
-        """The account's own pages at the processor; Express accounts only."""
+        """The pages of `account` at the processor; Express accounts only."""
         ...
 
     def authorize_url(self, *, state: str, return_url: str) -> str | None:
-        """Where the owner of a Standard account lets the service in (OAuth 2.0); None where the service has no client id for it."""
+        """Where the owner of a Standard account lets the service in (OAuth 2.0), who then comes back to `return_url` with `state`.
+
+        None where the service has no client id for it.
+        """
         ...
 
     async def attach(self, code: str) -> str:
-        """The account whose owner came back with this code. A wrong or used code is PaymentsRefused."""
+        """The id of the account whose owner came back with `code`. A wrong or used code is PaymentsRefused."""
         ...
 
-    async def schedule_of(self, account: str) -> PayoutTiming: ...
+    async def schedule_of(self, account: str) -> PayoutTiming:
+        """When the balance of `account` is paid out."""
+        ...
 
-    async def set_schedule(self, account: str, schedule: PayoutTiming, *, key: str) -> PayoutTiming: ...
+    async def set_schedule(self, account: str, schedule: PayoutTiming, *, key: str) -> PayoutTiming:
+        """Replace the schedule; without `delay_days` the delay stays. Returns the schedule that holds now."""
+        ...
 
     # Money
 
-    async def balance_of(self, account: str) -> Balance: ...
+    async def balance_of(self, account: str) -> Balance:
+        """What `account` has, by currency."""
+        ...
 
-    async def find_charge(self, account: str, charge: str) -> Charge: ...
+    async def find_charge(self, account: str, charge: str) -> Charge:
+        """The `charge` as it stands."""
+        ...
 
     async def list_charges(
         self, account: str, *, limit: int, starting_after: str | None = None, payment_intent: str | None = None
     ) -> ProcessorPage[Charge]:
-        """Newest first; of all payments or of one, whose tries they are."""
+        """Charges of all payments, or the tries of one `payment_intent`."""
         ...
 
     async def refund(self, account: str, *, charge: str, amount: int, reason: str | None, key: str, metadata: Mapping[str, str]) -> Refund:
-        """`amount` in minor units of the charge's currency. The service's fee is given back in proportion."""
+        """Give `amount` of `charge` back, in minor units of its currency. The service's fee is given back in proportion."""
         ...
 
-    async def find_refund(self, account: str, refund: str) -> Refund: ...
+    async def find_refund(self, account: str, refund: str) -> Refund:
+        """The `refund` as it stands."""
+        ...
 
     async def list_refunds(
         self, account: str, *, limit: int, starting_after: str | None = None, charge: str | None = None
-    ) -> ProcessorPage[Refund]: ...
-
-    async def pay_out(self, account: str, *, amount: int, currency: str, key: str, metadata: Mapping[str, str]) -> Payout:
-        """To the account's own bank."""
+    ) -> ProcessorPage[Refund]:
+        """Refunds of all charges, or of one `charge`."""
         ...
 
-    async def list_payouts(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Payout]: ...
+    async def pay_out(self, account: str, *, amount: int, currency: str, key: str, metadata: Mapping[str, str]) -> Payout:
+        """Send `amount` minor units of `currency` to the bank of `account`."""
+        ...
 
-    async def find_dispute(self, account: str, dispute: str) -> Dispute: ...
+    async def list_payouts(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Payout]:
+        """Payouts of `account`."""
+        ...
 
-    async def list_disputes(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Dispute]: ...
+    async def find_dispute(self, account: str, dispute: str) -> Dispute:
+        """The `dispute` as it stands."""
+        ...
+
+    async def list_disputes(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Dispute]:
+        """Disputes of `account`."""
+        ...
 
     async def answer_dispute(self, account: str, dispute: str, evidence: EvidenceTexts, *, submit: bool, key: str) -> Dispute:
-        """Add evidence; with `submit` it goes to the payer's bank, once."""
+        """Add `evidence` to `dispute`; with `submit` it goes to the payer's bank, once."""
         ...
 
     async def list_fees(self, *, limit: int, starting_after: str | None = None, charge: str | None = None) -> ProcessorPage[ApplicationFee]:
-        """Of all connected accounts: each says whose it is."""
+        """The service's fees of all connected accounts, or of one `charge`; each names its account."""
         ...
 
     # Fraud
 
-    async def list_reviews(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Review]: ...
+    async def list_reviews(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[Review]:
+        """Open reviews of `account`."""
+        ...
 
-    async def approve_review(self, account: str, review: str, *, key: str) -> Review: ...
+    async def approve_review(self, account: str, review: str, *, key: str) -> Review:
+        """Close `review`: its charge is good."""
+        ...
 
-    async def list_value_lists(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[ValueList]: ...
+    async def list_value_lists(self, account: str, *, limit: int, starting_after: str | None = None) -> ProcessorPage[ValueList]:
+        """Lists that the fraud rules of `account` use."""
+        ...
 
-    async def add_to_value_list(self, account: str, value_list: str, value: str, *, key: str) -> ValueListItem: ...
+    async def add_to_value_list(self, account: str, value_list: str, value: str, *, key: str) -> ValueListItem:
+        """Add `value` to `value_list`: the fraud rules block it, or let it pass, from now on."""
+        ...
 
     # Selling
 
     async def draft_invoice(self, account: str, invoice: NewInvoice) -> ProcessorInvoice:
-        """Customer, invoice and lines, not sent yet: nobody but the account's owner sees it. Repeated, it is the same invoice."""
+        """Make customer, invoice and lines of `invoice`, not sent yet: only the owner of `account` sees it. Repeated, it is the same."""
         ...
 
     async def send_invoice(self, account: str, invoice: str, *, key: str) -> ProcessorInvoice:
-        """Finalise it and mail it to its recipient. One that has been sent, or paid, is answered as it is."""
+        """Finalise `invoice` and mail it to its recipient. One that has been sent, or paid, is answered as it is."""
         ...
 
     async def void_invoice(self, account: str, invoice: str, *, key: str) -> ProcessorInvoice:
-        """Take it back: an open one is voided, a draft deleted (and answered as void). A paid one is PaymentsRefused."""
+        """Take `invoice` back: an open one is voided, a draft deleted (and answered as void). A paid one is PaymentsRefused."""
         ...
 
-    async def find_invoice(self, account: str, invoice: str) -> ProcessorInvoice: ...
+    async def find_invoice(self, account: str, invoice: str) -> ProcessorInvoice:
+        """The `invoice` as it stands."""
+        ...
 
-    async def create_promotion(self, account: str, promotion: NewPromotion) -> PromotionCode: ...
+    async def create_promotion(self, account: str, promotion: NewPromotion) -> PromotionCode:
+        """Make the code of `promotion`, once for its key."""
+        ...
 
-    async def create_checkout(self, account: str, checkout: NewCheckout) -> CheckoutSession: ...
+    async def create_checkout(self, account: str, checkout: NewCheckout) -> CheckoutSession:
+        """Make a page on which a buyer pays `checkout`, once for its key."""
+        ...
 
-    async def find_checkout(self, account: str, session: str) -> CheckoutSession: ...
+    async def find_checkout(self, account: str, session: str) -> CheckoutSession:
+        """The page `session` as it stands."""
+        ...
 
-    async def expire_checkout(self, account: str, session: str) -> CheckoutSession: ...
+    async def expire_checkout(self, account: str, session: str) -> CheckoutSession:
+        """End the page `session`. One that is paid or has expired is answered as it is."""
+        ...
 
     # Webhooks
 
     def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
-        """The event in a webhook's raw body, or BadEvent: signed by none of the secrets, or more than 300 s off our clock."""
+        """The event in a webhook's raw `body`; BadProcessorEvent where none of the secrets signed it, or its time is over 300 s from `now`.
+
+        `now`: Unix seconds.
+        """
         ...
 
 

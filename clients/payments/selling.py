@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clients.payments.fields import id_field, only_object
+from clients.payments.fields import id_member, record_parser
 from clients.payments.link import ProcessorCalls, request_options, require_processor_id
-from clients.payments.parsers import parse_checkout, parse_promotion
 from clients.payments.records import CheckoutSession, NewCheckout, NewPromotion, PromotionCode
 from registry.errors import PaymentsRefused
 
@@ -25,7 +24,7 @@ class SellingCalls(ProcessorCalls):
             account,
             "coupon",
             lambda to: to.v1.coupons.create_async(terms, request_options(account, f"{promotion.key}-coupon")),
-            id_field,
+            id_member,
             words=frozenset({"percent_off", "amount_off", "currency"}),
         )
         params = promotion_code_params(promotion, coupon)
@@ -33,7 +32,7 @@ class SellingCalls(ProcessorCalls):
             account,
             "coupon",
             lambda to: to.v1.promotion_codes.create_async(params, request_options(account, f"{promotion.key}-code")),
-            parse_promotion,
+            record_parser(PromotionCode),
             words=frozenset({"code", "max_redemptions", "expires_at"}),
         )
 
@@ -44,28 +43,26 @@ class SellingCalls(ProcessorCalls):
             account,
             "checkout session",
             lambda to: to.v1.checkout.sessions.create_async(params, request_options(account, checkout.key)),
-            parse_checkout,
+            record_parser(CheckoutSession),
         )
 
     async def find_checkout(self, account: str, session: str) -> CheckoutSession:
-        """The page as it stands."""
-        which = require_processor_id(session, "checkout session")
-        return await self._link.read(
+        return await self._find(
             account,
             "checkout session",
-            lambda to: to.v1.checkout.sessions.retrieve_async(which, options=request_options(account)),
-            only_object(which, parse_checkout),
+            session,
+            CheckoutSession,
+            lambda to, id, options: to.v1.checkout.sessions.retrieve_async(id, options=options),
         )
 
     async def expire_checkout(self, account: str, session: str) -> CheckoutSession:
-        """One that is paid or has expired is answered as it is."""
         which = require_processor_id(session, "checkout session")
         try:
             return await self._link.write(
                 account,
                 "checkout session",
                 lambda to: to.v1.checkout.sessions.expire_async(which, options=request_options(account)),
-                only_object(which, parse_checkout),
+                record_parser(CheckoutSession, id=which),
             )
         except PaymentsRefused as refused:
             kept = refused

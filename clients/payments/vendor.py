@@ -4,20 +4,20 @@ It is slow to import, so this file is imported when the processor is first asked
 """
 
 import logging
+import os
 from collections.abc import Mapping
 from contextlib import redirect_stderr
-from importlib import import_module
 from io import StringIO
 from typing import Protocol, cast
 
 from clients.http import MEBIBYTE, FailureKind, Outbound, OutboundFailed
 from clients.payments.port import PROCESSOR_API_VERSION, ProcessorSettings
 
+os.environ.pop("STRIPE_LOG", None)  # a variable that would print every body, secrets included, to stderr
 with redirect_stderr(StringIO()):  # in some environments the import writes a line of its own there
     import stripe
 
 stripe.enable_telemetry = False  # otherwise it keeps a file about this machine and tells its name
-vars(import_module("stripe._util"))["STRIPE_LOG"] = None  # a variable that would print every body, secrets included, to stderr
 LIBRARY_LOG = logging.getLogger("stripe")
 LIBRARY_LOG.setLevel(logging.WARNING)
 LIBRARY_LOG.addFilter(lambda record: record.levelno >= logging.WARNING)  # below that it logs addresses and bodies
@@ -30,7 +30,7 @@ PROCESSOR_RESPONSE_HEADERS = ("request-id", "retry-after", "stripe-should-retry"
 
 
 class OutboundTransport(stripe.HTTPClient):
-    """One call's way out. It repeats nothing: whoever makes the call knows whether it may be."""
+    """Sends one call of the library through our outbound seam, once: the link knows whether a call may be repeated."""
 
     name = "connectivity-reseller"
 
@@ -61,7 +61,7 @@ class OutboundTransport(stripe.HTTPClient):
 
 
 def needed_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Not what the library tells about this machine and whatever runs on it."""
+    """Without what the library says of this machine and of the programs on it."""
     kept = {name: value for name, value in headers.items() if name.lower() in PROCESSOR_REQUEST_HEADERS}
     return {**kept, "User-Agent": f"Stripe/v1 PythonBindings/{stripe.VERSION} connectivity-reseller"}
 

@@ -24,7 +24,7 @@ class VettingResolver(AbstractResolver):
         self._private = private
 
     async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list[ResolveResult]:
-        """Raise `Blocked` unless every address is allowed. Both families always: a denied one spoils the name."""
+        """The addresses of `host`; AddressBlocked unless every one is allowed. `family` is ignored: a denied address refuses the name."""
         addresses = await self._addresses(host)
         name, private = canonical_host(host), self._private
         inside = [] if private is None else [each for each in addresses if private.reaches(each, name)]
@@ -39,7 +39,7 @@ class VettingResolver(AbstractResolver):
     async def _addresses(self, host: str) -> Sequence[str]:
         local = exempt_loopbacks(self._exempt)
         if host == LOCALHOST and local:
-            return local  # RFC 6761: never asked of DNS, and ::1 must not spoil it when only 127.0.0.0/8 is exempt
+            return local  # RFC 6761: never asked of DNS, and ::1 must not refuse it when only 127.0.0.0/8 is exempt
         return await self._lookup(host)
 
 
@@ -86,7 +86,7 @@ class VettingSockets:
         self._allowed = lru_cache(maxsize=VETTED_ADDRESSES_LIMIT)(partial(is_address_allowed, exempt=tuple(exempt)))
 
     def __call__(self, address_info: SocketAddress) -> socket.socket:
-        """Raise `Blocked` instead of opening a socket towards a denied address."""
+        """A socket for the address; AddressBlocked where it is denied."""
         family, kind, protocol, _, address = address_info
         scoped = len(address) == 4 and address[3] != 0
         numeric = str(address[0])
@@ -96,7 +96,7 @@ class VettingSockets:
 
 
 def require_allowed_addresses(addresses: Sequence[str], exempt: Sequence[IpNetwork] = ()) -> None:
-    """Raise `Blocked` unless there is an answer and every member of it is allowed."""
+    """Raise AddressBlocked unless there are addresses and every one is allowed."""
     if not addresses:
         raise AddressBlocked("The name has no address.")
     if not all(is_address_allowed(address, exempt) for address in addresses):

@@ -1,4 +1,4 @@
-"""Name lookups that keep nobody waiting: each has a thread of its own, which nobody waits for."""
+"""Name lookups, each in a thread of its own: one that hangs delays no other, and not the end of the process."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ def ask_system_resolver(name: str) -> list[str]:
 
 
 class ThreadedLookups:
-    """A `Lookup` over a function that blocks.
+    """A `NameLookup` over a function that blocks.
 
     The event loop's own threads are few (uvloop has four) and a lookup cannot be interrupted, so there a silent name server would
     stop everybody's lookups. Here a caller that gives up abandons its thread, which counts until its lookup ends. The threads are
@@ -32,7 +32,7 @@ class ThreadedLookups:
         self._places = BoundedSemaphore(most)
 
     async def __call__(self, name: str) -> Sequence[str]:
-        """Waits as long as its caller does; refused at once when as many threads as may be are alive."""
+        """All addresses of `name`, without a limit of time. OSError where it has none, and at once when all threads are taken."""
         if not self._places.acquire(blocking=False):
             raise socket.gaierror(socket.EAI_AGAIN, "Too many name lookups are under way")
         loop = asyncio.get_running_loop()
@@ -51,7 +51,7 @@ class ThreadedLookups:
         self._places.release()
         try:
             loop.call_soon_threadsafe(_set_answer, found, answer)
-        except RuntimeError:  # the loop has been closed meanwhile: nobody is there to be told
+        except RuntimeError:  # the loop has been closed meanwhile, and its caller with it
             return
 
     def _answer(self, name: str) -> LookupAnswer:

@@ -9,17 +9,16 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from clients.http import HttpReply, Outbound, OutboundFailed, OutboundLimits
+from clients.http import HttpReply, OutboundFailed, OutboundLimits
 from clients.webhooks.addresses import PrivateReceivers
 from clients.webhooks.name_lookup import NameLookup, ThreadedLookups
 from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url
+from clients.webhooks.vetted_outbound import vetted_outbound
 from registry.clock import Clock
 
 if TYPE_CHECKING:
     import ssl
     from pathlib import Path
-
-    import aiohttp
 
     from clients.webhooks.addresses import IpNetwork
 
@@ -121,16 +120,15 @@ class WebhookSender:
         """
         self._clock = clock
         self._exempt = tuple(exempt)
-        # What a URL may be does not change while the exemptions do not; a refusal is never kept.
+        # The rules for a URL change only with the exemptions, so a URL that passed is remembered; a refusal is not.
         self._check = lru_cache(maxsize=CHECKED_URLS_LIMIT)(partial(check_receiver_url, exempt=self._exempt))
-        self._lookup = lookup or ThreadedLookups()
         self._private = private or None
-        self._outbound = Outbound(limits, connector=partial(self._connector, private=None), tls=tls, ca_file=ca_file)
-        # A client of its own: what one may reach is never decided by a flag that another post may have left.
-        self._inside = Outbound(limits, connector=partial(self._connector, private=self._private), tls=tls, ca_file=ca_file)
+        outbound = partial(vetted_outbound, limits, self._exempt, lookup=lookup or ThreadedLookups(), tls=tls, ca_file=ca_file)
+        # Two clients: what one may reach is never decided by a flag that another post may have left.
+        self._outbound, self._inside = outbound(), outbound(private=self._private)
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool = False) -> DeliveryAttempt:
-        """Deliver once. Never raises for what the receiver, its name or its network does.
+        """Post `body` to `url` once and wait for the answer. Never raises for what the receiver, its name or its network does.
 
         `private`: the organisation may have receivers in the operator's own network.
         """
@@ -164,12 +162,3 @@ class WebhookSender:
 
     def _since(self, started: float) -> int:
         return round((self._clock.monotonic() - started) * 1000)
-
-    def _connector(self, limits: OutboundLimits, tls: ssl.SSLContext, *, private: PrivateReceivers | None) -> aiohttp.BaseConnector:
-        from clients.webhooks.connector import (
-            VettingResolver,
-            vetted_connector,  # these two import aiohttp: start-up budget
-        )
-
-        resolver = VettingResolver(self._exempt, self._lookup, private)
-        return vetted_connector(limits, tls, self._exempt, resolver, private)

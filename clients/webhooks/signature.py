@@ -42,7 +42,7 @@ def sign_delivery(secrets: Sequence[str], event_id: str, timestamp: int, body: b
 
 
 def verify_webhook_signature(secrets: Sequence[str], headers: Mapping[str, str], body: bytes, now: float) -> None:
-    """Check an inbound Standard Webhooks message (header names in lower case); raise `BadSignature` if it fails."""
+    """Check an inbound Standard Webhooks message (header names in lower case); raises BadWebhookSignature. `now`: Unix seconds."""
     event_id = headers.get("webhook-id", "")
     stamp = headers.get("webhook-timestamp", "")
     given = headers.get("webhook-signature", "")

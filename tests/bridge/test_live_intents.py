@@ -25,7 +25,7 @@ from tests.clients.webhooks.receiver import receiver
 from tests.clients.webhooks.receiver import status as answering
 from tests.deliveries.post_office import read
 from tests.issuance.road import Gate
-from transports.upstream import deliver_network_push
+from transports.upstream import deliver_in_process
 from transports.worker.worker import Worker
 
 pytestmark = pytest.mark.anyio
@@ -111,7 +111,7 @@ async def test_a_phone_abroad_is_told_to_the_operators_own_endpoint(operator: Op
             await world.sandbox.handle("POST", "/control/usage", body=orjson.dumps(used))
             world.clock.advance(600)
             await world.sandbox.handle("GET", "/control/state")
-            await world.sandbox.deliver(partial(deliver_network_push, world.door))
+            await world.sandbox.deliver(partial(deliver_in_process, world.door))
         while await worker.step():
             pass
         posts = [read(request) for request in there.requests]

@@ -1,4 +1,4 @@
-"""POSTs take a shorter way to the network than other calls: never twice, and a connection is kept only when it can be."""
+"""POSTs: never sent twice, and a connection is kept only when it can be."""
 
 import asyncio
 from contextlib import asynccontextmanager

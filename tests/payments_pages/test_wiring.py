@@ -15,9 +15,10 @@ from tests.pages.site import HTTPS, Site, open_site
 from tests.world import open_world
 from transports.app import Application
 from transports.logs import Logs
-from transports.payments import PAYMENT_PAGES_PATH, SIMULATED_PROCESSOR_KEY, deliver_payment_event, deliver_payment_events
+from transports.payments import PAYMENT_PAGES_PATH, SIMULATED_PROCESSOR_KEY, deliver_payment_events
 from transports.service import build_service
 from transports.settings_files import load_settings
+from transports.upstream import deliver_in_process
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +50,7 @@ async def led_through(site: Site, browser: Browser) -> None:
     assert (await processor.find_account(account)).charges_enabled
     sandbox = site.service.payments.sandbox
     assert sandbox is not None and sandbox.webhook_url.startswith(f"{HTTPS}/v1/")
-    assert await sandbox.deliver(partial(deliver_payment_event, site.app.http)) == [200]
+    assert await sandbox.deliver(partial(deliver_in_process, site.app.http)) == [200]
 
 
 async def test_only_the_pages_are_there(site: Site) -> None:

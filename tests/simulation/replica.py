@@ -40,7 +40,7 @@ from tests.simulation.payments import Payments
 from tests.simulation.process import Process
 from tests.simulation.provider import Provider
 from tests.simulation.receivers import Receivers, SimSender
-from tests.simulation.road import CALLER, SimOutbound, SimRoad
+from tests.simulation.road import CALLER, SimRoad
 from tests.simulation.store import SimDisk, SimStore, StoreFaults
 from tests.simulation.upstream_faults import UpstreamFaults
 from transports.worker.domain_chores import reconciliation_chore, recovery_chore, shop_chores
@@ -139,7 +139,7 @@ class Replica:
             wake_worker=unheard,
             post=unheard,
             toolsets=(),
-            ocs=OcsPool(SimOutbound(road, OUTBOUND), WIRE, clock),
+            ocs=OcsPool(Outbound(OUTBOUND, transport=road), WIRE, clock),
             payments=NO_PAYMENTS if pays is None else pays.client(loop, process, outside.points),
             reads=ReadCache(clock),
             stock=StockSnapshots(store, clock, ids),

@@ -1,10 +1,10 @@
 """The way from a replica to the charging system, with its faults, in virtual time. The real client runs over it."""
 
 from asyncio import AbstractEventLoop, Future
-from collections.abc import Mapping
 from contextvars import Context, ContextVar
 
-from clients.http import HttpBackend, Outbound, OutboundLimits
+import httpx
+
 from tests.simulation.crash_points import CrashPoints
 from tests.simulation.process import Process
 from tests.simulation.provider import WRITES, Provider
@@ -12,33 +12,14 @@ from tests.simulation.upstream_faults import CODES, LATEST_EFFECT, LATEST_REPLY,
 
 BARE = 60
 """Bytes of an answer that is a status and nothing else."""
-NO_HEADERS: Mapping[str, str] = {}
 CALLER: ContextVar[int] = ContextVar("simulated_call", default=0)
 """The client's call that a task works for. It goes beside the wire, so that the upstream's log tells who sent what."""
 OUTSIDE = Context()
 """What the charging system does is nobody's task: it goes on when whoever asked has died."""
 
 
-class SimArrived:
-    """An answer."""
-
-    headers = NO_HEADERS
-
-    def __init__(self, status: int, body: bytes) -> None:
-        self.status, self._body = status, body
-
-    async def read(self) -> bytes:
-        body, self._body = self._body, b""
-        return body
-
-    async def aclose(self) -> None:
-        """Nothing is held."""
-
-
-class SimRoad:
+class SimRoad(httpx.AsyncBaseTransport):
     """One replica's connections."""
-
-    failures: tuple[type[Exception], ...] = (OSError,)
 
     def __init__(
         self, loop: AbstractEventLoop, provider: Provider, process: Process, faults: UpstreamFaults, points: CrashPoints | None = None
@@ -47,9 +28,10 @@ class SimRoad:
         self._points = points or CrashPoints({})
         self._former: bytes | None = None
 
-    async def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> SimArrived:
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """One exchange: the call arrives after a while, the answer after another, unless a fault says otherwise."""
         self._process.check()
+        content = request.content
         name = content[2 : content.index(b'"', 2)].decode()
         write = name in WRITES
         if write:
@@ -57,10 +39,10 @@ class SimRoad:
         fault = self._faults.draw(write, self._loop.time())
         if fault == "refused":
             raise ConnectionRefusedError
-        answer: Future[SimArrived] = self._loop.create_future()
+        answer: Future[httpx.Response] = self._loop.create_future()
         draw = self._faults.rng.random
         delay = draw() * 0.1 if fault != "late_effect" else 1 + draw() * (LATEST_EFFECT - 1)
-        version = "v2" if "/v2" in url[-80:] else "v1"
+        version = "v2" if "/v2" in str(request.url)[-80:] else "v1"
         self._loop.call_later(delay, self._arrive, answer, content, version, fault, CALLER.get(), context=OUTSIDE)
         if write:
             self._points.reach("after_send", self._process)
@@ -73,7 +55,7 @@ class SimRoad:
     async def aclose(self) -> None:
         """Nothing is held."""
 
-    def _arrive(self, answer: Future[SimArrived], content: bytes, version: str, fault: UpstreamFault | None, by: int) -> None:
+    def _arrive(self, answer: Future[httpx.Response], content: bytes, version: str, fault: UpstreamFault | None, by: int) -> None:
         """The call is there: it takes effect, or does not, and the answer sets out."""
         body = b""
         if fault is None or fault not in WITHOUT_EFFECT or fault in CODES:
@@ -84,7 +66,7 @@ class SimRoad:
         delay = self._faults.rng.random() * (0.1 if fault != "late_reply" else LATEST_REPLY)
         self._loop.call_later(delay, self._return, answer, body, fault, context=OUTSIDE)
 
-    def _return(self, answer: Future[SimArrived], body: bytes, fault: UpstreamFault | None) -> None:
+    def _return(self, answer: Future[httpx.Response], body: bytes, fault: UpstreamFault | None) -> None:
         """The answer is there; whoever waited may have gone.
 
         A duplicate is of an answer that has arrived before and tells something: were those of two like calls exchanged, or a bare
@@ -96,7 +78,7 @@ class SimRoad:
             answer.set_exception(ConnectionResetError())
         else:
             status, arrived = shown(body, self._former, fault)
-            answer.set_result(SimArrived(status, arrived))
+            answer.set_result(httpx.Response(status, stream=httpx.ByteStream(arrived)))
             if fault is None and len(arrived) > BARE:
                 self._former = arrived
 
@@ -116,14 +98,3 @@ def shown(body: bytes, former: bytes | None, fault: UpstreamFault | None) -> tup
             return 200, body if former is None else former
         case _:
             return 200, body
-
-
-class SimOutbound(Outbound):
-    """The client's seam with our road in place of sockets."""
-
-    def __init__(self, road: HttpBackend, limits: OutboundLimits) -> None:
-        super().__init__(limits)
-        self._given = road
-
-    def _open(self) -> HttpBackend:
-        return self._given

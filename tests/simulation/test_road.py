@@ -5,7 +5,7 @@ from random import Random
 import anyio
 import pytest
 
-from clients.http import OutboundLimits
+from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import Ocs, OcsPool
 from clients.ocs.settings import OcsSettings
 from registry.errors import OcsError
@@ -13,7 +13,7 @@ from tests.simulation.clock import NOON, SimClock
 from tests.simulation.loop import SimLoop
 from tests.simulation.process import Process
 from tests.simulation.provider import Provider, Template
-from tests.simulation.road import SimOutbound, SimRoad
+from tests.simulation.road import SimRoad
 from tests.simulation.upstream_faults import WEIGHTS, WITHOUT_EFFECT, UpstreamFault, UpstreamFaults
 
 WIRE = OcsSettings(url="http://ocs.sim.invalid/main/v1")
@@ -33,7 +33,7 @@ class Wire:
         self.faults = UpstreamFaults(rng, 0.0 if fault is None else 1.0, WEIGHTS if fault is None else {fault: 1})
         road = SimRoad(self.loop, self.provider, Process(self.loop, "p"), self.faults)
         limits = OutboundLimits(total_seconds=WIRE.total_seconds)
-        self.ocs: Ocs = OcsPool(SimOutbound(road, limits), WIRE, SimClock(self.loop)).for_token("simulated-token")
+        self.ocs: Ocs = OcsPool(Outbound(limits, transport=road), WIRE, SimClock(self.loop)).for_token("simulated-token")
 
     def draw(self, days: int) -> str | OcsError:
         """One eSIM: its ICCID, or how it went wrong."""

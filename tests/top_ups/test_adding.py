@@ -8,7 +8,7 @@ import pytest
 from simulators.network.faults import NetworkFault
 from storage.placed_packages import placed_packages_among
 from tests.top_ups.counter import ADD, NORDIC, NORDIC_BIG, Counter
-from transports.payments import deliver_payment_event
+from transports.upstream import deliver_in_process
 
 pytestmark = pytest.mark.anyio
 FIND_LINE, LIST = "getSingleSubscriber", "listSubscriberPrepaidPackages"
@@ -56,7 +56,7 @@ async def test_thirty_two_tellings_of_one_payment_add_one_package(counter: Count
     answers: list[int] = []
 
     async def tell(post: tuple[str, bytes, Mapping[str, str]]) -> None:
-        answers.append(await deliver_payment_event(counter.world.door, *post))
+        answers.append(await deliver_in_process(counter.world.door, *post))
         await counter.work(1)
 
     async with anyio.create_task_group() as group:

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.values import Named, keeps_unknown
+from clients.ocs.wire.values import Named, WireId, keeps_unknown
 
 
 @keeps_unknown
@@ -20,7 +20,7 @@ class MccMnc(TypedDict, total=False):
 class Operator(TypedDict, total=False):
     """A mobile network."""
 
-    networkId: int
+    networkId: WireId
     continent: str
     countryCode: Annotated[str, Field(description="Dial code")]
     countryName: str
@@ -35,7 +35,7 @@ class Operator(TypedDict, total=False):
 class DetailedLocationZone(TypedDict, total=False):
     """A location zone with its networks."""
 
-    zoneId: int
+    zoneId: WireId
     zoneName: str
     reseller: Named
     operators: list[Operator]
@@ -45,7 +45,7 @@ class DetailedLocationZone(TypedDict, total=False):
 class DetailedDestinationList(TypedDict, total=False):
     """Called numbers by prefix."""
 
-    listId: int
+    listId: WireId
     listName: str
     reseller: Named
     prefixes: list[str]
@@ -55,9 +55,9 @@ class DetailedDestinationList(TypedDict, total=False):
 class DestinationPrefixes(TypedDict, total=False):
     """The prefixes of one destination list."""
 
-    listId: int
+    listId: WireId
     listName: str
-    resellerId: int
+    resellerId: WireId
     prefixes: list[str]
 
 
@@ -65,11 +65,11 @@ class DestinationPrefixes(TypedDict, total=False):
 class NetworkProfile(TypedDict, total=False):
     """The networks a reseller may put into zones of one sponsor."""
 
-    id: int
+    id: WireId
     name: str
-    sponsorId: int
+    sponsorId: WireId
     sponsorName: str
-    resellerId: int
+    resellerId: WireId
     resellerName: str
     allowedListId: int
 
@@ -78,5 +78,5 @@ class NetworkProfile(TypedDict, total=False):
 class NewLocationZone(TypedDict, total=False):
     """A location zone just made; `Id` is spelled so."""
 
-    Id: int
+    Id: WireId
     name: str

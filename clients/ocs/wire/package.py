@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.values import Utc, keeps_unknown
+from clients.ocs.wire.values import Utc, WireId, keeps_unknown
 
 
 @keeps_unknown
@@ -28,7 +28,7 @@ class DestinationName(TypedDict, total=False):
 class TemplateName(TypedDict, total=False):
     """A package template by id and name."""
 
-    prepaidpackagetemplateid: int
+    prepaidpackagetemplateid: WireId
     prepaidpackagetemplatename: str
 
 
@@ -36,16 +36,16 @@ class TemplateName(TypedDict, total=False):
 class Package(TypedDict, total=False):
     """A prepaid package of a line: limits, use, dates."""
 
-    subscriberprepaidpackageid: int
-    subscriberid: int
+    subscriberprepaidpackageid: WireId
+    subscriberid: WireId
     priority: Annotated[int, Field(description="The lowest number is consumed first")]
     locationzoneid: int
     destinationzoneid: int
     rdbLocationZones: ZoneName
     rdbDestinationZones: DestinationName
     packageTemplate: TemplateName
-    templateId: int
-    esimId: int
+    templateId: WireId
+    esimId: WireId
     pckdatabyte: Annotated[int, Field(description="Data limit, bytes")]
     useddatabyte: Annotated[int, Field(description="Bytes")]
     pckmocsecond: Annotated[int, Field(description="Limit of calls made, seconds")]
@@ -63,7 +63,7 @@ class Package(TypedDict, total=False):
     perioddays: Annotated[int, Field(description="Days from activation to expiry")]
     cost: Annotated[float, Field(description="EUR, copied from the template, informative")]
     active: Annotated[bool, Field(description="False when blocked")]
-    recurringPackage: Annotated[int, Field(description="Id of the series that made it")]
+    recurringPackage: Annotated[WireId, Field(description="Id of the series that made it")]
     resellerCost: Annotated[float, Field(description="EUR")]
     parentResellerCost: Annotated[float, Field(description="EUR")]
 
@@ -72,12 +72,12 @@ class Package(TypedDict, total=False):
 class RecurringSeries(TypedDict, total=False):
     """A series that creates one package per period."""
 
-    id: int
+    id: WireId
     startTimeUTC: Utc
     lastPackageCreationTimeUTC: Utc
-    template: int
+    template: WireId
     templateName: str
-    subscriber: int
+    subscriber: WireId
     nbOccurrence: Annotated[int, Field(description="Packages in all; absent when endless")]
     nbCreated: int
     recurringPeriodicityType: Annotated[int, Field(description="0 daily, 1 weekly, 2 monthly")]
@@ -103,9 +103,9 @@ class Affected(TypedDict, total=False):
     smdpServer: str
     activationCode: str
     urlQrCode: Annotated[str, Field(description="LPA:1$server$code")]
-    subscriberId: int
-    esimId: int
-    subsPackageId: int
+    subscriberId: WireId
+    esimId: WireId
+    subsPackageId: WireId
     userSimName: str
 
 

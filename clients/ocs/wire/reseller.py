@@ -5,14 +5,14 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.values import Named, keeps_unknown
+from clients.ocs.wire.values import Named, WireId, keeps_unknown
 
 
 @keeps_unknown
 class Account(TypedDict, total=False):
     """An account that holds lines."""
 
-    id: int
+    id: WireId
     name: str
     balance: Annotated[float, Field(description="EUR")]
     packageOnly: Annotated[bool, Field(description="Whether the account has no balance to spend")]
@@ -23,7 +23,7 @@ class Account(TypedDict, total=False):
 class ResellerAccounts(TypedDict, total=False):
     """A reseller with its accounts."""
 
-    id: int
+    id: WireId
     name: str
     account: list[Account]
 
@@ -52,7 +52,7 @@ class ChargingInfo(TypedDict, total=False):
 class ResellerInfo(TypedDict, total=False):
     """A reseller's own data."""
 
-    id: int
+    id: WireId
     name: str
     parentId: Annotated[int, Field(description="-1 for a top reseller")]
     balance: Annotated[str, Field(description='EUR with a decimal comma, such as "1530,20"')]
@@ -82,7 +82,7 @@ class EsimCounts(TypedDict, total=False):
 class SponsorStock(TypedDict, total=False):
     """The eSIMs of one sponsor in an account."""
 
-    id: int
+    id: WireId
     name: str
     esim: EsimCounts
 
@@ -91,7 +91,7 @@ class SponsorStock(TypedDict, total=False):
 class AccountStock(TypedDict, total=False):
     """The eSIMs of an account by sponsor."""
 
-    id: int
+    id: WireId
     name: str
     sponsor: list[SponsorStock]
 
@@ -100,7 +100,7 @@ class AccountStock(TypedDict, total=False):
 class Sponsor(TypedDict, total=False):
     """A network whose IMSI range the SIMs roam with."""
 
-    id: int
+    id: WireId
     prefix: Annotated[int, Field(description="IMSI prefix")]
     name: str
 
@@ -109,6 +109,6 @@ class Sponsor(TypedDict, total=False):
 class SteeringList(TypedDict, total=False):
     """A named list of preferred networks; its content is not shown."""
 
-    id: int
-    resellerId: int
+    id: WireId
+    resellerId: WireId
     name: str

@@ -6,14 +6,14 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.wire.package import Period
-from clients.ocs.wire.values import Utc, keeps_unknown
+from clients.ocs.wire.values import Utc, WireId, keeps_unknown
 
 
 @keeps_unknown
 class SubscriberPeriod(TypedDict, total=False):
     """First and last usage of a line; no period when it was never used."""
 
-    subscriberId: int
+    subscriberId: WireId
     period: Period | None
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.values import Utc, keeps_unknown
+from clients.ocs.wire.values import Utc, WireId, keeps_unknown
 
 
 @keeps_unknown
@@ -56,7 +56,7 @@ class StatusRow(TypedDict, total=False):
 class Sim(TypedDict, total=False):
     """The SIM of a line. The codes are secrets."""
 
-    id: int
+    id: WireId
     subscriberId: int
     esim: bool
     status: Annotated[str, Field(description="FREE or AFFECTED")]
@@ -113,10 +113,10 @@ class GreenZoneCounter(TypedDict, total=False):
 class SubscriberFields(TypedDict, total=False):
     """A line as the network knows it, but for its SIM."""
 
-    subscriberId: int
-    accountId: int
+    subscriberId: WireId
+    accountId: WireId
     account: str
-    resellerId: int
+    resellerId: WireId
     reseller: str
     batchId: str
     subscriberName: str
@@ -156,14 +156,14 @@ class SubscriberList(TypedDict, total=False):
 
     subscriberList: list[Subscriber]
     hasMore: bool
-    nbFound: int
+    nbFound: WireId
 
 
 @keeps_unknown
 class ProviderStatus(TypedDict, total=False):
     """One step in the life of an eSIM profile, as its server reported it."""
 
-    simId: int
+    simId: WireId
     status: Annotated[str, Field(description="Open set, such as Released, Downloaded, Installed, Enable")]
     start: Utc
     end: Annotated[str, Field(description="UTC; absent while current")]

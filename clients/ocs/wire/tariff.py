@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from clients.ocs.wire.network import Operator
 from clients.ocs.wire.template import ResellerName
-from clients.ocs.wire.values import keeps_unknown
+from clients.ocs.wire.values import WireId, keeps_unknown
 
 
 @keeps_unknown
@@ -15,7 +15,7 @@ class Tariff(TypedDict, total=False):
     """The head of a price list with its default prices."""
 
     resellers: ResellerName
-    roamingplanid: int
+    roamingplanid: WireId
     roamingplanname: str
     defaultoutgoingvoice: float
     defaultterminatedvoice: float
@@ -56,11 +56,11 @@ class TariffRule(TypedDict, total=False):
     operator: Operator
     currency: TariffCurrency
     sponsor: TariffSponsor
-    roamingplanruleid: int
+    roamingplanruleid: WireId
     roamingplanid: int
-    networkid: int
+    networkid: WireId
     sponsorid: int
-    sponsoridx: Annotated[int, Field(description="-1 for any sponsor")]
+    sponsoridx: Annotated[WireId, Field(description="-1 for any sponsor")]
     active: bool
     mocallrate: Annotated[float, Field(description="Per minute of a call made")]
     mtcallrate: Annotated[float, Field(description="Per minute of a call received")]
@@ -94,7 +94,7 @@ class VoipProvider(TypedDict, total=False):
 class VoipTariff(TypedDict, total=False):
     """A plan for calls over IP."""
 
-    id: int
+    id: WireId
     planName: str
     reseller: VoipReseller
     provider: VoipProvider

@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.wire.package import DestinationName, ZoneName
-from clients.ocs.wire.values import keeps_unknown
+from clients.ocs.wire.values import WireId, keeps_unknown
 
 
 @keeps_unknown
@@ -96,9 +96,9 @@ class TemplateFields(TypedDict, total=False):
 class Template(TypedDict, total=False):
     """A package template: what its packages hold, where they work, how long."""
 
-    prepaidpackagetemplateid: int
+    prepaidpackagetemplateid: WireId
     prepaidpackagetemplatename: str
-    resellerid: int
+    resellerid: WireId
     resellerName: str
     reseller: ResellerName
     sponsors: SponsorName
@@ -107,7 +107,7 @@ class Template(TypedDict, total=False):
     rdbDestinationZones: DestinationName
     zone: TemplateZone
     priority: int
-    locationzoneid: int
+    locationzoneid: WireId
     destinationzoneid: int
     databyte: Annotated[int, Field(description="Bytes")]
     mocsecond: Annotated[int, Field(description="Calls made, seconds")]

@@ -2,7 +2,7 @@
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, cast
+from typing import Annotated, Final, cast
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypeAliasType, TypedDict
@@ -16,6 +16,10 @@ Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, 
 """Any decoded JSON value."""
 
 Utc = Annotated[str, Field(description="UTC, YYYY-MM-DDTHH:MM:SS")]
+
+EXACT: Final = "larger than what every reader of JSON holds exactly: unreadable"
+WireId = Annotated[int, EXACT]
+"""An id, or another whole number that must arrive exactly."""
 
 keeps_unknown = with_config(ConfigDict(extra="allow"))
 """Marks a shape whose unknown members pass through: newer servers add some."""

@@ -3,6 +3,7 @@
 import pytest
 
 from clients.ocs.wire.values import balance_amount
+from clients.ocs.wire_schema import parse_nothing
 from registry.errors import OcsError
 from tests.clients.ocs.examples import FIRST, ICCID, Case
 from tests.clients.ocs.table import CASES
@@ -92,8 +93,8 @@ async def test_a_count_of_moved_lines_must_be_a_number() -> None:
 
 async def test_the_raw_call_hands_out_the_payload_as_it_came() -> None:
     ocs = upstream(reply("anyMethod", [1, None, {"a": "b"}])).ocs()
-    assert await ocs.link.call("anyMethod", {}, write=False) == [1, None, {"a": "b"}]
-    assert await ocs.link.call("anyMethod", 7, write=True, key="elsewhere") is None
+    assert await ocs.link.read("anyMethod", {}, list) == [1, None, {"a": "b"}]
+    assert await ocs.link.write("anyMethod", 7, parse_nothing, key="elsewhere") is None
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,13 @@ pytestmark = pytest.mark.anyio
 SILENT, QUICK, ODD = "silent.example.com", "quick.example.com", "odd.example.com"
 HANGING = """
 import asyncio, threading
-from clients.webhooks.name_lookup import Lookups
+from clients.webhooks.name_lookup import ThreadedLookups
 
 def ask(name):
     threading.Event().wait()
 
 async def main():
-    lookups = Lookups(ask)
+    lookups = ThreadedLookups(ask)
     waiting = [asyncio.create_task(lookups("silent.example.com")) for _ in range(200)]
     await asyncio.sleep(0)
     assert threading.active_count() > 200
