@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, cast
 
-from simulators.model.script import ModelJson, ModelRequest, ModelTurn, ToolUse
+from simulators.model.server import ModelJson, ModelRequest, ModelTurn, ToolUse
 
 ICCID_PATTERN = re.compile(r"\b89[0-9]{16,20}\b")
 

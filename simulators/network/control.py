@@ -7,23 +7,26 @@ from urllib.parse import parse_qs
 import orjson
 
 from simulators.network import charging
-from simulators.network.entities import DAY_SECONDS, Cdr, Line, NetworkRefusal, PushTarget
+from simulators.network.entities import DAY_SECONDS, INVALID_REQUEST, NOT_FOUND, Cdr, Line, NetworkRefusal, PushTarget
 from simulators.network.faults import read_network_fault
 from simulators.network.methods.zones import operator_view
-from simulators.network.named_records import NOT_FOUND, find_record
-from simulators.network.params import (
+from simulators.network.named_records import find_record
+from simulators.network.pushes import add_provider_status
+from simulators.network.radio import attach_to_network
+from simulators.network.wire import (
     DAYS_LIMIT,
-    INVALID_REQUEST,
     RequestFields,
+    WireMembers,
+    drop_empty,
     invalid_request,
+    parse_wire_moment,
     read_digits,
     read_integer,
     read_positive,
     read_text,
+    wire_euro,
+    wire_moment,
 )
-from simulators.network.pushes import add_provider_status
-from simulators.network.radio import attach_to_network
-from simulators.network.wire import WireMembers, drop_empty, parse_wire_moment, wire_euro, wire_moment
 from simulators.network.world import World
 from simulators.network.world_runtime import NetworkAnswer, WorldRuntime
 

@@ -6,13 +6,10 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from simulators.network.entities import NetworkRefusal, NetworkToken
-from simulators.network.methods import line_settings, packages, radio, resellers, statistics, subscribers, tariffs, templates, zones
-from simulators.network.params import INVALID_REQUEST
+from simulators.network.entities import ADDRESS_NOT_ALLOWED, INVALID_REQUEST, NO_API_ACCOUNT, UNKNOWN_REQUEST, NetworkRefusal, NetworkToken
+from simulators.network.methods import packages, radio, resellers, statistics, subscribers, tariffs, templates, zones
 from simulators.network.wire import NO_PAYLOAD, TruncatedPayload, WireMembers
 from simulators.network.world import World
-
-UNKNOWN_REQUEST = 1
 
 
 class MethodCall(NamedTuple):
@@ -107,23 +104,23 @@ VERSION_1_METHODS: Mapping[str, NetworkMethod] = {
     "listSteeringList": resellers.list_steering_list,
     "getSingleSubscriber": subscribers.get_single_subscriber,
     "listSubscriber": subscribers.list_subscriber,
-    "affectSubscriberRealPhoneNumber": line_settings.affect_subscriber_real_phone_number,
-    "affectSubscriberFakePhoneNumber": line_settings.affect_subscriber_fake_phone_number,
+    "affectSubscriberRealPhoneNumber": subscribers.affect_subscriber_real_phone_number,
+    "affectSubscriberFakePhoneNumber": subscribers.affect_subscriber_fake_phone_number,
     "getSimProviderStatus": subscribers.get_sim_provider_status,
     "modifySubscriberBalance": resellers.modify_subscriber_balance,
     "hlrSetBitrate": radio.hlr_set_bitrate,
     "hlrGetBitrate": radio.hlr_get_bitrate,
     "moveSubscriberRangeToAccount": resellers.move_subscriber_range_to_account,
-    "modifySubscriberContactInfo": line_settings.modify_subscriber_contact_info,
-    "modifySubscriberStatus": line_settings.modify_subscriber_status,
-    "setSubscriberTrafficRestrictions": line_settings.set_subscriber_traffic_restrictions,
-    "modifySubscriberSteeringList": line_settings.modify_subscriber_steering_list,
+    "modifySubscriberContactInfo": subscribers.modify_subscriber_contact_info,
+    "modifySubscriberStatus": subscribers.modify_subscriber_status,
+    "setSubscriberTrafficRestrictions": subscribers.set_subscriber_traffic_restrictions,
+    "modifySubscriberSteeringList": subscribers.modify_subscriber_steering_list,
     "pushSteeringToSubs": radio.push_steering_to_subs,
     "cleanSubscriberAllPackages": packages.clean_subscriber_all_packages,
     "resetSubsGzCounter": radio.reset_subs_gz_counter,
     "getSubscriberLocation": radio.get_subscriber_location,
     "getSubscriberLocationByCellId": radio.get_subscriber_location_by_cell_id,
-    "changeSimStatus": line_settings.change_sim_status,
+    "changeSimStatus": subscribers.change_sim_status,
     "affectPackageToSubscriber": packages.affect_package_to_subscriber,
     "affectRecurringPackageToSubscriber": packages.affect_recurring_package_to_subscriber,
     "listSubscriberPrepaidPackages": packages.list_subscriber_prepaid_packages,
@@ -133,8 +130,8 @@ VERSION_1_METHODS: Mapping[str, NetworkMethod] = {
     "stopResumeSubsRecurringPackage": packages.stop_resume_subs_recurring_package,
     "deleteSubscriberPackage": packages.delete_subscriber_package,
     "modifySubscriberPrepaidPackageActivePeriod": packages.modify_subscriber_prepaid_package_active_period,
-    "modifySubscriberMobilePlan": line_settings.modify_subscriber_mobile_plan,
-    "modifySubscriberVoipPlan": line_settings.modify_subscriber_voip_plan,
+    "modifySubscriberMobilePlan": subscribers.modify_subscriber_mobile_plan,
+    "modifySubscriberVoipPlan": subscribers.modify_subscriber_voip_plan,
     "listPrepaidPackageTemplate": templates.list_prepaid_package_template,
     "listLocationZoneElement": zones.list_location_zone_element,
     "listDestinationListPrefix": zones.list_destination_list_prefix,
@@ -168,7 +165,6 @@ ANSWER_KEYS: Mapping[str, str] = {
 }
 """Where the answer's key is not the method's name (quirk 1)."""
 
-NO_API_ACCOUNT, ADDRESS_NOT_ALLOWED = 8, 9
 
 TOKEN_SCHEMES = ("bearer", "token")
 

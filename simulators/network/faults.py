@@ -5,10 +5,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import cast
 
 from simulators.network.dispatch import CallOutcome
-from simulators.network.params import RequestFields, invalid_request, read_flag, read_positive, read_text
-from simulators.network.wire import WireMembers
+from simulators.network.entities import LIMIT_EXCEEDED
+from simulators.network.wire import RequestFields, WireMembers, invalid_request, read_flag, read_positive, read_text
 
-LIMIT_EXCEEDED = 100
 FAULT_DELAY_LIMIT = 600
 ABSENT_VALUES = (None, False)  # a delay of 0.0 is one of them
 FAULT_KINDS = ("code", "delay", "drop_after", "drop_before", "malformed", "empty", "status", "burst", "has_more", "null_lists")

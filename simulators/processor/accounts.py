@@ -1,9 +1,7 @@
 """Accounts: made and changed by calls, and how they go over the wire."""
 
-from simulators.processor.call import ApiCall, list_object, null_members
-from simulators.processor.entities import ProcessorAccount
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
+from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, account_refusal, invalid_parameter, list_object, null_members
+from simulators.processor.entities import JsonObject, ProcessorAccount
 from simulators.processor.payouts import (
     balance_settings_json,
     change_payout_schedule,
@@ -11,8 +9,7 @@ from simulators.processor.payouts import (
     read_account_schedule,
     read_balance_schedule,
 )
-from simulators.processor.refusal import JsonObject, ProcessorRefusal, account_refusal
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import ProcessorState, emit_event
 
 ACCOUNT_TYPES = ("express", "custom", "standard")
 

@@ -16,19 +16,39 @@ from simulators.processor import (
     checkout,
     customers,
     disputes,
-    events,
     fraud,
-    invoice_calls,
     invoice_items,
     onboarding,
     payouts,
     promotions,
     refunds,
 )
-from simulators.processor.call import ApiAnswer, ApiCall, ApiHandler
-from simulators.processor.entities import StoredAnswer
-from simulators.processor.form import CallForm, parse_form
-from simulators.processor.refusal import JsonObject, OAuthRefusal, ProcessorRefusal, account_refusal
+from simulators.processor.call import (
+    ApiAnswer,
+    ApiCall,
+    ApiHandler,
+    CallForm,
+    OAuthRefusal,
+    ProcessorRefusal,
+    account_refusal,
+    list_page,
+    parse_form,
+)
+from simulators.processor.entities import JsonObject, StoredAnswer
+from simulators.processor.invoices import (
+    create_invoice,
+    delete_invoice,
+    finalize_invoice,
+    list_invoice_lines,
+    list_invoice_payments,
+    list_invoices,
+    mark_uncollectible,
+    pay_invoice_out_of_band,
+    retrieve_invoice,
+    send_invoice,
+    update_invoice,
+    void_invoice,
+)
 from simulators.processor.state import PROCESSOR_API_VERSION, ProcessorState
 
 NO_KEY_TEXT = (
@@ -163,6 +183,37 @@ def api_answer(
     return ApiAnswer(status, found, body if isinstance(body, bytes) else orjson.dumps(body))
 
 
+def list_events(call: ApiCall, form: CallForm) -> JsonObject:
+    """What happened in the account, newest first; in the platform's, its own events."""
+    type, types = form.text("type"), form.texts("types")
+    form.flag("delivery_success")
+    if type is not None and types is not None:
+        raise ProcessorRefusal("You may only specify one of these parameters: type, types.", param="type", early=True)
+    own = None if not call.on_behalf else call.account
+    rows = {
+        id: event
+        for id, event in call.state.events.items()
+        if event.get("account") == own and event_type_matches(str(event["type"]), [type] if type else types)
+    }
+    return list_page(form, rows, dict, url="/v1/events", kind="event", when=lambda event: int(str(event["created"])))
+
+
+def event_type_matches(type: str, wanted: list[str] | None) -> bool:
+    """Of one of the types; the last part may be *."""
+    if wanted is None:
+        return True
+    return any(one == type or (one.endswith(".*") and type.startswith(one[:-1])) for one in wanted)
+
+
+def retrieve_event(call: ApiCall, form: CallForm) -> JsonObject:
+    """One event of the account."""
+    form.done()
+    event = call.state.events.get(call.ids[0])
+    if event is None or event.get("account") != (call.account if call.on_behalf else None):
+        raise ProcessorRefusal(f"No such event: '{call.ids[0]}'", status=404, code="resource_missing", param="id", early=True)
+    return dict(event)
+
+
 V1_ROUTES: dict[str, ApiHandler] = {
     "GET account": accounts.retrieve_own_account,
     "POST accounts": accounts.create_account,
@@ -183,8 +234,8 @@ V1_ROUTES: dict[str, ApiHandler] = {
     "GET application_fees": application_fees.list_application_fees,
     "GET application_fees/*": application_fees.retrieve_application_fee,
     "GET application_fees/*/refunds": application_fees.list_fee_refunds,
-    "GET events": events.list_events,
-    "GET events/*": events.retrieve_event,
+    "GET events": list_events,
+    "GET events/*": retrieve_event,
     "POST refunds": refunds.create_refund,
     "GET refunds": refunds.list_refunds,
     "GET refunds/*": refunds.retrieve_refund,
@@ -212,18 +263,18 @@ V1_ROUTES: dict[str, ApiHandler] = {
     "GET customers/*": customers.retrieve_customer,
     "POST customers/*": customers.update_customer,
     "DELETE customers/*": customers.delete_customer,
-    "POST invoices": invoice_calls.create_invoice,
-    "GET invoices": invoice_calls.list_invoices,
-    "GET invoices/*": invoice_calls.retrieve_invoice,
-    "POST invoices/*": invoice_calls.update_invoice,
-    "DELETE invoices/*": invoice_calls.delete_invoice,
-    "POST invoices/*/finalize": invoice_calls.finalize_invoice,
-    "POST invoices/*/send": invoice_calls.send_invoice,
-    "POST invoices/*/void": invoice_calls.void_invoice,
-    "POST invoices/*/pay": invoice_calls.pay_invoice_out_of_band,
-    "POST invoices/*/mark_uncollectible": invoice_calls.mark_uncollectible,
-    "GET invoices/*/lines": invoice_calls.list_invoice_lines,
-    "GET invoice_payments": invoice_calls.list_invoice_payments,
+    "POST invoices": create_invoice,
+    "GET invoices": list_invoices,
+    "GET invoices/*": retrieve_invoice,
+    "POST invoices/*": update_invoice,
+    "DELETE invoices/*": delete_invoice,
+    "POST invoices/*/finalize": finalize_invoice,
+    "POST invoices/*/send": send_invoice,
+    "POST invoices/*/void": void_invoice,
+    "POST invoices/*/pay": pay_invoice_out_of_band,
+    "POST invoices/*/mark_uncollectible": mark_uncollectible,
+    "GET invoices/*/lines": list_invoice_lines,
+    "GET invoice_payments": list_invoice_payments,
     "POST invoiceitems": invoice_items.create_invoice_item,
     "GET invoiceitems": invoice_items.list_invoice_items,
     "GET invoiceitems/*": invoice_items.retrieve_invoice_item,

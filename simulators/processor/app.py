@@ -16,8 +16,9 @@ from simulators.processor.asgi import (
     read_processor_body,
     send_processor_answer,
 )
+from simulators.processor.call import ProcessorRefusal
+from simulators.processor.entities import JsonObject
 from simulators.processor.faults import ProcessorNoAnswer
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
 from simulators.processor.simulated_processor import SimulatedProcessor
 
 WEBHOOK_INTERVAL_SECONDS = 0.5

@@ -1,12 +1,9 @@
 """Application fees: what the platform keeps of a connected account's charge, and gives back with a refund."""
 
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import ApiCall, find_row, list_page
-from simulators.processor.entities import ApplicationFee, Charge, FeeRefund
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm
-from simulators.processor.refusal import JsonObject
-from simulators.processor.state import ProcessorState
+from simulators.processor.call import ApiCall, CallForm, find_row, list_page
+from simulators.processor.entities import ApplicationFee, Charge, FeeRefund, JsonObject
+from simulators.processor.state import ProcessorState, emit_event
 
 
 def application_fee_json(state: ProcessorState, row: ApplicationFee) -> JsonObject:

@@ -2,12 +2,11 @@
 
 from typing import NamedTuple
 
-from simulators.processor.call import ApiCall, find_row, list_page
+from simulators.processor.call import ApiCall, CallForm, find_row, list_page
 from simulators.processor.entities import (
     BalanceTransaction,
+    JsonObject,
 )
-from simulators.processor.form import CallForm
-from simulators.processor.refusal import JsonObject
 from simulators.processor.state import ProcessorState
 
 BALANCE_DAY_SECONDS = 86_400

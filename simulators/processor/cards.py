@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from simulators.processor.refusal import ProcessorRefusal
+from simulators.processor.call import ProcessorRefusal
 
 
 class TestCard(NamedTuple):

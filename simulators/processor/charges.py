@@ -2,15 +2,12 @@
 
 from simulators.processor.application_fees import keep_application_fee
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import ApiCall, find_row, list_page, null_members
+from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, find_row, list_page, null_members
 from simulators.processor.cards import CardVerdict, TestCard, card_brand, card_digits, card_verdict
 from simulators.processor.disputes import open_dispute
-from simulators.processor.entities import Charge, PaymentIntent
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm
+from simulators.processor.entities import Charge, JsonObject, PaymentIntent
 from simulators.processor.fraud import notify_review_opened, open_review
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import ProcessorState, emit_event
 
 DISPUTE_REASONS = {"dispute": "fraudulent", "dispute_not_received": "product_not_received", "inquiry": "fraudulent"}
 

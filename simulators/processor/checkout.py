@@ -1,20 +1,18 @@
 """Checkout sessions: the calls about them, the buyer's payment, and how they go over the wire."""
 
-from simulators.processor.call import ApiCall, find_row, list_object, list_page, null_members
+from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_object, list_page, null_members
 from simulators.processor.cards import TestCard
 from simulators.processor.charges import attempt_payment, make_payment_intent, notify_payment_intent
 from simulators.processor.customers import find_customer
 from simulators.processor.entities import (
     CheckoutSession,
+    JsonObject,
     PaymentIntent,
     PromotionCode,
     SessionLine,
 )
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
 from simulators.processor.promotions import promotion_usable
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import ProcessorState, emit_event
 
 SHORTEST_SESSION_SECONDS, LONGEST_SESSION_SECONDS = 1800, 86_400
 

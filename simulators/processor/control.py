@@ -7,13 +7,14 @@ from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simulators.processor.accounts import account_json
-from simulators.processor.call import find_row
+from simulators.processor.call import ProcessorRefusal, find_row
 from simulators.processor.cards import TestCard
 from simulators.processor.charges import charge_json, make_charge
 from simulators.processor.checkout import complete_checkout, enter_promotion, find_checkout_session, session_json
 from simulators.processor.clock import catch_up_processor
 from simulators.processor.demo_account import make_demo_account
 from simulators.processor.disputes import close_dispute, dispute_json, open_dispute
+from simulators.processor.entities import JsonObject
 from simulators.processor.faults import FaultOrder, ProcessorCall, ProcessorFaults
 from simulators.processor.fraud import open_review, review_json
 from simulators.processor.invoices import invoice_json, pay_invoice_by_card
@@ -26,7 +27,6 @@ from simulators.processor.onboarding import (
     restrict_account,
 )
 from simulators.processor.payouts import complete_payout, fail_payout, payout_json
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
 from simulators.processor.state import ProcessorState
 
 ControlModelT = TypeVar("ControlModelT", bound=BaseModel)

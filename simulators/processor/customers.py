@@ -2,12 +2,9 @@
 
 from dataclasses import replace
 
-from simulators.processor.call import ApiCall, find_row, list_page, null_members
-from simulators.processor.entities import Customer
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject
-from simulators.processor.state import ProcessorState
+from simulators.processor.call import ApiCall, CallForm, find_row, invalid_parameter, list_page, null_members
+from simulators.processor.entities import Customer, JsonObject
+from simulators.processor.state import ProcessorState, emit_event
 
 ADDRESS_MEMBERS = ("city", "country", "line1", "line2", "postal_code", "state")
 INVOICE_PREFIX_LENGTH = 8

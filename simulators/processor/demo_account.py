@@ -2,6 +2,7 @@
 
 from simulators.processor.accounts import make_account
 from simulators.processor.balance import BALANCE_DAY_SECONDS, account_funds
+from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import TestCard
 from simulators.processor.charges import make_charge
 from simulators.processor.clock import catch_up_processor
@@ -10,7 +11,6 @@ from simulators.processor.entities import ListValue, ProcessorAccount, ValueList
 from simulators.processor.onboarding import complete_onboarding
 from simulators.processor.payouts import notify_payout, start_payout
 from simulators.processor.refunds import refund_charge
-from simulators.processor.refusal import ProcessorRefusal
 from simulators.processor.state import ProcessorState
 from simulators.seeded_random import seeded_random
 

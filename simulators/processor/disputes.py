@@ -3,14 +3,12 @@
 from typing import Literal
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS, balance_transaction_json, book_transaction
-from simulators.processor.call import ApiCall, find_row, list_page
+from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_page
 from simulators.processor.entities import (
     Dispute,
+    JsonObject,
 )
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
-from simulators.processor.state import AccountBook, ProcessorState
+from simulators.processor.state import AccountBook, ProcessorState, emit_event
 
 DISPUTE_DUE_DAYS = 9
 

@@ -440,3 +440,6 @@ class PromotionCode:
     minimum_amount: int | None = None
     minimum_currency: str | None = None
     metadata: dict[str, str] = field(default_factory=dict[str, str])
+
+
+JsonObject: TypeAlias = dict[str, object]

@@ -2,12 +2,9 @@
 
 import re
 
-from simulators.processor.call import ApiCall, find_row, list_object, list_page, null_members
-from simulators.processor.entities import Charge, ListValue, Review, ValueList
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
-from simulators.processor.state import AccountBook, ProcessorState
+from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_object, list_page, null_members
+from simulators.processor.entities import Charge, JsonObject, ListValue, Review, ValueList
+from simulators.processor.state import AccountBook, ProcessorState, emit_event
 
 VALUE_TYPES = (
     "account",

@@ -2,11 +2,9 @@
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from simulators.processor.call import ApiCall, find_row, list_page
+from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_page
 from simulators.processor.customers import find_customer
-from simulators.processor.entities import Invoice, InvoiceItem
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
+from simulators.processor.entities import Invoice, InvoiceItem, JsonObject
 from simulators.processor.state import ProcessorState
 
 

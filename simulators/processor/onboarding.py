@@ -1,12 +1,9 @@
 """Owners of accounts: their links, what they tell the processor, and how they let a platform in (OAuth 2.0) and go."""
 
 from simulators.processor.accounts import find_call_account, make_account, notify_account, requirements_json
-from simulators.processor.call import ApiCall, find_row
-from simulators.processor.entities import AccountLink, OAuthCode, ProcessorAccount
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject, OAuthRefusal, ProcessorRefusal, account_refusal
-from simulators.processor.state import ProcessorState
+from simulators.processor.call import ApiCall, CallForm, OAuthRefusal, ProcessorRefusal, account_refusal, find_row, invalid_parameter
+from simulators.processor.entities import AccountLink, JsonObject, OAuthCode, ProcessorAccount
+from simulators.processor.state import ProcessorState, emit_event
 
 OAUTH_CODE_PREFIX = "ac_"
 

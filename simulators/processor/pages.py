@@ -1,6 +1,9 @@
 """What people see of the simulated processor: one request in, one page or one redirect out."""
 
-from typing import cast
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from simulators.processor.account_pages import (
@@ -23,7 +26,6 @@ from simulators.processor.pages_layout import (
     PageAnswer,
     PageHandler,
     PageRedirect,
-    PagesProcessor,
     PageVisit,
     common_page_headers,
     page_headers,
@@ -32,6 +34,11 @@ from simulators.processor.pages_layout import (
     web_origin,
 )
 from simulators.processor.payment_pages import show_checkout_page, show_invoice_page, submit_checkout_page, submit_invoice_page
+from simulators.processor.state import ProcessorState
+
+if TYPE_CHECKING:
+    pass
+
 
 PAGE_ROUTES: dict[str, dict[str, PageHandler]] = {
     "onboarding": {"GET": show_onboarding_page, "POST": submit_onboarding_page},
@@ -101,3 +108,14 @@ def read_page_fields(text: bytes) -> dict[str, str] | None:
     except ValueError:
         return None
     return {name: value.strip() for name, value in pairs} if len(dict(pairs)) == len(pairs) else None
+
+
+class PagesProcessor(Protocol):
+    """The processor, as its pages know it."""
+
+    pages_url: str
+    webhook_url: str
+
+    def turn(self, *, writes: bool) -> AbstractAsyncContextManager[ProcessorState]:
+        """The state, for nobody else at the same time."""
+        ...

@@ -6,12 +6,11 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from simulators.processor.asgi import AsgiHeaders
@@ -128,17 +127,6 @@ def page_money(amount: int, currency: str) -> str:
     places = 0 if currency.lower() in WHOLE_CURRENCIES else 2
     whole, rest = divmod(abs(amount), 10**places)
     return f"{'-' if amount < 0 else ''}{whole:,}{f'.{rest:0{places}}' if places else ''} {currency.upper()}"
-
-
-class PagesProcessor(Protocol):
-    """The processor, as its pages know it."""
-
-    pages_url: str
-    webhook_url: str
-
-    def turn(self, *, writes: bool) -> AbstractAsyncContextManager[ProcessorState]:
-        """The state, for nobody else at the same time."""
-        ...
 
 
 class PageVisit(NamedTuple):

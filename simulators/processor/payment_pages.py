@@ -3,12 +3,12 @@
 import re
 from collections.abc import Mapping
 
+from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import CARD_CHOICES, USUAL_CARD, find_named_card
 from simulators.processor.checkout import complete_checkout, enter_promotion, find_checkout_session, session_total
 from simulators.processor.entities import CheckoutSession, Invoice
 from simulators.processor.invoices import find_invoice_by_slug, invoice_lines, invoice_remaining, pay_invoice_by_card
 from simulators.processor.pages_layout import PageAnswer, PageRedirect, PageVisit, ProcessorPage, problem_page
-from simulators.processor.refusal import ProcessorRefusal
 from simulators.processor.state import ProcessorState
 
 EMAIL_ADDRESS = re.compile(r"[^\s@]{1,64}@[^\s@]+\.[^\s@]+")

@@ -5,15 +5,13 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS, account_funds, book_transaction
-from simulators.processor.call import ApiCall, find_row, list_page
+from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_page
 from simulators.processor.entities import (
+    JsonObject,
     Payout,
     ProcessorAccount,
 )
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import ProcessorState, emit_event
 
 INSUFFICIENT_FUNDS_TEXT = (
     "You have insufficient funds in your Stripe account for this transfer. Your card balance is too low.  You can use the the "

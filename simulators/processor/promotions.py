@@ -2,13 +2,10 @@
 
 from decimal import Decimal
 
-from simulators.processor.call import ApiCall, find_row, list_page
+from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_page
 from simulators.processor.customers import find_customer
-from simulators.processor.entities import Coupon, PromotionCode
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
-from simulators.processor.state import ProcessorState
+from simulators.processor.entities import Coupon, JsonObject, PromotionCode
+from simulators.processor.state import ProcessorState, emit_event
 
 PROMOTION_CODE_LIMIT = 500
 PROMOTION_CODE_LETTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-")

@@ -2,15 +2,12 @@
 
 from simulators.processor.application_fees import refund_application_fee
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import ApiCall, find_row, list_page, null_members
+from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_page, missing_row, null_members
 from simulators.processor.cards import REFUND_FAILS_LAST4
 from simulators.processor.charges import notify_charge
-from simulators.processor.entities import Charge, Refund
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
+from simulators.processor.entities import Charge, JsonObject, Refund
 from simulators.processor.fraud import close_review, find_open_review
-from simulators.processor.refusal import JsonObject, ProcessorRefusal, missing_row
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import ProcessorState, emit_event
 
 
 def refund_charge(

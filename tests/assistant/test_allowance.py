@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 
 from registry.limits import Tier
 from registry.policy import quota_period
-from simulators.model.script import ModelRequest, ModelTurn
+from simulators.model.server import ModelRequest, ModelTurn
 from storage.quota import read_quota_used
 from tests.assistant.stage import Event, Stage, events_of, open_stage, user
 from tests.databases import NO_POSTGRES, migrated_postgres

@@ -13,8 +13,7 @@ from registry.caller import Restrictions
 from registry.limits import Tier
 from registry.policy import quota_period
 from simulators.model.fleet_script import fleet_script
-from simulators.model.script import ModelFault, ModelTurn, ToolUse
-from simulators.model.server import FAILURE_TEXT
+from simulators.model.server import FAILURE_TEXT, ModelFault, ModelTurn, ToolUse
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from storage.quota import read_quota_used

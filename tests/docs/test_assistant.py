@@ -31,7 +31,7 @@ from operations.catalogue import CATALOGUE
 from registry.limits import TIERS, Tier
 from registry.redaction import READABLE_CHARACTERS_LIMIT as LONGEST_TEXT
 from simulators.model.fleet_script import FLEET_SKILLS
-from simulators.model.script import ModelRequest, ModelTurn
+from simulators.model.server import ModelRequest, ModelTurn
 from tests.assistant.stage import open_stage
 from tests.databases import migrated_sqlite
 from tests.docs.blocks import ROOT, blocks

@@ -2,8 +2,8 @@
 
 import pytest
 
+from simulators.processor.call import ProcessorRefusal
 from simulators.processor.control import OUTCOME_CARDS, PROCESSOR_CONTROL_PATHS
-from simulators.processor.refusal import ProcessorRefusal
 from tests.payments_pages.shop import Shop
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ import pytest
 import stripe
 
 from registry.errors import PaymentsError
-from simulators.processor.refusal import ProcessorRefusal
+from simulators.processor.call import ProcessorRefusal
 from simulators.processor.transport import ProcessorTransport
 from tests.payments_pages.shop import Shop
 from transports.payments import SIMULATED_PROCESSOR_URL

@@ -15,8 +15,11 @@ from simulators.network.named_records import (
     require_living_line,
     require_visible,
 )
-from simulators.network.params import (
+from simulators.network.wire import (
+    NO_PAYLOAD,
     RequestFields,
+    WireMembers,
+    drop_empty,
     invalid_request,
     read_days,
     read_flag,
@@ -25,8 +28,10 @@ from simulators.network.params import (
     read_text,
     read_window,
     require_exactly_one,
+    wire_euro,
+    wire_moment,
+    wire_moment_or_none,
 )
-from simulators.network.wire import NO_PAYLOAD, WireMembers, drop_empty, wire_euro, wire_moment, wire_moment_or_none
 from simulators.network.world import World
 
 

@@ -5,10 +5,12 @@ from string import ascii_letters
 from string import digits as decimal_digits
 
 from simulators.network.catalogue import Country
-from simulators.network.entities import UNLIMITED_BITRATE, NetworkRefusal, NetworkToken
-from simulators.network.named_records import NOT_FOUND, NOT_POSSIBLE, find_flat_line, find_line, require_living_line
-from simulators.network.params import (
+from simulators.network.entities import NOT_FOUND, NOT_POSSIBLE, UNLIMITED_BITRATE, NetworkRefusal, NetworkToken
+from simulators.network.named_records import find_flat_line, find_line, require_living_line
+from simulators.network.wire import (
+    NO_PAYLOAD,
     RequestFields,
+    WireMembers,
     invalid_request,
     read_digits,
     read_digits_or_number,
@@ -17,8 +19,8 @@ from simulators.network.params import (
     read_signed,
     read_text,
     require_exactly_one,
+    wire_moment,
 )
-from simulators.network.wire import NO_PAYLOAD, WireMembers, wire_moment
 from simulators.network.world import World
 from simulators.seeded_random import seeded_random
 

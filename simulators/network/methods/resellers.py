@@ -5,18 +5,13 @@ from typing import Literal, NamedTuple
 
 from simulators.network import packages
 from simulators.network.catalogue import NetworkProfile
-from simulators.network.entities import BalanceChange, Line, NetworkRefusal, NetworkToken, Reseller, ResellerAccount
-from simulators.network.named_records import (
-    NOT_POSSIBLE,
-    find_account,
-    find_nested_line,
-    find_record,
-    find_reseller,
-    require_visible,
-    visible_resellers,
-)
-from simulators.network.params import (
+from simulators.network.entities import NOT_POSSIBLE, BalanceChange, Line, NetworkRefusal, NetworkToken, Reseller, ResellerAccount
+from simulators.network.named_records import find_account, find_nested_line, find_record, find_reseller, require_visible, visible_resellers
+from simulators.network.wire import (
+    NO_PAYLOAD,
     RequestFields,
+    WireMembers,
+    drop_empty,
     invalid_request,
     read_digits,
     read_flag,
@@ -25,8 +20,9 @@ from simulators.network.params import (
     read_one_of,
     read_text,
     require_exactly_one,
+    wire_comma_euro,
+    wire_euro,
 )
-from simulators.network.wire import NO_PAYLOAD, WireMembers, drop_empty, wire_comma_euro, wire_euro
 from simulators.network.world import SimCounts, World
 
 SIM_STATUS_NUMBERS = {"FREE": (0, "Free"), "AFFECTED": (2, "Affected")}

@@ -10,8 +10,7 @@ from simulators.network.catalogue import Country, Sponsor
 from simulators.network.entities import DATA, DAY_SECONDS, MICRO_EURO, Cdr, Line, NetworkEvent, NetworkToken
 from simulators.network.methods.tariffs import EURO_CURRENCY_ID
 from simulators.network.named_records import find_flat_line, find_nested_line
-from simulators.network.params import RequestFields, invalid_request, read_day
-from simulators.network.wire import WireMembers, drop_empty, wire_moment
+from simulators.network.wire import RequestFields, WireMembers, drop_empty, invalid_request, read_day, wire_moment
 from simulators.network.world import World
 
 LONGEST_PERIOD = timedelta(days=6)

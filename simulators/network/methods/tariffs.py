@@ -6,8 +6,16 @@ from simulators.network.catalogue import Sponsor, Tariff, TariffRule, VoipRule, 
 from simulators.network.entities import NetworkToken
 from simulators.network.methods.zones import operator_view
 from simulators.network.named_records import find_record, find_reseller, find_tariff, require_visible, visible_resellers
-from simulators.network.params import RequestFields, read_integer
-from simulators.network.wire import NO_PAYLOAD, WireMembers, drop_empty, wire_euro, wire_euro_or_none, wire_moment
+from simulators.network.wire import (
+    NO_PAYLOAD,
+    RequestFields,
+    WireMembers,
+    drop_empty,
+    read_integer,
+    wire_euro,
+    wire_euro_or_none,
+    wire_moment,
+)
 from simulators.network.world import World
 
 

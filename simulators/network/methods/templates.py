@@ -4,19 +4,22 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from simulators.network.catalogue import NetworkProfile, Sponsor, Zone
-from simulators.network.entities import NetworkRefusal, NetworkToken, PackageTemplate, ThrottleThreshold
-from simulators.network.methods.zones import destination_list_reference, template_zone_view, zone_reference
-from simulators.network.named_records import (
+from simulators.network.entities import (
     ALREADY_EXISTS,
     NOT_FOUND,
     NOT_POSSIBLE,
     NOT_VISIBLE,
-    find_record,
-    find_reseller,
-    require_visible,
+    NetworkRefusal,
+    NetworkToken,
+    PackageTemplate,
+    ThrottleThreshold,
 )
-from simulators.network.params import (
+from simulators.network.methods.zones import destination_list_reference, template_zone_view, zone_reference
+from simulators.network.named_records import find_record, find_reseller, require_visible
+from simulators.network.wire import (
     RequestFields,
+    WireMembers,
+    drop_empty,
     invalid_request,
     read_days,
     read_flag,
@@ -25,8 +28,9 @@ from simulators.network.params import (
     read_positive,
     read_price,
     read_text,
+    wire_euro,
+    wire_moment_or_none,
 )
-from simulators.network.wire import WireMembers, drop_empty, wire_euro, wire_moment_or_none
 from simulators.network.world import World
 
 TEMPLATE_FILTERS: dict[str, Callable[[PackageTemplate], int | None]] = {

@@ -3,10 +3,18 @@
 from collections.abc import Iterable
 
 from simulators.network.catalogue import Country, DestinationList, Network, NetworkProfile, Zone
-from simulators.network.entities import NetworkRefusal, NetworkToken, Reseller
-from simulators.network.named_records import ALREADY_EXISTS, NOT_POSSIBLE, find_record, find_reseller, require_visible, visible_resellers
-from simulators.network.params import RequestFields, read_integer, read_text, read_texts
-from simulators.network.wire import NO_PAYLOAD, TruncatedPayload, WireMembers, drop_empty
+from simulators.network.entities import ALREADY_EXISTS, NOT_POSSIBLE, NetworkRefusal, NetworkToken, Reseller
+from simulators.network.named_records import find_record, find_reseller, require_visible, visible_resellers
+from simulators.network.wire import (
+    NO_PAYLOAD,
+    RequestFields,
+    TruncatedPayload,
+    WireMembers,
+    drop_empty,
+    read_integer,
+    read_text,
+    read_texts,
+)
 from simulators.network.world import World
 
 UNKNOWN_TADIG = 10001

@@ -2,6 +2,7 @@
 
 from simulators.network.entities import DAY_SECONDS
 from simulators.network.seed import history
+from simulators.network.seed.catalogue import make_destination_lists, make_steering_lists, make_templates, make_zones
 from simulators.network.seed.fleet import add_fleet
 from simulators.network.seed.geography import make_countries, make_networks
 from simulators.network.seed.resellers import (
@@ -13,8 +14,6 @@ from simulators.network.seed.resellers import (
     make_sponsors,
 )
 from simulators.network.seed.tariffs import FIRST_RULE_ID, make_tariffs, make_voip_tariffs
-from simulators.network.seed.templates import make_templates
-from simulators.network.seed.zones import make_destination_lists, make_steering_lists, make_zones
 from simulators.network.world import World
 
 PRICE_LIST_AGE = 420 * DAY_SECONDS

@@ -19,9 +19,8 @@ from simulators.network.entities import (
     StatusRow,
 )
 from simulators.network.pushes import add_provider_status
-from simulators.network.seed.fleet import ISSUE_STEPS, PROFILE_TYPE, LinePlan, StatusChange
-from simulators.network.seed.personas import PersonaKind
-from simulators.network.seed.zones import zone_countries
+from simulators.network.seed.catalogue import zone_countries
+from simulators.network.seed.fleet import ISSUE_STEPS, PROFILE_TYPE, LinePlan, PersonaKind, StatusChange
 from simulators.network.simulation import run_world_to
 from simulators.network.world import World
 from simulators.seeded_random import Random, seeded_random

@@ -17,8 +17,14 @@ from simulators.network.entities import DATA, DAY_SECONDS, MT_SMS, Cdr, Line, Pa
 from simulators.network.seed import history
 from simulators.network.seed.build import world_without_lines
 from simulators.network.seed.fleet import add_fleet
-from simulators.network.seed.scenario_actors import TROUBLE_CAUSES, ActorRole, ScenarioActor, TroubleCause, cast_actors
-from simulators.network.seed.scenario_catalogue import add_partner_template
+from simulators.network.seed.scenario_actors import (
+    TROUBLE_CAUSES,
+    ActorRole,
+    ScenarioActor,
+    TroubleCause,
+    add_partner_template,
+    cast_actors,
+)
 from simulators.network.seed.scenario_days import ScenarioStage, live_scenario, open_scenario, release_actors
 from simulators.network.world import World
 

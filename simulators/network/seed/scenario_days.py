@@ -8,8 +8,7 @@ from simulators.network.entities import DATA, DAY_SECONDS, Line, Persona
 from simulators.network.seed import history
 from simulators.network.seed.fleet import StatusChange
 from simulators.network.seed.history import History, change_line_status
-from simulators.network.seed.scenario_actors import ActorRole, ScenarioActor
-from simulators.network.seed.scenario_catalogue import CHEAPEST_STEERING_LIST
+from simulators.network.seed.scenario_actors import CHEAPEST_STEERING_LIST, ActorRole, ScenarioActor
 from simulators.network.simulation import run_world_to
 from simulators.network.world import World
 from simulators.seeded_random import seeded_random
