@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from simulators.processor.call import ApiCall, CallForm, find_row, list_page
+from simulators.processor.call import ApiCall, ApiNoun, CallForm
 from simulators.processor.entities import (
     BalanceTransaction,
     JsonObject,
@@ -10,6 +10,9 @@ from simulators.processor.entities import (
 from simulators.processor.state import ProcessorState
 
 BALANCE_DAY_SECONDS = 86_400
+TRANSACTIONS = ApiNoun(
+    "balance transaction", "/v1/balance_transactions", lambda book: book.txns, lambda state, _, row: balance_transaction_json(state, row)
+)
 
 
 class BalanceFunds(NamedTuple):
@@ -107,28 +110,12 @@ def balance_json(state: ProcessorState, account: str) -> JsonObject:
     return found
 
 
-def retrieve_balance_transaction(call: ApiCall, form: CallForm) -> JsonObject:
-    """One movement."""
-    form.done()
-    return balance_transaction_json(call.state, find_row(call.book.txns, call.ids[0], "balance transaction"))
-
-
 def list_balance_transactions(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Movements by `source`, `type` and `currency`."""
     source, type, currency = form.text("source"), form.text("type"), form.currency()
     form.text("payout")
-    rows = {
-        id: row
-        for id, row in call.book.txns.items()
-        if source in (None, row.source) and type in (None, row.type) and currency in (None, row.currency)
-    }
-    return list_page(
-        form,
-        rows,
-        lambda row: balance_transaction_json(call.state, row),
-        url="/v1/balance_transactions",
-        kind="balance transaction",
-        when=lambda row: row.created,
+    return TRANSACTIONS.list(
+        call, form, lambda row: source in (None, row.source) and type in (None, row.type) and currency in (None, row.currency)
     )
 
 

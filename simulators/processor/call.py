@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import NamedTuple, TypeAlias, TypeVar, cast
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from simulators.processor.entities import JsonObject, ProcessorAccount
-from simulators.processor.state import AccountBook, ProcessorState
+from simulators.processor.state import AccountBook, ProcessorState, emit_event
 
 ERROR_DOCS_URL = "https://stripe.com/docs/error-codes/"
 
@@ -54,9 +54,9 @@ class OAuthRefusal(Exception):
         return {"error": self.error, "error_description": self.description}
 
 
-def missing_row(kind: str, id: str, *, param: str = "id", status: int = 404) -> ProcessorRefusal:
-    """No such thing in this account."""
-    return ProcessorRefusal(f"No such {kind}: '{id}'", status=status, code="resource_missing", param=param)
+def missing_row(kind: str, id: str, *, param: str, status: int = 404, early: bool = False) -> ProcessorRefusal:
+    """The refusal of an id that the account does not have."""
+    return ProcessorRefusal(f"No such {kind}: '{id}'", status=status, code="resource_missing", param=param, early=early)
 
 
 def account_refusal(account: str, key: str) -> ProcessorRefusal:
@@ -400,7 +400,6 @@ class ApiCall:
     key: str
     path: str
     ids: tuple[str, ...] = ()
-    version: str = ""
     method: str = "GET"
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -424,11 +423,61 @@ ApiHandler: TypeAlias = Callable[[ApiCall, CallForm], JsonObject]
 
 
 def find_row(rows: Mapping[str, RowT], id: str, kind: str, *, param: str = "id", status: int = 404) -> RowT:
-    """The thing of that id in this account."""
+    """The row of that id. Raises ProcessorRefusal with `status` where there is none: it names the `kind` and the parameter `param`."""
     row = rows.get(id)
     if row is None:
-        raise ProcessorRefusal(f"No such {kind}: '{id}'", status=status, code="resource_missing", param=param, early=True)
+        raise missing_row(kind, id, param=param, status=status, early=True)
     return row
+
+
+class StoredRow(Protocol):
+    """A row of an account's book; `created` is in Unix seconds."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def created(self) -> int: ...
+
+
+StoredT = TypeVar("StoredT", bound=StoredRow)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiNoun(Generic[StoredT]):
+    """A noun of the API, and the calls that are the same for every noun."""
+
+    kind: str
+    """What refusals call it."""
+    url: str
+    """The path of its list."""
+    rows: Callable[[AccountBook], Mapping[str, StoredT]]
+    render: Callable[[ProcessorState, str, StoredT], JsonObject]
+    """A row of an account (its id is the second argument) as it goes over the wire."""
+    param: str = "id"
+    """The parameter that refusals name where the path names no row."""
+
+    def find(self, call: ApiCall) -> StoredT:
+        """The row that the path names. Raises ProcessorRefusal (404) where there is none."""
+        return find_row(self.rows(call.book), call.ids[0], self.kind, param=self.param)
+
+    def answer(self, call: ApiCall, row: StoredT) -> JsonObject:
+        """A row as the answer of `call`."""
+        return self.render(call.state, call.account, row)
+
+    def retrieve(self, call: ApiCall, form: CallForm) -> JsonObject:
+        """The row that the path names, as an answer."""
+        form.done()
+        return self.answer(call, self.find(call))
+
+    def list(self, call: ApiCall, form: CallForm, fits: Callable[[StoredT], bool] = lambda _: True) -> JsonObject:
+        """A page of the rows that `fits` takes, newest first. The caller has read its filters from `form`."""
+        rows = {id: row for id, row in self.rows(call.book).items() if fits(row)}
+        return list_page(form, rows, lambda row: self.answer(call, row), url=self.url, kind=self.kind, when=lambda row: row.created)
+
+    def notify(self, state: ProcessorState, account: str, row: StoredT, *types: str, previous: JsonObject | None = None) -> None:
+        """Emit an event of each type about a row. `previous`: the members that have changed, as they were."""
+        for type in types:
+            emit_event(state, type, self.render(state, account, row), account, previous)
 
 
 def list_page(
@@ -446,7 +495,7 @@ def list_page(
     newest = sorted((id for id in reversed(list(rows)) if fits(when(rows[id]))), key=lambda id: -when(rows[id]))
     for name, cursor in (("starting_after", after), ("ending_before", before)):
         if cursor is not None and cursor not in newest:
-            raise ProcessorRefusal(f"No such {kind}: '{cursor}'", code="resource_missing", param=name, early=True)
+            raise missing_row(kind, cursor, param=name, status=400, early=True)
     if before is not None:
         rest = newest[: newest.index(before)]
         shown, more = rest[-limit:], len(rest) > limit

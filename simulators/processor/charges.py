@@ -2,13 +2,17 @@
 
 from simulators.processor.application_fees import keep_application_fee
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, find_row, list_page, null_members
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, null_members
 from simulators.processor.cards import CardVerdict, TestCard, card_brand, card_digits, card_verdict
 from simulators.processor.disputes import open_dispute
 from simulators.processor.entities import Charge, JsonObject, PaymentIntent
-from simulators.processor.fraud import notify_review_opened, open_review
-from simulators.processor.state import ProcessorState, emit_event
+from simulators.processor.fraud import REVIEWS, open_review
+from simulators.processor.state import ProcessorState
 
+CHARGES = ApiNoun("charge", "/v1/charges", lambda book: book.charges, lambda state, _, row: charge_json(state, row))
+PAYMENT_INTENTS = ApiNoun(
+    "payment_intent", "/v1/payment_intents", lambda book: book.intents, lambda state, _, row: payment_intent_json(state, row), "intent"
+)
 DISPUTE_REASONS = {"dispute": "fraudulent", "dispute_not_received": "product_not_received", "inquiry": "fraudulent"}
 
 
@@ -64,8 +68,8 @@ def decline_payment(state: ProcessorState, account: str, intent: PaymentIntent, 
     """The bank said no: the payment can be tried again."""
     intent.status, intent.method = "requires_payment_method", None
     intent.failure_code, intent.decline_code, intent.failure_message = charge.failure_code, charge.decline_code, charge.failure_message
-    notify_charge(state, account, charge, "charge.failed")
-    notify_payment_intent(state, account, intent, "payment_intent.payment_failed")
+    CHARGES.notify(state, account, charge, "charge.failed")
+    PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.payment_failed")
 
 
 def declined_refusal(charge: Charge) -> ProcessorRefusal:
@@ -83,10 +87,10 @@ def complete_payment(state: ProcessorState, account: str, intent: PaymentIntent,
     if verdict.after == "review":
         review = open_review(state, account, charge.id, quiet=True)
         charge.review = intent.review = review.id
-    notify_charge(state, account, charge, "charge.succeeded")
-    notify_payment_intent(state, account, intent, "payment_intent.succeeded")
+    CHARGES.notify(state, account, charge, "charge.succeeded")
+    PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.succeeded")
     if charge.review:
-        notify_review_opened(state, account, charge.review)
+        REVIEWS.notify(state, account, state.book(account).reviews[charge.review], "review.opened")
     if verdict.after in DISPUTE_REASONS:
         open_dispute(state, account, charge.id, DISPUTE_REASONS[verdict.after], inquiry=verdict.after == "inquiry")
 
@@ -264,51 +268,31 @@ def last_error_json(row: PaymentIntent) -> JsonObject | None:
     }
 
 
-def retrieve_charge(call: ApiCall, form: CallForm) -> JsonObject:
-    """One charge."""
-    form.done()
-    return charge_json(call.state, find_row(call.book.charges, call.ids[0], "charge"))
-
-
 def update_charge(call: ApiCall, form: CallForm) -> JsonObject:
     """The account's words about it."""
-    row = find_row(call.book.charges, call.ids[0], "charge")
+    row = CHARGES.find(call)
     metadata, description = form.metadata(row.metadata), form.text("description")
     form.done()
     row.metadata, row.description = metadata, description or row.description
-    return charge_json(call.state, row)
+    return CHARGES.answer(call, row)
 
 
 def list_charges(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first, also those that failed."""
+    """Charges by `customer` and `payment_intent`, also those that failed."""
     customer, intent = form.text("customer"), form.text("payment_intent")
-    rows = {
-        id: row
-        for id, row in call.book.charges.items()
-        if (customer is None or row.customer == customer) and (intent is None or row.intent == intent)
-    }
-    return list_page(form, rows, lambda row: charge_json(call.state, row), url="/v1/charges", kind="charge", when=lambda row: row.created)
+    return CHARGES.list(call, form, lambda row: customer in (None, row.customer) and intent in (None, row.intent))
 
 
 def retrieve_payment_intent(call: ApiCall, form: CallForm) -> JsonObject:
     """One payment."""
     form.text("client_secret")
-    form.done()
-    return payment_intent_json(call.state, find_row(call.book.intents, call.ids[0], "payment_intent", param="intent"))
+    return PAYMENT_INTENTS.retrieve(call, form)
 
 
 def list_payment_intents(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Payments by `customer`."""
     customer = form.text("customer")
-    rows = {id: row for id, row in call.book.intents.items() if customer in (None, row.customer)}
-    return list_page(
-        form,
-        rows,
-        lambda row: payment_intent_json(call.state, row),
-        url="/v1/payment_intents",
-        kind="payment_intent",
-        when=lambda row: row.created,
-    )
+    return PAYMENT_INTENTS.list(call, form, lambda row: customer in (None, row.customer))
 
 
 def make_charge(
@@ -325,15 +309,5 @@ def make_charge(
     """Somebody pays an account outside of any page here. A declined card raises ProcessorRefusal (402) and leaves a failed charge."""
     intent = make_payment_intent(state, account, amount=amount, currency=currency, fee_amount=fee_amount, metadata=metadata or {})
     intent.description = description
-    notify_payment_intent(state, account, intent, "payment_intent.created")
+    PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.created")
     return attempt_payment(state, account, intent, card)
-
-
-def notify_charge(state: ProcessorState, account: str, row: Charge, type: str, previous: JsonObject | None = None) -> None:
-    """About an attempt at a payment."""
-    emit_event(state, type, charge_json(state, row), account, previous)
-
-
-def notify_payment_intent(state: ProcessorState, account: str, row: PaymentIntent, type: str) -> None:
-    """About a payment."""
-    emit_event(state, type, payment_intent_json(state, row), account)

@@ -1,8 +1,17 @@
 """Checkout sessions: the calls about them, the buyer's payment, and how they go over the wire."""
 
-from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_object, list_page, null_members
+from simulators.processor.call import (
+    ApiCall,
+    ApiNoun,
+    CallForm,
+    ProcessorRefusal,
+    find_row,
+    invalid_parameter,
+    list_object,
+    null_members,
+)
 from simulators.processor.cards import TestCard
-from simulators.processor.charges import attempt_payment, make_payment_intent, notify_payment_intent
+from simulators.processor.charges import PAYMENT_INTENTS, attempt_payment, make_payment_intent
 from simulators.processor.customers import find_customer
 from simulators.processor.entities import (
     CheckoutSession,
@@ -12,8 +21,11 @@ from simulators.processor.entities import (
     SessionLine,
 )
 from simulators.processor.promotions import promotion_usable
-from simulators.processor.state import ProcessorState, emit_event
+from simulators.processor.state import ProcessorState
 
+SESSIONS = ApiNoun(
+    "checkout.session", "/v1/checkout/sessions", lambda book: book.sessions, lambda state, _, row: session_json(state, row), "session"
+)
 SHORTEST_SESSION_SECONDS, LONGEST_SESSION_SECONDS = 1800, 86_400
 
 LEAST_AMOUNTS = {"gbp": 30, "dkk": 250, "nok": 300, "sek": 300, "huf": 17_500, "pln": 200, "czk": 1500, "mxn": 1000, "hkd": 400, "jpy": 50}
@@ -179,14 +191,9 @@ def session_answer(call: ApiCall, row: CheckoutSession, form: CallForm) -> JsonO
     return answer
 
 
-def find_call_session(call: ApiCall) -> CheckoutSession:
-    """The session of the path."""
-    return find_row(call.book.sessions, call.ids[0], "checkout.session", param="session")
-
-
 def retrieve_session(call: ApiCall, form: CallForm) -> JsonObject:
     """One session."""
-    answer = session_answer(call, find_call_session(call), form)
+    answer = session_answer(call, SESSIONS.find(call), form)
     form.done()
     return answer
 
@@ -195,37 +202,27 @@ def list_session_lines(call: ApiCall, form: CallForm) -> JsonObject:
     """What is bought."""
     form.integer("limit", 1, 100)
     form.done()
-    return session_lines_json(call.state, find_call_session(call))
+    return session_lines_json(call.state, SESSIONS.find(call))
 
 
 def expire_session(call: ApiCall, form: CallForm) -> JsonObject:
     """Nobody can pay there any more."""
-    row = find_call_session(call)
+    row = SESSIONS.find(call)
     form.done()
     if row.status != "open":
         text = 'Only Checkout Sessions with a status in ["open"] can be expired. This Checkout Session has a status of `%s`.'
         raise ProcessorRefusal(text % row.status)
     row.status = "expired"
-    notify_session(call.state, call.account, row, "checkout.session.expired")
+    SESSIONS.notify(call.state, call.account, row, "checkout.session.expired")
     return session_answer(call, row, form)
 
 
 def list_sessions(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Sessions by `status`, `payment_intent` and `customer`."""
     status, intent = form.choice("status", ("complete", "expired", "open")), form.text("payment_intent")
     customer = form.text("customer")
-    rows = {
-        id: row
-        for id, row in call.book.sessions.items()
-        if status in (None, row.status) and intent in (None, row.intent) and customer in (None, row.customer)
-    }
-    return list_page(
-        form,
-        rows,
-        lambda row: session_json(call.state, row),
-        url="/v1/checkout/sessions",
-        kind="checkout.session",
-        when=lambda row: row.created,
+    return SESSIONS.list(
+        call, form, lambda row: status in (None, row.status) and intent in (None, row.intent) and customer in (None, row.customer)
     )
 
 
@@ -287,7 +284,7 @@ def complete_checkout(state: ProcessorState, account: str, session: str, card: T
     redeem_discount(state, account, row)
     row.status = "complete"
     row.buyer_email, row.buyer_name = row.email or (card and card.email), card and card.name
-    notify_session(state, account, row, "checkout.session.completed")
+    SESSIONS.notify(state, account, row, "checkout.session.completed")
     return row
 
 
@@ -301,7 +298,7 @@ def session_intent(state: ProcessorState, account: str, row: CheckoutSession) ->
         )
         intent.customer, intent.description = row.customer, row.intent_description
         row.intent = intent.id
-        notify_payment_intent(state, account, intent, "payment_intent.created")
+        PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.created")
     intent.amount = session_total(row)
     intent.fee_amount = None if row.fee_amount is None else min(row.fee_amount, intent.amount)
     return intent
@@ -465,8 +462,3 @@ def session_price_json(state: ProcessorState, row: CheckoutSession, one: Session
         "unit_amount": one["unit_amount"],
         "unit_amount_decimal": str(one["unit_amount"]),
     }
-
-
-def notify_session(state: ProcessorState, account: str, row: CheckoutSession, type: str) -> None:
-    """About a checkout."""
-    emit_event(state, type, session_json(state, row), account)

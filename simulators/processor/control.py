@@ -140,14 +140,14 @@ def control_dispute(state: ProcessorState, _id: str, body: object) -> JsonObject
     order = read_control_body(NewDispute, body)
     account = require_account(state, order.account)
     row = open_dispute(state, account, order.charge, order.reason, inquiry=order.inquiry, amount=order.amount)
-    return dispute_json(state, row, state.book(account))
+    return dispute_json(state, account, row)
 
 
 def control_dispute_end(state: ProcessorState, id: str, body: object) -> JsonObject:
     """The bank has decided."""
     order = read_control_body(DisputeEnd, body)
     account = require_account(state, order.account)
-    return dispute_json(state, close_dispute(state, account, id, order.outcome), state.book(account))
+    return dispute_json(state, account, close_dispute(state, account, id, order.outcome))
 
 
 def control_review(state: ProcessorState, _id: str, body: object) -> JsonObject:

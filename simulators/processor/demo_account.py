@@ -9,7 +9,7 @@ from simulators.processor.clock import catch_up_processor
 from simulators.processor.disputes import open_dispute
 from simulators.processor.entities import ListValue, ProcessorAccount, ValueList
 from simulators.processor.onboarding import complete_onboarding
-from simulators.processor.payouts import notify_payout, start_payout
+from simulators.processor.payouts import PAYOUTS, start_payout
 from simulators.processor.refunds import refund_charge
 from simulators.processor.state import ProcessorState
 from simulators.seeded_random import seeded_random
@@ -104,7 +104,7 @@ def pay_out_demo_balance(state: ProcessorState, account: ProcessorAccount) -> No
     amount = account_funds(state, account.id)[account.currency].available * 4 // 5
     if amount > 0:
         row = start_payout(state, account, amount=amount, currency=account.currency)
-        notify_payout(state, account.id, row, "payout.created")
+        PAYOUTS.notify(state, account.id, row, "payout.created")
 
 
 def live_last_days(state: ProcessorState, account: ProcessorAccount) -> None:

@@ -2,10 +2,14 @@
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_page
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
 from simulators.processor.customers import find_customer
 from simulators.processor.entities import Invoice, InvoiceItem, JsonObject
 from simulators.processor.state import ProcessorState
+
+INVOICE_ITEMS = ApiNoun(
+    "invoiceitem", "/v1/invoiceitems", lambda book: book.items, lambda state, _, row: invoice_item_json(state, row), "invoiceitem"
+)
 
 
 def create_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
@@ -27,7 +31,7 @@ def create_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
     if invoice is not None:
         add_invoice_line(call.state, invoice, row)
     call.book.items[row.id] = row
-    return invoice_item_json(call.state, row)
+    return INVOICE_ITEMS.answer(call, row)
 
 
 def find_draft_invoice(call: ApiCall, invoice: str) -> Invoice:
@@ -70,16 +74,10 @@ def read_item_details(form: CallForm, row: InvoiceItem) -> None:
     row.metadata = form.metadata()
 
 
-def retrieve_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
-    """One line."""
-    form.done()
-    return invoice_item_json(call.state, find_row(call.book.items, call.ids[0], "invoiceitem", param="invoiceitem"))
-
-
 def delete_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
     """Off its draft, or waiting no more."""
     form.done()
-    row = find_row(call.book.items, call.ids[0], "invoiceitem", param="invoiceitem")
+    row = INVOICE_ITEMS.find(call)
     if row.invoice is not None:
         find_draft_invoice(call, row.invoice).items.remove(row.id)
     del call.book.items[row.id]
@@ -87,20 +85,12 @@ def delete_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def list_invoice_items(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Items by `customer`, `invoice` and whether they wait for an invoice."""
     customer, invoice, pending = form.text("customer"), form.text("invoice"), form.flag("pending")
-    rows = {
-        id: row
-        for id, row in call.book.items.items()
-        if customer in (None, row.customer) and invoice in (None, row.invoice) and pending in (None, row.invoice is None)
-    }
-    return list_page(
+    return INVOICE_ITEMS.list(
+        call,
         form,
-        rows,
-        lambda row: invoice_item_json(call.state, row),
-        url="/v1/invoiceitems",
-        kind="invoiceitem",
-        when=lambda row: row.created,
+        lambda row: customer in (None, row.customer) and invoice in (None, row.invoice) and pending in (None, row.invoice is None),
     )
 
 

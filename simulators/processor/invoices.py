@@ -3,12 +3,22 @@
 from dataclasses import replace
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS
-from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_object, list_page, null_members
+from simulators.processor.call import (
+    ApiCall,
+    ApiNoun,
+    CallForm,
+    ProcessorRefusal,
+    find_row,
+    invalid_parameter,
+    list_object,
+    list_page,
+    null_members,
+)
 from simulators.processor.cards import TestCard, card_verdict
 from simulators.processor.charges import (
+    PAYMENT_INTENTS,
     attempt_payment,
     make_payment_intent,
-    notify_payment_intent,
 )
 from simulators.processor.customers import find_customer
 from simulators.processor.entities import (
@@ -19,6 +29,10 @@ from simulators.processor.entities import (
 )
 from simulators.processor.invoice_items import INVOICE_LINE_LIMIT, add_invoice_line, invoice_line_json
 from simulators.processor.state import ProcessorState, emit_event
+
+INVOICES = ApiNoun(
+    "invoice", "/v1/invoices", lambda book: book.invoices, lambda state, account, row: invoice_json(state, account, row), "invoice"
+)
 
 
 def finalize_draft(state: ProcessorState, account: str, row: Invoice) -> None:
@@ -35,7 +49,7 @@ def finalize_draft(state: ProcessorState, account: str, row: Invoice) -> None:
         row.due_date = state.now() + row.days_until_due * BALANCE_DAY_SECONDS
     if total > 0:
         request_invoice_payment(state, account, row)
-    notify_invoice(state, account, row, "invoice.updated", "invoice.finalized")
+    INVOICES.notify(state, account, row, "invoice.updated", "invoice.finalized")
     if total <= 0:
         mark_invoice_paid(state, account, row)
 
@@ -57,7 +71,7 @@ def request_invoice_payment(state: ProcessorState, account: str, row: Invoice) -
     intent = make_payment_intent(state, account, amount=amount, currency=row.currency, fee_amount=row.fee_amount, metadata={})
     intent.customer, intent.description = row.customer, f"Payment for Invoice {row.number}"
     row.intent, row.payment = intent.id, state.new_id("inpay_")
-    notify_payment_intent(state, account, intent, "payment_intent.created")
+    PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.created")
 
 
 def mail_invoice(state: ProcessorState, account: str, row: Invoice) -> None:
@@ -71,7 +85,7 @@ def mail_invoice(state: ProcessorState, account: str, row: Invoice) -> None:
     if row.status == "draft":
         finalize_draft(state, account, row)
     row.sent_at = state.now()
-    notify_invoice(state, account, row, "invoice.sent")
+    INVOICES.notify(state, account, row, "invoice.sent")
 
 
 def void_open_invoice(state: ProcessorState, account: str, row: Invoice) -> None:
@@ -81,7 +95,7 @@ def void_open_invoice(state: ProcessorState, account: str, row: Invoice) -> None
         raise ProcessorRefusal(f"{text} This invoice cannot be voided.")
     row.status, row.voided_at = "void", state.now()
     cancel_invoice_payment(state, account, row)
-    notify_invoice(state, account, row, "invoice.updated", "invoice.voided")
+    INVOICES.notify(state, account, row, "invoice.updated", "invoice.voided")
 
 
 def cancel_invoice_payment(state: ProcessorState, account: str, row: Invoice) -> None:
@@ -89,7 +103,7 @@ def cancel_invoice_payment(state: ProcessorState, account: str, row: Invoice) ->
     intent = state.book(account).intents.get(row.intent or "")
     if intent is not None and intent.status == "requires_payment_method":
         intent.status, intent.canceled_at, intent.cancellation_reason = "canceled", state.now(), "void_invoice"
-        notify_payment_intent(state, account, intent, "payment_intent.canceled")
+        PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.canceled")
 
 
 def find_invoice_by_slug(state: ProcessorState, slug: str) -> tuple[str, Invoice] | None:
@@ -114,7 +128,7 @@ def pay_invoice_by_card(state: ProcessorState, account: str, invoice: str, card:
     try:
         charge = attempt_payment(state, account, book.intents[row.intent], card)
     except ProcessorRefusal:
-        notify_invoice(state, account, row, "invoice.payment_failed", "invoice.updated")
+        INVOICES.notify(state, account, row, "invoice.payment_failed", "invoice.updated")
         raise
     mark_invoice_paid(state, account, row)
     return charge
@@ -124,7 +138,7 @@ def mark_invoice_paid(state: ProcessorState, account: str, row: Invoice) -> None
     """It is paid, by a charge, out of band, or because there is nothing to pay."""
     row.amount_paid += invoice_remaining(state, account, row)
     row.status, row.paid_at = "paid", state.now()
-    notify_invoice(state, account, row, "invoice.updated", "invoice.paid", "invoice.payment_succeeded")
+    INVOICES.notify(state, account, row, "invoice.updated", "invoice.paid", "invoice.payment_succeeded")
     if row.payment is not None:
         emit_event(state, "invoice_payment.paid", invoice_payment_json(state, account, row), account)
 
@@ -283,12 +297,6 @@ def invoice_payment_json(state: ProcessorState, account: str, row: Invoice) -> J
     }
 
 
-def notify_invoice(state: ProcessorState, account: str, row: Invoice, *types: str) -> None:
-    """About an invoice."""
-    for type in types:
-        emit_event(state, type, invoice_json(state, account, row), account)
-
-
 COLLECTION_METHODS = ("charge_automatically", "send_invoice")
 INVOICE_NUMBER_LIMIT = 26
 INVOICE_FEE_REFUSED = (
@@ -297,10 +305,10 @@ INVOICE_FEE_REFUSED = (
 )
 
 
-def invoice_answer(call: ApiCall, row: Invoice, form: CallForm | None = None) -> JsonObject:
+def invoice_answer(call: ApiCall, row: Invoice, form: CallForm) -> JsonObject:
     """As answered: `payments` only where it was asked for."""
-    answer = invoice_json(call.state, call.account, row)
-    if form is not None and "payments" in (form.texts("expand") or []):
+    answer = INVOICES.answer(call, row)
+    if "payments" in (form.texts("expand") or []):
         payments = [invoice_payment_json(call.state, call.account, row)] if row.payment else []
         answer["payments"] = list_object(payments, f"/v1/invoice_payments?invoice={row.id}")
     return answer
@@ -327,7 +335,7 @@ def create_invoice(call: ApiCall, form: CallForm) -> JsonObject:
         for item in call.book.items.values():
             if item.invoice is None and item.customer == customer and item.currency == row.currency:
                 add_invoice_line(call.state, row, item)
-    notify_invoice(call.state, call.account, row, "invoice.created")
+    INVOICES.notify(call.state, call.account, row, "invoice.created")
     return invoice_answer(call, row, form)
 
 
@@ -406,38 +414,33 @@ def read_ignored_settings(form: CallForm, name: str) -> None:
         part.take_all()
 
 
-def find_call_invoice(call: ApiCall) -> Invoice:
-    """The invoice of the path."""
-    return find_row(call.book.invoices, call.ids[0], "invoice", param="invoice")
-
-
 def retrieve_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     """One invoice."""
-    answer = invoice_answer(call, find_call_invoice(call), form)
+    answer = invoice_answer(call, INVOICES.find(call), form)
     form.done()
     return answer
 
 
 def update_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     """A draft; of a finalised one only the caller's own words."""
-    row = find_call_invoice(call)
+    row = INVOICES.find(call)
     if row.status != "draft" and any(name not in ("metadata", "expand", "auto_advance") for name in form.names()):
         raise ProcessorRefusal("Finalized invoices can't be updated in this way", code="invoice_not_editable")
     row = replace(row, collection_method=form.choice("collection_method", COLLECTION_METHODS) or row.collection_method)
     read_invoice(call, form, row)
     form.done()
     call.book.invoices[row.id] = row
-    notify_invoice(call.state, call.account, row, "invoice.updated")
+    INVOICES.notify(call.state, call.account, row, "invoice.updated")
     return invoice_answer(call, row, form)
 
 
 def delete_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     """A draft, with its lines."""
     form.done()
-    row = find_call_invoice(call)
+    row = INVOICES.find(call)
     if row.status != "draft":
         raise ProcessorRefusal("You can only delete draft invoices.", code="invoice_not_editable")
-    notify_invoice(call.state, call.account, row, "invoice.deleted")
+    INVOICES.notify(call.state, call.account, row, "invoice.deleted")
     for item in row.items:
         del call.book.items[item]
     del call.book.invoices[row.id]
@@ -446,7 +449,7 @@ def delete_invoice(call: ApiCall, form: CallForm) -> JsonObject:
 
 def finalize_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     """From now on it can be paid."""
-    row = find_call_invoice(call)
+    row = INVOICES.find(call)
     advance = form.flag("auto_advance")
     form.done()
     row.auto_advance = row.auto_advance if advance is None else advance
@@ -456,7 +459,7 @@ def finalize_invoice(call: ApiCall, form: CallForm) -> JsonObject:
 
 def send_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     """To the customer's mail address."""
-    row = find_call_invoice(call)
+    row = INVOICES.find(call)
     form.done()
     mail_invoice(call.state, call.account, row)
     return invoice_answer(call, row, form)
@@ -464,7 +467,7 @@ def send_invoice(call: ApiCall, form: CallForm) -> JsonObject:
 
 def void_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     """Taken back."""
-    row = find_call_invoice(call)
+    row = INVOICES.find(call)
     form.done()
     void_open_invoice(call.state, call.account, row)
     return invoice_answer(call, row, form)
@@ -472,18 +475,18 @@ def void_invoice(call: ApiCall, form: CallForm) -> JsonObject:
 
 def mark_uncollectible(call: ApiCall, form: CallForm) -> JsonObject:
     """Given up."""
-    row = find_call_invoice(call)
+    row = INVOICES.find(call)
     form.done()
     if row.status != "open":
         raise ProcessorRefusal("You can only mark open invoices as uncollectible.")
     row.status, row.uncollectible_at = "uncollectible", call.state.now()
-    notify_invoice(call.state, call.account, row, "invoice.updated", "invoice.marked_uncollectible")
+    INVOICES.notify(call.state, call.account, row, "invoice.updated", "invoice.marked_uncollectible")
     return invoice_answer(call, row, form)
 
 
 def pay_invoice_out_of_band(call: ApiCall, form: CallForm) -> JsonObject:
     """Paid outside of the processor; nobody's card is on file here."""
-    row = find_call_invoice(call)
+    row = INVOICES.find(call)
     out_of_band = form.flag("paid_out_of_band")
     form.done()
     if row.status == "paid":
@@ -500,20 +503,19 @@ def pay_invoice_out_of_band(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def list_invoices(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Invoices by `status`, `customer` and `collection_method`."""
     status = form.choice("status", ("draft", "open", "paid", "uncollectible", "void"))
     customer, method = form.text("customer"), form.choice("collection_method", COLLECTION_METHODS)
-    rows = {
-        id: row
-        for id, row in call.book.invoices.items()
-        if status in (None, row.status) and customer in (None, row.customer) and method in (None, row.collection_method)
-    }
-    return list_page(form, rows, lambda row: invoice_answer(call, row), url="/v1/invoices", kind="invoice", when=lambda row: row.created)
+    return INVOICES.list(
+        call,
+        form,
+        lambda row: status in (None, row.status) and customer in (None, row.customer) and method in (None, row.collection_method),
+    )
 
 
 def list_invoice_lines(call: ApiCall, form: CallForm) -> JsonObject:
     """In order."""
-    row = find_call_invoice(call)
+    row = INVOICES.find(call)
     limit, after = form.integer("limit", 1, 100) or 10, form.text("starting_after")
     form.text("ending_before")
     form.done()

@@ -2,12 +2,21 @@
 
 from simulators.processor.application_fees import refund_application_fee
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, find_row, invalid_parameter, list_page, missing_row, null_members
+from simulators.processor.call import (
+    ApiCall,
+    ApiNoun,
+    CallForm,
+    ProcessorRefusal,
+    find_row,
+    invalid_parameter,
+    missing_row,
+    null_members,
+)
 from simulators.processor.cards import REFUND_FAILS_LAST4
-from simulators.processor.charges import notify_charge
+from simulators.processor.charges import CHARGES
 from simulators.processor.entities import Charge, JsonObject, Refund
 from simulators.processor.fraud import close_review, find_open_review
-from simulators.processor.state import ProcessorState, emit_event
+from simulators.processor.state import ProcessorState
 
 
 def refund_charge(
@@ -30,8 +39,8 @@ def refund_charge(
     txn = book_transaction(state, account, amount=-amount, currency=charge.currency, type="refund", source=refund.id)
     refund.txn = txn.id
     charge.amount_refunded += amount
-    notify_charge(state, account, charge, "charge.refunded", previous)
-    notify_refund(state, account, refund, "refund.created")
+    CHARGES.notify(state, account, charge, "charge.refunded", previous=previous)
+    REFUNDS.notify(state, account, refund, "refund.created")
     if with_fee:
         refund_application_fee(state, account, charge)
     review = find_open_review(state, account, charge)
@@ -48,9 +57,10 @@ def fail_refund(state: ProcessorState, account: str, refund: Refund, reason: str
     txn = book_transaction(state, account, amount=refund.amount, currency=refund.currency, type="refund_failure", source=refund.id)
     refund.status, refund.failure_reason, refund.failure_txn = "failed", reason, txn.id
     charge.amount_refunded -= refund.amount
-    notify_refund(state, account, refund, "refund.updated", "charge.refund.updated", "refund.failed")
+    REFUNDS.notify(state, account, refund, "refund.updated", "charge.refund.updated", "refund.failed")
 
 
+REFUNDS = ApiNoun("refund", "/v1/refunds", lambda book: book.refunds, lambda state, _, row: refund_json(state, row))
 REFUND_REASONS = ("duplicate", "fraudulent", "requested_by_customer")
 
 
@@ -68,10 +78,8 @@ def create_refund(call: ApiCall, form: CallForm) -> JsonObject:
     if row.disputed and any(one.charge == row.id and not one.status.startswith("warning_") for one in call.book.disputes.values()):
         raise ProcessorRefusal(f"Charge {row.id} has been charged back; cannot issue a refund.", code="charge_disputed")
     wanted = refundable_amount(row, amount)
-    return refund_json(
-        call.state,
-        refund_charge(call.state, call.account, row, amount=wanted, reason=reason, metadata=metadata, with_fee=with_fee or False),
-    )
+    made = refund_charge(call.state, call.account, row, amount=wanted, reason=reason, metadata=metadata, with_fee=with_fee or False)
+    return REFUNDS.answer(call, made)
 
 
 def find_refunded_charge(call: ApiCall, charge: str | None, intent: str | None) -> Charge:
@@ -112,27 +120,20 @@ def refund_money_text(amount: int, currency: str) -> str:
     return f"${whole}" if currency == "usd" else f"{whole} {currency.upper()}"
 
 
-def retrieve_refund(call: ApiCall, form: CallForm) -> JsonObject:
-    """One refund."""
-    form.done()
-    return refund_json(call.state, find_row(call.book.refunds, call.ids[0], "refund"))
-
-
 def update_refund(call: ApiCall, form: CallForm) -> JsonObject:
-    """The account's words about it."""
-    row = find_row(call.book.refunds, call.ids[0], "refund")
+    """Change the metadata."""
+    row = REFUNDS.find(call)
     metadata = form.metadata(row.metadata)
     form.done()
     row.metadata = metadata
-    notify_refund(call.state, call.account, row, "refund.updated", "charge.refund.updated")
-    return refund_json(call.state, row)
+    REFUNDS.notify(call.state, call.account, row, "refund.updated", "charge.refund.updated")
+    return REFUNDS.answer(call, row)
 
 
 def list_refunds(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Refunds by `charge` and `payment_intent`."""
     charge, intent = form.text("charge"), form.text("payment_intent")
-    rows = {id: row for id, row in call.book.refunds.items() if charge in (None, row.charge) and intent in (None, row.intent)}
-    return list_page(form, rows, lambda row: refund_json(call.state, row), url="/v1/refunds", kind="refund", when=lambda row: row.created)
+    return REFUNDS.list(call, form, lambda row: charge in (None, row.charge) and intent in (None, row.intent))
 
 
 def refund_json(state: ProcessorState, row: Refund) -> JsonObject:
@@ -163,9 +164,3 @@ def refund_json(state: ProcessorState, row: Refund) -> JsonObject:
     if row.failure_reason is not None:
         found |= {"failure_reason": row.failure_reason, "failure_balance_transaction": row.failure_txn}
     return found
-
-
-def notify_refund(state: ProcessorState, account: str, row: Refund, *types: str) -> None:
-    """About money given back."""
-    for type in types:
-        emit_event(state, type, refund_json(state, row), account)
