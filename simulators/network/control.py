@@ -28,7 +28,8 @@ from simulators.network.wire import (
     wire_moment,
 )
 from simulators.network.world import World
-from simulators.network.world_runtime import NetworkAnswer, WorldRuntime
+from simulators.network.world_runtime import WorldRuntime
+from simulators.server import WireAnswer
 
 ControlQuery: TypeAlias = dict[str, str]
 
@@ -37,7 +38,7 @@ ControlAction: TypeAlias = Callable[[WorldRuntime, ControlQuery, object], Awaita
 CALL_LIST_LIMIT = 100
 
 
-async def control_network(runtime: WorldRuntime, method: str, path: str, query: str, body: bytes) -> NetworkAnswer:
+async def control_network(runtime: WorldRuntime, method: str, path: str, query: str, body: bytes) -> WireAnswer:
     """One request to the control API; refusals say what to do instead."""
     name = path.removeprefix("/control").strip("/")
     action = CONTROL_ACTIONS.get((method, name))
@@ -51,15 +52,15 @@ async def control_network(runtime: WorldRuntime, method: str, path: str, query: 
         return control_error(400, INVALID_REQUEST, "the body is not JSON")
     except NetworkRefusal as refused:
         return control_error(400 if refused.code == INVALID_REQUEST else 409, refused.code, refused.message)
-    return NetworkAnswer(200, orjson.dumps(answer))
+    return WireAnswer(200, orjson.dumps(answer))
 
 
-def control_error(status: int, code: int, message: str) -> NetworkAnswer:
+def control_error(status: int, code: int, message: str) -> WireAnswer:
     """A refusal with the network's own code, where it has one."""
-    return NetworkAnswer(status, orjson.dumps({"error": {"code": code, "message": message}}))
+    return WireAnswer(status, orjson.dumps({"error": {"code": code, "message": message}}))
 
 
-def unknown_control_path(method: str, name: str) -> NetworkAnswer:
+def unknown_control_path(method: str, name: str) -> WireAnswer:
     """What there is instead."""
     methods = [verb for verb, known in CONTROL_ACTIONS if known == name]
     if methods:

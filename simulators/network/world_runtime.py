@@ -20,14 +20,6 @@ THREAD_LINES = 2_000
 """More of them have their half day looked up in a thread."""
 
 
-class NetworkAnswer(NamedTuple):
-    """One answer of the network or of its control API."""
-
-    status: int
-    body: bytes
-    media_type: str = "application/json"
-
-
 class NetworkCall(NamedTuple):
     """One call of the wire; tokens are not kept."""
 

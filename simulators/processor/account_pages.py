@@ -14,7 +14,7 @@ from simulators.processor.onboarding import (
     follow_account_link,
     open_standard_account,
 )
-from simulators.processor.pages_layout import PageAnswer, PageRedirect, PageVisit, ProcessorPage, problem_page, web_origin
+from simulators.processor.pages import PageAnswer, PageRedirect, PageRoutes, PageVisit, ProcessorPage, problem_page, web_origin
 from simulators.processor.state import ProcessorState
 
 REQUIREMENT_TEXTS = {
@@ -162,3 +162,10 @@ def show_dashboard(visit: PageVisit) -> PageAnswer:
 def newest_rows(rows: Mapping[str, DashboardT]) -> list[DashboardT]:
     """The last ones first."""
     return list(rows.values())[: -DASHBOARD_ROWS - 1 : -1]
+
+
+ACCOUNT_PAGES: PageRoutes = {
+    "onboarding": {"GET": show_onboarding_page, "POST": submit_onboarding_page},
+    "dashboard": {"GET": show_dashboard},
+    "oauth": {"GET": show_authorize_page, "POST": submit_authorize_page},
+}

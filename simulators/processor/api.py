@@ -18,13 +18,13 @@ from simulators.processor import (
     disputes,
     fraud,
     invoice_items,
+    invoices,
     onboarding,
     payouts,
     promotions,
     refunds,
 )
 from simulators.processor.call import (
-    ApiAnswer,
     ApiCall,
     ApiHandler,
     CallForm,
@@ -35,21 +35,8 @@ from simulators.processor.call import (
     parse_form,
 )
 from simulators.processor.entities import JsonObject, StoredAnswer
-from simulators.processor.invoices import (
-    create_invoice,
-    delete_invoice,
-    finalize_invoice,
-    list_invoice_lines,
-    list_invoice_payments,
-    list_invoices,
-    mark_uncollectible,
-    pay_invoice_out_of_band,
-    retrieve_invoice,
-    send_invoice,
-    update_invoice,
-    void_invoice,
-)
 from simulators.processor.state import PROCESSOR_API_VERSION, ProcessorState
+from simulators.server import WireAnswer
 
 NO_KEY_TEXT = (
     "You did not provide an API key. You need to provide your API key in the Authorization header, using Bearer auth (e.g. 'Authorization: "
@@ -76,7 +63,7 @@ class ProcessorApi:
     def __init__(self, *, key: str) -> None:
         self._key = key
 
-    def handle(self, state: ProcessorState, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> ApiAnswer:
+    def handle(self, state: ProcessorState, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> WireAnswer:
         """One call, in a turn of its own."""
         state.request, state.request_key = state.new_id("req_", 14), None
         try:
@@ -88,7 +75,7 @@ class ProcessorApi:
         finally:
             state.request = state.request_key = None
 
-    def _answer(self, state: ProcessorState, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> ApiAnswer:
+    def _answer(self, state: ProcessorState, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> WireAnswer:
         text = body.decode(errors="replace") if method == "POST" else query
         route = find_route(method, path)
         self._check_key(headers, text if path.startswith("/oauth/") else "")
@@ -131,7 +118,7 @@ class ApiRoute(NamedTuple):
     ids: tuple[str, ...]
 
 
-def answer_once(call: ApiCall, route: ApiRoute, text: str) -> ApiAnswer:
+def answer_once(call: ApiCall, route: ApiRoute, text: str) -> WireAnswer:
     """The same call under the same key is done once, and answered alike for a day."""
     state, headers = call.state, call.headers
     key = headers.get("idempotency-key")
@@ -166,7 +153,7 @@ def perform_call(call: ApiCall, route: ApiRoute, text: str) -> tuple[int, JsonOb
 
 def api_answer(
     state: ProcessorState, headers: Mapping[str, str], status: int, body: JsonObject | bytes, more: Mapping[str, str] | None = None
-) -> ApiAnswer:
+) -> WireAnswer:
     """What goes over the wire."""
     found: dict[str, str] = {
         "content-type": "application/json",
@@ -180,7 +167,7 @@ def api_answer(
         found["idempotency-key"] = key
     if account := headers.get("stripe-account"):
         found["stripe-account"] = account
-    return ApiAnswer(status, found, body if isinstance(body, bytes) else orjson.dumps(body))
+    return WireAnswer(status, body if isinstance(body, bytes) else orjson.dumps(body), found)
 
 
 def list_events(call: ApiCall, form: CallForm) -> JsonObject:
@@ -263,18 +250,18 @@ V1_ROUTES: dict[str, ApiHandler] = {
     "GET customers/*": customers.CUSTOMERS.retrieve,
     "POST customers/*": customers.update_customer,
     "DELETE customers/*": customers.delete_customer,
-    "POST invoices": create_invoice,
-    "GET invoices": list_invoices,
-    "GET invoices/*": retrieve_invoice,
-    "POST invoices/*": update_invoice,
-    "DELETE invoices/*": delete_invoice,
-    "POST invoices/*/finalize": finalize_invoice,
-    "POST invoices/*/send": send_invoice,
-    "POST invoices/*/void": void_invoice,
-    "POST invoices/*/pay": pay_invoice_out_of_band,
-    "POST invoices/*/mark_uncollectible": mark_uncollectible,
-    "GET invoices/*/lines": list_invoice_lines,
-    "GET invoice_payments": list_invoice_payments,
+    "POST invoices": invoices.create_invoice,
+    "GET invoices": invoices.list_invoices,
+    "GET invoices/*": invoices.retrieve_invoice,
+    "POST invoices/*": invoices.update_invoice,
+    "DELETE invoices/*": invoices.delete_invoice,
+    "POST invoices/*/finalize": invoices.finalize_invoice,
+    "POST invoices/*/send": invoices.send_invoice,
+    "POST invoices/*/void": invoices.void_invoice,
+    "POST invoices/*/pay": invoices.pay_invoice_out_of_band,
+    "POST invoices/*/mark_uncollectible": invoices.mark_uncollectible,
+    "GET invoices/*/lines": invoices.list_invoice_lines,
+    "GET invoice_payments": invoices.list_invoice_payments,
     "POST invoiceitems": invoice_items.create_invoice_item,
     "GET invoiceitems": invoice_items.list_invoice_items,
     "GET invoiceitems/*": invoice_items.INVOICE_ITEMS.retrieve,

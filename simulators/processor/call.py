@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import Generic, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from simulators.processor.entities import JsonObject, ProcessorAccount
@@ -381,14 +381,6 @@ def group_text(node: Mapping[str, FormNode]) -> str:
 
 RowT = TypeVar("RowT")
 LIST_LIMIT, USUAL_LIST_LENGTH = 100, 10
-
-
-class ApiAnswer(NamedTuple):
-    """What goes back."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 @dataclass(slots=True)

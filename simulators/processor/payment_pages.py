@@ -8,7 +8,7 @@ from simulators.processor.cards import CARD_CHOICES, USUAL_CARD, find_named_card
 from simulators.processor.checkout import complete_checkout, enter_promotion, find_checkout_session, session_total
 from simulators.processor.entities import CheckoutSession, Invoice
 from simulators.processor.invoices import find_invoice_by_slug, invoice_lines, invoice_remaining, pay_invoice_by_card
-from simulators.processor.pages_layout import PageAnswer, PageRedirect, PageVisit, ProcessorPage, problem_page
+from simulators.processor.pages import PageAnswer, PageRedirect, PageRoutes, PageVisit, ProcessorPage, problem_page
 from simulators.processor.state import ProcessorState
 
 EMAIL_ADDRESS = re.compile(r"[^\s@]{1,64}@[^\s@]+\.[^\s@]+")
@@ -109,3 +109,9 @@ def invoice_page(
         "problem": wrong,
     }
     return ProcessorPage("invoice.html", facts, status)
+
+
+PAYMENT_PAGES: PageRoutes = {
+    "invoices": {"GET": show_invoice_page, "POST": submit_invoice_page},
+    "checkout": {"GET": show_checkout_page, "POST": submit_checkout_page},
+}

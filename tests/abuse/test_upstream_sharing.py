@@ -17,7 +17,7 @@ from clients.ocs.places import Places
 from clients.ocs.settings import OcsSettings
 from operations.upstream.connection import ReadCache
 from registry.limits import Tier
-from simulators.network.world_runtime import NetworkAnswer as SandboxAnswer
+from simulators.server import WireAnswer as SandboxAnswer
 from tests.clients.clock import ManualClock
 from tests.faults.stage import Stage, open_stage
 from tests.world import HOST, Credentials
