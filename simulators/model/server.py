@@ -189,13 +189,13 @@ class ModelReply:
         if turn.fault in HOSTILE_EVENTS:
             await self._send(f"data: {HOSTILE_EVENTS[turn.fault]}\n\n".encode())
         elif turn.fault == "endless":
-            await self._for_ever(event_bytes(completion_chunk(self._model, {"content": "again and " * 400})))
+            await self._for_ever(event_bytes(_completion_chunk(self._model, {"content": "again and " * 400})))
         elif turn.fault == "endless_line":
             await self._for_ever(b"data: " + b"x" * 65_536)
         elif turn.fault:
             await self._half(turn)
         else:
-            for each in turn_chunks(turn, self._model):
+            for each in _turn_chunks(turn, self._model):
                 await self._send(event_bytes(each))
         await self._send(b"data: [DONE]\n\n")
         await self._end(b"")
@@ -204,14 +204,14 @@ class ModelReply:
         """The first half of the text, then something else than the other half."""
         parts = text_chunks(turn.text)
         for part in parts[: len(parts) // 2]:
-            await self._send(event_bytes(completion_chunk(self._model, {"content": part})))
+            await self._send(event_bytes(_completion_chunk(self._model, {"content": part})))
         if turn.fault == "stalls":
             await asyncio.Event().wait()
         if turn.fault == "breaks_off":
             raise ConnectionAbortedError
         if turn.fault in ("cut_short", "filtered"):
             await self._send(
-                event_bytes(completion_chunk(self._model, {}, finish="length" if turn.fault == "cut_short" else "content_filter"))
+                event_bytes(_completion_chunk(self._model, {}, finish="length" if turn.fault == "cut_short" else "content_filter"))
             )
 
     async def status(self, status: str, body: ModelJson) -> None:
@@ -284,28 +284,26 @@ async def model_server(
 ARGUMENT_CHUNK = 7
 
 
-def turn_chunks(turn: ModelTurn, model: str) -> Iterator[ModelJson]:
-    """All of a turn, with its end."""
-    yield completion_chunk(model, {"role": "assistant", "content": ""})
+def _turn_chunks(turn: ModelTurn, model: str) -> Iterator[ModelJson]:
+    yield _completion_chunk(model, {"role": "assistant", "content": ""})
     for part in text_chunks(turn.text):
-        yield completion_chunk(model, {"content": part})
+        yield _completion_chunk(model, {"content": part})
     for index, use in enumerate(turn.uses):
         yield from tool_call_chunks(model, index, use)
-    yield completion_chunk(model, {}, finish="tool_calls" if turn.uses else "stop")
+    yield _completion_chunk(model, {}, finish="tool_calls" if turn.uses else "stop")
 
 
 def tool_call_chunks(model: str, index: int, use: ToolUse) -> Iterator[ModelJson]:
     """A tool call: its name first, its arguments in bits."""
     text = use.arguments if isinstance(use.arguments, str) else json.dumps(dict(use.arguments))
     begun = {"index": index, "id": f"call_{index}", "type": "function", "function": {"name": use.name, "arguments": ""}}
-    yield completion_chunk(model, {"tool_calls": [begun]})
+    yield _completion_chunk(model, {"tool_calls": [begun]})
     for start in range(0, len(text), ARGUMENT_CHUNK):
         more = {"index": index, "function": {"arguments": text[start : start + ARGUMENT_CHUNK]}}
-        yield completion_chunk(model, {"tool_calls": [more]})
+        yield _completion_chunk(model, {"tool_calls": [more]})
 
 
-def completion_chunk(model: str, delta: ModelJson, *, finish: str | None = None) -> ModelJson:
-    """One of them."""
+def _completion_chunk(model: str, delta: ModelJson, *, finish: str | None = None) -> ModelJson:
     choice: ModelJson = {"index": 0, "delta": delta, "finish_reason": finish}
     return {"id": "chatcmpl-sandbox", "object": "chat.completion.chunk", "created": 0, "model": model, "choices": [choice]}
 

@@ -30,8 +30,7 @@ def stays_of_day(seed: int, line_id: int, persona: Persona, day: int) -> list[St
     return [Stay(home.since, arrived[-1].iso2) if arrived else home] + [leg for leg in legs if 0 < leg.since - home.since < DAY_SECONDS]
 
 
-def country_at(stays: list[Stay], at: int) -> str:
-    """The country at a moment of the day."""
+def _country_at(stays: list[Stay], at: int) -> str:
     found = stays[0].iso2
     for stay in stays[1:]:
         if stay.since <= at:
@@ -111,7 +110,7 @@ class Agenda:
                 activity for line in lines.values() if line.persona.kind != "stock" for activity in plan_line_day(seed, line, today)
             ]
         activities.sort()
-        begins, ends = (bisect_right(activities, moment, key=activity_time) for moment in (now, self.end))
+        begins, ends = (bisect_right(activities, moment, key=_activity_time) for moment in (now, self.end))
         self.planned, self.activities, self.afternoon = today, activities[begins:ends], activities[ends:]
         self.touched = set(lines)
 
@@ -130,8 +129,7 @@ class Agenda:
         self.start, self.end, self.planned = 0, 0, -1
 
 
-def activity_time(activity: Activity) -> int:
-    """When it is done."""
+def _activity_time(activity: Activity) -> int:
     return activity.at
 
 
@@ -152,7 +150,7 @@ def plan_line_day(seed: int, line: Line, day: int) -> list[Activity]:
     for kind, quantity in _uses(roll, persona.sessions, persona.session_bytes, persona.calls, persona.messages):
         at = start + (1 + int(roll() * (DAY_SECONDS - 1)) if around_the_clock else _waking(roll(), roll()))
         other = None if kind == DATA else _phone_number(roll())
-        activities.append(Activity(at, line.id, kind, quantity, country_at(stays, at), roll(), other))
+        activities.append(Activity(at, line.id, kind, quantity, _country_at(stays, at), roll(), other))
     return activities
 
 
@@ -165,7 +163,6 @@ def _uses(roll: Callable[[], float], sessions: float, size: int, calls: float, m
 
 
 def _near_mean(roll: Callable[[], float], mean: float) -> int:
-    """A whole number around a mean."""
     return int(mean * (0.4 + 1.2 * roll()) + roll()) if mean > 0 else 0
 
 
@@ -175,6 +172,5 @@ def _waking(first: float, second: float) -> int:
 
 
 def _phone_number(chance: float) -> str:
-    """Somebody to talk to, in one of a few countries."""
     prefixes = ("4790", "4670", "4915", "3361", "4477", "1212")
     return prefixes[int(chance * 6)] + f"{int(chance * 10**9) % 10**7:07d}"

@@ -79,7 +79,7 @@ def read_network_fault(value: object) -> NetworkFault:
     fault = NetworkFault(
         method=fields.need("method", read_text),
         code=fields.maybe("code", read_positive),
-        delay=fields.maybe("delay", read_fault_delay) or 0.0,
+        delay=fields.maybe("delay", _read_fault_delay) or 0.0,
         drop_after=fields.maybe("drop_after", read_flag) or False,
         drop_before=fields.maybe("drop_before", read_flag) or False,
         malformed=fields.maybe("malformed", read_flag) or False,
@@ -105,8 +105,7 @@ def read_error_status(value: object, path: str) -> int:
     return found
 
 
-def read_fault_delay(value: object, path: str) -> float:
-    """A delay."""
+def _read_fault_delay(value: object, path: str) -> float:
     if type(value) not in (int, float) or not 0 <= cast(float, value) <= FAULT_DELAY_LIMIT:
         raise invalid_request(f"{path} must be seconds from 0 to {FAULT_DELAY_LIMIT}")
     return float(cast(float, value))

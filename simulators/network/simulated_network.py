@@ -154,10 +154,10 @@ class SimulatedNetwork:
         except NetworkRefusal as refused:
             return WireAnswer(200, encode_answer("", refused_outcome(refused))), NO_NETWORK_FAULT
         fault = self.faults.take(request.method) or NO_NETWORK_FAULT
-        outcome = fault_outcome(runtime.world, caller, methods, request, fault)
+        outcome = _fault_outcome(runtime.world, caller, methods, request, fault)
         version = path.rstrip("/")[-2:]
         runtime.note(lambda number, now: NetworkCall(number, now, request.method, version, request.params, outcome.code, fault.kinds))
-        return fault_answer(request, outcome, fault), fault
+        return _fault_answer(request, outcome, fault), fault
 
 
 def copy_world(world: World) -> World:
@@ -166,17 +166,15 @@ def copy_world(world: World) -> World:
     return cast(World, pickle.loads(pickle.dumps(kept)))
 
 
-def fault_outcome(
+def _fault_outcome(
     world: World, caller: NetworkToken, methods: Mapping[str, NetworkMethod], request: MethodCall, fault: NetworkFault
 ) -> CallOutcome:
-    """What the call does and says under a fault."""
     if fault.before:
         return fault.of(CallOutcome(0, "OK"))
     return fault.of(perform_method(world, caller, methods, request))
 
 
-def fault_answer(request: MethodCall, outcome: CallOutcome, fault: NetworkFault) -> WireAnswer:
-    """The bytes of an answer under a fault."""
+def _fault_answer(request: MethodCall, outcome: CallOutcome, fault: NetworkFault) -> WireAnswer:
     if fault.status is not None:
         return WireAnswer(fault.status, b"<html><body>upstream trouble</body></html>", {"content-type": "text/html"})
     if fault.empty:

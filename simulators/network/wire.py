@@ -102,7 +102,7 @@ class RequestFields:
 
     def __init__(self, value: object, path: str = "params") -> None:
         if not isinstance(value, dict):
-            raise invalid_request(f"{path} must be an object, not {json_kind(value)}")
+            raise invalid_request(f"{path} must be an object, not {_json_kind(value)}")
         self._value = cast(Mapping[str, object], value)
         self._path = path
         self._taken: set[str] = set()
@@ -143,8 +143,7 @@ class RequestFields:
         return self.need(name, RequestFields)
 
 
-def json_kind(value: object) -> str:
-    """A JSON type's name, for people."""
+def _json_kind(value: object) -> str:
     names = {"bool": "a boolean", "int": "an integer", "float": "a number", "str": "a string", "list": "an array", "dict": "an object"}
     return names.get(type(value).__name__, "null")
 
@@ -152,7 +151,7 @@ def json_kind(value: object) -> str:
 def read_integer(value: object, path: str) -> int:
     """An id or a count: not a string, not a boolean."""
     if type(value) is not int or not 0 <= value <= LARGEST_INTEGER:
-        raise invalid_request(f"{path} must be an integer from 0, not {json_kind(value)}")
+        raise invalid_request(f"{path} must be an integer from 0, not {_json_kind(value)}")
     return value
 
 
@@ -175,14 +174,14 @@ def read_days(value: object, path: str) -> int:
 def read_signed(value: object, path: str) -> int:
     """A measurement, which may be negative."""
     if type(value) is not int or abs(value) > LARGEST_INTEGER:
-        raise invalid_request(f"{path} must be an integer, not {json_kind(value)}")
+        raise invalid_request(f"{path} must be an integer, not {_json_kind(value)}")
     return value
 
 
 def read_money(value: object, path: str) -> int:
     """An amount as micro-euro."""
     if type(value) is not int and type(value) is not float:
-        raise invalid_request(f"{path} must be a number, not {json_kind(value)}")
+        raise invalid_request(f"{path} must be a number, not {_json_kind(value)}")
     if abs(value) > 1_000_000_000:
         raise invalid_request(f"{path} is larger than any balance")
     return round(value * MICRO_EURO)
@@ -199,14 +198,14 @@ def read_price(value: object, path: str) -> int:
 def read_flag(value: object, path: str) -> bool:
     """True or false, not a word for it."""
     if type(value) is not bool:
-        raise invalid_request(f"{path} must be true or false, not {json_kind(value)}")
+        raise invalid_request(f"{path} must be true or false, not {_json_kind(value)}")
     return value
 
 
 def read_text(value: object, path: str) -> str:
     """A string that is not blank."""
     if not isinstance(value, str):
-        raise invalid_request(f"{path} must be a string, not {json_kind(value)}")
+        raise invalid_request(f"{path} must be a string, not {_json_kind(value)}")
     if not value.strip() or len(value) > TEXT_LIMIT:
         raise invalid_request(f"{path} must have 1 to {TEXT_LIMIT} characters")
     return value

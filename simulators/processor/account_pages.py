@@ -69,9 +69,8 @@ OAUTH_DENIED = {"error": "access_denied", "error_description": "The user denied 
 NEW_ACCOUNT = "new"
 
 
-def show_authorize_page(visit: PageVisit) -> PageAnswer:
-    """Who asks, and for what."""
-    return authorize_problem(visit) or authorize_page(visit)
+def _show_authorize_page(visit: PageVisit) -> PageAnswer:
+    return authorize_problem(visit) or _authorize_page(visit)
 
 
 def submit_authorize_page(visit: PageVisit) -> PageAnswer:
@@ -83,7 +82,7 @@ def submit_authorize_page(visit: PageVisit) -> PageAnswer:
         return redirect_to_platform(visit, OAUTH_DENIED)
     account = chosen_account(visit)
     if visit.do != "allow" or account is None:
-        return authorize_page(visit, "Choose an account, then allow or deny.", 400)
+        return _authorize_page(visit, "Choose an account, then allow or deny.", 400)
     return redirect_to_platform(visit, {"scope": "read_write", "code": authorize_oauth(visit.state, account)})
 
 
@@ -104,8 +103,7 @@ def authorize_problem(visit: PageVisit) -> ProcessorPage | None:
     return None
 
 
-def authorize_page(visit: PageVisit, wrong: str = "", status: int = 200) -> ProcessorPage:
-    """The question."""
+def _authorize_page(visit: PageVisit, wrong: str = "", status: int = 200) -> ProcessorPage:
     target = visit.query["redirect_uri"]
     facts = {
         "client_id": visit.state.client_id,
@@ -153,19 +151,18 @@ def show_dashboard(visit: PageVisit) -> PageAnswer:
         {
             "account": state.accounts[link.account],
             "balances": [(currency, *found) for currency, found in account_funds(state, link.account).items()],
-            "charges": newest_rows(book.charges),
-            "payouts": newest_rows(book.payouts),
+            "charges": _newest_rows(book.charges),
+            "payouts": _newest_rows(book.payouts),
         },
     )
 
 
-def newest_rows(rows: Mapping[str, DashboardT]) -> list[DashboardT]:
-    """The last ones first."""
+def _newest_rows(rows: Mapping[str, DashboardT]) -> list[DashboardT]:
     return list(rows.values())[: -DASHBOARD_ROWS - 1 : -1]
 
 
 ACCOUNT_PAGES: PageRoutes = {
     "onboarding": {"GET": show_onboarding_page, "POST": submit_onboarding_page},
     "dashboard": {"GET": show_dashboard},
-    "oauth": {"GET": show_authorize_page, "POST": submit_authorize_page},
+    "oauth": {"GET": _show_authorize_page, "POST": submit_authorize_page},
 }

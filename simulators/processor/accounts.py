@@ -70,7 +70,7 @@ def create_account(call: ApiCall, form: CallForm) -> JsonObject:
         raise invalid_parameter(f"Country '{country}' is unknown. Try using a 2-character alphanumeric country code instead.", "country")
     email, metadata = form.email(), form.metadata()
     business_type = form.choice("business_type", ("company", "government_entity", "individual", "non_profit"))
-    profile, capabilities, schedule = read_business_profile(form), read_capabilities(form), read_account_schedule(form)
+    profile, capabilities, schedule = _read_business_profile(form), _read_capabilities(form), read_account_schedule(form)
     form.done()
     require_platform(call)
     account = make_account(call.state, kind=kind, country=country or call.owner.country, email=email, metadata=metadata)
@@ -108,8 +108,7 @@ def read_account_kind(form: CallForm) -> str:
     return {"express": "express", "none": "none"}.get(shown or "full", "standard")
 
 
-def read_business_profile(form: CallForm) -> tuple[str | None, str | None]:
-    """Name and address of the business."""
+def _read_business_profile(form: CallForm) -> tuple[str | None, str | None]:
     profile = form.part("business_profile")
     if profile is None:
         return None, None
@@ -118,8 +117,7 @@ def read_business_profile(form: CallForm) -> tuple[str | None, str | None]:
     return profile.text("name"), profile.url("url")
 
 
-def read_capabilities(form: CallForm) -> list[str]:
-    """What the account should be able to do."""
+def _read_capabilities(form: CallForm) -> list[str]:
     wanted = form.part("capabilities")
     if wanted is None:
         return []
@@ -153,8 +151,8 @@ def update_account(call: ApiCall, form: CallForm) -> JsonObject:
     before = account_json(call.state, row)
     email, metadata = form.email(), form.metadata(row.metadata)
     business_type = form.choice("business_type", ("company", "government_entity", "individual", "non_profit"))
-    name, url = read_business_profile(form)
-    capabilities, schedule = read_capabilities(form), read_account_schedule(form)
+    name, url = _read_business_profile(form)
+    capabilities, schedule = _read_capabilities(form), read_account_schedule(form)
     form.done()
     row.email, row.business_type = email or row.email, business_type or row.business_type
     row.name, row.url, row.metadata = name or row.name, url or row.url, metadata
@@ -209,13 +207,13 @@ def account_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
         "business_type": row.business_type,
         "capabilities": dict(row.capabilities),
         "charges_enabled": row.charges_enabled,
-        "controller": controller_json(state, row),
+        "controller": _controller_json(state, row),
         "country": row.country,
         "created": row.created,
         "default_currency": row.currency,
         "details_submitted": row.details_submitted,
         "email": row.email,
-        "external_accounts": list_object([bank_json(row)] if row.bank else [], f"/v1/accounts/{row.id}/external_accounts"),
+        "external_accounts": list_object([_bank_json(row)] if row.bank else [], f"/v1/accounts/{row.id}/external_accounts"),
         "future_requirements": {**requirements_json([]), "disabled_reason": None},
         "metadata": dict(row.metadata),
         "payouts_enabled": row.payouts_enabled,
@@ -226,8 +224,7 @@ def account_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
     }
 
 
-def controller_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
-    """Who answers for what."""
+def _controller_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
     if row.id == state.platform:
         return {"type": "account"}
     payer, losses, collects, dashboard = ACCOUNT_CONTROLLERS[row.kind]
@@ -275,8 +272,7 @@ def account_settings_json(row: ProcessorAccount) -> JsonObject:
     }
 
 
-def bank_json(row: ProcessorAccount) -> JsonObject:
-    """The account's own bank."""
+def _bank_json(row: ProcessorAccount) -> JsonObject:
     return {
         "id": row.bank,
         "object": "bank_account",

@@ -69,9 +69,9 @@ class ProcessorApi:
         try:
             return self._answer(state, method, path, query, headers, body)
         except ProcessorRefusal as refused:
-            return api_answer(state, headers, refused.status, refused.body(state.request))
+            return _api_answer(state, headers, refused.status, refused.body(state.request))
         except OAuthRefusal as refused:
-            return api_answer(state, headers, refused.status, refused.body())
+            return _api_answer(state, headers, refused.status, refused.body())
         finally:
             state.request = state.request_key = None
 
@@ -87,7 +87,7 @@ class ProcessorApi:
         check_api_version(headers)
         call = ApiCall(state, account, self._key, path, tuple(map(unquote, route.ids)), method=method, headers=headers)
         if method != "POST":
-            return api_answer(state, headers, 200, route.handler(call, CallForm(parse_form(text))))
+            return _api_answer(state, headers, 200, route.handler(call, CallForm(parse_form(text))))
         return answer_once(call, route, text)
 
     def _check_key(self, headers: Mapping[str, str], form: str) -> None:
@@ -123,7 +123,7 @@ def answer_once(call: ApiCall, route: ApiRoute, text: str) -> WireAnswer:
     state, headers = call.state, call.headers
     key = headers.get("idempotency-key")
     if key is None:
-        return api_answer(state, headers, *perform_call(call, route, text))
+        return _api_answer(state, headers, *perform_call(call, route, text))
     if not 1 <= len(key) <= IDEMPOTENCY_KEY_LIMIT:
         raise ProcessorRefusal(f"Idempotency keys hold 1 to {IDEMPOTENCY_KEY_LIMIT} characters.", type="idempotency_error", early=True)
     key = without_order_tokens(key)  # as the file has it: a refund that release 1.0 began, and that is sent again, is the same one
@@ -134,11 +134,11 @@ def answer_once(call: ApiCall, route: ApiRoute, text: str) -> WireAnswer:
         if stored.fingerprint != fingerprint:
             raise ProcessorRefusal(REUSED_KEY_TEXT.format(key=key), type="idempotency_error", early=True)
         again = {"idempotent-replayed": "true", "original-request": stored.request}
-        return api_answer(state, headers, stored.status, stored.body.encode(), again)
+        return _api_answer(state, headers, stored.status, stored.body.encode(), again)
     status, found = perform_call(call, route, text)
     body = orjson.dumps(found)
     state.answers[place] = StoredAnswer(fingerprint, state.now(), status, body.decode(), state.request or "")
-    return api_answer(state, headers, status, body, {"original-request": state.request or ""})
+    return _api_answer(state, headers, status, body, {"original-request": state.request or ""})
 
 
 def perform_call(call: ApiCall, route: ApiRoute, text: str) -> tuple[int, JsonObject]:
@@ -151,10 +151,9 @@ def perform_call(call: ApiCall, route: ApiRoute, text: str) -> tuple[int, JsonOb
         return refused.status, refused.body(call.state.request or "")
 
 
-def api_answer(
+def _api_answer(
     state: ProcessorState, headers: Mapping[str, str], status: int, body: JsonObject | bytes, more: Mapping[str, str] | None = None
 ) -> WireAnswer:
-    """What goes over the wire."""
     found: dict[str, str] = {
         "content-type": "application/json",
         "request-id": state.request or "",
@@ -192,8 +191,7 @@ def event_type_matches(type: str, wanted: list[str] | None) -> bool:
     return any(one == type or (one.endswith(".*") and type.startswith(one[:-1])) for one in wanted)
 
 
-def retrieve_event(call: ApiCall, form: CallForm) -> JsonObject:
-    """One event of the account."""
+def _retrieve_event(call: ApiCall, form: CallForm) -> JsonObject:
     form.done()
     event = call.state.events.get(call.ids[0])
     if event is None or event.get("account") != (call.account if call.on_behalf else None):
@@ -222,7 +220,7 @@ V1_ROUTES: dict[str, ApiHandler] = {
     "GET application_fees/*": application_fees.APPLICATION_FEES.retrieve,
     "GET application_fees/*/refunds": application_fees.list_fee_refunds,
     "GET events": list_events,
-    "GET events/*": retrieve_event,
+    "GET events/*": _retrieve_event,
     "POST refunds": refunds.create_refund,
     "GET refunds": refunds.list_refunds,
     "GET refunds/*": refunds.REFUNDS.retrieve,

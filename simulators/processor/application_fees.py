@@ -6,14 +6,13 @@ from simulators.processor.entities import ApplicationFee, Charge, FeeRefund, Jso
 from simulators.processor.state import ProcessorState
 
 APPLICATION_FEES = ApiNoun(
-    "application_fee", "/v1/application_fees", lambda book: book.fees, lambda state, _, row: application_fee_json(state, row)
+    "application_fee", "/v1/application_fees", lambda book: book.fees, lambda state, _, row: _application_fee_json(state, row)
 )
 
 
-def application_fee_json(state: ProcessorState, row: ApplicationFee) -> JsonObject:
-    """What the platform kept."""
+def _application_fee_json(state: ProcessorState, row: ApplicationFee) -> JsonObject:
     given = [one for one in state.book(state.platform).fee_refunds.values() if one.fee == row.id]
-    newest = [fee_refund_json(one) for one in reversed(given)][:USUAL_LIST_LENGTH]
+    newest = [_fee_refund_json(one) for one in reversed(given)][:USUAL_LIST_LENGTH]
     refunds = list_object(newest, f"/v1/application_fees/{row.id}/refunds", more=len(given) > USUAL_LIST_LENGTH)
     return {
         "id": row.id,
@@ -34,8 +33,7 @@ def application_fee_json(state: ProcessorState, row: ApplicationFee) -> JsonObje
     }
 
 
-def fee_refund_json(row: FeeRefund) -> JsonObject:
-    """A part of it that went back."""
+def _fee_refund_json(row: FeeRefund) -> JsonObject:
     return {
         "id": row.id,
         "object": "fee_refund",
@@ -59,7 +57,7 @@ def list_fee_refunds(call: ApiCall, form: CallForm) -> JsonObject:
     fee = APPLICATION_FEES.find(call)
     rows = {id: row for id, row in call.book.fee_refunds.items() if row.fee == fee.id}
     url = f"/v1/application_fees/{fee.id}/refunds"
-    return list_page(form, rows, fee_refund_json, url=url, kind="fee_refund", when=lambda row: row.created)
+    return list_page(form, rows, _fee_refund_json, url=url, kind="fee_refund", when=lambda row: row.created)
 
 
 def keep_application_fee(state: ProcessorState, account: str, charge: Charge, rests: int) -> None:

@@ -67,9 +67,9 @@ def balance_transaction_json(state: ProcessorState, row: BalanceTransaction) -> 
     own = row.fee - row.application_fee
     details: list[JsonObject] = []
     if row.application_fee:
-        details.append(fee_detail_json(row, row.application_fee, "application_fee", state.client_id))
+        details.append(_fee_detail_json(row, row.application_fee, "application_fee", state.client_id))
     if own:
-        details.append(fee_detail_json(row, own, "stripe_fee", None))
+        details.append(_fee_detail_json(row, own, "stripe_fee", None))
     return {
         "id": row.id,
         "object": "balance_transaction",
@@ -90,14 +90,12 @@ def balance_transaction_json(state: ProcessorState, row: BalanceTransaction) -> 
     }
 
 
-def fee_detail_json(row: BalanceTransaction, amount: int, type: str, application: str | None) -> JsonObject:
-    """Whose a part of the fee is."""
+def _fee_detail_json(row: BalanceTransaction, amount: int, type: str, application: str | None) -> JsonObject:
     words = "Application fee" if application else "Processing fees"
     return {"amount": amount, "application": application, "currency": row.currency, "description": words, "type": type}
 
 
-def balance_json(state: ProcessorState, account: str) -> JsonObject:
-    """What there is, by currency."""
+def _balance_json(state: ProcessorState, account: str) -> JsonObject:
     sums = account_funds(state, account)
 
     def amounts(place: int) -> list[JsonObject]:
@@ -122,4 +120,4 @@ def list_balance_transactions(call: ApiCall, form: CallForm) -> JsonObject:
 def retrieve_balance(call: ApiCall, form: CallForm) -> JsonObject:
     """What there is."""
     form.done()
-    return balance_json(call.state, call.account)
+    return _balance_json(call.state, call.account)

@@ -122,12 +122,11 @@ def parse_form(text: str) -> dict[str, FormNode]:
         found = PARAMETER_NAME.match(name)
         if found is None:
             raise ProcessorRefusal(f"Invalid parameter name: {name}", early=True)
-        put_in_tree(root, [found[1], *re.findall(r"\[([^\[\]]*)\]", found[2])], value)
+        _put_in_tree(root, [found[1], *re.findall(r"\[([^\[\]]*)\]", found[2])], value)
     return root
 
 
-def put_in_tree(root: dict[str, FormNode], path: Sequence[str], value: str) -> None:
-    """Put a value at its place in the tree."""
+def _put_in_tree(root: dict[str, FormNode], path: Sequence[str], value: str) -> None:
     node = root
     for step in path[:-1]:
         below = node.setdefault(step or str(len(node)), {})
@@ -508,12 +507,11 @@ def created_filter(form: CallForm) -> Callable[[int], bool]:
         if part is None:
             raise
         bounds = {name: part.integer(name) for name in ("gt", "gte", "lt", "lte")}
-        return lambda at: within_bounds(at, bounds)
+        return lambda at: _within_bounds(at, bounds)
     return lambda at: at == exact
 
 
-def within_bounds(at: int, bounds: Mapping[str, int | None]) -> bool:
-    """Between the bounds that are given."""
+def _within_bounds(at: int, bounds: Mapping[str, int | None]) -> bool:
     gt, gte, lt, lte = (bounds[name] for name in ("gt", "gte", "lt", "lte"))
     above = (gt is None or at > gt) and (gte is None or at >= gte)
     return above and (lt is None or at < lt) and (lte is None or at <= lte)

@@ -64,7 +64,7 @@ def card_digits(number: str) -> str:
 def card_verdict(number: str) -> CardVerdict:
     """What the bank says; a number that is none is refused before any bank is asked."""
     found = card_digits(number)
-    if not (found.isascii() and found.isdecimal() and 12 <= len(found) <= 19 and has_check_digit(found)):
+    if not (found.isascii() and found.isdecimal() and 12 <= len(found) <= 19 and _has_check_digit(found)):
         raise ProcessorRefusal("Your card number is incorrect.", status=402, type="card_error", code="incorrect_number", param="number")
     return TEST_CARDS.get(found, NOT_A_TEST_CARD)
 
@@ -74,8 +74,7 @@ def card_brand(number: str) -> str:
     return CARD_BRANDS.get(card_digits(number)[:1], "unknown")
 
 
-def has_check_digit(number: str) -> bool:
-    """The check digit is right."""
+def _has_check_digit(number: str) -> bool:
     places = [int(digit) for digit in reversed(number)]
     return sum(places[::2] + [sum(divmod(2 * digit, 10)) for digit in places[1::2]]) % 10 == 0
 

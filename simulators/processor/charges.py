@@ -11,7 +11,7 @@ from simulators.processor.state import ProcessorState
 
 CHARGES = ApiNoun("charge", "/v1/charges", lambda book: book.charges, lambda state, _, row: charge_json(state, row))
 PAYMENT_INTENTS = ApiNoun(
-    "payment_intent", "/v1/payment_intents", lambda book: book.intents, lambda state, _, row: payment_intent_json(state, row), "intent"
+    "payment_intent", "/v1/payment_intents", lambda book: book.intents, lambda state, _, row: _payment_intent_json(state, row), "intent"
 )
 DISPUTE_REASONS = {"dispute": "fraudulent", "dispute_not_received": "product_not_received", "inquiry": "fraudulent"}
 
@@ -28,18 +28,17 @@ def make_payment_intent(
 def attempt_payment(state: ProcessorState, account: str, intent: PaymentIntent, card: TestCard) -> Charge:
     """Charge a card for it. A card that is declined leaves a failed charge, and raises ProcessorRefusal (402)."""
     verdict = card_verdict(card.number)
-    charge = make_attempt(state, intent, card, verdict)
+    charge = _make_attempt(state, intent, card, verdict)
     state.book(account).charges[charge.id] = charge
     intent.charge, intent.method = charge.id, charge.method
     if verdict.code is not None:
         decline_payment(state, account, intent, charge)
-        raise declined_refusal(charge)
+        raise _declined_refusal(charge)
     complete_payment(state, account, intent, charge, verdict)
     return charge
 
 
-def make_attempt(state: ProcessorState, intent: PaymentIntent, card: TestCard, verdict: CardVerdict) -> Charge:
-    """The record of the attempt."""
+def _make_attempt(state: ProcessorState, intent: PaymentIntent, card: TestCard, verdict: CardVerdict) -> Charge:
     return Charge(
         id=state.new_id("ch_"),
         created=state.now(),
@@ -72,8 +71,7 @@ def decline_payment(state: ProcessorState, account: str, intent: PaymentIntent, 
     PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.payment_failed")
 
 
-def declined_refusal(charge: Charge) -> ProcessorRefusal:
-    """What the payer is told."""
+def _declined_refusal(charge: Charge) -> ProcessorRefusal:
     more: dict[str, object] = {"charge": charge.id, "decline_code": charge.decline_code}
     return ProcessorRefusal(charge.failure_message or "", status=402, type="card_error", code=charge.failure_code, more=more)
 
@@ -151,7 +149,7 @@ def charge_json(state: ProcessorState, row: Charge) -> JsonObject:
         "livemode": state.live,
         "metadata": dict(row.metadata),
         "on_behalf_of": None,
-        "outcome": charge_outcome_json(row),
+        "outcome": _charge_outcome_json(row),
         "paid": paid,
         "payment_intent": row.intent,
         "payment_method": row.method,
@@ -167,8 +165,7 @@ def charge_json(state: ProcessorState, row: Charge) -> JsonObject:
     }
 
 
-def charge_outcome_json(row: Charge) -> JsonObject:
-    """What the payer's bank and the fraud rules made of it."""
+def _charge_outcome_json(row: Charge) -> JsonObject:
     fine = row.status == "succeeded"
     blocked = row.decline_code == "fraudulent" and row.risk_level == "highest"
     kind = ("manual_review" if row.review else "authorized") if fine else "blocked" if blocked else "issuer_declined"
@@ -214,8 +211,7 @@ def charge_card_json(row: Charge) -> JsonObject:
     }
 
 
-def payment_intent_json(state: ProcessorState, row: PaymentIntent) -> JsonObject:
-    """A payment that is to be made."""
+def _payment_intent_json(state: ProcessorState, row: PaymentIntent) -> JsonObject:
     return {
         "id": row.id,
         "object": "payment_intent",

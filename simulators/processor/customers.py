@@ -8,7 +8,7 @@ from simulators.processor.state import ProcessorState
 
 ADDRESS_MEMBERS = ("city", "country", "line1", "line2", "postal_code", "state")
 INVOICE_PREFIX_LENGTH = 8
-CUSTOMERS = ApiNoun("customer", "/v1/customers", lambda book: book.customers, lambda state, _, row: customer_json(state, row))
+CUSTOMERS = ApiNoun("customer", "/v1/customers", lambda book: book.customers, lambda state, _, row: _customer_json(state, row))
 
 
 def create_customer(call: ApiCall, form: CallForm) -> JsonObject:
@@ -71,8 +71,7 @@ def find_customer(call: ApiCall, customer: str, param: str = "customer", status:
     return find_row(rows, customer, "customer", param=param, status=status)
 
 
-def customer_json(state: ProcessorState, row: Customer) -> JsonObject:
-    """Somebody who pays."""
+def _customer_json(state: ProcessorState, row: Customer) -> JsonObject:
     if row.deleted:
         return {"id": row.id, "object": "customer", "deleted": True}
     return {

@@ -40,7 +40,7 @@ def make_demo_account(
     account = make_account(state, kind="express", country=country, email=email, metadata={})
     account.name, account.interval = name, "manual"
     complete_onboarding(state, account.id)
-    add_demo_lists(state, account)
+    _add_demo_lists(state, account)
     for day in range(days):
         state.at = end - (days - day) * BALANCE_DAY_SECONDS
         live_demo_day(state, account, day)
@@ -115,8 +115,7 @@ def live_last_days(state: ProcessorState, account: ProcessorAccount) -> None:
     make_demo_payment(state, account, 4900, DEMO_PAYERS[2], "4000000000009235")
 
 
-def add_demo_lists(state: ProcessorState, account: ProcessorAccount) -> None:
-    """What the fraud rules name."""
+def _add_demo_lists(state: ProcessorState, account: ProcessorAccount) -> None:
     book = state.book(account.id)
     for alias, name, item_type, values in DEMO_VALUE_LISTS:
         row = ValueList(state.new_id("rsl_"), state.now(), alias, name, item_type)

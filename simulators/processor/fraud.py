@@ -44,11 +44,11 @@ VALUE_LISTS = ApiNoun(
     "value list",
     "/v1/radar/value_lists",
     lambda book: book.value_lists,
-    lambda state, account, row: value_list_json(state, account, row),
+    lambda state, account, row: _value_list_json(state, account, row),
     "value_list",
 )
 LIST_VALUES = ApiNoun(
-    "value list item", "/v1/radar/value_list_items", lambda book: book.values, lambda state, _, row: list_value_json(state, row), "item"
+    "value list item", "/v1/radar/value_list_items", lambda book: book.values, lambda state, _, row: _list_value_json(state, row), "item"
 )
 
 
@@ -100,7 +100,7 @@ def create_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
         raise ProcessorRefusal(f"The value `{value}` already exists in this value list.", code="resource_already_exists", param="value")
     item = ListValue(call.state.new_id("rsli_"), call.state.now(), row.id, value)
     call.book.values[item.id] = item
-    return list_value_json(call.state, item)
+    return _list_value_json(call.state, item)
 
 
 def delete_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
@@ -181,9 +181,8 @@ def review_json(state: ProcessorState, row: Review) -> JsonObject:
     }
 
 
-def value_list_json(state: ProcessorState, account: str, row: ValueList) -> JsonObject:
-    """Values that the fraud rules name, with the newest of them."""
-    values = [list_value_json(state, one) for one in state.book(account).values.values() if one.list == row.id]
+def _value_list_json(state: ProcessorState, account: str, row: ValueList) -> JsonObject:
+    values = [_list_value_json(state, one) for one in state.book(account).values.values() if one.list == row.id]
     newest = values[::-1][:VALUES_IN_LIST]
     return {
         "id": row.id,
@@ -199,8 +198,7 @@ def value_list_json(state: ProcessorState, account: str, row: ValueList) -> Json
     }
 
 
-def list_value_json(state: ProcessorState, row: ListValue) -> JsonObject:
-    """One of them."""
+def _list_value_json(state: ProcessorState, row: ListValue) -> JsonObject:
     return {
         "id": row.id,
         "object": "radar.value_list_item",

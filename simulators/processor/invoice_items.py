@@ -8,7 +8,7 @@ from simulators.processor.entities import Invoice, InvoiceItem, JsonObject
 from simulators.processor.state import ProcessorState
 
 INVOICE_ITEMS = ApiNoun(
-    "invoiceitem", "/v1/invoiceitems", lambda book: book.items, lambda state, _, row: invoice_item_json(state, row), "invoiceitem"
+    "invoiceitem", "/v1/invoiceitems", lambda book: book.items, lambda state, _, row: _invoice_item_json(state, row), "invoiceitem"
 )
 
 
@@ -25,7 +25,7 @@ def create_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
     now = call.state.now()
     row = InvoiceItem(call.state.new_id("ii_"), now, owner.id, 0, currency, period_start=now, period_end=now)
     read_item_amount(form, row)
-    read_item_details(form, row)
+    _read_item_details(form, row)
     form.done()
     row.product, row.price = call.state.new_id("prod_", 14), call.state.new_id("price_")
     if invoice is not None:
@@ -62,8 +62,7 @@ def read_item_amount(form: CallForm, row: InvoiceItem) -> None:
     row.amount = int((unit * row.quantity).quantize(Decimal(1), ROUND_HALF_UP))
 
 
-def read_item_details(form: CallForm, row: InvoiceItem) -> None:
-    """What is said of the line."""
+def _read_item_details(form: CallForm, row: InvoiceItem) -> None:
     row.description = form.text("description")
     row.discountable = form.flag("discountable") is not False
     period = form.part("period")
@@ -115,7 +114,7 @@ def invoice_line_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
         },
         "period": {"end": row.period_end, "start": row.period_start},
         "pretax_credit_amounts": [],
-        "pricing": line_pricing_json(row),
+        "pricing": _line_pricing_json(row),
         "quantity": row.quantity,
         "quantity_decimal": str(row.quantity),
         "subscription": None,
@@ -124,14 +123,12 @@ def invoice_line_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
     }
 
 
-def line_pricing_json(row: InvoiceItem) -> JsonObject:
-    """What one of it costs."""
+def _line_pricing_json(row: InvoiceItem) -> JsonObject:
     details = {"price": row.price, "product": row.product}
     return {"price_details": details, "type": "price_details", "unit_amount_decimal": row.unit_decimal}
 
 
-def invoice_item_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
-    """An invoice item."""
+def _invoice_item_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
     return {
         "id": row.id,
         "object": "invoiceitem",
@@ -149,7 +146,7 @@ def invoice_item_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
         "net_amount": row.amount,
         "parent": None,
         "period": {"end": row.period_end, "start": row.period_start},
-        "pricing": line_pricing_json(row),
+        "pricing": _line_pricing_json(row),
         "proration": False,
         "quantity": row.quantity,
         "quantity_decimal": str(row.quantity),

@@ -48,7 +48,7 @@ def finalize_draft(state: ProcessorState, account: str, row: Invoice) -> None:
     if row.due_date is None and row.days_until_due is not None:
         row.due_date = state.now() + row.days_until_due * BALANCE_DAY_SECONDS
     if total > 0:
-        request_invoice_payment(state, account, row)
+        _request_invoice_payment(state, account, row)
     INVOICES.notify(state, account, row, "invoice.updated", "invoice.finalized")
     if total <= 0:
         mark_invoice_paid(state, account, row)
@@ -65,8 +65,7 @@ def next_invoice_number(state: ProcessorState, account: str, row: Invoice) -> st
     return f"{prefix}-{count:04d}"
 
 
-def request_invoice_payment(state: ProcessorState, account: str, row: Invoice) -> None:
-    """The payment that the pay page is for."""
+def _request_invoice_payment(state: ProcessorState, account: str, row: Invoice) -> None:
     amount = invoice_due(state, account, row)
     intent = make_payment_intent(state, account, amount=amount, currency=row.currency, fee_amount=row.fee_amount, metadata={})
     intent.customer, intent.description = row.customer, f"Payment for Invoice {row.number}"
@@ -94,12 +93,11 @@ def void_open_invoice(state: ProcessorState, account: str, row: Invoice) -> None
         text = "You can only pass in open or uncollectible invoices." if row.status == "draft" else f"This invoice is {row.status}."
         raise ProcessorRefusal(f"{text} This invoice cannot be voided.")
     row.status, row.voided_at = "void", state.now()
-    cancel_invoice_payment(state, account, row)
+    _cancel_invoice_payment(state, account, row)
     INVOICES.notify(state, account, row, "invoice.updated", "invoice.voided")
 
 
-def cancel_invoice_payment(state: ProcessorState, account: str, row: Invoice) -> None:
-    """Nobody can pay it any more."""
+def _cancel_invoice_payment(state: ProcessorState, account: str, row: Invoice) -> None:
     intent = state.book(account).intents.get(row.intent or "")
     if intent is not None and intent.status == "requires_payment_method":
         intent.status, intent.canceled_at, intent.cancellation_reason = "canceled", state.now(), "void_invoice"
@@ -140,7 +138,7 @@ def mark_invoice_paid(state: ProcessorState, account: str, row: Invoice) -> None
     row.status, row.paid_at = "paid", state.now()
     INVOICES.notify(state, account, row, "invoice.updated", "invoice.paid", "invoice.payment_succeeded")
     if row.payment is not None:
-        emit_event(state, "invoice_payment.paid", invoice_payment_json(state, account, row), account)
+        emit_event(state, "invoice_payment.paid", _invoice_payment_json(state, account, row), account)
 
 
 def invoice_lines(state: ProcessorState, account: str, invoice: Invoice) -> list[InvoiceItem]:
@@ -174,7 +172,7 @@ def invoice_json(state: ProcessorState, account: str, row: Invoice) -> JsonObjec
         "id": row.id,
         "object": "invoice",
         **invoice_amounts_json(row, total, due, invoice_remaining(state, account, row)),
-        **invoice_parties_json(state, account, row),
+        **_invoice_parties_json(state, account, row),
         "account_tax_ids": None,
         "attempt_count": row.attempts,
         "attempted": row.attempts > 0,
@@ -199,7 +197,7 @@ def invoice_json(state: ProcessorState, account: str, row: Invoice) -> JsonObjec
         "invoice_pdf": f"{state.pages_url}/invoices/{row.slug}/pdf" if row.slug else None,
         "issuer": {"type": "self"},
         **null_members("last_finalization_error latest_revision"),
-        "lines": invoice_lines_json(state, account, row),
+        "lines": _invoice_lines_json(state, account, row),
         "livemode": state.live,
         "metadata": dict(row.metadata),
         "next_payment_attempt": None,
@@ -251,8 +249,7 @@ def invoice_amounts_json(row: Invoice, total: int, due: int, remaining: int) -> 
     }
 
 
-def invoice_parties_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
-    """Who asks whom."""
+def _invoice_parties_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
     owner = state.accounts[account]
     return {
         "account_country": owner.country,
@@ -270,16 +267,14 @@ def invoice_parties_json(state: ProcessorState, account: str, row: Invoice) -> J
     }
 
 
-def invoice_lines_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
-    """The first of them."""
+def _invoice_lines_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
     items = invoice_lines(state, account, row)
     shown = [invoice_line_json(state, item) for item in items[:SHOWN_INVOICE_LINES]]
     found = list_object(shown, f"/v1/invoices/{row.id}/lines", more=len(items) > SHOWN_INVOICE_LINES)
     return {**found, "total_count": len(items)}
 
 
-def invoice_payment_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
-    """The payment that an invoice asks for."""
+def _invoice_payment_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
     status = {"paid": "paid", "void": "canceled"}.get(row.status, "open")
     return {
         "id": row.payment,
@@ -309,7 +304,7 @@ def invoice_answer(call: ApiCall, row: Invoice, form: CallForm) -> JsonObject:
     """As answered: `payments` only where it was asked for."""
     answer = INVOICES.answer(call, row)
     if "payments" in (form.texts("expand") or []):
-        payments = [invoice_payment_json(call.state, call.account, row)] if row.payment else []
+        payments = [_invoice_payment_json(call.state, call.account, row)] if row.payment else []
         answer["payments"] = list_object(payments, f"/v1/invoice_payments?invoice={row.id}")
     return answer
 
@@ -323,9 +318,9 @@ def create_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     pending = form.choice("pending_invoice_items_behavior", ("exclude", "include"))
     row = Invoice(call.state.new_id("in_"), call.state.now(), customer, currency or call.owner.currency)
     row.collection_method = method or "charge_automatically"
-    read_invoice(call, form, row)
+    _read_invoice(call, form, row)
     form.done()
-    copy_invoice_customer(call, row)
+    _copy_invoice_customer(call, row)
     if row.collection_method == "send_invoice":
         check_invoice_sendable(row)
     call.book.invoices[row.id] = row
@@ -339,8 +334,7 @@ def create_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     return invoice_answer(call, row, form)
 
 
-def copy_invoice_customer(call: ApiCall, row: Invoice) -> None:
-    """Who it is for, as they are known now."""
+def _copy_invoice_customer(call: ApiCall, row: Invoice) -> None:
     customer = find_customer(call, row.customer)
     row.customer_name, row.customer_email, row.customer_phone = customer.name, customer.email, customer.phone
     row.customer_address = dict(customer.address) if customer.address else None
@@ -356,8 +350,7 @@ def check_invoice_sendable(row: Invoice) -> None:
         raise ProcessorRefusal(text, param="collection_method")
 
 
-def read_invoice(call: ApiCall, form: CallForm, row: Invoice) -> None:
-    """What may be said of a draft."""
+def _read_invoice(call: ApiCall, form: CallForm, row: Invoice) -> None:
     days, due = form.integer("days_until_due", 0), form.integer("due_date")
     if (days is not None or due is not None) and row.collection_method != "send_invoice":
         name = "due_date" if days is None else "days_until_due"
@@ -374,7 +367,7 @@ def read_invoice(call: ApiCall, form: CallForm, row: Invoice) -> None:
         raise ProcessorRefusal(INVOICE_FEE_REFUSED, param="application_fee_amount", early=True)
     row.fee_amount = row.fee_amount if fee is None else fee
     read_invoice_number(call, form, row)
-    read_invoice_texts(form, row)
+    _read_invoice_texts(form, row)
     row.auto_advance = row.auto_advance if (advance := form.flag("auto_advance")) is None else advance
     row.metadata = form.metadata(row.metadata)
 
@@ -392,8 +385,7 @@ def read_invoice_number(call: ApiCall, form: CallForm, row: Invoice) -> None:
     row.number = number or None
 
 
-def read_invoice_texts(form: CallForm, row: Invoice) -> None:
-    """What is printed on it."""
+def _read_invoice_texts(form: CallForm, row: Invoice) -> None:
     for name in ("description", "footer", "statement_descriptor"):
         if form.has(name):
             setattr(row, name, form.raw(name) or None)
@@ -427,7 +419,7 @@ def update_invoice(call: ApiCall, form: CallForm) -> JsonObject:
     if row.status != "draft" and any(name not in ("metadata", "expand", "auto_advance") for name in form.names()):
         raise ProcessorRefusal("Finalized invoices can't be updated in this way", code="invoice_not_editable")
     row = replace(row, collection_method=form.choice("collection_method", COLLECTION_METHODS) or row.collection_method)
-    read_invoice(call, form, row)
+    _read_invoice(call, form, row)
     form.done()
     call.book.invoices[row.id] = row
     INVOICES.notify(call.state, call.account, row, "invoice.updated")
@@ -497,7 +489,7 @@ def pay_invoice_out_of_band(call: ApiCall, form: CallForm) -> JsonObject:
         text = "Cannot charge a customer that has no active card"
         raise ProcessorRefusal(text, status=402, type="card_error", code="missing", param="customer")
     row.out_of_band = True
-    cancel_invoice_payment(call.state, call.account, row)
+    _cancel_invoice_payment(call.state, call.account, row)
     mark_invoice_paid(call.state, call.account, row)
     return invoice_answer(call, row, form)
 
@@ -531,11 +523,11 @@ def list_invoice_payments(call: ApiCall, form: CallForm) -> JsonObject:
     invoice, status = form.text("invoice"), form.choice("status", ("canceled", "open", "paid"))
     rows = {row.payment: row for row in call.book.invoices.values() if row.payment and invoice in (None, row.id)}
     if status is not None:
-        rows = {id: row for id, row in rows.items() if invoice_payment_json(call.state, call.account, row)["status"] == status}
+        rows = {id: row for id, row in rows.items() if _invoice_payment_json(call.state, call.account, row)["status"] == status}
     return list_page(
         form,
         rows,
-        lambda row: invoice_payment_json(call.state, call.account, row),
+        lambda row: _invoice_payment_json(call.state, call.account, row),
         url="/v1/invoice_payments",
         kind="invoice_payment",
         when=lambda row: row.finalized_at or 0,

@@ -64,7 +64,7 @@ def problem_page(title: str, text: str, status: int) -> ProcessorPage:
 
 def render_page(page: ProcessorPage, here: str) -> bytes:
     """The page's bytes. `here` is its own address, where its form goes."""
-    style, _ = style_sheet()
+    style, _ = _style_sheet()
     return page_environment().get_template(page.template).render(style=style, here=here, **page.facts).encode()
 
 
@@ -73,7 +73,7 @@ def page_headers(page: ProcessorPage) -> dict[str, str]:
     origins = sorted({origin for address in page.leads_to if address and (origin := web_origin(address))})
     allowed = " ".join(("'self'", *origins))
     policy = (
-        f"default-src 'none'; style-src 'sha256-{style_sheet()[1]}'; img-src data:; base-uri 'none'; "
+        f"default-src 'none'; style-src 'sha256-{_style_sheet()[1]}'; img-src data:; base-uri 'none'; "
         f"form-action {allowed}; frame-ancestors 'none'"
     )
     return {"content-type": "text/html; charset=utf-8", "content-security-policy": policy, **COMMON_PAGE_HEADERS}
@@ -99,8 +99,7 @@ def web_origin(address: str) -> str:
 
 
 @cache
-def style_sheet() -> tuple[str, str]:
-    """The style sheet and its digest."""
+def _style_sheet() -> tuple[str, str]:
     text = (PAGE_TEMPLATES / "style.css").read_text()
     return text, base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 

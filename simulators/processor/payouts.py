@@ -54,7 +54,7 @@ def cancel_payout(call: ApiCall, form: CallForm) -> JsonObject:
         raise ProcessorRefusal("You can only cancel payouts that you created manually.")
     if row.status != "pending":
         raise ProcessorRefusal(f"Payouts can only be canceled while they are pending. This payout is {row.status}.")
-    return_payout(call.state, call.account, row, "payout_cancel")
+    _return_payout(call.state, call.account, row, "payout_cancel")
     row.status = "canceled"
     PAYOUTS.notify(call.state, call.account, row, "payout.updated", "payout.canceled")
     return PAYOUTS.answer(call, row)
@@ -141,7 +141,7 @@ def fail_payout(state: ProcessorState, account: str, payout: str, code: str = "a
     row = find_row(state.book(account).payouts, payout, "payout")
     if row.status in ("failed", "canceled"):
         raise ProcessorRefusal(f"This payout is already {row.status}.")
-    return_payout(state, account, row, "payout_failure")
+    _return_payout(state, account, row, "payout_failure")
     row.status, row.failure_code, row.failure_message = "failed", code, "The bank account has been closed."
     PAYOUTS.notify(state, account, row, "payout.updated", "payout.failed")
     return row
@@ -157,8 +157,7 @@ def complete_payout(state: ProcessorState, account: str, payout: str) -> Payout:
     return row
 
 
-def return_payout(state: ProcessorState, account: str, row: Payout, type: str) -> None:
-    """Into the balance again."""
+def _return_payout(state: ProcessorState, account: str, row: Payout, type: str) -> None:
     txn = book_transaction(state, account, amount=row.amount, currency=row.currency, type=type, source=row.id)
     row.failure_txn = txn.id
 
@@ -188,7 +187,7 @@ def read_account_schedule(form: CallForm) -> ScheduleRequest | None:
     schedule = payouts.part("schedule") if payouts else None
     if schedule is None:
         return None
-    weekly, monthly = read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
+    weekly, monthly = _read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
     weekday, anchor = schedule.choice("weekly_anchor", PAYOUT_WORKDAYS), schedule.integer("monthly_anchor", 1, 31)
     delay = schedule.raw("delay_days")
     days = None if delay in (None, "minimum") else schedule.integer("delay_days", 2, PAYOUT_DELAY_LIMIT)
@@ -212,14 +211,13 @@ def read_balance_schedule(form: CallForm) -> ScheduleRequest | None:
     days = None if timing is None or blank else timing.integer("delay_days_override", 2, PAYOUT_DELAY_LIMIT)
     if schedule is None:
         return ScheduleRequest(None, [], [], days, "payments[payouts][schedule]")
-    weekly, monthly = read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
+    weekly, monthly = _read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
     return check_schedule(
         ScheduleRequest(schedule.choice("interval", PAYOUT_INTERVALS), weekly, monthly, days, "payments[payouts][schedule]")
     )
 
 
-def read_payout_days(schedule: CallForm, weekly: str, monthly: str) -> tuple[list[str], list[int]]:
-    """The days of a week or of a month."""
+def _read_payout_days(schedule: CallForm, weekly: str, monthly: str) -> tuple[list[str], list[int]]:
     days = schedule.texts(weekly) or []
     for day in days:
         if day not in PAYOUT_WORKDAYS:

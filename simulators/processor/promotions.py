@@ -5,12 +5,12 @@ from simulators.processor.customers import find_customer
 from simulators.processor.entities import Coupon, JsonObject, PromotionCode
 from simulators.processor.state import ProcessorState
 
-COUPONS = ApiNoun("coupon", "/v1/coupons", lambda book: book.coupons, lambda state, _, row: coupon_json(state, row), "coupon")
+COUPONS = ApiNoun("coupon", "/v1/coupons", lambda book: book.coupons, lambda state, _, row: _coupon_json(state, row), "coupon")
 PROMOTIONS = ApiNoun(
     "promotion code",
     "/v1/promotion_codes",
     lambda book: book.promotions,
-    lambda state, _, row: promotion_json(state, row),
+    lambda state, _, row: _promotion_json(state, row),
     "promotion_code",
 )
 PROMOTION_CODE_LIMIT = 500
@@ -66,15 +66,14 @@ def create_promotion(call: ApiCall, form: CallForm) -> JsonObject:
         )
     row.metadata = form.metadata()
     form.done()
-    check_promotion(call, row)
+    _check_promotion(call, row)
     row.id, row.code = call.state.new_id("promo_"), row.code or call.state.new_id("promotion", 8).removeprefix("promotion").upper()
     call.book.promotions[row.id] = row
     PROMOTIONS.notify(call.state, call.account, row, "promotion_code.created")
     return PROMOTIONS.answer(call, row)
 
 
-def check_promotion(call: ApiCall, row: PromotionCode) -> None:
-    """It fits its coupon, its time and its neighbours."""
+def _check_promotion(call: ApiCall, row: PromotionCode) -> None:
     coupon = find_row(call.book.coupons, row.coupon, "coupon", param="promotion[coupon]", status=400)
     if row.customer is not None:
         find_customer(call, row.customer)
@@ -112,8 +111,7 @@ def list_promotions(call: ApiCall, form: CallForm) -> JsonObject:
     return PROMOTIONS.list(call, form, fits)
 
 
-def coupon_json(state: ProcessorState, row: Coupon) -> JsonObject:
-    """Money off."""
+def _coupon_json(state: ProcessorState, row: Coupon) -> JsonObject:
     used_up = row.max_redemptions is not None and row.times_redeemed >= row.max_redemptions
     over = row.redeem_by is not None and row.redeem_by <= state.now()
     return {
@@ -135,8 +133,7 @@ def coupon_json(state: ProcessorState, row: Coupon) -> JsonObject:
     }
 
 
-def promotion_json(state: ProcessorState, row: PromotionCode) -> JsonObject:
-    """A code that buyers type in."""
+def _promotion_json(state: ProcessorState, row: PromotionCode) -> JsonObject:
     return {
         "id": row.id,
         "object": "promotion_code",

@@ -72,7 +72,7 @@ def create_refund(call: ApiCall, form: CallForm) -> JsonObject:
     form.flag("reverse_transfer")
     form.email("instructions_email")
     form.done()
-    row = find_refunded_charge(call, charge, intent)
+    row = _find_refunded_charge(call, charge, intent)
     if with_fee and row.fee_amount is None:
         raise ProcessorRefusal("Cannot refund the application fee of a charge that has none.", param="refund_application_fee")
     if row.disputed and any(one.charge == row.id and not one.status.startswith("warning_") for one in call.book.disputes.values()):
@@ -82,8 +82,7 @@ def create_refund(call: ApiCall, form: CallForm) -> JsonObject:
     return REFUNDS.answer(call, made)
 
 
-def find_refunded_charge(call: ApiCall, charge: str | None, intent: str | None) -> Charge:
-    """The charge that is named, one way or the other."""
+def _find_refunded_charge(call: ApiCall, charge: str | None, intent: str | None) -> Charge:
     if charge is None and intent is None:
         raise invalid_parameter(
             "One of the following params should be provided for this request: payment_intent or charge.", "charge", "parameter_missing"
@@ -107,15 +106,14 @@ def refundable_amount(row: Charge, amount: int | None) -> int:
     if rest == 0:
         raise ProcessorRefusal(f"Charge {row.id} has already been refunded.", code="charge_already_refunded")
     if amount is not None and amount > rest:
-        asked, left = refund_money_text(amount, row.currency), refund_money_text(rest, row.currency)
+        asked, left = _refund_money_text(amount, row.currency), _refund_money_text(rest, row.currency)
         raise ProcessorRefusal(
             f"Refund amount ({asked}) is greater than unrefunded amount on charge ({left})", code="amount_too_large", param="amount"
         )
     return rest if amount is None else amount
 
 
-def refund_money_text(amount: int, currency: str) -> str:
-    """As people read it."""
+def _refund_money_text(amount: int, currency: str) -> str:
     whole = f"{amount}" if currency in ("jpy", "krw", "clp", "vnd") else f"{amount // 100}.{amount % 100:02d}"
     return f"${whole}" if currency == "usd" else f"{whole} {currency.upper()}"
 

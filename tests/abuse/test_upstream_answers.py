@@ -24,7 +24,6 @@ from tests.faults.rows import ROWS, Row
 from tests.faults.stage import Stage, open_stage
 from transports.upstream import SIMULATED_OCS_TOKEN, SIMULATED_OCS_URL
 
-pytestmark = pytest.mark.anyio
 Change = Callable[[Any], bytes]
 Place = tuple[str | int, ...]
 DEEP = "deeply nested"

@@ -15,7 +15,6 @@ from simulators.model.server import ModelRequest, ModelTurn, ToolUse
 from simulators.network.entities import Line
 from tests.assistant.stage import Stage, said
 
-pytestmark = pytest.mark.anyio
 ORDER = re.compile(r"CALL (\S+) (\{.*?\})(?=;)")
 KEPT = {"audit", "quota", "replica"}
 """Tables that every call writes."""

@@ -14,7 +14,6 @@ from simulators.model.server import ModelFault, ModelRequest, ModelScript, Model
 from storage.quota import charge_ai_call, read_quota_used
 from tests.assistant.stage import Stage, open_stage
 
-pytestmark = pytest.mark.anyio
 CANARY = "Canary of the Upstream Text"
 
 

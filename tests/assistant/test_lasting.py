@@ -18,7 +18,6 @@ from storage.upstream_connections import set_connection
 from tests.assistant.stage import Stage, open_stage, said
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 Change = Callable[[Stage], Awaitable[object]]
 
 

@@ -17,8 +17,6 @@ from simulators.server import WireAnswer
 from tests.accounts.stage import TOKEN
 from tests.intelligence_costs.stage import COSTS, WINDOW, Stage, open_stage
 
-pytestmark = pytest.mark.anyio
-
 
 def records(stage: Stage, first: str = WINDOW["start"], last: str = WINDOW["end"]) -> list[Cdr]:
     """What the network recorded of the account's lines on these days."""

@@ -19,8 +19,6 @@ from transports.payments import PAYMENT_PAGES_PATH, SIMULATED_PROCESSOR_KEY, del
 from transports.service import build_service
 from transports.settings_files import load_settings
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncGenerator[Site]:

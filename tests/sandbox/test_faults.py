@@ -10,7 +10,6 @@ from simulators.server import AnswerLost
 from simulators.transport import SimulatorTransport
 from tests.sandbox.network import FJORD, Network
 
-pytestmark = pytest.mark.anyio
 CHARGE = {"accountId": 8101, "amount": -1.0}
 
 

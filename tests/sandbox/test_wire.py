@@ -14,7 +14,6 @@ from simulators.server import ANSWER_CHUNK_BYTES, WireAnswer, send_answer
 from simulators.transport import SimulatorTransport
 from tests.sandbox.network import ALPINE, FJORD, LINES, NOON, Network
 
-pytestmark = pytest.mark.anyio
 INFO = b'{"getResellerInfo":{}}'
 NO_ACCOUNT = b'{"status":{"code":8,"msg":"no API account for this token"}}'
 

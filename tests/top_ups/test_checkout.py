@@ -15,7 +15,6 @@ from storage.storefront_plans import put_plan, write_plan
 from storage.storefronts import write_storefront
 from tests.top_ups.counter import BUYER, GOOD_CARD, Counter, new_plan
 
-pytestmark = pytest.mark.anyio
 OTHER_SPONSOR = 55038
 SHOP = "https://reseller.test/shop/fjord"
 

@@ -80,16 +80,15 @@ def affect_recurring_package_to_subscriber(world: World, caller: NetworkToken, p
 
 def list_subscriber_prepaid_packages(world: World, caller: NetworkToken, params: object) -> object:
     """All packages of a line, expired and blocked ones too."""
-    return drop_empty(package_list_view(world, caller, params, recurring=False))
+    return drop_empty(_package_list_view(world, caller, params, recurring=False))
 
 
 def list_subscriber_prepaid_packages_v2(world: World, caller: NetworkToken, params: object) -> object:
     """As v1, with the series and each package's link to its own."""
-    return drop_empty(package_list_view(world, caller, params, recurring=True))
+    return drop_empty(_package_list_view(world, caller, params, recurring=True))
 
 
-def package_list_view(world: World, caller: NetworkToken, params: object, *, recurring: bool) -> WireMembers:
-    """The answer of both versions."""
+def _package_list_view(world: World, caller: NetworkToken, params: object, *, recurring: bool) -> WireMembers:
     line = find_flat_line(world, caller, params)
     parent = line.reseller_id != caller.reseller_id
     return {
@@ -172,12 +171,11 @@ def stop_resume_subs_recurring_package(world: World, caller: NetworkToken, param
     fields = RequestFields(params)
     active = fields.need("active", read_flag)
     name = require_exactly_one(fields, SERIES_OWNER_KEYS)
-    packages.set_series_active(world, list(requested_series(world, caller, fields, name)), active)
+    packages.set_series_active(world, list(_requested_series(world, caller, fields, name)), active)
     return NO_PAYLOAD
 
 
-def requested_series(world: World, caller: NetworkToken, fields: RequestFields, name: str) -> Iterable[PackageSeries]:
-    """The series that are named."""
+def _requested_series(world: World, caller: NetworkToken, fields: RequestFields, name: str) -> Iterable[PackageSeries]:
     number = fields.need(name, read_integer)
     fields.done()
     if name == "subscriberId":

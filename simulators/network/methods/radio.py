@@ -143,7 +143,7 @@ def get_subscriber_location_by_cell_id(world: World, _caller: NetworkToken, para
 
 def cell_position(world: World, mcc: int, mnc: int, lac: int, cell_id: int | None) -> WireMembers:
     """A place of its own for each cell, near the middle of its country; the same question gets the same answer."""
-    country = country_of_code(world, mcc, mnc)
+    country = _country_of_code(world, mcc, mnc)
     area = seeded_random(world.seed, "area", mcc, mnc, lac)
     latitude = country.latitude + area.uniform(-SPREAD_DEGREES, SPREAD_DEGREES)
     longitude = country.longitude + area.uniform(-SPREAD_DEGREES, SPREAD_DEGREES)
@@ -155,8 +155,7 @@ def cell_position(world: World, mcc: int, mnc: int, lac: int, cell_id: int | Non
     return {"latitude": round(latitude, 6), "longitude": round(longitude, 6), "accuracy": accuracy}
 
 
-def country_of_code(world: World, mcc: int, mnc: int) -> Country:
-    """The country of a network code."""
+def _country_of_code(world: World, mcc: int, mnc: int) -> Country:
     for network in world.networks.values():
         if any(int(code) == mcc and int(part) == mnc for code, part in network.codes):
             return world.countries[network.iso2]

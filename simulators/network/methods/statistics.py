@@ -105,7 +105,6 @@ def _usage_total(world: World, cdrs: Sequence[Cdr]) -> WireMembers:
 
 
 def _usage_by_country(world: World, cdrs: Iterable[Cdr]) -> list[WireMembers]:
-    """Per country, and in it per operator, in the order of their codes."""
     units: Counter[tuple[str, str, int]] = Counter()
     for cdr in cdrs:
         units[(cdr.mcc, cdr.mnc, cdr.network_id)] += cdr.quantity

@@ -99,13 +99,12 @@ def filtered_lines(world: World, caller: NetworkToken, fields: RequestFields, na
 def get_sim_provider_status(world: World, caller: NetworkToken, params: object) -> object:
     """What the SIM's provider says of its profile, newest first; no answer key when it said nothing."""
     number = read_integer(params, "params")
-    line = line_of_sim(world, caller, number)
-    rows = [provider_view(number, row) for row in reversed(line.sim.provider)]
+    line = _line_of_sim(world, caller, number)
+    rows = [_provider_view(number, row) for row in reversed(line.sim.provider)]
     return rows or NO_PAYLOAD
 
 
-def line_of_sim(world: World, caller: NetworkToken, number: int) -> Line:
-    """The line that has a SIM."""
+def _line_of_sim(world: World, caller: NetworkToken, number: int) -> Line:
     line = world.lookup.line(world.lines, "sim", number)
     if line is None:
         raise NetworkRefusal(NOT_FOUND, f"no SIM {number}")
@@ -113,8 +112,7 @@ def line_of_sim(world: World, caller: NetworkToken, number: int) -> Line:
     return line
 
 
-def provider_view(sim_id: int, row: ProviderRow) -> WireMembers:
-    """One statement of the provider."""
+def _provider_view(sim_id: int, row: ProviderRow) -> WireMembers:
     return drop_empty(
         {
             "simId": sim_id,
@@ -140,23 +138,22 @@ STATUS_TITLES: dict[LineStatus, str] = {
 
 def subscriber_view(world: World, line: Line, *, sim: bool = True, histories: bool = True) -> WireMembers:
     """The members that listSubscriber shows; getSingleSubscriber adds to them."""
-    members = {**subscriber_identity(world, line), **subscriber_settings(line)}
+    members = {**_subscriber_identity(world, line), **_subscriber_settings(line)}
     if histories:
         members |= {
-            "imsiList": [imsi_view(line, row) for row in line.imsis],
-            "phoneNumberList": [number_view(line, row) for row in line.numbers],
+            "imsiList": [_imsi_view(line, row) for row in line.imsis],
+            "phoneNumberList": [_number_view(line, row) for row in line.numbers],
             "multiImsi": [
-                drop_empty({**imsi_view(line, row), "iccid": None, "endDate": None}) for row in line.multi_imsis if row.end is None
+                drop_empty({**_imsi_view(line, row), "iccid": None, "endDate": None}) for row in line.multi_imsis if row.end is None
             ],
-            "status": [status_view(line, row) for row in line.statuses],
+            "status": [_status_view(line, row) for row in line.statuses],
         }
     if sim:
         members["sim"] = sim_view(line, line.sim)
     return drop_empty(members)
 
 
-def subscriber_identity(world: World, line: Line) -> WireMembers:
-    """Who it is, and whose."""
+def _subscriber_identity(world: World, line: Line) -> WireMembers:
     return {
         "subscriberId": line.id,
         "accountId": line.account_id,
@@ -169,8 +166,7 @@ def subscriber_identity(world: World, line: Line) -> WireMembers:
     }
 
 
-def subscriber_settings(line: Line) -> WireMembers:
-    """What it may do and how it stands."""
+def _subscriber_settings(line: Line) -> WireMembers:
     seen = line.sighting
     return {
         "prepaid": True,
@@ -190,20 +186,17 @@ def subscriber_settings(line: Line) -> WireMembers:
     }
 
 
-def imsi_view(line: Line, row: ImsiRow) -> WireMembers:
-    """An IMSI and ICCID with the time it held."""
+def _imsi_view(line: Line, row: ImsiRow) -> WireMembers:
     start, end = wire_moment(row.start), wire_moment_or_none(row.end)
     return drop_empty({"id": row.id, "subscriberId": line.id, "imsi": row.imsi, "iccid": row.iccid, "startDate": start, "endDate": end})
 
 
-def number_view(line: Line, row: NumberRow) -> WireMembers:
-    """A phone number with the time it held."""
+def _number_view(line: Line, row: NumberRow) -> WireMembers:
     start, end = wire_moment(row.start), wire_moment_or_none(row.end)
     return drop_empty({"id": row.id, "subscriberId": line.id, "phoneNumber": row.number, "startDate": start, "endDate": end})
 
 
-def status_view(line: Line, row: StatusRow) -> WireMembers:
-    """A status with the time it held."""
+def _status_view(line: Line, row: StatusRow) -> WireMembers:
     start, end = wire_moment(row.start), wire_moment_or_none(row.end)
     return drop_empty({"id": row.id, "subscriberId": line.id, "startDate": start, "endDate": end, "status": STATUS_TITLES[row.status]})
 
@@ -260,14 +253,13 @@ def green_counter_view(world: World, line: Line) -> WireMembers | None:
             "startDateUTC": wire_moment_or_none(line.green_started),
             "lastResetDate": wire_moment_or_none(line.green_reset),
             "lastUpdateDate": wire_moment_or_none(line.green_updated),
-            "accountGZ": green_zone_view(own),
-            "resellerGZ": green_zone_view(shared),
+            "accountGZ": _green_zone_view(own),
+            "resellerGZ": _green_zone_view(shared),
         }
     )
 
 
-def green_zone_view(zone: GreenZone | None) -> WireMembers | None:
-    """A green zone's limits."""
+def _green_zone_view(zone: GreenZone | None) -> WireMembers | None:
     if zone is None:
         return None
     return {"greenZoneId": zone.id, "greenZoneName": zone.name, "maxVolumeMB": zone.max_mb, "throttlingKbs": zone.throttle_kbps}
@@ -363,7 +355,7 @@ def change_sim_status(world: World, caller: NetworkToken, params: object) -> obj
     fields = RequestFields(params)
     number, status = fields.need("simId", read_integer), fields.need("newStatus", read_one_of(tuple(SIM_STATUSES)))
     fields.done()
-    line = line_of_sim(world, caller, number)
+    line = _line_of_sim(world, caller, number)
     sim, before = line.sim, line.sim.status
     sim.status = SIM_STATUSES[status]
     world.lookup.sim_changed(line, before)

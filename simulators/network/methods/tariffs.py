@@ -21,23 +21,21 @@ from simulators.network.world import World
 
 def list_reseller_tariff(world: World, caller: NetworkToken, params: object) -> object:
     """What resellers pay."""
-    return tariff_list_view(world, caller, params, "RESELLER")
+    return _tariff_list_view(world, caller, params, "RESELLER")
 
 
 def list_subscriber_tariff(world: World, caller: NetworkToken, params: object) -> object:
     """What resellers charge."""
-    return tariff_list_view(world, caller, params, "SUBSCRIBER")
+    return _tariff_list_view(world, caller, params, "SUBSCRIBER")
 
 
-def tariff_list_view(world: World, caller: NetworkToken, params: object, kind: Literal["RESELLER", "SUBSCRIBER"]) -> object:
-    """Tariffs of a kind, of one reseller or of all that are visible."""
-    owners = tariff_owners(world, caller, params)
+def _tariff_list_view(world: World, caller: NetworkToken, params: object, kind: Literal["RESELLER", "SUBSCRIBER"]) -> object:
+    owners = _tariff_owners(world, caller, params)
     rows = [tariff for tariff in world.tariffs.values() if tariff.kind == kind and tariff.reseller_id in owners]
     return drop_empty({"tariff": [tariff_view(world, tariff) for tariff in rows]})
 
 
-def tariff_owners(world: World, caller: NetworkToken, params: object) -> set[int]:
-    """The resellers that optional parameters mean."""
+def _tariff_owners(world: World, caller: NetworkToken, params: object) -> set[int]:
     fields = RequestFields(params)
     number = fields.maybe("resellerId", read_integer)
     fields.done()
@@ -57,7 +55,7 @@ def get_customer_tariff(world: World, caller: NetworkToken, params: object) -> o
 
 def list_subscriber_voip_tariff(world: World, caller: NetworkToken, params: object) -> object:
     """Price lists of calls over IP, deleted ones too."""
-    owners = tariff_owners(world, caller, params)
+    owners = _tariff_owners(world, caller, params)
     return [voip_tariff_view(world, tariff) for tariff in world.voip_tariffs.values() if tariff.reseller_id in owners] or NO_PAYLOAD
 
 
@@ -104,7 +102,7 @@ def tariff_rule_view(world: World, rule: TariffRule) -> WireMembers:
         {
             "operator": operator_view(world, world.networks[rule.network_id]),
             "currency": {"currencyid": EURO_CURRENCY_ID, "currencycode": "EUR", "currencyname": "Euro"},
-            "sponsor": rule_sponsor_view(sponsor) if sponsor else None,
+            "sponsor": _rule_sponsor_view(sponsor) if sponsor else None,
             "roamingplanruleid": rule.id,
             "roamingplanid": rule.tariff_id,
             "networkid": rule.network_id,
@@ -132,8 +130,7 @@ def rule_rates(rule: TariffRule) -> WireMembers:
     }
 
 
-def rule_sponsor_view(sponsor: Sponsor) -> WireMembers:
-    """A sponsor inside a rule."""
+def _rule_sponsor_view(sponsor: Sponsor) -> WireMembers:
     return {
         "sponsorid": sponsor.id,
         "imsiprefix": sponsor.prefix,

@@ -31,13 +31,12 @@ DATA_CEILING = 50_000
 
 def list_location_zone_element(world: World, caller: NetworkToken, params: object) -> object:
     """The networks of a zone; for some zones the JSON ends too early."""
-    zone = find_zone(world, caller, read_integer(params, "params"))
-    answer = drop_empty({"operator": zone_operators(world, zone)})
+    zone = _find_zone(world, caller, read_integer(params, "params"))
+    answer = drop_empty({"operator": _zone_operators(world, zone)})
     return TruncatedPayload(answer) if zone.malformed else answer
 
 
-def find_zone(world: World, caller: NetworkToken, number: int) -> Zone:
-    """A zone by id."""
+def _find_zone(world: World, caller: NetworkToken, number: int) -> Zone:
     zone = find_record(world.zones, number, "location zone")
     require_visible(world, caller, zone.reseller_id, "location zone")
     return zone
@@ -69,11 +68,10 @@ def list_network_profile(world: World, caller: NetworkToken, params: object) -> 
     fields.done()
     owners = {reseller.id for reseller in visible_resellers(world, caller, reseller_id)}
     rows = [profile for profile in world.profiles.values() if profile.reseller_id in owners]
-    return [profile_view(world, profile) for profile in rows if sponsor_id in (None, profile.sponsor_id)] or NO_PAYLOAD
+    return [_profile_view(world, profile) for profile in rows if sponsor_id in (None, profile.sponsor_id)] or NO_PAYLOAD
 
 
-def find_network_profile(world: World, caller: NetworkToken, number: int) -> NetworkProfile:
-    """A network profile by id."""
+def _find_network_profile(world: World, caller: NetworkToken, number: int) -> NetworkProfile:
     profile = find_record(world.profiles, number, "network profile")
     require_visible(world, caller, profile.reseller_id, "network profile")
     return profile
@@ -85,7 +83,7 @@ def create_location_zone(world: World, caller: NetworkToken, params: object) -> 
     profile_id, name = fields.need("networkProfileId", read_integer), fields.need("locationZoneName", read_text)
     tadigs = fields.need("tadigList", read_texts)
     fields.done()
-    profile = find_network_profile(world, caller, profile_id)
+    profile = _find_network_profile(world, caller, profile_id)
     siblings = [zone for zone in world.zones.values() if zone.reseller_id == profile.reseller_id]
     if any(zone.name == name for zone in siblings):
         raise NetworkRefusal(ALREADY_EXISTS, "a location zone with this name exists")
@@ -134,7 +132,7 @@ def change_network_profile_of_location_zone(world: World, caller: NetworkToken, 
     fields = RequestFields(params)
     zone_id, profile_id = fields.need("locationZoneId", read_integer), fields.need("networkProfileId", read_integer)
     fields.done()
-    zone, profile = find_zone(world, caller, zone_id), find_network_profile(world, caller, profile_id)
+    zone, profile = _find_zone(world, caller, zone_id), _find_network_profile(world, caller, profile_id)
     if profile.reseller_id != zone.reseller_id:
         raise NetworkRefusal(NOT_POSSIBLE, "the network profile belongs to another reseller than the zone")
     if not profile.network_ids.issuperset(zone.network_ids):
@@ -162,8 +160,7 @@ def operator_view(world: World, network: Network) -> WireMembers:
     }
 
 
-def zone_operators(world: World, zone: Zone) -> list[WireMembers]:
-    """All networks of a zone."""
+def _zone_operators(world: World, zone: Zone) -> list[WireMembers]:
     return [operator_view(world, world.networks[number]) for number in zone.network_ids]
 
 
@@ -181,18 +178,17 @@ def zone_view(world: World, zone: Zone) -> WireMembers:
     """A row of listDetailedLocationZone."""
     owner = world.resellers[zone.reseller_id]
     return drop_empty(
-        {"zoneId": zone.id, "zoneName": zone.name, "reseller": reseller_reference(owner), "operators": zone_operators(world, zone)}
+        {"zoneId": zone.id, "zoneName": zone.name, "reseller": _reseller_reference(owner), "operators": _zone_operators(world, zone)}
     )
 
 
 def destination_list_view(world: World, row: DestinationList) -> WireMembers:
     """A row of listDetailedDestinationList."""
     owner = world.resellers[row.reseller_id]
-    return drop_empty({"listId": row.id, "listName": row.name, "reseller": reseller_reference(owner), "prefixes": list(row.prefixes)})
+    return drop_empty({"listId": row.id, "listName": row.name, "reseller": _reseller_reference(owner), "prefixes": list(row.prefixes)})
 
 
-def reseller_reference(reseller: Reseller) -> WireMembers:
-    """A reseller's id and name."""
+def _reseller_reference(reseller: Reseller) -> WireMembers:
     return {"id": reseller.id, "name": reseller.name}
 
 
@@ -204,14 +200,13 @@ def template_zone_view(world: World, zone: Zone) -> WireMembers:
         {
             "locationZoneId": zone.id,
             "locationZoneName": zone.name,
-            "countryList": [template_country(country) for country in countries.values()],
-            "operatorList": [template_operator(world, network) for network in networks],
+            "countryList": [_template_country(country) for country in countries.values()],
+            "operatorList": [_template_operator(world, network) for network in networks],
         }
     )
 
 
-def template_country(country: Country) -> WireMembers:
-    """A country of a template's zone."""
+def _template_country(country: Country) -> WireMembers:
     return {
         "continent": country.continent,
         "countryId": country.country_id,
@@ -221,8 +216,7 @@ def template_country(country: Country) -> WireMembers:
     }
 
 
-def template_operator(world: World, network: Network) -> WireMembers:
-    """An operator of a template's zone."""
+def _template_operator(world: World, network: Network) -> WireMembers:
     return {
         "operId": network.network_id,
         "operatorName": network.name,
@@ -232,8 +226,7 @@ def template_operator(world: World, network: Network) -> WireMembers:
     }
 
 
-def profile_view(world: World, profile: NetworkProfile) -> WireMembers:
-    """A network profile."""
+def _profile_view(world: World, profile: NetworkProfile) -> WireMembers:
     return {
         "id": profile.id,
         "name": profile.name,

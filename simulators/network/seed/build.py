@@ -46,12 +46,11 @@ def world_without_lines(seed: int, start: int) -> World:
     world.sponsors, world.sponsored = make_sponsors(), dict(RESELLER_SPONSORS)
     world.resellers, world.accounts = make_resellers(), make_accounts()
     world.tokens = {token.value: token for token in SIMULATED_TOKENS}
-    add_catalogue(world, start)
+    _add_catalogue(world, start)
     return world
 
 
-def add_catalogue(world: World, start: int) -> None:
-    """Zones, lists, prices and templates."""
+def _add_catalogue(world: World, start: int) -> None:
     priced = (start - PRICE_LIST_AGE) // DAY_SECONDS * DAY_SECONDS
     world.profiles = make_profiles(world.seed, world.networks)
     world.zones = make_zones(world.networks, world.profiles)

@@ -79,8 +79,7 @@ def zone_countries(zone: Zone, networks: Mapping[int, Network]) -> frozenset[str
     return frozenset(networks[network_id].iso2 for network_id in zone.network_ids)
 
 
-def zone_ids_by_name(zones: Iterable[Zone]) -> dict[tuple[int, str], int]:
-    """Zone ids by reseller and name."""
+def _zone_ids_by_name(zones: Iterable[Zone]) -> dict[tuple[int, str], int]:
     return {(zone.reseller_id, zone.name): zone.id for zone in zones}
 
 
@@ -131,7 +130,7 @@ class TemplateCatalogue(NamedTuple):
 
     def data(self, name: str, zone: str, mebibytes: int, days: int, cents: int) -> PackageTemplate:
         """A one-time data package; its id comes with its place in the catalogue."""
-        zone_id = zone_ids_by_name(self.zones.values())[self.reseller_id, zone]
+        zone_id = _zone_ids_by_name(self.zones.values())[self.reseller_id, zone]
         sponsor_id = self.profiles[self.zones[zone_id].profile_id].sponsor_id
         volume = mebibytes * MEBIBYTE
         return PackageTemplate(0, name, self.reseller_id, zone_id, sponsor_id, days, data_bytes=volume, cost=cents * CENT, ui_visible=True)
@@ -165,8 +164,7 @@ def voice_template(template: PackageTemplate, minutes: int, messages: int, desti
     )
 
 
-def fjord_templates(shelf: TemplateCatalogue) -> list[PackageTemplate]:
-    """What Fjord Mobile sells."""
+def _fjord_templates(shelf: TemplateCatalogue) -> list[PackageTemplate]:
     data = shelf.data
     return [
         data("Nordic 1GB 30d", "Nordics", 1024, 30, 450),
@@ -210,8 +208,7 @@ def fjord_templates(shelf: TemplateCatalogue) -> list[PackageTemplate]:
     ]
 
 
-def alpine_templates(shelf: TemplateCatalogue) -> list[PackageTemplate]:
-    """What Alpine Connect sells."""
+def _alpine_templates(shelf: TemplateCatalogue) -> list[PackageTemplate]:
     data = shelf.data
     return [
         data("Switzerland 2GB 30d", "Switzerland", 2048, 30, 1190),
@@ -228,5 +225,5 @@ def alpine_templates(shelf: TemplateCatalogue) -> list[PackageTemplate]:
 
 def make_templates(zones: Mapping[int, Zone], profiles: Mapping[int, NetworkProfile]) -> dict[int, PackageTemplate]:
     """Every template by its id."""
-    made = fjord_templates(TemplateCatalogue(FJORD, zones, profiles)) + alpine_templates(TemplateCatalogue(ALPINE, zones, profiles))
+    made = _fjord_templates(TemplateCatalogue(FJORD, zones, profiles)) + _alpine_templates(TemplateCatalogue(ALPINE, zones, profiles))
     return {number: replace(template, id=number) for number, template in enumerate(made, start=FIRST_TEMPLATE_ID)}

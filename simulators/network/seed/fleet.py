@@ -64,16 +64,14 @@ NEAR_COUNTRIES = country_codes("es it fr de gb gr pt nl at hr dk se pl ch tr ie 
 FAR_COUNTRIES = country_codes("us th jp ae sg ca br au za mx id hk kr eg in ke nz vn do ma")
 
 
-def draw_weighted(chance: Random, weights: dict[str, float]) -> str:
-    """One of the words."""
+def _draw_weighted(chance: Random, weights: dict[str, float]) -> str:
     return chance.choices(list(weights), list(weights.values()))[0]
 
 
-def draw_persona(chance: Random, account_id: int) -> Persona:
-    """The life of one line."""
+def _draw_persona(chance: Random, account_id: int) -> Persona:
     flavour = PERSONA_WEIGHTS[account_id]
     kind = chance.choices(list(flavour), list(flavour.values()))[0]
-    home = draw_weighted(chance, dict(FJORD_HOMES if account_id < 8200 else ALPINE_HOMES))
+    home = _draw_weighted(chance, dict(FJORD_HOMES if account_id < 8200 else ALPINE_HOMES))
     habit = USAGE_PROFILES[kind]
     volume = int(habit.bytes * chance.uniform(0.6, 1.7))
     return Persona(kind, home, draw_travel_countries(chance, kind, home), habit.active_share, habit.sessions, volume, *habit[3:])
@@ -86,8 +84,7 @@ def draw_travel_countries(chance: Random, kind: PersonaKind, home: str) -> tuple
     return (*near, *far)
 
 
-def stock_persona(home: str) -> Persona:
-    """A SIM in a drawer."""
+def _stock_persona(home: str) -> Persona:
     return Persona("stock", home, (), *USAGE_PROFILES["stock"])
 
 
@@ -136,13 +133,11 @@ def mail_address(name: str, host: str) -> str:
     return f"{'.'.join(plain.split())}@{host}"
 
 
-def draw_vehicle(chance: Random, number: int) -> str:
-    """A machine with a line in it."""
+def _draw_vehicle(chance: Random, number: int) -> str:
     return f"{chance.choice(VEHICLES)} {number % 1000:03d}"
 
 
-def mail_host(firm: str) -> str:
-    """A firm's mail host."""
+def _mail_host(firm: str) -> str:
     return f"{''.join(letter for letter in firm.lower() if letter.isalpha())}.example"
 
 
@@ -198,9 +193,9 @@ def make_line(world: World, account: ResellerAccount, plan: LinePlan, first: int
     """One line with its SIM."""
     number = world.next_id("line")
     chance = seeded_random(world.seed, "line", number)
-    sponsor_id = draw_sponsor(chance, account.id, plan)
+    sponsor_id = _draw_sponsor(chance, account.id, plan)
     prefix = world.sponsors[sponsor_id].prefix
-    life = draw_persona(chance, account.id)
+    life = _draw_persona(chance, account.id)
     delivered = (
         first - chance.randrange(200 * DAY_SECONDS, 500 * DAY_SECONDS)
         if plan.used
@@ -218,7 +213,7 @@ def make_line(world: World, account: ResellerAccount, plan: LinePlan, first: int
         balance=0 if use_account or not plan.used else chance.randrange(50) * MICRO_EURO // 2,
         use_account=use_account,
         sim=make_free_sim(chance, world.next_id("sim"), number - LINE_ID_BASE, sponsor_id, esim=esim),
-        persona=life if plan.used else stock_persona(life.home_iso2),
+        persona=life if plan.used else _stock_persona(life.home_iso2),
         imsis=[
             ImsiRow(world.next_id("row"), make_imsi(prefix, number - LINE_ID_BASE), make_iccid(prefix, number - LINE_ID_BASE), delivered)
         ],
@@ -234,8 +229,7 @@ def make_line(world: World, account: ResellerAccount, plan: LinePlan, first: int
     return line
 
 
-def draw_sponsor(chance: Random, account_id: int, plan: LinePlan) -> int:
-    """Mostly the account's sponsor."""
+def _draw_sponsor(chance: Random, account_id: int, plan: LinePlan) -> int:
     other = OTHER_SPONSORS.get(account_id)
     return other if other is not None and plan.used and chance.random() < 0.2 else MAIN_SPONSORS[account_id]
 
@@ -244,9 +238,9 @@ def draw_owner(chance: Random, account_id: int, kind: str, home: str, number: in
     """Machines are called by what they are, travellers of a firm have its mail host, and some never said who they are."""
     name, firm = draw_person(chance, home), chance.choice(FIRMS)
     if kind == "tracker" or account_id == 8102:
-        return LineOwner(draw_vehicle(chance, number), company=firm)
+        return LineOwner(_draw_vehicle(chance, number), company=firm)
     if account_id == 8103:
-        return LineOwner(name, mail_address(name, mail_host(firm)), f"4722{chance.randrange(10**6):06d}", firm)
+        return LineOwner(name, mail_address(name, _mail_host(firm)), f"4722{chance.randrange(10**6):06d}", firm)
     if chance.random() < 0.2:
         return LineOwner()
     return LineOwner(name, mail_address(name, "post.example") if chance.random() < 0.4 else None)

@@ -90,14 +90,12 @@ COUNTRIES_BY_CONTINENT = {
 }
 
 
-def country_rows() -> list[tuple[str, list[str]]]:
-    """Continent and cells of every country."""
+def _country_rows() -> list[tuple[str, list[str]]]:
     lines = [(continent, line) for continent, block in COUNTRIES_BY_CONTINENT.items() for line in block.strip().splitlines()]
     return [(continent, [cell.strip() for cell in line.split("|")]) for continent, line in lines]
 
 
-def make_country(number: int, continent: str, cells: list[str]) -> Country:
-    """One row of the table."""
+def _make_country(number: int, continent: str, cells: list[str]) -> Country:
     codes, name, dial_code, utc_offset, place = cells
     latitude, longitude = map(float, place.split())
     return Country(number, codes[:2], name, continent, dial_code, utc_offset, latitude, longitude)
@@ -105,13 +103,13 @@ def make_country(number: int, continent: str, cells: list[str]) -> Country:
 
 def make_countries() -> dict[str, Country]:
     """Every country by its lower-case ISO code."""
-    made = (make_country(number, continent, cells) for number, (continent, cells) in enumerate(country_rows(), start=1))
+    made = (_make_country(number, continent, cells) for number, (continent, cells) in enumerate(_country_rows(), start=1))
     return {one.iso2: one for one in made}
 
 
 def tadig_prefixes() -> dict[str, str]:
     """The three-letter code of each country: TADIG codes begin with it."""
-    return {cells[0][:2]: cells[0][3:] for _, cells in country_rows()}
+    return {cells[0][:2]: cells[0][3:] for _, cells in _country_rows()}
 
 
 def country_codes(words: str) -> tuple[str, ...]:

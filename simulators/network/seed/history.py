@@ -60,7 +60,7 @@ class PackageShop:
         at_home = [offer for offer in self.fitting(line) if line.persona.home_iso2 in offer.countries]
         everywhere = [offer for offer in at_home if places <= offer.countries]
         found = everywhere if everywhere and chance.random() < 0.85 else at_home
-        sized = [offer for offer in found if has_wanted_size(line.persona, offer.template)] or found
+        sized = [offer for offer in found if _has_wanted_size(line.persona, offer.template)] or found
         return chance.choice(sized).template if sized else None
 
     def fitting(self, line: Line) -> list[TemplateOffer]:
@@ -99,7 +99,7 @@ def run_history(world: World, plans: list[LinePlan], first: int, start: int) -> 
 def prepare_history(world: World, plans: list[LinePlan], first: int) -> History:
     """Sort what will happen by day."""
     history = History(world, PackageShop(world), {}, {}, {}, first)
-    history.balances = {owner.id: owner.balance for owner in balance_owners(world)}
+    history.balances = {owner.id: owner.balance for owner in _balance_owners(world)}
     for plan in plans:
         line = world.lines[plan.line_id]
         if plan.used:
@@ -116,8 +116,7 @@ def evening_of(moment: int, first: int) -> int:
     return -(-(moment - first) // DAY_SECONDS)
 
 
-def balance_owners(world: World) -> list[Reseller | ResellerAccount]:
-    """Everybody who has a balance to keep up."""
+def _balance_owners(world: World) -> list[Reseller | ResellerAccount]:
     return [*world.resellers.values(), *(account for account in world.accounts.values() if not account.package_only)]
 
 
@@ -129,7 +128,7 @@ def apply_day(history: History, day: int) -> None:
     renew_packages(history, day)
     for line, turn in history.turns.get(day, ()):
         change_line_status(world, line, turn)
-    for owner in balance_owners(world):
+    for owner in _balance_owners(world):
         top_up_balance(world, owner, history.balances[owner.id])
 
 
@@ -234,8 +233,7 @@ PACKAGE_SIZES: dict[PersonaKind, tuple[int, int]] = {
 """MiB a kind of customer looks for."""
 
 
-def has_wanted_size(persona: Persona, template: PackageTemplate) -> bool:
-    """Whether a package is neither too small nor too large."""
+def _has_wanted_size(persona: Persona, template: PackageTemplate) -> bool:
     low, high = PACKAGE_SIZES[persona.kind]
     months = 30 / template.period_days if template.recurring else 1  # a day pass is not a small package, it comes every day
     return low * MEBIBYTE <= (template.data_bytes or 0) * months <= high * MEBIBYTE

@@ -164,7 +164,7 @@ def cast_actors(world: World, plans: list[LinePlan], shop: PackageShop, partner:
         lines = list(world.lines_of(account_id))
         waiting = [line for line in lines if line.id in free]
         seeded_random(world.seed, "cast", account_id).shuffle(waiting)
-        for role, share in actor_shares(account_id).items():
+        for role, share in _actor_shares(account_id).items():
             actors += choose_actors(world, role, int(share * len(lines) + 0.5), waiting, shop, partner, last)
     return sorted(actors, key=lambda actor: actor.line_id)
 
@@ -205,13 +205,11 @@ def persona_of_kind(persona: Persona, kind: PersonaKind) -> Persona:
     return Persona(kind, persona.home_iso2, persona.travel_iso2, *USAGE_PROFILES[kind])
 
 
-def without_travel(persona: Persona) -> Persona:
-    """No travels."""
+def _without_travel(persona: Persona) -> Persona:
     return persona._replace(travel_iso2=(), travel_share=0.0)
 
 
-def monthly_bytes(persona: Persona) -> int:
-    """Bytes."""
+def _monthly_bytes(persona: Persona) -> int:
     return int(persona.active_share * persona.sessions * persona.session_bytes * MONTH_DAYS)
 
 
@@ -227,8 +225,8 @@ def make_actor(
 def fitting_package(given: ActorCandidate, base: Persona, *places: str) -> PackageTemplate | None:
     """A package for that life, there and everywhere it goes."""
     return affordable_template(
-        given.offers, given.chance, {base.home_iso2, *base.travel_iso2, *places}, monthly_bytes(base)
-    ) or affordable_template(given.offers, given.chance, {base.home_iso2, *places}, monthly_bytes(base))
+        given.offers, given.chance, {base.home_iso2, *base.travel_iso2, *places}, _monthly_bytes(base)
+    ) or affordable_template(given.offers, given.chance, {base.home_iso2, *places}, _monthly_bytes(base))
 
 
 def churn_actor(given: ActorCandidate) -> ScenarioActor | None:
@@ -252,7 +250,7 @@ def silence_actor(given: ActorCandidate) -> ScenarioActor | None:
 def regular_persona(given: ActorCandidate) -> Persona:
     """Something nearly every day, at home."""
     kind: PersonaKind = "tracker" if given.line.persona.kind == "tracker" else "commuter"
-    return without_travel(persona_of_kind(given.line.persona, kind))._replace(active_share=0.96)
+    return _without_travel(persona_of_kind(given.line.persona, kind))._replace(active_share=0.96)
 
 
 def spike_actor(given: ActorCandidate) -> ScenarioActor | None:
@@ -270,7 +268,7 @@ def partner_persona(given: ActorCandidate) -> tuple[Persona, str] | None:
     if not rich or (line.reseller_id, line.sim.sponsor_id) != (FJORD, SPX):
         return None
     place = given.chance.choice(steerable_countries(given.world, given.partner))
-    return without_travel(lively_persona(line, 0.65)), place
+    return _without_travel(lively_persona(line, 0.65)), place
 
 
 def mis_steered_actor(given: ActorCandidate) -> ScenarioActor | None:
@@ -291,7 +289,7 @@ def partner_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 def wrong_package_actor(given: ActorCandidate) -> ScenarioActor | None:
     """Little data at home, on a package that costs a multiple of one that would do."""
-    base = without_travel(persona_of_kind(given.line.persona, "commuter"))._replace(
+    base = _without_travel(persona_of_kind(given.line.persona, "commuter"))._replace(
         session_bytes=LIGHT_SESSION_BYTES, calls=0.0, messages=0.0
     )
     return make_actor(given, base, oversized_template(given.offers, given.chance, base.home_iso2), 0, 0)
@@ -299,7 +297,7 @@ def wrong_package_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 def high_cost_actor(given: ActorCandidate) -> ScenarioActor | None:
     """Much data every day where data is dear."""
-    base = without_travel(persona_of_kind(given.line.persona, "heavy"))
+    base = _without_travel(persona_of_kind(given.line.persona, "heavy"))
     world_wide = [offer for offer in given.offers if len(offer.countries) > 40 and not offer.template.recurring]
     largest = max(world_wide, key=lambda offer: offer.template.data_bytes or 0, default=None)
     places = expensive_countries(given.world, given.line, largest) if largest is not None else []
@@ -310,12 +308,12 @@ def high_cost_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 def abroad_actor(given: ActorCandidate) -> ScenarioActor | None:
     """Since some days where nobody expects it, with a package that works there."""
-    base = without_travel(lively_persona(given.line, 0.85))
+    base = _without_travel(lively_persona(given.line, 0.85))
     place = given.chance.choice([iso2 for iso2 in NEAR_COUNTRIES if iso2 != base.home_iso2])
     return make_actor(
         given,
         base,
-        affordable_template(given.offers, given.chance, {base.home_iso2, place}, monthly_bytes(base)),
+        affordable_template(given.offers, given.chance, {base.home_iso2, place}, _monthly_bytes(base)),
         -given.chance.randint(3, 9),
         MONTH_DAYS,
         place,
@@ -324,13 +322,13 @@ def abroad_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 def exhausted_actor(given: ActorCandidate) -> ScenarioActor | None:
     """The data is used up in a day or two, and nobody buys more."""
-    base = without_travel(lively_persona(given.line, 0.9))
+    base = _without_travel(lively_persona(given.line, 0.9))
     return make_actor(given, base, fitting_package(given, base), -given.chance.randint(4, 8), MONTH_DAYS)
 
 
 def light_persona(given: ActorCandidate) -> Persona:
     """Little data nearly every day, at home."""
-    return without_travel(persona_of_kind(given.line.persona, "commuter"))._replace(active_share=0.92, session_bytes=LIGHT_SESSION_BYTES)
+    return _without_travel(persona_of_kind(given.line.persona, "commuter"))._replace(active_share=0.92, session_bytes=LIGHT_SESSION_BYTES)
 
 
 def expired_actor(given: ActorCandidate) -> ScenarioActor | None:
@@ -364,7 +362,7 @@ def throttled_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 def regular_heavy_actor(given: ActorCandidate) -> ScenarioActor | None:
     """Very much, every day."""
-    base = without_travel(persona_of_kind(given.line.persona, "heavy"))._replace(active_share=0.98, sessions=5.0)
+    base = _without_travel(persona_of_kind(given.line.persona, "heavy"))._replace(active_share=0.98, sessions=5.0)
     return make_actor(given, base, fitting_package(given, base), 0, 0)
 
 
@@ -376,7 +374,7 @@ def weekday_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 def first_trip_actor(given: ActorCandidate) -> ScenarioActor | None:
     """Always at home, but for some days of the last weeks."""
-    base = without_travel(lively_persona(given.line, 0.8))
+    base = _without_travel(lively_persona(given.line, 0.8))
     place, begin = given.chance.choice([iso2 for iso2 in NEAR_COUNTRIES if iso2 != base.home_iso2]), given.chance.randint(8, 20)
     return make_actor(given, base, fitting_package(given, base, place), -begin, given.chance.randint(5, 8) - begin, place)
 
@@ -438,6 +436,5 @@ MACHINE_SHARES: dict[ActorRole, float] = {"churn": 0.08, "spike": 0.06, "silence
 MACHINE_ACCOUNT = 8102
 
 
-def actor_shares(account_id: int) -> dict[ActorRole, float]:
-    """Who there is to cast in an account."""
+def _actor_shares(account_id: int) -> dict[ActorRole, float]:
     return MACHINE_SHARES if account_id == MACHINE_ACCOUNT else PEOPLE_SHARES

@@ -107,9 +107,9 @@ def actor_persona(actor: ScenarioActor, line: Line, day: int) -> Persona:
     if actor.role == "weekday" and (day - FIRST_MONDAY) % 7 >= 5:
         return actor.base._replace(active_share=0.04)
     if actor.role == "throttled" and special and not line.throttled:
-        return greedy_persona(actor.base, GREEDY_BYTES)
+        return _greedy_persona(actor.base, GREEDY_BYTES)
     if actor.role == "exhausted" and actor.begin <= day < actor.begin + 2:
-        return greedy_persona(actor.base, max(package.data_limit or 0 for package in line.packages) // 3)
+        return _greedy_persona(actor.base, max(package.data_limit or 0 for package in line.packages) // 3)
     return actor.base
 
 
@@ -138,8 +138,7 @@ def spiking_persona(persona: Persona) -> Persona:
     return persona._replace(active_share=1.0, sessions=SPIKE_SESSIONS, session_bytes=size)
 
 
-def greedy_persona(persona: Persona, size: int) -> Persona:
-    """As much as there is."""
+def _greedy_persona(persona: Persona, size: int) -> Persona:
     return persona._replace(active_share=1.0, sessions=GREEDY_SESSIONS, session_bytes=size)
 
 
@@ -149,7 +148,7 @@ def prepare_actor_day(world: World, actor: ScenarioActor, line: Line, day: int) 
     if line.status == "ACTIVE":
         supply_actor(world, actor, line, day)
     if day == actor.begin:
-        change_actor_line(world, actor, line)
+        _change_actor_line(world, actor, line)
 
 
 def supply_actor(world: World, actor: ScenarioActor, line: Line, day: int) -> None:
@@ -161,18 +160,16 @@ def supply_actor(world: World, actor: ScenarioActor, line: Line, day: int) -> No
         return
     wanted = int(line.persona.sessions * line.persona.session_bytes * 1.7) if day in actor.days else 1
     for _ in range(PACKAGES_AT_ONCE):
-        if line_bytes_left(line, world.now) >= wanted:
+        if _line_bytes_left(line, world.now) >= wanted:
             return
         packages.assign_package(world, line, template, period=None, validity_days=None)
 
 
-def line_bytes_left(line: Line, now: int) -> int:
-    """What the packages of a line still hold."""
+def _line_bytes_left(line: Line, now: int) -> int:
     return sum(coverage.units_left(package, DATA) for package in line.packages if coverage.package_in_date(package, now))
 
 
-def change_actor_line(world: World, actor: ScenarioActor, line: Line) -> None:
-    """What somebody does to the line by hand."""
+def _change_actor_line(world: World, actor: ScenarioActor, line: Line) -> None:
     if actor.role == "mis_steered":
         line.steering_list_id = CHEAPEST_STEERING_LIST
     elif actor.role == "suspended":

@@ -36,7 +36,7 @@ def draw_prices(seed: int, countries: Mapping[str, Country], networks: Mapping[i
         floor = DATA_FLOOR[countries[iso2].continent] * chance.uniform(CHEAP_HALF, DEAR_HALF)
         ids = [network.network_id for network in group]
         factors = draw_spread(chance, len(ids))
-        found |= {network_id: draw_price(chance, floor * factor) for network_id, factor in zip(ids, factors, strict=True)}
+        found |= {network_id: _draw_price(chance, floor * factor) for network_id, factor in zip(ids, factors, strict=True)}
     return found
 
 
@@ -48,8 +48,7 @@ def draw_spread(chance: Random, size: int) -> list[float]:
     return factors
 
 
-def draw_price(chance: Random, data: float) -> BuyingPrice:
-    """All rates of a network."""
+def _draw_price(chance: Random, data: float) -> BuyingPrice:
     call = chance.randrange(4, 40) * 9_000
     return BuyingPrice(round(data / 10) * 10, call, call // 3, chance.randrange(15, 80) * 1_000)
 
