@@ -11,7 +11,7 @@ from simulators.network.entities import DAY_SECONDS, INVALID_REQUEST, NOT_FOUND,
 from simulators.network.faults import read_network_fault
 from simulators.network.methods.zones import operator_view
 from simulators.network.named_records import find_record
-from simulators.network.pushes import add_provider_status
+from simulators.network.packages import add_provider_status
 from simulators.network.radio import attach_to_network
 from simulators.network.wire import (
     DAYS_LIMIT,

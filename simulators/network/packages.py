@@ -4,8 +4,6 @@ from calendar import monthrange
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from simulators.network import coverage
-from simulators.network.coverage import units_left
 from simulators.network.entities import (
     DATA,
     DAY_SECONDS,
@@ -18,11 +16,11 @@ from simulators.network.entities import (
     Package,
     PackageSeries,
     PackageTemplate,
+    ProviderRow,
     ResellerAccount,
     StatusRow,
 )
 from simulators.network.fair_use import refresh_throttle
-from simulators.network.pushes import add_provider_status
 from simulators.network.world import World
 
 
@@ -222,7 +220,7 @@ def _start_series(world: World, package: Package, start: int) -> None:
 
 def _still_reached(package: Package, mark: int) -> bool:
     usage_type, percent = divmod(mark, 1000)
-    limit, used = coverage.package_counter(package, usage_type)
+    limit, used = package.counter(usage_type)
     return limit is not None and used * 100 >= limit * percent
 
 
@@ -343,7 +341,7 @@ def carry_over_package(world: World, package: Package) -> None:
 
 
 def _with_leftover(limit: int | None, former: Package, usage_type: int) -> int | None:
-    return None if limit is None else limit + units_left(former, usage_type)
+    return None if limit is None else limit + former.units_left(usage_type)
 
 
 def _create_repetition(world: World, line: Line, series: PackageSeries, start: int) -> Package | None:
@@ -374,3 +372,13 @@ def _add_months(moment: int, months: int) -> int:
     year = day.year + years
     last = monthrange(year, month + 1)[1]
     return int(day.replace(year=year, month=month + 1, day=min(day.day, last)).timestamp())
+
+
+def add_provider_status(world: World, line: Line, status: str, profile_type: str) -> None:
+    """Append a status of the provider's profile, end the row before, and notify the reseller (ES2+)."""
+    rows = line.sim.provider
+    if rows:
+        rows[-1].end = world.now
+    rows.append(ProviderRow(status, world.now, profile_type))
+    body: dict[str, object] = {"iccid": line.iccid, "imsi": line.imsi, "eid": line.sim.eid, "subsId": line.id, "status": status}
+    world.queue_push(world.resellers[line.reseller_id].push.esim_url, body)

@@ -3,13 +3,9 @@
 from simulators.network import charging, packages
 from simulators.network.agenda import ARRIVAL, TICK, Activity
 from simulators.network.catalogue import Network
-from simulators.network.coverage import package_in_date
 from simulators.network.entities import Line
-from simulators.network.pushes import add_provider_status
 from simulators.network.radio import attach_to_network, needs_attach, seen_on_network
 from simulators.network.world import World
-
-__all__ = ["add_provider_status", "attach_to_network", "run_world_to"]
 
 
 def run_world_to(world: World, moment: int) -> None:
@@ -85,7 +81,7 @@ def _steered(world: World, line: Line, there: list[Network]) -> Network | None:
 
 
 def _in_zones(world: World, line: Line, network_id: int) -> bool:
-    return any(package_in_date(package, world.now) and network_id in world.zones[package.zone_id].network_ids for package in line.packages)
+    return any(package.in_date(world.now) and network_id in world.zones[package.zone_id].network_ids for package in line.packages)
 
 
 def _by_country(world: World) -> dict[str, list[Network]]:

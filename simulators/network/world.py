@@ -154,6 +154,11 @@ class World:
         self.counters[kind] = value
         return value
 
+    def queue_push(self, url: str, body: dict[str, object]) -> None:
+        """Queue a notification. An empty `url` means that the reseller does not want this kind."""
+        if url:
+            self.pushes.append(PendingPush(self.now, url, body))
+
     def family(self, reseller_id: int) -> frozenset[int]:
         """A reseller and its descendants: what its token may see."""
         found = {reseller_id}

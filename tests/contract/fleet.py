@@ -11,7 +11,7 @@ from simulators.network import packages
 from simulators.network.entities import Line
 from simulators.network.methods.templates import create_prepaid_package_template
 from simulators.network.methods.zones import create_location_zone
-from simulators.network.pushes import add_provider_status
+from simulators.network.packages import add_provider_status
 from simulators.network.seed.build import build_world
 from simulators.network.seed.resellers import SIMULATED_TOKENS
 from simulators.network.simulated_network import SimulatedNetwork

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from simulators.network import coverage, packages
+from simulators.network import packages
 from simulators.network.entities import (
     DATA,
     DAY_SECONDS,
@@ -18,7 +18,7 @@ from simulators.network.entities import (
     ResellerAccount,
     StatusRow,
 )
-from simulators.network.pushes import add_provider_status
+from simulators.network.packages import add_provider_status
 from simulators.network.seed.catalogue import zone_countries
 from simulators.network.seed.fleet import ISSUE_STEPS, PROFILE_TYPE, LinePlan, PersonaKind, StatusChange
 from simulators.network.simulation import run_world_to
@@ -187,7 +187,7 @@ def has_supply(line: Line, now: int) -> bool:
     """Whether a package has data left, or a series goes on."""
     if any(series.active and (series.occurrences is None or series.created < series.occurrences) for series in line.series):
         return True
-    return any(coverage.package_in_date(package, now) and coverage.units_left(package, DATA) for package in reversed(line.packages))
+    return any(package.in_date(now) and package.units_left(DATA) for package in reversed(line.packages))
 
 
 def next_purchase_day(history: History, line: Line, day: int) -> int | None:

@@ -12,7 +12,6 @@ from datetime import UTC, date, datetime
 from statistics import median
 from typing import NamedTuple
 
-from simulators.network.coverage import package_in_date, units_left
 from simulators.network.entities import DATA, DAY_SECONDS, MT_SMS, Cdr, Line, Package
 from simulators.network.seed import history
 from simulators.network.seed.build import world_without_lines
@@ -215,7 +214,7 @@ class WorldObserver:
         country = self.world.networks[cdr.network_id].iso2
         zone = self.world.zones[package.zone_id].network_ids
         covers = cdr.network_id not in zone and any(self.world.networks[one].iso2 == country for one in zone)
-        return covers and package.assigned <= cdr.at and package_in_date(package, cdr.at) and units_left(package, DATA) > 0
+        return covers and package.assigned <= cdr.at and package.in_date(cdr.at) and package.units_left(DATA) > 0
 
     def strayed(self, line: Line) -> tuple[str, ...]:
         """The countries of such data."""
@@ -246,12 +245,12 @@ class WorldObserver:
 
     def current(self, line: Line) -> list[Package]:
         """Packages in date."""
-        return [package for package in line.packages if package_in_date(package, self.world.now)]
+        return [package for package in line.packages if package.in_date(self.world.now)]
 
     def troubled(self, line: Line, actor: ScenarioActor, cause: TroubleCause) -> bool:
         """Whether the trouble is there, and its alone."""
         current = self.current(line)
-        stocked = [package for package in current if units_left(package, DATA)]
+        stocked = [package for package in current if package.units_left(DATA)]
         if cause in ("suspended", "forbidden"):
             return bool(stocked) and (line.status == "SUSPENDED" if cause == "suspended" else not line.allowed_data)
         if cause == "throttled":
@@ -261,7 +260,7 @@ class WorldObserver:
         if cause == "expired":
             return not current and bool(line.packages) and line.status == "ACTIVE"
         if cause == "blocked":
-            return not current and any(not package.active and units_left(package, DATA) for package in line.packages)
+            return not current and any(not package.active and package.units_left(DATA) for package in line.packages)
         return bool(stocked) and self.seen_in(line, actor.place) and not any(self.works_in(package, actor.place) for package in stocked)
 
     def works_in(self, package: Package, iso2: str) -> bool:

@@ -3,7 +3,7 @@
 import pickle
 from typing import NamedTuple, cast
 
-from simulators.network import coverage, packages
+from simulators.network import packages
 from simulators.network.entities import DATA, DAY_SECONDS, Line, Persona
 from simulators.network.seed import history
 from simulators.network.seed.fleet import StatusChange
@@ -166,7 +166,7 @@ def supply_actor(world: World, actor: ScenarioActor, line: Line, day: int) -> No
 
 
 def _line_bytes_left(line: Line, now: int) -> int:
-    return sum(coverage.units_left(package, DATA) for package in line.packages if coverage.package_in_date(package, now))
+    return sum(package.units_left(DATA) for package in line.packages if package.in_date(now))
 
 
 def _change_actor_line(world: World, actor: ScenarioActor, line: Line) -> None:
