@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import orjson
 
 from simulators.network import charging
-from simulators.network.entities import DAY_SECONDS, INVALID_REQUEST, NOT_FOUND, Cdr, Line, NetworkRefusal, PushTarget
+from simulators.network.entities import DAY_SECONDS, INVALID_REQUEST, NOT_FOUND, Line, NetworkRefusal, PushTarget
 from simulators.network.faults import read_network_fault
 from simulators.network.methods.zones import operator_view
 from simulators.network.named_records import find_record
@@ -178,28 +178,28 @@ def use_line_service(runtime: WorldRuntime, _query: dict[str, str], value: objec
     records = charging.use_service(
         world, _line_by_iccid(world, iccid), usage_type, quantity, network_id=network_id, other_party=other_party
     )
-    return {"records": [cdr_view(record) for record in records]}
+    return {
+        "records": [
+            drop_empty(
+                {
+                    "at": wire_moment(record.at),
+                    "usageType": record.usage_type,
+                    "quantity": record.quantity,
+                    "inPackage": record.in_package,
+                    "packageId": record.package_id,
+                    "resellerCost": wire_euro(record.reseller_cost),
+                    "subscriberCost": wire_euro(record.subscriber_cost),
+                }
+            )
+            for record in records
+        ]
+    }
 
 
 def _read_usage_type(value: object, path: str) -> int:
     if value not in charging.USAGE_TYPES:
         raise invalid_request(f"{path} must be one of {USAGE_TYPES_TEXT}")
     return read_integer(value, path)
-
-
-def cdr_view(record: Cdr) -> WireMembers:
-    """A call record in short."""
-    return drop_empty(
-        {
-            "at": wire_moment(record.at),
-            "usageType": record.usage_type,
-            "quantity": record.quantity,
-            "inPackage": record.in_package,
-            "packageId": record.package_id,
-            "resellerCost": wire_euro(record.reseller_cost),
-            "subscriberCost": wire_euro(record.subscriber_cost),
-        }
-    )
 
 
 def _attach_line(runtime: WorldRuntime, _query: dict[str, str], value: object) -> object:

@@ -68,7 +68,7 @@ def assign_package_series(
     series = _make_series(world, line, template, None if at_first_use else world.now if start is None else start)
     activate_line(world, line)
     if at_first_use:
-        return series, create_undated_package(world, line, series, template)
+        return series, _count_repetition(world, series, grant_package(world, line, template, (None, None), series.id))
     package = create_due_packages(world, line, series)
     _refresh_line(world, line)
     return series, package
@@ -310,11 +310,6 @@ def create_due_packages(world: World, line: Line, series: PackageSeries) -> Pack
             made = _create_repetition(world, line, series, due + SERIES_LEAD_SECONDS)
         series.next_index += 1
     return made
-
-
-def create_undated_package(world: World, line: Line, series: PackageSeries, template: PackageTemplate) -> Package:
-    """The first package of a series that begins with its first use."""
-    return _count_repetition(world, series, grant_package(world, line, template, (None, None), series.id))
 
 
 def begin_package(world: World, package: Package, at: int) -> None:

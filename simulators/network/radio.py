@@ -40,7 +40,7 @@ def update_sighting(line: Line, network: Network, at: int) -> None:
     if seen is not None and seen.at > at:
         return
     mcc, mnc = network.codes[line.id % len(network.codes)]
-    lac, cell = _lac(line, network), _cell(line, network, at)
+    lac, cell = (1000 + (network.network_id * 7 + line.id * 31) % 5000), _cell(line, network, at)
     if seen is None:
         line.sighting = Sighting(at, mcc, mnc, lac, cell, _imei(line), dict(RADIO_TECHNOLOGIES)[network.radio])
         return
@@ -64,10 +64,6 @@ def _signal(line: Line, network: Network, at: int) -> None:
         record_network_event(line, NetworkEvent(at, "map", "UpdateLocation", network.network_id, mcc, mnc, "Success", session))
     else:
         record_network_event(line, NetworkEvent(at, "s6a", "ULR", network.network_id, mcc, mnc, "2001", session))
-
-
-def _lac(line: Line, network: Network) -> int:
-    return 1000 + (network.network_id * 7 + line.id * 31) % 5000
 
 
 def _cell(line: Line, network: Network, at: int) -> int:

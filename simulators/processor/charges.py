@@ -95,7 +95,8 @@ def complete_payment(state: ProcessorState, account: str, intent: PaymentIntent,
 
 def book_earnings(state: ProcessorState, account: str, charge: Charge, rests: int) -> None:
     """Into the account's balance, and the platform's part into the platform's."""
-    own = processing_fee(charge.amount)
+    # Choice: 2.9 % half up and 30 minor units of each charge, whatever the country and the currency.
+    own = (charge.amount * 29 + 500) // 1000 + 30
     kept = charge.fee_amount or 0
     txn = book_transaction(
         state,
@@ -111,11 +112,6 @@ def book_earnings(state: ProcessorState, account: str, charge: Charge, rests: in
     charge.txn = txn.id
     if kept:
         keep_application_fee(state, account, charge, rests)
-
-
-def processing_fee(amount: int) -> int:
-    """Choice: 2.9 % half up and 30 minor units of each charge, whatever the country and the currency."""
-    return (amount * 29 + 500) // 1000 + 30
 
 
 EMPTY_ADDRESS = null_members("city country line1 line2 postal_code state")

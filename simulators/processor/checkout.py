@@ -339,11 +339,18 @@ def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
         "currency_conversion": None,
         "custom_fields": [],
         "custom_text": null_members("after_submit shipping_address submit terms_of_service_acceptance"),
-        **_session_customer_json(row),
+        "customer": row.customer,
+        "customer_account": None,
+        "customer_creation": None if row.customer else "if_required",
+        "customer_details": _session_buyer_json(row),
+        "customer_email": row.email,
         "discounts": [{"coupon": row.coupon, "promotion_code": row.promotion}] if row.coupon else [],
         "expires_at": row.expires_at,
         "invoice": None,
-        "invoice_creation": {"enabled": False, "invoice_data": _empty_invoice_json()},
+        "invoice_creation": {
+            "enabled": False,
+            "invoice_data": {**null_members("account_tax_ids custom_fields description footer issuer rendering_options"), "metadata": {}},
+        },
         "livemode": state.live,
         "locale": row.locale,
         "metadata": dict(row.metadata),
@@ -365,16 +372,6 @@ def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
     }
 
 
-def _session_customer_json(row: CheckoutSession) -> JsonObject:
-    return {
-        "customer": row.customer,
-        "customer_account": None,
-        "customer_creation": None if row.customer else "if_required",
-        "customer_details": _session_buyer_json(row),
-        "customer_email": row.email,
-    }
-
-
 def _session_payment_json(row: CheckoutSession) -> JsonObject:
     return {
         "payment_intent": row.intent,
@@ -385,10 +382,6 @@ def _session_payment_json(row: CheckoutSession) -> JsonObject:
         "payment_method_types": ["card"],
         "payment_status": row.payment_status,
     }
-
-
-def _empty_invoice_json() -> JsonObject:
-    return {**null_members("account_tax_ids custom_fields description footer issuer rendering_options"), "metadata": {}}
 
 
 def _session_buyer_json(row: CheckoutSession) -> JsonObject | None:

@@ -183,16 +183,18 @@ def _webhook_state(state: ProcessorState, _id: str, _body: object) -> JsonObject
     return {
         "waiting": [*state.pending, *(one.event for one in found.waiting)],
         "told": [
-            {"event": one.event, "type": _event_type(state, one.event), "at": int(one.at), "status": one.status} for one in found.told
+            {
+                "event": one.event,
+                "type": state.events[one.event]["type"] if one.event in state.events else None,
+                "at": int(one.at),
+                "status": one.status,
+            }
+            for one in found.told
         ],
         "hold": found.held,
         "shuffle": found.shuffled,
         "double": found.doubled,
     }
-
-
-def _event_type(state: ProcessorState, event: str) -> object:
-    return state.events[event]["type"] if event in state.events else None
 
 
 def _control_webhooks(state: ProcessorState, id: str, body: object) -> JsonObject:

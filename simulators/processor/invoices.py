@@ -206,14 +206,6 @@ def invoice_json(state: ProcessorState, account: str, row: Invoice) -> JsonObjec
         "payment_settings": null_members("default_mandate payment_method_options payment_method_types"),
         **null_members("receipt_number rendering shipping_cost shipping_details"),
         "statement_descriptor": row.statement_descriptor,
-        **invoice_progress_json(row),
-        "test_clock": None,
-    }
-
-
-def invoice_progress_json(row: Invoice) -> JsonObject:
-    """How far it has come, and when."""
-    return {
         "period_end": row.created,
         "period_start": row.created,
         "status": row.status,
@@ -224,6 +216,7 @@ def invoice_progress_json(row: Invoice) -> JsonObject:
             "voided_at": row.voided_at,
         },
         "webhooks_delivered_at": row.created,
+        "test_clock": None,
     }
 
 

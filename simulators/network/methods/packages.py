@@ -203,7 +203,17 @@ def package_view(world: World, line: Line, package: Package, *, recurring: bool 
             "packageTemplate": {"prepaidpackagetemplateid": package.template_id, "prepaidpackagetemplatename": package.template_name},
             "templateId": package.template_id,
             "esimId": line.sim.id,
-            **package_counters(package),
+            "pckdatabyte": package.data_limit,
+            "useddatabyte": package.data_used,
+            "pckmocsecond": package.moc_limit,
+            "usedmocsecond": package.moc_used,
+            "pckmtcsecond": package.mtc_limit,
+            "usedmtcsecond": package.mtc_used,
+            "usedmocvoipsecond": package.voip_used,
+            "pckmosmsnumber": package.mo_sms_limit,
+            "usedmosmsnumber": package.mo_sms_used,
+            "pckmtsmsnumber": package.mt_sms_limit,
+            "usedmtsmsnumber": package.mt_sms_used,
             "tsassigned": wire_moment(package.assigned),
             "tsactivationutc": wire_moment_or_none(package.activated),
             "tsexpirationutc": wire_moment_or_none(package.expires),
@@ -215,23 +225,6 @@ def package_view(world: World, line: Line, package: Package, *, recurring: bool 
             "parentResellerCost": wire_euro(package.parent_cost) if parent else None,
         }
     )
-
-
-def package_counters(package: Package) -> WireMembers:
-    """Limits and what was used of them: bytes, seconds and messages."""
-    return {
-        "pckdatabyte": package.data_limit,
-        "useddatabyte": package.data_used,
-        "pckmocsecond": package.moc_limit,
-        "usedmocsecond": package.moc_used,
-        "pckmtcsecond": package.mtc_limit,
-        "usedmtcsecond": package.mtc_used,
-        "usedmocvoipsecond": package.voip_used,
-        "pckmosmsnumber": package.mo_sms_limit,
-        "usedmosmsnumber": package.mo_sms_used,
-        "pckmtsmsnumber": package.mt_sms_limit,
-        "usedmtsmsnumber": package.mt_sms_used,
-    }
 
 
 def series_view(series: PackageSeries) -> WireMembers:

@@ -37,24 +37,23 @@ def list_reseller_account(world: World, caller: NetworkToken, params: object) ->
 
 
 def _reseller_view(world: World, reseller: Reseller) -> WireMembers:
-    accounts = [_account_view(account) for account in _reseller_accounts(world, reseller)]
+    accounts = [
+        drop_empty(
+            {
+                "id": account.id,
+                "name": account.name,
+                "balance": wire_euro(account.balance),
+                "packageOnly": account.package_only,
+                "steeringListId": account.steering_list_id,
+            }
+        )
+        for account in _reseller_accounts(world, reseller)
+    ]
     return drop_empty({"id": reseller.id, "name": reseller.name, "account": accounts})
 
 
 def _reseller_accounts(world: World, reseller: Reseller) -> Iterable[ResellerAccount]:
     return (account for account in world.accounts.values() if account.reseller_id == reseller.id)
-
-
-def _account_view(account: ResellerAccount) -> WireMembers:
-    return drop_empty(
-        {
-            "id": account.id,
-            "name": account.name,
-            "balance": wire_euro(account.balance),
-            "packageOnly": account.package_only,
-            "steeringListId": account.steering_list_id,
-        }
-    )
 
 
 def get_reseller_info(world: World, caller: NetworkToken, params: object) -> object:
@@ -70,20 +69,16 @@ def get_reseller_info(world: World, caller: NetworkToken, params: object) -> obj
             "parentId": reseller.parent_id,
             "balance": wire_comma_euro(reseller.balance),
             "cdrFolder": f"/cdr/{reseller.id}",
-            "trafficInfo": _traffic_info_view(reseller),
+            "trafficInfo": {
+                "relayGy": reseller.relay_gy,
+                "relayCallSms": reseller.relay_calls,
+                "relayLU": reseller.relay_location,
+                "relayVoIP": reseller.relay_voip,
+            },
             "chargingInfo": charging_info_view(world, reseller),
             "contactInfo": dict(reseller.contact),
         }
     )
-
-
-def _traffic_info_view(reseller: Reseller) -> WireMembers:
-    return {
-        "relayGy": reseller.relay_gy,
-        "relayCallSms": reseller.relay_calls,
-        "relayLU": reseller.relay_location,
-        "relayVoIP": reseller.relay_voip,
-    }
 
 
 def charging_info_view(world: World, reseller: Reseller) -> WireMembers:

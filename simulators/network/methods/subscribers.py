@@ -15,7 +15,6 @@ from simulators.network.entities import (
     NetworkRefusal,
     NetworkToken,
     NumberRow,
-    ProviderRow,
     Sim,
     StatusRow,
 )
@@ -100,7 +99,19 @@ def get_sim_provider_status(world: World, caller: NetworkToken, params: object) 
     """What the SIM's provider says of its profile, newest first; no answer key when it said nothing."""
     number = read_integer(params, "params")
     line = _line_of_sim(world, caller, number)
-    rows = [_provider_view(number, row) for row in reversed(line.sim.provider)]
+    rows = [
+        drop_empty(
+            {
+                "simId": number,
+                "status": row.status,
+                "start": wire_moment(row.start),
+                "end": wire_moment_or_none(row.end),
+                "profileType": row.profile_type,
+                "statusModification": row.modification,
+            }
+        )
+        for row in reversed(line.sim.provider)
+    ]
     return rows or NO_PAYLOAD
 
 
@@ -110,19 +121,6 @@ def _line_of_sim(world: World, caller: NetworkToken, number: int) -> Line:
         raise NetworkRefusal(NOT_FOUND, f"no SIM {number}")
     require_visible(world, caller, line.reseller_id, "SIM")
     return line
-
-
-def _provider_view(sim_id: int, row: ProviderRow) -> WireMembers:
-    return drop_empty(
-        {
-            "simId": sim_id,
-            "status": row.status,
-            "start": wire_moment(row.start),
-            "end": wire_moment_or_none(row.end),
-            "profileType": row.profile_type,
-            "statusModification": row.modification,
-        }
-    )
 
 
 # Choice: the read spelling of END_OF_LIFE is published nowhere.
@@ -138,7 +136,17 @@ STATUS_TITLES: dict[LineStatus, str] = {
 
 def subscriber_view(world: World, line: Line, *, sim: bool = True, histories: bool = True) -> WireMembers:
     """The members that listSubscriber shows; getSingleSubscriber adds to them."""
-    members = {**_subscriber_identity(world, line), **_subscriber_settings(line)}
+    members = {
+        "subscriberId": line.id,
+        "accountId": line.account_id,
+        "account": world.accounts[line.account_id].name,
+        "resellerId": line.reseller_id,
+        "reseller": world.resellers[line.reseller_id].name,
+        "batchId": line.batch_id,
+        "subscriberName": line.name,
+        "email": line.email,
+        **_subscriber_settings(line),
+    }
     if histories:
         members |= {
             "imsiList": [_imsi_view(line, row) for row in line.imsis],
@@ -151,19 +159,6 @@ def subscriber_view(world: World, line: Line, *, sim: bool = True, histories: bo
     if sim:
         members["sim"] = sim_view(line, line.sim)
     return drop_empty(members)
-
-
-def _subscriber_identity(world: World, line: Line) -> WireMembers:
-    return {
-        "subscriberId": line.id,
-        "accountId": line.account_id,
-        "account": world.accounts[line.account_id].name,
-        "resellerId": line.reseller_id,
-        "reseller": world.resellers[line.reseller_id].name,
-        "batchId": line.batch_id,
-        "subscriberName": line.name,
-        "email": line.email,
-    }
 
 
 def _subscriber_settings(line: Line) -> WireMembers:

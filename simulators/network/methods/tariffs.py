@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from simulators.network.catalogue import Sponsor, Tariff, TariffRule, VoipRule, VoipTariff
+from simulators.network.catalogue import Tariff, TariffRule, VoipRule, VoipTariff
 from simulators.network.entities import NetworkToken
 from simulators.network.methods.zones import operator_view
 from simulators.network.named_records import find_record, find_reseller, find_tariff, require_visible, visible_resellers
@@ -102,14 +102,27 @@ def tariff_rule_view(world: World, rule: TariffRule) -> WireMembers:
         {
             "operator": operator_view(world, world.networks[rule.network_id]),
             "currency": {"currencyid": EURO_CURRENCY_ID, "currencycode": "EUR", "currencyname": "Euro"},
-            "sponsor": _rule_sponsor_view(sponsor) if sponsor else None,
+            "sponsor": {
+                "sponsorid": sponsor.id,
+                "imsiprefix": sponsor.prefix,
+                "pricingplanid": sponsor.pricing_plan_id,
+                "sponsorname": sponsor.name,
+                "deleted": False,
+                "displayname": sponsor.display_name,
+            }
+            if sponsor
+            else None,
             "roamingplanruleid": rule.id,
             "roamingplanid": rule.tariff_id,
             "networkid": rule.network_id,
             "sponsorid": rule.sponsor_id,
             "sponsoridx": ANY_SPONSOR if rule.sponsor_id is None else rule.sponsor_id,
             "active": rule.active,
-            **rule_rates(rule),
+            "mocallrate": wire_euro_or_none(rule.moc_rate),
+            "mtcallrate": wire_euro_or_none(rule.mtc_rate),
+            "mosmsrate": wire_euro_or_none(rule.mo_sms_rate),
+            "mtsmsrate": wire_euro_or_none(rule.mt_sms_rate),
+            "datarate": wire_euro_or_none(rule.data_rate),
             "currencyid": EURO_CURRENCY_ID,
             "startdate": wire_moment(rule.start),
             "isDiscounted": rule.discounted,
@@ -117,28 +130,6 @@ def tariff_rule_view(world: World, rule: TariffRule) -> WireMembers:
             "dailyCap": rule.daily_cap,
         }
     )
-
-
-def rule_rates(rule: TariffRule) -> WireMembers:
-    """Prices; what has none is left out."""
-    return {
-        "mocallrate": wire_euro_or_none(rule.moc_rate),
-        "mtcallrate": wire_euro_or_none(rule.mtc_rate),
-        "mosmsrate": wire_euro_or_none(rule.mo_sms_rate),
-        "mtsmsrate": wire_euro_or_none(rule.mt_sms_rate),
-        "datarate": wire_euro_or_none(rule.data_rate),
-    }
-
-
-def _rule_sponsor_view(sponsor: Sponsor) -> WireMembers:
-    return {
-        "sponsorid": sponsor.id,
-        "imsiprefix": sponsor.prefix,
-        "pricingplanid": sponsor.pricing_plan_id,
-        "sponsorname": sponsor.name,
-        "deleted": False,
-        "displayname": sponsor.display_name,
-    }
 
 
 def voip_tariff_view(world: World, tariff: VoipTariff) -> WireMembers:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from simulators.network.catalogue import NetworkProfile, Sponsor, Zone
+from simulators.network.catalogue import NetworkProfile, Zone
 from simulators.network.entities import (
     ALREADY_EXISTS,
     NOT_FOUND,
@@ -251,7 +251,11 @@ def listed_template_view(world: World, template: PackageTemplate) -> WireMembers
     owner = world.resellers[template.reseller_id]
     return drop_empty(
         {
-            "sponsors": _template_sponsor_view(world.sponsors[template.sponsor_id]),
+            "sponsors": {
+                "sponsorid": world.sponsors[template.sponsor_id].id,
+                "sponsorname": world.sponsors[template.sponsor_id].name,
+                "displayname": world.sponsors[template.sponsor_id].display_name,
+            },
             "reseller": {"resellerid": owner.id, "resellername": owner.name},
             "rdbLocationZones": zone_reference(world, template.zone_id),
             "rdbDestinationZones": destination_list_reference(world, template.destination_id),
@@ -277,10 +281,6 @@ def changed_template_view(world: World, template: PackageTemplate) -> WireMember
             "zone": template_zone_view(world, world.zones[template.zone_id]),
         }
     )
-
-
-def _template_sponsor_view(sponsor: Sponsor) -> WireMembers:
-    return {"sponsorid": sponsor.id, "sponsorname": sponsor.name, "displayname": sponsor.display_name}
 
 
 def _template_core_view(template: PackageTemplate) -> WireMembers:

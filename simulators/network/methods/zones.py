@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from simulators.network.catalogue import Country, DestinationList, Network, NetworkProfile, Zone
+from simulators.network.catalogue import DestinationList, Network, NetworkProfile, Zone
 from simulators.network.entities import ALREADY_EXISTS, NOT_POSSIBLE, NetworkRefusal, NetworkToken, Reseller
 from simulators.network.named_records import find_record, find_reseller, require_visible, visible_resellers
 from simulators.network.wire import (
@@ -68,7 +68,19 @@ def list_network_profile(world: World, caller: NetworkToken, params: object) -> 
     fields.done()
     owners = {reseller.id for reseller in visible_resellers(world, caller, reseller_id)}
     rows = [profile for profile in world.profiles.values() if profile.reseller_id in owners]
-    return [_profile_view(world, profile) for profile in rows if sponsor_id in (None, profile.sponsor_id)] or NO_PAYLOAD
+    return [
+        {
+            "id": profile.id,
+            "name": profile.name,
+            "sponsorId": profile.sponsor_id,
+            "sponsorName": world.sponsors[profile.sponsor_id].name,
+            "resellerId": profile.reseller_id,
+            "resellerName": world.resellers[profile.reseller_id].name,
+            "allowedListId": profile.allowed_list_id,
+        }
+        for profile in rows
+        if sponsor_id in (None, profile.sponsor_id)
+    ] or NO_PAYLOAD
 
 
 def _find_network_profile(world: World, caller: NetworkToken, number: int) -> NetworkProfile:
@@ -200,39 +212,25 @@ def template_zone_view(world: World, zone: Zone) -> WireMembers:
         {
             "locationZoneId": zone.id,
             "locationZoneName": zone.name,
-            "countryList": [_template_country(country) for country in countries.values()],
-            "operatorList": [_template_operator(world, network) for network in networks],
+            "countryList": [
+                {
+                    "continent": country.continent,
+                    "countryId": country.country_id,
+                    "countryName": country.name,
+                    "countryIso2": country.iso2.lower(),
+                    "countryCode": country.dial_code,
+                }
+                for country in countries.values()
+            ],
+            "operatorList": [
+                {
+                    "operId": network.network_id,
+                    "operatorName": network.name,
+                    "tadigList": list(network.tadigs),
+                    "mccMncList": [f"{mcc}-{mnc}" for mcc, mnc in network.codes],
+                    "countryId": world.countries[network.iso2].country_id,
+                }
+                for network in networks
+            ],
         }
     )
-
-
-def _template_country(country: Country) -> WireMembers:
-    return {
-        "continent": country.continent,
-        "countryId": country.country_id,
-        "countryName": country.name,
-        "countryIso2": country.iso2.lower(),
-        "countryCode": country.dial_code,
-    }
-
-
-def _template_operator(world: World, network: Network) -> WireMembers:
-    return {
-        "operId": network.network_id,
-        "operatorName": network.name,
-        "tadigList": list(network.tadigs),
-        "mccMncList": [f"{mcc}-{mnc}" for mcc, mnc in network.codes],
-        "countryId": world.countries[network.iso2].country_id,
-    }
-
-
-def _profile_view(world: World, profile: NetworkProfile) -> WireMembers:
-    return {
-        "id": profile.id,
-        "name": profile.name,
-        "sponsorId": profile.sponsor_id,
-        "sponsorName": world.sponsors[profile.sponsor_id].name,
-        "resellerId": profile.reseller_id,
-        "resellerName": world.resellers[profile.reseller_id].name,
-        "allowedListId": profile.allowed_list_id,
-    }

@@ -79,10 +79,6 @@ def zone_countries(zone: Zone, networks: Mapping[int, Network]) -> frozenset[str
     return frozenset(networks[network_id].iso2 for network_id in zone.network_ids)
 
 
-def _zone_ids_by_name(zones: Iterable[Zone]) -> dict[tuple[int, str], int]:
-    return {(zone.reseller_id, zone.name): zone.id for zone in zones}
-
-
 EUROPE_PREFIXES = ("46", "45", "358", "354", "44", "49", "33", "31", "32", "34", "39", "48")
 
 HOME_CALLS, EUROPE_CALLS, ALPINE_CALLS = 64, 65, 67
@@ -130,7 +126,7 @@ class TemplateCatalogue(NamedTuple):
 
     def data(self, name: str, zone: str, mebibytes: int, days: int, cents: int) -> PackageTemplate:
         """A one-time data package; its id comes with its place in the catalogue."""
-        zone_id = _zone_ids_by_name(self.zones.values())[self.reseller_id, zone]
+        zone_id = {(zone.reseller_id, zone.name): zone.id for zone in self.zones.values()}[self.reseller_id, zone]
         sponsor_id = self.profiles[self.zones[zone_id].profile_id].sponsor_id
         volume = mebibytes * MEBIBYTE
         return PackageTemplate(0, name, self.reseller_id, zone_id, sponsor_id, days, data_bytes=volume, cost=cents * CENT, ui_visible=True)

@@ -84,10 +84,6 @@ def draw_travel_countries(chance: Random, kind: PersonaKind, home: str) -> tuple
     return (*near, *far)
 
 
-def _stock_persona(home: str) -> Persona:
-    return Persona("stock", home, (), *USAGE_PROFILES["stock"])
-
-
 PEOPLE_BY_COUNTRY = {
     "no": "Ingrid Lars Kari Ola Silje Henrik Nora Sindre | Hansen Berg Lund Solheim Haugen Bakken Dahl Strand",
     "se": "Anna Erik Linnea Oskar Maja Viktor Elsa Axel | Lindqvist Nyström Ekström Sandberg Holm Wallin Åberg Forsberg",
@@ -131,14 +127,6 @@ def mail_address(name: str, host: str) -> str:
     """The address a person of this name might have."""
     plain = normalize("NFKD", name.lower().translate(ASCII_LETTERS)).encode("ascii", "ignore").decode()
     return f"{'.'.join(plain.split())}@{host}"
-
-
-def _draw_vehicle(chance: Random, number: int) -> str:
-    return f"{chance.choice(VEHICLES)} {number % 1000:03d}"
-
-
-def _mail_host(firm: str) -> str:
-    return f"{''.join(letter for letter in firm.lower() if letter.isalpha())}.example"
 
 
 MAIN_SPONSORS = {8101: SPX, 8102: MERIDIAN, 8103: SPX, 8104: SPX, 8201: SPX, 8202: LUMEN}
@@ -213,7 +201,7 @@ def make_line(world: World, account: ResellerAccount, plan: LinePlan, first: int
         balance=0 if use_account or not plan.used else chance.randrange(50) * MICRO_EURO // 2,
         use_account=use_account,
         sim=make_free_sim(chance, world.next_id("sim"), number - LINE_ID_BASE, sponsor_id, esim=esim),
-        persona=life if plan.used else _stock_persona(life.home_iso2),
+        persona=life if plan.used else Persona("stock", life.home_iso2, (), *USAGE_PROFILES["stock"]),
         imsis=[
             ImsiRow(world.next_id("row"), make_imsi(prefix, number - LINE_ID_BASE), make_iccid(prefix, number - LINE_ID_BASE), delivered)
         ],
@@ -238,9 +226,14 @@ def draw_owner(chance: Random, account_id: int, kind: str, home: str, number: in
     """Machines are called by what they are, travellers of a firm have its mail host, and some never said who they are."""
     name, firm = draw_person(chance, home), chance.choice(FIRMS)
     if kind == "tracker" or account_id == 8102:
-        return LineOwner(_draw_vehicle(chance, number), company=firm)
+        return LineOwner(f"{chance.choice(VEHICLES)} {number % 1000:03d}", company=firm)
     if account_id == 8103:
-        return LineOwner(name, mail_address(name, _mail_host(firm)), f"4722{chance.randrange(10**6):06d}", firm)
+        return LineOwner(
+            name,
+            mail_address(name, f"{''.join(letter for letter in firm.lower() if letter.isalpha())}.example"),
+            f"4722{chance.randrange(10**6):06d}",
+            firm,
+        )
     if chance.random() < 0.2:
         return LineOwner()
     return LineOwner(name, mail_address(name, "post.example") if chance.random() < 0.4 else None)
@@ -266,7 +259,7 @@ def age_line(world: World, chance: Random, line: Line, first: int) -> None:
         replace_sim(world, line, changed)
     if chance.random() < 0.06:
         line.numbers[0].end = changed
-        line.numbers.append(NumberRow(world.next_id("row"), draw_real_number(chance, line.id), changed, real=True))
+        line.numbers.append(NumberRow(world.next_id("row"), f"47590{chance.randrange(10)}{line.id:06d}", changed, real=True))
     if chance.random() < 0.07:
         add_multi_imsi(world, line, changed)
 
@@ -359,11 +352,6 @@ def draw_eid(chance: Random, serial: int) -> str:
 def internal_number(line_id: int) -> str:
     """The internal number of a line, in a range of no country."""
     return f"88239{line_id:08d}"
-
-
-def draw_real_number(chance: Random, line_id: int) -> str:
-    """A number that was assigned; the line's id in it keeps it unique."""
-    return f"47590{chance.randrange(10)}{line_id:06d}"
 
 
 def draw_digits(chance: Random, length: int) -> str:

@@ -107,11 +107,6 @@ def make_countries() -> dict[str, Country]:
     return {one.iso2: one for one in made}
 
 
-def tadig_prefixes() -> dict[str, str]:
-    """The three-letter code of each country: TADIG codes begin with it."""
-    return {cells[0][:2]: cells[0][3:] for _, cells in _country_rows()}
-
-
 def country_codes(words: str) -> tuple[str, ...]:
     """Country codes with blanks between."""
     return tuple(words.split())
@@ -220,7 +215,7 @@ RADIO_GENERATIONS: dict[str, Literal["3G", "4G", "5G"]] = {"3G": "3G", "4G": "4G
 
 def make_networks() -> dict[int, Network]:
     """Every network by its id."""
-    prefixes = tadig_prefixes()
+    prefixes = {cells[0][:2]: cells[0][3:] for _, cells in _country_rows()}
     countries = [line.split(":") for line in NETWORK_TABLE.strip().splitlines()]
     rows = [(iso2.strip(), place, words.split()) for iso2, block in countries for place, words in enumerate(block.split(";"))]
     return {number: make_network(number, iso2, prefixes[iso2], place, words) for number, (iso2, place, words) in enumerate(rows, start=1)}

@@ -164,7 +164,7 @@ def cast_actors(world: World, plans: list[LinePlan], shop: PackageShop, partner:
         lines = list(world.lines_of(account_id))
         waiting = [line for line in lines if line.id in free]
         seeded_random(world.seed, "cast", account_id).shuffle(waiting)
-        for role, share in _actor_shares(account_id).items():
+        for role, share in (MACHINE_SHARES if account_id == MACHINE_ACCOUNT else PEOPLE_SHARES).items():
             actors += choose_actors(world, role, int(share * len(lines) + 0.5), waiting, shop, partner, last)
     return sorted(actors, key=lambda actor: actor.line_id)
 
@@ -434,7 +434,3 @@ PEOPLE_SHARES: dict[ActorRole, float] = {
 MACHINE_SHARES: dict[ActorRole, float] = {"churn": 0.08, "spike": 0.06, "silence": 0.04, "pause": 0.03, "abroad": 0.07}
 
 MACHINE_ACCOUNT = 8102
-
-
-def _actor_shares(account_id: int) -> dict[ActorRole, float]:
-    return MACHINE_SHARES if account_id == MACHINE_ACCOUNT else PEOPLE_SHARES

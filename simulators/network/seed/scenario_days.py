@@ -69,7 +69,8 @@ def release_actors(stage: ScenarioStage) -> None:
     day = stage.world.now // DAY_SECONDS
     for actor in stage.actors:
         line = stage.world.lines[actor.line_id]
-        line.persona = lasting_persona(actor, line, day)
+        # For good as on this day, but who only pauses comes back.
+        line.persona = actor.base if actor.role in ("pause", "weekday", "throttled") else actor_persona(actor, line, day)
 
 
 AWAY_ROLES: frozenset[ActorRole] = frozenset({"abroad", "no_coverage", "first_trip", "mis_steered"})
@@ -160,13 +161,9 @@ def supply_actor(world: World, actor: ScenarioActor, line: Line, day: int) -> No
         return
     wanted = int(line.persona.sessions * line.persona.session_bytes * 1.7) if day in actor.days else 1
     for _ in range(PACKAGES_AT_ONCE):
-        if _line_bytes_left(line, world.now) >= wanted:
+        if sum(package.units_left(DATA) for package in line.packages if package.in_date(world.now)) >= wanted:
             return
         packages.assign_package(world, line, template, period=None, validity_days=None)
-
-
-def _line_bytes_left(line: Line, now: int) -> int:
-    return sum(package.units_left(DATA) for package in line.packages if package.in_date(now))
 
 
 def _change_actor_line(world: World, actor: ScenarioActor, line: Line) -> None:
@@ -179,8 +176,3 @@ def _change_actor_line(world: World, actor: ScenarioActor, line: Line) -> None:
     elif actor.role == "blocked":
         for package in line.packages:
             packages.set_package_active(world, package, False)
-
-
-def lasting_persona(actor: ScenarioActor, line: Line, day: int) -> Persona:
-    """How the line lives on without mornings: for good as on this day, but who only pauses comes back."""
-    return actor.base if actor.role in ("pause", "weekday", "throttled") else actor_persona(actor, line, day)
