@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 from simulators.model.server import ModelJson, ModelRequest, ModelTurn, ToolUse
 
 ICCID_PATTERN = re.compile(r"\b89[0-9]{16,20}\b")
+TEMPLATE_ARGUMENTS = {"limit": 100, "fields": ["prepaidpackagetemplatename", "cost"]}
 
 
 class FleetSkill(NamedTuple):
@@ -78,7 +79,6 @@ def _as_number(value: object) -> float:
     return cast(float, value)
 
 
-TEMPLATE_ARGUMENTS = {"limit": 100, "fields": ["prepaidpackagetemplatename", "cost"]}
 FLEET_SKILLS = (
     FleetSkill("how many lines", "list_subscribers", {"limit": 1000, "fields": ["currentStatus"]}, _answer_lines),
     FleetSkill("suspended", "list_subscribers", {"limit": 1000, "status": "SUSPENDED", "fields": ["iccid"]}, _answer_suspended),

@@ -31,6 +31,23 @@ ModelFault = Literal[
     "endless_line",
 ]
 """How a turn fails: `silent` sends nothing, `stalls` and `breaks_off` stop after half of the text."""
+EVENT_STREAM = "text/event-stream"
+FAULT_STATUSES: dict[ModelFault, str] = {
+    "unauthorized": "401 Unauthorized",
+    "busy": "429 Too Many Requests",
+    "broken": "500 Internal Server Error",
+    "redirect": "302 Found",
+}
+FAILURE_TEXT = "sk-live-endpoint-secret told by http://10.0.0.7/internal"
+"""What the endpoint says of its failures, which nobody may hear."""
+MODEL_BODY_LIMIT = 32 << 20
+HOSTILE_EVENTS: dict[ModelFault, str] = {
+    "garbage": "{no json" + FAILURE_TEXT,
+    "deep": "[" * 100_000,
+    "wrong_types": json.dumps({"choices": [{"delta": {"content": 7, "tool_calls": ["x", 3]}, "finish_reason": 4}]}),
+    "error_event": json.dumps({"error": {"message": FAILURE_TEXT}}),
+}
+ARGUMENT_CHUNK = 7
 
 
 class ToolUse(NamedTuple):
@@ -80,21 +97,6 @@ class ModelRequest:
 
 
 ModelScript: TypeAlias = Callable[[ModelRequest], ModelTurn]
-
-
-EVENT_STREAM = "text/event-stream"
-
-FAULT_STATUSES: dict[ModelFault, str] = {
-    "unauthorized": "401 Unauthorized",
-    "busy": "429 Too Many Requests",
-    "broken": "500 Internal Server Error",
-    "redirect": "302 Found",
-}
-
-FAILURE_TEXT = "sk-live-endpoint-secret told by http://10.0.0.7/internal"
-"""What the endpoint says of its failures, which nobody may hear."""
-
-MODEL_BODY_LIMIT = 32 << 20
 
 
 class ModelServer:
@@ -241,14 +243,6 @@ class ModelReply:
         await self._writer.drain()
 
 
-HOSTILE_EVENTS: dict[ModelFault, str] = {
-    "garbage": "{no json" + FAILURE_TEXT,
-    "deep": "[" * 100_000,
-    "wrong_types": json.dumps({"choices": [{"delta": {"content": 7, "tool_calls": ["x", 3]}, "finish_reason": 4}]}),
-    "error_event": json.dumps({"error": {"message": FAILURE_TEXT}}),
-}
-
-
 def event_bytes(value: ModelJson) -> bytes:
     """One server-sent event."""
     return b"data: " + json.dumps(value).encode() + b"\n\n"
@@ -279,9 +273,6 @@ async def model_server(
         server.close()
         await made.stop()
         await server.wait_closed()
-
-
-ARGUMENT_CHUNK = 7
 
 
 def _turn_chunks(turn: ModelTurn, model: str) -> Iterator[ModelJson]:

@@ -11,6 +11,10 @@ from simulators.seeded_random import seeded_random
 
 TRIP_BLOCK_DAYS = 14
 """Days in which there is at most one trip."""
+HALF_DAY_SECONDS = DAY_SECONDS // 2
+"""Nothing that the clock brings makes something due sooner than half a day later."""
+TICK, ARRIVAL = 0, 2
+"""Kinds of activity that are not uses."""
 
 
 class Stay(NamedTuple):
@@ -61,10 +65,6 @@ def _trip(seed: int, line_id: int, persona: Persona, block: int) -> list[Stay]:
     if second != first and roll() < 0.4:
         legs.append(Stay(start + length // 2, second))
     return [*legs, Stay(start + length, persona.home_iso2)]
-
-
-HALF_DAY_SECONDS = DAY_SECONDS // 2
-"""Nothing that the clock brings makes something due sooner than half a day later."""
 
 
 class Activity(NamedTuple):
@@ -131,10 +131,6 @@ class Agenda:
 
 def _activity_time(activity: Activity) -> int:
     return activity.at
-
-
-TICK, ARRIVAL = 0, 2
-"""Kinds of activity that are not uses."""
 
 
 def plan_line_day(seed: int, line: Line, day: int) -> list[Activity]:

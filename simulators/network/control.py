@@ -32,10 +32,9 @@ from simulators.network.world_runtime import WorldRuntime
 from simulators.server import WireAnswer
 
 ControlQuery: TypeAlias = dict[str, str]
-
 ControlAction: TypeAlias = Callable[[WorldRuntime, ControlQuery, object], Awaitable[object] | object]
-
 CALL_LIST_LIMIT = 100
+USAGE_TYPES_TEXT = "33 data (bytes), 1 and 15 calls (seconds), 21 and 22 messages, 40 and 41 calls over IP (seconds)"
 
 
 async def control_network(runtime: WorldRuntime, method: str, path: str, query: str, body: bytes) -> WireAnswer:
@@ -154,9 +153,6 @@ def list_network_calls(runtime: WorldRuntime, query: ControlQuery, _value: objec
     rows = [call for call in runtime.calls if method in (None, call.method)]
     shown = rows[-int(limit) :] if int(limit) else []
     return {"calls": [{**call._asdict(), "at": wire_moment(call.at)} for call in shown], "total": len(rows)}
-
-
-USAGE_TYPES_TEXT = "33 data (bytes), 1 and 15 calls (seconds), 21 and 22 messages, 40 and 41 calls over IP (seconds)"
 
 
 def _line_by_iccid(world: World, iccid: str) -> Line:

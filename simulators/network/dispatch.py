@@ -11,6 +11,26 @@ from simulators.network.methods import packages, radio, resellers, statistics, s
 from simulators.network.wire import NO_PAYLOAD, TruncatedPayload, WireMembers
 from simulators.network.world import World
 
+NetworkMethod: TypeAlias = Callable[[World, NetworkToken, object], object]
+STATISTICS_METHODS: Mapping[str, NetworkMethod] = {
+    "subscriberUsageOverPeriod": statistics.subscriber_usage_over_period,
+    "subscriberNetworkEventsOverPeriod": statistics.subscriber_network_events_over_period,
+}
+VERSION_2_METHODS: Mapping[str, NetworkMethod] = {
+    "listSubscriberPrepaidPackages": packages.list_subscriber_prepaid_packages_v2,
+    "moveSubscriberRangeToAccount": resellers.move_subscriber_range_to_account_v2,
+}
+ANSWER_KEYS: Mapping[str, str] = {
+    "getCustomerTariff": "listTariffRule",
+    "modifyPPTCore": "modifyPrepaidPackageTemplate",
+    "modifyPPTRecurring": "modifyPrepaidPackageTemplate",
+    "modifyPPTThrottling": "modifyPrepaidPackageTemplate",
+    "getSubscriberLocation": "subscriberLocation",
+    "getSubscriberLocationByCellId": "subscriberLocation",
+}
+"""Where the answer's key is not the method's name (quirk 1)."""
+TOKEN_SCHEMES = ("bearer", "token")
+
 
 class MethodCall(NamedTuple):
     """One method call."""
@@ -25,9 +45,6 @@ class CallOutcome(NamedTuple):
     code: int
     message: str
     payload: object = NO_PAYLOAD
-
-
-NetworkMethod: TypeAlias = Callable[[World, NetworkToken, object], object]
 
 
 def methods_at_path(path: str) -> Mapping[str, NetworkMethod] | None:
@@ -83,16 +100,6 @@ def truncate_json(text: bytes) -> bytes:
     """What arrives of JSON that was cut off."""
     return text[: len(text) * 2 // 3]
 
-
-STATISTICS_METHODS: Mapping[str, NetworkMethod] = {
-    "subscriberUsageOverPeriod": statistics.subscriber_usage_over_period,
-    "subscriberNetworkEventsOverPeriod": statistics.subscriber_network_events_over_period,
-}
-
-VERSION_2_METHODS: Mapping[str, NetworkMethod] = {
-    "listSubscriberPrepaidPackages": packages.list_subscriber_prepaid_packages_v2,
-    "moveSubscriberRangeToAccount": resellers.move_subscriber_range_to_account_v2,
-}
 
 VERSION_1_METHODS: Mapping[str, NetworkMethod] = {
     "listResellerAccount": resellers.list_reseller_account,
@@ -154,19 +161,6 @@ VERSION_1_METHODS: Mapping[str, NetworkMethod] = {
     "createLocationZone": zones.create_location_zone,
     "changeNetworkProfileOfLocationZone": zones.change_network_profile_of_location_zone,
 }
-
-ANSWER_KEYS: Mapping[str, str] = {
-    "getCustomerTariff": "listTariffRule",
-    "modifyPPTCore": "modifyPrepaidPackageTemplate",
-    "modifyPPTRecurring": "modifyPrepaidPackageTemplate",
-    "modifyPPTThrottling": "modifyPrepaidPackageTemplate",
-    "getSubscriberLocation": "subscriberLocation",
-    "getSubscriberLocationByCellId": "subscriberLocation",
-}
-"""Where the answer's key is not the method's name (quirk 1)."""
-
-
-TOKEN_SCHEMES = ("bearer", "token")
 
 
 def authenticate_caller(world: World, query: str, headers: Mapping[str, str], client: str) -> NetworkToken:

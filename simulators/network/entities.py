@@ -12,6 +12,16 @@ MICRO_EURO = 1_000_000
 MEBIBYTE = 1 << 20
 DAY_SECONDS = 86_400
 UNLIMITED_BITRATE = "UNLIMITED"
+INVALID_REQUEST = 2
+NOT_FOUND = 6
+INVALID_RESELLER = 10
+NOT_VISIBLE = 11
+END_OF_LIFE = 17
+ALREADY_EXISTS = 4
+NOT_POSSIBLE = 14
+UNKNOWN_REQUEST = 1
+NO_API_ACCOUNT, ADDRESS_NOT_ALLOWED = 8, 9
+LIMIT_EXCEEDED = 100
 
 
 class NetworkRefusal(Exception):
@@ -429,33 +439,3 @@ class NetworkToken(NamedTuple):
     reseller_id: int
     addresses: tuple[str, ...] = ()
     """Allowed client addresses; empty allows all."""
-
-
-INVALID_REQUEST = 2
-
-
-NOT_FOUND = 6
-
-
-INVALID_RESELLER = 10
-
-
-NOT_VISIBLE = 11
-
-
-END_OF_LIFE = 17
-
-
-ALREADY_EXISTS = 4
-
-
-NOT_POSSIBLE = 14
-
-
-UNKNOWN_REQUEST = 1
-
-
-NO_API_ACCOUNT, ADDRESS_NOT_ALLOWED = 8, 9
-
-
-LIMIT_EXCEEDED = 100

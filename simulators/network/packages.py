@@ -23,6 +23,8 @@ from simulators.network.entities import (
 from simulators.network.fair_use import refresh_throttle
 from simulators.network.world import World
 
+SERIES_LEAD_SECONDS = DAY_SECONDS // 2
+
 
 def find_usable_template(world: World, template_id: int, family: frozenset[int]) -> PackageTemplate:
     """A template of the family that is not deleted; refused with 6, or 11 when it is another's."""
@@ -282,9 +284,6 @@ def activate_line(world: World, line: Line) -> None:
         world.lookup.sim_changed(line, "FREE")
         profile = line.sim.provider[-1].profile_type if line.sim.provider else "P1"
         add_provider_status(world, line, "Released", profile)
-
-
-SERIES_LEAD_SECONDS = DAY_SECONDS // 2
 
 
 def repetition_start(series: PackageSeries, start: int, index: int) -> int:

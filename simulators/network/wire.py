@@ -8,6 +8,13 @@ from typing import Final, TypeAlias, TypeVar, cast, final
 from simulators.network.entities import INVALID_REQUEST, MICRO_EURO, NetworkRefusal
 
 WireMembers: TypeAlias = dict[str, object]
+WIRE_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?", re.ASCII)
+WIRE_YEARS = range(2000, 2200)  # so that no sum of a date and a period leaves the calendar
+WIRE_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+ParamT = TypeVar("ParamT")
+LARGEST_INTEGER = (1 << 53) - 1
+DAYS_LIMIT = 36_500
+TEXT_LIMIT = 1_000
 
 
 @final
@@ -47,13 +54,6 @@ def wire_comma_euro(micro: int) -> str:
     return f"{'-' if micro < 0 else ''}{cents // 100},{cents % 100:02d}"
 
 
-WIRE_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?", re.ASCII)
-
-WIRE_YEARS = range(2000, 2200)  # so that no sum of a date and a period leaves the calendar
-
-WIRE_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-
-
 def wire_moment(at: int) -> str:
     """Unix seconds as the wire writes them."""
     return datetime.fromtimestamp(at, UTC).isoformat()[:19]
@@ -84,12 +84,6 @@ def parse_wire_day(text: str) -> date | None:
     except ValueError:  # the thirtieth of February
         return None
     return found if found.year in WIRE_YEARS else None
-
-
-ParamT = TypeVar("ParamT")
-LARGEST_INTEGER = (1 << 53) - 1
-DAYS_LIMIT = 36_500
-TEXT_LIMIT = 1_000
 
 
 def invalid_request(message: str) -> NetworkRefusal:

@@ -12,7 +12,6 @@ from simulators.network.simulation import run_world_to
 from simulators.network.world import PendingPush, World
 
 CALL_LOG_SIZE = 10_000
-
 THREAD_SECONDS = 3_600
 """From so many seconds on the world's life is run in a thread, so that the loop goes on."""
 

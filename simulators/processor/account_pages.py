@@ -24,6 +24,10 @@ REQUIREMENT_TEXTS = {
     "tos_acceptance.date": "your consent to the terms of service",
     "company.verification.document": "a document about your company",
 }
+OAUTH_DENIED = {"error": "access_denied", "error_description": "The user denied your request"}
+NEW_ACCOUNT = "new"
+DashboardT = TypeVar("DashboardT")
+DASHBOARD_ROWS = 10
 
 
 def show_onboarding_page(visit: PageVisit) -> PageAnswer:
@@ -62,11 +66,6 @@ def find_onboarding_link(visit: PageVisit) -> Link | ProcessorPage:
     if link is None or link.kind == "login":
         return problem_page("There is no such link", "Go back to where you came from and ask for a new one.", 404)
     return link
-
-
-OAUTH_DENIED = {"error": "access_denied", "error_description": "The user denied your request"}
-
-NEW_ACCOUNT = "new"
 
 
 def _show_authorize_page(visit: PageVisit) -> PageAnswer:
@@ -132,11 +131,6 @@ def redirect_to_platform(visit: PageVisit, answer: dict[str, str]) -> PageRedire
     target, state = visit.query["redirect_uri"], visit.query.get("state")
     parameters = answer if state is None else {**answer, "state": state}
     return PageRedirect(f"{target}{'&' if urlsplit(target).query else '?'}{urlencode(parameters)}")
-
-
-DashboardT = TypeVar("DashboardT")
-
-DASHBOARD_ROWS = 10
 
 
 def show_dashboard(visit: PageVisit) -> PageAnswer:

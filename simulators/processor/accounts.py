@@ -61,6 +61,25 @@ ACCOUNT_COUNTRIES = frozenset(
         "US",
     )
 )
+ACCOUNT_CONTROLLERS: dict[str, tuple[str, str, str, str]] = {
+    "express": ("application_express", "application", "stripe", "express"),
+    "standard": ("account", "stripe", "stripe", "full"),
+    "custom": ("application_custom", "application", "application", "none"),
+    "none": ("application", "application", "application", "none"),
+}
+REQUIRED_DETAILS = ["business_profile.url", "business_type", "external_account", "tos_acceptance.date", "tos_acceptance.ip"]
+COUNTRY_CURRENCIES = {
+    "US": "usd",
+    "GB": "gbp",
+    "CH": "chf",
+    "SE": "sek",
+    "NO": "nok",
+    "DK": "dkk",
+    "CA": "cad",
+    "AU": "aud",
+    "JP": "jpy",
+    "PL": "pln",
+}
 
 
 def create_account(call: ApiCall, form: CallForm) -> JsonObject:
@@ -183,14 +202,6 @@ def update_balance_settings(call: ApiCall, form: CallForm) -> JsonObject:
     return balance_settings_json(call.owner)
 
 
-ACCOUNT_CONTROLLERS: dict[str, tuple[str, str, str, str]] = {
-    "express": ("application_express", "application", "stripe", "express"),
-    "standard": ("account", "stripe", "stripe", "full"),
-    "custom": ("application_custom", "application", "application", "none"),
-    "none": ("application", "application", "application", "none"),
-}
-
-
 def account_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
     """An account as the platform sees it."""
     return {
@@ -289,23 +300,6 @@ def _bank_json(row: ProcessorAccount) -> JsonObject:
         "routing_number": "110000000" if row.country == "US" else None,
         "status": "new",
     }
-
-
-REQUIRED_DETAILS = ["business_profile.url", "business_type", "external_account", "tos_acceptance.date", "tos_acceptance.ip"]
-
-
-COUNTRY_CURRENCIES = {
-    "US": "usd",
-    "GB": "gbp",
-    "CH": "chf",
-    "SE": "sek",
-    "NO": "nok",
-    "DK": "dkk",
-    "CA": "cad",
-    "AU": "aud",
-    "JP": "jpy",
-    "PL": "pln",
-}
 
 
 def make_account(state: ProcessorState, *, kind: str, country: str, email: str | None, metadata: dict[str, str]) -> ProcessorAccount:

@@ -55,6 +55,10 @@ REUSED_KEY_TEXT = (
 )
 
 IDEMPOTENCY_KEY_LIMIT = 255
+OAUTH_ROUTES: dict[str, ApiHandler] = {
+    "POST oauth/token": onboarding.exchange_oauth_code,
+    "POST oauth/deauthorize": onboarding.deauthorize_account,
+}
 
 
 class ProcessorApi:
@@ -276,11 +280,6 @@ V1_ROUTES: dict[str, ApiHandler] = {
     "GET promotion_codes": promotions.list_promotions,
     "GET promotion_codes/*": promotions.PROMOTIONS.retrieve,
     "POST promotion_codes/*": promotions.update_promotion,
-}
-
-OAUTH_ROUTES: dict[str, ApiHandler] = {
-    "POST oauth/token": onboarding.exchange_oauth_code,
-    "POST oauth/deauthorize": onboarding.deauthorize_account,
 }
 
 

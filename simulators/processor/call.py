@@ -11,6 +11,12 @@ from simulators.processor.entities import JsonObject, ProcessorAccount
 from simulators.processor.state import AccountBook, ProcessorState, emit_event
 
 ERROR_DOCS_URL = "https://stripe.com/docs/error-codes/"
+FormNode: TypeAlias = "str | dict[str, FormNode]"
+PARAMETER_NAME = re.compile(r"^([^\[\]]+)((?:\[[^\[\]]*\])*)$")
+WHOLE_NUMBER = re.compile(r"^-?[0-9]{1,18}$")
+METADATA_LIMIT, METADATA_KEY_LIMIT, METADATA_VALUE_LIMIT = 50, 40, 500
+RowT = TypeVar("RowT")
+LIST_LIMIT, USUAL_LIST_LENGTH = 100, 10
 
 
 class ProcessorRefusal(Exception):
@@ -69,9 +75,6 @@ def account_refusal(account: str, key: str) -> ProcessorRefusal:
     return ProcessorRefusal(text, status=403, code="account_invalid", early=True)
 
 
-FormNode: TypeAlias = "str | dict[str, FormNode]"
-PARAMETER_NAME = re.compile(r"^([^\[\]]+)((?:\[[^\[\]]*\])*)$")
-WHOLE_NUMBER = re.compile(r"^-?[0-9]{1,18}$")
 PROCESSOR_CURRENCIES = frozenset(
     [
         "aed",
@@ -112,7 +115,6 @@ PROCESSOR_CURRENCIES = frozenset(
         "zar",
     ]
 )
-METADATA_LIMIT, METADATA_KEY_LIMIT, METADATA_VALUE_LIMIT = 50, 40, 500
 
 
 def parse_form(text: str) -> dict[str, FormNode]:
@@ -376,10 +378,6 @@ def is_web_address(value: str) -> bool:
 def group_text(node: Mapping[str, FormNode]) -> str:
     """How a group is shown where a text was expected."""
     return "{" + ", ".join(f'"{key}"=>"..."' for key in node) + "}"
-
-
-RowT = TypeVar("RowT")
-LIST_LIMIT, USUAL_LIST_LENGTH = 100, 10
 
 
 @dataclass(slots=True)

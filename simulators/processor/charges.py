@@ -14,6 +14,7 @@ PAYMENT_INTENTS = ApiNoun(
     "payment_intent", "/v1/payment_intents", lambda book: book.intents, lambda state, _, row: _payment_intent_json(state, row), "intent"
 )
 DISPUTE_REASONS = {"dispute": "fraudulent", "dispute_not_received": "product_not_received", "inquiry": "fraudulent"}
+EMPTY_ADDRESS = null_members("city country line1 line2 postal_code state")
 
 
 def make_payment_intent(
@@ -112,9 +113,6 @@ def book_earnings(state: ProcessorState, account: str, charge: Charge, rests: in
     charge.txn = txn.id
     if kept:
         keep_application_fee(state, account, charge, rests)
-
-
-EMPTY_ADDRESS = null_members("city country line1 line2 postal_code state")
 
 
 def charge_json(state: ProcessorState, row: Charge) -> JsonObject:

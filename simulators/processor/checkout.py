@@ -27,11 +27,8 @@ SESSIONS = ApiNoun(
     "checkout.session", "/v1/checkout/sessions", lambda book: book.sessions, lambda state, _, row: session_json(state, row), "session"
 )
 SHORTEST_SESSION_SECONDS, LONGEST_SESSION_SECONDS = 1800, 86_400
-
 LEAST_AMOUNTS = {"gbp": 30, "dkk": 250, "nok": 300, "sek": 300, "huf": 17_500, "pln": 200, "czk": 1500, "mxn": 1000, "hkd": 400, "jpy": 50}
-
 USUAL_LEAST_AMOUNT = 50
-
 SESSION_LINE_LIMIT = 100
 
 SESSION_FEE_REFUSED = (

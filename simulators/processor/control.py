@@ -30,8 +30,19 @@ from simulators.processor.payouts import complete_payout, fail_payout, payout_js
 from simulators.processor.state import ProcessorState
 
 ControlModelT = TypeVar("ControlModelT", bound=BaseModel)
-
 ProcessorControl: TypeAlias = Callable[[ProcessorState, str, object], object]
+CardOutcome = Literal["succeeded", "available", "declined", "no_funds", "disputed", "inquiry", "reviewed", "refund_fails"]
+OUTCOME_CARDS: dict[CardOutcome, str] = {
+    "succeeded": "4242424242424242",
+    "available": "4000000000000077",
+    "declined": "4000000000000002",
+    "no_funds": "4000000000009995",
+    "disputed": "4000000000000259",
+    "inquiry": "4000000000001976",
+    "reviewed": "4000000000009235",
+    "refund_fails": "4000000000005126",
+}
+ControlAmount = Annotated[int, Field(ge=1, le=99_999_999)]
 
 
 def read_control_body(model: type[ControlModelT], body: object) -> ControlModelT:
@@ -214,22 +225,6 @@ def control_clock(state: ProcessorState, _id: str, body: object) -> JsonObject:
     state.at += order.advance
     catch_up_processor(state)
     return {"now": state.now()}
-
-
-CardOutcome = Literal["succeeded", "available", "declined", "no_funds", "disputed", "inquiry", "reviewed", "refund_fails"]
-
-OUTCOME_CARDS: dict[CardOutcome, str] = {
-    "succeeded": "4242424242424242",
-    "available": "4000000000000077",
-    "declined": "4000000000000002",
-    "no_funds": "4000000000009995",
-    "disputed": "4000000000000259",
-    "inquiry": "4000000000001976",
-    "reviewed": "4000000000009235",
-    "refund_fails": "4000000000005126",
-}
-
-ControlAmount = Annotated[int, Field(ge=1, le=99_999_999)]
 
 
 class ControlBody(BaseModel):

@@ -12,11 +12,43 @@ from simulators.processor.state import ProcessorState
 
 DISPUTES = ApiNoun("dispute", "/v1/disputes", lambda book: book.disputes, lambda state, account, row: dispute_json(state, account, row))
 DISPUTE_DUE_DAYS = 9
-
 DISPUTE_FEE = 1500
 """In minor units; Choice: kept also where the dispute is won."""
 
 CLOSED_STATUSES = ("won", "lost", "warning_closed")
+EVIDENCE_LIMIT = 150_000
+ANSWERED_STATUSES = {"needs_response": "under_review", "warning_needs_response": "warning_under_review"}
+EVIDENCE_TEXTS = [
+    "access_activity_log",
+    "billing_address",
+    "cancellation_policy_disclosure",
+    "cancellation_rebuttal",
+    "customer_email_address",
+    "customer_name",
+    "customer_purchase_ip",
+    "duplicate_charge_explanation",
+    "duplicate_charge_id",
+    "product_description",
+    "refund_policy_disclosure",
+    "refund_refusal_explanation",
+    "service_date",
+    "shipping_address",
+    "shipping_carrier",
+    "shipping_date",
+    "shipping_tracking_number",
+    "uncategorized_text",
+]
+EVIDENCE_FILES = [
+    "cancellation_policy",
+    "customer_communication",
+    "customer_signature",
+    "duplicate_charge_documentation",
+    "receipt",
+    "refund_policy",
+    "service_documentation",
+    "shipping_documentation",
+    "uncategorized_file",
+]
 
 
 def open_dispute(
@@ -68,11 +100,6 @@ def close_dispute(state: ProcessorState, account: str, dispute: str, outcome: Li
         move_disputed_money(state, account, row, 1)
         DISPUTES.notify(state, account, row, "charge.dispute.funds_reinstated")
     return row
-
-
-EVIDENCE_LIMIT = 150_000
-
-ANSWERED_STATUSES = {"needs_response": "under_review", "warning_needs_response": "warning_under_review"}
 
 
 def list_disputes(call: ApiCall, form: CallForm) -> JsonObject:
@@ -133,41 +160,6 @@ def accept_dispute(call: ApiCall, form: CallForm) -> JsonObject:
         )
     close_dispute(call.state, call.account, row.id, "lost")
     return DISPUTES.answer(call, row)
-
-
-EVIDENCE_TEXTS = [
-    "access_activity_log",
-    "billing_address",
-    "cancellation_policy_disclosure",
-    "cancellation_rebuttal",
-    "customer_email_address",
-    "customer_name",
-    "customer_purchase_ip",
-    "duplicate_charge_explanation",
-    "duplicate_charge_id",
-    "product_description",
-    "refund_policy_disclosure",
-    "refund_refusal_explanation",
-    "service_date",
-    "shipping_address",
-    "shipping_carrier",
-    "shipping_date",
-    "shipping_tracking_number",
-    "uncategorized_text",
-]
-
-
-EVIDENCE_FILES = [
-    "cancellation_policy",
-    "customer_communication",
-    "customer_signature",
-    "duplicate_charge_documentation",
-    "receipt",
-    "refund_policy",
-    "service_documentation",
-    "shipping_documentation",
-    "uncategorized_file",
-]
 
 
 def dispute_json(state: ProcessorState, account: str, row: Dispute) -> JsonObject:

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 from typing_extensions import TypedDict
 
 AccountKind: TypeAlias = Literal["express", "standard", "custom", "none"]
+JsonObject: TypeAlias = dict[str, object]
 
 
 def no_metadata() -> dict[str, str]:
@@ -440,6 +441,3 @@ class PromotionCode:
     minimum_amount: int | None = None
     minimum_currency: str | None = None
     metadata: dict[str, str] = field(default_factory=dict[str, str])
-
-
-JsonObject: TypeAlias = dict[str, object]

@@ -10,8 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from simulators.server import AnswerLost, WireAnswer
 
 FaultTrouble = Literal["timeout", "closed", "error", "rate_limited", "garbage"]
-
-
 ERROR_BODY = {"type": "api_error", "message": "An error occurred with our connection."}
 RATE_LIMIT_BODY = {"type": "invalid_request_error", "code": "rate_limit", "message": "Request rate limit exceeded."}
 

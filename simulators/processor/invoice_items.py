@@ -10,6 +10,7 @@ from simulators.processor.state import ProcessorState
 INVOICE_ITEMS = ApiNoun(
     "invoiceitem", "/v1/invoiceitems", lambda book: book.items, lambda state, _, row: _invoice_item_json(state, row), "invoiceitem"
 )
+INVOICE_LINE_LIMIT = 250
 
 
 def create_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
@@ -153,9 +154,6 @@ def _invoice_item_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
         "tax_rates": [],
         "test_clock": None,
     }
-
-
-INVOICE_LINE_LIMIT = 250
 
 
 def add_invoice_line(state: ProcessorState, invoice: Invoice, item: InvoiceItem) -> None:

@@ -33,6 +33,13 @@ from simulators.processor.state import ProcessorState, emit_event
 INVOICES = ApiNoun(
     "invoice", "/v1/invoices", lambda book: book.invoices, lambda state, account, row: invoice_json(state, account, row), "invoice"
 )
+SHOWN_INVOICE_LINES = 10
+COLLECTION_METHODS = ("charge_automatically", "send_invoice")
+INVOICE_NUMBER_LIMIT = 26
+INVOICE_FEE_REFUSED = (
+    "Can only apply an application_fee_amount when the request is made on behalf of another account (using an OAuth key or the "
+    "Stripe-Account header)."
+)
 
 
 def finalize_draft(state: ProcessorState, account: str, row: Invoice) -> None:
@@ -162,9 +169,6 @@ def invoice_remaining(state: ProcessorState, account: str, invoice: Invoice) -> 
     return invoice_due(state, account, invoice) - invoice.amount_paid
 
 
-SHOWN_INVOICE_LINES = 10
-
-
 def invoice_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
     """An invoice with its first lines."""
     total, due = invoice_total(state, account, row), invoice_due(state, account, row)
@@ -283,14 +287,6 @@ def _invoice_payment_json(state: ProcessorState, account: str, row: Invoice) -> 
         "status": status,
         "status_transitions": {"canceled_at": row.voided_at, "paid_at": row.paid_at},
     }
-
-
-COLLECTION_METHODS = ("charge_automatically", "send_invoice")
-INVOICE_NUMBER_LIMIT = 26
-INVOICE_FEE_REFUSED = (
-    "Can only apply an application_fee_amount when the request is made on behalf of another account (using an OAuth key or the "
-    "Stripe-Account header)."
-)
 
 
 def invoice_answer(call: ApiCall, row: Invoice, form: CallForm) -> JsonObject:

@@ -6,6 +6,9 @@ from simulators.processor.entities import AccountLink, JsonObject, OAuthCode, Pr
 from simulators.processor.state import ProcessorState, emit_event
 
 OAUTH_CODE_PREFIX = "ac_"
+ONBOARDING_LINK_SECONDS = 300
+LOGIN_LINK_SECONDS = 300
+OAUTH_CODE_SECONDS = 300
 
 
 def complete_onboarding(state: ProcessorState, account: str) -> ProcessorAccount:
@@ -98,11 +101,6 @@ def _platform_json(state: ProcessorState) -> JsonObject:
     return {"id": state.client_id, "object": "application", "name": state.accounts[state.platform].name}
 
 
-ONBOARDING_LINK_SECONDS = 300
-
-LOGIN_LINK_SECONDS = 300
-
-
 def open_account_link(state: ProcessorState, account: str, *, kind: str, return_url: str = "", refresh_url: str = "") -> AccountLink:
     """A page whose address nobody can guess in the real world."""
     seconds = LOGIN_LINK_SECONDS if kind == "login" else ONBOARDING_LINK_SECONDS
@@ -123,9 +121,6 @@ def follow_account_link(state: ProcessorState, token: str, *, kind: str = "accou
 def find_account_link(state: ProcessorState, token: str) -> AccountLink | None:
     """A visit whatever its age: its `refresh_url` is where a person with an old link goes."""
     return state.visits.get(token)
-
-
-OAUTH_CODE_SECONDS = 300
 
 
 def exchange_oauth_code(call: ApiCall, form: CallForm) -> JsonObject:

@@ -28,13 +28,19 @@ FORM_FIELD_LIMIT = 20
 ADDRESS_CHARACTERS = "%/:=&?~#+!$,;'@()*[]"
 """What stays as it is in an address; a line break in it must not end the header."""
 WEB_ORIGIN = re.compile(r"https?://[A-Za-z0-9._\-\[\]:]+")
-
 PAGE_TEMPLATES = Path(__file__).parent / "templates"
 
 # Currencies without a smaller unit, as the real processor counts them.
 WHOLE_CURRENCIES = frozenset(
     ("bif", "clp", "djf", "gnf", "jpy", "kmf", "krw", "mga", "pyg", "rwf", "ugx", "vnd", "vuv", "xaf", "xof", "xpf")
 )
+# Choice: same-origin, for with no-referrer a browser sends forms with `Origin: null`.
+COMMON_PAGE_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cache-control": "no-store",
+    "x-robots-tag": "noindex",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +83,6 @@ def page_headers(page: ProcessorPage) -> dict[str, str]:
         f"form-action {allowed}; frame-ancestors 'none'"
     )
     return {"content-type": "text/html; charset=utf-8", "content-security-policy": policy, **COMMON_PAGE_HEADERS}
-
-
-# Choice: same-origin, for with no-referrer a browser sends forms with `Origin: null`.
-COMMON_PAGE_HEADERS = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "same-origin",
-    "cache-control": "no-store",
-    "x-robots-tag": "noindex",
-}
 
 
 def web_origin(address: str) -> str:

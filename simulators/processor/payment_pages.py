@@ -12,12 +12,10 @@ from simulators.processor.pages import PageAnswer, PageRedirect, PageRoutes, Pag
 from simulators.processor.state import ProcessorState
 
 EMAIL_ADDRESS = re.compile(r"[^\s@]{1,64}@[^\s@]+\.[^\s@]+")
-
 SESSION_PLACEHOLDER = "{CHECKOUT_SESSION_ID}"
-
 NO_CHECKOUT_PAGE = problem_page("There is no such checkout", "Go back to the shop and begin anew.", 404)
-
 EMPTY_FORM: Mapping[str, str] = {}
+NO_INVOICE_PAGE = problem_page("There is no such invoice", "Check the address in the mail that you got.", 404)
 
 
 def _show_checkout_page(visit: PageVisit) -> PageAnswer:
@@ -62,9 +60,6 @@ def _checkout_page(session: CheckoutSession, wrong: str = "", form: Mapping[str,
         "problem": wrong,
     }
     return ProcessorPage("checkout.html", facts, status, leads_to=(session.success_url, session.cancel_url))
-
-
-NO_INVOICE_PAGE = problem_page("There is no such invoice", "Check the address in the mail that you got.", 404)
 
 
 def _show_invoice_page(visit: PageVisit) -> PageAnswer:

@@ -18,6 +18,12 @@ INSUFFICIENT_FUNDS_TEXT = (
     "You have insufficient funds in your Stripe account for this transfer. Your card balance is too low.  You can use the the "
     "/v1/balance endpoint to view your Stripe balance (for more details, see stripe.com/docs/api#balance)."
 )
+PAYOUT_ARRIVAL_DAYS = 2
+PAYOUT_CATCH_UP_DAYS = 62
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+PAYOUT_INTERVALS = ("daily", "manual", "monthly", "weekly")
+PAYOUT_WORKDAYS = ("friday", "monday", "thursday", "tuesday", "wednesday")
+PAYOUT_DELAY_LIMIT = 31
 
 
 def create_payout(call: ApiCall, form: CallForm) -> JsonObject:
@@ -64,13 +70,6 @@ def list_payouts(call: ApiCall, form: CallForm) -> JsonObject:
     """Payouts by `status` and `destination`."""
     status, destination = form.text("status"), form.text("destination")
     return PAYOUTS.list(call, form, lambda row: status in (None, row.status) and destination in (None, row.destination))
-
-
-PAYOUT_ARRIVAL_DAYS = 2
-
-PAYOUT_CATCH_UP_DAYS = 62
-
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 def make_scheduled_payouts(state: ProcessorState, row: ProcessorAccount) -> None:
@@ -160,13 +159,6 @@ def complete_payout(state: ProcessorState, account: str, payout: str) -> Payout:
 def _return_payout(state: ProcessorState, account: str, row: Payout, type: str) -> None:
     txn = book_transaction(state, account, amount=row.amount, currency=row.currency, type=type, source=row.id)
     row.failure_txn = txn.id
-
-
-PAYOUT_INTERVALS = ("daily", "manual", "monthly", "weekly")
-
-PAYOUT_WORKDAYS = ("friday", "monday", "thursday", "tuesday", "wednesday")
-
-PAYOUT_DELAY_LIMIT = 31
 
 
 class ScheduleRequest(NamedTuple):

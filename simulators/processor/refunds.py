@@ -18,6 +18,8 @@ from simulators.processor.entities import Charge, JsonObject, Refund
 from simulators.processor.fraud import close_review, find_open_review
 from simulators.processor.state import ProcessorState
 
+REFUND_REASONS = ("duplicate", "fraudulent", "requested_by_customer")
+
 
 def refund_charge(
     state: ProcessorState, account: str, charge: Charge, *, amount: int, reason: str | None, metadata: dict[str, str], with_fee: bool
@@ -61,7 +63,6 @@ def fail_refund(state: ProcessorState, account: str, refund: Refund, reason: str
 
 
 REFUNDS = ApiNoun("refund", "/v1/refunds", lambda book: book.refunds, lambda state, _, row: refund_json(state, row))
-REFUND_REASONS = ("duplicate", "fraudulent", "requested_by_customer")
 
 
 def create_refund(call: ApiCall, form: CallForm) -> JsonObject:

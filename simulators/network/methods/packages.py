@@ -34,6 +34,9 @@ from simulators.network.wire import (
 )
 from simulators.network.world import World
 
+PACKAGE_LIMIT_KEYS = ("dataByte", "mocSecond", "mtcSecond", "moSms", "mtSms")
+SERIES_OWNER_KEYS = ("recurringId", "subscriberId", "templateId")
+
 
 def affect_package_to_subscriber(world: World, caller: NetworkToken, params: object) -> object:
     """Give a package to a line, or to the free eSIM with the lowest id of an account."""
@@ -108,11 +111,6 @@ def delete_subscriber_package(world: World, caller: NetworkToken, params: object
     """Remove one package."""
     packages.remove_package(world, find_package(world, caller, read_integer(params, "params")))
     return NO_PAYLOAD
-
-
-PACKAGE_LIMIT_KEYS = ("dataByte", "mocSecond", "mtcSecond", "moSms", "mtSms")
-
-SERIES_OWNER_KEYS = ("recurringId", "subscriberId", "templateId")
 
 
 def modify_subscriber_prepaid_package_limits(world: World, caller: NetworkToken, params: object) -> object:

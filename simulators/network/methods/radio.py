@@ -25,24 +25,18 @@ from simulators.network.world import World
 from simulators.seeded_random import seeded_random
 
 BITRATE_SPEEDS = (32, 64, 128, 256, 384, 512, 1024, 2048, 3072, 5120, 7680, 10240, 20480, 51200, 102400)
-
 BITRATE_LIMITS = (*(f"KB_{speed}" for speed in BITRATE_SPEEDS), UNLIMITED_BITRATE)
-
 STEERING_ERROR = 16
-
 UNICODE_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
-
 GSM_LETTERS = frozenset(ascii_letters + decimal_digits + "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./:;<=>?¡ÄÖÑÜ§¿äöñüà")
-
 GSM_DOUBLE_LETTERS = frozenset("^{}\\[~]|€")
-
 GSM_MESSAGE_LIMIT = 160
-
 UNICODE_MESSAGE_LIMIT = 70
-
 SENDER_WORD_LIMIT = 11
-
 SENDER_NUMBER_LIMIT = 15
+RADIO_TYPES = ("2G", "3G", "4G", "5G", "NB-IoT", "NBIOT")
+SPREAD_DEGREES = 0.4
+COARSE_METRES = 15_000
 
 
 def hlr_set_bitrate(world: World, caller: NetworkToken, params: object) -> object:
@@ -111,13 +105,6 @@ def require_one_message(message: str) -> None:
         units, limit = len(plain) + sum(letter in GSM_DOUBLE_LETTERS for letter in plain), GSM_MESSAGE_LIMIT
     if units > limit:
         raise invalid_request(f"params.text has {units} characters of {limit}")
-
-
-RADIO_TYPES = ("2G", "3G", "4G", "5G", "NB-IoT", "NBIOT")
-
-SPREAD_DEGREES = 0.4
-
-COARSE_METRES = 15_000
 
 
 def get_subscriber_location(world: World, caller: NetworkToken, params: object) -> object:

@@ -26,6 +26,8 @@ from simulators.network.wire import (
 from simulators.network.world import SimCounts, World
 
 SIM_STATUS_NUMBERS = {"FREE": (0, "Free"), "AFFECTED": (2, "Affected")}
+READ_ONLY_BALANCE = 12
+RANGE_COLUMNS = ("IMSI", "ICCID")
 
 
 def list_reseller_account(world: World, caller: NetworkToken, params: object) -> object:
@@ -137,9 +139,6 @@ def list_steering_list(world: World, caller: NetworkToken, params: object) -> ob
     return [{"id": row.id, "resellerId": row.reseller_id, "name": row.name} for row in rows] or None
 
 
-READ_ONLY_BALANCE = 12
-
-
 class BalanceRequest(NamedTuple):
     """What is asked for, in micro-euro."""
 
@@ -194,9 +193,6 @@ def modify_subscriber_balance(world: World, caller: NetworkToken, params: object
     change = _read_balance_request(fields)
     apply_balance_request(world, "line", find_nested_line(world, caller, fields), change)
     return NO_PAYLOAD
-
-
-RANGE_COLUMNS = ("IMSI", "ICCID")
 
 
 def move_subscriber_range_to_account(world: World, caller: NetworkToken, params: object) -> object:

@@ -14,6 +14,7 @@ from simulators.network.wire import RequestFields, WireMembers, drop_empty, inva
 from simulators.network.world import World
 
 LONGEST_PERIOD = timedelta(days=6)
+UNKNOWN_VALUE = "N/A"
 
 
 def get_subscriber_active_period(world: World, caller: NetworkToken, params: object) -> object:
@@ -178,9 +179,6 @@ def _optional_members(world: World, line: Line, cdr: Cdr) -> WireMembers:
     if cdr.other_party is not None:
         row["otherPartyNumber"] = cdr.other_party
     return row
-
-
-UNKNOWN_VALUE = "N/A"
 
 
 def map_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers:

@@ -50,8 +50,26 @@ from simulators.network.wire import (
 from simulators.network.world import World
 
 SHORTEST_PREFIX = {"imsiPrefix": 10, "iccidPrefix": 13, "msisdnPrefix": 7}
-
 SUBSCRIBER_FILTERS = (*SHORTEST_PREFIX, "accountId", "activationCode")
+# Choice: the read spelling of END_OF_LIFE is published nowhere.
+STATUS_TITLES: dict[LineStatus, str] = {
+    "ACTIVE": "Active",
+    "INACTIVE": "Inactive",
+    "SUSPENDED": "Suspended",
+    "DISCONNECTED": "Disconnected",
+    "PENDING": "Pending",
+    "END_OF_LIFE": "End of life",
+}
+WRITABLE_STATUSES: dict[str, LineStatus] = {
+    "ACTIVE": "ACTIVE",
+    "INACTIVE": "INACTIVE",
+    "DISCONNECTED": "DISCONNECTED",
+    "SUSPENDED": "SUSPENDED",
+    "END_OF_LIFE": "END_OF_LIFE",
+}
+SIM_STATUSES: dict[str, Literal["FREE", "AFFECTED"]] = {"Affected": "AFFECTED", "Free": "FREE"}
+SHORTEST_PHONE_NUMBER = 5
+LONGEST_PHONE_NUMBER = 15
 
 
 def get_single_subscriber(world: World, caller: NetworkToken, params: object) -> object:
@@ -121,17 +139,6 @@ def _line_of_sim(world: World, caller: NetworkToken, number: int) -> Line:
         raise NetworkRefusal(NOT_FOUND, f"no SIM {number}")
     require_visible(world, caller, line.reseller_id, "SIM")
     return line
-
-
-# Choice: the read spelling of END_OF_LIFE is published nowhere.
-STATUS_TITLES: dict[LineStatus, str] = {
-    "ACTIVE": "Active",
-    "INACTIVE": "Inactive",
-    "SUSPENDED": "Suspended",
-    "DISCONNECTED": "Disconnected",
-    "PENDING": "Pending",
-    "END_OF_LIFE": "End of life",
-}
 
 
 def subscriber_view(world: World, line: Line, *, sim: bool = True, histories: bool = True) -> WireMembers:
@@ -260,17 +267,6 @@ def _green_zone_view(zone: GreenZone | None) -> WireMembers | None:
     return {"greenZoneId": zone.id, "greenZoneName": zone.name, "maxVolumeMB": zone.max_mb, "throttlingKbs": zone.throttle_kbps}
 
 
-WRITABLE_STATUSES: dict[str, LineStatus] = {
-    "ACTIVE": "ACTIVE",
-    "INACTIVE": "INACTIVE",
-    "DISCONNECTED": "DISCONNECTED",
-    "SUSPENDED": "SUSPENDED",
-    "END_OF_LIFE": "END_OF_LIFE",
-}
-
-SIM_STATUSES: dict[str, Literal["FREE", "AFFECTED"]] = {"Affected": "AFFECTED", "Free": "FREE"}
-
-
 def modify_subscriber_contact_info(world: World, caller: NetworkToken, params: object) -> object:
     """Names and addresses; what is left out stays."""
     fields = RequestFields(params)
@@ -359,11 +355,6 @@ def change_sim_status(world: World, caller: NetworkToken, params: object) -> obj
     elif sim.affected_at is None:
         sim.affected_at = world.now
     return NO_PAYLOAD
-
-
-SHORTEST_PHONE_NUMBER = 5
-
-LONGEST_PHONE_NUMBER = 15
 
 
 def affect_subscriber_real_phone_number(world: World, caller: NetworkToken, params: object) -> object:

@@ -18,6 +18,9 @@ from simulators.network.wire import (
 )
 from simulators.network.world import World
 
+EURO_CURRENCY_ID = 1
+ANY_SPONSOR = -1
+
 
 def list_reseller_tariff(world: World, caller: NetworkToken, params: object) -> object:
     """What resellers pay."""
@@ -64,11 +67,6 @@ def list_voip_tariff_rule(world: World, caller: NetworkToken, params: object) ->
     tariff = find_record(world.voip_tariffs, read_integer(params, "params"), "VoIP plan")
     require_visible(world, caller, tariff.reseller_id, "VoIP plan")
     return [voip_rule_view(rule) for rule in tariff.rules] or NO_PAYLOAD
-
-
-EURO_CURRENCY_ID = 1
-
-ANY_SPONSOR = -1
 
 
 def tariff_view(world: World, tariff: Tariff) -> WireMembers:

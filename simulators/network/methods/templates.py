@@ -40,6 +40,10 @@ TEMPLATE_FILTERS: dict[str, Callable[[PackageTemplate], int | None]] = {
     "locationZoneId": lambda template: template.zone_id,
     "destinationListId": lambda template: template.destination_id,
 }
+BLANK_TEMPLATE = PackageTemplate(id=0, name="", reseller_id=0, zone_id=0, sponsor_id=0, period_days=1)
+# The speeds of hlrSetBitrate without 32, 64 and 2048 (quirk 12).
+THROTTLE_SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200, 102400)
+MONTHLY_PERIODICITY = 2
 
 
 def list_prepaid_package_template(world: World, caller: NetworkToken, params: object) -> object:
@@ -128,9 +132,6 @@ def change_template_group(
     return changed_template_view(world, after)
 
 
-BLANK_TEMPLATE = PackageTemplate(id=0, name="", reseller_id=0, zone_id=0, sponsor_id=0, period_days=1)
-
-
 def require_template(world: World, caller: NetworkToken, number: int) -> PackageTemplate:
     """A template that is not deleted."""
     template = find_template(world, caller, number)
@@ -199,12 +200,6 @@ def check_template_name(world: World, template: PackageTemplate) -> None:
     for other in world.templates.values():
         if other.id != template.id and other.reseller_id == template.reseller_id and other.name == template.name:
             raise NetworkRefusal(ALREADY_EXISTS, 'duplicate key value violates unique constraint "prepaidpackagetemplate_name_key"')
-
-
-# The speeds of hlrSetBitrate without 32, 64 and 2048 (quirk 12).
-THROTTLE_SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200, 102400)
-
-MONTHLY_PERIODICITY = 2
 
 
 def _read_template_throttling(fields: RequestFields, template: PackageTemplate) -> PackageTemplate:

@@ -18,11 +18,8 @@ from simulators.network.wire import (
 from simulators.network.world import World
 
 UNKNOWN_TADIG = 10001
-
 SAME_OPERATORS = 10002
-
 NOT_IN_TARIFF = 10003
-
 NOT_OFFERED = 10004
 
 # Choice: the ceiling is unpublished; micro-euro per MiB.

@@ -25,7 +25,6 @@ from simulators.network.seed.geography import (
 from simulators.network.seed.resellers import ALPINE, ALPINE_LUMEN, ALPINE_SPX, FJORD, FJORD_EUROPE, FJORD_MERIDIAN, FJORD_SPX
 
 FIRST_ZONE_ID = 2301
-
 MALFORMED_ZONE = "Iberia"
 
 # Name, profile, countries; the name is unique within the reseller, and so is the set of networks (ocs.md 3.8).
@@ -57,6 +56,11 @@ ZONE_TABLE: tuple[tuple[str, int, tuple[str, ...]], ...] = (
     ("Europe lite", ALPINE_LUMEN, EUROPE),
     ("Asia-Pacific", ALPINE_LUMEN, ASIA_PACIFIC),
 )
+EUROPE_PREFIXES = ("46", "45", "358", "354", "44", "49", "33", "31", "32", "34", "39", "48")
+HOME_CALLS, EUROPE_CALLS, ALPINE_CALLS = 64, 65, 67
+FIRST_TEMPLATE_ID = 55010
+CENT = 10_000
+DAILY, WEEKLY, MONTHLY = 0, 1, 2
 
 
 def make_zones(networks: Mapping[int, Network], profiles: Mapping[int, NetworkProfile]) -> dict[int, Zone]:
@@ -77,11 +81,6 @@ def make_zone(number: int, name: str, profile: NetworkProfile, wanted: frozenset
 def zone_countries(zone: Zone, networks: Mapping[int, Network]) -> frozenset[str]:
     """Where a zone works."""
     return frozenset(networks[network_id].iso2 for network_id in zone.network_ids)
-
-
-EUROPE_PREFIXES = ("46", "45", "358", "354", "44", "49", "33", "31", "32", "34", "39", "48")
-
-HOME_CALLS, EUROPE_CALLS, ALPINE_CALLS = 64, 65, 67
 
 
 def make_steering_lists(networks: Mapping[int, Network]) -> dict[int, SteeringList]:
@@ -110,11 +109,6 @@ def make_destination_lists() -> dict[int, DestinationList]:
         DestinationList(ALPINE_CALLS, "DACH", ALPINE, ("41", "49", "43", "423")),
     )
     return {one.id: one for one in made}
-
-
-FIRST_TEMPLATE_ID = 55010
-CENT = 10_000
-DAILY, WEEKLY, MONTHLY = 0, 1, 2
 
 
 class TemplateCatalogue(NamedTuple):

@@ -24,6 +24,64 @@ from simulators.network.world import World
 from simulators.seeded_random import Random, seeded_random
 
 PersonaKind = Literal["traveller", "commuter", "heavy", "tracker", "dormant", "stock"]
+PERSONA_WEIGHTS: dict[int, dict[PersonaKind, float]] = {
+    DEMO_ACCOUNT: {"traveller": 50, "commuter": 25, "heavy": 10, "dormant": 15},
+    8102: {"tracker": 95, "dormant": 5},
+    8103: {"traveller": 60, "commuter": 20, "heavy": 20},
+    8104: {"traveller": 70, "dormant": 30},
+    8201: {"traveller": 45, "commuter": 45, "dormant": 10},
+    8202: {"traveller": 60, "heavy": 10, "dormant": 30},
+}
+FJORD_HOMES = {"no": 46, "se": 14, "dk": 10, "fi": 8, "de": 8, "gb": 6, "pl": 4, "fr": 2, "es": 2}
+ALPINE_HOMES = {"ch": 50, "at": 20, "de": 15, "it": 8, "fr": 7}
+NEAR_COUNTRIES = country_codes("es it fr de gb gr pt nl at hr dk se pl ch tr ie be cz fi is")
+FAR_COUNTRIES = country_codes("us th jp ae sg ca br au za mx id hk kr eg in ke nz vn do ma")
+PEOPLE_BY_COUNTRY = {
+    "no": "Ingrid Lars Kari Ola Silje Henrik Nora Sindre | Hansen Berg Lund Solheim Haugen Bakken Dahl Strand",
+    "se": "Anna Erik Linnea Oskar Maja Viktor Elsa Axel | Lindqvist Nyström Ekström Sandberg Holm Wallin Åberg Forsberg",
+    "dk": "Mette Søren Freja Mads Ida Rasmus Signe Jonas | Nielsen Kjær Holst Vestergaard Bruun Damgaard Krogh Skov",
+    "fi": "Aino Juhani Helmi Mikko Sanna Antti Venla Olli | Virtanen Korhonen Mäkelä Nieminen Laine Heikkinen Salo Rantanen",
+    "de": "Lena Jonas Katharina Felix Miriam Tobias Greta Moritz | Schäfer Vogel Brandt Köhler Lorenz Winkler Seidel Haas",
+    "gb": "Olivia Harry Priya Callum Grace Imran Sophie Rhys | Whitaker Patel Hughes Campbell Osborne Ahmed Fletcher Doyle",
+    "pl": "Zofia Jakub Maja Szymon Hanna Piotr Ola Marek | Nowak Zieliński Wójcik Kamińska Lis Mazur Wrona Sikora",
+    "fr": "Camille Lucas Inès Hugo Manon Théo Aïcha Rémi | Lefèvre Moreau Girard Benali Rousseau Chevalier Faure Marchand",
+    "es": "Lucía Javier Carmen Diego Elena Pablo Nuria Iker | Navarro Ortega Castillo Iglesias Prieto Serrano Vidal Etxeberria",
+    "it": "Giulia Marco Chiara Luca Alessia Matteo Elisa Davide | Ricci Marino Conti Gallo Ferrara Caruso Villa Pellegrini",
+    "ch": "Seraina Beat Corinne Reto Noemi Urs Livia Gian | Zürcher Brunner Keller Gerber Frei Caduff Baumann Wyss",
+    "at": "Theresa Florian Magdalena Lukas Sophie Clemens Eva Georg | Huber Steiner Gruber Pichler Moser Egger Leitner Auer",
+}
+FOREIGN_PEOPLE = "Mei Kenji Fatima Omar Chidi Amara Thiago Ananya | Tanaka Chen Hassan Okafor Mensah Silva Rojas Sharma Nguyen Kim"
+FIRMS = (
+    "Nordlys Shipping",
+    "Halvorsen & Co",
+    "Bergland Consulting",
+    "Aurora Films",
+    "Polar Seafood",
+    "Vest Energi",
+    "Kvarts Robotics",
+    "Fjellheim Travel",
+)
+VEHICLES = ("Truck", "Trailer", "Van", "Crane", "Reefer", "Excavator", "Bus", "Boat", "Container", "Meter")
+ASCII_LETTERS = str.maketrans({"ø": "o", "æ": "ae", "ł": "l", "ß": "ss"})
+MAIN_SPONSORS = {8101: SPX, 8102: MERIDIAN, 8103: SPX, 8104: SPX, 8201: SPX, 8202: LUMEN}
+"""Whose SIMs an account stocks. Choice: free SIMs are of this sponsor, so that its templates can be issued from stock."""
+OTHER_SPONSORS = {8102: SPX, 8201: LUMEN}
+OLD_SERIALS = 500_000_000
+"""Serial numbers of SIMs that were replaced."""
+PREPAID_SHARE = {8101: 0.3, 8201: 0.5}
+"""Lines that pay use outside of packages from a balance of their own."""
+STOCK_SHARE = 0.1
+NEWCOMER_SHARE = 0.4
+END_STATUS_SHARES: tuple[tuple[LineStatus, float], ...] = (("SUSPENDED", 0.025), ("DISCONNECTED", 0.02), ("END_OF_LIFE", 0.015))
+PAUSE_SHARE = 0.03
+ACTIVATION_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+ICCID_ISSUER = "8988303"  # spec examples use this range
+LINE_ID_BASE = 900_000
+"""Line ids begin above it: the serial number of a SIM is the rest."""
+PROFILE_TYPE = "P1"
+SMDP_HOSTS = {SPX: "smdp.spx-roaming.test", MERIDIAN: "rsp.meridian-m2m.test", LUMEN: "smdp.lumen-travel.test"}
+ISSUE_STEPS = (("Released", 0), ("Downloaded", 340), ("Installed", 395), ("Enable", 460))
+"""What follows an issue, and after how many seconds."""
 
 
 class UsageProfile(NamedTuple):
@@ -46,23 +104,6 @@ USAGE_PROFILES: dict[PersonaKind, UsageProfile] = {
     "stock": UsageProfile(0.0, 0.0, 0, 0.0, 0.0, 0.0),
 }
 
-PERSONA_WEIGHTS: dict[int, dict[PersonaKind, float]] = {
-    DEMO_ACCOUNT: {"traveller": 50, "commuter": 25, "heavy": 10, "dormant": 15},
-    8102: {"tracker": 95, "dormant": 5},
-    8103: {"traveller": 60, "commuter": 20, "heavy": 20},
-    8104: {"traveller": 70, "dormant": 30},
-    8201: {"traveller": 45, "commuter": 45, "dormant": 10},
-    8202: {"traveller": 60, "heavy": 10, "dormant": 30},
-}
-
-FJORD_HOMES = {"no": 46, "se": 14, "dk": 10, "fi": 8, "de": 8, "gb": 6, "pl": 4, "fr": 2, "es": 2}
-
-ALPINE_HOMES = {"ch": 50, "at": 20, "de": 15, "it": 8, "fr": 7}
-
-NEAR_COUNTRIES = country_codes("es it fr de gb gr pt nl at hr dk se pl ch tr ie be cz fi is")
-
-FAR_COUNTRIES = country_codes("us th jp ae sg ca br au za mx id hk kr eg in ke nz vn do ma")
-
 
 def _draw_weighted(chance: Random, weights: dict[str, float]) -> str:
     return chance.choices(list(weights), list(weights.values()))[0]
@@ -84,39 +125,6 @@ def draw_travel_countries(chance: Random, kind: PersonaKind, home: str) -> tuple
     return (*near, *far)
 
 
-PEOPLE_BY_COUNTRY = {
-    "no": "Ingrid Lars Kari Ola Silje Henrik Nora Sindre | Hansen Berg Lund Solheim Haugen Bakken Dahl Strand",
-    "se": "Anna Erik Linnea Oskar Maja Viktor Elsa Axel | Lindqvist Nyström Ekström Sandberg Holm Wallin Åberg Forsberg",
-    "dk": "Mette Søren Freja Mads Ida Rasmus Signe Jonas | Nielsen Kjær Holst Vestergaard Bruun Damgaard Krogh Skov",
-    "fi": "Aino Juhani Helmi Mikko Sanna Antti Venla Olli | Virtanen Korhonen Mäkelä Nieminen Laine Heikkinen Salo Rantanen",
-    "de": "Lena Jonas Katharina Felix Miriam Tobias Greta Moritz | Schäfer Vogel Brandt Köhler Lorenz Winkler Seidel Haas",
-    "gb": "Olivia Harry Priya Callum Grace Imran Sophie Rhys | Whitaker Patel Hughes Campbell Osborne Ahmed Fletcher Doyle",
-    "pl": "Zofia Jakub Maja Szymon Hanna Piotr Ola Marek | Nowak Zieliński Wójcik Kamińska Lis Mazur Wrona Sikora",
-    "fr": "Camille Lucas Inès Hugo Manon Théo Aïcha Rémi | Lefèvre Moreau Girard Benali Rousseau Chevalier Faure Marchand",
-    "es": "Lucía Javier Carmen Diego Elena Pablo Nuria Iker | Navarro Ortega Castillo Iglesias Prieto Serrano Vidal Etxeberria",
-    "it": "Giulia Marco Chiara Luca Alessia Matteo Elisa Davide | Ricci Marino Conti Gallo Ferrara Caruso Villa Pellegrini",
-    "ch": "Seraina Beat Corinne Reto Noemi Urs Livia Gian | Zürcher Brunner Keller Gerber Frei Caduff Baumann Wyss",
-    "at": "Theresa Florian Magdalena Lukas Sophie Clemens Eva Georg | Huber Steiner Gruber Pichler Moser Egger Leitner Auer",
-}
-
-FOREIGN_PEOPLE = "Mei Kenji Fatima Omar Chidi Amara Thiago Ananya | Tanaka Chen Hassan Okafor Mensah Silva Rojas Sharma Nguyen Kim"
-
-FIRMS = (
-    "Nordlys Shipping",
-    "Halvorsen & Co",
-    "Bergland Consulting",
-    "Aurora Films",
-    "Polar Seafood",
-    "Vest Energi",
-    "Kvarts Robotics",
-    "Fjellheim Travel",
-)
-
-VEHICLES = ("Truck", "Trailer", "Van", "Crane", "Reefer", "Excavator", "Bus", "Boat", "Container", "Meter")
-
-ASCII_LETTERS = str.maketrans({"ø": "o", "æ": "ae", "ł": "l", "ß": "ss"})
-
-
 def draw_person(chance: Random, home: str) -> str:
     """A name of the home country, or now and then of another part of the world."""
     first, last = (PEOPLE_BY_COUNTRY[home] if home in PEOPLE_BY_COUNTRY and chance.random() < 0.85 else FOREIGN_PEOPLE).split("|")
@@ -127,18 +135,6 @@ def mail_address(name: str, host: str) -> str:
     """The address a person of this name might have."""
     plain = normalize("NFKD", name.lower().translate(ASCII_LETTERS)).encode("ascii", "ignore").decode()
     return f"{'.'.join(plain.split())}@{host}"
-
-
-MAIN_SPONSORS = {8101: SPX, 8102: MERIDIAN, 8103: SPX, 8104: SPX, 8201: SPX, 8202: LUMEN}
-"""Whose SIMs an account stocks. Choice: free SIMs are of this sponsor, so that its templates can be issued from stock."""
-
-OTHER_SPONSORS = {8102: SPX, 8201: LUMEN}
-
-OLD_SERIALS = 500_000_000
-"""Serial numbers of SIMs that were replaced."""
-
-PREPAID_SHARE = {8101: 0.3, 8201: 0.5}
-"""Lines that pay use outside of packages from a balance of their own."""
 
 
 class LineOwner(NamedTuple):
@@ -280,15 +276,6 @@ def add_multi_imsi(world: World, line: Line, at: int) -> None:
     line.multi_imsis.append(ImsiRow(world.next_id("row"), make_imsi(prefix, serial), line.iccid, at))
 
 
-STOCK_SHARE = 0.1
-
-NEWCOMER_SHARE = 0.4
-
-END_STATUS_SHARES: tuple[tuple[LineStatus, float], ...] = (("SUSPENDED", 0.025), ("DISCONNECTED", 0.02), ("END_OF_LIFE", 0.015))
-
-PAUSE_SHARE = 0.03
-
-
 def draw_line_plans(chance: Random, count: int, first: int, start: int) -> Iterator[LinePlan]:
     """One plan for each line of an account; the newest tenth is stock."""
     used = count - max(1, round(count * STOCK_SHARE)) if count > 1 else count
@@ -316,14 +303,6 @@ def draw_status_changes(chance: Random, begin: int, start: int, end: LineStatus 
         paused = begin + chance.randrange(span // 2)
         return (StatusChange(paused, "SUSPENDED"), StatusChange(paused + chance.randrange(2, 8) * DAY_SECONDS, "ACTIVE"))
     return ()
-
-
-ACTIVATION_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-
-ICCID_ISSUER = "8988303"  # spec examples use this range
-
-LINE_ID_BASE = 900_000
-"""Line ids begin above it: the serial number of a SIM is the rest."""
 
 
 def luhn_digit(body: str) -> str:
@@ -363,14 +342,6 @@ def draw_activation_code(chance: Random, serial: int) -> str:
     """What the provider's server knows the profile by; the serial number keeps it unique."""
     letters = "".join(chance.choices(ACTIVATION_LETTERS, k=14))
     return f"K2-{letters[:7]}-{letters[7:]}{serial:X}"
-
-
-PROFILE_TYPE = "P1"
-
-SMDP_HOSTS = {SPX: "smdp.spx-roaming.test", MERIDIAN: "rsp.meridian-m2m.test", LUMEN: "smdp.lumen-travel.test"}
-
-ISSUE_STEPS = (("Released", 0), ("Downloaded", 340), ("Installed", 395), ("Enable", 460))
-"""What follows an issue, and after how many seconds."""
 
 
 def make_free_sim(chance: Random, number: int, serial: int, sponsor_id: int, *, esim: bool) -> Sim:

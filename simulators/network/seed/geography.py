@@ -88,6 +88,15 @@ COUNTRIES_BY_CONTINENT = {
         ng NGA | Nigeria | 234 | +01:00 | 6.52 3.38
     """,
 }
+NORDICS = ("no", "se", "dk", "fi", "is")
+BALTICS = ("ee", "lv", "lt")
+DACH = ("de", "at", "ch")
+BENELUX = ("be", "nl", "lu")
+ALPS = ("ch", "at", "it", "fr", "de", "si")
+IBERIA = ("es", "pt")
+NORTH_AMERICA = ("us", "ca", "mx")
+AMERICAS = (*NORTH_AMERICA, "cr", "do", "br", "ar", "cl", "co", "pe")
+RADIO_GENERATIONS: dict[str, Literal["3G", "4G", "5G"]] = {"3G": "3G", "4G": "4G", "5G": "5G"}
 
 
 def _country_rows() -> list[tuple[str, list[str]]]:
@@ -112,30 +121,10 @@ def country_codes(words: str) -> tuple[str, ...]:
     return tuple(words.split())
 
 
-NORDICS = ("no", "se", "dk", "fi", "is")
-
-BALTICS = ("ee", "lv", "lt")
-
-DACH = ("de", "at", "ch")
-
-BENELUX = ("be", "nl", "lu")
-
-ALPS = ("ch", "at", "it", "fr", "de", "si")
-
-IBERIA = ("es", "pt")
-
 EUROPEAN_UNION = country_codes("se dk fi ie fr de nl be lu at it es pt gr pl cz sk hu ro bg hr si ee lv lt mt cy")
-
 EUROPE = (*EUROPEAN_UNION, "no", "is", "gb", "ch", "rs", "tr")
-
-NORTH_AMERICA = ("us", "ca", "mx")
-
-AMERICAS = (*NORTH_AMERICA, "cr", "do", "br", "ar", "cl", "co", "pe")
-
 ASIA_PACIFIC = country_codes("jp kr cn hk tw sg my th vn id ph in au nz")
-
 MIDDLE_EAST_AND_AFRICA = country_codes("ae sa qa il jo eg ma tn za ke ng")
-
 WHOLE_WORLD = (*EUROPE, *AMERICAS, *ASIA_PACIFIC, *MIDDLE_EAST_AND_AFRICA)
 
 # Per country: name, codes, and G with the newest radio generation; a name that ends in _ has a trailing blank on the wire (quirk 15).
@@ -209,8 +198,6 @@ NETWORK_TABLE = """
     ke: Safaricom 639-02 4G; Airtel 639-03 4G; Telkom 639-07 3G
     ng: Airtel 621-20 4G; MTN 621-30 4G; Glo 621-50 3G
 """
-
-RADIO_GENERATIONS: dict[str, Literal["3G", "4G", "5G"]] = {"3G": "3G", "4G": "4G", "5G": "5G"}
 
 
 def make_networks() -> dict[int, Network]:

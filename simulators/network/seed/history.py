@@ -37,6 +37,15 @@ RENEWAL_CHANCES: dict[PersonaKind, float] = {
 
 LOW_BALANCE_SHARE = 0.25
 """Of the first balance: below it the balance is topped up."""
+PACKAGE_SIZES: dict[PersonaKind, tuple[int, int]] = {
+    "traveller": (500, 3072),
+    "commuter": (1024, 5120),
+    "heavy": (3072, 20480),
+    "tracker": (0, 512),
+    "dormant": (0, 1024),
+    "stock": (0, 0),
+}
+"""MiB a kind of customer looks for."""
 
 
 class TemplateOffer(NamedTuple):
@@ -220,17 +229,6 @@ def top_up_balance(world: World, owner: Reseller | ResellerAccount, first_balanc
         owner.balance += amount
         kind = "reseller" if isinstance(owner, Reseller) else "account"
         world.transactions.append(BalanceChange(world.now, kind, owner.id, amount, owner.balance, "Bank transfer"))
-
-
-PACKAGE_SIZES: dict[PersonaKind, tuple[int, int]] = {
-    "traveller": (500, 3072),
-    "commuter": (1024, 5120),
-    "heavy": (3072, 20480),
-    "tracker": (0, 512),
-    "dormant": (0, 1024),
-    "stock": (0, 0),
-}
-"""MiB a kind of customer looks for."""
 
 
 def _has_wanted_size(persona: Persona, template: PackageTemplate) -> bool:

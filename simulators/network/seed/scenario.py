@@ -28,6 +28,13 @@ from simulators.network.seed.scenario_days import ScenarioStage, live_scenario, 
 from simulators.network.world import World
 
 FEWEST_LINES, FEWEST_DAYS = 140, 60
+OBSERVED_DAYS = 28
+"""Days before the start in which things are looked for, and after it in which use is missed."""
+SPIKE_RATIO = 5.0
+"""Times the usual day of use, and at least one and a half times any other day: what an operator would call a spike."""
+SPIKE_OVER_OTHER_DAYS = 1.5
+REGULAR_DAYS, DAYS_BEFORE_SILENCE = 9, 14
+NEGATIVE_ROLES: tuple[ActorRole, ...] = ("pause", "partner", "regular_heavy", "weekday", "first_trip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +106,6 @@ def stage_scenario(seed: int, start: int, first: int, lines: int) -> ScenarioSta
     past = history.prepare_history(world, plans, first)
     partner = add_partner_template(world)  # after the shop was filled: only the actors that are given it buy it
     return open_scenario(past, cast_actors(world, plans, past.shop, partner, start // DAY_SECONDS))
-
-
-OBSERVED_DAYS = 28
-"""Days before the start in which things are looked for, and after it in which use is missed."""
-
-SPIKE_RATIO = 5.0
-"""Times the usual day of use, and at least one and a half times any other day: what an operator would call a spike."""
-
-SPIKE_OVER_OTHER_DAYS = 1.5
-
-REGULAR_DAYS, DAYS_BEFORE_SILENCE = 9, 14
-
-NEGATIVE_ROLES: tuple[ActorRole, ...] = ("pause", "partner", "regular_heavy", "weekday", "first_trip")
 
 
 def observe_scenario(stage: ScenarioStage, later: World) -> ScenarioTruth:

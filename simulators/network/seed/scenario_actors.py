@@ -21,6 +21,58 @@ CHEAPEST_STEERING_LIST = 18
 """Steering to the last network of each European country, which the partners' zone leaves out."""
 EXPENSIVE_COUNTRIES = 6
 CHEAPEST_CHOICES = 3
+MONTH_DAYS = 30
+LIGHT_SESSION_BYTES = 5_000_000
+GIB = 1 << 30
+ActorRole = Literal[
+    "churn",
+    "pause",
+    "spike",
+    "silence",
+    "mis_steered",
+    "partner",
+    "wrong_package",
+    "high_cost",
+    "abroad",
+    "exhausted",
+    "expired",
+    "blocked",
+    "suspended",
+    "forbidden",
+    "no_coverage",
+    "throttled",
+    "regular_heavy",
+    "weekday",
+    "first_trip",
+]
+TroubleCause = Literal["exhausted", "expired", "blocked", "suspended", "forbidden", "no_coverage", "throttled"]
+TROUBLE_CAUSES: tuple[TroubleCause, ...] = ("exhausted", "expired", "blocked", "suspended", "forbidden", "no_coverage", "throttled")
+NO_BALANCE_ROLES: frozenset[ActorRole] = frozenset({"exhausted", "expired", "blocked", "no_coverage"})
+"""Nobody pays for what their packages do not: else the line would work, and there would be no trouble."""
+# In the order in which they choose their lines: who fits few lines comes first. Shares of all lines of an account.
+PEOPLE_SHARES: dict[ActorRole, float] = {
+    "mis_steered": 0.09,
+    "partner": 0.03,
+    "high_cost": 0.05,
+    "expired": 0.012,
+    "throttled": 0.012,
+    "exhausted": 0.012,
+    "blocked": 0.012,
+    "no_coverage": 0.012,
+    "suspended": 0.012,
+    "forbidden": 0.012,
+    "wrong_package": 0.06,
+    "churn": 0.08,
+    "pause": 0.025,
+    "spike": 0.06,
+    "silence": 0.03,
+    "abroad": 0.05,
+    "regular_heavy": 0.03,
+    "weekday": 0.03,
+    "first_trip": 0.03,
+}
+MACHINE_SHARES: dict[ActorRole, float] = {"churn": 0.08, "spike": 0.06, "silence": 0.04, "pause": 0.03, "abroad": 0.07}
+MACHINE_ACCOUNT = 8102
 
 
 def add_partner_template(world: World) -> PackageTemplate:
@@ -97,35 +149,6 @@ def throttling_template(offers: list[TemplateOffer], home: str) -> PackageTempla
     """The largest package that works there and slows down at some share of its volume, long before its end."""
     there = [offer.template for offer in offers if home in offer.countries and offer.template.throttling and not offer.template.recurring]
     return max(there, key=lambda template: template.data_bytes or 0, default=None)
-
-
-MONTH_DAYS = 30
-
-LIGHT_SESSION_BYTES = 5_000_000
-
-GIB = 1 << 30
-
-ActorRole = Literal[
-    "churn",
-    "pause",
-    "spike",
-    "silence",
-    "mis_steered",
-    "partner",
-    "wrong_package",
-    "high_cost",
-    "abroad",
-    "exhausted",
-    "expired",
-    "blocked",
-    "suspended",
-    "forbidden",
-    "no_coverage",
-    "throttled",
-    "regular_heavy",
-    "weekday",
-    "first_trip",
-]
 
 
 class ActorCandidate(NamedTuple):
@@ -400,37 +423,3 @@ ACTOR_MAKERS: Mapping[ActorRole, Callable[[ActorCandidate], ScenarioActor | None
     "weekday": weekday_actor,
     "first_trip": first_trip_actor,
 }
-
-TroubleCause = Literal["exhausted", "expired", "blocked", "suspended", "forbidden", "no_coverage", "throttled"]
-
-TROUBLE_CAUSES: tuple[TroubleCause, ...] = ("exhausted", "expired", "blocked", "suspended", "forbidden", "no_coverage", "throttled")
-
-NO_BALANCE_ROLES: frozenset[ActorRole] = frozenset({"exhausted", "expired", "blocked", "no_coverage"})
-"""Nobody pays for what their packages do not: else the line would work, and there would be no trouble."""
-
-# In the order in which they choose their lines: who fits few lines comes first. Shares of all lines of an account.
-PEOPLE_SHARES: dict[ActorRole, float] = {
-    "mis_steered": 0.09,
-    "partner": 0.03,
-    "high_cost": 0.05,
-    "expired": 0.012,
-    "throttled": 0.012,
-    "exhausted": 0.012,
-    "blocked": 0.012,
-    "no_coverage": 0.012,
-    "suspended": 0.012,
-    "forbidden": 0.012,
-    "wrong_package": 0.06,
-    "churn": 0.08,
-    "pause": 0.025,
-    "spike": 0.06,
-    "silence": 0.03,
-    "abroad": 0.05,
-    "regular_heavy": 0.03,
-    "weekday": 0.03,
-    "first_trip": 0.03,
-}
-
-MACHINE_SHARES: dict[ActorRole, float] = {"churn": 0.08, "spike": 0.06, "silence": 0.04, "pause": 0.03, "abroad": 0.07}
-
-MACHINE_ACCOUNT = 8102

@@ -13,6 +13,18 @@ from simulators.network.simulation import run_world_to
 from simulators.network.world import World
 from simulators.seeded_random import seeded_random
 
+AWAY_ROLES: frozenset[ActorRole] = frozenset({"abroad", "no_coverage", "first_trip", "mis_steered"})
+QUIET_ROLES: frozenset[ActorRole] = frozenset({"pause", "silence"})
+STOPPED_ROLES: frozenset[ActorRole] = frozenset({"blocked", "suspended", "forbidden", "no_coverage"})
+ENDING_ROLES: frozenset[ActorRole] = frozenset({"churn", "exhausted", "expired", *STOPPED_ROLES})
+"""Who buys nothing from its special time on."""
+SPIKE_SESSIONS, SPIKE_FACTOR = 20.0, 12.0
+GREEDY_SESSIONS = 6.0
+GREEDY_BYTES = 130_000_000
+PACKAGES_AT_ONCE = 6
+FIRST_MONDAY = 4
+"""The first of January 1970 was a Thursday."""
+
 
 class ScenarioStage(NamedTuple):
     """The world with its customers, and the parts."""
@@ -71,27 +83,6 @@ def release_actors(stage: ScenarioStage) -> None:
         line = stage.world.lines[actor.line_id]
         # For good as on this day, but who only pauses comes back.
         line.persona = actor.base if actor.role in ("pause", "weekday", "throttled") else actor_persona(actor, line, day)
-
-
-AWAY_ROLES: frozenset[ActorRole] = frozenset({"abroad", "no_coverage", "first_trip", "mis_steered"})
-
-QUIET_ROLES: frozenset[ActorRole] = frozenset({"pause", "silence"})
-
-STOPPED_ROLES: frozenset[ActorRole] = frozenset({"blocked", "suspended", "forbidden", "no_coverage"})
-
-ENDING_ROLES: frozenset[ActorRole] = frozenset({"churn", "exhausted", "expired", *STOPPED_ROLES})
-"""Who buys nothing from its special time on."""
-
-SPIKE_SESSIONS, SPIKE_FACTOR = 20.0, 12.0
-
-GREEDY_SESSIONS = 6.0
-
-GREEDY_BYTES = 130_000_000
-
-PACKAGES_AT_ONCE = 6
-
-FIRST_MONDAY = 4
-"""The first of January 1970 was a Thursday."""
 
 
 def actor_persona(actor: ScenarioActor, line: Line, day: int) -> Persona:
