@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from statistics import median
 
-from simulators.network.coverage import package_in_date, units_left
 from simulators.network.entities import DATA, DAY_SECONDS, Cdr, Line
 from simulators.network.seed.resellers import FJORD
 from simulators.network.seed.scenario import DAYS_BEFORE_SILENCE, REGULAR_DAYS, SPIKE_OVER_OTHER_DAYS, SPIKE_RATIO, ScenarioWorld
@@ -174,12 +173,7 @@ class Reference:
             if newest is None or newest.at < self.now - 2 * DAY_SECONDS or newest.package_id is None or line.bitrate != "UNLIMITED":
                 continue
             package = self.planted.world.packages.get(newest.package_id)
-            if (
-                package is not None
-                and package_in_date(package, self.now)
-                and units_left(package, DATA) > 0
-                and self.still_there(line, newest)
-            ):
+            if package is not None and package.in_date(self.now) and package.units_left(DATA) > 0 and self.still_there(line, newest):
                 found.append(iccid)
         return found
 

@@ -94,9 +94,9 @@ def simulated_processor(sandbox: SimulatedProcessor, system: OutsideSystem | Non
     """The real client; its calls never leave the process, and what fails is asked again at once."""
 
     def transport() -> httpx.AsyncBaseTransport:
-        from simulators.processor.transport import ProcessorTransport  # brings httpx
+        from simulators.transport import SimulatorTransport  # brings httpx
 
-        return ProcessorTransport(sandbox)
+        return SimulatorTransport(sandbox)
 
     wire = ProcessorSettings(
         key=sandbox.key,

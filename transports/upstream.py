@@ -153,9 +153,9 @@ def simulated_pool(
     """A pool whose calls never leave the process."""
 
     def transport() -> httpx.AsyncBaseTransport:
-        from simulators.network.transport import NetworkTransport  # brings httpx
+        from simulators.transport import SimulatorTransport  # brings httpx
 
-        return NetworkTransport(network())
+        return SimulatorTransport(network())
 
     wire = OcsSettings(url=SIMULATED_OCS_URL, concurrency=concurrency)
     return OcsPool(Outbound(ocs_limits(wire), transport=transport), wire, clock, most_waiting=most_waiting)

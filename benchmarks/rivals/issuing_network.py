@@ -15,11 +15,10 @@ from typing import Any
 
 import orjson
 
-from simulators.network.app import make_network_app
 from simulators.network.entities import ImsiRow, Line, NetworkToken, NumberRow, StatusRow
 from simulators.network.seed.build import build_world
 from simulators.network.seed.fleet import LINE_ID_BASE, LinePlan, internal_number, make_iccid, make_imsi, make_line
-from simulators.network.simulated_network import SimulatedNetwork
+from simulators.network.simulated_network import SimulatedNetwork, make_network_app
 from simulators.network.world import ALL_IDENTIFIERS, CURRENT_IDENTIFIERS, LineIndex, World
 
 App = Callable[[Any, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]

@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, cast
 
-from simulators.model.script import ModelJson, ModelRequest, ModelTurn, ToolUse
+from simulators.model.server import ModelJson, ModelRequest, ModelTurn, ToolUse
 
 ICCID_PATTERN = re.compile(r"\b89[0-9]{16,20}\b")
+TEMPLATE_ARGUMENTS = {"limit": 100, "fields": ["prepaidpackagetemplatename", "cost"]}
 
 
 class FleetSkill(NamedTuple):
@@ -19,89 +20,76 @@ class FleetSkill(NamedTuple):
     needs_line: bool = False
 
 
-def answer_lines(data: object) -> str:
-    """How many rows there are."""
-    return f"{len(as_rows(data))} lines."
+def _answer_lines(data: object) -> str:
+    return f"{len(_as_rows(data))} lines."
 
 
-def answer_suspended(data: object) -> str:
-    """Which they are."""
-    return f"{len(as_rows(data))} suspended lines: {joined_members(data, 'iccid')}."
+def _answer_suspended(data: object) -> str:
+    return f"{len(_as_rows(data))} suspended lines: {_joined_members(data, 'iccid')}."
 
 
-def answer_money(data: object) -> str:
-    """All balances together."""
-    return f"{sum(as_number(each['balance']) for each in as_rows(data)):.2f} EUR."
+def _answer_money(data: object) -> str:
+    return f"{sum(_as_number(each['balance']) for each in _as_rows(data)):.2f} EUR."
 
 
-def answer_free(data: object) -> str:
-    """The stock."""
-    return f"{as_row(data)['free']} free eSIMs."
+def _answer_free(data: object) -> str:
+    return f"{_as_row(data)['free']} free eSIMs."
 
 
 def answer_status(data: object) -> str:
     """Of one line."""
-    return f"It is {as_row(data)['currentStatus']}."
+    return f"It is {_as_row(data)['currentStatus']}."
 
 
-def answer_packages(data: object) -> str:
-    """How many, and what was used of them."""
-    return f"{len(as_rows(data))} packages, {sum(as_number(each['useddatabyte']) for each in as_rows(data)):.0f} bytes used."
+def _answer_packages(data: object) -> str:
+    return f"{len(_as_rows(data))} packages, {sum(_as_number(each['useddatabyte']) for each in _as_rows(data)):.0f} bytes used."
 
 
 def answer_cost(data: object) -> str:
     """What a line cost the reseller."""
-    return f"It cost {as_number(as_row(as_row(data)['total'])['resellerCost']):.6f} EUR in the last 7 days."
+    return f"It cost {_as_number(_as_row(_as_row(data)['total'])['resellerCost']):.6f} EUR in the last 7 days."
 
 
-def answer_countries(data: object) -> str:
-    """Where a line was used."""
-    return f"Seen in {joined_members(as_row(as_row(data)['total'])['quantityPerCountry'], 'name')} in the last 7 days."
+def _answer_countries(data: object) -> str:
+    return f"Seen in {_joined_members(_as_row(_as_row(data)['total'])['quantityPerCountry'], 'name')} in the last 7 days."
 
 
-def answer_cheapest(data: object) -> str:
-    """Of the templates with a price."""
-    found = min((each for each in as_rows(data) if each.get("cost")), key=lambda each: as_number(each["cost"]))
+def _answer_cheapest(data: object) -> str:
+    found = min((each for each in _as_rows(data) if each.get("cost")), key=lambda each: _as_number(each["cost"]))
     return f"{found['prepaidpackagetemplatename']} at {found['cost']} EUR."
 
 
-def answer_steering(data: object) -> str:
-    """Their names."""
-    return f"{len(as_rows(data))} lists: {joined_members(data, 'name')}."
+def _answer_steering(data: object) -> str:
+    return f"{len(_as_rows(data))} lists: {_joined_members(data, 'name')}."
 
 
-def as_rows(data: object) -> list[ModelJson]:
-    """A list of the answer."""
+def _as_rows(data: object) -> list[ModelJson]:
     return cast("list[ModelJson]", data)
 
 
-def joined_members(data: object, member: str) -> str:
-    """One member of all rows."""
-    return ", ".join(str(each[member]) for each in as_rows(data))
+def _joined_members(data: object, member: str) -> str:
+    return ", ".join(str(each[member]) for each in _as_rows(data))
 
 
-def as_row(data: object) -> ModelJson:
-    """An object of the answer."""
+def _as_row(data: object) -> ModelJson:
     return cast(ModelJson, data)
 
 
-def as_number(value: object) -> float:
-    """A number of the answer."""
+def _as_number(value: object) -> float:
     return cast(float, value)
 
 
-TEMPLATE_ARGUMENTS = {"limit": 100, "fields": ["prepaidpackagetemplatename", "cost"]}
 FLEET_SKILLS = (
-    FleetSkill("how many lines", "list_subscribers", {"limit": 1000, "fields": ["currentStatus"]}, answer_lines),
-    FleetSkill("suspended", "list_subscribers", {"limit": 1000, "status": "SUSPENDED", "fields": ["iccid"]}, answer_suspended),
-    FleetSkill("money", "list_reseller_accounts", {}, answer_money),
-    FleetSkill("free esims", "esim_status_per_account", {"accountId": 8101}, answer_free),
+    FleetSkill("how many lines", "list_subscribers", {"limit": 1000, "fields": ["currentStatus"]}, _answer_lines),
+    FleetSkill("suspended", "list_subscribers", {"limit": 1000, "status": "SUSPENDED", "fields": ["iccid"]}, _answer_suspended),
+    FleetSkill("money", "list_reseller_accounts", {}, _answer_money),
+    FleetSkill("free esims", "esim_status_per_account", {"accountId": 8101}, _answer_free),
     FleetSkill("status of", "get_subscriber", {}, answer_status, needs_line=True),
-    FleetSkill("packages of", "list_subscriber_packages", {}, answer_packages, needs_line=True),
+    FleetSkill("packages of", "list_subscriber_packages", {}, _answer_packages, needs_line=True),
     FleetSkill("cost", "subscriber_usage", {}, answer_cost, needs_line=True),
-    FleetSkill("countries", "subscriber_usage", {}, answer_countries, needs_line=True),
-    FleetSkill("cheapest package", "list_package_templates", TEMPLATE_ARGUMENTS, answer_cheapest),
-    FleetSkill("steering", "list_steering_lists", {}, answer_steering),
+    FleetSkill("countries", "subscriber_usage", {}, _answer_countries, needs_line=True),
+    FleetSkill("cheapest package", "list_package_templates", TEMPLATE_ARGUMENTS, _answer_cheapest),
+    FleetSkill("steering", "list_steering_lists", {}, _answer_steering),
 )
 KNOWN_WORDS = ", ".join(skill.words for skill in FLEET_SKILLS)
 
@@ -118,5 +106,5 @@ def fleet_script(heard: ModelRequest) -> ModelTurn:
     result = heard.results[-1]
     if "untrusted_data" not in result:
         return ModelTurn(f"The tool gave no whole answer: {result.get('error', result.get('cut', ''))}")
-    data = as_row(result["untrusted_data"])
+    data = _as_row(result["untrusted_data"])
     return ModelTurn(skill.answer(data["data"]) if result["status"] == 200 else f"It was refused: {data['error']}.")

@@ -2,25 +2,101 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import repeat
+from typing import Literal, NamedTuple, TypeAlias, cast
 
-from simulators.model.script import ModelFault, ModelJson, ModelRequest, ModelScript, ModelTurn, ToolUse
-
+ModelJson = dict[str, object]
+ModelFault = Literal[
+    "",
+    "unauthorized",
+    "busy",
+    "broken",
+    "redirect",
+    "endless_error",
+    "not_events",
+    "silent",
+    "stalls",
+    "breaks_off",
+    "unfinished",
+    "cut_short",
+    "filtered",
+    "garbage",
+    "deep",
+    "wrong_types",
+    "error_event",
+    "endless",
+    "endless_line",
+]
+"""How a turn fails: `silent` sends nothing, `stalls` and `breaks_off` stop after half of the text."""
 EVENT_STREAM = "text/event-stream"
-
 FAULT_STATUSES: dict[ModelFault, str] = {
     "unauthorized": "401 Unauthorized",
     "busy": "429 Too Many Requests",
     "broken": "500 Internal Server Error",
     "redirect": "302 Found",
 }
-
 FAILURE_TEXT = "sk-live-endpoint-secret told by http://10.0.0.7/internal"
 """What the endpoint says of its failures, which nobody may hear."""
-
 MODEL_BODY_LIMIT = 32 << 20
+HOSTILE_EVENTS: dict[ModelFault, str] = {
+    "garbage": "{no json" + FAILURE_TEXT,
+    "deep": "[" * 100_000,
+    "wrong_types": json.dumps({"choices": [{"delta": {"content": 7, "tool_calls": ["x", 3]}, "finish_reason": 4}]}),
+    "error_event": json.dumps({"error": {"message": FAILURE_TEXT}}),
+}
+ARGUMENT_CHUNK = 7
+
+
+class ToolUse(NamedTuple):
+    """The model asks for a tool; arguments that are a text are sent as they are."""
+
+    name: str
+    arguments: Mapping[str, object] | str = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTurn:
+    """What the model says: tools to use, or a text."""
+
+    text: str = ""
+    uses: tuple[ToolUse, ...] = ()
+    fault: ModelFault = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request."""
+
+    body: ModelJson
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def messages(self) -> list[ModelJson]:
+        """The conversation so far."""
+        return cast("list[ModelJson]", self.body.get("messages", []))
+
+    @property
+    def question(self) -> str:
+        """What the user said last."""
+        return next((str(each["content"]) for each in reversed(self.messages) if each["role"] == "user"), "")
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of the tools it may use."""
+        tools = cast("list[dict[str, ModelJson]]", self.body.get("tools", []))
+        return [str(tool["function"]["name"]) for tool in tools]
+
+    @property
+    def results(self) -> list[ModelJson]:
+        """What the tools answered since the user's question, in order."""
+        asked = max(index for index, each in enumerate(self.messages) if each["role"] == "user")
+        return [cast(ModelJson, json.loads(str(each["content"]))) for each in self.messages[asked:] if each["role"] == "tool"]
+
+
+ModelScript: TypeAlias = Callable[[ModelRequest], ModelTurn]
 
 
 class ModelServer:
@@ -115,13 +191,13 @@ class ModelReply:
         if turn.fault in HOSTILE_EVENTS:
             await self._send(f"data: {HOSTILE_EVENTS[turn.fault]}\n\n".encode())
         elif turn.fault == "endless":
-            await self._for_ever(event_bytes(completion_chunk(self._model, {"content": "again and " * 400})))
+            await self._for_ever(event_bytes(_completion_chunk(self._model, {"content": "again and " * 400})))
         elif turn.fault == "endless_line":
             await self._for_ever(b"data: " + b"x" * 65_536)
         elif turn.fault:
             await self._half(turn)
         else:
-            for each in turn_chunks(turn, self._model):
+            for each in _turn_chunks(turn, self._model):
                 await self._send(event_bytes(each))
         await self._send(b"data: [DONE]\n\n")
         await self._end(b"")
@@ -130,14 +206,14 @@ class ModelReply:
         """The first half of the text, then something else than the other half."""
         parts = text_chunks(turn.text)
         for part in parts[: len(parts) // 2]:
-            await self._send(event_bytes(completion_chunk(self._model, {"content": part})))
+            await self._send(event_bytes(_completion_chunk(self._model, {"content": part})))
         if turn.fault == "stalls":
             await asyncio.Event().wait()
         if turn.fault == "breaks_off":
             raise ConnectionAbortedError
         if turn.fault in ("cut_short", "filtered"):
             await self._send(
-                event_bytes(completion_chunk(self._model, {}, finish="length" if turn.fault == "cut_short" else "content_filter"))
+                event_bytes(_completion_chunk(self._model, {}, finish="length" if turn.fault == "cut_short" else "content_filter"))
             )
 
     async def status(self, status: str, body: ModelJson) -> None:
@@ -165,14 +241,6 @@ class ModelReply:
             await self._send(rest)
         self._writer.write(b"0\r\n\r\n")
         await self._writer.drain()
-
-
-HOSTILE_EVENTS: dict[ModelFault, str] = {
-    "garbage": "{no json" + FAILURE_TEXT,
-    "deep": "[" * 100_000,
-    "wrong_types": json.dumps({"choices": [{"delta": {"content": 7, "tool_calls": ["x", 3]}, "finish_reason": 4}]}),
-    "error_event": json.dumps({"error": {"message": FAILURE_TEXT}}),
-}
 
 
 def event_bytes(value: ModelJson) -> bytes:
@@ -207,31 +275,26 @@ async def model_server(
         await server.wait_closed()
 
 
-ARGUMENT_CHUNK = 7
-
-
-def turn_chunks(turn: ModelTurn, model: str) -> Iterator[ModelJson]:
-    """All of a turn, with its end."""
-    yield completion_chunk(model, {"role": "assistant", "content": ""})
+def _turn_chunks(turn: ModelTurn, model: str) -> Iterator[ModelJson]:
+    yield _completion_chunk(model, {"role": "assistant", "content": ""})
     for part in text_chunks(turn.text):
-        yield completion_chunk(model, {"content": part})
+        yield _completion_chunk(model, {"content": part})
     for index, use in enumerate(turn.uses):
         yield from tool_call_chunks(model, index, use)
-    yield completion_chunk(model, {}, finish="tool_calls" if turn.uses else "stop")
+    yield _completion_chunk(model, {}, finish="tool_calls" if turn.uses else "stop")
 
 
 def tool_call_chunks(model: str, index: int, use: ToolUse) -> Iterator[ModelJson]:
     """A tool call: its name first, its arguments in bits."""
     text = use.arguments if isinstance(use.arguments, str) else json.dumps(dict(use.arguments))
     begun = {"index": index, "id": f"call_{index}", "type": "function", "function": {"name": use.name, "arguments": ""}}
-    yield completion_chunk(model, {"tool_calls": [begun]})
+    yield _completion_chunk(model, {"tool_calls": [begun]})
     for start in range(0, len(text), ARGUMENT_CHUNK):
         more = {"index": index, "function": {"arguments": text[start : start + ARGUMENT_CHUNK]}}
-        yield completion_chunk(model, {"tool_calls": [more]})
+        yield _completion_chunk(model, {"tool_calls": [more]})
 
 
-def completion_chunk(model: str, delta: ModelJson, *, finish: str | None = None) -> ModelJson:
-    """One of them."""
+def _completion_chunk(model: str, delta: ModelJson, *, finish: str | None = None) -> ModelJson:
     choice: ModelJson = {"index": 0, "delta": delta, "finish_reason": finish}
     return {"id": "chatcmpl-sandbox", "object": "chat.completion.chunk", "created": 0, "model": model, "choices": [choice]}
 

@@ -6,12 +6,65 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from simulators.network.entities import DATA, DAY_SECONDS, MO_SMS, MOC, MT_SMS, MTC, Line
-from simulators.network.trips import country_at, stays_of_day
+from simulators.network.entities import DATA, DAY_SECONDS, MO_SMS, MOC, MT_SMS, MTC, Line, Persona
 from simulators.seeded_random import seeded_random
 
+TRIP_BLOCK_DAYS = 14
+"""Days in which there is at most one trip."""
 HALF_DAY_SECONDS = DAY_SECONDS // 2
 """Nothing that the clock brings makes something due sooner than half a day later."""
+TICK, ARRIVAL = 0, 2
+"""Kinds of activity that are not uses."""
+
+
+class Stay(NamedTuple):
+    """From this moment the line is in this country."""
+
+    since: int
+    iso2: str
+
+
+def stays_of_day(seed: int, line_id: int, persona: Persona, day: int) -> list[Stay]:
+    """The first is where the day begins; the others are arrivals."""
+    home = Stay(day * DAY_SECONDS, persona.home_iso2)
+    if not persona.travel_iso2 or persona.travel_share <= 0:
+        return [home]
+    legs = _commute(seed, line_id, persona, day) if persona.kind == "commuter" else _trip(seed, line_id, persona, day // TRIP_BLOCK_DAYS)
+    arrived = [leg for leg in legs if leg.since <= home.since]
+    return [Stay(home.since, arrived[-1].iso2) if arrived else home] + [leg for leg in legs if 0 < leg.since - home.since < DAY_SECONDS]
+
+
+def _country_at(stays: list[Stay], at: int) -> str:
+    found = stays[0].iso2
+    for stay in stays[1:]:
+        if stay.since <= at:
+            found = stay.iso2
+    return found
+
+
+def _commute(seed: int, line_id: int, persona: Persona, day: int) -> list[Stay]:
+    """Over the border in the morning, back in the evening."""
+    roll = seeded_random(seed, "commute", line_id, day).random
+    if roll() >= persona.travel_share:
+        return []
+    abroad = persona.travel_iso2[int(roll() * len(persona.travel_iso2))]
+    morning, evening = 6 * 3600 + int(roll() * 9000), 16 * 3600 + int(roll() * 10_800)
+    return [Stay(day * DAY_SECONDS + morning, abroad), Stay(day * DAY_SECONDS + evening, persona.home_iso2)]
+
+
+def _trip(seed: int, line_id: int, persona: Persona, block: int) -> list[Stay]:
+    """Two to eight days away, now and then through two countries, so that the share of days abroad is about right."""
+    roll = seeded_random(seed, "trip", line_id, block).random
+    if roll() >= persona.travel_share * TRIP_BLOCK_DAYS / 5:
+        return []
+    length = (2 * DAY_SECONDS) + int(roll() * 6 * DAY_SECONDS)
+    start = block * TRIP_BLOCK_DAYS * DAY_SECONDS + int(roll() * (TRIP_BLOCK_DAYS * DAY_SECONDS - length))
+    choice = persona.travel_iso2
+    first, second = choice[int(roll() * len(choice))], choice[int(roll() * len(choice))]
+    legs = [Stay(start, first)]
+    if second != first and roll() < 0.4:
+        legs.append(Stay(start + length // 2, second))
+    return [*legs, Stay(start + length, persona.home_iso2)]
 
 
 class Activity(NamedTuple):
@@ -57,7 +110,7 @@ class Agenda:
                 activity for line in lines.values() if line.persona.kind != "stock" for activity in plan_line_day(seed, line, today)
             ]
         activities.sort()
-        begins, ends = (bisect_right(activities, moment, key=activity_time) for moment in (now, self.end))
+        begins, ends = (bisect_right(activities, moment, key=_activity_time) for moment in (now, self.end))
         self.planned, self.activities, self.afternoon = today, activities[begins:ends], activities[ends:]
         self.touched = set(lines)
 
@@ -76,13 +129,8 @@ class Agenda:
         self.start, self.end, self.planned = 0, 0, -1
 
 
-def activity_time(activity: Activity) -> int:
-    """When it is done."""
+def _activity_time(activity: Activity) -> int:
     return activity.at
-
-
-TICK, ARRIVAL = 0, 2
-"""Kinds of activity that are not uses."""
 
 
 def plan_line_day(seed: int, line: Line, day: int) -> list[Activity]:
@@ -98,7 +146,7 @@ def plan_line_day(seed: int, line: Line, day: int) -> list[Activity]:
     for kind, quantity in _uses(roll, persona.sessions, persona.session_bytes, persona.calls, persona.messages):
         at = start + (1 + int(roll() * (DAY_SECONDS - 1)) if around_the_clock else _waking(roll(), roll()))
         other = None if kind == DATA else _phone_number(roll())
-        activities.append(Activity(at, line.id, kind, quantity, country_at(stays, at), roll(), other))
+        activities.append(Activity(at, line.id, kind, quantity, _country_at(stays, at), roll(), other))
     return activities
 
 
@@ -111,7 +159,6 @@ def _uses(roll: Callable[[], float], sessions: float, size: int, calls: float, m
 
 
 def _near_mean(roll: Callable[[], float], mean: float) -> int:
-    """A whole number around a mean."""
     return int(mean * (0.4 + 1.2 * roll()) + roll()) if mean > 0 else 0
 
 
@@ -121,6 +168,5 @@ def _waking(first: float, second: float) -> int:
 
 
 def _phone_number(chance: float) -> str:
-    """Somebody to talk to, in one of a few countries."""
     prefixes = ("4790", "4670", "4915", "3361", "4477", "1212")
     return prefixes[int(chance * 6)] + f"{int(chance * 10**9) % 10**7:07d}"

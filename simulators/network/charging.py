@@ -3,7 +3,7 @@
 from bisect import insort
 from dataclasses import dataclass, field
 
-from simulators.network import coverage, radio
+from simulators.network import radio
 from simulators.network.catalogue import Network, Tariff, TariffRule, VoipRule
 from simulators.network.entities import (
     DATA,
@@ -23,12 +23,13 @@ from simulators.network.entities import (
     Reseller,
     ResellerAccount,
 )
-from simulators.network.fair_use import open_green_zone, refresh_throttle, use_green_zone
+from simulators.network.fair_use import covering_packages, open_green_zone, refresh_throttle, use_green_zone
 from simulators.network.packages import begin_package
-from simulators.network.pushes import push_package_usage
 from simulators.network.world import World
 
 USAGE_TYPES = (MOC, MTC, MO_SMS, MT_SMS, DATA, MOC_VOIP, MTC_VOIP)
+# Choice: notifications name calls over IP as the calls whose units they use.
+USAGE_NAMES = {DATA: "DATA", MOC: "MOC", MTC: "MTC", MO_SMS: "MO_SMS", MT_SMS: "MT_SMS", MOC_VOIP: "MOC", MTC_VOIP: "MTC"}
 
 
 @dataclass(slots=True)
@@ -83,7 +84,7 @@ def charge_usage(
 ) -> list[Cdr]:
     """Charge as much of a use as somebody pays for: one record per payer, all with the same session."""
     began = _begin_charge(world, line, usage_type, quantity, network_id, at, other_party)
-    covering = coverage.covering_packages(world, line, network_id, at)
+    covering = covering_packages(world, line, network_id, at)
     for package in covering:
         if began.rest == 0:
             break
@@ -113,14 +114,14 @@ def _begin_charge(
 
 def _from_package(began: UsageCharge, package: Package) -> None:
     """Take what the package has left of this kind; the first use begins an undated package."""
-    kind = coverage.counted_usage_type(began.world, began.line, package, began.usage_type)
-    taken = min(began.rest, coverage.units_left(package, kind))
-    if taken == 0 or not coverage.covers_destination(began.world, package, began.usage_type, began.other_party):
+    kind = counted_usage_type(began.world, began.line, package, began.usage_type)
+    taken = min(began.rest, package.units_left(kind))
+    if taken == 0 or not covers_destination(began.world, package, began.usage_type, began.other_party):
         return
     if package.activated is None:
         begin_package(began.world, package, began.at)
-    limit, before = coverage.package_counter(package, kind)
-    coverage.count_usage(package, kind, taken)
+    limit, before = package.counter(kind)
+    package.count_usage(kind, taken)
     cost = _record_usage(began, taken, package)
     package.reseller_cost += cost
     package.parent_cost += _parent_cost(began, taken)
@@ -322,3 +323,38 @@ def _index_rules(tariff: Tariff) -> None:
     for row in sorted(tariff.rules, key=lambda row: -row.start):
         tariff.index.setdefault((row.network_id, row.sponsor_id), []).append(row)
     tariff.indexed = tariff.rules
+
+
+def counted_usage_type(world: World, line: Line, package: Package, usage_type: int) -> int:
+    """The counter a use goes to: with a single counter incoming calls count as outgoing ones."""
+    if usage_type not in (MTC, MTC_VOIP):
+        return usage_type
+    template = world.templates.get(package.template_id)
+    single = world.resellers[line.reseller_id].single_counter or (template is not None and template.single_counter)
+    return MOC if single else usage_type
+
+
+def covers_destination(world: World, package: Package, usage_type: int, other_party: str | None) -> bool:
+    """A package with a destination list pays only outgoing calls to it. Choice: an unknown number is not on the list."""
+    if usage_type not in (MOC, MOC_VOIP) or package.destination_id is None:
+        return True
+    destination = world.destinations.get(package.destination_id)
+    return destination is not None and other_party is not None and other_party.lstrip("+").startswith(destination.prefixes)
+
+
+def push_package_usage(
+    world: World, line: Line, package: Package, usage_type: int, used: tuple[int, int], percent: int, limit: int
+) -> None:
+    """A package's use went over a threshold, from `used[0]` to `used[1]` units. Percentage and threshold are strings on the wire."""
+    body: dict[str, object] = {
+        "unitsBefore": used[0],
+        "unitsAfter": used[1],
+        "thresholdPercentage": str(percent),
+        "thresholdUnits": str(limit * percent // 100),
+        "subscriberPackageId": package.id,
+        "totalUnits": limit,
+        "subscriberId": line.id,
+        "subscriberIMSI": line.imsi,
+        "usageType": USAGE_NAMES[usage_type],
+    }
+    world.queue_push(world.resellers[line.reseller_id].push.usage_url, {"subscriberPrepaidPackage": body})

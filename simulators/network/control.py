@@ -7,39 +7,42 @@ from urllib.parse import parse_qs
 import orjson
 
 from simulators.network import charging
-from simulators.network.entities import DAY_SECONDS, Cdr, Line, NetworkRefusal, PushTarget
+from simulators.network.entities import DAY_SECONDS, INVALID_REQUEST, NOT_FOUND, Line, NetworkRefusal, PushTarget
 from simulators.network.faults import read_network_fault
 from simulators.network.methods.zones import operator_view
-from simulators.network.named_records import NOT_FOUND, find_record
-from simulators.network.params import (
+from simulators.network.named_records import find_record
+from simulators.network.packages import add_provider_status
+from simulators.network.radio import attach_to_network
+from simulators.network.wire import (
     DAYS_LIMIT,
-    INVALID_REQUEST,
     RequestFields,
+    WireMembers,
+    drop_empty,
     invalid_request,
+    parse_wire_moment,
     read_digits,
     read_integer,
     read_positive,
     read_text,
+    wire_euro,
+    wire_moment,
 )
-from simulators.network.pushes import add_provider_status
-from simulators.network.radio import attach_to_network
-from simulators.network.wire import WireMembers, drop_empty, parse_wire_moment, wire_euro, wire_moment
 from simulators.network.world import World
-from simulators.network.world_runtime import NetworkAnswer, WorldRuntime
+from simulators.network.world_runtime import WorldRuntime
+from simulators.server import WireAnswer
 
 ControlQuery: TypeAlias = dict[str, str]
-
 ControlAction: TypeAlias = Callable[[WorldRuntime, ControlQuery, object], Awaitable[object] | object]
-
 CALL_LIST_LIMIT = 100
+USAGE_TYPES_TEXT = "33 data (bytes), 1 and 15 calls (seconds), 21 and 22 messages, 40 and 41 calls over IP (seconds)"
 
 
-async def control_network(runtime: WorldRuntime, method: str, path: str, query: str, body: bytes) -> NetworkAnswer:
+async def control_network(runtime: WorldRuntime, method: str, path: str, query: str, body: bytes) -> WireAnswer:
     """One request to the control API; refusals say what to do instead."""
     name = path.removeprefix("/control").strip("/")
     action = CONTROL_ACTIONS.get((method, name))
     if action is None:
-        return unknown_control_path(method, name)
+        return _unknown_control_path(method, name)
     try:
         value: object = orjson.loads(body or b"{}")
         found = action(runtime, {key: values[0] for key, values in parse_qs(query).items()}, value)
@@ -48,32 +51,29 @@ async def control_network(runtime: WorldRuntime, method: str, path: str, query: 
         return control_error(400, INVALID_REQUEST, "the body is not JSON")
     except NetworkRefusal as refused:
         return control_error(400 if refused.code == INVALID_REQUEST else 409, refused.code, refused.message)
-    return NetworkAnswer(200, orjson.dumps(answer))
+    return WireAnswer(200, orjson.dumps(answer))
 
 
-def control_error(status: int, code: int, message: str) -> NetworkAnswer:
+def control_error(status: int, code: int, message: str) -> WireAnswer:
     """A refusal with the network's own code, where it has one."""
-    return NetworkAnswer(status, orjson.dumps({"error": {"code": code, "message": message}}))
+    return WireAnswer(status, orjson.dumps({"error": {"code": code, "message": message}}))
 
 
-def unknown_control_path(method: str, name: str) -> NetworkAnswer:
-    """What there is instead."""
+def _unknown_control_path(method: str, name: str) -> WireAnswer:
     methods = [verb for verb, known in CONTROL_ACTIONS if known == name]
     if methods:
         return control_error(405, 1, f"/control/{name} takes {' and '.join(methods)}, not {method}")
     return control_error(404, 1, f"no /control/{name}; there are: {'; '.join(NETWORK_CONTROL_PATHS)}")
 
 
-def list_control_paths(_runtime: WorldRuntime, _query: ControlQuery, _value: object) -> object:
-    """What there is."""
+def _list_control_paths(_runtime: WorldRuntime, _query: ControlQuery, _value: object) -> object:
     return {"paths": NETWORK_CONTROL_PATHS}
 
 
-def network_state(runtime: WorldRuntime, _query: ControlQuery, _value: object) -> object:
-    """The world in numbers."""
+def _network_state(runtime: WorldRuntime, _query: ControlQuery, _value: object) -> object:
     world = runtime.world
     return {
-        **network_clock_view(runtime),
+        **_network_clock_view(runtime),
         "seed": world.seed,
         "clock": "follow" if runtime.clock.following else "frozen",
         "accounts": [{"id": account.id, "name": account.name, "resellerId": account.reseller_id} for account in world.accounts.values()],
@@ -90,8 +90,7 @@ def network_state(runtime: WorldRuntime, _query: ControlQuery, _value: object) -
     }
 
 
-def network_clock_view(runtime: WorldRuntime) -> WireMembers:
-    """Simulated time, for people and for programs."""
+def _network_clock_view(runtime: WorldRuntime) -> WireMembers:
     return {"now": wire_moment(runtime.world.now), "unix": runtime.world.now}
 
 
@@ -102,7 +101,7 @@ async def set_network_clock(runtime: WorldRuntime, _query: ControlQuery, value: 
     fields.done()
     if moment < runtime.world.now:
         raise invalid_request(f"body.now lies before the simulated time {wire_moment(runtime.world.now)}; the clock only runs forward")
-    return await move_network_clock(runtime, moment)
+    return await _move_network_clock(runtime, moment)
 
 
 def read_clock_moment(value: object, path: str) -> int:
@@ -113,26 +112,23 @@ def read_clock_moment(value: object, path: str) -> int:
     return found
 
 
-async def advance_network_clock(runtime: WorldRuntime, _query: ControlQuery, value: object) -> object:
-    """Run the world for a time."""
+async def _advance_network_clock(runtime: WorldRuntime, _query: ControlQuery, value: object) -> object:
     fields = RequestFields(value, "body")
     seconds, days = fields.maybe("seconds", read_integer), fields.maybe("days", read_integer)
     fields.done()
     distance = (seconds or 0) + (days or 0) * DAY_SECONDS
     if (seconds is None) == (days is None) or distance > DAYS_LIMIT * DAY_SECONDS:
         raise invalid_request('give {"seconds": n} or {"days": n}, at most a hundred years')
-    return await move_network_clock(runtime, runtime.world.now + distance)
+    return await _move_network_clock(runtime, runtime.world.now + distance)
 
 
-async def move_network_clock(runtime: WorldRuntime, moment: int) -> object:
-    """Run there, and go on from there."""
+async def _move_network_clock(runtime: WorldRuntime, moment: int) -> object:
     await runtime.run_to(moment)
     runtime.clock.restart_from(runtime.world.now)
-    return network_clock_view(runtime)
+    return _network_clock_view(runtime)
 
 
-def list_network_faults(runtime: WorldRuntime, _query: ControlQuery, _value: object) -> object:
-    """The faults that wait."""
+def _list_network_faults(runtime: WorldRuntime, _query: ControlQuery, _value: object) -> object:
     return {"faults": [fault.as_json() for fault in runtime.faults.queue]}
 
 
@@ -141,13 +137,12 @@ def add_network_faults(runtime: WorldRuntime, query: ControlQuery, value: object
     values = cast(list[object], value) if isinstance(value, list) else [value]
     for fault in [read_network_fault(one) for one in values]:
         runtime.faults.add(fault)
-    return list_network_faults(runtime, query, None)
+    return _list_network_faults(runtime, query, None)
 
 
-def clear_network_faults(runtime: WorldRuntime, query: ControlQuery, value: object) -> object:
-    """No more faults."""
+def _clear_network_faults(runtime: WorldRuntime, query: ControlQuery, value: object) -> object:
     runtime.faults.clear()
-    return list_network_faults(runtime, query, value)
+    return _list_network_faults(runtime, query, value)
 
 
 def list_network_calls(runtime: WorldRuntime, query: ControlQuery, _value: object) -> object:
@@ -160,11 +155,7 @@ def list_network_calls(runtime: WorldRuntime, query: ControlQuery, _value: objec
     return {"calls": [{**call._asdict(), "at": wire_moment(call.at)} for call in shown], "total": len(rows)}
 
 
-USAGE_TYPES_TEXT = "33 data (bytes), 1 and 15 calls (seconds), 21 and 22 messages, 40 and 41 calls over IP (seconds)"
-
-
-def line_by_iccid(world: World, iccid: str) -> Line:
-    """Any reseller's line."""
+def _line_by_iccid(world: World, iccid: str) -> Line:
     line = world.lookup.line(world.lines, "iccid", iccid)
     if line is None:
         raise NetworkRefusal(NOT_FOUND, f"no line has the ICCID {iccid}")
@@ -175,43 +166,43 @@ def use_line_service(runtime: WorldRuntime, _query: dict[str, str], value: objec
     """Let a line use something; the answer is its call records."""
     fields = RequestFields(value, "body")
     iccid, network_id = fields.need("iccid", read_digits), fields.need("networkId", read_integer)
-    usage_type, quantity = fields.need("usageType", read_usage_type), fields.need("quantity", read_positive)
+    usage_type, quantity = fields.need("usageType", _read_usage_type), fields.need("quantity", read_positive)
     other_party = fields.maybe("otherParty", read_digits)
     fields.done()
     world = runtime.world
     find_record(world.networks, network_id, "network")
-    records = charging.use_service(world, line_by_iccid(world, iccid), usage_type, quantity, network_id=network_id, other_party=other_party)
-    return {"records": [cdr_view(record) for record in records]}
+    records = charging.use_service(
+        world, _line_by_iccid(world, iccid), usage_type, quantity, network_id=network_id, other_party=other_party
+    )
+    return {
+        "records": [
+            drop_empty(
+                {
+                    "at": wire_moment(record.at),
+                    "usageType": record.usage_type,
+                    "quantity": record.quantity,
+                    "inPackage": record.in_package,
+                    "packageId": record.package_id,
+                    "resellerCost": wire_euro(record.reseller_cost),
+                    "subscriberCost": wire_euro(record.subscriber_cost),
+                }
+            )
+            for record in records
+        ]
+    }
 
 
-def read_usage_type(value: object, path: str) -> int:
-    """A kind of use by its number."""
+def _read_usage_type(value: object, path: str) -> int:
     if value not in charging.USAGE_TYPES:
         raise invalid_request(f"{path} must be one of {USAGE_TYPES_TEXT}")
     return read_integer(value, path)
 
 
-def cdr_view(record: Cdr) -> WireMembers:
-    """A call record in short."""
-    return drop_empty(
-        {
-            "at": wire_moment(record.at),
-            "usageType": record.usage_type,
-            "quantity": record.quantity,
-            "inPackage": record.in_package,
-            "packageId": record.package_id,
-            "resellerCost": wire_euro(record.reseller_cost),
-            "subscriberCost": wire_euro(record.subscriber_cost),
-        }
-    )
-
-
-def attach_line(runtime: WorldRuntime, _query: dict[str, str], value: object) -> object:
-    """Let a line come to a network now."""
+def _attach_line(runtime: WorldRuntime, _query: dict[str, str], value: object) -> object:
     fields = RequestFields(value, "body")
     iccid, network_id = fields.need("iccid", read_digits), fields.need("networkId", read_integer)
     fields.done()
-    network, line = find_record(runtime.world.networks, network_id, "network"), line_by_iccid(runtime.world, iccid)
+    network, line = find_record(runtime.world.networks, network_id, "network"), _line_by_iccid(runtime.world, iccid)
     attach_to_network(runtime.world, line, network.network_id, runtime.world.now)
     return {"subscriberId": line.id, "network": operator_view(runtime.world, network)}
 
@@ -222,7 +213,7 @@ def set_provider_status(runtime: WorldRuntime, _query: dict[str, str], value: ob
     iccid, status = fields.need("iccid", read_digits), fields.need("status", read_text)
     profile_type = fields.maybe("profileType", read_text) or "P1"
     fields.done()
-    line = line_by_iccid(runtime.world, iccid)
+    line = _line_by_iccid(runtime.world, iccid)
     add_provider_status(runtime.world, line, status, profile_type)
     return {"simId": line.sim.id, "status": status}
 
@@ -242,11 +233,10 @@ def set_push_targets(runtime: WorldRuntime, _query: dict[str, str], value: objec
         target.location_url if location_url is None else location_url,
         target.thresholds if marks is None else marks,
     )
-    return push_target_view(number, reseller.push)
+    return _push_target_view(number, reseller.push)
 
 
-def push_target_view(reseller_id: int, target: PushTarget) -> WireMembers:
-    """A reseller's targets."""
+def _push_target_view(reseller_id: int, target: PushTarget) -> WireMembers:
     urls = {"usageUrl": target.usage_url, "esimUrl": target.esim_url, "locationUrl": target.location_url}
     return {"resellerId": reseller_id, **urls, "thresholds": list(target.thresholds)}
 
@@ -278,8 +268,7 @@ def list_pushes(runtime: WorldRuntime, _query: dict[str, str], _value: object) -
     return {"waiting": waiting, "sent": sent}
 
 
-def list_control_networks(runtime: WorldRuntime, query: dict[str, str], _value: object) -> object:
-    """The networks of the world, or of one country."""
+def _list_control_networks(runtime: WorldRuntime, query: dict[str, str], _value: object) -> object:
     iso2 = query.get("iso2", "").lower()
     world = runtime.world
     if iso2 and iso2 not in world.countries:
@@ -289,19 +278,19 @@ def list_control_networks(runtime: WorldRuntime, query: dict[str, str], _value: 
 
 
 CONTROL_ACTIONS: dict[tuple[str, str], ControlAction] = {
-    ("GET", ""): list_control_paths,
-    ("GET", "state"): network_state,
+    ("GET", ""): _list_control_paths,
+    ("GET", "state"): _network_state,
     ("POST", "clock"): set_network_clock,
-    ("POST", "advance"): advance_network_clock,
-    ("GET", "faults"): list_network_faults,
+    ("POST", "advance"): _advance_network_clock,
+    ("GET", "faults"): _list_network_faults,
     ("POST", "faults"): add_network_faults,
-    ("DELETE", "faults"): clear_network_faults,
+    ("DELETE", "faults"): _clear_network_faults,
     ("POST", "usage"): use_line_service,
-    ("POST", "attach"): attach_line,
+    ("POST", "attach"): _attach_line,
     ("POST", "provider-status"): set_provider_status,
     ("POST", "push-targets"): set_push_targets,
     ("GET", "pushes"): list_pushes,
     ("GET", "calls"): list_network_calls,
-    ("GET", "networks"): list_control_networks,
+    ("GET", "networks"): _list_control_networks,
 }
 NETWORK_CONTROL_PATHS = [f"{method} /control/{name}".rstrip("/") for method, name in CONTROL_ACTIONS]

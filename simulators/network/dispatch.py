@@ -6,13 +6,30 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from simulators.network.entities import NetworkRefusal, NetworkToken
-from simulators.network.methods import line_settings, packages, radio, resellers, statistics, subscribers, tariffs, templates, zones
-from simulators.network.params import INVALID_REQUEST
+from simulators.network.entities import ADDRESS_NOT_ALLOWED, INVALID_REQUEST, NO_API_ACCOUNT, UNKNOWN_REQUEST, NetworkRefusal, NetworkToken
+from simulators.network.methods import packages, radio, resellers, statistics, subscribers, tariffs, templates, zones
 from simulators.network.wire import NO_PAYLOAD, TruncatedPayload, WireMembers
 from simulators.network.world import World
 
-UNKNOWN_REQUEST = 1
+NetworkMethod: TypeAlias = Callable[[World, NetworkToken, object], object]
+STATISTICS_METHODS: Mapping[str, NetworkMethod] = {
+    "subscriberUsageOverPeriod": statistics.subscriber_usage_over_period,
+    "subscriberNetworkEventsOverPeriod": statistics.subscriber_network_events_over_period,
+}
+VERSION_2_METHODS: Mapping[str, NetworkMethod] = {
+    "listSubscriberPrepaidPackages": packages.list_subscriber_prepaid_packages_v2,
+    "moveSubscriberRangeToAccount": resellers.move_subscriber_range_to_account_v2,
+}
+ANSWER_KEYS: Mapping[str, str] = {
+    "getCustomerTariff": "listTariffRule",
+    "modifyPPTCore": "modifyPrepaidPackageTemplate",
+    "modifyPPTRecurring": "modifyPrepaidPackageTemplate",
+    "modifyPPTThrottling": "modifyPrepaidPackageTemplate",
+    "getSubscriberLocation": "subscriberLocation",
+    "getSubscriberLocationByCellId": "subscriberLocation",
+}
+"""Where the answer's key is not the method's name (quirk 1)."""
+TOKEN_SCHEMES = ("bearer", "token")
 
 
 class MethodCall(NamedTuple):
@@ -28,9 +45,6 @@ class CallOutcome(NamedTuple):
     code: int
     message: str
     payload: object = NO_PAYLOAD
-
-
-NetworkMethod: TypeAlias = Callable[[World, NetworkToken, object], object]
 
 
 def methods_at_path(path: str) -> Mapping[str, NetworkMethod] | None:
@@ -87,16 +101,6 @@ def truncate_json(text: bytes) -> bytes:
     return text[: len(text) * 2 // 3]
 
 
-STATISTICS_METHODS: Mapping[str, NetworkMethod] = {
-    "subscriberUsageOverPeriod": statistics.subscriber_usage_over_period,
-    "subscriberNetworkEventsOverPeriod": statistics.subscriber_network_events_over_period,
-}
-
-VERSION_2_METHODS: Mapping[str, NetworkMethod] = {
-    "listSubscriberPrepaidPackages": packages.list_subscriber_prepaid_packages_v2,
-    "moveSubscriberRangeToAccount": resellers.move_subscriber_range_to_account_v2,
-}
-
 VERSION_1_METHODS: Mapping[str, NetworkMethod] = {
     "listResellerAccount": resellers.list_reseller_account,
     "modifyAccountBalance": resellers.modify_account_balance,
@@ -107,23 +111,23 @@ VERSION_1_METHODS: Mapping[str, NetworkMethod] = {
     "listSteeringList": resellers.list_steering_list,
     "getSingleSubscriber": subscribers.get_single_subscriber,
     "listSubscriber": subscribers.list_subscriber,
-    "affectSubscriberRealPhoneNumber": line_settings.affect_subscriber_real_phone_number,
-    "affectSubscriberFakePhoneNumber": line_settings.affect_subscriber_fake_phone_number,
+    "affectSubscriberRealPhoneNumber": subscribers.affect_subscriber_real_phone_number,
+    "affectSubscriberFakePhoneNumber": subscribers.affect_subscriber_fake_phone_number,
     "getSimProviderStatus": subscribers.get_sim_provider_status,
     "modifySubscriberBalance": resellers.modify_subscriber_balance,
     "hlrSetBitrate": radio.hlr_set_bitrate,
     "hlrGetBitrate": radio.hlr_get_bitrate,
     "moveSubscriberRangeToAccount": resellers.move_subscriber_range_to_account,
-    "modifySubscriberContactInfo": line_settings.modify_subscriber_contact_info,
-    "modifySubscriberStatus": line_settings.modify_subscriber_status,
-    "setSubscriberTrafficRestrictions": line_settings.set_subscriber_traffic_restrictions,
-    "modifySubscriberSteeringList": line_settings.modify_subscriber_steering_list,
+    "modifySubscriberContactInfo": subscribers.modify_subscriber_contact_info,
+    "modifySubscriberStatus": subscribers.modify_subscriber_status,
+    "setSubscriberTrafficRestrictions": subscribers.set_subscriber_traffic_restrictions,
+    "modifySubscriberSteeringList": subscribers.modify_subscriber_steering_list,
     "pushSteeringToSubs": radio.push_steering_to_subs,
     "cleanSubscriberAllPackages": packages.clean_subscriber_all_packages,
     "resetSubsGzCounter": radio.reset_subs_gz_counter,
     "getSubscriberLocation": radio.get_subscriber_location,
     "getSubscriberLocationByCellId": radio.get_subscriber_location_by_cell_id,
-    "changeSimStatus": line_settings.change_sim_status,
+    "changeSimStatus": subscribers.change_sim_status,
     "affectPackageToSubscriber": packages.affect_package_to_subscriber,
     "affectRecurringPackageToSubscriber": packages.affect_recurring_package_to_subscriber,
     "listSubscriberPrepaidPackages": packages.list_subscriber_prepaid_packages,
@@ -133,8 +137,8 @@ VERSION_1_METHODS: Mapping[str, NetworkMethod] = {
     "stopResumeSubsRecurringPackage": packages.stop_resume_subs_recurring_package,
     "deleteSubscriberPackage": packages.delete_subscriber_package,
     "modifySubscriberPrepaidPackageActivePeriod": packages.modify_subscriber_prepaid_package_active_period,
-    "modifySubscriberMobilePlan": line_settings.modify_subscriber_mobile_plan,
-    "modifySubscriberVoipPlan": line_settings.modify_subscriber_voip_plan,
+    "modifySubscriberMobilePlan": subscribers.modify_subscriber_mobile_plan,
+    "modifySubscriberVoipPlan": subscribers.modify_subscriber_voip_plan,
     "listPrepaidPackageTemplate": templates.list_prepaid_package_template,
     "listLocationZoneElement": zones.list_location_zone_element,
     "listDestinationListPrefix": zones.list_destination_list_prefix,
@@ -157,20 +161,6 @@ VERSION_1_METHODS: Mapping[str, NetworkMethod] = {
     "createLocationZone": zones.create_location_zone,
     "changeNetworkProfileOfLocationZone": zones.change_network_profile_of_location_zone,
 }
-
-ANSWER_KEYS: Mapping[str, str] = {
-    "getCustomerTariff": "listTariffRule",
-    "modifyPPTCore": "modifyPrepaidPackageTemplate",
-    "modifyPPTRecurring": "modifyPrepaidPackageTemplate",
-    "modifyPPTThrottling": "modifyPrepaidPackageTemplate",
-    "getSubscriberLocation": "subscriberLocation",
-    "getSubscriberLocationByCellId": "subscriberLocation",
-}
-"""Where the answer's key is not the method's name (quirk 1)."""
-
-NO_API_ACCOUNT, ADDRESS_NOT_ALLOWED = 8, 9
-
-TOKEN_SCHEMES = ("bearer", "token")
 
 
 def authenticate_caller(world: World, query: str, headers: Mapping[str, str], client: str) -> NetworkToken:

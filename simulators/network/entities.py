@@ -12,6 +12,16 @@ MICRO_EURO = 1_000_000
 MEBIBYTE = 1 << 20
 DAY_SECONDS = 86_400
 UNLIMITED_BITRATE = "UNLIMITED"
+INVALID_REQUEST = 2
+NOT_FOUND = 6
+INVALID_RESELLER = 10
+NOT_VISIBLE = 11
+END_OF_LIFE = 17
+ALREADY_EXISTS = 4
+NOT_POSSIBLE = 14
+UNKNOWN_REQUEST = 1
+NO_API_ACCOUNT, ADDRESS_NOT_ALLOWED = 8, 9
+LIMIT_EXCEEDED = 100
 
 
 class NetworkRefusal(Exception):
@@ -154,6 +164,42 @@ class Package:
     history: list[str] = field(default_factory=list[str])
     carry_from: int | None = None
     """The package whose leftover comes over when this one starts; None once that is done."""
+
+    def in_date(self, at: int) -> bool:
+        """Whether it is not blocked, has begun or has no date yet, and has not expired, at `at` (Unix seconds)."""
+        return self.active and (self.activated is None or self.activated <= at) and (self.expires is None or at < self.expires)
+
+    def counter(self, usage_type: int) -> tuple[int | None, int]:
+        """Limit and use of a kind. Choice: outgoing calls over IP have their own used counter but share the limit of outgoing calls."""
+        if usage_type == DATA:
+            return self.data_limit, self.data_used
+        if usage_type in (MOC, MOC_VOIP):
+            return self.moc_limit, self.moc_used + self.voip_used
+        if usage_type in (MTC, MTC_VOIP):
+            return self.mtc_limit, self.mtc_used
+        if usage_type == MO_SMS:
+            return self.mo_sms_limit, self.mo_sms_used
+        return self.mt_sms_limit, self.mt_sms_used
+
+    def units_left(self, usage_type: int) -> int:
+        """Units of a kind of use that remain; 0 when this kind is not in the package."""
+        limit, used = self.counter(usage_type)
+        return max(0, limit - used) if limit is not None else 0
+
+    def count_usage(self, usage_type: int, quantity: int) -> None:
+        """Add to the counter of a kind of use."""
+        if usage_type == DATA:
+            self.data_used += quantity
+        elif usage_type == MOC:
+            self.moc_used += quantity
+        elif usage_type == MOC_VOIP:
+            self.voip_used += quantity
+        elif usage_type in (MTC, MTC_VOIP):
+            self.mtc_used += quantity
+        elif usage_type == MO_SMS:
+            self.mo_sms_used += quantity
+        elif usage_type == MT_SMS:
+            self.mt_sms_used += quantity
 
 
 @dataclass(slots=True)

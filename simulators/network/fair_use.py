@@ -1,6 +1,5 @@
 """Fair use: the speed a line has because of what it used, by its template's thresholds or in the green zone."""
 
-from simulators.network import coverage
 from simulators.network.entities import DATA, MEBIBYTE, UNLIMITED_BITRATE, GreenZone, Line, Package, PackageTemplate
 from simulators.network.world import World
 
@@ -8,7 +7,7 @@ from simulators.network.world import World
 def refresh_throttle(world: World, line: Line, network_id: int | None, at: int) -> None:
     """Set the speed of the data package in use. Choice: without a place, any zone counts; a throttle replaces a speed set by hand."""
     covering = _packages_here(world, line, network_id, at)
-    current = next((package for package in covering if coverage.units_left(package, DATA)), None)
+    current = next((package for package in covering if package.units_left(DATA)), None)
     for package in line.packages:
         package.throttled_kbps = throttle_limit(world.templates.get(package.template_id), package)
     _apply_throttle(line, _throttle_speed(world, line, covering, current))
@@ -24,8 +23,8 @@ def throttle_limit(template: PackageTemplate | None, package: Package) -> int | 
 
 def _packages_here(world: World, line: Line, network_id: int | None, at: int) -> list[Package]:
     if network_id is not None:
-        return coverage.covering_packages(world, line, network_id, at)
-    return sorted((package for package in line.packages if coverage.package_in_date(package, at)), key=lambda package: package.priority)
+        return covering_packages(world, line, network_id, at)
+    return sorted((package for package in line.packages if package.in_date(at)), key=lambda package: package.priority)
 
 
 def _throttle_speed(world: World, line: Line, covering: list[Package], current: Package | None) -> int | None:
@@ -65,3 +64,12 @@ def use_green_zone(line: Line, zone: GreenZone, quantity: int, at: int) -> int:
     line.green_started = at if line.green_started is None else line.green_started
     line.green_updated = at
     return taken
+
+
+def covering_packages(world: World, line: Line, network_id: int, at: int) -> list[Package]:
+    """Packages in date whose zone has the network, the lowest priority number first; exhausted ones too."""
+    zones = world.zones
+    found = [package for package in line.packages if package.in_date(at) and network_id in zones[package.zone_id].network_ids]
+    if len(found) > 1:
+        found.sort(key=lambda package: (package.priority, package.id))
+    return found

@@ -5,10 +5,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import cast
 
 from simulators.network.dispatch import CallOutcome
-from simulators.network.params import RequestFields, invalid_request, read_flag, read_positive, read_text
-from simulators.network.wire import WireMembers
+from simulators.network.entities import LIMIT_EXCEEDED
+from simulators.network.wire import RequestFields, WireMembers, invalid_request, read_flag, read_positive, read_text
 
-LIMIT_EXCEEDED = 100
 FAULT_DELAY_LIMIT = 600
 ABSENT_VALUES = (None, False)  # a delay of 0.0 is one of them
 FAULT_KINDS = ("code", "delay", "drop_after", "drop_before", "malformed", "empty", "status", "burst", "has_more", "null_lists")
@@ -80,7 +79,7 @@ def read_network_fault(value: object) -> NetworkFault:
     fault = NetworkFault(
         method=fields.need("method", read_text),
         code=fields.maybe("code", read_positive),
-        delay=fields.maybe("delay", read_fault_delay) or 0.0,
+        delay=fields.maybe("delay", _read_fault_delay) or 0.0,
         drop_after=fields.maybe("drop_after", read_flag) or False,
         drop_before=fields.maybe("drop_before", read_flag) or False,
         malformed=fields.maybe("malformed", read_flag) or False,
@@ -106,8 +105,7 @@ def read_error_status(value: object, path: str) -> int:
     return found
 
 
-def read_fault_delay(value: object, path: str) -> float:
-    """A delay."""
+def _read_fault_delay(value: object, path: str) -> float:
     if type(value) not in (int, float) or not 0 <= cast(float, value) <= FAULT_DELAY_LIMIT:
         raise invalid_request(f"{path} must be seconds from 0 to {FAULT_DELAY_LIMIT}")
     return float(cast(float, value))

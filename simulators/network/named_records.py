@@ -4,21 +4,22 @@ from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from simulators.network.catalogue import Tariff
-from simulators.network.entities import Line, NetworkRefusal, NetworkToken, Package, Reseller, ResellerAccount
-from simulators.network.params import (
-    RequestFields,
-    read_digits,
-    read_integer,
-    read_text,
-    require_exactly_one,
+from simulators.network.entities import (
+    END_OF_LIFE,
+    INVALID_RESELLER,
+    NOT_FOUND,
+    NOT_VISIBLE,
+    Line,
+    NetworkRefusal,
+    NetworkToken,
+    Package,
+    Reseller,
+    ResellerAccount,
 )
+from simulators.network.wire import RequestFields, read_digits, read_integer, read_text, require_exactly_one
 from simulators.network.world import World
 
 RecordT = TypeVar("RecordT")
-NOT_FOUND = 6
-INVALID_RESELLER = 10
-NOT_VISIBLE = 11
-END_OF_LIFE = 17
 LINE_IDENTIFIERS = ("subscriberId", "imsi", "iccid", "msisdn", "multiImsi", "activationCode")
 SINGLE_IDENTIFIERS = ("subscriberId", "imsi", "iccid", "msisdn", "activationCode")
 CONTACT_IDENTIFIERS = ("subscriberId", "imsi", "iccid")
@@ -121,7 +122,3 @@ def find_tariff(world: World, caller: NetworkToken, number: int) -> Tariff:
     if tariff.reseller_id not in family and tariff.id not in paid:
         raise NetworkRefusal(NOT_VISIBLE, "the tariff belongs to another reseller")
     return tariff
-
-
-ALREADY_EXISTS = 4
-NOT_POSSIBLE = 14

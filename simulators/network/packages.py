@@ -4,8 +4,6 @@ from calendar import monthrange
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from simulators.network import coverage
-from simulators.network.coverage import units_left
 from simulators.network.entities import (
     DATA,
     DAY_SECONDS,
@@ -18,12 +16,14 @@ from simulators.network.entities import (
     Package,
     PackageSeries,
     PackageTemplate,
+    ProviderRow,
     ResellerAccount,
     StatusRow,
 )
 from simulators.network.fair_use import refresh_throttle
-from simulators.network.pushes import add_provider_status
 from simulators.network.world import World
+
+SERIES_LEAD_SECONDS = DAY_SECONDS // 2
 
 
 def find_usable_template(world: World, template_id: int, family: frozenset[int]) -> PackageTemplate:
@@ -70,7 +70,7 @@ def assign_package_series(
     series = _make_series(world, line, template, None if at_first_use else world.now if start is None else start)
     activate_line(world, line)
     if at_first_use:
-        return series, create_undated_package(world, line, series, template)
+        return series, _count_repetition(world, series, grant_package(world, line, template, (None, None), series.id))
     package = create_due_packages(world, line, series)
     _refresh_line(world, line)
     return series, package
@@ -222,7 +222,7 @@ def _start_series(world: World, package: Package, start: int) -> None:
 
 def _still_reached(package: Package, mark: int) -> bool:
     usage_type, percent = divmod(mark, 1000)
-    limit, used = coverage.package_counter(package, usage_type)
+    limit, used = package.counter(usage_type)
     return limit is not None and used * 100 >= limit * percent
 
 
@@ -286,9 +286,6 @@ def activate_line(world: World, line: Line) -> None:
         add_provider_status(world, line, "Released", profile)
 
 
-SERIES_LEAD_SECONDS = DAY_SECONDS // 2
-
-
 def repetition_start(series: PackageSeries, start: int, index: int) -> int:
     """When repetition `index` starts. Monthly keeps the first day of month, clamped: 31 January, 28 February, 31 March."""
     steps = index * series.frequency
@@ -312,11 +309,6 @@ def create_due_packages(world: World, line: Line, series: PackageSeries) -> Pack
             made = _create_repetition(world, line, series, due + SERIES_LEAD_SECONDS)
         series.next_index += 1
     return made
-
-
-def create_undated_package(world: World, line: Line, series: PackageSeries, template: PackageTemplate) -> Package:
-    """The first package of a series that begins with its first use."""
-    return _count_repetition(world, series, grant_package(world, line, template, (None, None), series.id))
 
 
 def begin_package(world: World, package: Package, at: int) -> None:
@@ -343,7 +335,7 @@ def carry_over_package(world: World, package: Package) -> None:
 
 
 def _with_leftover(limit: int | None, former: Package, usage_type: int) -> int | None:
-    return None if limit is None else limit + units_left(former, usage_type)
+    return None if limit is None else limit + former.units_left(usage_type)
 
 
 def _create_repetition(world: World, line: Line, series: PackageSeries, start: int) -> Package | None:
@@ -374,3 +366,13 @@ def _add_months(moment: int, months: int) -> int:
     year = day.year + years
     last = monthrange(year, month + 1)[1]
     return int(day.replace(year=year, month=month + 1, day=min(day.day, last)).timestamp())
+
+
+def add_provider_status(world: World, line: Line, status: str, profile_type: str) -> None:
+    """Append a status of the provider's profile, end the row before, and notify the reseller (ES2+)."""
+    rows = line.sim.provider
+    if rows:
+        rows[-1].end = world.now
+    rows.append(ProviderRow(status, world.now, profile_type))
+    body: dict[str, object] = {"iccid": line.iccid, "imsi": line.imsi, "eid": line.sim.eid, "subsId": line.id, "status": status}
+    world.queue_push(world.resellers[line.reseller_id].push.esim_url, body)

@@ -4,7 +4,7 @@ from bisect import insort
 
 from simulators.network.catalogue import Network
 from simulators.network.entities import DAY_SECONDS, Line, NetworkEvent, NetworkRefusal, Sighting
-from simulators.network.pushes import push_location
+from simulators.network.wire import wire_moment
 from simulators.network.world import World
 
 RADIO_TECHNOLOGIES = (("2G", "2G - GERAN"), ("3G", "3G - UTRAN"), ("4G", "4G - LTE"), ("5G", "5G - NR"))
@@ -40,7 +40,7 @@ def update_sighting(line: Line, network: Network, at: int) -> None:
     if seen is not None and seen.at > at:
         return
     mcc, mnc = network.codes[line.id % len(network.codes)]
-    lac, cell = _lac(line, network), _cell(line, network, at)
+    lac, cell = (1000 + (network.network_id * 7 + line.id * 31) % 5000), _cell(line, network, at)
     if seen is None:
         line.sighting = Sighting(at, mcc, mnc, lac, cell, _imei(line), dict(RADIO_TECHNOLOGIES)[network.radio])
         return
@@ -66,10 +66,6 @@ def _signal(line: Line, network: Network, at: int) -> None:
         record_network_event(line, NetworkEvent(at, "s6a", "ULR", network.network_id, mcc, mnc, "2001", session))
 
 
-def _lac(line: Line, network: Network) -> int:
-    return 1000 + (network.network_id * 7 + line.id * 31) % 5000
-
-
 def _cell(line: Line, network: Network, at: int) -> int:
     """Not chance but arithmetic: the cell costs nothing and is the same however the clock was run."""
     return 10_000 + (line.id * 7919 + network.network_id * 101 + at // 3600 * 104_729) % 55_000
@@ -80,3 +76,22 @@ def _imei(line: Line) -> str:
     digits = f"35{line.id * 7919 % 10**6:06d}{line.id % 10**6:06d}"
     total = sum(int(digit) if place % 2 == 0 else sum(divmod(2 * int(digit), 10)) for place, digit in enumerate(digits))
     return digits + str(-total % 10)
+
+
+def push_location(world: World, line: Line) -> None:
+    """A line came to another network; our own shape."""
+    sighting = line.sighting
+    if sighting is None:
+        return
+    body: dict[str, object] = {
+        "iccid": line.iccid,
+        "imsi": line.imsi,
+        "subsId": line.id,
+        "mcc": int(sighting.mcc),
+        "mnc": int(sighting.mnc),
+        "lac": sighting.lac,
+        "cellId": sighting.cell_id,
+        "rat": sighting.rat,
+        "eventTimeUtc": wire_moment(sighting.at),
+    }
+    world.queue_push(world.resellers[line.reseller_id].push.location_url, {"locationUpdate": body})

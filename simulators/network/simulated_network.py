@@ -26,15 +26,13 @@ from simulators.network.dispatch import (
 from simulators.network.entities import NetworkRefusal, NetworkToken
 from simulators.network.faults import NetworkFault, NetworkFaults
 from simulators.network.world import LineIndex, World
-from simulators.network.world_runtime import NetworkAnswer, NetworkCall, PushDelivery, WorldClock, WorldRuntime
+from simulators.network.world_runtime import NetworkCall, PushDelivery, WorldClock, WorldRuntime
+from simulators.server import JSON_CONTENT, AnswerLost, PostBody, SimulatorApp, WireAnswer, asgi_handler
 
 WorldFactory: TypeAlias = Callable[[], World]
 PostPush: TypeAlias = Callable[[str, bytes], Awaitable[int]]
+PUSH_INTERVAL_SECONDS = 0.2
 NO_NETWORK_FAULT = NetworkFault("*")
-
-
-class ConnectionDropped(Exception):
-    """The network closes the connection without an answer."""
 
 
 class SimulatedNetwork:
@@ -95,8 +93,8 @@ class SimulatedNetwork:
 
     async def handle(
         self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b"", client: str = ""
-    ) -> NetworkAnswer:
-        """One request; header names are in lower case. Raises ConnectionDropped when there is no answer."""
+    ) -> WireAnswer:
+        """One request; header names are in lower case. Raises AnswerLost when there is no answer."""
         async with self._turn:
             runtime = await self._ready()
             if self._shared:
@@ -108,7 +106,7 @@ class SimulatedNetwork:
         if fault.delay:
             await self._sleep(fault.delay)
         if fault.dropped:
-            raise ConnectionDropped
+            raise AnswerLost
         return answer
 
     async def deliver(self, post: PostPush) -> int:
@@ -139,29 +137,27 @@ class SimulatedNetwork:
 
     def _serve(
         self, runtime: WorldRuntime, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes, client: str
-    ) -> tuple[NetworkAnswer, NetworkFault]:
+    ) -> tuple[WireAnswer, NetworkFault]:
         methods = methods_at_path(path)
         if methods is None:
-            return NetworkAnswer(
-                404, b'{"error":"the network answers under /v1 and /v2, its control API under /control"}'
-            ), NO_NETWORK_FAULT
+            return WireAnswer(404, b'{"error":"the network answers under /v1 and /v2, its control API under /control"}'), NO_NETWORK_FAULT
         if method != "POST":
-            return NetworkAnswer(405, b'{"error":"the network takes POST only"}'), NO_NETWORK_FAULT
+            return WireAnswer(405, b'{"error":"the network takes POST only"}'), NO_NETWORK_FAULT
         try:
             caller = authenticate_caller(runtime.world, query, headers, client)
         except NetworkRefusal as refused:
-            return NetworkAnswer(
+            return WireAnswer(
                 self._refuse_status if refused.code == 8 else 200, encode_answer("", refused_outcome(refused))
             ), NO_NETWORK_FAULT
         try:
             request = read_method_call(body)
         except NetworkRefusal as refused:
-            return NetworkAnswer(200, encode_answer("", refused_outcome(refused))), NO_NETWORK_FAULT
+            return WireAnswer(200, encode_answer("", refused_outcome(refused))), NO_NETWORK_FAULT
         fault = self.faults.take(request.method) or NO_NETWORK_FAULT
-        outcome = fault_outcome(runtime.world, caller, methods, request, fault)
+        outcome = _fault_outcome(runtime.world, caller, methods, request, fault)
         version = path.rstrip("/")[-2:]
         runtime.note(lambda number, now: NetworkCall(number, now, request.method, version, request.params, outcome.code, fault.kinds))
-        return fault_answer(request, outcome, fault), fault
+        return _fault_answer(request, outcome, fault), fault
 
 
 def copy_world(world: World) -> World:
@@ -170,20 +166,28 @@ def copy_world(world: World) -> World:
     return cast(World, pickle.loads(pickle.dumps(kept)))
 
 
-def fault_outcome(
+def _fault_outcome(
     world: World, caller: NetworkToken, methods: Mapping[str, NetworkMethod], request: MethodCall, fault: NetworkFault
 ) -> CallOutcome:
-    """What the call does and says under a fault."""
     if fault.before:
         return fault.of(CallOutcome(0, "OK"))
     return fault.of(perform_method(world, caller, methods, request))
 
 
-def fault_answer(request: MethodCall, outcome: CallOutcome, fault: NetworkFault) -> NetworkAnswer:
-    """The bytes of an answer under a fault."""
+def _fault_answer(request: MethodCall, outcome: CallOutcome, fault: NetworkFault) -> WireAnswer:
     if fault.status is not None:
-        return NetworkAnswer(fault.status, b"<html><body>upstream trouble</body></html>", "text/html")
+        return WireAnswer(fault.status, b"<html><body>upstream trouble</body></html>", {"content-type": "text/html"})
     if fault.empty:
-        return NetworkAnswer(200, b"")
+        return WireAnswer(200, b"")
     body = encode_answer(request.method, outcome)
-    return NetworkAnswer(200, truncate_json(body) if fault.malformed else body)
+    return WireAnswer(200, truncate_json(body) if fault.malformed else body)
+
+
+def make_network_app(sandbox: SimulatedNetwork) -> SimulatorApp:
+    """The network as an ASGI application: its wire and its control API; notifications are delivered while it runs."""
+
+    async def deliver(post: PostBody) -> None:
+        await sandbox.deliver(lambda url, body: post(url, body, JSON_CONTENT))
+
+    handler = asgi_handler(lambda request: sandbox.handle(*request), b'{"error":"the body is longer than 1 MiB"}')
+    return SimulatorApp(handler, deliver, PUSH_INTERVAL_SECONDS)

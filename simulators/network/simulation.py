@@ -3,13 +3,9 @@
 from simulators.network import charging, packages
 from simulators.network.agenda import ARRIVAL, TICK, Activity
 from simulators.network.catalogue import Network
-from simulators.network.coverage import package_in_date
 from simulators.network.entities import Line
-from simulators.network.pushes import add_provider_status
 from simulators.network.radio import attach_to_network, needs_attach, seen_on_network
 from simulators.network.world import World
-
-__all__ = ["add_provider_status", "attach_to_network", "run_world_to"]
 
 
 def run_world_to(world: World, moment: int) -> None:
@@ -70,7 +66,11 @@ def _choose_network(world: World, line: Line, local: list[Network], chance: floa
     steered = _steered(world, line, there)
     if steered is not None:
         return steered
-    covered = [network for network in there if _in_zones(world, line, network.network_id)] or there
+    covered = [
+        network
+        for network in there
+        if any(package.in_date(world.now) and network.network_id in world.zones[package.zone_id].network_ids for package in line.packages)
+    ] or there
     seen = line.sighting
     staying = next((network for network in covered if seen is not None and seen_on_network(seen, network)), None)
     return staying if staying is not None else covered[line.id % len(covered)]
@@ -82,10 +82,6 @@ def _steered(world: World, line: Line, there: list[Network]) -> Network | None:
     wanted = world.steering[list_id].network_ids if list_id in world.steering else ()
     here = {network.network_id: network for network in there}
     return next((here[network_id] for network_id in wanted if network_id in here), None)
-
-
-def _in_zones(world: World, line: Line, network_id: int) -> bool:
-    return any(package_in_date(package, world.now) and network_id in world.zones[package.zone_id].network_ids for package in line.packages)
 
 
 def _by_country(world: World) -> dict[str, list[Network]]:

@@ -20,6 +20,10 @@ from simulators.network.entities import (
     ResellerAccount,
 )
 
+SimCounts = Counter[tuple[int, str]]
+AFTER_IDENTIFIERS = "~"
+"""Sorts behind every digit and letter of an identifier."""
+
 
 class PendingPush(NamedTuple):
     """A notification that waits to be sent: to which URL, and the JSON body."""
@@ -27,9 +31,6 @@ class PendingPush(NamedTuple):
     at: int
     url: str
     body: dict[str, object]
-
-
-SimCounts = Counter[tuple[int, str]]
 
 
 @dataclass(slots=True)
@@ -154,6 +155,11 @@ class World:
         self.counters[kind] = value
         return value
 
+    def queue_push(self, url: str, body: dict[str, object]) -> None:
+        """Queue a notification. An empty `url` means that the reseller does not want this kind."""
+        if url:
+            self.pushes.append(PendingPush(self.now, url, body))
+
     def family(self, reseller_id: int) -> frozenset[int]:
         """A reseller and its descendants: what its token may see."""
         found = {reseller_id}
@@ -170,9 +176,6 @@ class World:
         """An account's lines, lowest id first."""
         return self.lookup.of_account(self.lines, account_id)
 
-
-AFTER_IDENTIFIERS = "~"
-"""Sorts behind every digit and letter of an identifier."""
 
 CURRENT_IDENTIFIERS: Mapping[str, Callable[[Line], Iterable[str | int]]] = {
     "iccid": lambda line: (line.iccid,),

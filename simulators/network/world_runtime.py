@@ -12,20 +12,11 @@ from simulators.network.simulation import run_world_to
 from simulators.network.world import PendingPush, World
 
 CALL_LOG_SIZE = 10_000
-
 THREAD_SECONDS = 3_600
 """From so many seconds on the world's life is run in a thread, so that the loop goes on."""
 
 THREAD_LINES = 2_000
 """More of them have their half day looked up in a thread."""
-
-
-class NetworkAnswer(NamedTuple):
-    """One answer of the network or of its control API."""
-
-    status: int
-    body: bytes
-    media_type: str = "application/json"
 
 
 class NetworkCall(NamedTuple):

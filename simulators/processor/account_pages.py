@@ -14,7 +14,7 @@ from simulators.processor.onboarding import (
     follow_account_link,
     open_standard_account,
 )
-from simulators.processor.pages_layout import PageAnswer, PageRedirect, PageVisit, ProcessorPage, problem_page, web_origin
+from simulators.processor.pages import PageAnswer, PageRedirect, PageRoutes, PageVisit, ProcessorPage, problem_page, web_origin
 from simulators.processor.state import ProcessorState
 
 REQUIREMENT_TEXTS = {
@@ -24,6 +24,10 @@ REQUIREMENT_TEXTS = {
     "tos_acceptance.date": "your consent to the terms of service",
     "company.verification.document": "a document about your company",
 }
+OAUTH_DENIED = {"error": "access_denied", "error_description": "The user denied your request"}
+NEW_ACCOUNT = "new"
+DashboardT = TypeVar("DashboardT")
+DASHBOARD_ROWS = 10
 
 
 def show_onboarding_page(visit: PageVisit) -> PageAnswer:
@@ -64,14 +68,8 @@ def find_onboarding_link(visit: PageVisit) -> Link | ProcessorPage:
     return link
 
 
-OAUTH_DENIED = {"error": "access_denied", "error_description": "The user denied your request"}
-
-NEW_ACCOUNT = "new"
-
-
-def show_authorize_page(visit: PageVisit) -> PageAnswer:
-    """Who asks, and for what."""
-    return authorize_problem(visit) or authorize_page(visit)
+def _show_authorize_page(visit: PageVisit) -> PageAnswer:
+    return authorize_problem(visit) or _authorize_page(visit)
 
 
 def submit_authorize_page(visit: PageVisit) -> PageAnswer:
@@ -83,7 +81,7 @@ def submit_authorize_page(visit: PageVisit) -> PageAnswer:
         return redirect_to_platform(visit, OAUTH_DENIED)
     account = chosen_account(visit)
     if visit.do != "allow" or account is None:
-        return authorize_page(visit, "Choose an account, then allow or deny.", 400)
+        return _authorize_page(visit, "Choose an account, then allow or deny.", 400)
     return redirect_to_platform(visit, {"scope": "read_write", "code": authorize_oauth(visit.state, account)})
 
 
@@ -104,8 +102,7 @@ def authorize_problem(visit: PageVisit) -> ProcessorPage | None:
     return None
 
 
-def authorize_page(visit: PageVisit, wrong: str = "", status: int = 200) -> ProcessorPage:
-    """The question."""
+def _authorize_page(visit: PageVisit, wrong: str = "", status: int = 200) -> ProcessorPage:
     target = visit.query["redirect_uri"]
     facts = {
         "client_id": visit.state.client_id,
@@ -136,11 +133,6 @@ def redirect_to_platform(visit: PageVisit, answer: dict[str, str]) -> PageRedire
     return PageRedirect(f"{target}{'&' if urlsplit(target).query else '?'}{urlencode(parameters)}")
 
 
-DashboardT = TypeVar("DashboardT")
-
-DASHBOARD_ROWS = 10
-
-
 def show_dashboard(visit: PageVisit) -> PageAnswer:
     """Balance, payments, payouts. The link is good for one look."""
     state = visit.state
@@ -153,12 +145,18 @@ def show_dashboard(visit: PageVisit) -> PageAnswer:
         {
             "account": state.accounts[link.account],
             "balances": [(currency, *found) for currency, found in account_funds(state, link.account).items()],
-            "charges": newest_rows(book.charges),
-            "payouts": newest_rows(book.payouts),
+            "charges": _newest_rows(book.charges),
+            "payouts": _newest_rows(book.payouts),
         },
     )
 
 
-def newest_rows(rows: Mapping[str, DashboardT]) -> list[DashboardT]:
-    """The last ones first."""
+def _newest_rows(rows: Mapping[str, DashboardT]) -> list[DashboardT]:
     return list(rows.values())[: -DASHBOARD_ROWS - 1 : -1]
+
+
+ACCOUNT_PAGES: PageRoutes = {
+    "onboarding": {"GET": show_onboarding_page, "POST": submit_onboarding_page},
+    "dashboard": {"GET": show_dashboard},
+    "oauth": {"GET": _show_authorize_page, "POST": submit_authorize_page},
+}

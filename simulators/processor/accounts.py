@@ -1,9 +1,7 @@
 """Accounts: made and changed by calls, and how they go over the wire."""
 
-from simulators.processor.call import ApiCall, list_object, null_members
-from simulators.processor.entities import ProcessorAccount
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
+from simulators.processor.call import ApiCall, CallForm, ProcessorRefusal, account_refusal, invalid_parameter, list_object, null_members
+from simulators.processor.entities import JsonObject, ProcessorAccount
 from simulators.processor.payouts import (
     balance_settings_json,
     change_payout_schedule,
@@ -11,8 +9,7 @@ from simulators.processor.payouts import (
     read_account_schedule,
     read_balance_schedule,
 )
-from simulators.processor.refusal import JsonObject, ProcessorRefusal, account_refusal
-from simulators.processor.state import ProcessorState
+from simulators.processor.state import ProcessorState, emit_event
 
 ACCOUNT_TYPES = ("express", "custom", "standard")
 
@@ -64,6 +61,25 @@ ACCOUNT_COUNTRIES = frozenset(
         "US",
     )
 )
+ACCOUNT_CONTROLLERS: dict[str, tuple[str, str, str, str]] = {
+    "express": ("application_express", "application", "stripe", "express"),
+    "standard": ("account", "stripe", "stripe", "full"),
+    "custom": ("application_custom", "application", "application", "none"),
+    "none": ("application", "application", "application", "none"),
+}
+REQUIRED_DETAILS = ["business_profile.url", "business_type", "external_account", "tos_acceptance.date", "tos_acceptance.ip"]
+COUNTRY_CURRENCIES = {
+    "US": "usd",
+    "GB": "gbp",
+    "CH": "chf",
+    "SE": "sek",
+    "NO": "nok",
+    "DK": "dkk",
+    "CA": "cad",
+    "AU": "aud",
+    "JP": "jpy",
+    "PL": "pln",
+}
 
 
 def create_account(call: ApiCall, form: CallForm) -> JsonObject:
@@ -73,7 +89,7 @@ def create_account(call: ApiCall, form: CallForm) -> JsonObject:
         raise invalid_parameter(f"Country '{country}' is unknown. Try using a 2-character alphanumeric country code instead.", "country")
     email, metadata = form.email(), form.metadata()
     business_type = form.choice("business_type", ("company", "government_entity", "individual", "non_profit"))
-    profile, capabilities, schedule = read_business_profile(form), read_capabilities(form), read_account_schedule(form)
+    profile, capabilities, schedule = _read_business_profile(form), _read_capabilities(form), read_account_schedule(form)
     form.done()
     require_platform(call)
     account = make_account(call.state, kind=kind, country=country or call.owner.country, email=email, metadata=metadata)
@@ -111,8 +127,7 @@ def read_account_kind(form: CallForm) -> str:
     return {"express": "express", "none": "none"}.get(shown or "full", "standard")
 
 
-def read_business_profile(form: CallForm) -> tuple[str | None, str | None]:
-    """Name and address of the business."""
+def _read_business_profile(form: CallForm) -> tuple[str | None, str | None]:
     profile = form.part("business_profile")
     if profile is None:
         return None, None
@@ -121,8 +136,7 @@ def read_business_profile(form: CallForm) -> tuple[str | None, str | None]:
     return profile.text("name"), profile.url("url")
 
 
-def read_capabilities(form: CallForm) -> list[str]:
-    """What the account should be able to do."""
+def _read_capabilities(form: CallForm) -> list[str]:
     wanted = form.part("capabilities")
     if wanted is None:
         return []
@@ -156,8 +170,8 @@ def update_account(call: ApiCall, form: CallForm) -> JsonObject:
     before = account_json(call.state, row)
     email, metadata = form.email(), form.metadata(row.metadata)
     business_type = form.choice("business_type", ("company", "government_entity", "individual", "non_profit"))
-    name, url = read_business_profile(form)
-    capabilities, schedule = read_capabilities(form), read_account_schedule(form)
+    name, url = _read_business_profile(form)
+    capabilities, schedule = _read_capabilities(form), read_account_schedule(form)
     form.done()
     row.email, row.business_type = email or row.email, business_type or row.business_type
     row.name, row.url, row.metadata = name or row.name, url or row.url, metadata
@@ -188,14 +202,6 @@ def update_balance_settings(call: ApiCall, form: CallForm) -> JsonObject:
     return balance_settings_json(call.owner)
 
 
-ACCOUNT_CONTROLLERS: dict[str, tuple[str, str, str, str]] = {
-    "express": ("application_express", "application", "stripe", "express"),
-    "standard": ("account", "stripe", "stripe", "full"),
-    "custom": ("application_custom", "application", "application", "none"),
-    "none": ("application", "application", "application", "none"),
-}
-
-
 def account_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
     """An account as the platform sees it."""
     return {
@@ -212,13 +218,13 @@ def account_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
         "business_type": row.business_type,
         "capabilities": dict(row.capabilities),
         "charges_enabled": row.charges_enabled,
-        "controller": controller_json(state, row),
+        "controller": _controller_json(state, row),
         "country": row.country,
         "created": row.created,
         "default_currency": row.currency,
         "details_submitted": row.details_submitted,
         "email": row.email,
-        "external_accounts": list_object([bank_json(row)] if row.bank else [], f"/v1/accounts/{row.id}/external_accounts"),
+        "external_accounts": list_object([_bank_json(row)] if row.bank else [], f"/v1/accounts/{row.id}/external_accounts"),
         "future_requirements": {**requirements_json([]), "disabled_reason": None},
         "metadata": dict(row.metadata),
         "payouts_enabled": row.payouts_enabled,
@@ -229,8 +235,7 @@ def account_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
     }
 
 
-def controller_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
-    """Who answers for what."""
+def _controller_json(state: ProcessorState, row: ProcessorAccount) -> JsonObject:
     if row.id == state.platform:
         return {"type": "account"}
     payer, losses, collects, dashboard = ACCOUNT_CONTROLLERS[row.kind]
@@ -278,8 +283,7 @@ def account_settings_json(row: ProcessorAccount) -> JsonObject:
     }
 
 
-def bank_json(row: ProcessorAccount) -> JsonObject:
-    """The account's own bank."""
+def _bank_json(row: ProcessorAccount) -> JsonObject:
     return {
         "id": row.bank,
         "object": "bank_account",
@@ -296,23 +300,6 @@ def bank_json(row: ProcessorAccount) -> JsonObject:
         "routing_number": "110000000" if row.country == "US" else None,
         "status": "new",
     }
-
-
-REQUIRED_DETAILS = ["business_profile.url", "business_type", "external_account", "tos_acceptance.date", "tos_acceptance.ip"]
-
-
-COUNTRY_CURRENCIES = {
-    "US": "usd",
-    "GB": "gbp",
-    "CH": "chf",
-    "SE": "sek",
-    "NO": "nok",
-    "DK": "dkk",
-    "CA": "cad",
-    "AU": "aud",
-    "JP": "jpy",
-    "PL": "pln",
-}
 
 
 def make_account(state: ProcessorState, *, kind: str, country: str, email: str | None, metadata: dict[str, str]) -> ProcessorAccount:

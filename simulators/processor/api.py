@@ -16,20 +16,27 @@ from simulators.processor import (
     checkout,
     customers,
     disputes,
-    events,
     fraud,
-    invoice_calls,
     invoice_items,
+    invoices,
     onboarding,
     payouts,
     promotions,
     refunds,
 )
-from simulators.processor.call import ApiAnswer, ApiCall, ApiHandler
-from simulators.processor.entities import StoredAnswer
-from simulators.processor.form import CallForm, parse_form
-from simulators.processor.refusal import JsonObject, OAuthRefusal, ProcessorRefusal, account_refusal
+from simulators.processor.call import (
+    ApiCall,
+    ApiHandler,
+    CallForm,
+    OAuthRefusal,
+    ProcessorRefusal,
+    account_refusal,
+    list_page,
+    parse_form,
+)
+from simulators.processor.entities import JsonObject, StoredAnswer
 from simulators.processor.state import PROCESSOR_API_VERSION, ProcessorState
+from simulators.server import WireAnswer
 
 NO_KEY_TEXT = (
     "You did not provide an API key. You need to provide your API key in the Authorization header, using Bearer auth (e.g. 'Authorization: "
@@ -48,6 +55,10 @@ REUSED_KEY_TEXT = (
 )
 
 IDEMPOTENCY_KEY_LIMIT = 255
+OAUTH_ROUTES: dict[str, ApiHandler] = {
+    "POST oauth/token": onboarding.exchange_oauth_code,
+    "POST oauth/deauthorize": onboarding.deauthorize_account,
+}
 
 
 class ProcessorApi:
@@ -56,19 +67,19 @@ class ProcessorApi:
     def __init__(self, *, key: str) -> None:
         self._key = key
 
-    def handle(self, state: ProcessorState, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> ApiAnswer:
+    def handle(self, state: ProcessorState, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> WireAnswer:
         """One call, in a turn of its own."""
         state.request, state.request_key = state.new_id("req_", 14), None
         try:
             return self._answer(state, method, path, query, headers, body)
         except ProcessorRefusal as refused:
-            return api_answer(state, headers, refused.status, refused.body(state.request))
+            return _api_answer(state, headers, refused.status, refused.body(state.request))
         except OAuthRefusal as refused:
-            return api_answer(state, headers, refused.status, refused.body())
+            return _api_answer(state, headers, refused.status, refused.body())
         finally:
             state.request = state.request_key = None
 
-    def _answer(self, state: ProcessorState, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> ApiAnswer:
+    def _answer(self, state: ProcessorState, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> WireAnswer:
         text = body.decode(errors="replace") if method == "POST" else query
         route = find_route(method, path)
         self._check_key(headers, text if path.startswith("/oauth/") else "")
@@ -80,7 +91,7 @@ class ProcessorApi:
         check_api_version(headers)
         call = ApiCall(state, account, self._key, path, tuple(map(unquote, route.ids)), method=method, headers=headers)
         if method != "POST":
-            return api_answer(state, headers, 200, route.handler(call, CallForm(parse_form(text))))
+            return _api_answer(state, headers, 200, route.handler(call, CallForm(parse_form(text))))
         return answer_once(call, route, text)
 
     def _check_key(self, headers: Mapping[str, str], form: str) -> None:
@@ -111,12 +122,12 @@ class ApiRoute(NamedTuple):
     ids: tuple[str, ...]
 
 
-def answer_once(call: ApiCall, route: ApiRoute, text: str) -> ApiAnswer:
+def answer_once(call: ApiCall, route: ApiRoute, text: str) -> WireAnswer:
     """The same call under the same key is done once, and answered alike for a day."""
     state, headers = call.state, call.headers
     key = headers.get("idempotency-key")
     if key is None:
-        return api_answer(state, headers, *perform_call(call, route, text))
+        return _api_answer(state, headers, *perform_call(call, route, text))
     if not 1 <= len(key) <= IDEMPOTENCY_KEY_LIMIT:
         raise ProcessorRefusal(f"Idempotency keys hold 1 to {IDEMPOTENCY_KEY_LIMIT} characters.", type="idempotency_error", early=True)
     key = without_order_tokens(key)  # as the file has it: a refund that release 1.0 began, and that is sent again, is the same one
@@ -127,11 +138,11 @@ def answer_once(call: ApiCall, route: ApiRoute, text: str) -> ApiAnswer:
         if stored.fingerprint != fingerprint:
             raise ProcessorRefusal(REUSED_KEY_TEXT.format(key=key), type="idempotency_error", early=True)
         again = {"idempotent-replayed": "true", "original-request": stored.request}
-        return api_answer(state, headers, stored.status, stored.body.encode(), again)
+        return _api_answer(state, headers, stored.status, stored.body.encode(), again)
     status, found = perform_call(call, route, text)
     body = orjson.dumps(found)
     state.answers[place] = StoredAnswer(fingerprint, state.now(), status, body.decode(), state.request or "")
-    return api_answer(state, headers, status, body, {"original-request": state.request or ""})
+    return _api_answer(state, headers, status, body, {"original-request": state.request or ""})
 
 
 def perform_call(call: ApiCall, route: ApiRoute, text: str) -> tuple[int, JsonObject]:
@@ -144,10 +155,9 @@ def perform_call(call: ApiCall, route: ApiRoute, text: str) -> tuple[int, JsonOb
         return refused.status, refused.body(call.state.request or "")
 
 
-def api_answer(
+def _api_answer(
     state: ProcessorState, headers: Mapping[str, str], status: int, body: JsonObject | bytes, more: Mapping[str, str] | None = None
-) -> ApiAnswer:
-    """What goes over the wire."""
+) -> WireAnswer:
     found: dict[str, str] = {
         "content-type": "application/json",
         "request-id": state.request or "",
@@ -160,7 +170,37 @@ def api_answer(
         found["idempotency-key"] = key
     if account := headers.get("stripe-account"):
         found["stripe-account"] = account
-    return ApiAnswer(status, found, body if isinstance(body, bytes) else orjson.dumps(body))
+    return WireAnswer(status, body if isinstance(body, bytes) else orjson.dumps(body), found)
+
+
+def list_events(call: ApiCall, form: CallForm) -> JsonObject:
+    """What happened in the account, newest first; in the platform's, its own events."""
+    type, types = form.text("type"), form.texts("types")
+    form.flag("delivery_success")
+    if type is not None and types is not None:
+        raise ProcessorRefusal("You may only specify one of these parameters: type, types.", param="type", early=True)
+    own = None if not call.on_behalf else call.account
+    rows = {
+        id: event
+        for id, event in call.state.events.items()
+        if event.get("account") == own and event_type_matches(str(event["type"]), [type] if type else types)
+    }
+    return list_page(form, rows, dict, url="/v1/events", kind="event", when=lambda event: int(str(event["created"])))
+
+
+def event_type_matches(type: str, wanted: list[str] | None) -> bool:
+    """Of one of the types; the last part may be *."""
+    if wanted is None:
+        return True
+    return any(one == type or (one.endswith(".*") and type.startswith(one[:-1])) for one in wanted)
+
+
+def _retrieve_event(call: ApiCall, form: CallForm) -> JsonObject:
+    form.done()
+    event = call.state.events.get(call.ids[0])
+    if event is None or event.get("account") != (call.account if call.on_behalf else None):
+        raise ProcessorRefusal(f"No such event: '{call.ids[0]}'", status=404, code="resource_missing", param="id", early=True)
+    return dict(event)
 
 
 V1_ROUTES: dict[str, ApiHandler] = {
@@ -174,59 +214,59 @@ V1_ROUTES: dict[str, ApiHandler] = {
     "GET balance_settings": accounts.retrieve_balance_settings,
     "POST balance_settings": accounts.update_balance_settings,
     "GET balance_transactions": balance.list_balance_transactions,
-    "GET balance_transactions/*": balance.retrieve_balance_transaction,
+    "GET balance_transactions/*": balance.TRANSACTIONS.retrieve,
     "GET charges": charges.list_charges,
-    "GET charges/*": charges.retrieve_charge,
+    "GET charges/*": charges.CHARGES.retrieve,
     "POST charges/*": charges.update_charge,
     "GET payment_intents": charges.list_payment_intents,
     "GET payment_intents/*": charges.retrieve_payment_intent,
     "GET application_fees": application_fees.list_application_fees,
-    "GET application_fees/*": application_fees.retrieve_application_fee,
+    "GET application_fees/*": application_fees.APPLICATION_FEES.retrieve,
     "GET application_fees/*/refunds": application_fees.list_fee_refunds,
-    "GET events": events.list_events,
-    "GET events/*": events.retrieve_event,
+    "GET events": list_events,
+    "GET events/*": _retrieve_event,
     "POST refunds": refunds.create_refund,
     "GET refunds": refunds.list_refunds,
-    "GET refunds/*": refunds.retrieve_refund,
+    "GET refunds/*": refunds.REFUNDS.retrieve,
     "POST refunds/*": refunds.update_refund,
     "POST payouts": payouts.create_payout,
     "GET payouts": payouts.list_payouts,
-    "GET payouts/*": payouts.retrieve_payout,
+    "GET payouts/*": payouts.PAYOUTS.retrieve,
     "POST payouts/*/cancel": payouts.cancel_payout,
     "GET disputes": disputes.list_disputes,
-    "GET disputes/*": disputes.retrieve_dispute,
+    "GET disputes/*": disputes.DISPUTES.retrieve,
     "POST disputes/*": disputes.update_dispute,
     "POST disputes/*/close": disputes.accept_dispute,
     "GET reviews": fraud.list_reviews,
-    "GET reviews/*": fraud.retrieve_review,
+    "GET reviews/*": fraud.REVIEWS.retrieve,
     "POST reviews/*/approve": fraud.approve_review,
     "POST radar/value_lists": fraud.create_value_list,
     "GET radar/value_lists": fraud.list_value_lists,
-    "GET radar/value_lists/*": fraud.retrieve_value_list,
+    "GET radar/value_lists/*": fraud.VALUE_LISTS.retrieve,
     "POST radar/value_list_items": fraud.create_value_list_item,
     "GET radar/value_list_items": fraud.list_value_list_items,
-    "GET radar/value_list_items/*": fraud.retrieve_value_list_item,
+    "GET radar/value_list_items/*": fraud.LIST_VALUES.retrieve,
     "DELETE radar/value_list_items/*": fraud.delete_value_list_item,
     "POST customers": customers.create_customer,
     "GET customers": customers.list_customers,
-    "GET customers/*": customers.retrieve_customer,
+    "GET customers/*": customers.CUSTOMERS.retrieve,
     "POST customers/*": customers.update_customer,
     "DELETE customers/*": customers.delete_customer,
-    "POST invoices": invoice_calls.create_invoice,
-    "GET invoices": invoice_calls.list_invoices,
-    "GET invoices/*": invoice_calls.retrieve_invoice,
-    "POST invoices/*": invoice_calls.update_invoice,
-    "DELETE invoices/*": invoice_calls.delete_invoice,
-    "POST invoices/*/finalize": invoice_calls.finalize_invoice,
-    "POST invoices/*/send": invoice_calls.send_invoice,
-    "POST invoices/*/void": invoice_calls.void_invoice,
-    "POST invoices/*/pay": invoice_calls.pay_invoice_out_of_band,
-    "POST invoices/*/mark_uncollectible": invoice_calls.mark_uncollectible,
-    "GET invoices/*/lines": invoice_calls.list_invoice_lines,
-    "GET invoice_payments": invoice_calls.list_invoice_payments,
+    "POST invoices": invoices.create_invoice,
+    "GET invoices": invoices.list_invoices,
+    "GET invoices/*": invoices.retrieve_invoice,
+    "POST invoices/*": invoices.update_invoice,
+    "DELETE invoices/*": invoices.delete_invoice,
+    "POST invoices/*/finalize": invoices.finalize_invoice,
+    "POST invoices/*/send": invoices.send_invoice,
+    "POST invoices/*/void": invoices.void_invoice,
+    "POST invoices/*/pay": invoices.pay_invoice_out_of_band,
+    "POST invoices/*/mark_uncollectible": invoices.mark_uncollectible,
+    "GET invoices/*/lines": invoices.list_invoice_lines,
+    "GET invoice_payments": invoices.list_invoice_payments,
     "POST invoiceitems": invoice_items.create_invoice_item,
     "GET invoiceitems": invoice_items.list_invoice_items,
-    "GET invoiceitems/*": invoice_items.retrieve_invoice_item,
+    "GET invoiceitems/*": invoice_items.INVOICE_ITEMS.retrieve,
     "DELETE invoiceitems/*": invoice_items.delete_invoice_item,
     "POST checkout/sessions": checkout.create_session,
     "GET checkout/sessions": checkout.list_sessions,
@@ -234,17 +274,12 @@ V1_ROUTES: dict[str, ApiHandler] = {
     "GET checkout/sessions/*/line_items": checkout.list_session_lines,
     "POST checkout/sessions/*/expire": checkout.expire_session,
     "POST coupons": promotions.create_coupon,
-    "GET coupons": promotions.list_coupons,
-    "GET coupons/*": promotions.retrieve_coupon,
+    "GET coupons": promotions.COUPONS.list,
+    "GET coupons/*": promotions.COUPONS.retrieve,
     "POST promotion_codes": promotions.create_promotion,
     "GET promotion_codes": promotions.list_promotions,
-    "GET promotion_codes/*": promotions.retrieve_promotion,
+    "GET promotion_codes/*": promotions.PROMOTIONS.retrieve,
     "POST promotion_codes/*": promotions.update_promotion,
-}
-
-OAUTH_ROUTES: dict[str, ApiHandler] = {
-    "POST oauth/token": onboarding.exchange_oauth_code,
-    "POST oauth/deauthorize": onboarding.deauthorize_account,
 }
 
 

@@ -1,23 +1,19 @@
 """Application fees: what the platform keeps of a connected account's charge, and gives back with a refund."""
 
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import ApiCall, find_row, list_page
-from simulators.processor.entities import ApplicationFee, Charge, FeeRefund
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm
-from simulators.processor.refusal import JsonObject
+from simulators.processor.call import USUAL_LIST_LENGTH, ApiCall, ApiNoun, CallForm, list_object, list_page
+from simulators.processor.entities import ApplicationFee, Charge, FeeRefund, JsonObject
 from simulators.processor.state import ProcessorState
 
+APPLICATION_FEES = ApiNoun(
+    "application_fee", "/v1/application_fees", lambda book: book.fees, lambda state, _, row: _application_fee_json(state, row)
+)
 
-def application_fee_json(state: ProcessorState, row: ApplicationFee) -> JsonObject:
-    """What the platform kept."""
+
+def _application_fee_json(state: ProcessorState, row: ApplicationFee) -> JsonObject:
     given = [one for one in state.book(state.platform).fee_refunds.values() if one.fee == row.id]
-    refunds: JsonObject = {
-        "object": "list",
-        "data": [fee_refund_json(one) for one in reversed(given)][:10],
-        "has_more": len(given) > 10,
-        "url": f"/v1/application_fees/{row.id}/refunds",
-    }
+    newest = [_fee_refund_json(one) for one in reversed(given)][:USUAL_LIST_LENGTH]
+    refunds = list_object(newest, f"/v1/application_fees/{row.id}/refunds", more=len(given) > USUAL_LIST_LENGTH)
     return {
         "id": row.id,
         "object": "application_fee",
@@ -37,8 +33,7 @@ def application_fee_json(state: ProcessorState, row: ApplicationFee) -> JsonObje
     }
 
 
-def fee_refund_json(row: FeeRefund) -> JsonObject:
-    """A part of it that went back."""
+def _fee_refund_json(row: FeeRefund) -> JsonObject:
     return {
         "id": row.id,
         "object": "fee_refund",
@@ -51,37 +46,18 @@ def fee_refund_json(row: FeeRefund) -> JsonObject:
     }
 
 
-def find_call_fee(call: ApiCall) -> ApplicationFee:
-    """The fee of the path; the platform's own."""
-    return find_row(call.book.fees, call.ids[0], "application_fee")
-
-
-def retrieve_application_fee(call: ApiCall, form: CallForm) -> JsonObject:
-    """One fee."""
-    form.done()
-    return application_fee_json(call.state, find_call_fee(call))
-
-
 def list_application_fees(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first, of all connected accounts."""
+    """Fees of all connected accounts, by `charge`."""
     charge = form.text("charge")
-    rows = {id: row for id, row in call.book.fees.items() if charge in (None, row.charge)}
-    return list_page(
-        form,
-        rows,
-        lambda row: application_fee_json(call.state, row),
-        url="/v1/application_fees",
-        kind="application_fee",
-        when=lambda row: row.created,
-    )
+    return APPLICATION_FEES.list(call, form, lambda row: charge in (None, row.charge))
 
 
 def list_fee_refunds(call: ApiCall, form: CallForm) -> JsonObject:
     """Of one fee, newest first."""
-    fee = find_call_fee(call)
+    fee = APPLICATION_FEES.find(call)
     rows = {id: row for id, row in call.book.fee_refunds.items() if row.fee == fee.id}
     url = f"/v1/application_fees/{fee.id}/refunds"
-    return list_page(form, rows, fee_refund_json, url=url, kind="fee_refund", when=lambda row: row.created)
+    return list_page(form, rows, _fee_refund_json, url=url, kind="fee_refund", when=lambda row: row.created)
 
 
 def keep_application_fee(state: ProcessorState, account: str, charge: Charge, rests: int) -> None:
@@ -91,7 +67,7 @@ def keep_application_fee(state: ProcessorState, account: str, charge: Charge, re
     txn = book_transaction(state, platform, amount=fee.amount, currency=fee.currency, type="application_fee", source=fee.id, rests=rests)
     fee.txn, charge.fee = txn.id, fee.id
     state.book(platform).fees[fee.id] = fee
-    emit_event(state, "application_fee.created", application_fee_json(state, fee), platform)
+    APPLICATION_FEES.notify(state, platform, fee, "application_fee.created")
 
 
 def refund_application_fee(state: ProcessorState, account: str, charge: Charge) -> None:
@@ -109,4 +85,4 @@ def refund_application_fee(state: ProcessorState, account: str, charge: Charge) 
     platform.fee_refunds[given.id] = given
     fee.amount_refunded += amount
     book_transaction(state, account, amount=amount, currency=fee.currency, type="application_fee_refund", source=given.id)
-    emit_event(state, "application_fee.refunded", application_fee_json(state, fee), state.platform)
+    APPLICATION_FEES.notify(state, state.platform, fee, "application_fee.refunded")

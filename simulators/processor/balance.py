@@ -2,15 +2,17 @@
 
 from typing import NamedTuple
 
-from simulators.processor.call import ApiCall, find_row, list_page
+from simulators.processor.call import ApiCall, ApiNoun, CallForm
 from simulators.processor.entities import (
     BalanceTransaction,
+    JsonObject,
 )
-from simulators.processor.form import CallForm
-from simulators.processor.refusal import JsonObject
 from simulators.processor.state import ProcessorState
 
 BALANCE_DAY_SECONDS = 86_400
+TRANSACTIONS = ApiNoun(
+    "balance transaction", "/v1/balance_transactions", lambda book: book.txns, lambda state, _, row: balance_transaction_json(state, row)
+)
 
 
 class BalanceFunds(NamedTuple):
@@ -65,9 +67,9 @@ def balance_transaction_json(state: ProcessorState, row: BalanceTransaction) -> 
     own = row.fee - row.application_fee
     details: list[JsonObject] = []
     if row.application_fee:
-        details.append(fee_detail_json(row, row.application_fee, "application_fee", state.client_id))
+        details.append(_fee_detail_json(row, row.application_fee, "application_fee", state.client_id))
     if own:
-        details.append(fee_detail_json(row, own, "stripe_fee", None))
+        details.append(_fee_detail_json(row, own, "stripe_fee", None))
     return {
         "id": row.id,
         "object": "balance_transaction",
@@ -88,14 +90,12 @@ def balance_transaction_json(state: ProcessorState, row: BalanceTransaction) -> 
     }
 
 
-def fee_detail_json(row: BalanceTransaction, amount: int, type: str, application: str | None) -> JsonObject:
-    """Whose a part of the fee is."""
+def _fee_detail_json(row: BalanceTransaction, amount: int, type: str, application: str | None) -> JsonObject:
     words = "Application fee" if application else "Processing fees"
     return {"amount": amount, "application": application, "currency": row.currency, "description": words, "type": type}
 
 
-def balance_json(state: ProcessorState, account: str) -> JsonObject:
-    """What there is, by currency."""
+def _balance_json(state: ProcessorState, account: str) -> JsonObject:
     sums = account_funds(state, account)
 
     def amounts(place: int) -> list[JsonObject]:
@@ -108,32 +108,16 @@ def balance_json(state: ProcessorState, account: str) -> JsonObject:
     return found
 
 
-def retrieve_balance_transaction(call: ApiCall, form: CallForm) -> JsonObject:
-    """One movement."""
-    form.done()
-    return balance_transaction_json(call.state, find_row(call.book.txns, call.ids[0], "balance transaction"))
-
-
 def list_balance_transactions(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Movements by `source`, `type` and `currency`."""
     source, type, currency = form.text("source"), form.text("type"), form.currency()
     form.text("payout")
-    rows = {
-        id: row
-        for id, row in call.book.txns.items()
-        if source in (None, row.source) and type in (None, row.type) and currency in (None, row.currency)
-    }
-    return list_page(
-        form,
-        rows,
-        lambda row: balance_transaction_json(call.state, row),
-        url="/v1/balance_transactions",
-        kind="balance transaction",
-        when=lambda row: row.created,
+    return TRANSACTIONS.list(
+        call, form, lambda row: source in (None, row.source) and type in (None, row.type) and currency in (None, row.currency)
     )
 
 
 def retrieve_balance(call: ApiCall, form: CallForm) -> JsonObject:
     """What there is."""
     form.done()
-    return balance_json(call.state, call.account)
+    return _balance_json(call.state, call.account)

@@ -2,7 +2,21 @@
 
 from typing import NamedTuple
 
-from simulators.processor.refusal import ProcessorRefusal
+from simulators.processor.call import ProcessorRefusal
+
+DECLINED_TEXT = "Your card was declined."
+CARD_BRANDS = {"4": "visa", "5": "mastercard", "3": "amex"}
+REFUND_FAILS_LAST4 = "5126"
+NAMED_CARDS = {
+    "pays": ("4242424242424242", "4242 4242 4242 4242: pays"),
+    "pays_at_once": ("4000000000000077", "4000 0000 0000 0077: pays, and the money is at hand at once"),
+    "declined": ("4000000000000002", "4000 0000 0000 0002: is declined"),
+    "no_funds": ("4000000000009995", "4000 0000 0000 9995: has no funds"),
+    "disputed": ("4000000000000259", "4000 0000 0000 0259: pays, and its owner disputes it at once"),
+    "reviewed": ("4000000000009235", "4000 0000 0000 9235: pays, and is held up for review"),
+}
+USUAL_CARD = "pays"
+CARD_CHOICES = [(name, text) for name, (_, text) in NAMED_CARDS.items()]
 
 
 class TestCard(NamedTuple):
@@ -23,8 +37,6 @@ class CardVerdict(NamedTuple):
     score: int = 22
     after: str | None = None
 
-
-DECLINED_TEXT = "Your card was declined."
 
 TEST_CARDS: dict[str, CardVerdict] = {
     "4242424242424242": CardVerdict(),
@@ -47,9 +59,6 @@ TEST_CARDS: dict[str, CardVerdict] = {
     "4100000000000019": CardVerdict("card_declined", "fraudulent", DECLINED_TEXT, "highest", 88),
 }
 
-CARD_BRANDS = {"4": "visa", "5": "mastercard", "3": "amex"}
-
-REFUND_FAILS_LAST4 = "5126"
 
 NOT_A_TEST_CARD = CardVerdict(
     "card_declined", "test_mode_live_card", "Your card was declined. Your request was in test mode, but used a non test card."
@@ -64,7 +73,7 @@ def card_digits(number: str) -> str:
 def card_verdict(number: str) -> CardVerdict:
     """What the bank says; a number that is none is refused before any bank is asked."""
     found = card_digits(number)
-    if not (found.isascii() and found.isdecimal() and 12 <= len(found) <= 19 and has_check_digit(found)):
+    if not (found.isascii() and found.isdecimal() and 12 <= len(found) <= 19 and _has_check_digit(found)):
         raise ProcessorRefusal("Your card number is incorrect.", status=402, type="card_error", code="incorrect_number", param="number")
     return TEST_CARDS.get(found, NOT_A_TEST_CARD)
 
@@ -74,24 +83,9 @@ def card_brand(number: str) -> str:
     return CARD_BRANDS.get(card_digits(number)[:1], "unknown")
 
 
-def has_check_digit(number: str) -> bool:
-    """The check digit is right."""
+def _has_check_digit(number: str) -> bool:
     places = [int(digit) for digit in reversed(number)]
     return sum(places[::2] + [sum(divmod(2 * digit, 10)) for digit in places[1::2]]) % 10 == 0
-
-
-NAMED_CARDS = {
-    "pays": ("4242424242424242", "4242 4242 4242 4242: pays"),
-    "pays_at_once": ("4000000000000077", "4000 0000 0000 0077: pays, and the money is at hand at once"),
-    "declined": ("4000000000000002", "4000 0000 0000 0002: is declined"),
-    "no_funds": ("4000000000009995", "4000 0000 0000 9995: has no funds"),
-    "disputed": ("4000000000000259", "4000 0000 0000 0259: pays, and its owner disputes it at once"),
-    "reviewed": ("4000000000009235", "4000 0000 0000 9235: pays, and is held up for review"),
-}
-
-USUAL_CARD = "pays"
-
-CARD_CHOICES = [(name, text) for name, (_, text) in NAMED_CARDS.items()]
 
 
 def find_named_card(name: str, *, owner: str | None = None, email: str | None = None) -> TestCard | None:

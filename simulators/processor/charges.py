@@ -2,17 +2,19 @@
 
 from simulators.processor.application_fees import keep_application_fee
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import ApiCall, find_row, list_page, null_members
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, null_members
 from simulators.processor.cards import CardVerdict, TestCard, card_brand, card_digits, card_verdict
 from simulators.processor.disputes import open_dispute
-from simulators.processor.entities import Charge, PaymentIntent
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm
-from simulators.processor.fraud import notify_review_opened, open_review
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
+from simulators.processor.entities import Charge, JsonObject, PaymentIntent
+from simulators.processor.fraud import REVIEWS, open_review
 from simulators.processor.state import ProcessorState
 
+CHARGES = ApiNoun("charge", "/v1/charges", lambda book: book.charges, lambda state, _, row: charge_json(state, row))
+PAYMENT_INTENTS = ApiNoun(
+    "payment_intent", "/v1/payment_intents", lambda book: book.intents, lambda state, _, row: _payment_intent_json(state, row), "intent"
+)
 DISPUTE_REASONS = {"dispute": "fraudulent", "dispute_not_received": "product_not_received", "inquiry": "fraudulent"}
+EMPTY_ADDRESS = null_members("city country line1 line2 postal_code state")
 
 
 def make_payment_intent(
@@ -27,18 +29,17 @@ def make_payment_intent(
 def attempt_payment(state: ProcessorState, account: str, intent: PaymentIntent, card: TestCard) -> Charge:
     """Charge a card for it. A card that is declined leaves a failed charge, and raises ProcessorRefusal (402)."""
     verdict = card_verdict(card.number)
-    charge = make_attempt(state, intent, card, verdict)
+    charge = _make_attempt(state, intent, card, verdict)
     state.book(account).charges[charge.id] = charge
     intent.charge, intent.method = charge.id, charge.method
     if verdict.code is not None:
         decline_payment(state, account, intent, charge)
-        raise declined_refusal(charge)
+        raise _declined_refusal(charge)
     complete_payment(state, account, intent, charge, verdict)
     return charge
 
 
-def make_attempt(state: ProcessorState, intent: PaymentIntent, card: TestCard, verdict: CardVerdict) -> Charge:
-    """The record of the attempt."""
+def _make_attempt(state: ProcessorState, intent: PaymentIntent, card: TestCard, verdict: CardVerdict) -> Charge:
     return Charge(
         id=state.new_id("ch_"),
         created=state.now(),
@@ -67,12 +68,11 @@ def decline_payment(state: ProcessorState, account: str, intent: PaymentIntent, 
     """The bank said no: the payment can be tried again."""
     intent.status, intent.method = "requires_payment_method", None
     intent.failure_code, intent.decline_code, intent.failure_message = charge.failure_code, charge.decline_code, charge.failure_message
-    notify_charge(state, account, charge, "charge.failed")
-    notify_payment_intent(state, account, intent, "payment_intent.payment_failed")
+    CHARGES.notify(state, account, charge, "charge.failed")
+    PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.payment_failed")
 
 
-def declined_refusal(charge: Charge) -> ProcessorRefusal:
-    """What the payer is told."""
+def _declined_refusal(charge: Charge) -> ProcessorRefusal:
     more: dict[str, object] = {"charge": charge.id, "decline_code": charge.decline_code}
     return ProcessorRefusal(charge.failure_message or "", status=402, type="card_error", code=charge.failure_code, more=more)
 
@@ -86,17 +86,18 @@ def complete_payment(state: ProcessorState, account: str, intent: PaymentIntent,
     if verdict.after == "review":
         review = open_review(state, account, charge.id, quiet=True)
         charge.review = intent.review = review.id
-    notify_charge(state, account, charge, "charge.succeeded")
-    notify_payment_intent(state, account, intent, "payment_intent.succeeded")
+    CHARGES.notify(state, account, charge, "charge.succeeded")
+    PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.succeeded")
     if charge.review:
-        notify_review_opened(state, account, charge.review)
+        REVIEWS.notify(state, account, state.book(account).reviews[charge.review], "review.opened")
     if verdict.after in DISPUTE_REASONS:
         open_dispute(state, account, charge.id, DISPUTE_REASONS[verdict.after], inquiry=verdict.after == "inquiry")
 
 
 def book_earnings(state: ProcessorState, account: str, charge: Charge, rests: int) -> None:
     """Into the account's balance, and the platform's part into the platform's."""
-    own = processing_fee(charge.amount)
+    # Choice: 2.9 % half up and 30 minor units of each charge, whatever the country and the currency.
+    own = (charge.amount * 29 + 500) // 1000 + 30
     kept = charge.fee_amount or 0
     txn = book_transaction(
         state,
@@ -112,14 +113,6 @@ def book_earnings(state: ProcessorState, account: str, charge: Charge, rests: in
     charge.txn = txn.id
     if kept:
         keep_application_fee(state, account, charge, rests)
-
-
-def processing_fee(amount: int) -> int:
-    """Choice: 2.9 % half up and 30 minor units of each charge, whatever the country and the currency."""
-    return (amount * 29 + 500) // 1000 + 30
-
-
-EMPTY_ADDRESS = null_members("city country line1 line2 postal_code state")
 
 
 def charge_json(state: ProcessorState, row: Charge) -> JsonObject:
@@ -150,7 +143,7 @@ def charge_json(state: ProcessorState, row: Charge) -> JsonObject:
         "livemode": state.live,
         "metadata": dict(row.metadata),
         "on_behalf_of": None,
-        "outcome": charge_outcome_json(row),
+        "outcome": _charge_outcome_json(row),
         "paid": paid,
         "payment_intent": row.intent,
         "payment_method": row.method,
@@ -166,8 +159,7 @@ def charge_json(state: ProcessorState, row: Charge) -> JsonObject:
     }
 
 
-def charge_outcome_json(row: Charge) -> JsonObject:
-    """What the payer's bank and the fraud rules made of it."""
+def _charge_outcome_json(row: Charge) -> JsonObject:
     fine = row.status == "succeeded"
     blocked = row.decline_code == "fraudulent" and row.risk_level == "highest"
     kind = ("manual_review" if row.review else "authorized") if fine else "blocked" if blocked else "issuer_declined"
@@ -213,8 +205,7 @@ def charge_card_json(row: Charge) -> JsonObject:
     }
 
 
-def payment_intent_json(state: ProcessorState, row: PaymentIntent) -> JsonObject:
-    """A payment that is to be made."""
+def _payment_intent_json(state: ProcessorState, row: PaymentIntent) -> JsonObject:
     return {
         "id": row.id,
         "object": "payment_intent",
@@ -267,51 +258,31 @@ def last_error_json(row: PaymentIntent) -> JsonObject | None:
     }
 
 
-def retrieve_charge(call: ApiCall, form: CallForm) -> JsonObject:
-    """One charge."""
-    form.done()
-    return charge_json(call.state, find_row(call.book.charges, call.ids[0], "charge"))
-
-
 def update_charge(call: ApiCall, form: CallForm) -> JsonObject:
     """The account's words about it."""
-    row = find_row(call.book.charges, call.ids[0], "charge")
+    row = CHARGES.find(call)
     metadata, description = form.metadata(row.metadata), form.text("description")
     form.done()
     row.metadata, row.description = metadata, description or row.description
-    return charge_json(call.state, row)
+    return CHARGES.answer(call, row)
 
 
 def list_charges(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first, also those that failed."""
+    """Charges by `customer` and `payment_intent`, also those that failed."""
     customer, intent = form.text("customer"), form.text("payment_intent")
-    rows = {
-        id: row
-        for id, row in call.book.charges.items()
-        if (customer is None or row.customer == customer) and (intent is None or row.intent == intent)
-    }
-    return list_page(form, rows, lambda row: charge_json(call.state, row), url="/v1/charges", kind="charge", when=lambda row: row.created)
+    return CHARGES.list(call, form, lambda row: customer in (None, row.customer) and intent in (None, row.intent))
 
 
 def retrieve_payment_intent(call: ApiCall, form: CallForm) -> JsonObject:
     """One payment."""
     form.text("client_secret")
-    form.done()
-    return payment_intent_json(call.state, find_row(call.book.intents, call.ids[0], "payment_intent", param="intent"))
+    return PAYMENT_INTENTS.retrieve(call, form)
 
 
 def list_payment_intents(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Payments by `customer`."""
     customer = form.text("customer")
-    rows = {id: row for id, row in call.book.intents.items() if customer in (None, row.customer)}
-    return list_page(
-        form,
-        rows,
-        lambda row: payment_intent_json(call.state, row),
-        url="/v1/payment_intents",
-        kind="payment_intent",
-        when=lambda row: row.created,
-    )
+    return PAYMENT_INTENTS.list(call, form, lambda row: customer in (None, row.customer))
 
 
 def make_charge(
@@ -328,15 +299,5 @@ def make_charge(
     """Somebody pays an account outside of any page here. A declined card raises ProcessorRefusal (402) and leaves a failed charge."""
     intent = make_payment_intent(state, account, amount=amount, currency=currency, fee_amount=fee_amount, metadata=metadata or {})
     intent.description = description
-    notify_payment_intent(state, account, intent, "payment_intent.created")
+    PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.created")
     return attempt_payment(state, account, intent, card)
-
-
-def notify_charge(state: ProcessorState, account: str, row: Charge, type: str, previous: JsonObject | None = None) -> None:
-    """About an attempt at a payment."""
-    emit_event(state, type, charge_json(state, row), account, previous)
-
-
-def notify_payment_intent(state: ProcessorState, account: str, row: PaymentIntent, type: str) -> None:
-    """About a payment."""
-    emit_event(state, type, payment_intent_json(state, row), account)

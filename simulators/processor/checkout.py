@@ -1,27 +1,34 @@
 """Checkout sessions: the calls about them, the buyer's payment, and how they go over the wire."""
 
-from simulators.processor.call import ApiCall, find_row, list_object, list_page, null_members
+from simulators.processor.call import (
+    ApiCall,
+    ApiNoun,
+    CallForm,
+    ProcessorRefusal,
+    find_row,
+    invalid_parameter,
+    list_object,
+    null_members,
+)
 from simulators.processor.cards import TestCard
-from simulators.processor.charges import attempt_payment, make_payment_intent, notify_payment_intent
+from simulators.processor.charges import PAYMENT_INTENTS, attempt_payment, make_payment_intent
 from simulators.processor.customers import find_customer
 from simulators.processor.entities import (
     CheckoutSession,
+    JsonObject,
     PaymentIntent,
     PromotionCode,
     SessionLine,
 )
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
 from simulators.processor.promotions import promotion_usable
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
 from simulators.processor.state import ProcessorState
 
+SESSIONS = ApiNoun(
+    "checkout.session", "/v1/checkout/sessions", lambda book: book.sessions, lambda state, _, row: session_json(state, row), "session"
+)
 SHORTEST_SESSION_SECONDS, LONGEST_SESSION_SECONDS = 1800, 86_400
-
 LEAST_AMOUNTS = {"gbp": 30, "dkk": 250, "nok": 300, "sek": 300, "huf": 17_500, "pln": 200, "czk": 1500, "mxn": 1000, "hkd": 400, "jpy": 50}
-
 USUAL_LEAST_AMOUNT = 50
-
 SESSION_LINE_LIMIT = 100
 
 SESSION_FEE_REFUSED = (
@@ -38,12 +45,12 @@ def create_session(call: ApiCall, form: CallForm) -> JsonObject:
         raise form.missing("line_items")
     if len(lines) > SESSION_LINE_LIMIT:
         raise invalid_parameter(f"You may specify at most {SESSION_LINE_LIMIT} line items.", "line_items")
-    things = [read_session_line(call, part) for part in lines]
+    things = [_read_session_line(call, part) for part in lines]
     if len({currency for _, currency in things}) > 1:
         raise invalid_parameter("All line items must be of one currency.", "line_items")
-    row = make_session(call, form, things[0][1])
+    row = _make_session(call, form, things[0][1])
     row.lines = [line for line, _ in things]
-    read_session_payment(call, form, row)
+    _read_session_payment(call, form, row)
     read_session_discount(call, form, row)
     form.done()
     check_session_amounts(row)
@@ -63,8 +70,7 @@ def read_session_mode(form: CallForm) -> None:
         raise invalid_parameter("Received unknown parameter: payment_method_types", "payment_method_types", "parameter_unknown")
 
 
-def make_session(call: ApiCall, form: CallForm, currency: str) -> CheckoutSession:
-    """What is said of the page itself."""
+def _make_session(call: ApiCall, form: CallForm, currency: str) -> CheckoutSession:
     success = form.url("success_url")
     if success is None:
         raise form.missing("success_url")
@@ -92,8 +98,7 @@ def make_session(call: ApiCall, form: CallForm, currency: str) -> CheckoutSessio
     return row
 
 
-def read_session_line(call: ApiCall, part: CallForm) -> tuple[SessionLine, str]:
-    """One thing, its price made for this page."""
+def _read_session_line(call: ApiCall, part: CallForm) -> tuple[SessionLine, str]:
     data, quantity = part.part("price_data"), part.integer("quantity", 1)
     if part.text("price") is not None:
         raise ProcessorRefusal("No such price", code="resource_missing", param=part.at("price"), early=True)
@@ -124,8 +129,7 @@ def read_session_line(call: ApiCall, part: CallForm) -> tuple[SessionLine, str]:
     return line, currency
 
 
-def read_session_payment(call: ApiCall, form: CallForm, row: CheckoutSession) -> None:
-    """What is said of the payment."""
+def _read_session_payment(call: ApiCall, form: CallForm, row: CheckoutSession) -> None:
     data = form.part("payment_intent_data")
     if data is None:
         return
@@ -152,13 +156,13 @@ def read_session_discount(call: ApiCall, form: CallForm, row: CheckoutSession) -
     coupon, promotion = discounts[0].text("coupon"), discounts[0].text("promotion_code")
     if promotion is not None:
         one = find_row(call.book.promotions, promotion, "promotion code", param="discounts[0][promotion_code]", status=400)
-        if not promotion_usable(call.state, one) or not promotion_fits(row, one):
+        if not promotion_usable(call.state, one) or not _promotion_fits(row, one):
             raise ProcessorRefusal("This promotion code cannot be redeemed.", param="discounts[0][promotion_code]")
         row.promotion, coupon = one.id, one.coupon
     if coupon is None:
         raise discounts[0].missing("coupon")
     find_row(call.book.coupons, coupon, "coupon", param="discounts[0][coupon]", status=400)
-    apply_coupon(call.state, call.account, row, coupon)
+    _apply_coupon(call.state, call.account, row, coupon)
 
 
 def check_session_amounts(row: CheckoutSession) -> None:
@@ -167,7 +171,7 @@ def check_session_amounts(row: CheckoutSession) -> None:
     if 0 < total < least:
         text = f"The Checkout Session's total amount due must add up to at least {least} minor units of {row.currency}."
         raise ProcessorRefusal(text, code="amount_too_small", early=True)
-    if row.fee_amount is not None and row.fee_amount > session_subtotal(row):
+    if row.fee_amount is not None and row.fee_amount > _session_subtotal(row):
         raise ProcessorRefusal(
             "The application fee cannot be larger than the total.", param="payment_intent_data[application_fee_amount]", early=True
         )
@@ -177,18 +181,13 @@ def session_answer(call: ApiCall, row: CheckoutSession, form: CallForm) -> JsonO
     """As answered: the lines only where they were asked for."""
     answer = session_json(call.state, row)
     if "line_items" in (form.texts("expand") or []):
-        answer["line_items"] = session_lines_json(call.state, row)
+        answer["line_items"] = _session_lines_json(call.state, row)
     return answer
-
-
-def find_call_session(call: ApiCall) -> CheckoutSession:
-    """The session of the path."""
-    return find_row(call.book.sessions, call.ids[0], "checkout.session", param="session")
 
 
 def retrieve_session(call: ApiCall, form: CallForm) -> JsonObject:
     """One session."""
-    answer = session_answer(call, find_call_session(call), form)
+    answer = session_answer(call, SESSIONS.find(call), form)
     form.done()
     return answer
 
@@ -197,37 +196,27 @@ def list_session_lines(call: ApiCall, form: CallForm) -> JsonObject:
     """What is bought."""
     form.integer("limit", 1, 100)
     form.done()
-    return session_lines_json(call.state, find_call_session(call))
+    return _session_lines_json(call.state, SESSIONS.find(call))
 
 
 def expire_session(call: ApiCall, form: CallForm) -> JsonObject:
     """Nobody can pay there any more."""
-    row = find_call_session(call)
+    row = SESSIONS.find(call)
     form.done()
     if row.status != "open":
         text = 'Only Checkout Sessions with a status in ["open"] can be expired. This Checkout Session has a status of `%s`.'
         raise ProcessorRefusal(text % row.status)
     row.status = "expired"
-    notify_session(call.state, call.account, row, "checkout.session.expired")
+    SESSIONS.notify(call.state, call.account, row, "checkout.session.expired")
     return session_answer(call, row, form)
 
 
 def list_sessions(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Sessions by `status`, `payment_intent` and `customer`."""
     status, intent = form.choice("status", ("complete", "expired", "open")), form.text("payment_intent")
     customer = form.text("customer")
-    rows = {
-        id: row
-        for id, row in call.book.sessions.items()
-        if status in (None, row.status) and intent in (None, row.intent) and customer in (None, row.customer)
-    }
-    return list_page(
-        form,
-        rows,
-        lambda row: session_json(call.state, row),
-        url="/v1/checkout/sessions",
-        kind="checkout.session",
-        when=lambda row: row.created,
+    return SESSIONS.list(
+        call, form, lambda row: status in (None, row.status) and intent in (None, row.intent) and customer in (None, row.customer)
     )
 
 
@@ -244,23 +233,21 @@ def enter_promotion(state: ProcessorState, account: str, session: str, code: str
     book = state.book(account)
     row = find_row(book.sessions, session, "checkout.session")
     promotion = next((one for one in book.promotions.values() if one.code.lower() == code.lower() and promotion_usable(state, one)), None)
-    if not row.promotions or promotion is None or not promotion_fits(row, promotion):
+    if not row.promotions or promotion is None or not _promotion_fits(row, promotion):
         raise ProcessorRefusal("This code is invalid.", param="promotion_code")
-    apply_coupon(state, account, row, promotion.coupon)
+    _apply_coupon(state, account, row, promotion.coupon)
     row.promotion = promotion.id
     return promotion
 
 
-def promotion_fits(row: CheckoutSession, promotion: PromotionCode) -> bool:
-    """The purchase is large enough for it."""
+def _promotion_fits(row: CheckoutSession, promotion: PromotionCode) -> bool:
     least = promotion.minimum_amount
-    return least is None or (promotion.minimum_currency == row.currency and session_subtotal(row) >= least)
+    return least is None or (promotion.minimum_currency == row.currency and _session_subtotal(row) >= least)
 
 
-def apply_coupon(state: ProcessorState, account: str, row: CheckoutSession, coupon: str) -> None:
-    """Take a coupon's money off."""
+def _apply_coupon(state: ProcessorState, account: str, row: CheckoutSession, coupon: str) -> None:
     found_coupon = state.book(account).coupons[coupon]
-    total = session_subtotal(row)
+    total = _session_subtotal(row)
     if found_coupon.amount_off is not None:
         if found_coupon.currency != row.currency:
             raise ProcessorRefusal("This code is invalid.", param="promotion_code")
@@ -286,10 +273,10 @@ def complete_checkout(state: ProcessorState, account: str, session: str, card: T
         row.payment_status = "paid"
     else:
         row.payment_status = "no_payment_required"
-    redeem_discount(state, account, row)
+    _redeem_discount(state, account, row)
     row.status = "complete"
     row.buyer_email, row.buyer_name = row.email or (card and card.email), card and card.name
-    notify_session(state, account, row, "checkout.session.completed")
+    SESSIONS.notify(state, account, row, "checkout.session.completed")
     return row
 
 
@@ -303,14 +290,13 @@ def session_intent(state: ProcessorState, account: str, row: CheckoutSession) ->
         )
         intent.customer, intent.description = row.customer, row.intent_description
         row.intent = intent.id
-        notify_payment_intent(state, account, intent, "payment_intent.created")
+        PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.created")
     intent.amount = session_total(row)
     intent.fee_amount = None if row.fee_amount is None else min(row.fee_amount, intent.amount)
     return intent
 
 
-def redeem_discount(state: ProcessorState, account: str, row: CheckoutSession) -> None:
-    """Count the use of a coupon and of its code."""
+def _redeem_discount(state: ProcessorState, account: str, row: CheckoutSession) -> None:
     book = state.book(account)
     if row.coupon is not None:
         book.coupons[row.coupon].times_redeemed += 1
@@ -318,14 +304,13 @@ def redeem_discount(state: ProcessorState, account: str, row: CheckoutSession) -
         book.promotions[row.promotion].times_redeemed += 1
 
 
-def session_subtotal(row: CheckoutSession) -> int:
-    """Before any discount."""
+def _session_subtotal(row: CheckoutSession) -> int:
     return sum(line["unit_amount"] * line["quantity"] for line in row.lines)
 
 
 def session_total(row: CheckoutSession) -> int:
     """What the buyer pays."""
-    return session_subtotal(row) - row.discount
+    return _session_subtotal(row) - row.discount
 
 
 def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
@@ -337,7 +322,7 @@ def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
         "adaptive_pricing": {"enabled": False},
         "after_expiration": None,
         "allow_promotion_codes": row.promotions or None,
-        "amount_subtotal": session_subtotal(row),
+        "amount_subtotal": _session_subtotal(row),
         "amount_total": session_total(row),
         "automatic_tax": {"enabled": False, "liability": None, "provider": None, "status": None},
         "billing_address_collection": None,
@@ -351,17 +336,24 @@ def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
         "currency_conversion": None,
         "custom_fields": [],
         "custom_text": null_members("after_submit shipping_address submit terms_of_service_acceptance"),
-        **session_customer_json(row),
+        "customer": row.customer,
+        "customer_account": None,
+        "customer_creation": None if row.customer else "if_required",
+        "customer_details": _session_buyer_json(row),
+        "customer_email": row.email,
         "discounts": [{"coupon": row.coupon, "promotion_code": row.promotion}] if row.coupon else [],
         "expires_at": row.expires_at,
         "invoice": None,
-        "invoice_creation": {"enabled": False, "invoice_data": empty_invoice_json()},
+        "invoice_creation": {
+            "enabled": False,
+            "invoice_data": {**null_members("account_tax_ids custom_fields description footer issuer rendering_options"), "metadata": {}},
+        },
         "livemode": state.live,
         "locale": row.locale,
         "metadata": dict(row.metadata),
         "mode": "payment",
         "origin_context": None,
-        **session_payment_json(row),
+        **_session_payment_json(row),
         "permissions": None,
         "phone_number_collection": {"enabled": False},
         **null_members("recovered_from saved_payment_method_options setup_intent shipping_address_collection shipping_cost"),
@@ -377,19 +369,7 @@ def session_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
     }
 
 
-def session_customer_json(row: CheckoutSession) -> JsonObject:
-    """Who buys."""
-    return {
-        "customer": row.customer,
-        "customer_account": None,
-        "customer_creation": None if row.customer else "if_required",
-        "customer_details": session_buyer_json(row),
-        "customer_email": row.email,
-    }
-
-
-def session_payment_json(row: CheckoutSession) -> JsonObject:
-    """How it is paid, and whether it was."""
+def _session_payment_json(row: CheckoutSession) -> JsonObject:
     return {
         "payment_intent": row.intent,
         "payment_link": None,
@@ -401,13 +381,7 @@ def session_payment_json(row: CheckoutSession) -> JsonObject:
     }
 
 
-def empty_invoice_json() -> JsonObject:
-    """What an invoice of it would hold."""
-    return {**null_members("account_tax_ids custom_fields description footer issuer rendering_options"), "metadata": {}}
-
-
-def session_buyer_json(row: CheckoutSession) -> JsonObject | None:
-    """Who pays, as far as that is known."""
+def _session_buyer_json(row: CheckoutSession) -> JsonObject | None:
     email = row.buyer_email or row.email
     if email is None and row.status != "complete":
         return None
@@ -420,8 +394,7 @@ def session_buyer_json(row: CheckoutSession) -> JsonObject | None:
     }
 
 
-def session_lines_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
-    """What is bought."""
+def _session_lines_json(state: ProcessorState, row: CheckoutSession) -> JsonObject:
     return list_object([session_line_json(state, row, one) for one in row.lines], f"/v1/checkout/sessions/{row.id}/line_items")
 
 
@@ -467,8 +440,3 @@ def session_price_json(state: ProcessorState, row: CheckoutSession, one: Session
         "unit_amount": one["unit_amount"],
         "unit_amount_decimal": str(one["unit_amount"]),
     }
-
-
-def notify_session(state: ProcessorState, account: str, row: CheckoutSession, type: str) -> None:
-    """About a checkout."""
-    emit_event(state, type, session_json(state, row), account)

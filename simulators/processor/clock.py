@@ -1,7 +1,7 @@
 """The passing of time: payouts arrive, checkouts expire, balances are paid out by schedule, old events are forgotten."""
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS
-from simulators.processor.checkout import notify_session
+from simulators.processor.checkout import SESSIONS
 from simulators.processor.payouts import advance_payout, make_scheduled_payouts
 from simulators.processor.state import ProcessorState
 
@@ -20,7 +20,7 @@ def catch_up_processor(state: ProcessorState) -> None:
         for session in list(book.sessions.values()):
             if session.status == "open" and session.expires_at <= state.now():
                 session.status = "expired"
-                notify_session(state, account, session, "checkout.session.expired")
+                SESSIONS.notify(state, account, session, "checkout.session.expired")
     forget_old_events(state)
 
 

@@ -7,13 +7,14 @@ from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simulators.processor.accounts import account_json
-from simulators.processor.call import find_row
+from simulators.processor.call import ProcessorRefusal, find_row
 from simulators.processor.cards import TestCard
 from simulators.processor.charges import charge_json, make_charge
 from simulators.processor.checkout import complete_checkout, enter_promotion, find_checkout_session, session_json
 from simulators.processor.clock import catch_up_processor
 from simulators.processor.demo_account import make_demo_account
 from simulators.processor.disputes import close_dispute, dispute_json, open_dispute
+from simulators.processor.entities import JsonObject
 from simulators.processor.faults import FaultOrder, ProcessorCall, ProcessorFaults
 from simulators.processor.fraud import open_review, review_json
 from simulators.processor.invoices import invoice_json, pay_invoice_by_card
@@ -26,12 +27,22 @@ from simulators.processor.onboarding import (
     restrict_account,
 )
 from simulators.processor.payouts import complete_payout, fail_payout, payout_json
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
 from simulators.processor.state import ProcessorState
 
 ControlModelT = TypeVar("ControlModelT", bound=BaseModel)
-
 ProcessorControl: TypeAlias = Callable[[ProcessorState, str, object], object]
+CardOutcome = Literal["succeeded", "available", "declined", "no_funds", "disputed", "inquiry", "reviewed", "refund_fails"]
+OUTCOME_CARDS: dict[CardOutcome, str] = {
+    "succeeded": "4242424242424242",
+    "available": "4000000000000077",
+    "declined": "4000000000000002",
+    "no_funds": "4000000000009995",
+    "disputed": "4000000000000259",
+    "inquiry": "4000000000001976",
+    "reviewed": "4000000000009235",
+    "refund_fails": "4000000000005126",
+}
+ControlAmount = Annotated[int, Field(ge=1, le=99_999_999)]
 
 
 def read_control_body(model: type[ControlModelT], body: object) -> ControlModelT:
@@ -49,14 +60,13 @@ def processor_state(state: ProcessorState, _id: str, _body: object) -> JsonObjec
         "now": state.now(),
         "platform": state.platform,
         "client_id": state.client_id,
-        "accounts": [account_summary(state, id) for id in state.accounts if id != state.platform],
+        "accounts": [_account_summary(state, id) for id in state.accounts if id != state.platform],
         "events": len(state.events),
         "hooks_waiting": len(state.pending) + len(state.hooks.waiting),
     }
 
 
-def account_summary(state: ProcessorState, id: str) -> JsonObject:
-    """An account in one line."""
+def _account_summary(state: ProcessorState, id: str) -> JsonObject:
     account, book = state.accounts[id], state.book(id)
     kinds = {
         "charges": book.charges,
@@ -74,15 +84,14 @@ def account_summary(state: ProcessorState, id: str) -> JsonObject:
     }
 
 
-def require_account(state: ProcessorState, account: str) -> str:
-    """An account that there is."""
+def _require_account(state: ProcessorState, account: str) -> str:
     return find_row(state.accounts, account, "account", param="account").id
 
 
 def control_charge(state: ProcessorState, _id: str, body: object) -> JsonObject:
     """A buyer's payment into an account; a declined one is a charge too."""
     order = read_control_body(NewCharge, body)
-    account = require_account(state, order.account)
+    account = _require_account(state, order.account)
     if order.fee > order.amount:
         raise ProcessorRefusal("fee: must not be more than the amount")
     try:
@@ -103,8 +112,7 @@ def control_charge(state: ProcessorState, _id: str, body: object) -> JsonObject:
     return charge_json(state, state.book(account).charges[made])
 
 
-def control_new_account(state: ProcessorState, _id: str, body: object) -> JsonObject:
-    """A Standard account."""
+def _control_new_account(state: ProcessorState, _id: str, body: object) -> JsonObject:
     order = read_control_body(NewAccount, body)
     row = open_standard_account(state, name=order.name, country=order.country, email=order.email)
     if order.connected:
@@ -119,9 +127,8 @@ def control_past_account(state: ProcessorState, _id: str, body: object) -> JsonO
     return account_json(state, row)
 
 
-def control_account(state: ProcessorState, id: str, body: object) -> JsonObject:
-    """What its owner, its bank or the processor does."""
-    order, row = read_control_body(AccountChange, body), state.accounts[require_account(state, id)]
+def _control_account(state: ProcessorState, id: str, body: object) -> JsonObject:
+    order, row = read_control_body(AccountChange, body), state.accounts[_require_account(state, id)]
     if order.do == "authorize":
         return {"code": authorize_oauth(state, id)}
     if order.do == "enable":
@@ -135,32 +142,29 @@ def control_account(state: ProcessorState, id: str, body: object) -> JsonObject:
     return account_json(state, row)
 
 
-def control_dispute(state: ProcessorState, _id: str, body: object) -> JsonObject:
-    """A payer's bank asks for the money back."""
+def _control_dispute(state: ProcessorState, _id: str, body: object) -> JsonObject:
     order = read_control_body(NewDispute, body)
-    account = require_account(state, order.account)
+    account = _require_account(state, order.account)
     row = open_dispute(state, account, order.charge, order.reason, inquiry=order.inquiry, amount=order.amount)
-    return dispute_json(state, row, state.book(account))
+    return dispute_json(state, account, row)
 
 
-def control_dispute_end(state: ProcessorState, id: str, body: object) -> JsonObject:
-    """The bank has decided."""
+def _control_dispute_end(state: ProcessorState, id: str, body: object) -> JsonObject:
     order = read_control_body(DisputeEnd, body)
-    account = require_account(state, order.account)
-    return dispute_json(state, close_dispute(state, account, id, order.outcome), state.book(account))
+    account = _require_account(state, order.account)
+    return dispute_json(state, account, close_dispute(state, account, id, order.outcome))
 
 
-def control_review(state: ProcessorState, _id: str, body: object) -> JsonObject:
-    """The fraud rules want a person to look at a charge."""
+def _control_review(state: ProcessorState, _id: str, body: object) -> JsonObject:
     order = read_control_body(NewReview, body)
-    return review_json(state, open_review(state, require_account(state, order.account), order.charge))
+    return review_json(state, open_review(state, _require_account(state, order.account), order.charge))
 
 
 def control_payout_end(state: ProcessorState, id: str, body: object) -> JsonObject:
     """The bank has it, or sends it back."""
     order = read_control_body(PayoutEnd, body)
     end = complete_payout if order.status == "paid" else fail_payout
-    return payout_json(state, end(state, require_account(state, order.account), id))
+    return payout_json(state, end(state, _require_account(state, order.account), id))
 
 
 def control_invoice(state: ProcessorState, id: str, body: object) -> JsonObject:
@@ -185,32 +189,33 @@ def control_checkout(state: ProcessorState, id: str, body: object) -> JsonObject
     return session_json(state, session)
 
 
-def webhook_state(state: ProcessorState, _id: str, _body: object) -> JsonObject:
-    """What waits to be order, and what was."""
+def _webhook_state(state: ProcessorState, _id: str, _body: object) -> JsonObject:
     found = state.hooks
     return {
         "waiting": [*state.pending, *(one.event for one in found.waiting)],
-        "told": [{"event": one.event, "type": event_type(state, one.event), "at": int(one.at), "status": one.status} for one in found.told],
+        "told": [
+            {
+                "event": one.event,
+                "type": state.events[one.event]["type"] if one.event in state.events else None,
+                "at": int(one.at),
+                "status": one.status,
+            }
+            for one in found.told
+        ],
         "hold": found.held,
         "shuffle": found.shuffled,
         "double": found.doubled,
     }
 
 
-def event_type(state: ProcessorState, event: str) -> object:
-    """An event's type, as long as it is remembered."""
-    return state.events[event]["type"] if event in state.events else None
-
-
-def control_webhooks(state: ProcessorState, id: str, body: object) -> JsonObject:
-    """How events are told from now on."""
+def _control_webhooks(state: ProcessorState, id: str, body: object) -> JsonObject:
     order, known = read_control_body(WebhookChange, body), state.hooks
     known.held = known.held if order.hold is None else order.hold
     known.shuffled = known.shuffled if order.shuffle is None else order.shuffle
     known.doubled = known.doubled if order.double is None else order.double
     if order.redeliver is not None:
         known.add(str(find_row(state.events, order.redeliver, "event", param="redeliver")["id"]), state.at)
-    return webhook_state(state, id, body)
+    return _webhook_state(state, id, body)
 
 
 def control_clock(state: ProcessorState, _id: str, body: object) -> JsonObject:
@@ -220,22 +225,6 @@ def control_clock(state: ProcessorState, _id: str, body: object) -> JsonObject:
     state.at += order.advance
     catch_up_processor(state)
     return {"now": state.now()}
-
-
-CardOutcome = Literal["succeeded", "available", "declined", "no_funds", "disputed", "inquiry", "reviewed", "refund_fails"]
-
-OUTCOME_CARDS: dict[CardOutcome, str] = {
-    "succeeded": "4242424242424242",
-    "available": "4000000000000077",
-    "declined": "4000000000000002",
-    "no_funds": "4000000000009995",
-    "disputed": "4000000000000259",
-    "inquiry": "4000000000001976",
-    "reviewed": "4000000000009235",
-    "refund_fails": "4000000000005126",
-}
-
-ControlAmount = Annotated[int, Field(ge=1, le=99_999_999)]
 
 
 class ControlBody(BaseModel):
@@ -344,17 +333,17 @@ class ClockChange(ControlBody):
 PROCESSOR_CONTROLS: dict[tuple[str, str], ProcessorControl] = {
     ("GET", "state"): processor_state,
     ("POST", "charges"): control_charge,
-    ("POST", "accounts"): control_new_account,
+    ("POST", "accounts"): _control_new_account,
     ("POST", "past"): control_past_account,
-    ("POST", "accounts/{id}"): control_account,
-    ("POST", "disputes"): control_dispute,
-    ("POST", "disputes/{id}"): control_dispute_end,
-    ("POST", "reviews"): control_review,
+    ("POST", "accounts/{id}"): _control_account,
+    ("POST", "disputes"): _control_dispute,
+    ("POST", "disputes/{id}"): _control_dispute_end,
+    ("POST", "reviews"): _control_review,
     ("POST", "payouts/{id}"): control_payout_end,
     ("POST", "invoices/{id}"): control_invoice,
     ("POST", "checkouts/{id}"): control_checkout,
-    ("GET", "hooks"): webhook_state,
-    ("POST", "hooks"): control_webhooks,
+    ("GET", "hooks"): _webhook_state,
+    ("POST", "hooks"): _control_webhooks,
     ("POST", "clock"): control_clock,
 }
 

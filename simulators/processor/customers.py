@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 
-from simulators.processor.call import ApiCall, find_row, list_page, null_members
-from simulators.processor.entities import Customer
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, find_row, invalid_parameter, null_members
+from simulators.processor.entities import Customer, JsonObject
 from simulators.processor.state import ProcessorState
 
 ADDRESS_MEMBERS = ("city", "country", "line1", "line2", "postal_code", "state")
 INVOICE_PREFIX_LENGTH = 8
+CUSTOMERS = ApiNoun("customer", "/v1/customers", lambda book: book.customers, lambda state, _, row: _customer_json(state, row))
 
 
 def create_customer(call: ApiCall, form: CallForm) -> JsonObject:
@@ -20,9 +18,8 @@ def create_customer(call: ApiCall, form: CallForm) -> JsonObject:
     form.done()
     row.prefix = row.id[-INVOICE_PREFIX_LENGTH:].upper()
     call.book.customers[row.id] = row
-    answer = customer_json(call.state, row)
-    emit_event(call.state, "customer.created", answer, call.account)
-    return answer
+    CUSTOMERS.notify(call.state, call.account, row, "customer.created")
+    return CUSTOMERS.answer(call, row)
 
 
 def read_customer(form: CallForm, row: Customer) -> None:
@@ -43,55 +40,38 @@ def read_customer(form: CallForm, row: Customer) -> None:
     row.metadata = form.metadata(row.metadata)
 
 
-def find_call_customer(call: ApiCall) -> Customer:
-    """The customer of the path."""
-    return find_row(call.book.customers, call.ids[0], "customer")
-
-
-def retrieve_customer(call: ApiCall, form: CallForm) -> JsonObject:
-    """One customer, also one that was deleted."""
-    form.done()
-    return customer_json(call.state, find_call_customer(call))
-
-
 def update_customer(call: ApiCall, form: CallForm) -> JsonObject:
     """What is given is changed."""
     row = replace(find_customer(call, call.ids[0], "id", 404))
     read_customer(form, row)
     form.done()
     call.book.customers[row.id] = row
-    answer = customer_json(call.state, row)
-    emit_event(call.state, "customer.updated", answer, call.account)
-    return answer
+    CUSTOMERS.notify(call.state, call.account, row, "customer.updated")
+    return CUSTOMERS.answer(call, row)
 
 
 def delete_customer(call: ApiCall, form: CallForm) -> JsonObject:
     """For good; their charges stay."""
     form.done()
     row = find_customer(call, call.ids[0], "id", 404)
-    before = customer_json(call.state, row)
+    CUSTOMERS.notify(call.state, call.account, row, "customer.deleted")
     row.deleted = True
-    emit_event(call.state, "customer.deleted", before, call.account)
-    return customer_json(call.state, row)
+    return CUSTOMERS.answer(call, row)
 
 
 def list_customers(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Customers that are not deleted, by `email`."""
     email = form.text("email")
-    rows = {id: row for id, row in call.book.customers.items() if not row.deleted and email in (None, row.email)}
-    return list_page(
-        form, rows, lambda row: customer_json(call.state, row), url="/v1/customers", kind="customer", when=lambda row: row.created
-    )
+    return CUSTOMERS.list(call, form, lambda row: not row.deleted and email in (None, row.email))
 
 
 def find_customer(call: ApiCall, customer: str, param: str = "customer", status: int = 400) -> Customer:
-    """A customer named by a parameter."""
+    """A customer that a parameter names and that is not deleted. Raises ProcessorRefusal with `status` where there is none."""
     rows = {id: row for id, row in call.book.customers.items() if not row.deleted}
     return find_row(rows, customer, "customer", param=param, status=status)
 
 
-def customer_json(state: ProcessorState, row: Customer) -> JsonObject:
-    """Somebody who pays."""
+def _customer_json(state: ProcessorState, row: Customer) -> JsonObject:
     if row.deleted:
         return {"id": row.id, "object": "customer", "deleted": True}
     return {

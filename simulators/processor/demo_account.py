@@ -2,15 +2,15 @@
 
 from simulators.processor.accounts import make_account
 from simulators.processor.balance import BALANCE_DAY_SECONDS, account_funds
+from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import TestCard
 from simulators.processor.charges import make_charge
 from simulators.processor.clock import catch_up_processor
 from simulators.processor.disputes import open_dispute
 from simulators.processor.entities import ListValue, ProcessorAccount, ValueList
 from simulators.processor.onboarding import complete_onboarding
-from simulators.processor.payouts import notify_payout, start_payout
+from simulators.processor.payouts import PAYOUTS, start_payout
 from simulators.processor.refunds import refund_charge
-from simulators.processor.refusal import ProcessorRefusal
 from simulators.processor.state import ProcessorState
 from simulators.seeded_random import seeded_random
 
@@ -40,7 +40,7 @@ def make_demo_account(
     account = make_account(state, kind="express", country=country, email=email, metadata={})
     account.name, account.interval = name, "manual"
     complete_onboarding(state, account.id)
-    add_demo_lists(state, account)
+    _add_demo_lists(state, account)
     for day in range(days):
         state.at = end - (days - day) * BALANCE_DAY_SECONDS
         live_demo_day(state, account, day)
@@ -104,7 +104,7 @@ def pay_out_demo_balance(state: ProcessorState, account: ProcessorAccount) -> No
     amount = account_funds(state, account.id)[account.currency].available * 4 // 5
     if amount > 0:
         row = start_payout(state, account, amount=amount, currency=account.currency)
-        notify_payout(state, account.id, row, "payout.created")
+        PAYOUTS.notify(state, account.id, row, "payout.created")
 
 
 def live_last_days(state: ProcessorState, account: ProcessorAccount) -> None:
@@ -115,8 +115,7 @@ def live_last_days(state: ProcessorState, account: ProcessorAccount) -> None:
     make_demo_payment(state, account, 4900, DEMO_PAYERS[2], "4000000000009235")
 
 
-def add_demo_lists(state: ProcessorState, account: ProcessorAccount) -> None:
-    """What the fraud rules name."""
+def _add_demo_lists(state: ProcessorState, account: ProcessorAccount) -> None:
     book = state.book(account.id)
     for alias, name, item_type, values in DEMO_VALUE_LISTS:
         row = ValueList(state.new_id("rsl_"), state.now(), alias, name, item_type)

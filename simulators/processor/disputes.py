@@ -3,21 +3,52 @@
 from typing import Literal
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS, balance_transaction_json, book_transaction
-from simulators.processor.call import ApiCall, find_row, list_page
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
 from simulators.processor.entities import (
     Dispute,
+    JsonObject,
 )
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
-from simulators.processor.state import AccountBook, ProcessorState
+from simulators.processor.state import ProcessorState
 
+DISPUTES = ApiNoun("dispute", "/v1/disputes", lambda book: book.disputes, lambda state, account, row: dispute_json(state, account, row))
 DISPUTE_DUE_DAYS = 9
-
 DISPUTE_FEE = 1500
 """In minor units; Choice: kept also where the dispute is won."""
 
 CLOSED_STATUSES = ("won", "lost", "warning_closed")
+EVIDENCE_LIMIT = 150_000
+ANSWERED_STATUSES = {"needs_response": "under_review", "warning_needs_response": "warning_under_review"}
+EVIDENCE_TEXTS = [
+    "access_activity_log",
+    "billing_address",
+    "cancellation_policy_disclosure",
+    "cancellation_rebuttal",
+    "customer_email_address",
+    "customer_name",
+    "customer_purchase_ip",
+    "duplicate_charge_explanation",
+    "duplicate_charge_id",
+    "product_description",
+    "refund_policy_disclosure",
+    "refund_refusal_explanation",
+    "service_date",
+    "shipping_address",
+    "shipping_carrier",
+    "shipping_date",
+    "shipping_tracking_number",
+    "uncategorized_text",
+]
+EVIDENCE_FILES = [
+    "cancellation_policy",
+    "customer_communication",
+    "customer_signature",
+    "duplicate_charge_documentation",
+    "receipt",
+    "refund_policy",
+    "service_documentation",
+    "shipping_documentation",
+    "uncategorized_file",
+]
 
 
 def open_dispute(
@@ -42,10 +73,10 @@ def open_dispute(
     )
     book.disputes[dispute.id] = dispute
     row.disputed = True
-    notify_dispute(state, account, dispute, "charge.dispute.created")
+    DISPUTES.notify(state, account, dispute, "charge.dispute.created")
     if not inquiry:
         move_disputed_money(state, account, dispute, -1)
-        notify_dispute(state, account, dispute, "charge.dispute.funds_withdrawn")
+        DISPUTES.notify(state, account, dispute, "charge.dispute.funds_withdrawn")
     return dispute
 
 
@@ -64,46 +95,22 @@ def close_dispute(state: ProcessorState, account: str, dispute: str, outcome: Li
         raise ProcessorRefusal("This dispute is already closed")
     inquiry = row.status.startswith("warning_")
     row.status = "warning_closed" if inquiry else outcome
-    notify_dispute(state, account, row, "charge.dispute.closed")
+    DISPUTES.notify(state, account, row, "charge.dispute.closed")
     if outcome == "won" and not inquiry:
         move_disputed_money(state, account, row, 1)
-        notify_dispute(state, account, row, "charge.dispute.funds_reinstated")
+        DISPUTES.notify(state, account, row, "charge.dispute.funds_reinstated")
     return row
 
 
-EVIDENCE_LIMIT = 150_000
-
-ANSWERED_STATUSES = {"needs_response": "under_review", "warning_needs_response": "warning_under_review"}
-
-
-def find_call_dispute(call: ApiCall) -> Dispute:
-    """The dispute of the path."""
-    return find_row(call.book.disputes, call.ids[0], "dispute")
-
-
-def retrieve_dispute(call: ApiCall, form: CallForm) -> JsonObject:
-    """One dispute."""
-    form.done()
-    return dispute_json(call.state, find_call_dispute(call), call.book)
-
-
 def list_disputes(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Disputes by `charge` and `payment_intent`."""
     charge, intent = form.text("charge"), form.text("payment_intent")
-    rows = {id: row for id, row in call.book.disputes.items() if charge in (None, row.charge) and intent in (None, row.intent)}
-    return list_page(
-        form,
-        rows,
-        lambda row: dispute_json(call.state, row, call.book),
-        url="/v1/disputes",
-        kind="dispute",
-        when=lambda row: row.created,
-    )
+    return DISPUTES.list(call, form, lambda row: charge in (None, row.charge) and intent in (None, row.intent))
 
 
 def update_dispute(call: ApiCall, form: CallForm) -> JsonObject:
     """Add evidence; it goes to the bank at once, unless `submit` is false."""
-    row = find_call_dispute(call)
+    row = DISPUTES.find(call)
     evidence, submit = read_evidence(form), form.flag("submit")
     metadata = form.metadata(row.metadata)
     form.done()
@@ -115,9 +122,9 @@ def update_dispute(call: ApiCall, form: CallForm) -> JsonObject:
     row.evidence = {name: text for name, text in {**row.evidence, **evidence}.items() if text}
     if submit is not False and (evidence or submit) and row.status in ANSWERED_STATUSES:
         row.status, row.submissions = ANSWERED_STATUSES[row.status], row.submissions + 1
-    notify_dispute(call.state, call.account, row, "charge.dispute.updated")
+    DISPUTES.notify(call.state, call.account, row, "charge.dispute.updated")
     decide_dispute(call, row)
-    return dispute_json(call.state, row, call.book)
+    return DISPUTES.answer(call, row)
 
 
 def read_evidence(form: CallForm) -> dict[str, str]:
@@ -146,57 +153,22 @@ def decide_dispute(call: ApiCall, row: Dispute) -> None:
 def accept_dispute(call: ApiCall, form: CallForm) -> JsonObject:
     """Give in."""
     form.done()
-    row = find_call_dispute(call)
+    row = DISPUTES.find(call)
     if row.status not in ANSWERED_STATUSES:
         raise ProcessorRefusal(
             "This dispute is already closed" if row.status in CLOSED_STATUSES else "This dispute is already under review."
         )
     close_dispute(call.state, call.account, row.id, "lost")
-    return dispute_json(call.state, row, call.book)
+    return DISPUTES.answer(call, row)
 
 
-EVIDENCE_TEXTS = [
-    "access_activity_log",
-    "billing_address",
-    "cancellation_policy_disclosure",
-    "cancellation_rebuttal",
-    "customer_email_address",
-    "customer_name",
-    "customer_purchase_ip",
-    "duplicate_charge_explanation",
-    "duplicate_charge_id",
-    "product_description",
-    "refund_policy_disclosure",
-    "refund_refusal_explanation",
-    "service_date",
-    "shipping_address",
-    "shipping_carrier",
-    "shipping_date",
-    "shipping_tracking_number",
-    "uncategorized_text",
-]
-
-
-EVIDENCE_FILES = [
-    "cancellation_policy",
-    "customer_communication",
-    "customer_signature",
-    "duplicate_charge_documentation",
-    "receipt",
-    "refund_policy",
-    "service_documentation",
-    "shipping_documentation",
-    "uncategorized_file",
-]
-
-
-def dispute_json(state: ProcessorState, row: Dispute, book: AccountBook) -> JsonObject:
+def dispute_json(state: ProcessorState, account: str, row: Dispute) -> JsonObject:
     """A payer's bank asks for the money back."""
     return {
         "id": row.id,
         "object": "dispute",
         "amount": row.amount,
-        "balance_transactions": [balance_transaction_json(state, book.txns[id]) for id in row.txns],
+        "balance_transactions": [balance_transaction_json(state, state.book(account).txns[id]) for id in row.txns],
         "charge": row.charge,
         "created": row.created,
         "currency": row.currency,
@@ -226,8 +198,3 @@ def dispute_json(state: ProcessorState, row: Dispute, book: AccountBook) -> Json
         "reason": row.reason,
         "status": row.status,
     }
-
-
-def notify_dispute(state: ProcessorState, account: str, row: Dispute, type: str) -> None:
-    """About money that a payer's bank asks for."""
-    emit_event(state, type, dispute_json(state, row, state.book(account)), account)

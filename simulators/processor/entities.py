@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 from typing_extensions import TypedDict
 
 AccountKind: TypeAlias = Literal["express", "standard", "custom", "none"]
+JsonObject: TypeAlias = dict[str, object]
 
 
 def no_metadata() -> dict[str, str]:

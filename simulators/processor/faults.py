@@ -7,19 +7,11 @@ from typing import Annotated, Literal, NamedTuple
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
+from simulators.server import AnswerLost, WireAnswer
+
 FaultTrouble = Literal["timeout", "closed", "error", "rate_limited", "garbage"]
-
-
 ERROR_BODY = {"type": "api_error", "message": "An error occurred with our connection."}
 RATE_LIMIT_BODY = {"type": "invalid_request_error", "code": "rate_limit", "message": "Request rate limit exceeded."}
-
-
-class ProcessorNoAnswer(Exception):
-    """The call gets no answer: `slow`, the other side waits for one until it gives up; else the connection is closed."""
-
-    def __init__(self, *, slow: bool) -> None:
-        super().__init__("no answer")
-        self.slow = slow
 
 
 class ProcessorFault(BaseModel):
@@ -43,14 +35,16 @@ class ProcessorFault(BaseModel):
         """The call does what it is for."""
         return self.trouble == "garbage" or (self.after and self.trouble != "rate_limited")
 
-    def answer(self) -> tuple[int, dict[str, str], bytes]:
-        """What is said instead: status, headers, body. Raises ProcessorNoAnswer."""
+    def answer(self) -> WireAnswer:
+        """What is said instead. Raises AnswerLost."""
         if self.trouble in ("timeout", "closed"):
-            raise ProcessorNoAnswer(slow=self.trouble == "timeout")
+            raise AnswerLost(slow=self.trouble == "timeout")
         headers = {"content-type": "application/json", "request-id": "req_fault"}
         if self.trouble == "rate_limited":
-            return 429, headers, orjson.dumps({"error": RATE_LIMIT_BODY})
-        return (500, headers, orjson.dumps({"error": ERROR_BODY})) if self.trouble == "error" else (200, headers, b'{"id": "ch_')
+            return WireAnswer(429, orjson.dumps({"error": RATE_LIMIT_BODY}), headers)
+        if self.trouble == "error":
+            return WireAnswer(500, orjson.dumps({"error": ERROR_BODY}), headers)
+        return WireAnswer(200, b'{"id": "ch_', headers)
 
 
 class ProcessorCall(NamedTuple):

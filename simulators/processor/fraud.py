@@ -2,12 +2,18 @@
 
 import re
 
-from simulators.processor.call import ApiCall, find_row, list_object, list_page, null_members
-from simulators.processor.entities import Charge, ListValue, Review, ValueList
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
-from simulators.processor.state import AccountBook, ProcessorState
+from simulators.processor.call import (
+    ApiCall,
+    ApiNoun,
+    CallForm,
+    ProcessorRefusal,
+    find_row,
+    invalid_parameter,
+    list_object,
+    null_members,
+)
+from simulators.processor.entities import Charge, JsonObject, ListValue, Review, ValueList
+from simulators.processor.state import ProcessorState
 
 VALUE_TYPES = (
     "account",
@@ -33,28 +39,32 @@ VALUE_SHAPES = {
 }
 LIST_VALUE_LIMIT = 800
 VALUES_IN_LIST = 10
-
-
-def retrieve_review(call: ApiCall, form: CallForm) -> JsonObject:
-    """One review."""
-    form.done()
-    return review_json(call.state, find_row(call.book.reviews, call.ids[0], "review"))
+REVIEWS = ApiNoun("review", "/v1/reviews", lambda book: book.reviews, lambda state, _, row: review_json(state, row))
+VALUE_LISTS = ApiNoun(
+    "value list",
+    "/v1/radar/value_lists",
+    lambda book: book.value_lists,
+    lambda state, account, row: _value_list_json(state, account, row),
+    "value_list",
+)
+LIST_VALUES = ApiNoun(
+    "value list item", "/v1/radar/value_list_items", lambda book: book.values, lambda state, _, row: _list_value_json(state, row), "item"
+)
 
 
 def list_reviews(call: ApiCall, form: CallForm) -> JsonObject:
-    """Those that are open, newest first."""
-    rows = {id: row for id, row in call.book.reviews.items() if row.open}
-    return list_page(form, rows, lambda row: review_json(call.state, row), url="/v1/reviews", kind="review", when=lambda row: row.created)
+    """Reviews that are open."""
+    return REVIEWS.list(call, form, lambda row: row.open)
 
 
 def approve_review(call: ApiCall, form: CallForm) -> JsonObject:
     """The charge is fine."""
     form.done()
-    row = find_row(call.book.reviews, call.ids[0], "review")
+    row = REVIEWS.find(call)
     if not row.open:
         raise ProcessorRefusal("This review has already been closed.")
     close_review(call.state, call.account, row, "approved")
-    return review_json(call.state, row)
+    return REVIEWS.answer(call, row)
 
 
 def create_value_list(call: ApiCall, form: CallForm) -> JsonObject:
@@ -66,29 +76,14 @@ def create_value_list(call: ApiCall, form: CallForm) -> JsonObject:
         raise ProcessorRefusal(f"A value list with the alias '{alias}' already exists.", param="alias")
     row = ValueList(call.state.new_id("rsl_"), call.state.now(), alias, name, item_type or "string", metadata)
     call.book.value_lists[row.id] = row
-    return value_list_json(call.state, row, call.book)
-
-
-def retrieve_value_list(call: ApiCall, form: CallForm) -> JsonObject:
-    """One list."""
-    form.done()
-    row = find_row(call.book.value_lists, call.ids[0], "value list", param="value_list")
-    return value_list_json(call.state, row, call.book)
+    return VALUE_LISTS.answer(call, row)
 
 
 def list_value_lists(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Lists by `alias`, and by a value that they hold."""
     alias, contains = form.text("alias"), form.text("contains")
     holders = {row.list for row in call.book.values.values() if row.value == contains}
-    rows = {id: row for id, row in call.book.value_lists.items() if alias in (None, row.alias) and (contains is None or id in holders)}
-    return list_page(
-        form,
-        rows,
-        lambda row: value_list_json(call.state, row, call.book),
-        url="/v1/radar/value_lists",
-        kind="value list",
-        when=lambda row: row.created,
-    )
+    return VALUE_LISTS.list(call, form, lambda row: alias in (None, row.alias) and (contains is None or row.id in holders))
 
 
 def create_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
@@ -105,36 +100,22 @@ def create_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
         raise ProcessorRefusal(f"The value `{value}` already exists in this value list.", code="resource_already_exists", param="value")
     item = ListValue(call.state.new_id("rsli_"), call.state.now(), row.id, value)
     call.book.values[item.id] = item
-    return list_value_json(call.state, item)
-
-
-def retrieve_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
-    """One value."""
-    form.done()
-    return list_value_json(call.state, find_row(call.book.values, call.ids[0], "value list item", param="item"))
+    return _list_value_json(call.state, item)
 
 
 def delete_value_list_item(call: ApiCall, form: CallForm) -> JsonObject:
     """The rules name it no more."""
     form.done()
-    row = find_row(call.book.values, call.ids[0], "value list item", param="item")
+    row = LIST_VALUES.find(call)
     del call.book.values[row.id]
     return {"id": row.id, "object": "radar.value_list_item", "deleted": True}
 
 
 def list_value_list_items(call: ApiCall, form: CallForm) -> JsonObject:
-    """Of one list, newest first."""
+    """The values of one list, or of them the one that is `value`."""
     name, value = form.need_text("value_list"), form.text("value")
     find_row(call.book.value_lists, name, "value list", param="value_list", status=400)
-    rows = {id: row for id, row in call.book.values.items() if row.list == name and value in (None, row.value)}
-    return list_page(
-        form,
-        rows,
-        lambda row: list_value_json(call.state, row),
-        url="/v1/radar/value_list_items",
-        kind="value list item",
-        when=lambda row: row.created,
-    )
+    return LIST_VALUES.list(call, form, lambda row: row.list == name and value in (None, row.value))
 
 
 def open_review(state: ProcessorState, account: str, charge: str, *, quiet: bool = False) -> Review:
@@ -154,7 +135,7 @@ def open_review(state: ProcessorState, account: str, charge: str, *, quiet: bool
     if row.intent in book.intents:
         book.intents[row.intent].review = review.id
     if not quiet:
-        emit_event(state, "review.opened", review_json(state, review), account)
+        REVIEWS.notify(state, account, review, "review.opened")
     return review
 
 
@@ -162,7 +143,7 @@ def close_review(state: ProcessorState, account: str, review: Review, reason: st
     """Nobody needs to look any more: approved, refunded or disputed."""
     review.open, review.reason, review.closed_reason = False, reason, reason
     release_reviewed_charge(state, account, review)
-    emit_event(state, "review.closed", review_json(state, review), account)
+    REVIEWS.notify(state, account, review, "review.closed")
 
 
 def release_reviewed_charge(state: ProcessorState, account: str, review: Review) -> None:
@@ -177,11 +158,6 @@ def find_open_review(state: ProcessorState, account: str, charge: Charge) -> Rev
     """The open review of a charge."""
     review = state.book(account).reviews.get(charge.review or "")
     return review if review is not None and review.open else None
-
-
-def notify_review_opened(state: ProcessorState, account: str, review: str) -> None:
-    """Somebody should look at it."""
-    emit_event(state, "review.opened", review_json(state, state.book(account).reviews[review]), account)
 
 
 def review_json(state: ProcessorState, row: Review) -> JsonObject:
@@ -205,9 +181,8 @@ def review_json(state: ProcessorState, row: Review) -> JsonObject:
     }
 
 
-def value_list_json(state: ProcessorState, row: ValueList, book: AccountBook) -> JsonObject:
-    """Values that the fraud rules name, with the newest of them."""
-    values = [list_value_json(state, one) for one in book.values.values() if one.list == row.id]
+def _value_list_json(state: ProcessorState, account: str, row: ValueList) -> JsonObject:
+    values = [_list_value_json(state, one) for one in state.book(account).values.values() if one.list == row.id]
     newest = values[::-1][:VALUES_IN_LIST]
     return {
         "id": row.id,
@@ -223,8 +198,7 @@ def value_list_json(state: ProcessorState, row: ValueList, book: AccountBook) ->
     }
 
 
-def list_value_json(state: ProcessorState, row: ListValue) -> JsonObject:
-    """One of them."""
+def _list_value_json(state: ProcessorState, row: ListValue) -> JsonObject:
     return {
         "id": row.id,
         "object": "radar.value_list_item",

@@ -2,12 +2,15 @@
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from simulators.processor.call import ApiCall, find_row, list_page
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
 from simulators.processor.customers import find_customer
-from simulators.processor.entities import Invoice, InvoiceItem
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
+from simulators.processor.entities import Invoice, InvoiceItem, JsonObject
 from simulators.processor.state import ProcessorState
+
+INVOICE_ITEMS = ApiNoun(
+    "invoiceitem", "/v1/invoiceitems", lambda book: book.items, lambda state, _, row: _invoice_item_json(state, row), "invoiceitem"
+)
+INVOICE_LINE_LIMIT = 250
 
 
 def create_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
@@ -23,13 +26,13 @@ def create_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
     now = call.state.now()
     row = InvoiceItem(call.state.new_id("ii_"), now, owner.id, 0, currency, period_start=now, period_end=now)
     read_item_amount(form, row)
-    read_item_details(form, row)
+    _read_item_details(form, row)
     form.done()
     row.product, row.price = call.state.new_id("prod_", 14), call.state.new_id("price_")
     if invoice is not None:
         add_invoice_line(call.state, invoice, row)
     call.book.items[row.id] = row
-    return invoice_item_json(call.state, row)
+    return INVOICE_ITEMS.answer(call, row)
 
 
 def find_draft_invoice(call: ApiCall, invoice: str) -> Invoice:
@@ -60,8 +63,7 @@ def read_item_amount(form: CallForm, row: InvoiceItem) -> None:
     row.amount = int((unit * row.quantity).quantize(Decimal(1), ROUND_HALF_UP))
 
 
-def read_item_details(form: CallForm, row: InvoiceItem) -> None:
-    """What is said of the line."""
+def _read_item_details(form: CallForm, row: InvoiceItem) -> None:
     row.description = form.text("description")
     row.discountable = form.flag("discountable") is not False
     period = form.part("period")
@@ -72,16 +74,10 @@ def read_item_details(form: CallForm, row: InvoiceItem) -> None:
     row.metadata = form.metadata()
 
 
-def retrieve_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
-    """One line."""
-    form.done()
-    return invoice_item_json(call.state, find_row(call.book.items, call.ids[0], "invoiceitem", param="invoiceitem"))
-
-
 def delete_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
     """Off its draft, or waiting no more."""
     form.done()
-    row = find_row(call.book.items, call.ids[0], "invoiceitem", param="invoiceitem")
+    row = INVOICE_ITEMS.find(call)
     if row.invoice is not None:
         find_draft_invoice(call, row.invoice).items.remove(row.id)
     del call.book.items[row.id]
@@ -89,20 +85,12 @@ def delete_invoice_item(call: ApiCall, form: CallForm) -> JsonObject:
 
 
 def list_invoice_items(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Items by `customer`, `invoice` and whether they wait for an invoice."""
     customer, invoice, pending = form.text("customer"), form.text("invoice"), form.flag("pending")
-    rows = {
-        id: row
-        for id, row in call.book.items.items()
-        if customer in (None, row.customer) and invoice in (None, row.invoice) and pending in (None, row.invoice is None)
-    }
-    return list_page(
+    return INVOICE_ITEMS.list(
+        call,
         form,
-        rows,
-        lambda row: invoice_item_json(call.state, row),
-        url="/v1/invoiceitems",
-        kind="invoiceitem",
-        when=lambda row: row.created,
+        lambda row: customer in (None, row.customer) and invoice in (None, row.invoice) and pending in (None, row.invoice is None),
     )
 
 
@@ -127,7 +115,7 @@ def invoice_line_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
         },
         "period": {"end": row.period_end, "start": row.period_start},
         "pretax_credit_amounts": [],
-        "pricing": line_pricing_json(row),
+        "pricing": _line_pricing_json(row),
         "quantity": row.quantity,
         "quantity_decimal": str(row.quantity),
         "subscription": None,
@@ -136,14 +124,12 @@ def invoice_line_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
     }
 
 
-def line_pricing_json(row: InvoiceItem) -> JsonObject:
-    """What one of it costs."""
+def _line_pricing_json(row: InvoiceItem) -> JsonObject:
     details = {"price": row.price, "product": row.product}
     return {"price_details": details, "type": "price_details", "unit_amount_decimal": row.unit_decimal}
 
 
-def invoice_item_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
-    """An invoice item."""
+def _invoice_item_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
     return {
         "id": row.id,
         "object": "invoiceitem",
@@ -161,16 +147,13 @@ def invoice_item_json(state: ProcessorState, row: InvoiceItem) -> JsonObject:
         "net_amount": row.amount,
         "parent": None,
         "period": {"end": row.period_end, "start": row.period_start},
-        "pricing": line_pricing_json(row),
+        "pricing": _line_pricing_json(row),
         "proration": False,
         "quantity": row.quantity,
         "quantity_decimal": str(row.quantity),
         "tax_rates": [],
         "test_clock": None,
     }
-
-
-INVOICE_LINE_LIMIT = 250
 
 
 def add_invoice_line(state: ProcessorState, invoice: Invoice, item: InvoiceItem) -> None:

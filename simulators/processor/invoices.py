@@ -1,22 +1,45 @@
 """Invoices: finalised, sent, paid, voided; what they come to, and how they go over the wire. `invoice_calls` answers the API."""
 
+from dataclasses import replace
+
 from simulators.processor.balance import BALANCE_DAY_SECONDS
-from simulators.processor.call import find_row, list_object, null_members
+from simulators.processor.call import (
+    ApiCall,
+    ApiNoun,
+    CallForm,
+    ProcessorRefusal,
+    find_row,
+    invalid_parameter,
+    list_object,
+    list_page,
+    null_members,
+)
 from simulators.processor.cards import TestCard, card_verdict
 from simulators.processor.charges import (
+    PAYMENT_INTENTS,
     attempt_payment,
     make_payment_intent,
-    notify_payment_intent,
 )
+from simulators.processor.customers import find_customer
 from simulators.processor.entities import (
     Charge,
     Invoice,
     InvoiceItem,
+    JsonObject,
 )
-from simulators.processor.events import emit_event
-from simulators.processor.invoice_items import invoice_line_json
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
-from simulators.processor.state import ProcessorState
+from simulators.processor.invoice_items import INVOICE_LINE_LIMIT, add_invoice_line, invoice_line_json
+from simulators.processor.state import ProcessorState, emit_event
+
+INVOICES = ApiNoun(
+    "invoice", "/v1/invoices", lambda book: book.invoices, lambda state, account, row: invoice_json(state, account, row), "invoice"
+)
+SHOWN_INVOICE_LINES = 10
+COLLECTION_METHODS = ("charge_automatically", "send_invoice")
+INVOICE_NUMBER_LIMIT = 26
+INVOICE_FEE_REFUSED = (
+    "Can only apply an application_fee_amount when the request is made on behalf of another account (using an OAuth key or the "
+    "Stripe-Account header)."
+)
 
 
 def finalize_draft(state: ProcessorState, account: str, row: Invoice) -> None:
@@ -32,8 +55,8 @@ def finalize_draft(state: ProcessorState, account: str, row: Invoice) -> None:
     if row.due_date is None and row.days_until_due is not None:
         row.due_date = state.now() + row.days_until_due * BALANCE_DAY_SECONDS
     if total > 0:
-        request_invoice_payment(state, account, row)
-    notify_invoice(state, account, row, "invoice.updated", "invoice.finalized")
+        _request_invoice_payment(state, account, row)
+    INVOICES.notify(state, account, row, "invoice.updated", "invoice.finalized")
     if total <= 0:
         mark_invoice_paid(state, account, row)
 
@@ -49,13 +72,12 @@ def next_invoice_number(state: ProcessorState, account: str, row: Invoice) -> st
     return f"{prefix}-{count:04d}"
 
 
-def request_invoice_payment(state: ProcessorState, account: str, row: Invoice) -> None:
-    """The payment that the pay page is for."""
+def _request_invoice_payment(state: ProcessorState, account: str, row: Invoice) -> None:
     amount = invoice_due(state, account, row)
     intent = make_payment_intent(state, account, amount=amount, currency=row.currency, fee_amount=row.fee_amount, metadata={})
     intent.customer, intent.description = row.customer, f"Payment for Invoice {row.number}"
     row.intent, row.payment = intent.id, state.new_id("inpay_")
-    notify_payment_intent(state, account, intent, "payment_intent.created")
+    PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.created")
 
 
 def mail_invoice(state: ProcessorState, account: str, row: Invoice) -> None:
@@ -69,7 +91,7 @@ def mail_invoice(state: ProcessorState, account: str, row: Invoice) -> None:
     if row.status == "draft":
         finalize_draft(state, account, row)
     row.sent_at = state.now()
-    notify_invoice(state, account, row, "invoice.sent")
+    INVOICES.notify(state, account, row, "invoice.sent")
 
 
 def void_open_invoice(state: ProcessorState, account: str, row: Invoice) -> None:
@@ -78,16 +100,15 @@ def void_open_invoice(state: ProcessorState, account: str, row: Invoice) -> None
         text = "You can only pass in open or uncollectible invoices." if row.status == "draft" else f"This invoice is {row.status}."
         raise ProcessorRefusal(f"{text} This invoice cannot be voided.")
     row.status, row.voided_at = "void", state.now()
-    cancel_invoice_payment(state, account, row)
-    notify_invoice(state, account, row, "invoice.updated", "invoice.voided")
+    _cancel_invoice_payment(state, account, row)
+    INVOICES.notify(state, account, row, "invoice.updated", "invoice.voided")
 
 
-def cancel_invoice_payment(state: ProcessorState, account: str, row: Invoice) -> None:
-    """Nobody can pay it any more."""
+def _cancel_invoice_payment(state: ProcessorState, account: str, row: Invoice) -> None:
     intent = state.book(account).intents.get(row.intent or "")
     if intent is not None and intent.status == "requires_payment_method":
         intent.status, intent.canceled_at, intent.cancellation_reason = "canceled", state.now(), "void_invoice"
-        notify_payment_intent(state, account, intent, "payment_intent.canceled")
+        PAYMENT_INTENTS.notify(state, account, intent, "payment_intent.canceled")
 
 
 def find_invoice_by_slug(state: ProcessorState, slug: str) -> tuple[str, Invoice] | None:
@@ -112,7 +133,7 @@ def pay_invoice_by_card(state: ProcessorState, account: str, invoice: str, card:
     try:
         charge = attempt_payment(state, account, book.intents[row.intent], card)
     except ProcessorRefusal:
-        notify_invoice(state, account, row, "invoice.payment_failed", "invoice.updated")
+        INVOICES.notify(state, account, row, "invoice.payment_failed", "invoice.updated")
         raise
     mark_invoice_paid(state, account, row)
     return charge
@@ -122,9 +143,9 @@ def mark_invoice_paid(state: ProcessorState, account: str, row: Invoice) -> None
     """It is paid, by a charge, out of band, or because there is nothing to pay."""
     row.amount_paid += invoice_remaining(state, account, row)
     row.status, row.paid_at = "paid", state.now()
-    notify_invoice(state, account, row, "invoice.updated", "invoice.paid", "invoice.payment_succeeded")
+    INVOICES.notify(state, account, row, "invoice.updated", "invoice.paid", "invoice.payment_succeeded")
     if row.payment is not None:
-        emit_event(state, "invoice_payment.paid", invoice_payment_json(state, account, row), account)
+        emit_event(state, "invoice_payment.paid", _invoice_payment_json(state, account, row), account)
 
 
 def invoice_lines(state: ProcessorState, account: str, invoice: Invoice) -> list[InvoiceItem]:
@@ -148,9 +169,6 @@ def invoice_remaining(state: ProcessorState, account: str, invoice: Invoice) -> 
     return invoice_due(state, account, invoice) - invoice.amount_paid
 
 
-SHOWN_INVOICE_LINES = 10
-
-
 def invoice_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
     """An invoice with its first lines."""
     total, due = invoice_total(state, account, row), invoice_due(state, account, row)
@@ -158,7 +176,7 @@ def invoice_json(state: ProcessorState, account: str, row: Invoice) -> JsonObjec
         "id": row.id,
         "object": "invoice",
         **invoice_amounts_json(row, total, due, invoice_remaining(state, account, row)),
-        **invoice_parties_json(state, account, row),
+        **_invoice_parties_json(state, account, row),
         "account_tax_ids": None,
         "attempt_count": row.attempts,
         "attempted": row.attempts > 0,
@@ -183,7 +201,7 @@ def invoice_json(state: ProcessorState, account: str, row: Invoice) -> JsonObjec
         "invoice_pdf": f"{state.pages_url}/invoices/{row.slug}/pdf" if row.slug else None,
         "issuer": {"type": "self"},
         **null_members("last_finalization_error latest_revision"),
-        "lines": invoice_lines_json(state, account, row),
+        "lines": _invoice_lines_json(state, account, row),
         "livemode": state.live,
         "metadata": dict(row.metadata),
         "next_payment_attempt": None,
@@ -192,14 +210,6 @@ def invoice_json(state: ProcessorState, account: str, row: Invoice) -> JsonObjec
         "payment_settings": null_members("default_mandate payment_method_options payment_method_types"),
         **null_members("receipt_number rendering shipping_cost shipping_details"),
         "statement_descriptor": row.statement_descriptor,
-        **invoice_progress_json(row),
-        "test_clock": None,
-    }
-
-
-def invoice_progress_json(row: Invoice) -> JsonObject:
-    """How far it has come, and when."""
-    return {
         "period_end": row.created,
         "period_start": row.created,
         "status": row.status,
@@ -210,6 +220,7 @@ def invoice_progress_json(row: Invoice) -> JsonObject:
             "voided_at": row.voided_at,
         },
         "webhooks_delivered_at": row.created,
+        "test_clock": None,
     }
 
 
@@ -235,8 +246,7 @@ def invoice_amounts_json(row: Invoice, total: int, due: int, remaining: int) -> 
     }
 
 
-def invoice_parties_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
-    """Who asks whom."""
+def _invoice_parties_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
     owner = state.accounts[account]
     return {
         "account_country": owner.country,
@@ -254,16 +264,14 @@ def invoice_parties_json(state: ProcessorState, account: str, row: Invoice) -> J
     }
 
 
-def invoice_lines_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
-    """The first of them."""
+def _invoice_lines_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
     items = invoice_lines(state, account, row)
     shown = [invoice_line_json(state, item) for item in items[:SHOWN_INVOICE_LINES]]
     found = list_object(shown, f"/v1/invoices/{row.id}/lines", more=len(items) > SHOWN_INVOICE_LINES)
     return {**found, "total_count": len(items)}
 
 
-def invoice_payment_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
-    """The payment that an invoice asks for."""
+def _invoice_payment_json(state: ProcessorState, account: str, row: Invoice) -> JsonObject:
     status = {"paid": "paid", "void": "canceled"}.get(row.status, "open")
     return {
         "id": row.payment,
@@ -281,7 +289,235 @@ def invoice_payment_json(state: ProcessorState, account: str, row: Invoice) -> J
     }
 
 
-def notify_invoice(state: ProcessorState, account: str, row: Invoice, *types: str) -> None:
-    """About an invoice."""
-    for type in types:
-        emit_event(state, type, invoice_json(state, account, row), account)
+def invoice_answer(call: ApiCall, row: Invoice, form: CallForm) -> JsonObject:
+    """As answered: `payments` only where it was asked for."""
+    answer = INVOICES.answer(call, row)
+    if "payments" in (form.texts("expand") or []):
+        payments = [_invoice_payment_json(call.state, call.account, row)] if row.payment else []
+        answer["payments"] = list_object(payments, f"/v1/invoice_payments?invoice={row.id}")
+    return answer
+
+
+def create_invoice(call: ApiCall, form: CallForm) -> JsonObject:
+    """A draft for a customer, without lines unless those that wait are asked for."""
+    customer = form.text("customer")
+    if customer is None:
+        raise form.missing("customer")
+    currency, method = form.currency(), form.choice("collection_method", COLLECTION_METHODS)
+    pending = form.choice("pending_invoice_items_behavior", ("exclude", "include"))
+    row = Invoice(call.state.new_id("in_"), call.state.now(), customer, currency or call.owner.currency)
+    row.collection_method = method or "charge_automatically"
+    _read_invoice(call, form, row)
+    form.done()
+    _copy_invoice_customer(call, row)
+    if row.collection_method == "send_invoice":
+        check_invoice_sendable(row)
+    call.book.invoices[row.id] = row
+    owner = call.book.customers[customer]
+    owner.currency = owner.currency or row.currency
+    if pending == "include":
+        for item in call.book.items.values():
+            if item.invoice is None and item.customer == customer and item.currency == row.currency:
+                add_invoice_line(call.state, row, item)
+    INVOICES.notify(call.state, call.account, row, "invoice.created")
+    return invoice_answer(call, row, form)
+
+
+def _copy_invoice_customer(call: ApiCall, row: Invoice) -> None:
+    customer = find_customer(call, row.customer)
+    row.customer_name, row.customer_email, row.customer_phone = customer.name, customer.email, customer.phone
+    row.customer_address = dict(customer.address) if customer.address else None
+
+
+def check_invoice_sendable(row: Invoice) -> None:
+    """An invoice that is mailed says when it is due, and has an address to go to."""
+    if row.due_date is None and row.days_until_due is None:
+        text = "If invoices are set to `collection_method=send_invoice`, you must specify `days_until_due` or `due_date`."
+        raise ProcessorRefusal(text, param="days_until_due", code="parameter_missing", early=True)
+    if row.customer_email is None:
+        text = "Missing email. In order to create invoices that are sent to the customer, the customer must have a valid email."
+        raise ProcessorRefusal(text, param="collection_method")
+
+
+def _read_invoice(call: ApiCall, form: CallForm, row: Invoice) -> None:
+    days, due = form.integer("days_until_due", 0), form.integer("due_date")
+    if (days is not None or due is not None) and row.collection_method != "send_invoice":
+        name = "due_date" if days is None else "days_until_due"
+        raise invalid_parameter(f"You can only specify `{name}` if `collection_method` is `send_invoice`.", name)
+    if days is not None and due is not None:
+        raise invalid_parameter("You may only specify one of these parameters: days_until_due, due_date.", "due_date")
+    if due is not None and due <= call.state.now():
+        raise invalid_parameter("`due_date` must be in the future.", "due_date")
+    if days is not None:
+        row.days_until_due, row.due_date = days, row.created + days * BALANCE_DAY_SECONDS
+    row.due_date = due or row.due_date
+    fee = form.integer("application_fee_amount", 0)
+    if fee is not None and not call.on_behalf:
+        raise ProcessorRefusal(INVOICE_FEE_REFUSED, param="application_fee_amount", early=True)
+    row.fee_amount = row.fee_amount if fee is None else fee
+    read_invoice_number(call, form, row)
+    _read_invoice_texts(form, row)
+    row.auto_advance = row.auto_advance if (advance := form.flag("auto_advance")) is None else advance
+    row.metadata = form.metadata(row.metadata)
+
+
+def read_invoice_number(call: ApiCall, form: CallForm, row: Invoice) -> None:
+    """The caller's own number: used once in an account."""
+    number = form.raw("number")
+    if number is None:
+        return
+    if len(number) > INVOICE_NUMBER_LIMIT:
+        raise invalid_parameter(f"Invalid string: {number}; must be at most {INVOICE_NUMBER_LIMIT} characters", "number")
+    if number and any(one.number == number and one.id != row.id for one in call.book.invoices.values()):
+        # Choice: the real one refuses a number that is taken, but no document names its code.
+        raise ProcessorRefusal(f"The invoice number '{number}' is already in use.", param="number", code="invoice_number_in_use")
+    row.number = number or None
+
+
+def _read_invoice_texts(form: CallForm, row: Invoice) -> None:
+    for name in ("description", "footer", "statement_descriptor"):
+        if form.has(name):
+            setattr(row, name, form.raw(name) or None)
+    if form.raw("effective_at") not in (None, ""):
+        row.effective_at = form.integer("effective_at")
+    if form.has("custom_fields"):
+        row.custom_fields = [
+            {"name": part.need_text("name", 40), "value": part.need_text("value", 140)} for part in form.parts("custom_fields")
+        ]
+    for name in ("automatic_tax", "rendering", "payment_settings"):
+        read_ignored_settings(form, name)
+
+
+def read_ignored_settings(form: CallForm, name: str) -> None:
+    """Settings that change nothing here: taken as they come."""
+    part = form.part(name)
+    if part is not None:
+        part.take_all()
+
+
+def retrieve_invoice(call: ApiCall, form: CallForm) -> JsonObject:
+    """One invoice."""
+    answer = invoice_answer(call, INVOICES.find(call), form)
+    form.done()
+    return answer
+
+
+def update_invoice(call: ApiCall, form: CallForm) -> JsonObject:
+    """A draft; of a finalised one only the caller's own words."""
+    row = INVOICES.find(call)
+    if row.status != "draft" and any(name not in ("metadata", "expand", "auto_advance") for name in form.names()):
+        raise ProcessorRefusal("Finalized invoices can't be updated in this way", code="invoice_not_editable")
+    row = replace(row, collection_method=form.choice("collection_method", COLLECTION_METHODS) or row.collection_method)
+    _read_invoice(call, form, row)
+    form.done()
+    call.book.invoices[row.id] = row
+    INVOICES.notify(call.state, call.account, row, "invoice.updated")
+    return invoice_answer(call, row, form)
+
+
+def delete_invoice(call: ApiCall, form: CallForm) -> JsonObject:
+    """A draft, with its lines."""
+    form.done()
+    row = INVOICES.find(call)
+    if row.status != "draft":
+        raise ProcessorRefusal("You can only delete draft invoices.", code="invoice_not_editable")
+    INVOICES.notify(call.state, call.account, row, "invoice.deleted")
+    for item in row.items:
+        del call.book.items[item]
+    del call.book.invoices[row.id]
+    return {"id": row.id, "object": "invoice", "deleted": True}
+
+
+def finalize_invoice(call: ApiCall, form: CallForm) -> JsonObject:
+    """From now on it can be paid."""
+    row = INVOICES.find(call)
+    advance = form.flag("auto_advance")
+    form.done()
+    row.auto_advance = row.auto_advance if advance is None else advance
+    finalize_draft(call.state, call.account, row)
+    return invoice_answer(call, row, form)
+
+
+def send_invoice(call: ApiCall, form: CallForm) -> JsonObject:
+    """To the customer's mail address."""
+    row = INVOICES.find(call)
+    form.done()
+    mail_invoice(call.state, call.account, row)
+    return invoice_answer(call, row, form)
+
+
+def void_invoice(call: ApiCall, form: CallForm) -> JsonObject:
+    """Taken back."""
+    row = INVOICES.find(call)
+    form.done()
+    void_open_invoice(call.state, call.account, row)
+    return invoice_answer(call, row, form)
+
+
+def mark_uncollectible(call: ApiCall, form: CallForm) -> JsonObject:
+    """Given up."""
+    row = INVOICES.find(call)
+    form.done()
+    if row.status != "open":
+        raise ProcessorRefusal("You can only mark open invoices as uncollectible.")
+    row.status, row.uncollectible_at = "uncollectible", call.state.now()
+    INVOICES.notify(call.state, call.account, row, "invoice.updated", "invoice.marked_uncollectible")
+    return invoice_answer(call, row, form)
+
+
+def pay_invoice_out_of_band(call: ApiCall, form: CallForm) -> JsonObject:
+    """Paid outside of the processor; nobody's card is on file here."""
+    row = INVOICES.find(call)
+    out_of_band = form.flag("paid_out_of_band")
+    form.done()
+    if row.status == "paid":
+        raise ProcessorRefusal("Invoice is already paid")
+    if row.status not in ("open", "uncollectible"):
+        raise ProcessorRefusal(f"This invoice cannot be paid: it is {row.status}.")
+    if not out_of_band:
+        text = "Cannot charge a customer that has no active card"
+        raise ProcessorRefusal(text, status=402, type="card_error", code="missing", param="customer")
+    row.out_of_band = True
+    _cancel_invoice_payment(call.state, call.account, row)
+    mark_invoice_paid(call.state, call.account, row)
+    return invoice_answer(call, row, form)
+
+
+def list_invoices(call: ApiCall, form: CallForm) -> JsonObject:
+    """Invoices by `status`, `customer` and `collection_method`."""
+    status = form.choice("status", ("draft", "open", "paid", "uncollectible", "void"))
+    customer, method = form.text("customer"), form.choice("collection_method", COLLECTION_METHODS)
+    return INVOICES.list(
+        call,
+        form,
+        lambda row: status in (None, row.status) and customer in (None, row.customer) and method in (None, row.collection_method),
+    )
+
+
+def list_invoice_lines(call: ApiCall, form: CallForm) -> JsonObject:
+    """In order."""
+    row = INVOICES.find(call)
+    limit, after = form.integer("limit", 1, 100) or 10, form.text("starting_after")
+    form.text("ending_before")
+    form.done()
+    items = invoice_lines(call.state, call.account, row)
+    start = next((place + 1 for place, item in enumerate(items) if item.line == after), 0)
+    part = items[start : start + limit]
+    lines = [invoice_line_json(call.state, item) for item in part]
+    return list_object(lines, f"/v1/invoices/{row.id}/lines", more=start + len(part) < min(len(items), INVOICE_LINE_LIMIT))
+
+
+def list_invoice_payments(call: ApiCall, form: CallForm) -> JsonObject:
+    """Payments that invoices ask for."""
+    invoice, status = form.text("invoice"), form.choice("status", ("canceled", "open", "paid"))
+    rows = {row.payment: row for row in call.book.invoices.values() if row.payment and invoice in (None, row.id)}
+    if status is not None:
+        rows = {id: row for id, row in rows.items() if _invoice_payment_json(call.state, call.account, row)["status"] == status}
+    return list_page(
+        form,
+        rows,
+        lambda row: _invoice_payment_json(call.state, call.account, row),
+        url="/v1/invoice_payments",
+        kind="invoice_payment",
+        when=lambda row: row.finalized_at or 0,
+    )

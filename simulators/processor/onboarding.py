@@ -1,14 +1,14 @@
 """Owners of accounts: their links, what they tell the processor, and how they let a platform in (OAuth 2.0) and go."""
 
 from simulators.processor.accounts import find_call_account, make_account, notify_account, requirements_json
-from simulators.processor.call import ApiCall, find_row
-from simulators.processor.entities import AccountLink, OAuthCode, ProcessorAccount
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject, OAuthRefusal, ProcessorRefusal, account_refusal
-from simulators.processor.state import ProcessorState
+from simulators.processor.call import ApiCall, CallForm, OAuthRefusal, ProcessorRefusal, account_refusal, find_row, invalid_parameter
+from simulators.processor.entities import AccountLink, JsonObject, OAuthCode, ProcessorAccount
+from simulators.processor.state import ProcessorState, emit_event
 
 OAUTH_CODE_PREFIX = "ac_"
+ONBOARDING_LINK_SECONDS = 300
+LOGIN_LINK_SECONDS = 300
+OAUTH_CODE_SECONDS = 300
 
 
 def complete_onboarding(state: ProcessorState, account: str) -> ProcessorAccount:
@@ -84,7 +84,7 @@ def attach_account(state: ProcessorState, account: str) -> None:
     row = state.accounts[account]
     if not row.attached:
         row.attached = True
-        emit_event(state, "account.application.authorized", platform_json(state), account)
+        emit_event(state, "account.application.authorized", _platform_json(state), account)
 
 
 def release_account(state: ProcessorState, account: str) -> ProcessorAccount:
@@ -93,18 +93,12 @@ def release_account(state: ProcessorState, account: str) -> ProcessorAccount:
     if row is None or not row.attached or account == state.platform:
         raise ProcessorRefusal(f"This application is not connected to stripe account {account}, or that account does not exist.")
     row.attached = False
-    emit_event(state, "account.application.deauthorized", platform_json(state), account)
+    emit_event(state, "account.application.deauthorized", _platform_json(state), account)
     return row
 
 
-def platform_json(state: ProcessorState) -> JsonObject:
-    """The platform, as accounts see it."""
+def _platform_json(state: ProcessorState) -> JsonObject:
     return {"id": state.client_id, "object": "application", "name": state.accounts[state.platform].name}
-
-
-ONBOARDING_LINK_SECONDS = 300
-
-LOGIN_LINK_SECONDS = 300
 
 
 def open_account_link(state: ProcessorState, account: str, *, kind: str, return_url: str = "", refresh_url: str = "") -> AccountLink:
@@ -127,9 +121,6 @@ def follow_account_link(state: ProcessorState, token: str, *, kind: str = "accou
 def find_account_link(state: ProcessorState, token: str) -> AccountLink | None:
     """A visit whatever its age: its `refresh_url` is where a person with an old link goes."""
     return state.visits.get(token)
-
-
-OAUTH_CODE_SECONDS = 300
 
 
 def exchange_oauth_code(call: ApiCall, form: CallForm) -> JsonObject:
@@ -199,7 +190,7 @@ def create_account_link(call: ApiCall, form: CallForm) -> JsonObject:
     if row.kind == "standard" and kind == "account_update":
         raise invalid_parameter("You cannot create `account_update` type Account Links for this account.", "type")
     visit = open_account_link(call.state, account, kind=kind, return_url=return_url or "", refresh_url=refresh_url or "")
-    return account_link_json(call.state, visit)
+    return _account_link_json(call.state, visit)
 
 
 def create_login_link(call: ApiCall, form: CallForm) -> JsonObject:
@@ -212,15 +203,13 @@ def create_login_link(call: ApiCall, form: CallForm) -> JsonObject:
         )
     if not row.details_submitted:
         raise ProcessorRefusal("Cannot create a login link for an account that has not completed onboarding.", param="account")
-    return login_link_json(call.state, open_account_link(call.state, row.id, kind="login"))
+    return _login_link_json(call.state, open_account_link(call.state, row.id, kind="login"))
 
 
-def account_link_json(state: ProcessorState, row: AccountLink) -> JsonObject:
-    """An account link."""
+def _account_link_json(state: ProcessorState, row: AccountLink) -> JsonObject:
     url = f"{state.pages_url}/onboarding/{row.id}"
     return {"object": "account_link", "created": row.created, "expires_at": row.expires_at, "url": url}
 
 
-def login_link_json(state: ProcessorState, row: AccountLink) -> JsonObject:
-    """A login link."""
+def _login_link_json(state: ProcessorState, row: AccountLink) -> JsonObject:
     return {"object": "login_link", "created": row.created, "url": f"{state.pages_url}/dashboard/{row.id}"}

@@ -3,31 +3,27 @@
 import re
 from collections.abc import Mapping
 
+from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import CARD_CHOICES, USUAL_CARD, find_named_card
 from simulators.processor.checkout import complete_checkout, enter_promotion, find_checkout_session, session_total
 from simulators.processor.entities import CheckoutSession, Invoice
 from simulators.processor.invoices import find_invoice_by_slug, invoice_lines, invoice_remaining, pay_invoice_by_card
-from simulators.processor.pages_layout import PageAnswer, PageRedirect, PageVisit, ProcessorPage, problem_page
-from simulators.processor.refusal import ProcessorRefusal
+from simulators.processor.pages import PageAnswer, PageRedirect, PageRoutes, PageVisit, ProcessorPage, problem_page
 from simulators.processor.state import ProcessorState
 
 EMAIL_ADDRESS = re.compile(r"[^\s@]{1,64}@[^\s@]+\.[^\s@]+")
-
 SESSION_PLACEHOLDER = "{CHECKOUT_SESSION_ID}"
-
 NO_CHECKOUT_PAGE = problem_page("There is no such checkout", "Go back to the shop and begin anew.", 404)
-
 EMPTY_FORM: Mapping[str, str] = {}
+NO_INVOICE_PAGE = problem_page("There is no such invoice", "Check the address in the mail that you got.", 404)
 
 
-def show_checkout_page(visit: PageVisit) -> PageAnswer:
-    """What is bought."""
+def _show_checkout_page(visit: PageVisit) -> PageAnswer:
     found = find_checkout_session(visit.state, visit.name)
-    return NO_CHECKOUT_PAGE if found is None else checkout_page(found[1])
+    return NO_CHECKOUT_PAGE if found is None else _checkout_page(found[1])
 
 
-def submit_checkout_page(visit: PageVisit) -> PageAnswer:
-    """Pay, or go back to the shop."""
+def _submit_checkout_page(visit: PageVisit) -> PageAnswer:
     found = find_checkout_session(visit.state, visit.name)
     if found is None:
         return NO_CHECKOUT_PAGE
@@ -35,24 +31,23 @@ def submit_checkout_page(visit: PageVisit) -> PageAnswer:
     if visit.do == "back" and session.cancel_url:
         return PageRedirect(session.cancel_url)
     if session.status != "open":
-        return checkout_page(session)
+        return _checkout_page(session)
     email = session.email or visit.form.get("email", "")
     card = find_named_card(visit.form.get("card", ""), email=email)
     if not EMAIL_ADDRESS.fullmatch(email) or len(email) > 254:
-        return checkout_page(session, "Type in the e-mail address that the receipt goes to.", visit.form, 400)
+        return _checkout_page(session, "Type in the e-mail address that the receipt goes to.", visit.form, 400)
     if card is None:
-        return checkout_page(session, "Choose a test card.", visit.form, 400)
+        return _checkout_page(session, "Choose a test card.", visit.form, 400)
     try:
         if visit.form.get("promotion"):
             enter_promotion(visit.state, account, session.id, visit.form["promotion"])
         complete_checkout(visit.state, account, session.id, card)
     except ProcessorRefusal as refusal:
-        return checkout_page(session, refusal.message, visit.form, refusal.status)
+        return _checkout_page(session, refusal.message, visit.form, refusal.status)
     return PageRedirect(session.success_url.replace(SESSION_PLACEHOLDER, session.id))
 
 
-def checkout_page(session: CheckoutSession, wrong: str = "", form: Mapping[str, str] = EMPTY_FORM, status: int = 200) -> ProcessorPage:
-    """Its lines and the form, while it is open."""
+def _checkout_page(session: CheckoutSession, wrong: str = "", form: Mapping[str, str] = EMPTY_FORM, status: int = 200) -> ProcessorPage:
     if session.status != "open":
         how = "It was paid." if session.status == "complete" else "It took too long."
         return problem_page("This checkout is over", f"{how} Go back to the shop.", 410 if session.status == "expired" else 200)
@@ -67,17 +62,12 @@ def checkout_page(session: CheckoutSession, wrong: str = "", form: Mapping[str, 
     return ProcessorPage("checkout.html", facts, status, leads_to=(session.success_url, session.cancel_url))
 
 
-NO_INVOICE_PAGE = problem_page("There is no such invoice", "Check the address in the mail that you got.", 404)
-
-
-def show_invoice_page(visit: PageVisit) -> PageAnswer:
-    """The invoice as it stands."""
+def _show_invoice_page(visit: PageVisit) -> PageAnswer:
     found = find_invoice_by_slug(visit.state, visit.name) if visit.name else None
     return NO_INVOICE_PAGE if found is None else invoice_page(visit.state, *found)
 
 
-def submit_invoice_page(visit: PageVisit) -> PageAnswer:
-    """Pay all of it."""
+def _submit_invoice_page(visit: PageVisit) -> PageAnswer:
     state = visit.state
     found = find_invoice_by_slug(state, visit.name)
     if found is None:
@@ -109,3 +99,9 @@ def invoice_page(
         "problem": wrong,
     }
     return ProcessorPage("invoice.html", facts, status)
+
+
+PAYMENT_PAGES: PageRoutes = {
+    "invoices": {"GET": _show_invoice_page, "POST": _submit_invoice_page},
+    "checkout": {"GET": _show_checkout_page, "POST": _submit_checkout_page},
+}

@@ -5,20 +5,25 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from simulators.processor.balance import BALANCE_DAY_SECONDS, account_funds, book_transaction
-from simulators.processor.call import ApiCall, find_row, list_page
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
 from simulators.processor.entities import (
+    JsonObject,
     Payout,
     ProcessorAccount,
 )
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
 from simulators.processor.state import ProcessorState
 
+PAYOUTS = ApiNoun("payout", "/v1/payouts", lambda book: book.payouts, lambda state, _, row: payout_json(state, row))
 INSUFFICIENT_FUNDS_TEXT = (
     "You have insufficient funds in your Stripe account for this transfer. Your card balance is too low.  You can use the the "
     "/v1/balance endpoint to view your Stripe balance (for more details, see stripe.com/docs/api#balance)."
 )
+PAYOUT_ARRIVAL_DAYS = 2
+PAYOUT_CATCH_UP_DAYS = 62
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+PAYOUT_INTERVALS = ("daily", "manual", "monthly", "weekly")
+PAYOUT_WORKDAYS = ("friday", "monday", "thursday", "tuesday", "wednesday")
+PAYOUT_DELAY_LIMIT = 31
 
 
 def create_payout(call: ApiCall, form: CallForm) -> JsonObject:
@@ -43,47 +48,28 @@ def create_payout(call: ApiCall, form: CallForm) -> JsonObject:
         raise ProcessorRefusal(INSUFFICIENT_FUNDS_TEXT, code="balance_insufficient", param="amount")
     row = start_payout(call.state, owner, amount=amount, currency=currency)
     row.description, row.statement_descriptor, row.metadata = description, descriptor, metadata
-    notify_payout(call.state, call.account, row, "payout.created")
-    return payout_json(call.state, row)
-
-
-def find_call_payout(call: ApiCall) -> Payout:
-    """The payout of the path."""
-    return find_row(call.book.payouts, call.ids[0], "payout")
-
-
-def retrieve_payout(call: ApiCall, form: CallForm) -> JsonObject:
-    """One payout."""
-    form.done()
-    return payout_json(call.state, find_call_payout(call))
+    PAYOUTS.notify(call.state, call.account, row, "payout.created")
+    return PAYOUTS.answer(call, row)
 
 
 def cancel_payout(call: ApiCall, form: CallForm) -> JsonObject:
     """While it is pending."""
     form.done()
-    row = find_call_payout(call)
+    row = PAYOUTS.find(call)
     if row.automatic:
         raise ProcessorRefusal("You can only cancel payouts that you created manually.")
     if row.status != "pending":
         raise ProcessorRefusal(f"Payouts can only be canceled while they are pending. This payout is {row.status}.")
-    return_payout(call.state, call.account, row, "payout_cancel")
+    _return_payout(call.state, call.account, row, "payout_cancel")
     row.status = "canceled"
-    notify_payout(call.state, call.account, row, "payout.updated", "payout.canceled")
-    return payout_json(call.state, row)
+    PAYOUTS.notify(call.state, call.account, row, "payout.updated", "payout.canceled")
+    return PAYOUTS.answer(call, row)
 
 
 def list_payouts(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Payouts by `status` and `destination`."""
     status, destination = form.text("status"), form.text("destination")
-    rows = {id: row for id, row in call.book.payouts.items() if status in (None, row.status) and destination in (None, row.destination)}
-    return list_page(form, rows, lambda row: payout_json(call.state, row), url="/v1/payouts", kind="payout", when=lambda row: row.created)
-
-
-PAYOUT_ARRIVAL_DAYS = 2
-
-PAYOUT_CATCH_UP_DAYS = 62
-
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+    return PAYOUTS.list(call, form, lambda row: status in (None, row.status) and destination in (None, row.destination))
 
 
 def make_scheduled_payouts(state: ProcessorState, row: ProcessorAccount) -> None:
@@ -114,7 +100,7 @@ def pay_out_balance(state: ProcessorState, row: ProcessorAccount) -> None:
     for currency, sums in sorted(account_funds(state, row.id).items()):
         if sums.available > 0:
             payout = start_payout(state, row, amount=sums.available, currency=currency, automatic=True)
-            notify_payout(state, row.id, payout, "payout.created")
+            PAYOUTS.notify(state, row.id, payout, "payout.created")
 
 
 def start_payout(state: ProcessorState, row: ProcessorAccount, *, amount: int, currency: str, automatic: bool = False) -> Payout:
@@ -143,10 +129,10 @@ def advance_payout(state: ProcessorState, account: str, row: Payout) -> None:
             fail_payout(state, account, row.id)
             return
         row.status = "paid"
-        notify_payout(state, account, row, "payout.updated", "payout.paid")
+        PAYOUTS.notify(state, account, row, "payout.updated", "payout.paid")
     elif row.status == "pending" and state.now() // BALANCE_DAY_SECONDS > row.created // BALANCE_DAY_SECONDS:
         row.status = "in_transit"
-        notify_payout(state, account, row, "payout.updated")
+        PAYOUTS.notify(state, account, row, "payout.updated")
 
 
 def fail_payout(state: ProcessorState, account: str, payout: str, code: str = "account_closed") -> Payout:
@@ -154,9 +140,9 @@ def fail_payout(state: ProcessorState, account: str, payout: str, code: str = "a
     row = find_row(state.book(account).payouts, payout, "payout")
     if row.status in ("failed", "canceled"):
         raise ProcessorRefusal(f"This payout is already {row.status}.")
-    return_payout(state, account, row, "payout_failure")
+    _return_payout(state, account, row, "payout_failure")
     row.status, row.failure_code, row.failure_message = "failed", code, "The bank account has been closed."
-    notify_payout(state, account, row, "payout.updated", "payout.failed")
+    PAYOUTS.notify(state, account, row, "payout.updated", "payout.failed")
     return row
 
 
@@ -166,21 +152,13 @@ def complete_payout(state: ProcessorState, account: str, payout: str) -> Payout:
     if row.status not in ("pending", "in_transit"):
         raise ProcessorRefusal(f"This payout is already {row.status}.")
     row.status, row.arrival = "paid", min(row.arrival, state.now())
-    notify_payout(state, account, row, "payout.updated", "payout.paid")
+    PAYOUTS.notify(state, account, row, "payout.updated", "payout.paid")
     return row
 
 
-def return_payout(state: ProcessorState, account: str, row: Payout, type: str) -> None:
-    """Into the balance again."""
+def _return_payout(state: ProcessorState, account: str, row: Payout, type: str) -> None:
     txn = book_transaction(state, account, amount=row.amount, currency=row.currency, type=type, source=row.id)
     row.failure_txn = txn.id
-
-
-PAYOUT_INTERVALS = ("daily", "manual", "monthly", "weekly")
-
-PAYOUT_WORKDAYS = ("friday", "monday", "thursday", "tuesday", "wednesday")
-
-PAYOUT_DELAY_LIMIT = 31
 
 
 class ScheduleRequest(NamedTuple):
@@ -201,7 +179,7 @@ def read_account_schedule(form: CallForm) -> ScheduleRequest | None:
     schedule = payouts.part("schedule") if payouts else None
     if schedule is None:
         return None
-    weekly, monthly = read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
+    weekly, monthly = _read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
     weekday, anchor = schedule.choice("weekly_anchor", PAYOUT_WORKDAYS), schedule.integer("monthly_anchor", 1, 31)
     delay = schedule.raw("delay_days")
     days = None if delay in (None, "minimum") else schedule.integer("delay_days", 2, PAYOUT_DELAY_LIMIT)
@@ -225,14 +203,13 @@ def read_balance_schedule(form: CallForm) -> ScheduleRequest | None:
     days = None if timing is None or blank else timing.integer("delay_days_override", 2, PAYOUT_DELAY_LIMIT)
     if schedule is None:
         return ScheduleRequest(None, [], [], days, "payments[payouts][schedule]")
-    weekly, monthly = read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
+    weekly, monthly = _read_payout_days(schedule, "weekly_payout_days", "monthly_payout_days")
     return check_schedule(
         ScheduleRequest(schedule.choice("interval", PAYOUT_INTERVALS), weekly, monthly, days, "payments[payouts][schedule]")
     )
 
 
-def read_payout_days(schedule: CallForm, weekly: str, monthly: str) -> tuple[list[str], list[int]]:
-    """The days of a week or of a month."""
+def _read_payout_days(schedule: CallForm, weekly: str, monthly: str) -> tuple[list[str], list[int]]:
     days = schedule.texts(weekly) or []
     for day in days:
         if day not in PAYOUT_WORKDAYS:
@@ -296,12 +273,6 @@ def payout_json(state: ProcessorState, row: Payout) -> JsonObject:
         "trace_id": {"status": "supported", "value": row.id[-15:]} if row.status == "paid" else {"status": "pending", "value": None},
         "type": "bank_account",
     }
-
-
-def notify_payout(state: ProcessorState, account: str, row: Payout, *types: str) -> None:
-    """About money sent to a bank."""
-    for type in types:
-        emit_event(state, type, payout_json(state, row), account)
 
 
 def payout_schedule_json(row: ProcessorAccount) -> JsonObject:

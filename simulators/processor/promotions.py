@@ -1,15 +1,18 @@
 """Coupons and the codes for them: calls about them, and how they go over the wire."""
 
-from decimal import Decimal
-
-from simulators.processor.call import ApiCall, find_row, list_page
+from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, find_row, invalid_parameter
 from simulators.processor.customers import find_customer
-from simulators.processor.entities import Coupon, PromotionCode
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
-from simulators.processor.refusal import JsonObject, ProcessorRefusal
+from simulators.processor.entities import Coupon, JsonObject, PromotionCode
 from simulators.processor.state import ProcessorState
 
+COUPONS = ApiNoun("coupon", "/v1/coupons", lambda book: book.coupons, lambda state, _, row: _coupon_json(state, row), "coupon")
+PROMOTIONS = ApiNoun(
+    "promotion code",
+    "/v1/promotion_codes",
+    lambda book: book.promotions,
+    lambda state, _, row: _promotion_json(state, row),
+    "promotion_code",
+)
 PROMOTION_CODE_LIMIT = 500
 PROMOTION_CODE_LETTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-")
 
@@ -33,36 +36,12 @@ def create_coupon(call: ApiCall, form: CallForm) -> JsonObject:
         raise ProcessorRefusal("`redeem_by` must be in the future.", param="redeem_by", early=True)
     if id is not None and id in call.book.coupons:
         raise ProcessorRefusal("Coupon already exists.", code="resource_already_exists")
-    row = Coupon(
-        id or call.state.new_id("", 8), call.state.now(), duration or "once", months, percent_as_float(percent), amount, currency, name
-    )
+    off = None if percent is None else float(percent)
+    row = Coupon(id or call.state.new_id("", 8), call.state.now(), duration or "once", months, off, amount, currency, name)
     row.max_redemptions, row.redeem_by, row.metadata = limit, until, metadata
     call.book.coupons[row.id] = row
-    emit_event(call.state, "coupon.created", coupon_json(call.state, row), call.account)
-    return coupon_json(call.state, row)
-
-
-def percent_as_float(percent: Decimal | None) -> float | None:
-    """As it is on the wire."""
-    return None if percent is None else float(percent)
-
-
-def retrieve_coupon(call: ApiCall, form: CallForm) -> JsonObject:
-    """One coupon."""
-    form.done()
-    return coupon_json(call.state, find_row(call.book.coupons, call.ids[0], "coupon", param="coupon"))
-
-
-def list_coupons(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
-    return list_page(
-        form,
-        call.book.coupons,
-        lambda row: coupon_json(call.state, row),
-        url="/v1/coupons",
-        kind="coupon",
-        when=lambda row: row.created,
-    )
+    COUPONS.notify(call.state, call.account, row, "coupon.created")
+    return COUPONS.answer(call, row)
 
 
 def create_promotion(call: ApiCall, form: CallForm) -> JsonObject:
@@ -87,15 +66,14 @@ def create_promotion(call: ApiCall, form: CallForm) -> JsonObject:
         )
     row.metadata = form.metadata()
     form.done()
-    check_promotion(call, row)
+    _check_promotion(call, row)
     row.id, row.code = call.state.new_id("promo_"), row.code or call.state.new_id("promotion", 8).removeprefix("promotion").upper()
     call.book.promotions[row.id] = row
-    emit_event(call.state, "promotion_code.created", promotion_json(call.state, row), call.account)
-    return promotion_json(call.state, row)
+    PROMOTIONS.notify(call.state, call.account, row, "promotion_code.created")
+    return PROMOTIONS.answer(call, row)
 
 
-def check_promotion(call: ApiCall, row: PromotionCode) -> None:
-    """It fits its coupon, its time and its neighbours."""
+def _check_promotion(call: ApiCall, row: PromotionCode) -> None:
     coupon = find_row(call.book.coupons, row.coupon, "coupon", param="promotion[coupon]", status=400)
     if row.customer is not None:
         find_customer(call, row.customer)
@@ -112,45 +90,28 @@ def check_promotion(call: ApiCall, row: PromotionCode) -> None:
         )
 
 
-def retrieve_promotion(call: ApiCall, form: CallForm) -> JsonObject:
-    """One code."""
-    form.done()
-    row = find_row(call.book.promotions, call.ids[0], "promotion code", param="promotion_code")
-    return promotion_json(call.state, row)
-
-
 def update_promotion(call: ApiCall, form: CallForm) -> JsonObject:
     """Switch it on or off."""
-    row = find_row(call.book.promotions, call.ids[0], "promotion code", param="promotion_code")
+    row = PROMOTIONS.find(call)
     active, metadata = form.flag("active"), form.metadata(row.metadata)
     form.done()
     row.active, row.metadata = row.active if active is None else active, metadata
-    emit_event(call.state, "promotion_code.updated", promotion_json(call.state, row), call.account)
-    return promotion_json(call.state, row)
+    PROMOTIONS.notify(call.state, call.account, row, "promotion_code.updated")
+    return PROMOTIONS.answer(call, row)
 
 
 def list_promotions(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Codes by `code` (whatever its case), `coupon` and whether they can be used now."""
     code, coupon, active = form.text("code"), form.text("coupon"), form.flag("active")
-    rows = {
-        id: row
-        for id, row in call.book.promotions.items()
-        if (code is None or row.code.lower() == code.lower())
-        and coupon in (None, row.coupon)
-        and active in (None, promotion_usable(call.state, row))
-    }
-    return list_page(
-        form,
-        rows,
-        lambda row: promotion_json(call.state, row),
-        url="/v1/promotion_codes",
-        kind="promotion code",
-        when=lambda row: row.created,
-    )
+
+    def fits(row: PromotionCode) -> bool:
+        named = code is None or row.code.lower() == code.lower()
+        return named and coupon in (None, row.coupon) and active in (None, promotion_usable(call.state, row))
+
+    return PROMOTIONS.list(call, form, fits)
 
 
-def coupon_json(state: ProcessorState, row: Coupon) -> JsonObject:
-    """Money off."""
+def _coupon_json(state: ProcessorState, row: Coupon) -> JsonObject:
     used_up = row.max_redemptions is not None and row.times_redeemed >= row.max_redemptions
     over = row.redeem_by is not None and row.redeem_by <= state.now()
     return {
@@ -172,8 +133,7 @@ def coupon_json(state: ProcessorState, row: Coupon) -> JsonObject:
     }
 
 
-def promotion_json(state: ProcessorState, row: PromotionCode) -> JsonObject:
-    """A code that buyers type in."""
+def _promotion_json(state: ProcessorState, row: PromotionCode) -> JsonObject:
     return {
         "id": row.id,
         "object": "promotion_code",

@@ -2,15 +2,23 @@
 
 from simulators.processor.application_fees import refund_application_fee
 from simulators.processor.balance import book_transaction
-from simulators.processor.call import ApiCall, find_row, list_page, null_members
+from simulators.processor.call import (
+    ApiCall,
+    ApiNoun,
+    CallForm,
+    ProcessorRefusal,
+    find_row,
+    invalid_parameter,
+    missing_row,
+    null_members,
+)
 from simulators.processor.cards import REFUND_FAILS_LAST4
-from simulators.processor.charges import notify_charge
-from simulators.processor.entities import Charge, Refund
-from simulators.processor.events import emit_event
-from simulators.processor.form import CallForm, invalid_parameter
+from simulators.processor.charges import CHARGES
+from simulators.processor.entities import Charge, JsonObject, Refund
 from simulators.processor.fraud import close_review, find_open_review
-from simulators.processor.refusal import JsonObject, ProcessorRefusal, missing_row
 from simulators.processor.state import ProcessorState
+
+REFUND_REASONS = ("duplicate", "fraudulent", "requested_by_customer")
 
 
 def refund_charge(
@@ -33,8 +41,8 @@ def refund_charge(
     txn = book_transaction(state, account, amount=-amount, currency=charge.currency, type="refund", source=refund.id)
     refund.txn = txn.id
     charge.amount_refunded += amount
-    notify_charge(state, account, charge, "charge.refunded", previous)
-    notify_refund(state, account, refund, "refund.created")
+    CHARGES.notify(state, account, charge, "charge.refunded", previous=previous)
+    REFUNDS.notify(state, account, refund, "refund.created")
     if with_fee:
         refund_application_fee(state, account, charge)
     review = find_open_review(state, account, charge)
@@ -51,10 +59,10 @@ def fail_refund(state: ProcessorState, account: str, refund: Refund, reason: str
     txn = book_transaction(state, account, amount=refund.amount, currency=refund.currency, type="refund_failure", source=refund.id)
     refund.status, refund.failure_reason, refund.failure_txn = "failed", reason, txn.id
     charge.amount_refunded -= refund.amount
-    notify_refund(state, account, refund, "refund.updated", "charge.refund.updated", "refund.failed")
+    REFUNDS.notify(state, account, refund, "refund.updated", "charge.refund.updated", "refund.failed")
 
 
-REFUND_REASONS = ("duplicate", "fraudulent", "requested_by_customer")
+REFUNDS = ApiNoun("refund", "/v1/refunds", lambda book: book.refunds, lambda state, _, row: refund_json(state, row))
 
 
 def create_refund(call: ApiCall, form: CallForm) -> JsonObject:
@@ -65,20 +73,17 @@ def create_refund(call: ApiCall, form: CallForm) -> JsonObject:
     form.flag("reverse_transfer")
     form.email("instructions_email")
     form.done()
-    row = find_refunded_charge(call, charge, intent)
+    row = _find_refunded_charge(call, charge, intent)
     if with_fee and row.fee_amount is None:
         raise ProcessorRefusal("Cannot refund the application fee of a charge that has none.", param="refund_application_fee")
     if row.disputed and any(one.charge == row.id and not one.status.startswith("warning_") for one in call.book.disputes.values()):
         raise ProcessorRefusal(f"Charge {row.id} has been charged back; cannot issue a refund.", code="charge_disputed")
     wanted = refundable_amount(row, amount)
-    return refund_json(
-        call.state,
-        refund_charge(call.state, call.account, row, amount=wanted, reason=reason, metadata=metadata, with_fee=with_fee or False),
-    )
+    made = refund_charge(call.state, call.account, row, amount=wanted, reason=reason, metadata=metadata, with_fee=with_fee or False)
+    return REFUNDS.answer(call, made)
 
 
-def find_refunded_charge(call: ApiCall, charge: str | None, intent: str | None) -> Charge:
-    """The charge that is named, one way or the other."""
+def _find_refunded_charge(call: ApiCall, charge: str | None, intent: str | None) -> Charge:
     if charge is None and intent is None:
         raise invalid_parameter(
             "One of the following params should be provided for this request: payment_intent or charge.", "charge", "parameter_missing"
@@ -102,40 +107,32 @@ def refundable_amount(row: Charge, amount: int | None) -> int:
     if rest == 0:
         raise ProcessorRefusal(f"Charge {row.id} has already been refunded.", code="charge_already_refunded")
     if amount is not None and amount > rest:
-        asked, left = refund_money_text(amount, row.currency), refund_money_text(rest, row.currency)
+        asked, left = _refund_money_text(amount, row.currency), _refund_money_text(rest, row.currency)
         raise ProcessorRefusal(
             f"Refund amount ({asked}) is greater than unrefunded amount on charge ({left})", code="amount_too_large", param="amount"
         )
     return rest if amount is None else amount
 
 
-def refund_money_text(amount: int, currency: str) -> str:
-    """As people read it."""
+def _refund_money_text(amount: int, currency: str) -> str:
     whole = f"{amount}" if currency in ("jpy", "krw", "clp", "vnd") else f"{amount // 100}.{amount % 100:02d}"
     return f"${whole}" if currency == "usd" else f"{whole} {currency.upper()}"
 
 
-def retrieve_refund(call: ApiCall, form: CallForm) -> JsonObject:
-    """One refund."""
-    form.done()
-    return refund_json(call.state, find_row(call.book.refunds, call.ids[0], "refund"))
-
-
 def update_refund(call: ApiCall, form: CallForm) -> JsonObject:
-    """The account's words about it."""
-    row = find_row(call.book.refunds, call.ids[0], "refund")
+    """Change the metadata."""
+    row = REFUNDS.find(call)
     metadata = form.metadata(row.metadata)
     form.done()
     row.metadata = metadata
-    notify_refund(call.state, call.account, row, "refund.updated", "charge.refund.updated")
-    return refund_json(call.state, row)
+    REFUNDS.notify(call.state, call.account, row, "refund.updated", "charge.refund.updated")
+    return REFUNDS.answer(call, row)
 
 
 def list_refunds(call: ApiCall, form: CallForm) -> JsonObject:
-    """Newest first."""
+    """Refunds by `charge` and `payment_intent`."""
     charge, intent = form.text("charge"), form.text("payment_intent")
-    rows = {id: row for id, row in call.book.refunds.items() if charge in (None, row.charge) and intent in (None, row.intent)}
-    return list_page(form, rows, lambda row: refund_json(call.state, row), url="/v1/refunds", kind="refund", when=lambda row: row.created)
+    return REFUNDS.list(call, form, lambda row: charge in (None, row.charge) and intent in (None, row.intent))
 
 
 def refund_json(state: ProcessorState, row: Refund) -> JsonObject:
@@ -166,9 +163,3 @@ def refund_json(state: ProcessorState, row: Refund) -> JsonObject:
     if row.failure_reason is not None:
         found |= {"failure_reason": row.failure_reason, "failure_balance_transaction": row.failure_txn}
     return found
-
-
-def notify_refund(state: ProcessorState, account: str, row: Refund, *types: str) -> None:
-    """About money given back."""
-    for type in types:
-        emit_event(state, type, refund_json(state, row), account)

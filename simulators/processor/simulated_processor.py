@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
 import orjson
-from pydantic import TypeAdapter
 
-from simulators.processor.faults import ProcessorCall, ProcessorFaults, ProcessorNoAnswer
+from simulators.processor.faults import ProcessorCall, ProcessorFaults
 from simulators.processor.state_file import StateFile
+from simulators.processor.webhooks import sign_webhook
+from simulators.server import PostBody, WireAnswer
 
 if TYPE_CHECKING:  # start-up budget: what it is made of is imported when it is first asked
-    from simulators.processor.api import ProcessorApi
-    from simulators.processor.call import ApiAnswer
     from simulators.processor.pages import ProcessorPages
     from simulators.processor.state import ProcessorState
-    from simulators.processor.webhooks import SendWebhook
+    from simulators.processor.turns import ProcessorTurns
 
-__all__ = ["ProcessorNoAnswer", "SimulatedProcessor"]
 PROCESSOR_CALL_LOG_SIZE = 1_000
 
 
@@ -59,7 +57,9 @@ class SimulatedProcessor:
         self.webhook_secret, self.webhook_url, self.client_id = webhook_secret, webhook_url, client_id
         self.faults = ProcessorFaults()
         self.calls: deque[ProcessorCall] = deque(maxlen=PROCESSOR_CALL_LOG_SIZE)
-        self._state_file: StateFile[ProcessorState] = StateFile(self._begin, state_file, report, state_adapter)
+        self._state_file: StateFile[ProcessorState] = StateFile(
+            lambda: self._turns.first_state(), state_file, report, lambda: self._turns.state_adapter
+        )
         self._delivering = anyio.Lock()
 
     @property
@@ -77,60 +77,51 @@ class SimulatedProcessor:
         """As it is in this process; changes belong into a turn."""
         return self._state_file.state
 
+    @cached_property
+    def _turns(self) -> ProcessorTurns:
+        from simulators.processor.turns import ProcessorTurns  # the module that imports all that a processor is made of
+
+        return ProcessorTurns(self)
+
+    @property
+    def pages(self) -> ProcessorPages:
+        """What people see of it."""
+        return self._turns.pages
+
     @asynccontextmanager
     async def turn(self, *, writes: bool) -> AsyncGenerator[ProcessorState]:
-        """The state at this moment, for nobody else at the same time; what is changed is kept before the block is left."""
-        from simulators.processor.clock import catch_up_processor
-        from simulators.processor.state import enter_turn
-
+        """The state at this moment, for nobody else at the same time. With `writes`, what is changed is stored before the block is left."""
         async with self._state_file.turn(writes=writes) as state:
-            enter_turn(state, now=self.wall(), pages_url=self.pages_url, live=self.live)
-            state.client_id = self.client_id
-            self._ensure_resident(state)
-            catch_up_processor(state)
+            self._turns.begin(state)
             yield state
 
     async def handle(
         self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b""
-    ) -> ApiAnswer:
-        """One call of its API; header names are in lower case. Raises ProcessorNoAnswer where a fault was ordered that gives none."""
-        from simulators.processor.call import ApiAnswer
-
+    ) -> WireAnswer:
+        """One call of its API; header names are in lower case. Raises AnswerLost where a fault was ordered that gives no answer."""
         headers, path = headers or {}, path.removeprefix(urlsplit(self.pages_url).path)
-        fault = self.faults.take(method, path, headers.get("stripe-account", ""))
+        account = headers.get("stripe-account", "")
+        fault = self.faults.take(method, path, account)
         answer, status = None, 0
         try:
             if fault is None or fault.has_effect:
                 async with self.turn(writes=method != "GET") as state:
-                    answer = self._api.handle(state, method, path, query, headers, body)
+                    answer = self._turns.api.handle(state, method, path, query, headers, body)
             if fault is not None:
-                answer = ApiAnswer(*fault.answer())
+                answer = fault.answer()
             assert answer is not None  # without a fault the API has answered
             status = answer.status
         finally:
             trouble = "" if fault is None else fault.trouble
-            self.calls.append(
-                ProcessorCall(method, path, headers.get("stripe-account", ""), headers.get("idempotency-key", ""), status, trouble)
-            )
+            self.calls.append(ProcessorCall(method, path, account, headers.get("idempotency-key", ""), status, trouble))
         return answer
 
     async def control(self, method: str, path: str, body: object = None) -> object:
         """What a test, or a person who tries things out, does beside the API: `path` is below /control. Raises ProcessorRefusal."""
-        from simulators.processor.control import control_processor
+        return await self._turns.control(method, path, body)
 
-        return await control_processor(self, method, path, body)
-
-    @cached_property
-    def pages(self) -> ProcessorPages:
-        """What people see of it."""
-        from simulators.processor.pages import ProcessorPages
-
-        return ProcessorPages(self)
-
-    async def deliver(self, send: SendWebhook) -> list[int]:
-        """Post what is due, once each; what is not taken is posted again later. Returns what each post was answered, 0 for nothing."""
-        from simulators.processor.webhooks import sign_webhook
-
+    async def deliver(self, send: PostBody) -> list[int]:
+        """Post what is due, once each; what is not taken is posted again later. Returns the status of each post, 0 without an answer."""
         if not self.webhook_url:
             return []
         async with self._delivering:
@@ -156,29 +147,3 @@ class SimulatedProcessor:
             state.pending.clear()
             due = state.hooks.due(state.at, self.seed)
             return [(event, orjson.dumps(state.events[event])) for event in due if event in state.events]
-
-    @cached_property
-    def _api(self) -> ProcessorApi:
-        from simulators.processor.api import ProcessorApi
-
-        return ProcessorApi(key=self.key)
-
-    def _ensure_resident(self, state: ProcessorState) -> None:
-        """The resident moves in where it is not."""
-        if self.resident and self.resident not in state.accounts:
-            from simulators.processor.onboarding import open_resident_account
-
-            open_resident_account(state, self.resident)
-
-    def _begin(self) -> ProcessorState:
-        from simulators.processor.state import make_processor_state
-
-        return make_processor_state(now=self.wall(), pages_url=self.pages_url, live=self.live, seed=self.seed)
-
-
-@cache
-def state_adapter() -> TypeAdapter[ProcessorState]:
-    """How the state stands in its file."""
-    from simulators.processor.state import ProcessorState
-
-    return TypeAdapter(ProcessorState)

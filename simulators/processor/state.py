@@ -21,6 +21,7 @@ from simulators.processor.entities import (
     FeeRefund,
     Invoice,
     InvoiceItem,
+    JsonObject,
     ListValue,
     OAuthCode,
     PaymentIntent,
@@ -32,7 +33,6 @@ from simulators.processor.entities import (
     StoredAnswer,
     ValueList,
 )
-from simulators.processor.refusal import JsonObject
 from simulators.processor.webhooks import WebhookQueue
 
 PROCESSOR_API_VERSION = "2026-10-28.endive"
@@ -148,3 +148,26 @@ def make_processor_state(*, now: float, pages_url: str, live: bool, seed: int) -
         swept=state.now() // 86400,
     )
     return state
+
+
+def emit_event(state: ProcessorState, type: str, object: JsonObject, account: str, previous: JsonObject | None = None) -> JsonObject:
+    """Tell of something: kept among the events, and queued for the webhook. `account`: in whose books it happened."""
+    data: JsonObject = {"object": object}
+    if previous is not None:
+        data["previous_attributes"] = previous
+    event: JsonObject = {
+        "id": state.new_id("evt_"),
+        "object": "event",
+        "api_version": PROCESSOR_API_VERSION,
+        "created": state.now(),
+        "data": data,
+        "livemode": state.live,
+        "pending_webhooks": 1,
+        "request": {"id": state.request, "idempotency_key": state.request_key},
+        "type": type,
+    }
+    if account != state.platform:
+        event["account"] = account
+    state.events[str(event["id"])] = event
+    state.pending.append(str(event["id"]))
+    return event

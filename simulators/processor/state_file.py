@@ -127,12 +127,11 @@ async def file_lock(path: Path) -> AsyncGenerator[None]:
     """No other process is here at the same time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as lock:
-        await acquire_lock(lock)
+        await _acquire_lock(lock)
         yield
 
 
-async def acquire_lock(lock: TextIO) -> None:
-    """Wait for our turn among the processes."""
+async def _acquire_lock(lock: TextIO) -> None:
     while True:
         try:
             return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

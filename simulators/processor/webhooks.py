@@ -2,14 +2,9 @@
 
 import hashlib
 import hmac
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from simulators.seeded_random import seeded_random
-
-SendWebhook: TypeAlias = Callable[[str, bytes, Mapping[str, str]], Awaitable[int]]
-"""Posts a body with headers to an address, and says the status; 0: nobody answered."""
 
 SIGNATURE_HEADER = "stripe-signature"
 WEBHOOK_BACKOFF_SECONDS = (2, 10, 60, 600, 3_600, 10_800)

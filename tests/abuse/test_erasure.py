@@ -9,7 +9,6 @@ import pytest
 from registry.limits import Tier
 from tests.orders.stage import ADA, Shop, open_shop
 
-pytestmark = pytest.mark.anyio
 BO = "bo@example.com"
 
 

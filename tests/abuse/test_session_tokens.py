@@ -35,7 +35,6 @@ from tests.contract.stage import Answered, House, Input, open_house
 from tests.world import NOON, SITE
 from transports.sessions import ProviderSessions
 
-pytestmark = pytest.mark.anyio
 AUDIENCE, PARTY = "https://api.reseller.test", "https://console.reseller.test"
 DOORS = ("http", "mcp")
 INTENTS, PRODUCTS, PRODUCT, EMPTYING = (

@@ -18,13 +18,12 @@ from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.link import TokenRedaction
 from clients.ocs.settings import OcsSettings
 from simulators.network.simulated_network import SimulatedNetwork
-from simulators.network.transport import NetworkTransport
+from simulators.transport import SimulatorTransport
 from tests.faults.inputs import CATALOGUE
 from tests.faults.rows import ROWS, Row
 from tests.faults.stage import Stage, open_stage
 from transports.upstream import SIMULATED_OCS_TOKEN, SIMULATED_OCS_URL
 
-pytestmark = pytest.mark.anyio
 Change = Callable[[Any], bytes]
 Place = tuple[str | int, ...]
 DEEP = "deeply nested"
@@ -36,7 +35,7 @@ class Twisting(httpx.AsyncBaseTransport):
     """The simulated network; answers of one method are changed on their way."""
 
     def __init__(self, sandbox: SimulatedNetwork) -> None:
-        self._network = NetworkTransport(sandbox)
+        self._network = SimulatorTransport(sandbox)
         self.method, self.change = "", cast(Change, orjson.dumps)
         self.seen: dict[str, Any] = {}
 

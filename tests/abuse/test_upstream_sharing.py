@@ -17,14 +17,13 @@ from clients.ocs.places import Places
 from clients.ocs.settings import OcsSettings
 from operations.upstream.connection import ReadCache
 from registry.limits import Tier
-from simulators.network.world_runtime import NetworkAnswer as SandboxAnswer
+from simulators.server import WireAnswer as SandboxAnswer
 from tests.clients.clock import ManualClock
 from tests.faults.stage import Stage, open_stage
 from tests.world import HOST, Credentials
 from transports.http.asgi import Message, Scope
 from transports.http.concurrency import STREAMS_OF_ONE
 
-pytestmark = pytest.mark.anyio
 URL = "https://ocs.example/ocs-custo/main/v1"
 LINE = orjson.dumps({"status": {"code": 0}, "getSingleSubscriber": {"subscriberId": 1}})
 LONG = "/v1/tariffs/7001"

@@ -9,8 +9,6 @@ from operations.accounts.resellers import webhook_config_of
 from registry.limits import Tier
 from tests.accounts.stage import TOKEN, Stage, confirmed
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.rule("4.2.1")
 async def test_a_managed_organisation_sees_its_own_account_only(stage: Stage) -> None:

@@ -10,8 +10,6 @@ from registry.limits import Role, Tier
 from simulators.network.entities import Line
 from tests.accounts.stage import TOKEN, Stage
 
-pytestmark = pytest.mark.anyio
-
 PATH = "/v1/accounts/8101/move-subscribers"
 
 

@@ -14,8 +14,7 @@ from clients.model.port import ModelSettings
 from operations.catalogue import CATALOGUE
 from registry.clock import SystemClock
 from registry.limits import Limits, Tier
-from simulators.model.script import ModelRequest, ModelScript, ModelTurn
-from simulators.model.server import ModelServer, model_server
+from simulators.model.server import ModelRequest, ModelScript, ModelServer, ModelTurn, model_server
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
 from tests.world import Credentials, World, open_world

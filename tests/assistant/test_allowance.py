@@ -12,13 +12,11 @@ from inline_snapshot import snapshot
 
 from registry.limits import Tier
 from registry.policy import quota_period
-from simulators.model.script import ModelRequest, ModelTurn
+from simulators.model.server import ModelRequest, ModelTurn
 from storage.quota import read_quota_used
 from tests.assistant.stage import Event, Stage, events_of, open_stage, user
 from tests.databases import NO_POSTGRES, migrated_postgres
 from transports.worker.retention import retention_chore
-
-pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])

@@ -13,8 +13,7 @@ from registry.caller import Restrictions
 from registry.limits import Tier
 from registry.policy import quota_period
 from simulators.model.fleet_script import fleet_script
-from simulators.model.script import ModelFault, ModelTurn, ToolUse
-from simulators.model.server import FAILURE_TEXT
+from simulators.model.server import FAILURE_TEXT, ModelFault, ModelTurn, ToolUse
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from storage.quota import read_quota_used
@@ -22,7 +21,6 @@ from tests.assistant.stage import Event, Stage, events_of, open_stage, said, use
 from tests.http.test_server import serving
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 PROMPT = 10.0
 """Seconds: one, but on a machine that is busy; no limit of the model's client is shorter than thirty."""
 

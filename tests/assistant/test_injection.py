@@ -11,11 +11,10 @@ from typing import cast
 import pytest
 from inline_snapshot import snapshot
 
-from simulators.model.script import ModelRequest, ModelTurn, ToolUse
+from simulators.model.server import ModelRequest, ModelTurn, ToolUse
 from simulators.network.entities import Line
 from tests.assistant.stage import Stage, said
 
-pytestmark = pytest.mark.anyio
 ORDER = re.compile(r"CALL (\S+) (\{.*?\})(?=;)")
 KEPT = {"audit", "quota", "replica"}
 """Tables that every call writes."""

@@ -10,11 +10,10 @@ from inline_snapshot import snapshot
 from registry.caller import Restrictions
 from registry.limits import Tier
 from registry.policy import quota_period
-from simulators.model.script import ModelFault, ModelRequest, ModelScript, ModelTurn
+from simulators.model.server import ModelFault, ModelRequest, ModelScript, ModelTurn
 from storage.quota import charge_ai_call, read_quota_used
 from tests.assistant.stage import Stage, open_stage
 
-pytestmark = pytest.mark.anyio
 CANARY = "Canary of the Upstream Text"
 
 

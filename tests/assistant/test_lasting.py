@@ -9,7 +9,7 @@ import pytest
 from registry.caller import Caller, Restrictions
 from registry.limits import Tier
 from registry.ports import SessionClaims
-from simulators.model.script import ModelRequest, ModelTurn, ToolUse
+from simulators.model.server import ModelRequest, ModelTurn, ToolUse
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from storage.access_grants import AccessGrant, insert_grant, revoke_grant
@@ -18,7 +18,6 @@ from storage.upstream_connections import set_connection
 from tests.assistant.stage import Stage, open_stage, said
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 Change = Callable[[Stage], Awaitable[object]]
 
 

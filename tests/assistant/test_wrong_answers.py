@@ -10,12 +10,11 @@ import pytest
 from clients.http import Outbound
 from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
-from simulators.model.script import ModelRequest, ModelTurn, ToolUse
+from simulators.model.server import ModelRequest, ModelTurn, ToolUse
 from tests.abuse.test_upstream_answers import Twisting
 from tests.assistant.stage import Stage, said
 from transports.upstream import SIMULATED_OCS_URL
 
-pytestmark = pytest.mark.anyio
 ACCOUNTS = "listResellerAccount"
 
 

@@ -18,8 +18,6 @@ from operations.ledger.stock import is_sim_in_stock
 from operations.upstream.line_rows import iccid_in_use
 from tests.clients.clock import ManualClock
 
-pytestmark = pytest.mark.anyio
-
 ACCOUNT, OTHER = 9001, 9002
 
 

@@ -10,16 +10,15 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
-from simulators.processor.call import ApiAnswer
 from simulators.processor.faults import ProcessorFault
 from simulators.processor.simulated_processor import SimulatedProcessor
+from simulators.server import WireAnswer
 from storage.connect_accounts import find_connect_account
 from tests.billing_connect.asking import BILLING, accounts, ask, attached, consented, own_account, person, session_of
 from tests.contract.stage import House, StubProvider
 from tests.world import HOST, SettableClock, open_world
 from transports.payments import SIMULATED_PROCESSOR_KEY
 
-pytestmark = pytest.mark.anyio
 BEGIN = f"{BILLING}/connect/begin"
 
 
@@ -31,13 +30,13 @@ class Liar(SimulatedProcessor):
 
     async def handle(
         self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b""
-    ) -> ApiAnswer:
+    ) -> WireAnswer:
         answer = await super().handle(method, path, query, headers, body)
         if self.about not in path or answer.status != 200:
             return answer
         told = orjson.loads(answer.body)
         instead = self.lie(told)
-        return instead if isinstance(instead, ApiAnswer) else ApiAnswer(answer.status, answer.headers, orjson.dumps(told))
+        return instead if isinstance(instead, WireAnswer) else WireAnswer(answer.status, orjson.dumps(told), answer.headers)
 
 
 @pytest.fixture
@@ -125,7 +124,7 @@ async def test_an_account_that_the_processor_does_not_let_us_into_is_not_attache
     liar = house.world.payments
     assert isinstance(liar, Liar)
     error = {"error": {"type": "invalid_request_error", "code": code, "message": "hidden words"}}
-    liar.about, liar.lie = "/v1/accounts/", lambda told: ApiAnswer(refused, {"content-type": "application/json"}, orjson.dumps(error))
+    liar.about, liar.lie = "/v1/accounts/", lambda told: WireAnswer(refused, orjson.dumps(error))
     status, body = await ask(house, caller.secret, "POST", f"{BILLING}/connect/oauth/complete", given)
     assert (status, body.get("code")) == said
     assert await status_in_store(house, caller.organisation) is None

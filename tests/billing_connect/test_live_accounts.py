@@ -13,7 +13,6 @@ from tests.billing_connect.asking import BILLING, ask, brought, consented, let_g
 from tests.contract.stage import House
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 PATHS = ("/v1/invoices/payments/connect/begin", f"{BILLING}/connect/begin")
 LINK, OAUTH = f"{BILLING}/connect/dashboard-link", f"{BILLING}/connect/oauth"
 

@@ -26,7 +26,6 @@ from tests.billing_connect.asking import (
 from tests.contract.stage import House
 from tests.world import NOON, Credentials
 
-pytestmark = pytest.mark.anyio
 BEGIN, COMPLETE = f"{BILLING}/connect/oauth/begin", f"{BILLING}/connect/oauth/complete"
 
 

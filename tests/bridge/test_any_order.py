@@ -20,7 +20,6 @@ from tests.bridge.operator import Operator, open_operator, used_of
 from tests.bridge.pushing import place
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 MB = 1_000_000
 PLAN = {**TEST_PLANS["test_eu_1gb"], "id": "cnp_live", "livemode": True}
 BEFORE, AFTER = NOON - 3600, NOON + 3600  # the draw is at noon, and now is two hours later

@@ -28,7 +28,6 @@ from tests.issuance.road import Gate
 from transports.upstream import deliver_in_process
 from transports.worker.worker import Worker
 
-pytestmark = pytest.mark.anyio
 ISSUED = "esim.issued"
 ANOTHER = 8102
 LOOPBACK = parse_networks(["127.0.0.0/8"])

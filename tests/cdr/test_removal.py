@@ -46,7 +46,6 @@ from tests.world import CountingIds, Credentials, SettableClock, World
 from transports.settings import SHORTEST_HISTORY, HistoryDays
 from transports.worker.retention import retention_chore
 
-pytestmark = pytest.mark.anyio
 DAY = 86_400
 KEPT = SHORTEST_HISTORY.call_records
 DIGEST, REPLICA = table_of(CallRecordDigestTable), table_of(ReplicaTable)

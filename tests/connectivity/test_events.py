@@ -11,8 +11,6 @@ from registry.limits import Tier
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import PostOffice, open_post_office, read
 
-pytestmark = pytest.mark.anyio
-
 PATH = "/v1/connectivity/events"
 
 

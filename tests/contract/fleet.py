@@ -11,12 +11,12 @@ from simulators.network import packages
 from simulators.network.entities import Line
 from simulators.network.methods.templates import create_prepaid_package_template
 from simulators.network.methods.zones import create_location_zone
-from simulators.network.pushes import add_provider_status
+from simulators.network.packages import add_provider_status
 from simulators.network.seed.build import build_world
 from simulators.network.seed.resellers import SIMULATED_TOKENS
 from simulators.network.simulated_network import SimulatedNetwork
-from simulators.network.transport import NetworkTransport
 from simulators.network.world import World as Network
+from simulators.transport import SimulatorTransport
 from tests.originals import Original
 from tests.world import SettableClock
 
@@ -143,7 +143,7 @@ def own(network: Network, line: Line, zone: int) -> Own:
 def opened(network: Network, clock: SettableClock) -> tuple[SimulatedNetwork, OcsPool]:
     """The network at work, and the way to it."""
     sandbox = SimulatedNetwork(network, wall=clock.now, following=True, sleep=too_long)
-    return sandbox, OcsPool(Outbound(ocs_limits(SETTINGS), transport=lambda: NetworkTransport(sandbox)), SETTINGS, clock)
+    return sandbox, OcsPool(Outbound(ocs_limits(SETTINGS), transport=lambda: SimulatorTransport(sandbox)), SETTINGS, clock)
 
 
 async def too_long(seconds: float) -> None:

@@ -9,7 +9,6 @@ from registry.operation import Auth
 from tests.contract.bad_input import BROKEN, ICCIDS, Bad, bad_calls
 from tests.contract.stage import OPERATIONS, SERVED, Answered, House, Input, Stage, key_for
 
-pytestmark = pytest.mark.anyio
 # Notifications are taken from senders of any age: what they hold beyond the known is skipped, what is odd is not believed.
 LENIENT = {"receive_bridge4ip_webhook", "observe_connectivity_event", "operator_billing_payments_webhook"}
 STRICT = [o for o in SERVED if o.id not in LENIENT]

@@ -11,8 +11,6 @@ import pytest
 from tests.contract.outcomes import COMMAND, PATH, SITUATIONS, row, table
 from tests.contract.stage import OPERATIONS, House
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_the_committed_table_is_what_every_operation_answers_in_every_situation(house: House) -> None:
     rows: dict[str, dict[str, str]] = {}

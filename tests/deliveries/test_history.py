@@ -21,7 +21,6 @@ from tests.deliveries.test_worker import answers
 from transports.settings import HistoryDays
 from transports.worker.retention import retention_chore
 
-pytestmark = pytest.mark.anyio
 DAY = 86_400.0
 DELIVERY, ATTEMPT, EVENT = table_of(DeliveryTable), table_of(DeliveryAttemptTable), table_of(EventTable)
 

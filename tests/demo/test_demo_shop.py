@@ -16,7 +16,7 @@ from inline_snapshot import snapshot
 from operations.demo import DEMO_PLANS, demo_logo
 from operations.plans import BYTES_PER_MB
 from simulators.network.seed.build import build_world
-from simulators.network.seed.zones import zone_countries
+from simulators.network.seed.catalogue import zone_countries
 from storage.storefronts import find_published
 from tests.databases import migrated_sqlite
 from tests.pages.site import HTTP
@@ -28,7 +28,6 @@ from transports.service import Service, build_service
 from transports.settings_files import load_settings
 from transports.upstream import DEMO_ACCOUNT
 
-pytestmark = pytest.mark.anyio
 REAL = {"SERVICE_PAYMENTS_KEY": "sk_test_12345678", "SERVICE_PAYMENTS_WEBHOOK_SECRET": "whsec_12345678"}
 
 

@@ -31,7 +31,7 @@ from operations.catalogue import CATALOGUE
 from registry.limits import TIERS, Tier
 from registry.redaction import READABLE_CHARACTERS_LIMIT as LONGEST_TEXT
 from simulators.model.fleet_script import FLEET_SKILLS
-from simulators.model.script import ModelRequest, ModelTurn
+from simulators.model.server import ModelRequest, ModelTurn
 from tests.assistant.stage import open_stage
 from tests.databases import migrated_sqlite
 from tests.docs.blocks import ROOT, blocks
@@ -105,7 +105,6 @@ def test_the_page_names_every_operation_and_every_failure() -> None:
     assert [name for name in (*calls, *ModelFailure) if f"`{name}`" not in text()] == []
 
 
-@pytest.mark.anyio
 async def test_a_model_is_given_as_many_tools_as_the_page_says(tmp_path: Path) -> None:
     heard = list[ModelRequest]()
 

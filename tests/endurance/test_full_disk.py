@@ -19,7 +19,6 @@ from tests.endurance.disks import Disk, Pages, can_mount, small_disk
 from tests.running import start, stop
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 DRAW = "affectPackageToSubscriber"
 COUNTED = ("claim", "issuance", "intent", "event", "payment_attempt", "charge_refunds", "cdr_event", "cdr_sum", "invoice", "invoice_line")
 MOST = 400

@@ -18,7 +18,7 @@ from tests.kill.network import network
 from tests.kill.servers import nursery
 from tests.kill.stage import Stage, stage_on
 
-pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
+pytestmark = pytest.mark.postgres
 CALLERS, ENOUGH = 4, 12
 
 

@@ -12,7 +12,6 @@ from storage.backlog import measure_backlog
 from tests.evidence.crooked_road import CrookedRoad, crooked
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_TEMPLATE, Issuing, open_issuing
 
-pytestmark = pytest.mark.anyio
 MANY = FEW_CANDIDATES + 5
 
 

@@ -13,7 +13,6 @@ from tests.evidence.crooked_road import CrookedRoad, crooked
 from tests.evidence.issuing import ACCOUNT, AFFECT, HOUR, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 ITS_TEMPLATE = 55038
 HASTY = ReconciliationLimits(row=0.05)
 IMPATIENT = ReconciliationLimits(row=0.5)

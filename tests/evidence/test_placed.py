@@ -11,8 +11,6 @@ from storage.placed_packages import insert_placed_package, placed_packages_among
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, TEMPLATE, Issuing, open_issuing
 from transports.worker.retention import PLACED_SECONDS, retention_chore
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def issuing(tmp_path: Path) -> AsyncGenerator[Issuing]:

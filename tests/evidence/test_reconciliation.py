@@ -15,8 +15,6 @@ from storage.upstream_connections import set_connection
 from tests.databases import migrated_postgres
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def issuing(tmp_path: Path) -> AsyncGenerator[Issuing]:

@@ -14,8 +14,8 @@ from clients.ocs.settings import OcsSettings
 from registry.limits import Limits, Tier
 from simulators.network.faults import NetworkFault
 from simulators.network.simulated_network import SimulatedNetwork
-from simulators.network.transport import NetworkTransport
 from simulators.network.world import World as Network
+from simulators.transport import SimulatorTransport
 from tests.contract.stage import request_of
 from tests.faults.inputs import CATALOGUE, OWN_TOKEN, Inputs
 from tests.faults.rows import Row
@@ -91,7 +91,7 @@ class Stage:
 def patient(world: World, sandbox: SimulatedNetwork, seconds: float) -> OcsPool:
     """A way to the network that waits between two tries for no time."""
     wire = OcsSettings(url=SIMULATED_OCS_URL, backoff_seconds=0.0, concurrency=64, total_seconds=seconds)
-    return OcsPool(Outbound(ocs_limits(wire), transport=lambda: NetworkTransport(sandbox)), wire, world.clock)
+    return OcsPool(Outbound(ocs_limits(wire), transport=lambda: SimulatorTransport(sandbox)), wire, world.clock)
 
 
 async def too_late(seconds: float) -> None:

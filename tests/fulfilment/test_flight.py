@@ -11,7 +11,6 @@ from tests.fulfilment.floor import DRAW, Floor
 from tests.fulfilment.test_stock import sold
 from tests.issuance.road import Gate
 
-pytestmark = pytest.mark.anyio
 LEASE = ORDER_LEASE_MS / 1000
 LOOK = "listSubscriber"
 

@@ -15,7 +15,6 @@ from storage.order_queue import sweep_pending
 from storage.orders import find_order
 from tests.fulfilment.floor import BUYER, HOUR, MINUTE, Floor
 
-pytestmark = pytest.mark.anyio
 WEBHOOK = "/v1/operator-billing/payments-webhook"
 
 

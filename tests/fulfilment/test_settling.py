@@ -15,7 +15,6 @@ from tests.fulfilment.floor import BUYER, Floor
 from transports.metrics import Metrics
 from transports.signals import WorkerTally
 
-pytestmark = pytest.mark.anyio
 OPERATOR = "help@fjord.test"
 ESIM = DrawnEsim("8988303000000999999", "smdp.test", "K2-CODE", "LPA:1$smdp.test$K2-CODE", 1, 2, 3, "x")
 

@@ -3,8 +3,6 @@
 from collections import Counter
 from copy import deepcopy
 
-import pytest
-
 from clients.payments.records import CheckoutSession
 from operations.ledger.payment_intake import take_checkout
 from simulators.processor.cards import TestCard
@@ -15,7 +13,6 @@ from storage.orders import NewOrder, insert_order, name_session
 from tests.fulfilment.floor import ACCOUNT, PRICE, Floor
 from tests.top_ups.counter import BUYER, GOOD_CARD, NORDIC
 
-pytestmark = pytest.mark.anyio
 BUYERS, STOCK = 200, 150
 
 

@@ -11,7 +11,6 @@ from tests.world import HOST, Credentials, World
 from transports.http.asgi import Headers, Message, Scope
 from transports.http.concurrency import LargeAnswers
 
-pytestmark = pytest.mark.anyio
 LARGE_SIZE, STREAM_SIZE = 8_000_000, 2_100_000
 
 

@@ -3,8 +3,6 @@
 import base64
 from dataclasses import replace
 
-import pytest
-
 from clients.mail.letter import Letter
 from operations.letters import open_letter, queue_letter, seal_letter
 from operations.people.signing_keys import signing_keys_at
@@ -15,8 +13,6 @@ from storage.rekey import SEALED_COLUMNS, count_of_key, count_older, reseal
 from storage.sealing import Keyring
 from tests.identity.house import House
 from tests.world import NOON
-
-pytestmark = pytest.mark.anyio
 
 
 async def test_after_rekey_tokens_verify_secrets_open_and_mails_can_be_sent(house: House) -> None:

@@ -13,11 +13,9 @@ from operations.intelligence import high_cost_subscribers
 from registry.limits import Tier
 from simulators.network.entities import DAY_SECONDS, Cdr
 from simulators.network.simulated_network import SimulatedNetwork
-from simulators.network.world_runtime import NetworkAnswer
+from simulators.server import WireAnswer
 from tests.accounts.stage import TOKEN
 from tests.intelligence_costs.stage import COSTS, WINDOW, Stage, open_stage
-
-pytestmark = pytest.mark.anyio
 
 
 def records(stage: Stage, first: str = WINDOW["start"], last: str = WINDOW["end"]) -> list[Cdr]:
@@ -162,7 +160,7 @@ async def test_pages_are_parts_of_one_ranking(demo: Stage) -> None:
 class Forgetful(SimulatedNetwork):
     """A network that has lost the first record of each day, but not what the day cost."""
 
-    async def handle(self, *given: Any, **named: Any) -> NetworkAnswer:
+    async def handle(self, *given: Any, **named: Any) -> WireAnswer:
         answer = await super().handle(*given, **named)
         if b'"subscriberUsageOverPeriod"' not in answer.body:
             return answer

@@ -15,7 +15,6 @@ from simulators.network.entities import DATA, DAY_SECONDS, Line, PackageTemplate
 from tests.intelligence_costs.brute_force import Problem, covers, sets
 from tests.intelligence_costs.stage import PACKAGES, WINDOW, Stage
 
-pytestmark = pytest.mark.anyio
 FIRST = (date.fromisoformat(WINDOW["start"]) - date(1970, 1, 1)).days
 UNKNOWN = "8988303700009999999"
 

@@ -3,14 +3,11 @@
 from typing import Any
 
 import orjson
-import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence import high_cost_subscribers, package_savings
 from operations.intelligence.reports.sheet import Sheet
 from tests.intelligence_costs.stage import Stage
-
-pytestmark = pytest.mark.anyio
 
 
 def checked(sheet: Sheet) -> Sheet:

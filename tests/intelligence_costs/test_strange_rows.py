@@ -10,11 +10,10 @@ import pytest
 from operations.intelligence import high_cost_subscribers
 from registry.limits import Tier
 from simulators.network.simulated_network import SimulatedNetwork
-from simulators.network.world_runtime import NetworkAnswer
+from simulators.server import WireAnswer
 from storage.upstream_connections import set_connection
 from tests.intelligence_costs.stage import COSTS, PACKAGES, WINDOW, Stage, open_stage
 
-pytestmark = pytest.mark.anyio
 UNLISTED = ["The charging system's lists did not show every line; those it left out are in no figure."]
 Change = Callable[[Any], None]
 
@@ -25,7 +24,7 @@ class Strange(SimulatedNetwork):
     method = ""
     change: Change | None = None
 
-    async def handle(self, *given: Any, **named: Any) -> NetworkAnswer:
+    async def handle(self, *given: Any, **named: Any) -> WireAnswer:
         answer = await super().handle(*given, **named)
         if self.change is None or f'"{self.method}"'.encode() not in answer.body:
             return answer

@@ -10,7 +10,6 @@ from tests.intelligence_fleet.stage import Stage
 from tests.running import running
 
 
-@pytest.mark.anyio
 async def test_a_model_is_told_of_every_fifty_lines(stage: Stage) -> None:
     told: list[tuple[float, float | None, str | None]] = []
 

@@ -15,8 +15,6 @@ from simulators.network.seed.scenario import ScenarioTruth
 from tests.intelligence_lines.stage import ANOMALIES, PLANTED, SEED, Stage, Told
 from tests.sandbox.planted import planted
 
-pytestmark = pytest.mark.anyio
-
 
 def truth_of(told: Told) -> tuple[ScenarioTruth, set[str]]:
     """What is true, and the lines that the caller has."""

@@ -23,8 +23,6 @@ from tests.mcp.refusals import refusal_of
 from tests.mcp.test_confirm import Person
 from tests.running import ROOT
 
-pytestmark = pytest.mark.anyio
-
 READS = ("list", "get", "subscriber")
 WAYS = [("auto", True), ("auto", False), ("legacy", True), ("legacy", False)]
 NAMES = ["modern, a person is asked", "modern, by token", "legacy that could ask, by token", "legacy, by token"]

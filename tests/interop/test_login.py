@@ -27,7 +27,6 @@ from tests.running import Running, running
 
 CLIENT = MODULES / "@modelcontextprotocol" / "client" / "dist" / "index.mjs"
 
-pytestmark = pytest.mark.anyio
 CALLBACK = "http://localhost:53682/callback"
 
 

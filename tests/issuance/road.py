@@ -13,7 +13,7 @@ from clients.ocs.settings import OcsSettings
 from clients.outside_system import WAITING_LIMIT
 from registry.clock import Clock
 from simulators.network.simulated_network import SimulatedNetwork
-from simulators.network.transport import NetworkTransport
+from simulators.transport import SimulatorTransport
 from transports.upstream import SIMULATED_OCS_URL
 
 
@@ -51,7 +51,7 @@ class Road(httpx.AsyncBaseTransport):
     """Every request of one pool."""
 
     def __init__(self, sandbox: SimulatedNetwork) -> None:
-        self._network = NetworkTransport(sandbox)
+        self._network = SimulatorTransport(sandbox)
         self.refused: set[str] = set()
         """Methods whose connections are refused before a byte is sent; `*` is every method."""
         self.seen: Callable[[str], None] = lambda method: None

@@ -16,7 +16,6 @@ from tests.issuance.stage import DRAW, INTENTS, Stage, untold, whole
 from tests.registry import ledgers
 from tests.world import SettableClock
 
-pytestmark = pytest.mark.anyio
 ASKS = pytest.mark.parametrize("ask", [Stage.issue, Stage.intend])
 
 

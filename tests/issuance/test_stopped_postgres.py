@@ -13,7 +13,7 @@ from registry.errors import StoreUnavailable
 from tests.issuance.stage import Stage, open_stage
 from tests.stopped_postgres import PostgresProcesses, stoppable
 
-pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
+pytestmark = pytest.mark.postgres
 
 SECONDS = 3.0
 

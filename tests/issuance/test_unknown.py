@@ -22,7 +22,6 @@ from tests.issuance.road import Gate, held
 from tests.issuance.stage import DRAW, Stage, another_process, untold, whole
 from tests.registry import ledgers
 
-pytestmark = pytest.mark.anyio
 TEMPLATES = "listPrepaidPackageTemplate"
 UNKNOWN = {
     "dropped before": NetworkFault(DRAW, drop_before=True),

@@ -5,15 +5,12 @@ The processor is not here: that a refund is sent once, whatever dies, is tried i
 
 import asyncio
 
-import pytest
-
 from tests.kill.campaign import HELD_SECONDS, LEASE_OVER, PAUSES
 from tests.kill.network import DRAW
 from tests.kill.orders import PaidOrder, open_for_business, paid_order
 from tests.kill.stage import Stage
 from tests.kill.trap import Point
 
-pytestmark = pytest.mark.anyio
 TEMPLATES = "listPrepaidPackageTemplate"
 CHORE_LEASE = 70
 """Seconds: a chore that its process died in is anybody's again."""

@@ -10,8 +10,6 @@ from tests.kill.network import DRAW
 from tests.kill.stage import Stage
 from tests.kill.trap import Point
 
-pytestmark = pytest.mark.anyio
-
 
 class Expected(NamedTuple):
     """What the key answers when the next process is asked, whether that is a replay, and what it answers for ever."""

@@ -2,15 +2,12 @@
 
 import json
 
-import pytest
-
 from tests.kill.campaign import LEASE_OVER, finish
 from tests.kill.errands import ISSUE, ROLLBACK, Callers, inventory_errand
 from tests.kill.network import CHANGE, DELETE, DRAW
 from tests.kill.stage import Stage
 from tests.kill.trap import Point
 
-pytestmark = pytest.mark.anyio
 STATES = "select issuance.state, claim.state from issuance join claim on claim.key = claim_key"
 A_DAY = 86_400
 

@@ -12,7 +12,6 @@ from tests.mcp.house import House, open_house, request
 from transports.mcp.message import shorten_message
 from transports.mcp.tools import is_tool
 
-pytestmark = pytest.mark.anyio
 TOOLS = [operation.id for operation in CATALOGUE.operations.values() if is_tool(operation)]
 MANY: dict[str, Any] = {
     "unknown": {f"k{number}": 1 for number in range(19_000)},

@@ -7,8 +7,7 @@ from dataclasses import replace
 from clients.model.client import ModelClient
 from clients.model.port import ChatMessage, ModelSettings, TextDelta, ToolCall, ToolSpec
 from registry.clock import SystemClock
-from simulators.model.script import ModelFault, ModelScript, ModelTurn
-from simulators.model.server import ModelServer, model_server
+from simulators.model.server import ModelFault, ModelScript, ModelServer, ModelTurn, model_server
 
 QUESTION = [ChatMessage("system", "Be brief."), ChatMessage("user", "How are you?")]
 TOOL = ToolSpec("look", "Look somewhere.", {"type": "object", "properties": {"where": {"type": "string"}}})

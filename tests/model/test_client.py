@@ -12,11 +12,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.model.port import ChatMessage, ModelError, TextDelta, ToolCall
-from simulators.model.script import ModelFault, ModelRequest, ModelTurn, ToolUse
-from simulators.model.server import FAILURE_TEXT
+from simulators.model.server import FAILURE_TEXT, ModelFault, ModelRequest, ModelTurn, ToolUse
 from tests.model.server import QUESTION, QUICK, TOOL, client_of, saying, whole
-
-pytestmark = pytest.mark.anyio
 
 
 async def test_a_text_comes_in_the_pieces_it_is_made_in() -> None:

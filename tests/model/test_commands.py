@@ -11,8 +11,7 @@ from threading import Thread
 from operations.assistant.chat import CHAT_SECONDS, KEEP_ALIVE_SECONDS
 from operations.catalogue import CATALOGUE
 from simulators.model.fleet_script import fleet_script
-from simulators.model.script import ModelRequest, ModelScript, ModelTurn
-from simulators.model.server import model_server
+from simulators.model.server import ModelRequest, ModelScript, ModelTurn, model_server
 from tests.children import Child
 from tests.cli.reseller import COMMAND, environment, reseller, said
 from tests.cli.terminal import at_terminal

@@ -2,11 +2,7 @@
 
 from typing import Any
 
-import pytest
-
 from tests.month.fleet import MIB, Month, Phone
-
-pytestmark = pytest.mark.anyio
 
 
 async def start(phone: Phone, template: str, **body: Any) -> dict[str, Any]:

@@ -6,8 +6,6 @@ import pytest
 from simulators.network.entities import DAY_SECONDS, MICRO_EURO
 from tests.month.fleet import CALL, DATA, MIB, SMS, Month, Phone, micro, records
 
-pytestmark = pytest.mark.anyio
-
 
 async def countries(phone: Phone) -> list[str]:
     said = await phone.month.http.get(f"/v1/{phone.path}/country-history")

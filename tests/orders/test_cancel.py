@@ -8,8 +8,6 @@ from tests.issuance.stage import at_once, untold
 from tests.orders.stage import Shop
 from tests.registry import ledgers
 
-pytestmark = pytest.mark.anyio
-
 
 async def cancel(shop: Shop, id: str, http: httpx.AsyncClient | None = None) -> httpx.Response:
     """The call."""

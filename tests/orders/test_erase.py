@@ -5,7 +5,6 @@ from contextlib import closing
 from pathlib import Path
 
 import httpx
-import pytest
 from inline_snapshot import snapshot
 
 from clients.mail.letter import Letter
@@ -14,8 +13,6 @@ from registry.limits import Role, Tier
 from storage.engine.connection import Connection
 from tests.issuance.stage import untold
 from tests.orders.stage import ADA, Shop
-
-pytestmark = pytest.mark.anyio
 
 
 async def ask(shop: Shop, email: str = ADA, *, http: httpx.AsyncClient | None = None, shop_id: str | None = None) -> httpx.Response:

@@ -11,7 +11,6 @@ from storage.engine.table import table_of
 from storage.storefronts import StorefrontTable
 from tests.orders.stage import Shop
 
-pytestmark = pytest.mark.anyio
 NORDIC_5GB, M2M, DELETED, OF_ANOTHER_RESELLER = 55011, 55038, 55041, 55042
 TEMPLATES = "listPrepaidPackageTemplate"
 SHOP = table_of(StorefrontTable)

@@ -8,7 +8,6 @@ from tests.issuance.stage import untold
 from tests.orders.stage import Shop
 from tests.registry import ledgers
 
-pytestmark = pytest.mark.anyio
 SESSIONS = "/v1/checkout/sessions"
 
 

@@ -11,7 +11,6 @@ from simulators.network.faults import NetworkFault
 from tests.issuance.stage import TEMPLATE
 from tests.orders.stage import Shop
 
-pytestmark = pytest.mark.anyio
 LINE, PACKAGES = "getSingleSubscriber", "listSubscriberPrepaidPackages"
 GB, MB, TELENOR = 2**30, 2**20, 1
 FAULTS: dict[str, Callable[[str], NetworkFault]] = {

@@ -2,11 +2,9 @@
 
 import pytest
 
+from simulators.processor.call import ProcessorRefusal
 from simulators.processor.control import OUTCOME_CARDS, PROCESSOR_CONTROL_PATHS
-from simulators.processor.refusal import ProcessorRefusal
 from tests.payments_pages.shop import Shop
-
-pytestmark = pytest.mark.anyio
 
 
 async def paid(shop: Shop, outcome: str = "available", amount: int = 5000) -> str:

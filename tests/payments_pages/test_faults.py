@@ -7,12 +7,10 @@ import pytest
 import stripe
 
 from registry.errors import PaymentsError
-from simulators.processor.refusal import ProcessorRefusal
-from simulators.processor.transport import ProcessorTransport
+from simulators.processor.call import ProcessorRefusal
+from simulators.transport import SimulatorTransport
 from tests.payments_pages.shop import Shop
 from transports.payments import SIMULATED_PROCESSOR_URL
-
-pytestmark = pytest.mark.anyio
 
 REFUNDS = "/v1/refunds"
 
@@ -21,7 +19,7 @@ REFUNDS = "/v1/refunds"
 async def official(shop: Shop) -> AsyncGenerator[stripe.StripeClient]:
     """The library as its vendor ships it, which repeats nothing unless told to."""
     client = stripe.HTTPXClient()
-    client._client_async = httpx.AsyncClient(transport=ProcessorTransport(shop.sandbox))
+    client._client_async = httpx.AsyncClient(transport=SimulatorTransport(shop.sandbox))
     yield stripe.StripeClient(
         shop.sandbox.key,
         http_client=client,
@@ -113,5 +111,5 @@ async def test_every_call_is_on_record_with_its_fault(shop: Shop) -> None:
 
 async def test_a_wire_without_faults_answers_over_http_too(shop: Shop) -> None:
     headers = {"Authorization": f"Bearer {shop.sandbox.key}"}
-    async with httpx.AsyncClient(transport=ProcessorTransport(shop.sandbox), base_url=SIMULATED_PROCESSOR_URL, headers=headers) as http:
+    async with httpx.AsyncClient(transport=SimulatorTransport(shop.sandbox), base_url=SIMULATED_PROCESSOR_URL, headers=headers) as http:
         assert (await http.get("/v1/balance")).json()["object"] == "balance"

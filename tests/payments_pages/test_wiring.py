@@ -20,8 +20,6 @@ from transports.service import build_service
 from transports.settings_files import load_settings
 from transports.upstream import deliver_in_process
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncGenerator[Site]:

@@ -4,7 +4,6 @@ from collections import Counter
 from pathlib import Path
 
 import anyio
-import pytest
 
 from registry.caller import ANONYMOUS_CALLER
 from registry.limits import Limits
@@ -12,7 +11,6 @@ from registry.ports import SharedSecrets
 from tests.registry import things
 from tests.registry.bench import SECRETS, Bench, Said, open_bench
 
-pytestmark = pytest.mark.anyio
 OPEN = SharedSecrets(internal="internal-secret")
 HERE, THERE = "192.0.2.1", "192.0.2.2"
 

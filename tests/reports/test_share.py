@@ -13,7 +13,6 @@ from tests.reports.press import METHOD, PATH, Press, open_press
 from tests.reports.sheets import ICCID, WHOLE, sheet
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
-pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture

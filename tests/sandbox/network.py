@@ -11,7 +11,7 @@ from simulators.network.entities import Line
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World
-from simulators.network.world_runtime import NetworkAnswer
+from simulators.server import WireAnswer
 
 NOON = 1_789_992_000
 """2026-09-21T12:00:00 UTC."""
@@ -52,7 +52,7 @@ class Network:
         """No test waits."""
         self.slept.append(seconds)
 
-    async def send(self, body: bytes, *, version: str = "v1", query: str = f"token={FJORD}", **more: Any) -> NetworkAnswer:
+    async def send(self, body: bytes, *, version: str = "v1", query: str = f"token={FJORD}", **more: Any) -> WireAnswer:
         """A body as it is."""
         return await self.sandbox.handle("POST", f"/ocs-custo/main/{version}", query, more.get("headers"), body, more.get("client", ""))
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from simulators.network import charging, coverage, packages
+from simulators.network import charging, fair_use, packages
 from simulators.network.catalogue import Tariff, TariffRule, VoipRule, VoipTariff
 from simulators.network.charging import find_tariff_rule, usage_cost
 from simulators.network.entities import DATA, DAY_SECONDS, MO_SMS, MOC, MOC_VOIP, MT_SMS, MTC, GreenZone, Line, NetworkRefusal
@@ -114,7 +114,7 @@ def test_calls_count_together_with_a_single_counter() -> None:
     charging.use_service(world, subscriber, MTC, 30, network_id=OSLO)
     charging.use_service(world, subscriber, MOC_VOIP, 10, network_id=OSLO, other_party="4790000001")
     [package] = subscriber.packages
-    assert (package.moc_used, package.mtc_used, package.voip_used, coverage.units_left(package, MOC)) == (30, 0, 10, 60)
+    assert (package.moc_used, package.mtc_used, package.voip_used, package.units_left(MOC)) == (30, 0, 10, 60)
 
 
 def test_a_call_over_ip_costs_what_the_longest_prefix_says() -> None:
@@ -268,9 +268,9 @@ def serve(world: World, subscriber: Line, usage_type: int, quantity: int, networ
     """Use, and check that what the packages had left went first and in order."""
     open_before = [
         package.id
-        for package in coverage.covering_packages(world, subscriber, network_id, NOON)
-        if coverage.units_left(package, coverage.counted_usage_type(world, subscriber, package, usage_type))
-        and coverage.covers_destination(world, package, usage_type, other)
+        for package in fair_use.covering_packages(world, subscriber, network_id, NOON)
+        if package.units_left(charging.counted_usage_type(world, subscriber, package, usage_type))
+        and charging.covers_destination(world, package, usage_type, other)
     ]
     try:
         cdrs = charging.use_service(world, subscriber, usage_type, quantity, network_id=network_id, other_party=other)

@@ -1,18 +1,15 @@
 """The same seed and the same calls give the same bytes: answers, refusals and notifications."""
 
 import orjson
-import pytest
 
-from simulators.network.world_runtime import NetworkAnswer
+from simulators.server import WireAnswer
 from tests.sandbox.cases import READS, WRITES
 from tests.sandbox.network import TELENOR, Network
 
-pytestmark = pytest.mark.anyio
 
-
-async def play(network: Network) -> list[NetworkAnswer | tuple[str, bytes]]:
+async def play(network: Network) -> list[WireAnswer | tuple[str, bytes]]:
     """Some eighty calls of every method, with time and use between them; all answers and notifications as bytes."""
-    seen: list[NetworkAnswer | tuple[str, bytes]] = []
+    seen: list[WireAnswer | tuple[str, bytes]] = []
 
     async def post(url: str, body: bytes) -> int:
         seen.append((url, body))
@@ -37,6 +34,6 @@ async def play(network: Network) -> list[NetworkAnswer | tuple[str, bytes]]:
 async def test_two_networks_of_one_seed_say_the_same_to_the_byte() -> None:
     first, second = await play(Network()), await play(Network())
     assert first == second
-    assert sum(isinstance(one, NetworkAnswer) for one in first) > 60
-    told = [one for one in first if not isinstance(one, NetworkAnswer)]
+    assert sum(isinstance(one, WireAnswer) for one in first) > 60
+    told = [one for one in first if not isinstance(one, WireAnswer)]
     assert {url.rpartition("/")[2] for url, _ in told} == {"usageUrl", "esimUrl", "locationUrl"}

@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime
 import pytest
 
 from simulators.network.charging import find_tariff_rule, rate_unit, tariff_rate, usage_cost
-from simulators.network.coverage import package_in_date, units_left
 from simulators.network.entities import DATA, DAY_SECONDS, Cdr, Line
 from simulators.network.seed.build import build_world
 from simulators.network.seed.scenario import build_scenario
@@ -154,9 +153,7 @@ def test_mis_steered_lines_pay_from_a_balance_where_their_package_works_on_other
         line = lines[iccid]
         assert line.steering_list_id == 18
         zones = [
-            world.zones[package.zone_id].network_ids
-            for package in line.packages
-            if package_in_date(package, world.now) and units_left(package, DATA)
+            world.zones[package.zone_id].network_ids for package in line.packages if package.in_date(world.now) and package.units_left(DATA)
         ]
         for country in countries:
             assert any(world.networks[one].iso2 == country for zone in zones for one in zone)

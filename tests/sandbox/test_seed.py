@@ -8,8 +8,8 @@ import pytest
 from operations.mobile_countries import network_country
 from simulators.network.entities import DATA, DAY_SECONDS, Line
 from simulators.network.seed.build import build_world
+from simulators.network.seed.catalogue import zone_countries
 from simulators.network.seed.tariffs import UNPRICED_NETWORKS
-from simulators.network.seed.zones import zone_countries
 from simulators.network.world import World
 
 NOON = 1_774_008_000

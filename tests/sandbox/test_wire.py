@@ -6,23 +6,21 @@ import httpx
 import pytest
 from starlette.types import Message
 
-from simulators.network.app import ANSWER_CHUNK_BYTES, make_network_app, send_network_answer
 from simulators.network.entities import NetworkToken
 from simulators.network.seed.build import build_world
-from simulators.network.simulated_network import SimulatedNetwork
-from simulators.network.transport import NetworkTransport
+from simulators.network.simulated_network import SimulatedNetwork, make_network_app
 from simulators.network.world import World
-from simulators.network.world_runtime import NetworkAnswer
+from simulators.server import ANSWER_CHUNK_BYTES, WireAnswer, send_answer
+from simulators.transport import SimulatorTransport
 from tests.sandbox.network import ALPINE, FJORD, LINES, NOON, Network
 
-pytestmark = pytest.mark.anyio
 INFO = b'{"getResellerInfo":{}}'
 NO_ACCOUNT = b'{"status":{"code":8,"msg":"no API account for this token"}}'
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    transport = NetworkTransport(Network().sandbox)
+    transport = SimulatorTransport(Network().sandbox)
     async with httpx.AsyncClient(transport=transport, base_url="https://ocs.test/v1", params={"token": FJORD}) as client:
         yield client
 
@@ -58,8 +56,8 @@ async def test_the_token_of_the_query_wins() -> None:
 
 @pytest.mark.parametrize("query", ["", "token=", "token=wrong", "TOKEN=" + FJORD])
 async def test_a_wrong_token_is_code_8_with_http_200_and_may_be_http_401(query: str) -> None:
-    assert await Network().send(INFO, query=query) == NetworkAnswer(200, NO_ACCOUNT)
-    assert await Network(refuse_status=401).send(INFO, query=query) == NetworkAnswer(401, NO_ACCOUNT)
+    assert await Network().send(INFO, query=query) == WireAnswer(200, NO_ACCOUNT)
+    assert await Network(refuse_status=401).send(INFO, query=query) == WireAnswer(401, NO_ACCOUNT)
 
 
 async def test_a_token_may_be_bound_to_addresses() -> None:
@@ -130,7 +128,7 @@ async def test_a_long_answer_is_sent_in_pieces() -> None:
         sent.append(message)
 
     body = bytes(range(256)) * (ANSWER_CHUNK_BYTES // 256) * 2 + b"end"
-    await send_network_answer(send, NetworkAnswer(200, body))
+    await send_answer(send, WireAnswer(200, body))
     pieces = [message["body"] for message in sent[1:]]
     assert [len(piece) for piece in pieces] == [ANSWER_CHUNK_BYTES, ANSWER_CHUNK_BYTES, 3]
     assert b"".join(pieces) == body

@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 import stripe
 
 from simulators.processor.api import ProcessorApi
-from simulators.processor.call import ApiAnswer
 from simulators.processor.cards import TestCard
 from simulators.processor.charges import make_charge
 from simulators.processor.clock import catch_up_processor
 from simulators.processor.onboarding import complete_onboarding
 from simulators.processor.state import ProcessorState, enter_turn, make_processor_state
+from simulators.server import WireAnswer
 
 KEY = "sk_test_simulated_processor"
 PAGES = "https://sandbox.example/pages"
@@ -52,16 +52,16 @@ class Processor:
         self.api = ProcessorApi(key=key)
         self.stripe: Any = stripe.StripeClient(key, http_client=Loop(self), max_network_retries=0)  # its parameters are not ours to type
         self.v1 = self.stripe.v1
-        self.last: ApiAnswer | None = None
+        self.last: WireAnswer | None = None
 
-    def call(self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b"") -> ApiAnswer:
+    def call(self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b"") -> WireAnswer:
         enter_turn(self.state, now=self.now, pages_url=PAGES, live=self.live)
         catch_up_processor(self.state)
         lower = {name.lower(): value for name, value in (headers or {}).items()}
         self.last = self.api.handle(self.state, method, path, query, lower, body)
         return self.last
 
-    def post(self, path: str, body: str = "", **headers: str) -> ApiAnswer:
+    def post(self, path: str, body: str = "", **headers: str) -> WireAnswer:
         """A call without the library; header names with _ for -."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.call("POST", path, headers={"authorization": f"Bearer {self.key}", **named}, body=body.encode())

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import stripe
 
+from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import TestCard
 from simulators.processor.invoices import find_invoice_by_slug, pay_invoice_by_card
-from simulators.processor.refusal import ProcessorRefusal
 from tests.sandbox_payments.processor import DAY, GOOD, PAGES, Processor, words
 
 

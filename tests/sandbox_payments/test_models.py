@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import stripe
 
+from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import TestCard
 from simulators.processor.checkout import complete_checkout, enter_promotion
 from simulators.processor.demo_account import make_demo_account
 from simulators.processor.invoices import pay_invoice_by_card
 from simulators.processor.onboarding import release_account
-from simulators.processor.refusal import ProcessorRefusal
 from tests.sandbox_payments.models import complaints
 from tests.sandbox_payments.processor import AT_ONCE, DAY, GOOD, KEY, Processor
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import stripe
 
+from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import TestCard
 from simulators.processor.disputes import close_dispute, open_dispute
 from simulators.processor.payouts import fail_payout
-from simulators.processor.refusal import ProcessorRefusal
 from tests.sandbox_payments.processor import DAY, GOOD, Processor, words
 
 

@@ -8,16 +8,14 @@ import pytest
 
 from simulators.processor.faults import ProcessorFault
 from simulators.processor.simulated_processor import SimulatedProcessor
-from simulators.processor.transport import ProcessorTransport
+from simulators.transport import SimulatorTransport
 from tests.sandbox_payments.processor import BEGIN, KEY, PAGES
-
-pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
 async def reached(sandbox: SimulatedProcessor) -> AsyncGenerator[httpx.AsyncClient]:
     headers = {"authorization": f"Bearer {KEY}"}
-    async with httpx.AsyncClient(transport=ProcessorTransport(sandbox), base_url="http://payments.invalid", headers=headers) as http:
+    async with httpx.AsyncClient(transport=SimulatorTransport(sandbox), base_url="http://payments.invalid", headers=headers) as http:
         yield http
 
 

@@ -17,8 +17,6 @@ from tests.running import ROOT
 from tests.schedules.bureau import Bureau, script
 from tests.schedules.test_boundaries import at_minutes, at_times
 
-pytestmark = pytest.mark.anyio
-
 QUARTER = 900
 
 

@@ -18,7 +18,6 @@ from tests.fulfilment.mortal import Forgetful
 from tests.registry.things import add, add_and_crash, counters
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 DONE = Conclusion(200, {}, unknown=False, outcome="ok")
 
 

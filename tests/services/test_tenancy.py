@@ -12,7 +12,6 @@ from storage.upstream_connections import set_connection
 from tests.subscribers.staged import WRITES, Stage, Write
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 FJORD, ALPINE = "sandbox-7001-token", "sandbox-7002-token"
 SUSPEND: dict[str, object] = {"status": "SUSPENDED"}
 NOWHERE = "8988303700009999999"

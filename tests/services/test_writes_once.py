@@ -16,11 +16,10 @@ from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
-from simulators.network.transport import NetworkTransport
+from simulators.transport import SimulatorTransport
 from tests.subscribers.staged import WRITES, Stage, Write, open_stage
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 ALL = [write.operation for write in WRITES]
 KEPT = [write.operation for write in WRITES if write.changes is not None]
 UNKNOWN = "It may have been carried out all the same: read the state before you repeat it."
@@ -214,7 +213,7 @@ async def test_an_answer_that_comes_too_late_leaves_the_outcome_unknown(tmp_path
     sandbox = SimulatedNetwork(lambda: build_world(1, int(NOON), history_days=3), wall=lambda: NOON)  # its delays take the time they say
     async with open_stage(tmp_path, sandbox) as stage:
         wire = OcsSettings(url="http://ocs.test/main/v1", total_seconds=0.05)
-        pool = OcsPool(Outbound(ocs_limits(wire), transport=lambda: NetworkTransport(sandbox)), wire, stage.world.clock)
+        pool = OcsPool(Outbound(ocs_limits(wire), transport=lambda: SimulatorTransport(sandbox)), wire, stage.world.clock)
         pipeline = stage.world.pipeline
         pipeline.deps = replace(pipeline.deps, ocs=pool)
         write = WRITES[1]

@@ -32,8 +32,6 @@ from tests.setup.signing_up import (
 )
 from tests.world import World
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncGenerator[World]:

@@ -19,7 +19,6 @@ from storage.people import find_by_address
 from tests.setup.signing_up import ADA, BOTH, address_of, asking, code_in, open_office, other_than, signed_up
 from tests.world import World
 
-pytestmark = pytest.mark.anyio
 INVITATION = table_of(InvitationTable)
 INVITE = Command(sa.insert(INVITATION).values({column.name: sa.bindparam(column.name) for column in INVITATION.c}))
 

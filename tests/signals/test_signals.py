@@ -206,7 +206,6 @@ def test_who_waits_for_a_lock_or_a_connection_of_postgresql_is_seen() -> None:
     assert delayed >= 1
 
 
-@pytest.mark.anyio
 async def test_what_holds_the_loop_is_seen_as_its_delay() -> None:
     clock = SettableClock()
     delay = LoopDelay(clock)
@@ -218,7 +217,6 @@ async def test_what_holds_the_loop_is_seen_as_its_delay() -> None:
     assert delay.seconds.seconds == pytest.approx(3.0)
 
 
-@pytest.mark.anyio
 async def test_accounts_are_counted_by_their_free_esims_and_never_named(tmp_path: Path) -> None:
     async with open_issuing(tmp_path) as issuing:
         stock = issuing.world.pipeline.deps.stock

@@ -1,7 +1,5 @@
 """What is kept of large accounts, on both databases."""
 
-import pytest
-
 from storage.account_parts import (
     AccountPlace,
     ListingRow,
@@ -16,7 +14,6 @@ from storage.account_parts import (
 )
 from storage.engine.store import Store
 
-pytestmark = pytest.mark.anyio
 PLACE = AccountPlace("org_1", "digest", 8101)
 OTHER = PLACE._replace(organisation="org_2")
 

@@ -27,7 +27,6 @@ from storage.upstream_connections import find_upstream, set_connection
 from storage.webhook_endpoints import WebhookEndpointTable, insert_endpoint, rotate_endpoint_secret
 from tests.wrapped_store import WrappedStore
 
-pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
 T = TypeVar("T")
 ORG, NOW = "org_a", 1_800_000_000

@@ -9,7 +9,6 @@ from registry.limits import Tier
 from tests.storefronts.asking import PLAN, SHOP, SHOPS, Said, Seller, seller
 from tests.world import Credentials, World
 
-pytestmark = pytest.mark.anyio
 ADDRESS = {"email": "ada@example.com"}
 
 

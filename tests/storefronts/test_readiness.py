@@ -13,7 +13,6 @@ from tests.contract.stage import House
 from tests.storefronts.asking import Said, Seller, everybody
 from tests.world import World
 
-pytestmark = pytest.mark.anyio
 FJORD = "sandbox-7001-token"
 PATH = "/api/hosted/fjord-travel/plans"
 READY: Said = Said(200, {"ready": True, "reasons": []})

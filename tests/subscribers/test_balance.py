@@ -8,7 +8,6 @@ from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from tests.subscribers.staged import Stage
 
-pytestmark = pytest.mark.anyio
 FIVE = 5_000_000
 
 

@@ -4,8 +4,6 @@ import pytest
 
 from tests.subscribers.staged import Stage
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.parametrize(
     ("body", "name"),

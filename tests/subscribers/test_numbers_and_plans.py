@@ -4,8 +4,6 @@ import pytest
 
 from tests.subscribers.staged import Stage
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.parametrize("body", [{"phoneNumber": "+4790000001"}, {"phone_number": "4790000001"}, {"msisdn": "+4790000001"}])
 @pytest.mark.rule("4.2.40")

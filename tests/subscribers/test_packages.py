@@ -10,8 +10,6 @@ from registry.limits import Tier
 from simulators.network.entities import DAY_SECONDS
 from tests.subscribers.packages_stage import MONTHLY, ONE_TIME, Stage, open_stage, plain
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:

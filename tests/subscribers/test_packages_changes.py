@@ -9,7 +9,6 @@ from inline_snapshot import snapshot
 from simulators.network.entities import DAY_SECONDS
 from tests.subscribers.packages_stage import Stage, open_stage
 
-pytestmark = pytest.mark.anyio
 GIB = 1024**3
 
 

@@ -9,8 +9,6 @@ from inline_snapshot import snapshot
 
 from tests.subscribers.packages_stage import MONTHLY, ONE_TIME, Stage, open_stage, plain
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:

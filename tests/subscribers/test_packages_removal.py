@@ -8,8 +8,6 @@ from inline_snapshot import snapshot
 
 from tests.subscribers.packages_stage import MONTHLY, Stage, open_stage
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:

@@ -10,8 +10,6 @@ from inline_snapshot import snapshot
 from registry.limits import Tier
 from tests.accounts.stage import Stage, open_stage
 
-pytestmark = pytest.mark.anyio
-
 READS = ("", "/active-period", "/bitrate", "/location", "/cell-location", "/sim-status")
 
 

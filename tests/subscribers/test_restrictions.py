@@ -8,7 +8,6 @@ from simulators.network.entities import Line
 from simulators.network.methods.subscribers import subscriber_view
 from tests.subscribers.staged import Stage
 
-pytestmark = pytest.mark.anyio
 FLAGS = ("data", "moc", "mtc", "sms")
 
 

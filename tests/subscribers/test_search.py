@@ -18,8 +18,6 @@ from registry.limits import Tier
 from simulators.network.entities import Line
 from tests.accounts.stage import Stage, open_stage
 
-pytestmark = pytest.mark.anyio
-
 PATH = "/v1/subscribers"
 
 

@@ -12,8 +12,6 @@ from operations.subscribers.usage import merge_network_events, sum_usage
 from operations.times import DayWindow, split_weeks
 from tests.accounts.stage import Stage, open_stage
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:

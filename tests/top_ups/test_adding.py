@@ -10,7 +10,6 @@ from storage.placed_packages import placed_packages_among
 from tests.top_ups.counter import ADD, NORDIC, NORDIC_BIG, Counter
 from transports.upstream import deliver_in_process
 
-pytestmark = pytest.mark.anyio
 FIND_LINE, LIST = "getSingleSubscriber", "listSubscriberPrepaidPackages"
 Happening = Callable[[Counter, str], Awaitable[None]]
 UNSENT = ("refused before it was sent", "the traffic limit")

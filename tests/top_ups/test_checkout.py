@@ -14,7 +14,6 @@ from storage.organisations import set_fee_bps
 from storage.storefronts import put_plan, write_plan, write_storefront
 from tests.top_ups.counter import BUYER, GOOD_CARD, Counter, new_plan
 
-pytestmark = pytest.mark.anyio
 OTHER_SPONSOR = 55038
 SHOP = "https://reseller.test/shop/fjord"
 

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from operations.storefronts.sales.top_up_sender import TopUpImpossible, TopUpNotOurs, begin_top_up_sending, prepare_top_up
 from registry.errors import Refusal
 from simulators.network.faults import NetworkFault
-from simulators.processor.refusal import ProcessorRefusal as PageClosed
+from simulators.processor.call import ProcessorRefusal as PageClosed
 from storage.order_queue import claim_order
 from tests.top_ups.counter import ADD, Counter, open_counter
 

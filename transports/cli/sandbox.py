@@ -148,11 +148,11 @@ async def serve_processor(bound: socket.socket, sandbox: "SimulatedProcessor", s
     """Until it is told to stop."""
     import uvicorn
 
-    from simulators.processor.app import ProcessorApp
+    from simulators.processor.app import make_processor_app
 
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a dropped answer is what was asked for, not an error
     config = uvicorn.Config(
-        ProcessorApp(sandbox), lifespan="on", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5
+        make_processor_app(sandbox), lifespan="on", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5
     )
     await uvicorn_server_type(say)(config).serve(sockets=[bound])
 
@@ -277,8 +277,7 @@ async def serve_world(bound: socket.socket, world: "World", *, following: bool, 
     """Until it is told to stop."""
     import uvicorn
 
-    from simulators.network.app import make_network_app
-    from simulators.network.simulated_network import SimulatedNetwork
+    from simulators.network.simulated_network import SimulatedNetwork, make_network_app
 
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a dropped answer is what was asked for, not an error
     app = make_network_app(SimulatedNetwork(world, wall=SystemClock().now, following=following))

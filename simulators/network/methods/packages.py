@@ -15,8 +15,11 @@ from simulators.network.named_records import (
     require_living_line,
     require_visible,
 )
-from simulators.network.params import (
+from simulators.network.wire import (
+    NO_PAYLOAD,
     RequestFields,
+    WireMembers,
+    drop_empty,
     invalid_request,
     read_days,
     read_flag,
@@ -25,9 +28,14 @@ from simulators.network.params import (
     read_text,
     read_window,
     require_exactly_one,
+    wire_euro,
+    wire_moment,
+    wire_moment_or_none,
 )
-from simulators.network.wire import NO_PAYLOAD, WireMembers, drop_empty, wire_euro, wire_moment, wire_moment_or_none
 from simulators.network.world import World
+
+PACKAGE_LIMIT_KEYS = ("dataByte", "mocSecond", "mtcSecond", "moSms", "mtSms")
+SERIES_OWNER_KEYS = ("recurringId", "subscriberId", "templateId")
 
 
 def affect_package_to_subscriber(world: World, caller: NetworkToken, params: object) -> object:
@@ -75,16 +83,15 @@ def affect_recurring_package_to_subscriber(world: World, caller: NetworkToken, p
 
 def list_subscriber_prepaid_packages(world: World, caller: NetworkToken, params: object) -> object:
     """All packages of a line, expired and blocked ones too."""
-    return drop_empty(package_list_view(world, caller, params, recurring=False))
+    return drop_empty(_package_list_view(world, caller, params, recurring=False))
 
 
 def list_subscriber_prepaid_packages_v2(world: World, caller: NetworkToken, params: object) -> object:
     """As v1, with the series and each package's link to its own."""
-    return drop_empty(package_list_view(world, caller, params, recurring=True))
+    return drop_empty(_package_list_view(world, caller, params, recurring=True))
 
 
-def package_list_view(world: World, caller: NetworkToken, params: object, *, recurring: bool) -> WireMembers:
-    """The answer of both versions."""
+def _package_list_view(world: World, caller: NetworkToken, params: object, *, recurring: bool) -> WireMembers:
     line = find_flat_line(world, caller, params)
     parent = line.reseller_id != caller.reseller_id
     return {
@@ -104,11 +111,6 @@ def delete_subscriber_package(world: World, caller: NetworkToken, params: object
     """Remove one package."""
     packages.remove_package(world, find_package(world, caller, read_integer(params, "params")))
     return NO_PAYLOAD
-
-
-PACKAGE_LIMIT_KEYS = ("dataByte", "mocSecond", "mtcSecond", "moSms", "mtSms")
-
-SERIES_OWNER_KEYS = ("recurringId", "subscriberId", "templateId")
 
 
 def modify_subscriber_prepaid_package_limits(world: World, caller: NetworkToken, params: object) -> object:
@@ -167,12 +169,11 @@ def stop_resume_subs_recurring_package(world: World, caller: NetworkToken, param
     fields = RequestFields(params)
     active = fields.need("active", read_flag)
     name = require_exactly_one(fields, SERIES_OWNER_KEYS)
-    packages.set_series_active(world, list(requested_series(world, caller, fields, name)), active)
+    packages.set_series_active(world, list(_requested_series(world, caller, fields, name)), active)
     return NO_PAYLOAD
 
 
-def requested_series(world: World, caller: NetworkToken, fields: RequestFields, name: str) -> Iterable[PackageSeries]:
-    """The series that are named."""
+def _requested_series(world: World, caller: NetworkToken, fields: RequestFields, name: str) -> Iterable[PackageSeries]:
     number = fields.need(name, read_integer)
     fields.done()
     if name == "subscriberId":
@@ -200,7 +201,17 @@ def package_view(world: World, line: Line, package: Package, *, recurring: bool 
             "packageTemplate": {"prepaidpackagetemplateid": package.template_id, "prepaidpackagetemplatename": package.template_name},
             "templateId": package.template_id,
             "esimId": line.sim.id,
-            **package_counters(package),
+            "pckdatabyte": package.data_limit,
+            "useddatabyte": package.data_used,
+            "pckmocsecond": package.moc_limit,
+            "usedmocsecond": package.moc_used,
+            "pckmtcsecond": package.mtc_limit,
+            "usedmtcsecond": package.mtc_used,
+            "usedmocvoipsecond": package.voip_used,
+            "pckmosmsnumber": package.mo_sms_limit,
+            "usedmosmsnumber": package.mo_sms_used,
+            "pckmtsmsnumber": package.mt_sms_limit,
+            "usedmtsmsnumber": package.mt_sms_used,
             "tsassigned": wire_moment(package.assigned),
             "tsactivationutc": wire_moment_or_none(package.activated),
             "tsexpirationutc": wire_moment_or_none(package.expires),
@@ -212,23 +223,6 @@ def package_view(world: World, line: Line, package: Package, *, recurring: bool 
             "parentResellerCost": wire_euro(package.parent_cost) if parent else None,
         }
     )
-
-
-def package_counters(package: Package) -> WireMembers:
-    """Limits and what was used of them: bytes, seconds and messages."""
-    return {
-        "pckdatabyte": package.data_limit,
-        "useddatabyte": package.data_used,
-        "pckmocsecond": package.moc_limit,
-        "usedmocsecond": package.moc_used,
-        "pckmtcsecond": package.mtc_limit,
-        "usedmtcsecond": package.mtc_used,
-        "usedmocvoipsecond": package.voip_used,
-        "pckmosmsnumber": package.mo_sms_limit,
-        "usedmosmsnumber": package.mo_sms_used,
-        "pckmtsmsnumber": package.mt_sms_limit,
-        "usedmtsmsnumber": package.mt_sms_used,
-    }
 
 
 def series_view(series: PackageSeries) -> WireMembers:

@@ -5,10 +5,12 @@ from string import ascii_letters
 from string import digits as decimal_digits
 
 from simulators.network.catalogue import Country
-from simulators.network.entities import UNLIMITED_BITRATE, NetworkRefusal, NetworkToken
-from simulators.network.named_records import NOT_FOUND, NOT_POSSIBLE, find_flat_line, find_line, require_living_line
-from simulators.network.params import (
+from simulators.network.entities import NOT_FOUND, NOT_POSSIBLE, UNLIMITED_BITRATE, NetworkRefusal, NetworkToken
+from simulators.network.named_records import find_flat_line, find_line, require_living_line
+from simulators.network.wire import (
+    NO_PAYLOAD,
     RequestFields,
+    WireMembers,
     invalid_request,
     read_digits,
     read_digits_or_number,
@@ -17,30 +19,24 @@ from simulators.network.params import (
     read_signed,
     read_text,
     require_exactly_one,
+    wire_moment,
 )
-from simulators.network.wire import NO_PAYLOAD, WireMembers, wire_moment
 from simulators.network.world import World
 from simulators.seeded_random import seeded_random
 
 BITRATE_SPEEDS = (32, 64, 128, 256, 384, 512, 1024, 2048, 3072, 5120, 7680, 10240, 20480, 51200, 102400)
-
 BITRATE_LIMITS = (*(f"KB_{speed}" for speed in BITRATE_SPEEDS), UNLIMITED_BITRATE)
-
 STEERING_ERROR = 16
-
 UNICODE_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
-
 GSM_LETTERS = frozenset(ascii_letters + decimal_digits + "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./:;<=>?¡ÄÖÑÜ§¿äöñüà")
-
 GSM_DOUBLE_LETTERS = frozenset("^{}\\[~]|€")
-
 GSM_MESSAGE_LIMIT = 160
-
 UNICODE_MESSAGE_LIMIT = 70
-
 SENDER_WORD_LIMIT = 11
-
 SENDER_NUMBER_LIMIT = 15
+RADIO_TYPES = ("2G", "3G", "4G", "5G", "NB-IoT", "NBIOT")
+SPREAD_DEGREES = 0.4
+COARSE_METRES = 15_000
 
 
 def hlr_set_bitrate(world: World, caller: NetworkToken, params: object) -> object:
@@ -111,13 +107,6 @@ def require_one_message(message: str) -> None:
         raise invalid_request(f"params.text has {units} characters of {limit}")
 
 
-RADIO_TYPES = ("2G", "3G", "4G", "5G", "NB-IoT", "NBIOT")
-
-SPREAD_DEGREES = 0.4
-
-COARSE_METRES = 15_000
-
-
 def get_subscriber_location(world: World, caller: NetworkToken, params: object) -> object:
     """Where a line was last seen."""
     line = find_flat_line(world, caller, params)
@@ -141,7 +130,7 @@ def get_subscriber_location_by_cell_id(world: World, _caller: NetworkToken, para
 
 def cell_position(world: World, mcc: int, mnc: int, lac: int, cell_id: int | None) -> WireMembers:
     """A place of its own for each cell, near the middle of its country; the same question gets the same answer."""
-    country = country_of_code(world, mcc, mnc)
+    country = _country_of_code(world, mcc, mnc)
     area = seeded_random(world.seed, "area", mcc, mnc, lac)
     latitude = country.latitude + area.uniform(-SPREAD_DEGREES, SPREAD_DEGREES)
     longitude = country.longitude + area.uniform(-SPREAD_DEGREES, SPREAD_DEGREES)
@@ -153,8 +142,7 @@ def cell_position(world: World, mcc: int, mnc: int, lac: int, cell_id: int | Non
     return {"latitude": round(latitude, 6), "longitude": round(longitude, 6), "accuracy": accuracy}
 
 
-def country_of_code(world: World, mcc: int, mnc: int) -> Country:
-    """The country of a network code."""
+def _country_of_code(world: World, mcc: int, mnc: int) -> Country:
     for network in world.networks.values():
         if any(int(code) == mcc and int(part) == mnc for code, part in network.codes):
             return world.countries[network.iso2]

@@ -5,18 +5,13 @@ from typing import Literal, NamedTuple
 
 from simulators.network import packages
 from simulators.network.catalogue import NetworkProfile
-from simulators.network.entities import BalanceChange, Line, NetworkRefusal, NetworkToken, Reseller, ResellerAccount
-from simulators.network.named_records import (
-    NOT_POSSIBLE,
-    find_account,
-    find_nested_line,
-    find_record,
-    find_reseller,
-    require_visible,
-    visible_resellers,
-)
-from simulators.network.params import (
+from simulators.network.entities import NOT_POSSIBLE, BalanceChange, Line, NetworkRefusal, NetworkToken, Reseller, ResellerAccount
+from simulators.network.named_records import find_account, find_nested_line, find_record, find_reseller, require_visible, visible_resellers
+from simulators.network.wire import (
+    NO_PAYLOAD,
     RequestFields,
+    WireMembers,
+    drop_empty,
     invalid_request,
     read_digits,
     read_flag,
@@ -25,11 +20,14 @@ from simulators.network.params import (
     read_one_of,
     read_text,
     require_exactly_one,
+    wire_comma_euro,
+    wire_euro,
 )
-from simulators.network.wire import NO_PAYLOAD, WireMembers, drop_empty, wire_comma_euro, wire_euro
 from simulators.network.world import SimCounts, World
 
 SIM_STATUS_NUMBERS = {"FREE": (0, "Free"), "AFFECTED": (2, "Affected")}
+READ_ONLY_BALANCE = 12
+RANGE_COLUMNS = ("IMSI", "ICCID")
 
 
 def list_reseller_account(world: World, caller: NetworkToken, params: object) -> object:
@@ -37,31 +35,27 @@ def list_reseller_account(world: World, caller: NetworkToken, params: object) ->
     fields = RequestFields(params)
     number = fields.maybe("resellerId", read_integer)
     fields.done()
-    return drop_empty({"reseller": [reseller_view(world, reseller) for reseller in visible_resellers(world, caller, number)]})
+    return drop_empty({"reseller": [_reseller_view(world, reseller) for reseller in visible_resellers(world, caller, number)]})
 
 
-def reseller_view(world: World, reseller: Reseller) -> WireMembers:
-    """A reseller and its accounts."""
-    accounts = [account_view(account) for account in reseller_accounts(world, reseller)]
+def _reseller_view(world: World, reseller: Reseller) -> WireMembers:
+    accounts = [
+        drop_empty(
+            {
+                "id": account.id,
+                "name": account.name,
+                "balance": wire_euro(account.balance),
+                "packageOnly": account.package_only,
+                "steeringListId": account.steering_list_id,
+            }
+        )
+        for account in _reseller_accounts(world, reseller)
+    ]
     return drop_empty({"id": reseller.id, "name": reseller.name, "account": accounts})
 
 
-def reseller_accounts(world: World, reseller: Reseller) -> Iterable[ResellerAccount]:
-    """A reseller's own accounts."""
+def _reseller_accounts(world: World, reseller: Reseller) -> Iterable[ResellerAccount]:
     return (account for account in world.accounts.values() if account.reseller_id == reseller.id)
-
-
-def account_view(account: ResellerAccount) -> WireMembers:
-    """An account."""
-    return drop_empty(
-        {
-            "id": account.id,
-            "name": account.name,
-            "balance": wire_euro(account.balance),
-            "packageOnly": account.package_only,
-            "steeringListId": account.steering_list_id,
-        }
-    )
 
 
 def get_reseller_info(world: World, caller: NetworkToken, params: object) -> object:
@@ -77,21 +71,16 @@ def get_reseller_info(world: World, caller: NetworkToken, params: object) -> obj
             "parentId": reseller.parent_id,
             "balance": wire_comma_euro(reseller.balance),
             "cdrFolder": f"/cdr/{reseller.id}",
-            "trafficInfo": traffic_info_view(reseller),
+            "trafficInfo": {
+                "relayGy": reseller.relay_gy,
+                "relayCallSms": reseller.relay_calls,
+                "relayLU": reseller.relay_location,
+                "relayVoIP": reseller.relay_voip,
+            },
             "chargingInfo": charging_info_view(world, reseller),
             "contactInfo": dict(reseller.contact),
         }
     )
-
-
-def traffic_info_view(reseller: Reseller) -> WireMembers:
-    """What is relayed to the reseller's own system."""
-    return {
-        "relayGy": reseller.relay_gy,
-        "relayCallSms": reseller.relay_calls,
-        "relayLU": reseller.relay_location,
-        "relayVoIP": reseller.relay_voip,
-    }
 
 
 def charging_info_view(world: World, reseller: Reseller) -> WireMembers:
@@ -116,12 +105,11 @@ def esim_status_per_account(world: World, caller: NetworkToken, params: object) 
     if name == "accountId":
         accounts: Iterable[ResellerAccount] = [find_account(world, caller, number)]
     else:
-        accounts = reseller_accounts(world, find_reseller(world, caller, number))
-    return drop_empty({"account": [esim_count_view(world, account) for account in accounts]})
+        accounts = _reseller_accounts(world, find_reseller(world, caller, number))
+    return drop_empty({"account": [_esim_count_view(world, account) for account in accounts]})
 
 
-def esim_count_view(world: World, account: ResellerAccount) -> WireMembers:
-    """An account's eSIMs by sponsor."""
+def _esim_count_view(world: World, account: ResellerAccount) -> WireMembers:
     found = world.lookup.esims(world.lines, account.id)
     numbers = sorted({number for (number, _), count in found.items() if count})
     sponsors = [
@@ -151,9 +139,6 @@ def list_steering_list(world: World, caller: NetworkToken, params: object) -> ob
     return [{"id": row.id, "resellerId": row.reseller_id, "name": row.name} for row in rows] or None
 
 
-READ_ONLY_BALANCE = 12
-
-
 class BalanceRequest(NamedTuple):
     """What is asked for, in micro-euro."""
 
@@ -162,8 +147,7 @@ class BalanceRequest(NamedTuple):
     description: str
 
 
-def read_balance_request(fields: RequestFields) -> BalanceRequest:
-    """The members that all three methods share."""
+def _read_balance_request(fields: RequestFields) -> BalanceRequest:
     amount, replace = fields.need("amount", read_money), fields.maybe("setBalance", read_flag) or False
     return BalanceRequest(amount, replace, fields.maybe("description", read_text) or "")
 
@@ -181,7 +165,7 @@ def apply_balance_request(
 def modify_account_balance(world: World, caller: NetworkToken, params: object) -> object:
     """An account's balance. Choice: an account that only takes packages has none to change."""
     fields = RequestFields(params)
-    change, number = read_balance_request(fields), fields.need("accountId", read_integer)
+    change, number = _read_balance_request(fields), fields.need("accountId", read_integer)
     fields.done()
     account = find_account(world, caller, number)
     if account.package_only:
@@ -193,7 +177,7 @@ def modify_account_balance(world: World, caller: NetworkToken, params: object) -
 def modify_reseller_balance(world: World, caller: NetworkToken, params: object) -> object:
     """A reseller's balance. Choice: a reseller that has a parent cannot change its own."""
     fields = RequestFields(params)
-    change, number = read_balance_request(fields), fields.need("resellerId", read_integer)
+    change, number = _read_balance_request(fields), fields.need("resellerId", read_integer)
     fields.need("type", read_text)
     fields.done()
     reseller = find_reseller(world, caller, number)
@@ -206,12 +190,9 @@ def modify_reseller_balance(world: World, caller: NetworkToken, params: object) 
 def modify_subscriber_balance(world: World, caller: NetworkToken, params: object) -> object:
     """A line's balance."""
     fields = RequestFields(params)
-    change = read_balance_request(fields)
+    change = _read_balance_request(fields)
     apply_balance_request(world, "line", find_nested_line(world, caller, fields), change)
     return NO_PAYLOAD
-
-
-RANGE_COLUMNS = ("IMSI", "ICCID")
 
 
 def move_subscriber_range_to_account(world: World, caller: NetworkToken, params: object) -> object:

@@ -10,11 +10,11 @@ from simulators.network.catalogue import Country, Sponsor
 from simulators.network.entities import DATA, DAY_SECONDS, MICRO_EURO, Cdr, Line, NetworkEvent, NetworkToken
 from simulators.network.methods.tariffs import EURO_CURRENCY_ID
 from simulators.network.named_records import find_flat_line, find_nested_line
-from simulators.network.params import RequestFields, invalid_request, read_day
-from simulators.network.wire import WireMembers, drop_empty, wire_moment
+from simulators.network.wire import RequestFields, WireMembers, drop_empty, invalid_request, read_day, wire_moment
 from simulators.network.world import World
 
 LONGEST_PERIOD = timedelta(days=6)
+UNKNOWN_VALUE = "N/A"
 
 
 def get_subscriber_active_period(world: World, caller: NetworkToken, params: object) -> object:
@@ -106,7 +106,6 @@ def _usage_total(world: World, cdrs: Sequence[Cdr]) -> WireMembers:
 
 
 def _usage_by_country(world: World, cdrs: Iterable[Cdr]) -> list[WireMembers]:
-    """Per country, and in it per operator, in the order of their codes."""
     units: Counter[tuple[str, str, int]] = Counter()
     for cdr in cdrs:
         units[(cdr.mcc, cdr.mnc, cdr.network_id)] += cdr.quantity
@@ -180,9 +179,6 @@ def _optional_members(world: World, line: Line, cdr: Cdr) -> WireMembers:
     if cdr.other_party is not None:
         row["otherPartyNumber"] = cdr.other_party
     return row
-
-
-UNKNOWN_VALUE = "N/A"
 
 
 def map_event_view(world: World, line: Line, event: NetworkEvent) -> WireMembers:

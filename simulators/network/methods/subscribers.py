@@ -1,8 +1,12 @@
 """Subscribers: finding lines, and how the wire shows them (ocs.md 2.1 and 2.3)."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from simulators.network.entities import (
+    ALREADY_EXISTS,
+    NOT_FOUND,
+    NOT_VISIBLE,
     UNLIMITED_BITRATE,
     GreenZone,
     ImsiRow,
@@ -11,18 +15,61 @@ from simulators.network.entities import (
     NetworkRefusal,
     NetworkToken,
     NumberRow,
-    ProviderRow,
     Sim,
     StatusRow,
 )
-from simulators.network.named_records import NOT_FOUND, SINGLE_IDENTIFIERS, find_account, find_line, read_line_identifier, require_visible
-from simulators.network.params import RequestFields, invalid_request, read_digits, read_flag, read_integer, read_text, require_exactly_one
-from simulators.network.wire import NO_PAYLOAD, WireMembers, drop_empty, wire_euro, wire_moment, wire_moment_or_none
+from simulators.network.named_records import (
+    CONTACT_IDENTIFIERS,
+    SINGLE_IDENTIFIERS,
+    find_account,
+    find_flat_line,
+    find_line,
+    find_nested_line,
+    find_record,
+    read_line_identifier,
+    require_living_line,
+    require_visible,
+)
+from simulators.network.wire import (
+    NO_PAYLOAD,
+    RequestFields,
+    WireMembers,
+    drop_empty,
+    invalid_request,
+    read_digits,
+    read_digits_or_number,
+    read_flag,
+    read_integer,
+    read_one_of,
+    read_text,
+    require_exactly_one,
+    wire_euro,
+    wire_moment,
+    wire_moment_or_none,
+)
 from simulators.network.world import World
 
 SHORTEST_PREFIX = {"imsiPrefix": 10, "iccidPrefix": 13, "msisdnPrefix": 7}
-
 SUBSCRIBER_FILTERS = (*SHORTEST_PREFIX, "accountId", "activationCode")
+# Choice: the read spelling of END_OF_LIFE is published nowhere.
+STATUS_TITLES: dict[LineStatus, str] = {
+    "ACTIVE": "Active",
+    "INACTIVE": "Inactive",
+    "SUSPENDED": "Suspended",
+    "DISCONNECTED": "Disconnected",
+    "PENDING": "Pending",
+    "END_OF_LIFE": "End of life",
+}
+WRITABLE_STATUSES: dict[str, LineStatus] = {
+    "ACTIVE": "ACTIVE",
+    "INACTIVE": "INACTIVE",
+    "DISCONNECTED": "DISCONNECTED",
+    "SUSPENDED": "SUSPENDED",
+    "END_OF_LIFE": "END_OF_LIFE",
+}
+SIM_STATUSES: dict[str, Literal["FREE", "AFFECTED"]] = {"Affected": "AFFECTED", "Free": "FREE"}
+SHORTEST_PHONE_NUMBER = 5
+LONGEST_PHONE_NUMBER = 15
 
 
 def get_single_subscriber(world: World, caller: NetworkToken, params: object) -> object:
@@ -69,13 +116,24 @@ def filtered_lines(world: World, caller: NetworkToken, fields: RequestFields, na
 def get_sim_provider_status(world: World, caller: NetworkToken, params: object) -> object:
     """What the SIM's provider says of its profile, newest first; no answer key when it said nothing."""
     number = read_integer(params, "params")
-    line = line_of_sim(world, caller, number)
-    rows = [provider_view(number, row) for row in reversed(line.sim.provider)]
+    line = _line_of_sim(world, caller, number)
+    rows = [
+        drop_empty(
+            {
+                "simId": number,
+                "status": row.status,
+                "start": wire_moment(row.start),
+                "end": wire_moment_or_none(row.end),
+                "profileType": row.profile_type,
+                "statusModification": row.modification,
+            }
+        )
+        for row in reversed(line.sim.provider)
+    ]
     return rows or NO_PAYLOAD
 
 
-def line_of_sim(world: World, caller: NetworkToken, number: int) -> Line:
-    """The line that has a SIM."""
+def _line_of_sim(world: World, caller: NetworkToken, number: int) -> Line:
     line = world.lookup.line(world.lines, "sim", number)
     if line is None:
         raise NetworkRefusal(NOT_FOUND, f"no SIM {number}")
@@ -83,51 +141,9 @@ def line_of_sim(world: World, caller: NetworkToken, number: int) -> Line:
     return line
 
 
-def provider_view(sim_id: int, row: ProviderRow) -> WireMembers:
-    """One statement of the provider."""
-    return drop_empty(
-        {
-            "simId": sim_id,
-            "status": row.status,
-            "start": wire_moment(row.start),
-            "end": wire_moment_or_none(row.end),
-            "profileType": row.profile_type,
-            "statusModification": row.modification,
-        }
-    )
-
-
-# Choice: the read spelling of END_OF_LIFE is published nowhere.
-STATUS_TITLES: dict[LineStatus, str] = {
-    "ACTIVE": "Active",
-    "INACTIVE": "Inactive",
-    "SUSPENDED": "Suspended",
-    "DISCONNECTED": "Disconnected",
-    "PENDING": "Pending",
-    "END_OF_LIFE": "End of life",
-}
-
-
 def subscriber_view(world: World, line: Line, *, sim: bool = True, histories: bool = True) -> WireMembers:
     """The members that listSubscriber shows; getSingleSubscriber adds to them."""
-    members = {**subscriber_identity(world, line), **subscriber_settings(line)}
-    if histories:
-        members |= {
-            "imsiList": [imsi_view(line, row) for row in line.imsis],
-            "phoneNumberList": [number_view(line, row) for row in line.numbers],
-            "multiImsi": [
-                drop_empty({**imsi_view(line, row), "iccid": None, "endDate": None}) for row in line.multi_imsis if row.end is None
-            ],
-            "status": [status_view(line, row) for row in line.statuses],
-        }
-    if sim:
-        members["sim"] = sim_view(line, line.sim)
-    return drop_empty(members)
-
-
-def subscriber_identity(world: World, line: Line) -> WireMembers:
-    """Who it is, and whose."""
-    return {
+    members = {
         "subscriberId": line.id,
         "accountId": line.account_id,
         "account": world.accounts[line.account_id].name,
@@ -136,11 +152,23 @@ def subscriber_identity(world: World, line: Line) -> WireMembers:
         "batchId": line.batch_id,
         "subscriberName": line.name,
         "email": line.email,
+        **_subscriber_settings(line),
     }
+    if histories:
+        members |= {
+            "imsiList": [_imsi_view(line, row) for row in line.imsis],
+            "phoneNumberList": [_number_view(line, row) for row in line.numbers],
+            "multiImsi": [
+                drop_empty({**_imsi_view(line, row), "iccid": None, "endDate": None}) for row in line.multi_imsis if row.end is None
+            ],
+            "status": [_status_view(line, row) for row in line.statuses],
+        }
+    if sim:
+        members["sim"] = sim_view(line, line.sim)
+    return drop_empty(members)
 
 
-def subscriber_settings(line: Line) -> WireMembers:
-    """What it may do and how it stands."""
+def _subscriber_settings(line: Line) -> WireMembers:
     seen = line.sighting
     return {
         "prepaid": True,
@@ -160,20 +188,17 @@ def subscriber_settings(line: Line) -> WireMembers:
     }
 
 
-def imsi_view(line: Line, row: ImsiRow) -> WireMembers:
-    """An IMSI and ICCID with the time it held."""
+def _imsi_view(line: Line, row: ImsiRow) -> WireMembers:
     start, end = wire_moment(row.start), wire_moment_or_none(row.end)
     return drop_empty({"id": row.id, "subscriberId": line.id, "imsi": row.imsi, "iccid": row.iccid, "startDate": start, "endDate": end})
 
 
-def number_view(line: Line, row: NumberRow) -> WireMembers:
-    """A phone number with the time it held."""
+def _number_view(line: Line, row: NumberRow) -> WireMembers:
     start, end = wire_moment(row.start), wire_moment_or_none(row.end)
     return drop_empty({"id": row.id, "subscriberId": line.id, "phoneNumber": row.number, "startDate": start, "endDate": end})
 
 
-def status_view(line: Line, row: StatusRow) -> WireMembers:
-    """A status with the time it held."""
+def _status_view(line: Line, row: StatusRow) -> WireMembers:
     start, end = wire_moment(row.start), wire_moment_or_none(row.end)
     return drop_empty({"id": row.id, "subscriberId": line.id, "startDate": start, "endDate": end, "status": STATUS_TITLES[row.status]})
 
@@ -230,14 +255,132 @@ def green_counter_view(world: World, line: Line) -> WireMembers | None:
             "startDateUTC": wire_moment_or_none(line.green_started),
             "lastResetDate": wire_moment_or_none(line.green_reset),
             "lastUpdateDate": wire_moment_or_none(line.green_updated),
-            "accountGZ": green_zone_view(own),
-            "resellerGZ": green_zone_view(shared),
+            "accountGZ": _green_zone_view(own),
+            "resellerGZ": _green_zone_view(shared),
         }
     )
 
 
-def green_zone_view(zone: GreenZone | None) -> WireMembers | None:
-    """A green zone's limits."""
+def _green_zone_view(zone: GreenZone | None) -> WireMembers | None:
     if zone is None:
         return None
     return {"greenZoneId": zone.id, "greenZoneName": zone.name, "maxVolumeMB": zone.max_mb, "throttlingKbs": zone.throttle_kbps}
+
+
+def modify_subscriber_contact_info(world: World, caller: NetworkToken, params: object) -> object:
+    """Names and addresses; what is left out stays."""
+    fields = RequestFields(params)
+    name, phone = fields.maybe("name", read_text), fields.maybe("phone", read_text)
+    mail, company = fields.maybe("mail", read_text), fields.maybe("company", read_text)
+    line = find_nested_line(world, caller, fields, kinds=CONTACT_IDENTIFIERS)
+    line.name, line.phone = name or line.name, phone or line.phone
+    line.email, line.company = mail or line.email, company or line.company
+    return NO_PAYLOAD
+
+
+def modify_subscriber_status(world: World, caller: NetworkToken, params: object) -> object:
+    """A new row of the status history, also when it says what the row before said."""
+    fields = RequestFields(params)
+    status = fields.need("newStatus", read_one_of(tuple(WRITABLE_STATUSES)))
+    begin_line_status(world, require_living_line(find_nested_line(world, caller, fields)), WRITABLE_STATUSES[status])
+    return NO_PAYLOAD
+
+
+def begin_line_status(world: World, line: Line, status: LineStatus) -> None:
+    """End the row before, begin another."""
+    line.statuses[-1].end = world.now
+    line.statuses.append(StatusRow(world.next_id("status"), status, world.now))
+    if status == "ACTIVE" and line.activated_at is None:
+        line.activated_at = world.now
+
+
+def set_subscriber_traffic_restrictions(world: World, caller: NetworkToken, params: object) -> object:
+    """All four switches at once."""
+    fields = RequestFields(params)
+    data, moc = fields.need("dataAllowed", read_flag), fields.need("mocAllowed", read_flag)
+    mtc, mo_sms = fields.need("mtcAllowed", read_flag), fields.need("smsMoAllowed", read_flag)
+    line = require_living_line(find_nested_line(world, caller, fields))
+    line.allowed_data, line.allowed_moc, line.allowed_mtc, line.allowed_mo_sms = data, moc, mtc, mo_sms
+    return NO_PAYLOAD
+
+
+def modify_subscriber_steering_list(world: World, caller: NetworkToken, params: object) -> object:
+    """Choose a steering list, or none; nothing is sent to the card."""
+    fields = RequestFields(params)
+    number = fields.maybe("steeringListId", read_integer)
+    line = find_nested_line(world, caller, fields)
+    if number is not None and find_record(world.steering, number, "steering list").reseller_id != line.reseller_id:
+        raise NetworkRefusal(NOT_VISIBLE, "the steering list belongs to another reseller")
+    line.steering_list_id = number
+    return NO_PAYLOAD
+
+
+def modify_subscriber_mobile_plan(world: World, caller: NetworkToken, params: object) -> object:
+    """Choose what a line is charged, or the reseller's plan."""
+    fields = RequestFields(params)
+    number = fields.maybe("mobilePlanId", read_integer)
+    line = find_nested_line(world, caller, fields, key="subscriberId")
+    tariff = None if number is None else find_record(world.tariffs, number, "mobile plan")
+    if tariff and tariff.reseller_id != line.reseller_id:
+        raise NetworkRefusal(NOT_VISIBLE, "the mobile plan belongs to another reseller")
+    if tariff and tariff.kind != "SUBSCRIBER":
+        raise NetworkRefusal(NOT_FOUND, "no mobile plan with this id: it is a reseller's tariff")
+    line.mobile_plan_id = number
+    return NO_PAYLOAD
+
+
+def modify_subscriber_voip_plan(world: World, caller: NetworkToken, params: object) -> object:
+    """Choose what calls over IP cost, or the reseller's plan."""
+    fields = RequestFields(params)
+    number = fields.maybe("voipPlanId", read_integer)
+    line = find_nested_line(world, caller, fields, key="subscriberId")
+    tariff = None if number is None else find_record(world.voip_tariffs, number, "VoIP plan")
+    if tariff and tariff.reseller_id != line.reseller_id:
+        raise NetworkRefusal(NOT_VISIBLE, "the VoIP plan belongs to another reseller")
+    line.voip_plan_id = number
+    return NO_PAYLOAD
+
+
+def change_sim_status(world: World, caller: NetworkToken, params: object) -> object:
+    """Repair a SIM's status; a profile that was downloaded is not made downloadable by it."""
+    fields = RequestFields(params)
+    number, status = fields.need("simId", read_integer), fields.need("newStatus", read_one_of(tuple(SIM_STATUSES)))
+    fields.done()
+    line = _line_of_sim(world, caller, number)
+    sim, before = line.sim, line.sim.status
+    sim.status = SIM_STATUSES[status]
+    world.lookup.sim_changed(line, before)
+    if sim.status == "FREE":
+        sim.affected_at = None
+    elif sim.affected_at is None:
+        sim.affected_at = world.now
+    return NO_PAYLOAD
+
+
+def affect_subscriber_real_phone_number(world: World, caller: NetworkToken, params: object) -> object:
+    """Give a line a public number. Choice: the number it already has is accepted and changes nothing."""
+    fields = RequestFields(params)
+    number = fields.need("phoneNumber", read_digits_or_number)
+    if not SHORTEST_PHONE_NUMBER <= len(number) <= LONGEST_PHONE_NUMBER:
+        raise invalid_request(f"params.phoneNumber must have {SHORTEST_PHONE_NUMBER} to {LONGEST_PHONE_NUMBER} digits")
+    line = require_living_line(find_nested_line(world, caller, fields))
+    if world.lookup.line(world.lines, "msisdn", number) not in (None, line):
+        raise NetworkRefusal(ALREADY_EXISTS, "the phone number is in use")
+    assign_phone_number(world, line, number, real=True)
+    return NO_PAYLOAD
+
+
+def affect_subscriber_fake_phone_number(world: World, caller: NetworkToken, params: object) -> object:
+    """Give a line its own internal number back."""
+    line = find_flat_line(world, caller, params)
+    assign_phone_number(world, line, line.own_number, real=False)
+    return NO_PAYLOAD
+
+
+def assign_phone_number(world: World, line: Line, number: str, *, real: bool) -> None:
+    """End the former number, begin the new one."""
+    if line.number == number:
+        return
+    line.numbers[-1].end = world.now
+    line.numbers.append(NumberRow(world.next_id("row"), number, world.now, real=real))
+    world.lookup.number_changed(line)

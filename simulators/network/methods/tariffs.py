@@ -2,34 +2,43 @@
 
 from typing import Literal
 
-from simulators.network.catalogue import Sponsor, Tariff, TariffRule, VoipRule, VoipTariff
+from simulators.network.catalogue import Tariff, TariffRule, VoipRule, VoipTariff
 from simulators.network.entities import NetworkToken
 from simulators.network.methods.zones import operator_view
 from simulators.network.named_records import find_record, find_reseller, find_tariff, require_visible, visible_resellers
-from simulators.network.params import RequestFields, read_integer
-from simulators.network.wire import NO_PAYLOAD, WireMembers, drop_empty, wire_euro, wire_euro_or_none, wire_moment
+from simulators.network.wire import (
+    NO_PAYLOAD,
+    RequestFields,
+    WireMembers,
+    drop_empty,
+    read_integer,
+    wire_euro,
+    wire_euro_or_none,
+    wire_moment,
+)
 from simulators.network.world import World
+
+EURO_CURRENCY_ID = 1
+ANY_SPONSOR = -1
 
 
 def list_reseller_tariff(world: World, caller: NetworkToken, params: object) -> object:
     """What resellers pay."""
-    return tariff_list_view(world, caller, params, "RESELLER")
+    return _tariff_list_view(world, caller, params, "RESELLER")
 
 
 def list_subscriber_tariff(world: World, caller: NetworkToken, params: object) -> object:
     """What resellers charge."""
-    return tariff_list_view(world, caller, params, "SUBSCRIBER")
+    return _tariff_list_view(world, caller, params, "SUBSCRIBER")
 
 
-def tariff_list_view(world: World, caller: NetworkToken, params: object, kind: Literal["RESELLER", "SUBSCRIBER"]) -> object:
-    """Tariffs of a kind, of one reseller or of all that are visible."""
-    owners = tariff_owners(world, caller, params)
+def _tariff_list_view(world: World, caller: NetworkToken, params: object, kind: Literal["RESELLER", "SUBSCRIBER"]) -> object:
+    owners = _tariff_owners(world, caller, params)
     rows = [tariff for tariff in world.tariffs.values() if tariff.kind == kind and tariff.reseller_id in owners]
     return drop_empty({"tariff": [tariff_view(world, tariff) for tariff in rows]})
 
 
-def tariff_owners(world: World, caller: NetworkToken, params: object) -> set[int]:
-    """The resellers that optional parameters mean."""
+def _tariff_owners(world: World, caller: NetworkToken, params: object) -> set[int]:
     fields = RequestFields(params)
     number = fields.maybe("resellerId", read_integer)
     fields.done()
@@ -49,7 +58,7 @@ def get_customer_tariff(world: World, caller: NetworkToken, params: object) -> o
 
 def list_subscriber_voip_tariff(world: World, caller: NetworkToken, params: object) -> object:
     """Price lists of calls over IP, deleted ones too."""
-    owners = tariff_owners(world, caller, params)
+    owners = _tariff_owners(world, caller, params)
     return [voip_tariff_view(world, tariff) for tariff in world.voip_tariffs.values() if tariff.reseller_id in owners] or NO_PAYLOAD
 
 
@@ -58,11 +67,6 @@ def list_voip_tariff_rule(world: World, caller: NetworkToken, params: object) ->
     tariff = find_record(world.voip_tariffs, read_integer(params, "params"), "VoIP plan")
     require_visible(world, caller, tariff.reseller_id, "VoIP plan")
     return [voip_rule_view(rule) for rule in tariff.rules] or NO_PAYLOAD
-
-
-EURO_CURRENCY_ID = 1
-
-ANY_SPONSOR = -1
 
 
 def tariff_view(world: World, tariff: Tariff) -> WireMembers:
@@ -96,14 +100,27 @@ def tariff_rule_view(world: World, rule: TariffRule) -> WireMembers:
         {
             "operator": operator_view(world, world.networks[rule.network_id]),
             "currency": {"currencyid": EURO_CURRENCY_ID, "currencycode": "EUR", "currencyname": "Euro"},
-            "sponsor": rule_sponsor_view(sponsor) if sponsor else None,
+            "sponsor": {
+                "sponsorid": sponsor.id,
+                "imsiprefix": sponsor.prefix,
+                "pricingplanid": sponsor.pricing_plan_id,
+                "sponsorname": sponsor.name,
+                "deleted": False,
+                "displayname": sponsor.display_name,
+            }
+            if sponsor
+            else None,
             "roamingplanruleid": rule.id,
             "roamingplanid": rule.tariff_id,
             "networkid": rule.network_id,
             "sponsorid": rule.sponsor_id,
             "sponsoridx": ANY_SPONSOR if rule.sponsor_id is None else rule.sponsor_id,
             "active": rule.active,
-            **rule_rates(rule),
+            "mocallrate": wire_euro_or_none(rule.moc_rate),
+            "mtcallrate": wire_euro_or_none(rule.mtc_rate),
+            "mosmsrate": wire_euro_or_none(rule.mo_sms_rate),
+            "mtsmsrate": wire_euro_or_none(rule.mt_sms_rate),
+            "datarate": wire_euro_or_none(rule.data_rate),
             "currencyid": EURO_CURRENCY_ID,
             "startdate": wire_moment(rule.start),
             "isDiscounted": rule.discounted,
@@ -111,29 +128,6 @@ def tariff_rule_view(world: World, rule: TariffRule) -> WireMembers:
             "dailyCap": rule.daily_cap,
         }
     )
-
-
-def rule_rates(rule: TariffRule) -> WireMembers:
-    """Prices; what has none is left out."""
-    return {
-        "mocallrate": wire_euro_or_none(rule.moc_rate),
-        "mtcallrate": wire_euro_or_none(rule.mtc_rate),
-        "mosmsrate": wire_euro_or_none(rule.mo_sms_rate),
-        "mtsmsrate": wire_euro_or_none(rule.mt_sms_rate),
-        "datarate": wire_euro_or_none(rule.data_rate),
-    }
-
-
-def rule_sponsor_view(sponsor: Sponsor) -> WireMembers:
-    """A sponsor inside a rule."""
-    return {
-        "sponsorid": sponsor.id,
-        "imsiprefix": sponsor.prefix,
-        "pricingplanid": sponsor.pricing_plan_id,
-        "sponsorname": sponsor.name,
-        "deleted": False,
-        "displayname": sponsor.display_name,
-    }
 
 
 def voip_tariff_view(world: World, tariff: VoipTariff) -> WireMembers:

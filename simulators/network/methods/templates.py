@@ -3,20 +3,23 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from simulators.network.catalogue import NetworkProfile, Sponsor, Zone
-from simulators.network.entities import NetworkRefusal, NetworkToken, PackageTemplate, ThrottleThreshold
-from simulators.network.methods.zones import destination_list_reference, template_zone_view, zone_reference
-from simulators.network.named_records import (
+from simulators.network.catalogue import NetworkProfile, Zone
+from simulators.network.entities import (
     ALREADY_EXISTS,
     NOT_FOUND,
     NOT_POSSIBLE,
     NOT_VISIBLE,
-    find_record,
-    find_reseller,
-    require_visible,
+    NetworkRefusal,
+    NetworkToken,
+    PackageTemplate,
+    ThrottleThreshold,
 )
-from simulators.network.params import (
+from simulators.network.methods.zones import destination_list_reference, template_zone_view, zone_reference
+from simulators.network.named_records import find_record, find_reseller, require_visible
+from simulators.network.wire import (
     RequestFields,
+    WireMembers,
+    drop_empty,
     invalid_request,
     read_days,
     read_flag,
@@ -25,8 +28,9 @@ from simulators.network.params import (
     read_positive,
     read_price,
     read_text,
+    wire_euro,
+    wire_moment_or_none,
 )
-from simulators.network.wire import WireMembers, drop_empty, wire_euro, wire_moment_or_none
 from simulators.network.world import World
 
 TEMPLATE_FILTERS: dict[str, Callable[[PackageTemplate], int | None]] = {
@@ -36,6 +40,10 @@ TEMPLATE_FILTERS: dict[str, Callable[[PackageTemplate], int | None]] = {
     "locationZoneId": lambda template: template.zone_id,
     "destinationListId": lambda template: template.destination_id,
 }
+BLANK_TEMPLATE = PackageTemplate(id=0, name="", reseller_id=0, zone_id=0, sponsor_id=0, period_days=1)
+# The speeds of hlrSetBitrate without 32, 64 and 2048 (quirk 12).
+THROTTLE_SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200, 102400)
+MONTHLY_PERIODICITY = 2
 
 
 def list_prepaid_package_template(world: World, caller: NetworkToken, params: object) -> object:
@@ -66,7 +74,7 @@ def find_template(world: World, caller: NetworkToken, number: int) -> PackageTem
 def create_prepaid_package_template(world: World, caller: NetworkToken, params: object) -> object:
     """A new template; its sponsor is that of the zone's network profile."""
     fields = RequestFields(params)
-    template = read_template_recurrence(fields, read_template_throttling(fields, read_template_core(fields)))
+    template = _read_template_recurrence(fields, _read_template_throttling(fields, read_template_core(fields)))
     fields.done()
     placed = place_template(world, caller, template)
     check_template_name(world, placed)
@@ -98,14 +106,14 @@ def modify_ppt_recurring(world: World, caller: NetworkToken, params: object) -> 
     """Replace the recurrence; false ends the series that exist."""
     fields = RequestFields(params)
     number = fields.need("prepaidpackagetemplateid", read_integer)
-    return change_template_group(world, caller, fields, number, read_template_recurrence)
+    return change_template_group(world, caller, fields, number, _read_template_recurrence)
 
 
 def modify_ppt_throttling(world: World, caller: NetworkToken, params: object) -> object:
     """Replace the throttling; packages on lines follow."""
     fields = RequestFields(params)
     number = fields.need("prepaidpackagetemplateid", read_integer)
-    return change_template_group(world, caller, fields, number, read_template_throttling)
+    return change_template_group(world, caller, fields, number, _read_template_throttling)
 
 
 def change_template_group(
@@ -122,9 +130,6 @@ def change_template_group(
     world.templates[number] = after
     world.agenda.close()  # its series may have more or less to come
     return changed_template_view(world, after)
-
-
-BLANK_TEMPLATE = PackageTemplate(id=0, name="", reseller_id=0, zone_id=0, sponsor_id=0, period_days=1)
 
 
 def require_template(world: World, caller: NetworkToken, number: int) -> PackageTemplate:
@@ -157,15 +162,14 @@ def read_template_core(fields: RequestFields) -> PackageTemplate:
 def place_template(world: World, caller: NetworkToken, template: PackageTemplate) -> PackageTemplate:
     """Check what the template refers to, and give it the sponsor of its zone."""
     reseller = find_reseller(world, caller, template.reseller_id)
-    _, profile = find_template_zone(world, caller, template.zone_id, reseller.id)
+    _, profile = _find_template_zone(world, caller, template.zone_id, reseller.id)
     number = template.destination_id
     if number is not None and find_record(world.destinations, number, "destination list").reseller_id != reseller.id:
         raise NetworkRefusal(NOT_VISIBLE, "the destination list belongs to another reseller")
     return replace(template, sponsor_id=profile.sponsor_id, single_counter=reseller.single_counter)
 
 
-def find_template_zone(world: World, caller: NetworkToken, number: int, reseller_id: int) -> tuple[Zone, NetworkProfile]:
-    """A zone of the reseller's, and its network profile."""
+def _find_template_zone(world: World, caller: NetworkToken, number: int, reseller_id: int) -> tuple[Zone, NetworkProfile]:
     zone = find_record(world.zones, number, "location zone")
     require_visible(world, caller, zone.reseller_id, "location zone")
     if zone.reseller_id != reseller_id:
@@ -198,14 +202,7 @@ def check_template_name(world: World, template: PackageTemplate) -> None:
             raise NetworkRefusal(ALREADY_EXISTS, 'duplicate key value violates unique constraint "prepaidpackagetemplate_name_key"')
 
 
-# The speeds of hlrSetBitrate without 32, 64 and 2048 (quirk 12).
-THROTTLE_SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200, 102400)
-
-MONTHLY_PERIODICITY = 2
-
-
-def read_template_throttling(fields: RequestFields, template: PackageTemplate) -> PackageTemplate:
-    """The template with the throttling that the request describes."""
+def _read_template_throttling(fields: RequestFields, template: PackageTemplate) -> PackageTemplate:
     active = fields.need("throttlingActive", read_flag)
     throttles = tuple(read_throttle_threshold(fields, number) for number in range(1, 5))
     action = fields.maybe("throttlingErrorAction", read_one_of((0, 1)))
@@ -216,23 +213,21 @@ def read_template_throttling(fields: RequestFields, template: PackageTemplate) -
 
 def read_throttle_threshold(fields: RequestFields, number: int) -> ThrottleThreshold | None:
     """A threshold: both of its members or none."""
-    percent = fields.maybe(f"throttlingThreshold{number}Perc", read_percentage)
+    percent = fields.maybe(f"throttlingThreshold{number}Perc", _read_percentage)
     limit = fields.maybe(f"throttlingThreshold{number}Limit", read_one_of(THROTTLE_SPEEDS))
     if (percent is None) != (limit is None):
         raise invalid_request(f"throttlingThreshold{number}Perc and throttlingThreshold{number}Limit go together")
     return None if percent is None or limit is None else ThrottleThreshold(percent, limit)
 
 
-def read_percentage(value: object, path: str) -> int:
-    """A share of the volume."""
+def _read_percentage(value: object, path: str) -> int:
     found = read_positive(value, path)
     if found > 100:
         raise invalid_request(f"{path} must be at most 100 percent")
     return found
 
 
-def read_template_recurrence(fields: RequestFields, template: PackageTemplate) -> PackageTemplate:
-    """The template with the recurrence that the request describes."""
+def _read_template_recurrence(fields: RequestFields, template: PackageTemplate) -> PackageTemplate:
     recurring = fields.need("recurring", read_flag)
     periodicity = fields.maybe("recurringPeriodicityType", read_one_of((0, 1, 2)))
     frequency = fields.maybe("recurringPeriodicityFrequency", read_positive)
@@ -251,11 +246,15 @@ def listed_template_view(world: World, template: PackageTemplate) -> WireMembers
     owner = world.resellers[template.reseller_id]
     return drop_empty(
         {
-            "sponsors": template_sponsor_view(world.sponsors[template.sponsor_id]),
+            "sponsors": {
+                "sponsorid": world.sponsors[template.sponsor_id].id,
+                "sponsorname": world.sponsors[template.sponsor_id].name,
+                "displayname": world.sponsors[template.sponsor_id].display_name,
+            },
             "reseller": {"resellerid": owner.id, "resellername": owner.name},
             "rdbLocationZones": zone_reference(world, template.zone_id),
             "rdbDestinationZones": destination_list_reference(world, template.destination_id),
-            **template_core_view(template),
+            **_template_core_view(template),
             "uiStartAvailablePeriod": wire_moment_or_none(template.ui_start),
             "uiEndAvailibilityPeriod": wire_moment_or_none(template.ui_end),
             "uiVisible": template.ui_visible,
@@ -267,7 +266,7 @@ def changed_template_view(world: World, template: PackageTemplate) -> WireMember
     """The answer of createPrepaidPackageTemplate and of modifyPPT*."""
     return drop_empty(
         {
-            **template_core_view(template),
+            **_template_core_view(template),
             "uiVisible": template.ui_visible,
             **template_throttling_view(template),
             **template_recurrence_view(template),
@@ -279,13 +278,7 @@ def changed_template_view(world: World, template: PackageTemplate) -> WireMember
     )
 
 
-def template_sponsor_view(sponsor: Sponsor) -> WireMembers:
-    """A sponsor inside a template's row."""
-    return {"sponsorid": sponsor.id, "sponsorname": sponsor.name, "displayname": sponsor.display_name}
-
-
-def template_core_view(template: PackageTemplate) -> WireMembers:
-    """What both shapes share."""
+def _template_core_view(template: PackageTemplate) -> WireMembers:
     return {
         "prepaidpackagetemplateid": template.id,
         "prepaidpackagetemplatename": template.name,

@@ -2,19 +2,24 @@
 
 from collections.abc import Iterable
 
-from simulators.network.catalogue import Country, DestinationList, Network, NetworkProfile, Zone
-from simulators.network.entities import NetworkRefusal, NetworkToken, Reseller
-from simulators.network.named_records import ALREADY_EXISTS, NOT_POSSIBLE, find_record, find_reseller, require_visible, visible_resellers
-from simulators.network.params import RequestFields, read_integer, read_text, read_texts
-from simulators.network.wire import NO_PAYLOAD, TruncatedPayload, WireMembers, drop_empty
+from simulators.network.catalogue import DestinationList, Network, NetworkProfile, Zone
+from simulators.network.entities import ALREADY_EXISTS, NOT_POSSIBLE, NetworkRefusal, NetworkToken, Reseller
+from simulators.network.named_records import find_record, find_reseller, require_visible, visible_resellers
+from simulators.network.wire import (
+    NO_PAYLOAD,
+    RequestFields,
+    TruncatedPayload,
+    WireMembers,
+    drop_empty,
+    read_integer,
+    read_text,
+    read_texts,
+)
 from simulators.network.world import World
 
 UNKNOWN_TADIG = 10001
-
 SAME_OPERATORS = 10002
-
 NOT_IN_TARIFF = 10003
-
 NOT_OFFERED = 10004
 
 # Choice: the ceiling is unpublished; micro-euro per MiB.
@@ -23,13 +28,12 @@ DATA_CEILING = 50_000
 
 def list_location_zone_element(world: World, caller: NetworkToken, params: object) -> object:
     """The networks of a zone; for some zones the JSON ends too early."""
-    zone = find_zone(world, caller, read_integer(params, "params"))
-    answer = drop_empty({"operator": zone_operators(world, zone)})
+    zone = _find_zone(world, caller, read_integer(params, "params"))
+    answer = drop_empty({"operator": _zone_operators(world, zone)})
     return TruncatedPayload(answer) if zone.malformed else answer
 
 
-def find_zone(world: World, caller: NetworkToken, number: int) -> Zone:
-    """A zone by id."""
+def _find_zone(world: World, caller: NetworkToken, number: int) -> Zone:
     zone = find_record(world.zones, number, "location zone")
     require_visible(world, caller, zone.reseller_id, "location zone")
     return zone
@@ -61,11 +65,22 @@ def list_network_profile(world: World, caller: NetworkToken, params: object) -> 
     fields.done()
     owners = {reseller.id for reseller in visible_resellers(world, caller, reseller_id)}
     rows = [profile for profile in world.profiles.values() if profile.reseller_id in owners]
-    return [profile_view(world, profile) for profile in rows if sponsor_id in (None, profile.sponsor_id)] or NO_PAYLOAD
+    return [
+        {
+            "id": profile.id,
+            "name": profile.name,
+            "sponsorId": profile.sponsor_id,
+            "sponsorName": world.sponsors[profile.sponsor_id].name,
+            "resellerId": profile.reseller_id,
+            "resellerName": world.resellers[profile.reseller_id].name,
+            "allowedListId": profile.allowed_list_id,
+        }
+        for profile in rows
+        if sponsor_id in (None, profile.sponsor_id)
+    ] or NO_PAYLOAD
 
 
-def find_network_profile(world: World, caller: NetworkToken, number: int) -> NetworkProfile:
-    """A network profile by id."""
+def _find_network_profile(world: World, caller: NetworkToken, number: int) -> NetworkProfile:
     profile = find_record(world.profiles, number, "network profile")
     require_visible(world, caller, profile.reseller_id, "network profile")
     return profile
@@ -77,7 +92,7 @@ def create_location_zone(world: World, caller: NetworkToken, params: object) -> 
     profile_id, name = fields.need("networkProfileId", read_integer), fields.need("locationZoneName", read_text)
     tadigs = fields.need("tadigList", read_texts)
     fields.done()
-    profile = find_network_profile(world, caller, profile_id)
+    profile = _find_network_profile(world, caller, profile_id)
     siblings = [zone for zone in world.zones.values() if zone.reseller_id == profile.reseller_id]
     if any(zone.name == name for zone in siblings):
         raise NetworkRefusal(ALREADY_EXISTS, "a location zone with this name exists")
@@ -126,7 +141,7 @@ def change_network_profile_of_location_zone(world: World, caller: NetworkToken, 
     fields = RequestFields(params)
     zone_id, profile_id = fields.need("locationZoneId", read_integer), fields.need("networkProfileId", read_integer)
     fields.done()
-    zone, profile = find_zone(world, caller, zone_id), find_network_profile(world, caller, profile_id)
+    zone, profile = _find_zone(world, caller, zone_id), _find_network_profile(world, caller, profile_id)
     if profile.reseller_id != zone.reseller_id:
         raise NetworkRefusal(NOT_POSSIBLE, "the network profile belongs to another reseller than the zone")
     if not profile.network_ids.issuperset(zone.network_ids):
@@ -154,8 +169,7 @@ def operator_view(world: World, network: Network) -> WireMembers:
     }
 
 
-def zone_operators(world: World, zone: Zone) -> list[WireMembers]:
-    """All networks of a zone."""
+def _zone_operators(world: World, zone: Zone) -> list[WireMembers]:
     return [operator_view(world, world.networks[number]) for number in zone.network_ids]
 
 
@@ -173,18 +187,17 @@ def zone_view(world: World, zone: Zone) -> WireMembers:
     """A row of listDetailedLocationZone."""
     owner = world.resellers[zone.reseller_id]
     return drop_empty(
-        {"zoneId": zone.id, "zoneName": zone.name, "reseller": reseller_reference(owner), "operators": zone_operators(world, zone)}
+        {"zoneId": zone.id, "zoneName": zone.name, "reseller": _reseller_reference(owner), "operators": _zone_operators(world, zone)}
     )
 
 
 def destination_list_view(world: World, row: DestinationList) -> WireMembers:
     """A row of listDetailedDestinationList."""
     owner = world.resellers[row.reseller_id]
-    return drop_empty({"listId": row.id, "listName": row.name, "reseller": reseller_reference(owner), "prefixes": list(row.prefixes)})
+    return drop_empty({"listId": row.id, "listName": row.name, "reseller": _reseller_reference(owner), "prefixes": list(row.prefixes)})
 
 
-def reseller_reference(reseller: Reseller) -> WireMembers:
-    """A reseller's id and name."""
+def _reseller_reference(reseller: Reseller) -> WireMembers:
     return {"id": reseller.id, "name": reseller.name}
 
 
@@ -196,42 +209,25 @@ def template_zone_view(world: World, zone: Zone) -> WireMembers:
         {
             "locationZoneId": zone.id,
             "locationZoneName": zone.name,
-            "countryList": [template_country(country) for country in countries.values()],
-            "operatorList": [template_operator(world, network) for network in networks],
+            "countryList": [
+                {
+                    "continent": country.continent,
+                    "countryId": country.country_id,
+                    "countryName": country.name,
+                    "countryIso2": country.iso2.lower(),
+                    "countryCode": country.dial_code,
+                }
+                for country in countries.values()
+            ],
+            "operatorList": [
+                {
+                    "operId": network.network_id,
+                    "operatorName": network.name,
+                    "tadigList": list(network.tadigs),
+                    "mccMncList": [f"{mcc}-{mnc}" for mcc, mnc in network.codes],
+                    "countryId": world.countries[network.iso2].country_id,
+                }
+                for network in networks
+            ],
         }
     )
-
-
-def template_country(country: Country) -> WireMembers:
-    """A country of a template's zone."""
-    return {
-        "continent": country.continent,
-        "countryId": country.country_id,
-        "countryName": country.name,
-        "countryIso2": country.iso2.lower(),
-        "countryCode": country.dial_code,
-    }
-
-
-def template_operator(world: World, network: Network) -> WireMembers:
-    """An operator of a template's zone."""
-    return {
-        "operId": network.network_id,
-        "operatorName": network.name,
-        "tadigList": list(network.tadigs),
-        "mccMncList": [f"{mcc}-{mnc}" for mcc, mnc in network.codes],
-        "countryId": world.countries[network.iso2].country_id,
-    }
-
-
-def profile_view(world: World, profile: NetworkProfile) -> WireMembers:
-    """A network profile."""
-    return {
-        "id": profile.id,
-        "name": profile.name,
-        "sponsorId": profile.sponsor_id,
-        "sponsorName": world.sponsors[profile.sponsor_id].name,
-        "resellerId": profile.reseller_id,
-        "resellerName": world.resellers[profile.reseller_id].name,
-        "allowedListId": profile.allowed_list_id,
-    }

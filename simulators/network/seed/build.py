@@ -2,6 +2,7 @@
 
 from simulators.network.entities import DAY_SECONDS
 from simulators.network.seed import history
+from simulators.network.seed.catalogue import make_destination_lists, make_steering_lists, make_templates, make_zones
 from simulators.network.seed.fleet import add_fleet
 from simulators.network.seed.geography import make_countries, make_networks
 from simulators.network.seed.resellers import (
@@ -13,8 +14,6 @@ from simulators.network.seed.resellers import (
     make_sponsors,
 )
 from simulators.network.seed.tariffs import FIRST_RULE_ID, make_tariffs, make_voip_tariffs
-from simulators.network.seed.templates import make_templates
-from simulators.network.seed.zones import make_destination_lists, make_steering_lists, make_zones
 from simulators.network.world import World
 
 PRICE_LIST_AGE = 420 * DAY_SECONDS
@@ -47,12 +46,11 @@ def world_without_lines(seed: int, start: int) -> World:
     world.sponsors, world.sponsored = make_sponsors(), dict(RESELLER_SPONSORS)
     world.resellers, world.accounts = make_resellers(), make_accounts()
     world.tokens = {token.value: token for token in SIMULATED_TOKENS}
-    add_catalogue(world, start)
+    _add_catalogue(world, start)
     return world
 
 
-def add_catalogue(world: World, start: int) -> None:
-    """Zones, lists, prices and templates."""
+def _add_catalogue(world: World, start: int) -> None:
     priced = (start - PRICE_LIST_AGE) // DAY_SECONDS * DAY_SECONDS
     world.profiles = make_profiles(world.seed, world.networks)
     world.zones = make_zones(world.networks, world.profiles)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+from unicodedata import normalize
 
 from simulators.network.entities import (
     DAY_SECONDS,
@@ -11,26 +12,129 @@ from simulators.network.entities import (
     Line,
     LineStatus,
     NumberRow,
+    Persona,
     ProviderRow,
     ResellerAccount,
     Sim,
     StatusRow,
 )
-from simulators.network.seed.personas import FIRMS, draw_person, draw_persona, draw_vehicle, mail_address, mail_host, stock_persona
-from simulators.network.seed.resellers import FJORD, LUMEN, MAIN_PROFILES, MERIDIAN, RESELLER_SPONSORS, SPX, line_counts
+from simulators.network.seed.geography import country_codes
+from simulators.network.seed.resellers import DEMO_ACCOUNT, FJORD, LUMEN, MAIN_PROFILES, MERIDIAN, RESELLER_SPONSORS, SPX, line_counts
 from simulators.network.world import World
 from simulators.seeded_random import Random, seeded_random
 
+PersonaKind = Literal["traveller", "commuter", "heavy", "tracker", "dormant", "stock"]
+PERSONA_WEIGHTS: dict[int, dict[PersonaKind, float]] = {
+    DEMO_ACCOUNT: {"traveller": 50, "commuter": 25, "heavy": 10, "dormant": 15},
+    8102: {"tracker": 95, "dormant": 5},
+    8103: {"traveller": 60, "commuter": 20, "heavy": 20},
+    8104: {"traveller": 70, "dormant": 30},
+    8201: {"traveller": 45, "commuter": 45, "dormant": 10},
+    8202: {"traveller": 60, "heavy": 10, "dormant": 30},
+}
+FJORD_HOMES = {"no": 46, "se": 14, "dk": 10, "fi": 8, "de": 8, "gb": 6, "pl": 4, "fr": 2, "es": 2}
+ALPINE_HOMES = {"ch": 50, "at": 20, "de": 15, "it": 8, "fr": 7}
+NEAR_COUNTRIES = country_codes("es it fr de gb gr pt nl at hr dk se pl ch tr ie be cz fi is")
+FAR_COUNTRIES = country_codes("us th jp ae sg ca br au za mx id hk kr eg in ke nz vn do ma")
+PEOPLE_BY_COUNTRY = {
+    "no": "Ingrid Lars Kari Ola Silje Henrik Nora Sindre | Hansen Berg Lund Solheim Haugen Bakken Dahl Strand",
+    "se": "Anna Erik Linnea Oskar Maja Viktor Elsa Axel | Lindqvist Nyström Ekström Sandberg Holm Wallin Åberg Forsberg",
+    "dk": "Mette Søren Freja Mads Ida Rasmus Signe Jonas | Nielsen Kjær Holst Vestergaard Bruun Damgaard Krogh Skov",
+    "fi": "Aino Juhani Helmi Mikko Sanna Antti Venla Olli | Virtanen Korhonen Mäkelä Nieminen Laine Heikkinen Salo Rantanen",
+    "de": "Lena Jonas Katharina Felix Miriam Tobias Greta Moritz | Schäfer Vogel Brandt Köhler Lorenz Winkler Seidel Haas",
+    "gb": "Olivia Harry Priya Callum Grace Imran Sophie Rhys | Whitaker Patel Hughes Campbell Osborne Ahmed Fletcher Doyle",
+    "pl": "Zofia Jakub Maja Szymon Hanna Piotr Ola Marek | Nowak Zieliński Wójcik Kamińska Lis Mazur Wrona Sikora",
+    "fr": "Camille Lucas Inès Hugo Manon Théo Aïcha Rémi | Lefèvre Moreau Girard Benali Rousseau Chevalier Faure Marchand",
+    "es": "Lucía Javier Carmen Diego Elena Pablo Nuria Iker | Navarro Ortega Castillo Iglesias Prieto Serrano Vidal Etxeberria",
+    "it": "Giulia Marco Chiara Luca Alessia Matteo Elisa Davide | Ricci Marino Conti Gallo Ferrara Caruso Villa Pellegrini",
+    "ch": "Seraina Beat Corinne Reto Noemi Urs Livia Gian | Zürcher Brunner Keller Gerber Frei Caduff Baumann Wyss",
+    "at": "Theresa Florian Magdalena Lukas Sophie Clemens Eva Georg | Huber Steiner Gruber Pichler Moser Egger Leitner Auer",
+}
+FOREIGN_PEOPLE = "Mei Kenji Fatima Omar Chidi Amara Thiago Ananya | Tanaka Chen Hassan Okafor Mensah Silva Rojas Sharma Nguyen Kim"
+FIRMS = (
+    "Nordlys Shipping",
+    "Halvorsen & Co",
+    "Bergland Consulting",
+    "Aurora Films",
+    "Polar Seafood",
+    "Vest Energi",
+    "Kvarts Robotics",
+    "Fjellheim Travel",
+)
+VEHICLES = ("Truck", "Trailer", "Van", "Crane", "Reefer", "Excavator", "Bus", "Boat", "Container", "Meter")
+ASCII_LETTERS = str.maketrans({"ø": "o", "æ": "ae", "ł": "l", "ß": "ss"})
 MAIN_SPONSORS = {8101: SPX, 8102: MERIDIAN, 8103: SPX, 8104: SPX, 8201: SPX, 8202: LUMEN}
 """Whose SIMs an account stocks. Choice: free SIMs are of this sponsor, so that its templates can be issued from stock."""
-
 OTHER_SPONSORS = {8102: SPX, 8201: LUMEN}
-
 OLD_SERIALS = 500_000_000
 """Serial numbers of SIMs that were replaced."""
-
 PREPAID_SHARE = {8101: 0.3, 8201: 0.5}
 """Lines that pay use outside of packages from a balance of their own."""
+STOCK_SHARE = 0.1
+NEWCOMER_SHARE = 0.4
+END_STATUS_SHARES: tuple[tuple[LineStatus, float], ...] = (("SUSPENDED", 0.025), ("DISCONNECTED", 0.02), ("END_OF_LIFE", 0.015))
+PAUSE_SHARE = 0.03
+ACTIVATION_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+ICCID_ISSUER = "8988303"  # spec examples use this range
+LINE_ID_BASE = 900_000
+"""Line ids begin above it: the serial number of a SIM is the rest."""
+PROFILE_TYPE = "P1"
+SMDP_HOSTS = {SPX: "smdp.spx-roaming.test", MERIDIAN: "rsp.meridian-m2m.test", LUMEN: "smdp.lumen-travel.test"}
+ISSUE_STEPS = (("Released", 0), ("Downloaded", 340), ("Installed", 395), ("Enable", 460))
+"""What follows an issue, and after how many seconds."""
+
+
+class UsageProfile(NamedTuple):
+    """A kind of life, per day; `bytes` is one session's."""
+
+    active_share: float
+    sessions: float
+    bytes: int
+    travel_share: float
+    calls: float
+    messages: float
+
+
+USAGE_PROFILES: dict[PersonaKind, UsageProfile] = {
+    "traveller": UsageProfile(0.45, 2.2, 22_000_000, 0.35, 0.15, 0.2),
+    "commuter": UsageProfile(0.7, 2.0, 18_000_000, 0.06, 0.3, 0.3),
+    "heavy": UsageProfile(0.85, 3.0, 75_000_000, 0.15, 0.4, 0.4),
+    "tracker": UsageProfile(0.5, 2.0, 160_000, 0.12, 0.0, 0.02),
+    "dormant": UsageProfile(0.03, 1.0, 4_000_000, 0.05, 0.02, 0.02),
+    "stock": UsageProfile(0.0, 0.0, 0, 0.0, 0.0, 0.0),
+}
+
+
+def _draw_weighted(chance: Random, weights: dict[str, float]) -> str:
+    return chance.choices(list(weights), list(weights.values()))[0]
+
+
+def _draw_persona(chance: Random, account_id: int) -> Persona:
+    flavour = PERSONA_WEIGHTS[account_id]
+    kind = chance.choices(list(flavour), list(flavour.values()))[0]
+    home = _draw_weighted(chance, dict(FJORD_HOMES if account_id < 8200 else ALPINE_HOMES))
+    habit = USAGE_PROFILES[kind]
+    volume = int(habit.bytes * chance.uniform(0.6, 1.7))
+    return Persona(kind, home, draw_travel_countries(chance, kind, home), habit.active_share, habit.sessions, volume, *habit[3:])
+
+
+def draw_travel_countries(chance: Random, kind: PersonaKind, home: str) -> tuple[str, ...]:
+    """Where a line goes: machines stay near, travellers go far now and then."""
+    near = chance.sample([iso2 for iso2 in NEAR_COUNTRIES if iso2 != home], 3 if kind == "tracker" else chance.randint(1, 3))
+    far = chance.sample(FAR_COUNTRIES, chance.randint(1, 2)) if kind in ("traveller", "heavy") and chance.random() < 0.3 else []
+    return (*near, *far)
+
+
+def draw_person(chance: Random, home: str) -> str:
+    """A name of the home country, or now and then of another part of the world."""
+    first, last = (PEOPLE_BY_COUNTRY[home] if home in PEOPLE_BY_COUNTRY and chance.random() < 0.85 else FOREIGN_PEOPLE).split("|")
+    return f"{chance.choice(first.split())} {chance.choice(last.split())}"
+
+
+def mail_address(name: str, host: str) -> str:
+    """The address a person of this name might have."""
+    plain = normalize("NFKD", name.lower().translate(ASCII_LETTERS)).encode("ascii", "ignore").decode()
+    return f"{'.'.join(plain.split())}@{host}"
 
 
 class LineOwner(NamedTuple):
@@ -73,9 +177,9 @@ def make_line(world: World, account: ResellerAccount, plan: LinePlan, first: int
     """One line with its SIM."""
     number = world.next_id("line")
     chance = seeded_random(world.seed, "line", number)
-    sponsor_id = draw_sponsor(chance, account.id, plan)
+    sponsor_id = _draw_sponsor(chance, account.id, plan)
     prefix = world.sponsors[sponsor_id].prefix
-    life = draw_persona(chance, account.id)
+    life = _draw_persona(chance, account.id)
     delivered = (
         first - chance.randrange(200 * DAY_SECONDS, 500 * DAY_SECONDS)
         if plan.used
@@ -93,7 +197,7 @@ def make_line(world: World, account: ResellerAccount, plan: LinePlan, first: int
         balance=0 if use_account or not plan.used else chance.randrange(50) * MICRO_EURO // 2,
         use_account=use_account,
         sim=make_free_sim(chance, world.next_id("sim"), number - LINE_ID_BASE, sponsor_id, esim=esim),
-        persona=life if plan.used else stock_persona(life.home_iso2),
+        persona=life if plan.used else Persona("stock", life.home_iso2, (), *USAGE_PROFILES["stock"]),
         imsis=[
             ImsiRow(world.next_id("row"), make_imsi(prefix, number - LINE_ID_BASE), make_iccid(prefix, number - LINE_ID_BASE), delivered)
         ],
@@ -109,8 +213,7 @@ def make_line(world: World, account: ResellerAccount, plan: LinePlan, first: int
     return line
 
 
-def draw_sponsor(chance: Random, account_id: int, plan: LinePlan) -> int:
-    """Mostly the account's sponsor."""
+def _draw_sponsor(chance: Random, account_id: int, plan: LinePlan) -> int:
     other = OTHER_SPONSORS.get(account_id)
     return other if other is not None and plan.used and chance.random() < 0.2 else MAIN_SPONSORS[account_id]
 
@@ -119,9 +222,14 @@ def draw_owner(chance: Random, account_id: int, kind: str, home: str, number: in
     """Machines are called by what they are, travellers of a firm have its mail host, and some never said who they are."""
     name, firm = draw_person(chance, home), chance.choice(FIRMS)
     if kind == "tracker" or account_id == 8102:
-        return LineOwner(draw_vehicle(chance, number), company=firm)
+        return LineOwner(f"{chance.choice(VEHICLES)} {number % 1000:03d}", company=firm)
     if account_id == 8103:
-        return LineOwner(name, mail_address(name, mail_host(firm)), f"4722{chance.randrange(10**6):06d}", firm)
+        return LineOwner(
+            name,
+            mail_address(name, f"{''.join(letter for letter in firm.lower() if letter.isalpha())}.example"),
+            f"4722{chance.randrange(10**6):06d}",
+            firm,
+        )
     if chance.random() < 0.2:
         return LineOwner()
     return LineOwner(name, mail_address(name, "post.example") if chance.random() < 0.4 else None)
@@ -147,7 +255,7 @@ def age_line(world: World, chance: Random, line: Line, first: int) -> None:
         replace_sim(world, line, changed)
     if chance.random() < 0.06:
         line.numbers[0].end = changed
-        line.numbers.append(NumberRow(world.next_id("row"), draw_real_number(chance, line.id), changed, real=True))
+        line.numbers.append(NumberRow(world.next_id("row"), f"47590{chance.randrange(10)}{line.id:06d}", changed, real=True))
     if chance.random() < 0.07:
         add_multi_imsi(world, line, changed)
 
@@ -166,15 +274,6 @@ def add_multi_imsi(world: World, line: Line, at: int) -> None:
     prefix = world.sponsors[other].prefix
     serial = line.id - LINE_ID_BASE + OLD_SERIALS
     line.multi_imsis.append(ImsiRow(world.next_id("row"), make_imsi(prefix, serial), line.iccid, at))
-
-
-STOCK_SHARE = 0.1
-
-NEWCOMER_SHARE = 0.4
-
-END_STATUS_SHARES: tuple[tuple[LineStatus, float], ...] = (("SUSPENDED", 0.025), ("DISCONNECTED", 0.02), ("END_OF_LIFE", 0.015))
-
-PAUSE_SHARE = 0.03
 
 
 def draw_line_plans(chance: Random, count: int, first: int, start: int) -> Iterator[LinePlan]:
@@ -206,14 +305,6 @@ def draw_status_changes(chance: Random, begin: int, start: int, end: LineStatus 
     return ()
 
 
-ACTIVATION_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-
-ICCID_ISSUER = "8988303"  # spec examples use this range
-
-LINE_ID_BASE = 900_000
-"""Line ids begin above it: the serial number of a SIM is the rest."""
-
-
 def luhn_digit(body: str) -> str:
     """The check digit of a body (ITU-T E.118)."""
     doubled = (int(digit) * (2 - place % 2) for place, digit in enumerate(reversed(body)))
@@ -242,11 +333,6 @@ def internal_number(line_id: int) -> str:
     return f"88239{line_id:08d}"
 
 
-def draw_real_number(chance: Random, line_id: int) -> str:
-    """A number that was assigned; the line's id in it keeps it unique."""
-    return f"47590{chance.randrange(10)}{line_id:06d}"
-
-
 def draw_digits(chance: Random, length: int) -> str:
     """A PIN or PUK."""
     return f"{chance.randrange(10**length):0{length}d}"
@@ -256,14 +342,6 @@ def draw_activation_code(chance: Random, serial: int) -> str:
     """What the provider's server knows the profile by; the serial number keeps it unique."""
     letters = "".join(chance.choices(ACTIVATION_LETTERS, k=14))
     return f"K2-{letters[:7]}-{letters[7:]}{serial:X}"
-
-
-PROFILE_TYPE = "P1"
-
-SMDP_HOSTS = {SPX: "smdp.spx-roaming.test", MERIDIAN: "rsp.meridian-m2m.test", LUMEN: "smdp.lumen-travel.test"}
-
-ISSUE_STEPS = (("Released", 0), ("Downloaded", 340), ("Installed", 395), ("Enable", 460))
-"""What follows an issue, and after how many seconds."""
 
 
 def make_free_sim(chance: Random, number: int, serial: int, sponsor_id: int, *, esim: bool) -> Sim:

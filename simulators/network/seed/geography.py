@@ -88,16 +88,23 @@ COUNTRIES_BY_CONTINENT = {
         ng NGA | Nigeria | 234 | +01:00 | 6.52 3.38
     """,
 }
+NORDICS = ("no", "se", "dk", "fi", "is")
+BALTICS = ("ee", "lv", "lt")
+DACH = ("de", "at", "ch")
+BENELUX = ("be", "nl", "lu")
+ALPS = ("ch", "at", "it", "fr", "de", "si")
+IBERIA = ("es", "pt")
+NORTH_AMERICA = ("us", "ca", "mx")
+AMERICAS = (*NORTH_AMERICA, "cr", "do", "br", "ar", "cl", "co", "pe")
+RADIO_GENERATIONS: dict[str, Literal["3G", "4G", "5G"]] = {"3G": "3G", "4G": "4G", "5G": "5G"}
 
 
-def country_rows() -> list[tuple[str, list[str]]]:
-    """Continent and cells of every country."""
+def _country_rows() -> list[tuple[str, list[str]]]:
     lines = [(continent, line) for continent, block in COUNTRIES_BY_CONTINENT.items() for line in block.strip().splitlines()]
     return [(continent, [cell.strip() for cell in line.split("|")]) for continent, line in lines]
 
 
-def make_country(number: int, continent: str, cells: list[str]) -> Country:
-    """One row of the table."""
+def _make_country(number: int, continent: str, cells: list[str]) -> Country:
     codes, name, dial_code, utc_offset, place = cells
     latitude, longitude = map(float, place.split())
     return Country(number, codes[:2], name, continent, dial_code, utc_offset, latitude, longitude)
@@ -105,13 +112,8 @@ def make_country(number: int, continent: str, cells: list[str]) -> Country:
 
 def make_countries() -> dict[str, Country]:
     """Every country by its lower-case ISO code."""
-    made = (make_country(number, continent, cells) for number, (continent, cells) in enumerate(country_rows(), start=1))
+    made = (_make_country(number, continent, cells) for number, (continent, cells) in enumerate(_country_rows(), start=1))
     return {one.iso2: one for one in made}
-
-
-def tadig_prefixes() -> dict[str, str]:
-    """The three-letter code of each country: TADIG codes begin with it."""
-    return {cells[0][:2]: cells[0][3:] for _, cells in country_rows()}
 
 
 def country_codes(words: str) -> tuple[str, ...]:
@@ -119,30 +121,10 @@ def country_codes(words: str) -> tuple[str, ...]:
     return tuple(words.split())
 
 
-NORDICS = ("no", "se", "dk", "fi", "is")
-
-BALTICS = ("ee", "lv", "lt")
-
-DACH = ("de", "at", "ch")
-
-BENELUX = ("be", "nl", "lu")
-
-ALPS = ("ch", "at", "it", "fr", "de", "si")
-
-IBERIA = ("es", "pt")
-
 EUROPEAN_UNION = country_codes("se dk fi ie fr de nl be lu at it es pt gr pl cz sk hu ro bg hr si ee lv lt mt cy")
-
 EUROPE = (*EUROPEAN_UNION, "no", "is", "gb", "ch", "rs", "tr")
-
-NORTH_AMERICA = ("us", "ca", "mx")
-
-AMERICAS = (*NORTH_AMERICA, "cr", "do", "br", "ar", "cl", "co", "pe")
-
 ASIA_PACIFIC = country_codes("jp kr cn hk tw sg my th vn id ph in au nz")
-
 MIDDLE_EAST_AND_AFRICA = country_codes("ae sa qa il jo eg ma tn za ke ng")
-
 WHOLE_WORLD = (*EUROPE, *AMERICAS, *ASIA_PACIFIC, *MIDDLE_EAST_AND_AFRICA)
 
 # Per country: name, codes, and G with the newest radio generation; a name that ends in _ has a trailing blank on the wire (quirk 15).
@@ -217,12 +199,10 @@ NETWORK_TABLE = """
     ng: Airtel 621-20 4G; MTN 621-30 4G; Glo 621-50 3G
 """
 
-RADIO_GENERATIONS: dict[str, Literal["3G", "4G", "5G"]] = {"3G": "3G", "4G": "4G", "5G": "5G"}
-
 
 def make_networks() -> dict[int, Network]:
     """Every network by its id."""
-    prefixes = tadig_prefixes()
+    prefixes = {cells[0][:2]: cells[0][3:] for _, cells in _country_rows()}
     countries = [line.split(":") for line in NETWORK_TABLE.strip().splitlines()]
     rows = [(iso2.strip(), place, words.split()) for iso2, block in countries for place, words in enumerate(block.split(";"))]
     return {number: make_network(number, iso2, prefixes[iso2], place, words) for number, (iso2, place, words) in enumerate(rows, start=1)}

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from simulators.network import coverage, packages
+from simulators.network import packages
 from simulators.network.entities import (
     DATA,
     DAY_SECONDS,
@@ -18,10 +18,9 @@ from simulators.network.entities import (
     ResellerAccount,
     StatusRow,
 )
-from simulators.network.pushes import add_provider_status
-from simulators.network.seed.fleet import ISSUE_STEPS, PROFILE_TYPE, LinePlan, StatusChange
-from simulators.network.seed.personas import PersonaKind
-from simulators.network.seed.zones import zone_countries
+from simulators.network.packages import add_provider_status
+from simulators.network.seed.catalogue import zone_countries
+from simulators.network.seed.fleet import ISSUE_STEPS, PROFILE_TYPE, LinePlan, PersonaKind, StatusChange
 from simulators.network.simulation import run_world_to
 from simulators.network.world import World
 from simulators.seeded_random import Random, seeded_random
@@ -38,6 +37,15 @@ RENEWAL_CHANCES: dict[PersonaKind, float] = {
 
 LOW_BALANCE_SHARE = 0.25
 """Of the first balance: below it the balance is topped up."""
+PACKAGE_SIZES: dict[PersonaKind, tuple[int, int]] = {
+    "traveller": (500, 3072),
+    "commuter": (1024, 5120),
+    "heavy": (3072, 20480),
+    "tracker": (0, 512),
+    "dormant": (0, 1024),
+    "stock": (0, 0),
+}
+"""MiB a kind of customer looks for."""
 
 
 class TemplateOffer(NamedTuple):
@@ -61,7 +69,7 @@ class PackageShop:
         at_home = [offer for offer in self.fitting(line) if line.persona.home_iso2 in offer.countries]
         everywhere = [offer for offer in at_home if places <= offer.countries]
         found = everywhere if everywhere and chance.random() < 0.85 else at_home
-        sized = [offer for offer in found if has_wanted_size(line.persona, offer.template)] or found
+        sized = [offer for offer in found if _has_wanted_size(line.persona, offer.template)] or found
         return chance.choice(sized).template if sized else None
 
     def fitting(self, line: Line) -> list[TemplateOffer]:
@@ -100,7 +108,7 @@ def run_history(world: World, plans: list[LinePlan], first: int, start: int) -> 
 def prepare_history(world: World, plans: list[LinePlan], first: int) -> History:
     """Sort what will happen by day."""
     history = History(world, PackageShop(world), {}, {}, {}, first)
-    history.balances = {owner.id: owner.balance for owner in balance_owners(world)}
+    history.balances = {owner.id: owner.balance for owner in _balance_owners(world)}
     for plan in plans:
         line = world.lines[plan.line_id]
         if plan.used:
@@ -117,8 +125,7 @@ def evening_of(moment: int, first: int) -> int:
     return -(-(moment - first) // DAY_SECONDS)
 
 
-def balance_owners(world: World) -> list[Reseller | ResellerAccount]:
-    """Everybody who has a balance to keep up."""
+def _balance_owners(world: World) -> list[Reseller | ResellerAccount]:
     return [*world.resellers.values(), *(account for account in world.accounts.values() if not account.package_only)]
 
 
@@ -130,7 +137,7 @@ def apply_day(history: History, day: int) -> None:
     renew_packages(history, day)
     for line, turn in history.turns.get(day, ()):
         change_line_status(world, line, turn)
-    for owner in balance_owners(world):
+    for owner in _balance_owners(world):
         top_up_balance(world, owner, history.balances[owner.id])
 
 
@@ -189,7 +196,7 @@ def has_supply(line: Line, now: int) -> bool:
     """Whether a package has data left, or a series goes on."""
     if any(series.active and (series.occurrences is None or series.created < series.occurrences) for series in line.series):
         return True
-    return any(coverage.package_in_date(package, now) and coverage.units_left(package, DATA) for package in reversed(line.packages))
+    return any(package.in_date(now) and package.units_left(DATA) for package in reversed(line.packages))
 
 
 def next_purchase_day(history: History, line: Line, day: int) -> int | None:
@@ -224,19 +231,7 @@ def top_up_balance(world: World, owner: Reseller | ResellerAccount, first_balanc
         world.transactions.append(BalanceChange(world.now, kind, owner.id, amount, owner.balance, "Bank transfer"))
 
 
-PACKAGE_SIZES: dict[PersonaKind, tuple[int, int]] = {
-    "traveller": (500, 3072),
-    "commuter": (1024, 5120),
-    "heavy": (3072, 20480),
-    "tracker": (0, 512),
-    "dormant": (0, 1024),
-    "stock": (0, 0),
-}
-"""MiB a kind of customer looks for."""
-
-
-def has_wanted_size(persona: Persona, template: PackageTemplate) -> bool:
-    """Whether a package is neither too small nor too large."""
+def _has_wanted_size(persona: Persona, template: PackageTemplate) -> bool:
     low, high = PACKAGE_SIZES[persona.kind]
     months = 30 / template.period_days if template.recurring else 1  # a day pass is not a small package, it comes every day
     return low * MEBIBYTE <= (template.data_bytes or 0) * months <= high * MEBIBYTE

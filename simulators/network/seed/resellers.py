@@ -9,13 +9,9 @@ from simulators.network.seed.geography import EUROPE, network_ids_in
 from simulators.seeded_random import seeded_random
 
 DEMO_ACCOUNT = 8101
-
 FJORD, ALPINE = 7001, 7002
-
 BUY_TARIFFS = {FJORD: 512, ALPINE: 513}
-
 SELL_TARIFFS = {FJORD: 530, ALPINE: 531}
-
 VOIP_PLANS = {FJORD: 92, ALPINE: 95}
 
 FJORD_CONTACT = {
@@ -37,6 +33,13 @@ ALPINE_CONTACT = {
     "state": "ZH",
     "country": "Switzerland",
 }
+LINE_SHARES = {8101: 140, 8102: 90, 8103: 50, 8104: 40, 8201: 50, 8202: 30}
+SPX, MERIDIAN, LUMEN = 31, 32, 33
+FJORD_SPX, FJORD_MERIDIAN, FJORD_EUROPE, ALPINE_SPX, ALPINE_LUMEN = 412, 413, 414, 415, 416
+RESELLER_SPONSORS = {FJORD: (SPX, MERIDIAN), ALPINE: (SPX, LUMEN)}
+MAIN_PROFILES = {(FJORD, SPX): FJORD_SPX, (FJORD, MERIDIAN): FJORD_MERIDIAN, (ALPINE, SPX): ALPINE_SPX, (ALPINE, LUMEN): ALPINE_LUMEN}
+"""Which profile a reseller's SIMs of a sponsor have."""
+SIMULATED_TOKENS = (NetworkToken("sandbox-7001-token", 7001), NetworkToken("sandbox-7002-token", 7002))
 
 
 def make_resellers() -> dict[int, Reseller]:
@@ -87,25 +90,12 @@ def make_accounts() -> dict[int, ResellerAccount]:
     return {account.id: account for account in made}
 
 
-LINE_SHARES = {8101: 140, 8102: 90, 8103: 50, 8104: 40, 8201: 50, 8202: 30}
-
-
 def line_counts(lines: int) -> dict[int, int]:
     """How many lines each account has: in proportion, and what is left over in the demo account, as is all beyond 400."""
     whole = sum(LINE_SHARES.values())
     counts = {account: min(share, share * lines // whole) for account, share in LINE_SHARES.items()}
     counts[DEMO_ACCOUNT] += lines - sum(counts.values())
     return counts
-
-
-SPX, MERIDIAN, LUMEN = 31, 32, 33
-
-FJORD_SPX, FJORD_MERIDIAN, FJORD_EUROPE, ALPINE_SPX, ALPINE_LUMEN = 412, 413, 414, 415, 416
-
-RESELLER_SPONSORS = {FJORD: (SPX, MERIDIAN), ALPINE: (SPX, LUMEN)}
-
-MAIN_PROFILES = {(FJORD, SPX): FJORD_SPX, (FJORD, MERIDIAN): FJORD_MERIDIAN, (ALPINE, SPX): ALPINE_SPX, (ALPINE, LUMEN): ALPINE_LUMEN}
-"""Which profile a reseller's SIMs of a sponsor have."""
 
 
 def make_sponsors() -> dict[int, Sponsor]:
@@ -140,6 +130,3 @@ def make_profiles(seed: int, networks: Mapping[int, Network]) -> dict[int, Netwo
         NetworkProfile(ALPINE_LUMEN, "Alpine Lumen", ALPINE, LUMEN, 81, draw_agreements(seed, LUMEN, 0.5, networks)),
     )
     return {profile.id: profile for profile in made}
-
-
-SIMULATED_TOKENS = (NetworkToken("sandbox-7001-token", 7001), NetworkToken("sandbox-7002-token", 7002))

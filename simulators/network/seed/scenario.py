@@ -12,17 +12,29 @@ from datetime import UTC, date, datetime
 from statistics import median
 from typing import NamedTuple
 
-from simulators.network.coverage import package_in_date, units_left
 from simulators.network.entities import DATA, DAY_SECONDS, MT_SMS, Cdr, Line, Package
 from simulators.network.seed import history
 from simulators.network.seed.build import world_without_lines
 from simulators.network.seed.fleet import add_fleet
-from simulators.network.seed.scenario_actors import TROUBLE_CAUSES, ActorRole, ScenarioActor, TroubleCause, cast_actors
-from simulators.network.seed.scenario_catalogue import add_partner_template
+from simulators.network.seed.scenario_actors import (
+    TROUBLE_CAUSES,
+    ActorRole,
+    ScenarioActor,
+    TroubleCause,
+    add_partner_template,
+    cast_actors,
+)
 from simulators.network.seed.scenario_days import ScenarioStage, live_scenario, open_scenario, release_actors
 from simulators.network.world import World
 
 FEWEST_LINES, FEWEST_DAYS = 140, 60
+OBSERVED_DAYS = 28
+"""Days before the start in which things are looked for, and after it in which use is missed."""
+SPIKE_RATIO = 5.0
+"""Times the usual day of use, and at least one and a half times any other day: what an operator would call a spike."""
+SPIKE_OVER_OTHER_DAYS = 1.5
+REGULAR_DAYS, DAYS_BEFORE_SILENCE = 9, 14
+NEGATIVE_ROLES: tuple[ActorRole, ...] = ("pause", "partner", "regular_heavy", "weekday", "first_trip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +106,6 @@ def stage_scenario(seed: int, start: int, first: int, lines: int) -> ScenarioSta
     past = history.prepare_history(world, plans, first)
     partner = add_partner_template(world)  # after the shop was filled: only the actors that are given it buy it
     return open_scenario(past, cast_actors(world, plans, past.shop, partner, start // DAY_SECONDS))
-
-
-OBSERVED_DAYS = 28
-"""Days before the start in which things are looked for, and after it in which use is missed."""
-
-SPIKE_RATIO = 5.0
-"""Times the usual day of use, and at least one and a half times any other day: what an operator would call a spike."""
-
-SPIKE_OVER_OTHER_DAYS = 1.5
-
-REGULAR_DAYS, DAYS_BEFORE_SILENCE = 9, 14
-
-NEGATIVE_ROLES: tuple[ActorRole, ...] = ("pause", "partner", "regular_heavy", "weekday", "first_trip")
 
 
 def observe_scenario(stage: ScenarioStage, later: World) -> ScenarioTruth:
@@ -209,7 +208,7 @@ class WorldObserver:
         country = self.world.networks[cdr.network_id].iso2
         zone = self.world.zones[package.zone_id].network_ids
         covers = cdr.network_id not in zone and any(self.world.networks[one].iso2 == country for one in zone)
-        return covers and package.assigned <= cdr.at and package_in_date(package, cdr.at) and units_left(package, DATA) > 0
+        return covers and package.assigned <= cdr.at and package.in_date(cdr.at) and package.units_left(DATA) > 0
 
     def strayed(self, line: Line) -> tuple[str, ...]:
         """The countries of such data."""
@@ -240,12 +239,12 @@ class WorldObserver:
 
     def current(self, line: Line) -> list[Package]:
         """Packages in date."""
-        return [package for package in line.packages if package_in_date(package, self.world.now)]
+        return [package for package in line.packages if package.in_date(self.world.now)]
 
     def troubled(self, line: Line, actor: ScenarioActor, cause: TroubleCause) -> bool:
         """Whether the trouble is there, and its alone."""
         current = self.current(line)
-        stocked = [package for package in current if units_left(package, DATA)]
+        stocked = [package for package in current if package.units_left(DATA)]
         if cause in ("suspended", "forbidden"):
             return bool(stocked) and (line.status == "SUSPENDED" if cause == "suspended" else not line.allowed_data)
         if cause == "throttled":
@@ -255,7 +254,7 @@ class WorldObserver:
         if cause == "expired":
             return not current and bool(line.packages) and line.status == "ACTIVE"
         if cause == "blocked":
-            return not current and any(not package.active and units_left(package, DATA) for package in line.packages)
+            return not current and any(not package.active and package.units_left(DATA) for package in line.packages)
         return bool(stocked) and self.seen_in(line, actor.place) and not any(self.works_in(package, actor.place) for package in stocked)
 
     def works_in(self, package: Package, iso2: str) -> bool:

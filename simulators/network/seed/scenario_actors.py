@@ -1,30 +1,29 @@
 """The actors of a scenario: which lines show what an operator would like to find, drawn from the seed, account by account."""
 
 from collections.abc import Callable, Mapping
+from itertools import groupby
 from typing import Literal, NamedTuple
 
-from simulators.network.entities import Line, PackageTemplate, Persona
-from simulators.network.seed.fleet import LinePlan
+from simulators.network.catalogue import Zone
+from simulators.network.charging import find_tariff_rule
+from simulators.network.entities import MEBIBYTE, Line, PackageTemplate, Persona
+from simulators.network.seed.catalogue import zone_countries
+from simulators.network.seed.fleet import FAR_COUNTRIES, NEAR_COUNTRIES, USAGE_PROFILES, LinePlan, PersonaKind
+from simulators.network.seed.geography import EUROPE
 from simulators.network.seed.history import PackageShop, TemplateOffer
-from simulators.network.seed.personas import FAR_COUNTRIES, NEAR_COUNTRIES, USAGE_PROFILES, PersonaKind
-from simulators.network.seed.resellers import FJORD, SPX
-from simulators.network.seed.scenario_catalogue import (
-    affordable_template,
-    expensive_countries,
-    oversized_template,
-    steerable_countries,
-    throttling_template,
-    weekly_template,
-)
+from simulators.network.seed.resellers import FJORD, FJORD_SPX, SPX
 from simulators.network.world import World
 from simulators.seeded_random import Random, seeded_random
 
+PARTNER_ZONE_NAME = "Europe partners"
+PARTNER_TEMPLATE_NAME, PARTNER_MEBIBYTES, PARTNER_DAYS, PARTNER_COST = "Europe partners 5GB 30d", 5120, 30, 11_900_000
+CHEAPEST_STEERING_LIST = 18
+"""Steering to the last network of each European country, which the partners' zone leaves out."""
+EXPENSIVE_COUNTRIES = 6
+CHEAPEST_CHOICES = 3
 MONTH_DAYS = 30
-
 LIGHT_SESSION_BYTES = 5_000_000
-
 GIB = 1 << 30
-
 ActorRole = Literal[
     "churn",
     "pause",
@@ -46,6 +45,110 @@ ActorRole = Literal[
     "weekday",
     "first_trip",
 ]
+TroubleCause = Literal["exhausted", "expired", "blocked", "suspended", "forbidden", "no_coverage", "throttled"]
+TROUBLE_CAUSES: tuple[TroubleCause, ...] = ("exhausted", "expired", "blocked", "suspended", "forbidden", "no_coverage", "throttled")
+NO_BALANCE_ROLES: frozenset[ActorRole] = frozenset({"exhausted", "expired", "blocked", "no_coverage"})
+"""Nobody pays for what their packages do not: else the line would work, and there would be no trouble."""
+# In the order in which they choose their lines: who fits few lines comes first. Shares of all lines of an account.
+PEOPLE_SHARES: dict[ActorRole, float] = {
+    "mis_steered": 0.09,
+    "partner": 0.03,
+    "high_cost": 0.05,
+    "expired": 0.012,
+    "throttled": 0.012,
+    "exhausted": 0.012,
+    "blocked": 0.012,
+    "no_coverage": 0.012,
+    "suspended": 0.012,
+    "forbidden": 0.012,
+    "wrong_package": 0.06,
+    "churn": 0.08,
+    "pause": 0.025,
+    "spike": 0.06,
+    "silence": 0.03,
+    "abroad": 0.05,
+    "regular_heavy": 0.03,
+    "weekday": 0.03,
+    "first_trip": 0.03,
+}
+MACHINE_SHARES: dict[ActorRole, float] = {"churn": 0.08, "spike": 0.06, "silence": 0.04, "pause": 0.03, "abroad": 0.07}
+MACHINE_ACCOUNT = 8102
+
+
+def add_partner_template(world: World) -> PackageTemplate:
+    """A zone of all but one network of each country, and a package there."""
+    profile = world.profiles[FJORD_SPX]
+    left_out = set(world.steering[CHEAPEST_STEERING_LIST].network_ids)
+    here = tuple(sorted(one for one in profile.network_ids - left_out if world.networks[one].iso2 in EUROPE))
+    zone = Zone(world.next_id("zone"), PARTNER_ZONE_NAME, FJORD, profile.id, here)
+    world.zones[zone.id] = zone
+    number = world.next_id("template")
+    made = PackageTemplate(
+        number,
+        PARTNER_TEMPLATE_NAME,
+        FJORD,
+        zone.id,
+        SPX,
+        PARTNER_DAYS,
+        data_bytes=PARTNER_MEBIBYTES * MEBIBYTE,
+        cost=PARTNER_COST,
+        ui_visible=True,
+    )
+    world.templates[number] = made
+    return made
+
+
+def steerable_countries(world: World, template: PackageTemplate) -> list[str]:
+    """Countries where that list leads out of the package's zone, onto a network that can be had and has a price."""
+    covered = zone_countries(world.zones[template.zone_id], world.networks)
+    allowed, sell = world.profiles[FJORD_SPX].network_ids, world.resellers[FJORD].mobile_plan_id
+    found = [world.networks[number] for number in world.steering[CHEAPEST_STEERING_LIST].network_ids if number in allowed]
+    return [one.iso2 for one in found if one.iso2 in covered and find_tariff_rule(world, sell, one.network_id, SPX, world.now) is not None]
+
+
+def expensive_countries(world: World, line: Line, offer: TemplateOffer) -> list[str]:
+    """Where a package works and data costs the reseller most, on average over the networks this SIM may use."""
+    buy, allowed = world.resellers[line.reseller_id].buy_tariff_id, world.profiles[line.profile_id].network_ids
+    means: list[tuple[float, str]] = []
+    for iso2, group in groupby(world.networks.values(), key=lambda network: network.iso2):
+        rules = [find_tariff_rule(world, buy, one.network_id, line.sim.sponsor_id, world.now) for one in group if one.network_id in allowed]
+        rates = [found.data_rate or 0 for found in rules if found is not None]
+        if iso2 in offer.countries and rates and len(rates) == len(rules):
+            means.append((sum(rates) / len(rates), iso2))
+    return [iso2 for _, iso2 in sorted(means, reverse=True)[:EXPENSIVE_COUNTRIES]]
+
+
+def affordable_template(offers: list[TemplateOffer], chance: Random, places: set[str], least: int) -> PackageTemplate | None:
+    """One of the cheapest packages of one time that work everywhere and hold so many bytes; the largest when none does."""
+    there = [offer.template for offer in offers if places <= offer.countries and not offer.template.recurring]
+    enough = [template for template in there if (template.data_bytes or 0) >= least]
+    if enough:
+        return chance.choice(sorted(enough, key=lambda template: (template.cost, template.id))[:CHEAPEST_CHOICES])
+    return max(there, key=lambda template: template.data_bytes or 0, default=None)
+
+
+def oversized_template(offers: list[TemplateOffer], chance: Random, home: str) -> PackageTemplate | None:
+    """One of the packages of a month that cost most there, and at least twice as much as the cheapest that holds a GiB."""
+    there = [
+        offer.template for offer in offers if home in offer.countries and not offer.template.recurring and offer.template.period_days >= 30
+    ]
+    least = min((template.cost for template in there if (template.data_bytes or 0) >= 1 << 30), default=0)
+    found = sorted((template for template in there if template.cost >= 2 * least), key=lambda template: (-template.cost, template.id))
+    return chance.choice(found[:CHEAPEST_CHOICES]) if found else None
+
+
+def weekly_template(offers: list[TemplateOffer], home: str) -> PackageTemplate | None:
+    """The package of a week that works there, the cheapest."""
+    there = [
+        offer.template for offer in offers if home in offer.countries and not offer.template.recurring and offer.template.period_days == 7
+    ]
+    return min(there, key=lambda template: (template.cost, template.id), default=None)
+
+
+def throttling_template(offers: list[TemplateOffer], home: str) -> PackageTemplate | None:
+    """The largest package that works there and slows down at some share of its volume, long before its end."""
+    there = [offer.template for offer in offers if home in offer.countries and offer.template.throttling and not offer.template.recurring]
+    return max(there, key=lambda template: template.data_bytes or 0, default=None)
 
 
 class ActorCandidate(NamedTuple):
@@ -84,7 +187,7 @@ def cast_actors(world: World, plans: list[LinePlan], shop: PackageShop, partner:
         lines = list(world.lines_of(account_id))
         waiting = [line for line in lines if line.id in free]
         seeded_random(world.seed, "cast", account_id).shuffle(waiting)
-        for role, share in actor_shares(account_id).items():
+        for role, share in (MACHINE_SHARES if account_id == MACHINE_ACCOUNT else PEOPLE_SHARES).items():
             actors += choose_actors(world, role, int(share * len(lines) + 0.5), waiting, shop, partner, last)
     return sorted(actors, key=lambda actor: actor.line_id)
 
@@ -125,13 +228,11 @@ def persona_of_kind(persona: Persona, kind: PersonaKind) -> Persona:
     return Persona(kind, persona.home_iso2, persona.travel_iso2, *USAGE_PROFILES[kind])
 
 
-def without_travel(persona: Persona) -> Persona:
-    """No travels."""
+def _without_travel(persona: Persona) -> Persona:
     return persona._replace(travel_iso2=(), travel_share=0.0)
 
 
-def monthly_bytes(persona: Persona) -> int:
-    """Bytes."""
+def _monthly_bytes(persona: Persona) -> int:
     return int(persona.active_share * persona.sessions * persona.session_bytes * MONTH_DAYS)
 
 
@@ -147,8 +248,8 @@ def make_actor(
 def fitting_package(given: ActorCandidate, base: Persona, *places: str) -> PackageTemplate | None:
     """A package for that life, there and everywhere it goes."""
     return affordable_template(
-        given.offers, given.chance, {base.home_iso2, *base.travel_iso2, *places}, monthly_bytes(base)
-    ) or affordable_template(given.offers, given.chance, {base.home_iso2, *places}, monthly_bytes(base))
+        given.offers, given.chance, {base.home_iso2, *base.travel_iso2, *places}, _monthly_bytes(base)
+    ) or affordable_template(given.offers, given.chance, {base.home_iso2, *places}, _monthly_bytes(base))
 
 
 def churn_actor(given: ActorCandidate) -> ScenarioActor | None:
@@ -172,7 +273,7 @@ def silence_actor(given: ActorCandidate) -> ScenarioActor | None:
 def regular_persona(given: ActorCandidate) -> Persona:
     """Something nearly every day, at home."""
     kind: PersonaKind = "tracker" if given.line.persona.kind == "tracker" else "commuter"
-    return without_travel(persona_of_kind(given.line.persona, kind))._replace(active_share=0.96)
+    return _without_travel(persona_of_kind(given.line.persona, kind))._replace(active_share=0.96)
 
 
 def spike_actor(given: ActorCandidate) -> ScenarioActor | None:
@@ -190,7 +291,7 @@ def partner_persona(given: ActorCandidate) -> tuple[Persona, str] | None:
     if not rich or (line.reseller_id, line.sim.sponsor_id) != (FJORD, SPX):
         return None
     place = given.chance.choice(steerable_countries(given.world, given.partner))
-    return without_travel(lively_persona(line, 0.65)), place
+    return _without_travel(lively_persona(line, 0.65)), place
 
 
 def mis_steered_actor(given: ActorCandidate) -> ScenarioActor | None:
@@ -211,7 +312,7 @@ def partner_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 def wrong_package_actor(given: ActorCandidate) -> ScenarioActor | None:
     """Little data at home, on a package that costs a multiple of one that would do."""
-    base = without_travel(persona_of_kind(given.line.persona, "commuter"))._replace(
+    base = _without_travel(persona_of_kind(given.line.persona, "commuter"))._replace(
         session_bytes=LIGHT_SESSION_BYTES, calls=0.0, messages=0.0
     )
     return make_actor(given, base, oversized_template(given.offers, given.chance, base.home_iso2), 0, 0)
@@ -219,7 +320,7 @@ def wrong_package_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 def high_cost_actor(given: ActorCandidate) -> ScenarioActor | None:
     """Much data every day where data is dear."""
-    base = without_travel(persona_of_kind(given.line.persona, "heavy"))
+    base = _without_travel(persona_of_kind(given.line.persona, "heavy"))
     world_wide = [offer for offer in given.offers if len(offer.countries) > 40 and not offer.template.recurring]
     largest = max(world_wide, key=lambda offer: offer.template.data_bytes or 0, default=None)
     places = expensive_countries(given.world, given.line, largest) if largest is not None else []
@@ -230,12 +331,12 @@ def high_cost_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 def abroad_actor(given: ActorCandidate) -> ScenarioActor | None:
     """Since some days where nobody expects it, with a package that works there."""
-    base = without_travel(lively_persona(given.line, 0.85))
+    base = _without_travel(lively_persona(given.line, 0.85))
     place = given.chance.choice([iso2 for iso2 in NEAR_COUNTRIES if iso2 != base.home_iso2])
     return make_actor(
         given,
         base,
-        affordable_template(given.offers, given.chance, {base.home_iso2, place}, monthly_bytes(base)),
+        affordable_template(given.offers, given.chance, {base.home_iso2, place}, _monthly_bytes(base)),
         -given.chance.randint(3, 9),
         MONTH_DAYS,
         place,
@@ -244,13 +345,13 @@ def abroad_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 def exhausted_actor(given: ActorCandidate) -> ScenarioActor | None:
     """The data is used up in a day or two, and nobody buys more."""
-    base = without_travel(lively_persona(given.line, 0.9))
+    base = _without_travel(lively_persona(given.line, 0.9))
     return make_actor(given, base, fitting_package(given, base), -given.chance.randint(4, 8), MONTH_DAYS)
 
 
 def light_persona(given: ActorCandidate) -> Persona:
     """Little data nearly every day, at home."""
-    return without_travel(persona_of_kind(given.line.persona, "commuter"))._replace(active_share=0.92, session_bytes=LIGHT_SESSION_BYTES)
+    return _without_travel(persona_of_kind(given.line.persona, "commuter"))._replace(active_share=0.92, session_bytes=LIGHT_SESSION_BYTES)
 
 
 def expired_actor(given: ActorCandidate) -> ScenarioActor | None:
@@ -284,7 +385,7 @@ def throttled_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 def regular_heavy_actor(given: ActorCandidate) -> ScenarioActor | None:
     """Very much, every day."""
-    base = without_travel(persona_of_kind(given.line.persona, "heavy"))._replace(active_share=0.98, sessions=5.0)
+    base = _without_travel(persona_of_kind(given.line.persona, "heavy"))._replace(active_share=0.98, sessions=5.0)
     return make_actor(given, base, fitting_package(given, base), 0, 0)
 
 
@@ -296,7 +397,7 @@ def weekday_actor(given: ActorCandidate) -> ScenarioActor | None:
 
 def first_trip_actor(given: ActorCandidate) -> ScenarioActor | None:
     """Always at home, but for some days of the last weeks."""
-    base = without_travel(lively_persona(given.line, 0.8))
+    base = _without_travel(lively_persona(given.line, 0.8))
     place, begin = given.chance.choice([iso2 for iso2 in NEAR_COUNTRIES if iso2 != base.home_iso2]), given.chance.randint(8, 20)
     return make_actor(given, base, fitting_package(given, base, place), -begin, given.chance.randint(5, 8) - begin, place)
 
@@ -322,42 +423,3 @@ ACTOR_MAKERS: Mapping[ActorRole, Callable[[ActorCandidate], ScenarioActor | None
     "weekday": weekday_actor,
     "first_trip": first_trip_actor,
 }
-
-TroubleCause = Literal["exhausted", "expired", "blocked", "suspended", "forbidden", "no_coverage", "throttled"]
-
-TROUBLE_CAUSES: tuple[TroubleCause, ...] = ("exhausted", "expired", "blocked", "suspended", "forbidden", "no_coverage", "throttled")
-
-NO_BALANCE_ROLES: frozenset[ActorRole] = frozenset({"exhausted", "expired", "blocked", "no_coverage"})
-"""Nobody pays for what their packages do not: else the line would work, and there would be no trouble."""
-
-# In the order in which they choose their lines: who fits few lines comes first. Shares of all lines of an account.
-PEOPLE_SHARES: dict[ActorRole, float] = {
-    "mis_steered": 0.09,
-    "partner": 0.03,
-    "high_cost": 0.05,
-    "expired": 0.012,
-    "throttled": 0.012,
-    "exhausted": 0.012,
-    "blocked": 0.012,
-    "no_coverage": 0.012,
-    "suspended": 0.012,
-    "forbidden": 0.012,
-    "wrong_package": 0.06,
-    "churn": 0.08,
-    "pause": 0.025,
-    "spike": 0.06,
-    "silence": 0.03,
-    "abroad": 0.05,
-    "regular_heavy": 0.03,
-    "weekday": 0.03,
-    "first_trip": 0.03,
-}
-
-MACHINE_SHARES: dict[ActorRole, float] = {"churn": 0.08, "spike": 0.06, "silence": 0.04, "pause": 0.03, "abroad": 0.07}
-
-MACHINE_ACCOUNT = 8102
-
-
-def actor_shares(account_id: int) -> dict[ActorRole, float]:
-    """Who there is to cast in an account."""
-    return MACHINE_SHARES if account_id == MACHINE_ACCOUNT else PEOPLE_SHARES

@@ -3,16 +3,27 @@
 import pickle
 from typing import NamedTuple, cast
 
-from simulators.network import coverage, packages
+from simulators.network import packages
 from simulators.network.entities import DATA, DAY_SECONDS, Line, Persona
 from simulators.network.seed import history
 from simulators.network.seed.fleet import StatusChange
 from simulators.network.seed.history import History, change_line_status
-from simulators.network.seed.scenario_actors import ActorRole, ScenarioActor
-from simulators.network.seed.scenario_catalogue import CHEAPEST_STEERING_LIST
+from simulators.network.seed.scenario_actors import CHEAPEST_STEERING_LIST, ActorRole, ScenarioActor
 from simulators.network.simulation import run_world_to
 from simulators.network.world import World
 from simulators.seeded_random import seeded_random
+
+AWAY_ROLES: frozenset[ActorRole] = frozenset({"abroad", "no_coverage", "first_trip", "mis_steered"})
+QUIET_ROLES: frozenset[ActorRole] = frozenset({"pause", "silence"})
+STOPPED_ROLES: frozenset[ActorRole] = frozenset({"blocked", "suspended", "forbidden", "no_coverage"})
+ENDING_ROLES: frozenset[ActorRole] = frozenset({"churn", "exhausted", "expired", *STOPPED_ROLES})
+"""Who buys nothing from its special time on."""
+SPIKE_SESSIONS, SPIKE_FACTOR = 20.0, 12.0
+GREEDY_SESSIONS = 6.0
+GREEDY_BYTES = 130_000_000
+PACKAGES_AT_ONCE = 6
+FIRST_MONDAY = 4
+"""The first of January 1970 was a Thursday."""
 
 
 class ScenarioStage(NamedTuple):
@@ -70,28 +81,8 @@ def release_actors(stage: ScenarioStage) -> None:
     day = stage.world.now // DAY_SECONDS
     for actor in stage.actors:
         line = stage.world.lines[actor.line_id]
-        line.persona = lasting_persona(actor, line, day)
-
-
-AWAY_ROLES: frozenset[ActorRole] = frozenset({"abroad", "no_coverage", "first_trip", "mis_steered"})
-
-QUIET_ROLES: frozenset[ActorRole] = frozenset({"pause", "silence"})
-
-STOPPED_ROLES: frozenset[ActorRole] = frozenset({"blocked", "suspended", "forbidden", "no_coverage"})
-
-ENDING_ROLES: frozenset[ActorRole] = frozenset({"churn", "exhausted", "expired", *STOPPED_ROLES})
-"""Who buys nothing from its special time on."""
-
-SPIKE_SESSIONS, SPIKE_FACTOR = 20.0, 12.0
-
-GREEDY_SESSIONS = 6.0
-
-GREEDY_BYTES = 130_000_000
-
-PACKAGES_AT_ONCE = 6
-
-FIRST_MONDAY = 4
-"""The first of January 1970 was a Thursday."""
+        # For good as on this day, but who only pauses comes back.
+        line.persona = actor.base if actor.role in ("pause", "weekday", "throttled") else actor_persona(actor, line, day)
 
 
 def actor_persona(actor: ScenarioActor, line: Line, day: int) -> Persona:
@@ -108,9 +99,9 @@ def actor_persona(actor: ScenarioActor, line: Line, day: int) -> Persona:
     if actor.role == "weekday" and (day - FIRST_MONDAY) % 7 >= 5:
         return actor.base._replace(active_share=0.04)
     if actor.role == "throttled" and special and not line.throttled:
-        return greedy_persona(actor.base, GREEDY_BYTES)
+        return _greedy_persona(actor.base, GREEDY_BYTES)
     if actor.role == "exhausted" and actor.begin <= day < actor.begin + 2:
-        return greedy_persona(actor.base, max(package.data_limit or 0 for package in line.packages) // 3)
+        return _greedy_persona(actor.base, max(package.data_limit or 0 for package in line.packages) // 3)
     return actor.base
 
 
@@ -139,8 +130,7 @@ def spiking_persona(persona: Persona) -> Persona:
     return persona._replace(active_share=1.0, sessions=SPIKE_SESSIONS, session_bytes=size)
 
 
-def greedy_persona(persona: Persona, size: int) -> Persona:
-    """As much as there is."""
+def _greedy_persona(persona: Persona, size: int) -> Persona:
     return persona._replace(active_share=1.0, sessions=GREEDY_SESSIONS, session_bytes=size)
 
 
@@ -150,7 +140,7 @@ def prepare_actor_day(world: World, actor: ScenarioActor, line: Line, day: int) 
     if line.status == "ACTIVE":
         supply_actor(world, actor, line, day)
     if day == actor.begin:
-        change_actor_line(world, actor, line)
+        _change_actor_line(world, actor, line)
 
 
 def supply_actor(world: World, actor: ScenarioActor, line: Line, day: int) -> None:
@@ -162,18 +152,12 @@ def supply_actor(world: World, actor: ScenarioActor, line: Line, day: int) -> No
         return
     wanted = int(line.persona.sessions * line.persona.session_bytes * 1.7) if day in actor.days else 1
     for _ in range(PACKAGES_AT_ONCE):
-        if line_bytes_left(line, world.now) >= wanted:
+        if sum(package.units_left(DATA) for package in line.packages if package.in_date(world.now)) >= wanted:
             return
         packages.assign_package(world, line, template, period=None, validity_days=None)
 
 
-def line_bytes_left(line: Line, now: int) -> int:
-    """What the packages of a line still hold."""
-    return sum(coverage.units_left(package, DATA) for package in line.packages if coverage.package_in_date(package, now))
-
-
-def change_actor_line(world: World, actor: ScenarioActor, line: Line) -> None:
-    """What somebody does to the line by hand."""
+def _change_actor_line(world: World, actor: ScenarioActor, line: Line) -> None:
     if actor.role == "mis_steered":
         line.steering_list_id = CHEAPEST_STEERING_LIST
     elif actor.role == "suspended":
@@ -183,8 +167,3 @@ def change_actor_line(world: World, actor: ScenarioActor, line: Line) -> None:
     elif actor.role == "blocked":
         for package in line.packages:
             packages.set_package_active(world, package, False)
-
-
-def lasting_persona(actor: ScenarioActor, line: Line, day: int) -> Persona:
-    """How the line lives on without mornings: for good as on this day, but who only pauses comes back."""
-    return actor.base if actor.role in ("pause", "weekday", "throttled") else actor_persona(actor, line, day)

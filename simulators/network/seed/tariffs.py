@@ -9,7 +9,6 @@ from simulators.network.seed.resellers import ALPINE, BUY_TARIFFS, FJORD, RESELL
 from simulators.seeded_random import Random, seeded_random
 
 FIRST_RULE_ID = 9001
-
 UNPRICED_NETWORKS = frozenset({("293", "64"), ("716", "15"), ("440", "11"), ("454", "12"), ("655", "07"), ("214", "04")})
 """Networks without a rule: a zone that names one is refused with 10003."""
 
@@ -17,6 +16,16 @@ DATA_FLOOR = {"Europe": 700, "North America": 1800, "South America": 3000, "Asia
 """Micro-euro per MiB of the cheapest network of an average country."""
 
 CHEAP_HALF, DEAR_HALF = 0.6, 1.9
+# Prefix, country, micro-euro per minute; the longest prefix wins.
+VOIP_PRICES = """
+    1 UNITED_STATES 9000 | 1809 DOMINICAN_REPUBLIC 61000 | 30 GREECE 12000 | 31 NETHERLANDS 14000 | 316 NETHERLANDS 42000
+    32 BELGIUM 15000 | 33 FRANCE 9000 | 336 FRANCE 35000 | 34 SPAIN 11000 | 351 PORTUGAL 12000 | 353 IRELAND 13000
+    354 ICELAND 22000 | 358 FINLAND 48000 | 370 LITHUANIA 24000 | 371 LATVIA 26000 | 372 ESTONIA 26000 | 39 ITALY 10000
+    41 SWITZERLAND 19000 | 4179 SWITZERLAND 52000 | 43 AUSTRIA 17000 | 44 UNITED_KINGDOM 8000 | 447 UNITED_KINGDOM 31000
+    45 DENMARK 11000 | 46 SWEDEN 9000 | 47 NORWAY 20000 | 479 NORWAY 38000 | 48 POLAND 12000 | 49 GERMANY 9000
+    491 GERMANY 33000 | 61 AUSTRALIA 21000 | 65 SINGAPORE 14000 | 81 JAPAN 34000 | 86 CHINA 17000 | 90 TURKEY 55000
+    91 INDIA 13000 | 971 UNITED_ARAB_EMIRATES 190000
+"""
 
 
 class BuyingPrice(NamedTuple):
@@ -36,7 +45,7 @@ def draw_prices(seed: int, countries: Mapping[str, Country], networks: Mapping[i
         floor = DATA_FLOOR[countries[iso2].continent] * chance.uniform(CHEAP_HALF, DEAR_HALF)
         ids = [network.network_id for network in group]
         factors = draw_spread(chance, len(ids))
-        found |= {network_id: draw_price(chance, floor * factor) for network_id, factor in zip(ids, factors, strict=True)}
+        found |= {network_id: _draw_price(chance, floor * factor) for network_id, factor in zip(ids, factors, strict=True)}
     return found
 
 
@@ -48,8 +57,7 @@ def draw_spread(chance: Random, size: int) -> list[float]:
     return factors
 
 
-def draw_price(chance: Random, data: float) -> BuyingPrice:
-    """All rates of a network."""
+def _draw_price(chance: Random, data: float) -> BuyingPrice:
     call = chance.randrange(4, 40) * 9_000
     return BuyingPrice(round(data / 10) * 10, call, call // 3, chance.randrange(15, 80) * 1_000)
 
@@ -115,18 +123,6 @@ def make_rule(
         start,
         discounted=sponsor_id is not None,
     )
-
-
-# Prefix, country, micro-euro per minute; the longest prefix wins.
-VOIP_PRICES = """
-    1 UNITED_STATES 9000 | 1809 DOMINICAN_REPUBLIC 61000 | 30 GREECE 12000 | 31 NETHERLANDS 14000 | 316 NETHERLANDS 42000
-    32 BELGIUM 15000 | 33 FRANCE 9000 | 336 FRANCE 35000 | 34 SPAIN 11000 | 351 PORTUGAL 12000 | 353 IRELAND 13000
-    354 ICELAND 22000 | 358 FINLAND 48000 | 370 LITHUANIA 24000 | 371 LATVIA 26000 | 372 ESTONIA 26000 | 39 ITALY 10000
-    41 SWITZERLAND 19000 | 4179 SWITZERLAND 52000 | 43 AUSTRIA 17000 | 44 UNITED_KINGDOM 8000 | 447 UNITED_KINGDOM 31000
-    45 DENMARK 11000 | 46 SWEDEN 9000 | 47 NORWAY 20000 | 479 NORWAY 38000 | 48 POLAND 12000 | 49 GERMANY 9000
-    491 GERMANY 33000 | 61 AUSTRALIA 21000 | 65 SINGAPORE 14000 | 81 JAPAN 34000 | 86 CHINA 17000 | 90 TURKEY 55000
-    91 INDIA 13000 | 971 UNITED_ARAB_EMIRATES 190000
-"""
 
 
 def make_voip_rules(start: int, factor: float) -> tuple[VoipRule, ...]:

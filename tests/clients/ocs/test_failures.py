@@ -23,7 +23,6 @@ from tests.clients.ocs.upstream import URL, Answer, broken, raw, reply, upstream
 from tests.clients.webhooks.receiver import Answer as RawAnswer
 from tests.clients.webhooks.receiver import receiver
 
-pytestmark = pytest.mark.anyio
 HOSTILE = "<script>upstream words</script>"
 
 

@@ -1,0 +1,63 @@
+"""What happens in the turns of a simulated processor.
+
+It imports all that a processor is made of: a service that only might be asked for payments imports it with the first call.
+"""
+
+from typing import Protocol
+
+from pydantic import TypeAdapter
+
+from simulators.processor.account_pages import ACCOUNT_PAGES
+from simulators.processor.api import ProcessorApi
+from simulators.processor.clock import catch_up_processor
+from simulators.processor.control import ControlledProcessor, control_processor
+from simulators.processor.onboarding import open_resident_account
+from simulators.processor.pages import PagesProcessor, ProcessorPages
+from simulators.processor.payment_pages import PAYMENT_PAGES
+from simulators.processor.state import ProcessorState, enter_turn, make_processor_state
+
+
+class TurnsProcessor(PagesProcessor, ControlledProcessor, Protocol):
+    """The processor, as its turns know it; `resident` is the id of the account that it always has, or empty."""
+
+    key: str
+    seed: int
+    resident: str
+    client_id: str
+
+    @property
+    def live(self) -> bool:
+        """Whether it says that its money is real."""
+        ...
+
+    def wall(self) -> float:
+        """The time outside, in Unix seconds."""
+        ...
+
+
+class ProcessorTurns:
+    """The parts of a processor that read and change its state."""
+
+    def __init__(self, processor: TurnsProcessor) -> None:
+        self._processor = processor
+        self.state_adapter = TypeAdapter(ProcessorState)
+        self.api = ProcessorApi(key=processor.key)
+        self.pages = ProcessorPages(processor, {**ACCOUNT_PAGES, **PAYMENT_PAGES})
+
+    def first_state(self) -> ProcessorState:
+        """The state of a processor that nobody has asked yet."""
+        processor = self._processor
+        return make_processor_state(now=processor.wall(), pages_url=processor.pages_url, live=processor.live, seed=processor.seed)
+
+    def begin(self, state: ProcessorState) -> None:
+        """Begin a turn: what has come due happens, and the resident account is there."""
+        processor = self._processor
+        enter_turn(state, now=processor.wall(), pages_url=processor.pages_url, live=processor.live)
+        state.client_id = processor.client_id
+        if processor.resident and processor.resident not in state.accounts:
+            open_resident_account(state, processor.resident)
+        catch_up_processor(state)
+
+    async def control(self, method: str, path: str, body: object) -> object:
+        """Answer the control API: `path` is below /control. Raises ProcessorRefusal."""
+        return await control_processor(self._processor, method, path, body)
