@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from clients.payments.records import ApplicationFee, Charge, CheckoutSession, Payout, ProcessorInvoice, Refund
 from operations.deps import Deps
-from operations.ledger.order_mails import mail_order_failed, mail_refund_failed
+from operations.ledger.orders import mail_order_failed, mail_refund_failed
 from operations.ledger.payment_attempts import PAYMENT_CREATED, update_attempt_answer
 from operations.ledger.payment_records import (
     FAILED_TRANSFER_STATUSES,

@@ -10,8 +10,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx, Deps
 from operations.ledger.esims import open_esim_profile, render_esim_profile
 from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN
-from operations.ledger.order_mails import mail_new_link
-from operations.ledger.order_tokens import find_known_order, find_opened_order, order_number_of
+from operations.ledger.orders import find_known_order, find_opened_order, mail_new_link, order_number_of
 from operations.plans import Esim
 from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
 from registry.errors import BadRequest, Conflict, NotFound

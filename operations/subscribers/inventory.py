@@ -9,7 +9,7 @@ from clients.ocs.wire.values import wire_time
 from operations.deps import Ctx
 from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, NoInventory, before_issuance, draw_esim, require_not_given_back
 from operations.ledger.issuance_targets import InventoryTarget, IssuedData
-from operations.ledger.order_tokens import find_issuance_named
+from operations.ledger.orders import find_issuance_named
 from operations.ledger.rollback import (
     LedgerData,
     LineHasPackages,

@@ -11,7 +11,7 @@ import orjson
 
 from clients.payments.records import CheckoutSession, NewCheckout
 from operations.deps import Deps
-from operations.ledger.order_tokens import new_order_token
+from operations.ledger.orders import new_order_token
 from operations.ledger.payment_accounts import platform_fee_bps_of
 from operations.storefronts.sales.plan_readiness import ReadinessReason, addable_plans, reasons_against_sale
 from registry.caller import ANONYMOUS_CALLER

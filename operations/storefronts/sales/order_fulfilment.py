@@ -20,11 +20,9 @@ import anyio
 from clients.ocs.places import issuing
 from clients.payments.records import Charge, CheckoutSession, Refund
 from operations.deps import Deps
-from operations.ledger.dispatch import BackgroundDispatch, DeferredWrites
 from operations.ledger.issuance import OUTCOME_UNKNOWN, IssuanceOrder, draw_esim
 from operations.ledger.issuance_targets import FULFIL_ORDER, OrderNotOurs, OrderTarget
-from operations.ledger.order_mails import mail_order_failed, mail_order_ready, mail_order_review, mail_refund_failed
-from operations.ledger.order_tokens import order_number_of
+from operations.ledger.orders import mail_order_failed, mail_order_ready, mail_order_review, mail_refund_failed, order_number_of
 from operations.ledger.payment_attempts import new_payment_attempt, send_refund_attempt
 from operations.ledger.payment_dispatch import send_payment_once
 from operations.ledger.payment_intake import PAYMENT_REFUNDED, take_checkout, was_order_refunded
@@ -33,6 +31,7 @@ from operations.ledger.payment_records import (
     refundable_amount,
     reserve_refund,
 )
+from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
 from operations.retries import retry_pause
 from operations.storefronts.sales.plan_readiness import account_of_sold_plan
 from operations.storefronts.sales.top_up_sender import add_top_up_package, look_into_top_up, read_top_up_dispatch
