@@ -20,8 +20,8 @@ from operations.invoicing.invoices import (
     render_invoice,
     render_invoice_lines,
 )
-from operations.upstream.access import connect_upstream, require_own_account
 from operations.upstream.account_lines import read_account_lines
+from operations.upstream.connection import connect_upstream, require_own_account
 from operations.vocabulary import Currency, Email, Iccid, UpstreamId
 from registry.errors import BadRequest, Conflict, NotFound, OcsError, OrgNotConnected
 from registry.ids import Ids

@@ -8,6 +8,7 @@ import anyio.lowlevel
 
 from clients.ocs.wire.package import Package
 from clients.ocs.wire.subscriber import Subscriber
+from operations.caches.account_parts import iccid_in_use
 from operations.deps import Deps
 from operations.ledger.evidence import (
     AccountEvidence,
@@ -19,10 +20,8 @@ from operations.ledger.evidence import (
     parse_package_moment,
 )
 from operations.ledger.stock import is_fully_read, is_sim_in_stock
-from operations.upstream.access import upstream_of_organisation
 from operations.upstream.account_lines import read_account_lines
-from operations.upstream.connection import Upstream
-from operations.upstream.line_rows import iccid_in_use
+from operations.upstream.connection import Upstream, upstream_of_organisation
 from registry.clock import Clock
 from registry.errors import OcsError, Refusal
 from storage.issuance import IssuanceRow

@@ -14,6 +14,7 @@ from clients.ocs.wire.package import Affected, Period
 from operations.deps import Deps
 from operations.ledger.esims import DrawnEsim, lpa_text
 from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, send_once
+from operations.ledger.stock import look_at_stock
 from operations.upstream.connection import Upstream
 from registry.errors import Conflict, OcsError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
@@ -168,7 +169,7 @@ async def draw_esim(ctx: Dispatch, upstream: Upstream, order: IssuanceOrder, tar
         if not deps.draws:
             raise no_network_to_draw_from()
         with before_issuance():
-            look = await deps.stock.look(upstream, order.account_id)
+            look = await look_at_stock(deps, upstream, order.account_id)
         row = NewIssuance(
             organisation=ctx.organisation,
             key=order.key,

@@ -12,7 +12,7 @@ from operations.ledger.issuance_targets import target_of_issuance
 from operations.ledger.reconciliation import update_issuance_answer
 from operations.ledger.rollback import INTENT_ROLLED_BACK
 from operations.ledger.stock import is_sim_in_stock
-from operations.upstream.access import upstream_of_organisation
+from operations.upstream.connection import upstream_of_organisation
 from registry.errors import Conflict, NotFound
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record

@@ -9,8 +9,7 @@ from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.template import Template, TemplateFields
 from clients.ocs.wire.values import keeps_unknown
 from operations.deps import Ctx
-from operations.upstream.access import connect_upstream, name_refused_field
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, connect_upstream, name_refused_field
 from operations.upstream.paging import Data, FieldsQuery, paged_data
 from operations.upstream.resellers import (
     ResellerId,

@@ -20,8 +20,7 @@ from operations.ledger.rollback import (
     roll_back_issuance,
 )
 from operations.subscribers.package_assignment import PackageWindow
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.lines import Line
 from operations.upstream.templates import find_template
 from operations.vocabulary import LARGEST_ID

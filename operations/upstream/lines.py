@@ -1,16 +1,86 @@
-"""Resolving an ICCID to the caller's own line: one read-only call, and a foreign line is not found."""
+"""Lines: an ICCID is resolved to the caller's own line by one read-only call, and a foreign line is not found.
 
-from typing import NamedTuple, Protocol
+A line's row is shown with what holds now of its histories, and without PIN and PUK.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, NamedTuple, Protocol, cast
+
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.subscriber import Subscriber
+from clients.ocs.wire.subscriber import Subscriber, SubscriberFields, Utc
+from clients.ocs.wire.values import keeps_unknown
+from operations.caches.account_parts import HistoryEntry, entry_in_use, entry_start, open_entries
 from operations.deps import Ctx
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import Upstream
-from operations.upstream.line_rows import entry_in_use
+from operations.upstream.connection import Upstream, connect_upstream
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsConflict, OcsError
 from registry.model import CamelInput
+
+
+def current_entry(rows: Sequence[HistoryEntry]) -> HistoryEntry | None:
+    """The row without an end; where there are several, or none, the newest of them."""
+    if len(rows) == 1:
+        return rows[0]
+    return max(open_entries(rows) or rows, key=entry_start, default=None)
+
+
+SIM_SECRETS = frozenset({"pin1", "puk1", "pin2", "puk2"})
+
+
+@keeps_unknown
+class PublicSim(TypedDict, total=False):
+    """The SIM of a line. The activation code is a secret of whoever installs the profile."""
+
+    id: int
+    subscriberId: int
+    esim: bool
+    status: Annotated[str, Field(description="FREE or AFFECTED")]
+    affectationDateUtc: Utc
+    smdpServer: str
+    activationCode: str
+    confirmationCode: str
+
+
+@keeps_unknown
+class SubscriberRow(SubscriberFields, total=False):
+    """A line as the network knows it."""
+
+    iccid: Annotated[str | None, Field(description="The one in use")]
+    imsi: Annotated[str | None, Field(description="The one in use")]
+    msisdn: Annotated[str | None, Field(description="The phone number in use, digits without plus")]
+    currentStatus: Annotated[str | None, Field(description="The last row of `status`: Active, Inactive, Suspended, ...")]
+    sim: PublicSim
+
+
+def current_line_status(row: Subscriber) -> object:
+    """The status that holds now, before the row is made public; a network that names it itself is believed."""
+    named: Mapping[str, object] = row
+    status = current_entry(row.get("status", ()))
+    return named.get("currentStatus", status.get("status") if status else None)
+
+
+def public_line_row(row: Subscriber) -> SubscriberRow:
+    """The line with `currentStatus`, its identifiers in use, and without what unlocks the card."""
+    imsi, number = current_entry(row.get("imsiList", ())), current_entry(row.get("phoneNumberList", ()))
+    shown: dict[str, object] = {
+        "iccid": imsi.get("iccid") if imsi else None,
+        "imsi": imsi.get("imsi") if imsi else None,
+        "msisdn": number.get("phoneNumber") if number else None,
+        "currentStatus": current_line_status(row),
+        **row,
+    }
+    sim = row.get("sim")
+    if sim is not None:
+        shown["sim"] = {name: value for name, value in sim.items() if name not in SIM_SECRETS}
+    return cast(SubscriberRow, shown)
+
+
+def subscriber_number(row: Subscriber | SubscriberRow) -> int:
+    """The number of a line."""
+    return row.get("subscriberId", 0)
 
 
 class LineRef(CamelInput):

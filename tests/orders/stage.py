@@ -15,7 +15,7 @@ from operations.ledger.issuance import IssuanceOrder, draw_esim
 from operations.ledger.issuance_targets import FULFIL_ORDER, OrderTarget
 from operations.ledger.orders import new_order_token
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
-from operations.upstream.access import upstream_of_organisation
+from operations.upstream.connection import upstream_of_organisation
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from simulators.processor.cards import TestCard

@@ -10,7 +10,7 @@ from operations.intelligence.packages.coverage_map import CoverageMap, read_cove
 from operations.intelligence.packages.need import MONTH_DAYS
 from operations.intelligence.reports.finding import upstream_text
 from operations.upstream.connection import Upstream
-from operations.upstream.line_rows import current_entry
+from operations.upstream.lines import current_entry
 from operations.upstream.resellers import read_reseller_list
 from operations.upstream.templates import own_templates
 

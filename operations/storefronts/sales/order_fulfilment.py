@@ -35,7 +35,7 @@ from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
 from operations.retries import retry_pause
 from operations.storefronts.sales.plan_readiness import account_of_sold_plan
 from operations.storefronts.sales.top_up_sender import add_top_up_package, look_into_top_up, read_top_up_dispatch
-from operations.upstream.access import upstream_of_organisation
+from operations.upstream.connection import upstream_of_organisation
 from operations.upstream.templates import find_template
 from registry.errors import Conflict, NotFound, PaymentsError, Refusal, StoreUnavailable
 from registry.ports import AuditRecord

@@ -13,8 +13,7 @@ from clients.ocs.wire.template import Template
 from operations.deps import Deps
 from operations.ledger.rollback import find_issued_line
 from operations.ledger.stock import STOCK_FREE_STATUS
-from operations.upstream.access import upstream_of_organisation
-from operations.upstream.connection import AccountGone, Upstream
+from operations.upstream.connection import AccountGone, Upstream, upstream_of_organisation
 from operations.upstream.templates import find_template, own_templates
 from registry.errors import NotFound
 from storage.connect_accounts import find_connect_account

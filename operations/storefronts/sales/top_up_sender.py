@@ -31,8 +31,7 @@ from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail
 from operations.ledger.send_once import UNKNOWN, BackgroundDispatch, DeferredWrites, SendOutcome, send_once
 from operations.ledger.stock import is_sim_in_stock
 from operations.retries import retry_pause
-from operations.upstream.access import upstream_of_organisation
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, upstream_of_organisation
 from operations.upstream.lines import Line, find_line
 from operations.upstream.packages import package_start
 from operations.upstream.templates import find_template
