@@ -16,7 +16,7 @@ from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, before_
 from operations.ledger.issuance_targets import IntentTarget, as_processing_intent
 from operations.plans import Plan, product_not_found
 from operations.upstream.connection import AccountGone, Upstream, connect_upstream
-from operations.upstream.templates import find_template
+from operations.upstream.resellers import find_template
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
 from registry.errors import Conflict, NotFound, OcsConflict, OcsError, OrgNotConnected, Refusal, UpgradeRequired
 from registry.limits import Scope

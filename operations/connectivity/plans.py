@@ -12,7 +12,7 @@ from operations.connectivity.products import product_plan
 from operations.deps import Ctx
 from operations.plans import BYTES_PER_MB, Plan
 from operations.upstream.connection import Upstream, connect_upstream
-from operations.upstream.templates import own_templates, zone_countries
+from operations.upstream.resellers import own_templates, zone_countries
 from operations.vocabulary import ListOf, StartingAfter, list_page
 from registry.model import Input
 from registry.operation import Example, operation

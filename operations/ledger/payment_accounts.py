@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from clients.payments.port import AccountDetached
 from clients.payments.records import ConnectedAccount, HostedPage
 from operations.deps import Ctx, Deps
-from operations.ledger.payments_sync import sync_payments
+from operations.ledger.payment_intake import sync_payments
 from operations.vocabulary import CountryOfRegistration, check_web_address
 from registry.context import Replacement
 from registry.errors import Conflict, PaymentsError, PaymentsRefused, Refusal

@@ -18,8 +18,7 @@ from operations.ledger.issuance_targets import intent_error_json
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.ledger.stock import is_sim_in_stock
 from operations.upstream.connection import Upstream
-from operations.upstream.lines import Line, find_line
-from operations.upstream.packages import package_end
+from operations.upstream.lines import Line, find_line, package_end
 from registry.errors import Conflict, NotFound, OcsError, Refusal
 from registry.policy import rfc3339_utc
 from registry.ports import Conclusion

@@ -12,6 +12,7 @@ from operations.upstream.connection import Upstream, connect_upstream, name_refu
 from operations.upstream.paging import Data, FieldsQuery, paged_data, raw_data
 from operations.upstream.resellers import (
     NETWORK_PROFILE_LIST,
+    TEMPLATE_CACHE_KEY,
     ZONE_LIST,
     ResellerId,
     ResellerPage,
@@ -22,7 +23,6 @@ from operations.upstream.resellers import (
     require_zone,
     resolve_reseller,
 )
-from operations.upstream.templates import TEMPLATE_CACHE_KEY
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope

@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.storefronts.sales.plan_readiness import ReadinessReason, reasons_against_sale
+from operations.storefronts.sales.checkout import ReadinessReason, reasons_against_sale
 from operations.vocabulary import Currency, StartingAfter
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope

@@ -9,7 +9,7 @@ from clients.payments.records import CheckoutSession
 from operations.deps import Ctx
 from operations.storefronts.hosted_storefronts import PUBLIC_PLAN_EXAMPLE, PublicPlan, render_public_plan
 from operations.storefronts.orders import ORDER_TOKEN_EXAMPLE, TOP_UP_ID_EXAMPLE, OrderId, OrderRef, order_of_any_shop
-from operations.storefronts.sales.plan_readiness import addable_plans
+from operations.storefronts.sales.checkout import addable_plans
 from registry.errors import Conflict, NotFound, OcsError, Refusal, Unverifiable
 from registry.limits import Scope
 from registry.model import CamelInput

@@ -22,7 +22,7 @@ from operations.ledger.rollback import (
 from operations.subscribers.package_assignment import PackageWindow
 from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.lines import Line
-from operations.upstream.templates import find_template
+from operations.upstream.resellers import find_template
 from operations.vocabulary import LARGEST_ID
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
 from registry.limits import Scope

@@ -33,10 +33,10 @@ from operations.ledger.payment_records import (
 )
 from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
 from operations.retries import retry_pause
-from operations.storefronts.sales.plan_readiness import account_of_sold_plan
+from operations.storefronts.sales.checkout import account_of_sold_plan
 from operations.storefronts.sales.top_up_sender import add_top_up_package, look_into_top_up, read_top_up_dispatch
 from operations.upstream.connection import upstream_of_organisation
-from operations.upstream.templates import find_template
+from operations.upstream.resellers import find_template
 from registry.errors import Conflict, NotFound, PaymentsError, Refusal, StoreUnavailable
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record

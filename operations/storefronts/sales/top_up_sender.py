@@ -32,9 +32,8 @@ from operations.ledger.send_once import UNKNOWN, BackgroundDispatch, DeferredWri
 from operations.ledger.stock import is_sim_in_stock
 from operations.retries import retry_pause
 from operations.upstream.connection import Upstream, upstream_of_organisation
-from operations.upstream.lines import Line, find_line
-from operations.upstream.packages import package_start
-from operations.upstream.templates import find_template
+from operations.upstream.lines import Line, find_line, package_start
+from operations.upstream.resellers import find_template
 from registry.errors import EndOfLife, NotFound, OcsError, Refusal, StoreUnavailable
 from registry.ports import AuditRecord, Conclusion
 from storage.audit import append_audit_record
