@@ -1,4 +1,4 @@
-"""Payments that the processor's fraud rules hold up for a person's look."""
+"""Fraud rules of the processor: the payments that they hold up for a person's look, and the lists of values that they name."""
 
 from typing import Annotated, Literal
 

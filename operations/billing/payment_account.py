@@ -1,4 +1,4 @@
-"""An organisation's account at the payment processor: its onboarding, how it stands, its pages, and accounts that are brought (OAuth)."""
+"""An organisation's account at the payment processor: onboarding, balance, status, its pages, and accounts that are brought (OAuth)."""
 
 import hashlib
 from typing import Annotated, Literal, NamedTuple

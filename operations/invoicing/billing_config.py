@@ -1,4 +1,4 @@
-"""How an organisation bills: currency, price and the prefix of its invoice numbers."""
+"""How an organisation bills: currency, price, the prefix of its invoice numbers, and the account that its invoices are paid to."""
 
 from typing import Annotated, Literal, cast
 

@@ -1,4 +1,7 @@
-"""Invoices and their lines: reading them, and as every door shows them. An invoice may have hundreds of thousands of lines."""
+"""Invoices, their lines, and the months that they are made for: reading them, and as every door shows them (api.md 2.8, 3.3).
+
+An invoice may have hundreds of thousands of lines.
+"""
 
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime

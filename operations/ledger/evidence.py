@@ -1,4 +1,7 @@
-"""What an account's stock tells of a draw whose answer was lost. It proves or it does not; it is never guessed."""
+"""What an account's stock tells of a draw whose answer was lost. It proves or it does not; it is never guessed.
+
+An account's lines and packages are read once for all issuances of it that are looked into together.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta

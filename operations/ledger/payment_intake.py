@@ -1,4 +1,7 @@
-"""What follows when the payment processor tells of an account's money: of a charge, refund, dispute, payout, fee, checkout or invoice."""
+"""What follows when the payment processor tells of an account's money: of a charge, refund, dispute, payout, fee, checkout or invoice.
+
+It tells by events, and by its lists, which are read newest first: they show what an event that was lost would have told.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime

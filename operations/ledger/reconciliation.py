@@ -1,9 +1,11 @@
-"""Settling issuances whose outcome is unknown, from upstream evidence only (decisions.md 6). Nothing is ever sent again.
+"""Settling issuances whose outcome is unknown: from upstream evidence (decisions.md 6), or by a person. Nothing is ever sent again.
 
 How long nothing was seen that a row could have drawn is measured by clocks that nobody sets. Wall clocks are set, and those of two
 processes differ: fifteen minutes between two of their readings may have been five. So each process measures with its own monotonic
 clock, from its own first look on, and adds what the row says that was measured before that look. The sum is never more than the time
 that has passed, whoever looks in between; what passes while nobody looks is not counted.
+
+What no evidence settles, a person settles after a look at the charging system, on their responsibility. It is audited.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What a credential reaches: the charging system, what of it is the caller's, and what of its answers is kept for a minute."""
+"""The connection to the charging system: with which credential a caller reaches it, and which accounts there are the caller's."""
 
 import hashlib
 from collections.abc import Awaitable, Mapping, Sequence

@@ -1,6 +1,7 @@
 """Lines: an ICCID is resolved to the caller's own line by one read-only call, and a foreign line is not found.
 
-A line's row is shown with what holds now of its histories, and without PIN and PUK.
+A line's row is shown with what holds now of its histories, and without PIN and PUK. Where a package of a line stands, the charging system
+says only by dates, counters and a flag.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,7 @@
-"""Resellers and their lists (zones, profiles, sponsors, plans): which reseller a call means, and whether something it names is there.
+"""Resellers and their lists (templates, zones, profiles, sponsors, plans): which reseller a call means, and whether what it names is there.
 
-Lists are a minute old at most. What is foreign is not found, as what is unknown.
+Lists are a minute old at most. What is foreign is not found, as what is unknown. A package template is the caller's where it is visible,
+not deleted and, on a shared token, of the own reseller.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -1,6 +1,11 @@
-"""Beginning a sale: what is sold is stored, a page to pay it is made at the processor, and only then is anybody sent there.
+"""A sale: whether a plan can be sold now, or added to an order's eSIM, and its beginning.
 
-Everything of money is read from our own rows in the transaction that stores the order; a request says which plan, and nothing else.
+What is sold is stored, a page to pay it is made at the processor, and only then is anybody sent there. Everything of money is read from
+our own rows in the transaction that stores the order; a request says which plan, and nothing else.
+
+Whether a plan can be sold is decided by the rules of the account that eSIMs are drawn from, and changes nothing. Choice: what it asks the
+charging system is kept for a while, since everybody may ask: the free eSIMs for five seconds, the template and the list of accounts for
+a minute, as everywhere.
 """
 
 from collections.abc import Awaitable, Mapping
