@@ -47,6 +47,18 @@ def zero_padded(digits: int) -> BeforeValidator:
 
 
 Currency = Literal["USD", "EUR", "GBP", "CHF"]
+FULL_BPS = 10_000
+"""Basis points in a whole."""
+
+
+def divide_half_up(number: int, by: int) -> int:
+    """`number` divided by `by`, both in whole units, rounded half-up."""
+    return (2 * number + by) // (2 * by)
+
+
+def share_of(amount: int, bps: int) -> int:
+    """`bps` basis points of `amount` minor units, rounded half-up."""
+    return divide_half_up(amount * bps, FULL_BPS)
 
 
 # Controls, line and paragraph separators, the marks that turn the direction of what follows (Unicode UAX #9), and what nobody sees: the

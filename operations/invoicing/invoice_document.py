@@ -20,7 +20,7 @@ from operations.invoicing.invoices import (
     find_invoice_with_period,
     no_such_invoice,
 )
-from operations.vocabulary import MISLEADING_CHARACTERS
+from operations.vocabulary import MISLEADING_CHARACTERS, divide_half_up
 from operations.web_pages import page_policy, page_templates
 from registry.errors import NotFound
 from registry.model import Document
@@ -183,7 +183,7 @@ def invoice_count(number: int) -> str:
 
 def invoice_gigabytes(used: int) -> str:
     """Rounded half-up to a thousandth, for people."""
-    thousandths = (2 * used + 10**6) // (2 * 10**6)
+    thousandths = divide_half_up(used, 10**6)
     return f"{thousandths // 1000:,}.{thousandths % 1000:03d}"
 
 
@@ -280,26 +280,22 @@ def long_document_limiter() -> CapacityLimiter:
 
 
 def typeset_invoice_pdf(sheet: InvoiceSheet, moment: int) -> bytes:
-    """The sheet as a PDF; `moment` is when the document says that it was made."""
+    """The template with the sheet in it, as a PDF; `moment` (Unix seconds) is when the document says that it was made."""
     import typst  # 78 MB of a library, loaded where a document is made
 
+    def compiled(standard: Literal["a-2b", "1.7"]) -> bytes:
+        return typst.compile(
+            INVOICE_PDF_TEMPLATE,
+            format="pdf",
+            sys_inputs={"sheet": orjson.dumps(sheet).decode()},
+            pdf_standards=standard,
+            timestamp=datetime.fromtimestamp(moment, UTC),
+        )
+
     try:
-        return compile_invoice_pdf(sheet, moment, ARCHIVE_PDF_STANDARD)
+        return compiled(ARCHIVE_PDF_STANDARD)
     except typst.TypstError:
-        return compile_invoice_pdf(sheet, moment, PLAIN_PDF_STANDARD)
-
-
-def compile_invoice_pdf(sheet: InvoiceSheet, moment: int, standard: Literal["a-2b", "1.7"]) -> bytes:
-    """The template with the sheet in it."""
-    import typst
-
-    return typst.compile(
-        INVOICE_PDF_TEMPLATE,
-        format="pdf",
-        sys_inputs={"sheet": orjson.dumps(sheet).decode()},
-        pdf_standards=standard,
-        timestamp=datetime.fromtimestamp(moment, UTC),
-    )
+        return compiled(PLAIN_PDF_STANDARD)
 
 
 class InvoiceDocument(NamedTuple):

@@ -66,10 +66,10 @@ def new_payment_attempt(
     )
 
 
-async def send_refund_attempt(deps: Deps, attempt: PaymentAttempt | None, *, reason: str | None) -> Refund:
-    """Ask the processor for what an attempt says."""
-    if attempt is None or attempt.charge is None:
-        raise RuntimeError("a refund is sent when its attempt was written")
+async def send_refund_attempt(deps: Deps, attempt: PaymentAttempt, *, reason: str | None) -> Refund:
+    """Ask the processor for what `attempt` says. Waits for the network; raises the processor's refusal."""
+    if attempt.charge is None:
+        raise RuntimeError("a refund is of a charge")
     return await deps.payments.refund(
         attempt.account,
         charge=attempt.charge,

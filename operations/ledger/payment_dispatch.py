@@ -10,7 +10,7 @@ from clients.payments.records import Payout, Refund
 from operations.deps import Deps
 from operations.ledger.payment_attempts import PAYMENT_CREATED, PAYMENT_OUTCOME_UNKNOWN, payment_not_made
 from operations.ledger.payment_intake import take_processor_record
-from operations.ledger.payment_records import refresh_charge_refunds, render_payout, render_refund
+from operations.ledger.payment_records import refresh_charge_refunds, render_transfer
 from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, send_once
 from registry.errors import PaymentsError, Refusal
 from registry.ports import Conclusion
@@ -38,8 +38,8 @@ class PaymentSending(Protocol):
         """Check it and write the attempt, under the account's lock; it may run again."""
         ...
 
-    def send(self) -> Awaitable[Refund | Payout]:
-        """Ask the processor, once `begin` was committed."""
+    def send(self, attempt: PaymentAttempt) -> Awaitable[Refund | Payout]:
+        """Ask the processor for what `attempt`, the one that `begin` wrote, says. Waits for the network; raises its refusal."""
         ...
 
 
@@ -48,13 +48,15 @@ async def send_payment_once(ctx: Dispatch, sending: PaymentSending) -> Conclusio
     return await send_once(ctx, PaymentDispatch(ctx.deps, sending, ctx.request_id))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PaymentDispatch:
     """The sending of a refund or payout. `request_id` stands in the answers that are refusals."""
 
     deps: Deps
     payment: PaymentSending
     request_id: str
+    attempt: PaymentAttempt | None = None
+    """As `begin` wrote it."""
 
     @property
     def lost_answer(self) -> tuple[int, object]:
@@ -64,10 +66,12 @@ class PaymentDispatch:
 
     def begin(self, connection: Connection, *, now: float) -> None:
         """The attempt."""
-        self.payment.begin(connection, now=now)
+        self.attempt = self.payment.begin(connection, now=now)
 
     async def send(self, waited: float) -> SendOutcome[Refund | Payout]:
         """Ask the processor. What stood still for long may have been settled as never made: it must not be sent any more."""
+        if self.attempt is None:
+            raise RuntimeError("money is moved when its attempt was written")
         try:
             if waited > PAYMENT_DISPATCH_SECONDS:
                 raise PaymentsError(
@@ -76,7 +80,7 @@ class PaymentDispatch:
                     retry_after=1,
                     before_execution=True,
                 )
-            return await self.payment.send()
+            return await self.payment.send(self.attempt)
         except PaymentsError as error:
             if error.before_execution:
                 raise
@@ -126,8 +130,7 @@ def record_payment_made(connection: Connection, *, deps: Deps, attempt: str, mad
     word = {"account": found.account, "organisation": owner or found.organisation}
     take_processor_record(connection, deps=deps, **word, thing=made, as_of=made.created, now=now)
     refresh_attempt_charge(connection, found, now)
-    shown = render_refund(made) if isinstance(made, Refund) else render_payout(made)
-    return Conclusion(PAYMENT_CREATED, shown, False, "ok")
+    return Conclusion(PAYMENT_CREATED, render_transfer(made), False, "ok")
 
 
 def record_payment_unknown(connection: Connection, *, attempt: str, request_id: str, now: float) -> Conclusion:

@@ -23,8 +23,7 @@ from operations.ledger.payment_records import (
     payment_record_of,
     refresh_charge_refunds,
     refunded_amount,
-    render_payout,
-    render_refund,
+    render_transfer,
 )
 from operations.vocabulary import is_email, normal_email
 from registry.errors import NotFound
@@ -136,8 +135,7 @@ def record_attempt_made(connection: Connection, *, deps: Deps, account: str, thi
         return
     update_refunded_order(connection, deps, attempt, thing, now)
     if conclude_attempt(connection, attempt=attempt.id, state="done", made=thing.id, now=now):
-        shown = render_refund(thing) if isinstance(thing, Refund) else render_payout(thing)
-        update_attempt_answer(connection, deps, attempt, PAYMENT_CREATED, shown, now)
+        update_attempt_answer(connection, deps, attempt, PAYMENT_CREATED, render_transfer(thing), now)
 
 
 def update_refunded_order(connection: Connection, deps: Deps, attempt: PaymentAttempt, thing: Refund | Payout, now: float) -> None:

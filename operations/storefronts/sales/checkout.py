@@ -25,6 +25,7 @@ from operations.ledger.rollback import find_issued_line
 from operations.ledger.stock import STOCK_FREE_STATUS
 from operations.upstream.connection import AccountGone, Upstream, upstream_of_organisation
 from operations.upstream.resellers import find_template, own_templates
+from operations.vocabulary import share_of
 from registry.caller import ANONYMOUS_CALLER
 from registry.errors import Conflict, NotFound, OcsError, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
 from registry.ids import ORDER_NUMBER_PREFIX, Ids
@@ -180,7 +181,6 @@ BEGIN_ORDER, BEGIN_TOP_UP = "begin_order", "begin_top_up"
 CHECKOUT_OPEN_SECONDS = 3600
 CHECKOUT_LOOK_SECONDS = 600
 """Choice: when the processor is asked about a page that was opened, should it not tell by itself."""
-SALE_FULL_BPS = 10_000
 SALE_CREATED = 201
 SALE_PATIENCE_SECONDS = 8.0
 """Seconds that a buyer waits for the charging system, which may take minutes, before anything is stored."""
@@ -407,8 +407,8 @@ def sold_plan_json(plan: StorefrontPlan) -> str:
 
 
 def sale_fee(amount: int, bps: int) -> int:
-    """The service's share, half up, and never more than the price."""
-    return min(amount, (amount * bps + SALE_FULL_BPS // 2) // SALE_FULL_BPS)
+    """The service's share of `amount`, never more than that."""
+    return min(amount, share_of(amount, bps))
 
 
 async def open_checkout_page(deps: Deps, sale: Sale, now: float) -> BegunCheckout:

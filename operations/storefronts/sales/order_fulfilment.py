@@ -178,7 +178,6 @@ class OrderRefundSending:
     charge: Charge
     before: PaymentAttempt | None
     id: str
-    attempt: PaymentAttempt | None = None
     kind: AttemptKind = "refund"
 
     def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
@@ -189,10 +188,10 @@ class OrderRefundSending:
         if not begin_refund(connection, order=order.id, token=order.lease or "", attempt=self.id):
             raise RefundNotOurs("The refund is another worker's, or has ended; nothing was sent")
         if self.before is not None and self.before.id == self.id:
-            self.attempt = touch_attempt(connection, attempt=self.id, now=now)
-            if self.attempt is None:
+            again = touch_attempt(connection, attempt=self.id, now=now)
+            if again is None:
                 raise RefundNotOurs("The refund was settled meanwhile; nothing was sent")
-            return self.attempt
+            return again
         record = payment_record_of(charge, account=order.payee, organisation=order.organisation, as_of=int(now))
         put_payment_record(connection, record=record)
         if open_attempts_of(connection, account=order.payee, charge=charge.id):
@@ -204,7 +203,7 @@ class OrderRefundSending:
             raise NothingToRefund("All of the payment was given back already")
         if not reserve_refund(connection, account=order.payee, charge=record, amount=amount, now=now):
             raise PaymentsError("Another refund of the same payment is under way; nothing was sent", before_execution=True)
-        self.attempt = new_payment_attempt(
+        attempt = new_payment_attempt(
             self.id,
             self.kind,
             organisation=order.organisation,
@@ -215,8 +214,8 @@ class OrderRefundSending:
             now=now,
             sent_as=self.processor_key,
         )
-        insert_attempt(connection, attempt=self.attempt)
-        return self.attempt
+        insert_attempt(connection, attempt=attempt)
+        return attempt
 
     @property
     def processor_key(self) -> str:
@@ -224,9 +223,9 @@ class OrderRefundSending:
         key, former = f"order-refund:{self.order.id}", self.order.refund_attempt
         return key if former is None else f"{key}:{former}"
 
-    async def send(self) -> Refund:
+    async def send(self, attempt: PaymentAttempt) -> Refund:
         """Ask the processor for it."""
-        return await send_refund_attempt(self.deps, self.attempt, reason=None)
+        return await send_refund_attempt(self.deps, attempt, reason=None)
 
 
 LOST_ORDERS_AT_ONCE = 100
