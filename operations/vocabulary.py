@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 from typing_extensions import TypedDict
 
+from registry.model import Input
+
 ListItem = TypeVar("ListItem")
 
 PageLimit = Annotated[int, Field(ge=1, le=100, description="Page size.")]
@@ -15,6 +17,13 @@ StartingAfter = Annotated[str | None, Field(max_length=64, description="Last id 
 Iccid = Annotated[str, Field(pattern=r"^89[0-9]{16,20}$", description="SIM number, 18-22 digits.")]
 Mcc = Annotated[str, Field(pattern=r"^[0-9]{3}$", description="Mobile country code (ITU-T E.212), 3 digits.")]
 Mnc = Annotated[str, Field(pattern=r"^[0-9]{2,3}$", description="Mobile network code (ITU-T E.212), 2 or 3 digits.")]
+
+
+class ListPage(Input):
+    """Which part of the list."""
+
+    limit: PageLimit = 20
+    starting_after: StartingAfter = None
 
 
 class ListOf(TypedDict, Generic[ListItem]):

@@ -6,21 +6,15 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from clients.payments.records import Review
+from operations.billing.charges import PaymentRecordPage
 from operations.deps import Ctx
-from operations.ledger.payment_accounts import AfterProcessorId, ProcessorId, find_payment_account, own_payment_account
-from operations.vocabulary import ListOf, PageLimit, plain_line
+from operations.ledger.payment_accounts import ProcessorId, find_payment_account, own_payment_account
+from operations.vocabulary import ListOf, plain_line
 from registry.errors import Conflict, NotFound, NotSupported, PaymentsRefused
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
 from storage.connect_accounts import ConnectAccount
-
-
-class FraudReviewPage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: AfterProcessorId = None
 
 
 class FraudReviewRef(Input):
@@ -59,7 +53,7 @@ FRAUD_REVIEW_EXAMPLE: FraudReview = {
     title="List fraud reviews",
     examples=[Example("Which payments are held up?", {"limit": 20}, {"object": "list", "data": [FRAUD_REVIEW_EXAMPLE], "has_more": False})],
 )
-async def operator_billing_list_fraud_reviews(ctx: Ctx, params: FraudReviewPage) -> ListOf[FraudReview]:
+async def operator_billing_list_fraud_reviews(ctx: Ctx, params: PaymentRecordPage) -> ListOf[FraudReview]:
     """List the payments that wait for your look, newest first.
 
     Empty without a payment account. Let a payment through with operator_billing_approve_fraud_review, or give the money back with
@@ -142,13 +136,6 @@ def render_fraud_review(review: Review) -> FraudReview:
     }
 
 
-class ValueListPage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: AfterProcessorId = None
-
-
 class NewItem(Input):
     """What to add to which list."""
 
@@ -200,7 +187,7 @@ VALUE_LIST_EXAMPLE: FraudValueList = {
         Example("What do our fraud rules go by?", {"limit": 20}, {"object": "list", "data": [VALUE_LIST_EXAMPLE], "has_more": False})
     ],
 )
-async def operator_billing_list_value_lists(ctx: Ctx, params: ValueListPage) -> ListOf[FraudValueList]:
+async def operator_billing_list_value_lists(ctx: Ctx, params: PaymentRecordPage) -> ListOf[FraudValueList]:
     """List the block and allow lists of your payment account, newest first.
 
     Empty without a payment account.

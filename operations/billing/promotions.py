@@ -11,7 +11,7 @@ from clients.payments.records import Money, NewPromotion
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import find_payment_account
 from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
-from operations.vocabulary import Currency, ListOf, PageLimit, StartingAfter, list_page
+from operations.vocabulary import Currency, ListOf, ListPage, list_page
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, ProviderError, Refusal
 from registry.limits import Scope
 from registry.model import FieldRule, Input
@@ -70,13 +70,6 @@ class NewCode(Input):
             how = 'Send "USD", "EUR", "GBP" or "CHF" along' if self.currency is None else "A percentage has no currency: leave it out"
             raise FieldRule(f"currency: {need}", param="currency", hint=how)
         return self
-
-
-class PromotionPage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
 
 
 class Promotion(TypedDict):
@@ -280,7 +273,7 @@ def promotion_outcome_unknown() -> PaymentsError:
     title="List promotions",
     examples=[Example("Which codes are out?", {"limit": 20}, {"object": "list", "data": [PROMOTION_EXAMPLE], "has_more": False})],
 )
-async def operator_list_promotions(ctx: Ctx, params: PromotionPage) -> ListOf[Promotion]:
+async def operator_list_promotions(ctx: Ctx, params: ListPage) -> ListOf[Promotion]:
     """List your organisation's promotions, newest first, expired ones among them."""
     read = ctx.deps.store.read
     rows = await read(list_promotions, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)

@@ -13,7 +13,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.vocabulary import Currency, ListOf, PageLimit, StartingAfter, list_page
+from operations.vocabulary import Currency, ListOf, ListPage, StartingAfter, list_page
 from registry.errors import BadRequest, NotFound
 from registry.model import Input, StreamedAnswer
 from registry.operation import Example, operation
@@ -326,13 +326,6 @@ def current_invoice(connection: Connection, row: Invoice) -> Invoice:
     return found
 
 
-class InvoicePage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
-
-
 class InvoiceLines(InvoiceRef):
     """Which invoice, and which of its lines. Without a limit, over HTTP, all of them."""
 
@@ -388,7 +381,7 @@ PERIOD_OF_EXAMPLE_INVOICE: InvoicePeriod = {
     title="List invoices",
     examples=[Example("Our newest invoices", {"limit": 1}, {"object": "list", "data": [DRAFT_INVOICE_EXAMPLE], "has_more": True})],
 )
-async def list_invoices(ctx: Ctx, params: InvoicePage) -> ListOf[ShownInvoice]:
+async def list_invoices(ctx: Ctx, params: ListPage) -> ListOf[ShownInvoice]:
     """List your organisation's invoices without their lines, newest first."""
     read, site = ctx.deps.store.read, ctx.deps.site
     rows = await read(read_invoices, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
