@@ -335,19 +335,14 @@ async def read_consented_account(ctx: Ctx, account: str) -> ConnectedAccount:
     except KeyRefused:
         raise
     except (AccountDetached, NotFound):
-        raise payment_account_access_refused() from None
+        raise PaymentsError(
+            "The payment processor does not let the service into the account whose owner consented, so it was not attached",
+            hint="Connect it again: operator_billing_connect_oauth_begin gives a new url, where its owner consents once more",
+        ) from None
     except PaymentsError:
         return ConnectedAccount(
             account, "standard", charges_enabled=False, payouts_enabled=False, details_submitted=False, default_currency=None
         )
-
-
-def payment_account_access_refused() -> PaymentsError:
-    """There was a consent, and it is over, or never was for this service."""
-    return PaymentsError(
-        "The payment processor does not let the service into the account whose owner consented, so it was not attached",
-        hint="Connect it again: operator_billing_connect_oauth_begin gives a new url, where its owner consents once more",
-    )
 
 
 class ReplaceablePaymentAccount(NamedTuple):

@@ -220,15 +220,6 @@ class DocumentRows(NamedTuple):
     rest: LineSums
 
 
-def find_document_rows(connection: Connection, *, invoice: str, organisation: str) -> DocumentRows | None:
-    """What the document of an organisation's invoice is made of."""
-    found = find_invoice_with_period(connection, invoice=invoice, organisation=organisation)
-    if found is None:
-        return None
-    listed = read_invoice_lines(connection, invoice=invoice, after=0, most=INVOICE_SHEET_LIMIT)
-    return DocumentRows(found.row, found.period, listed, sum_invoice_lines(connection, invoice=invoice, after=len(listed)))
-
-
 async def read_document_rows(
     deps: Deps, *, invoice: str, organisation: str, work: Callable[[DocumentRows], DocumentResult]
 ) -> DocumentResult | None:
@@ -243,9 +234,13 @@ async def read_document_rows(
 def use_document_rows(
     connection: Connection, *, invoice: str, organisation: str, work: Callable[[DocumentRows], DocumentResult]
 ) -> DocumentResult | None:
-    """The rows, as something else."""
-    rows = find_document_rows(connection, invoice=invoice, organisation=organisation)
-    return None if rows is None else work(rows)
+    """What `work` makes of the rows that the document of an organisation's invoice is made of."""
+    found = find_invoice_with_period(connection, invoice=invoice, organisation=organisation)
+    if found is None:
+        return None
+    listed = read_invoice_lines(connection, invoice=invoice, after=0, most=INVOICE_SHEET_LIMIT)
+    rest = sum_invoice_lines(connection, invoice=invoice, after=len(listed))
+    return work(DocumentRows(found.row, found.period, listed, rest))
 
 
 INVOICE_PDF_TEMPLATE = Path(__file__).parent / "templates" / "invoice.typ"
@@ -333,11 +328,6 @@ def invoice_page_template() -> "Template":
     return page_templates(INVOICE_TEMPLATES).get_template("invoice.html")
 
 
-def render_invoice_page(sheet: InvoiceSheet) -> bytes:
-    """The page: no script, and nothing that is fetched."""
-    return invoice_page_template().render(sheet=sheet, style=invoice_page_style()).encode()
-
-
 def invoice_page_headers() -> dict[str, str]:
     """What keeps a browser from doing anything but showing it (security.md 3.9)."""
     policy = page_policy(invoice_page_style(), images=False)
@@ -375,7 +365,8 @@ async def get_invoice_document(ctx: Ctx, params: InvoiceRef) -> Annotated[Docume
 
     def page(rows: DocumentRows) -> bytes:
         issuer = ctx.caller.organisation_name
-        return render_invoice_page(invoice_sheet(rows.row, rows.lines, issuer=issuer, month=rows.period.month, rest=rows.rest))
+        sheet = invoice_sheet(rows.row, rows.lines, issuer=issuer, month=rows.period.month, rest=rows.rest)
+        return invoice_page_template().render(sheet=sheet, style=invoice_page_style()).encode()
 
     made = await read_document_rows(ctx.deps, invoice=params.id, organisation=ctx.organisation, work=page)
     if made is None:

@@ -22,7 +22,7 @@ from operations.invoicing.invoices import (
     InvoiceRef,
     ShownInvoice,
     current_invoice,
-    find_invoice_of_month,
+    find_invoice_with_period,
     invoice_month_name,
     no_such_invoice,
     render_invoice,
@@ -488,7 +488,7 @@ class InvoiceToUpdate(NamedTuple):
 
 async def invoice_to_update(ctx: Ctx, params: InvoiceChange) -> InvoiceToUpdate:
     """The invoice; a foreign one is not found. What may be done with it is judged after the replay."""
-    found = await ctx.deps.store.read(find_invoice_of_month, invoice=params.id, organisation=ctx.organisation)
+    found = await ctx.deps.store.read(find_invoice_with_period, invoice=params.id, organisation=ctx.organisation)
     if found is None:
         raise no_such_invoice("id")
     account = ""
@@ -497,7 +497,7 @@ async def invoice_to_update(ctx: Ctx, params: InvoiceChange) -> InvoiceToUpdate:
         account = await handover_account(ctx, found.row)
         if account:
             ctx.stage()
-    return InvoiceToUpdate(found.row, found.month, account)
+    return InvoiceToUpdate(found.row, found.period.month, account)
 
 
 async def handover_account(ctx: Ctx, row: Invoice) -> str:
@@ -546,15 +546,10 @@ async def update_invoice(ctx: Ctx, params: InvoiceChange, editing: InvoiceToUpda
 def write_invoice_fields(
     connection: Connection, *, row: Invoice, given: InvoiceFields, wish: RequestedInvoiceStatus, now: float, site: Site
 ) -> ShownInvoice:
-    """The draft with its changes."""
-    return render_invoice(edit_draft_invoice(connection, row=row, given=given, wish=wish, now=now), site)
-
-
-def edit_draft_invoice(connection: Connection, *, row: Invoice, given: InvoiceFields, wish: RequestedInvoiceStatus, now: float) -> Invoice:
     """Change what is given, on the row as it is then; two that edit at once are applied one after the other."""
     while True:
         found = current_invoice(connection, row)
         wanted = apply_invoice_fields(found, given, wish, now)
         changed = wanted if wanted == found else edit_invoice(connection, row=wanted, now=now)
         if changed is not None:
-            return changed
+            return render_invoice(changed, site)

@@ -8,11 +8,11 @@ from operations.invoicing.invoice_sending import PAID_INVOICE_HINT, processor_in
 from operations.invoicing.invoices import (
     DRAFT_INVOICE_EXAMPLE,
     INVOICE_ID_EXAMPLE,
-    InvoiceOfMonth,
     InvoiceRef,
+    InvoiceWithPeriod,
     ShownInvoice,
     current_invoice,
-    find_invoice_of_month,
+    find_invoice_with_period,
     no_such_invoice,
     render_invoice,
 )
@@ -151,9 +151,9 @@ class InvoiceWithdrawal:
         """Nothing was marked."""
 
 
-async def invoice_to_void(ctx: Ctx, params: InvoiceRef) -> InvoiceOfMonth:
+async def invoice_to_void(ctx: Ctx, params: InvoiceRef) -> InvoiceWithPeriod:
     """The invoice; a foreign one is not found."""
-    found = await ctx.deps.store.read(find_invoice_of_month, invoice=params.id, organisation=ctx.organisation)
+    found = await ctx.deps.store.read(find_invoice_with_period, invoice=params.id, organisation=ctx.organisation)
     if found is None:
         raise no_such_invoice("id")
     row = found.row
@@ -172,7 +172,7 @@ async def invoice_to_void(ctx: Ctx, params: InvoiceRef) -> InvoiceOfMonth:
     raises=[NotFound, InvoicePaid, PaymentsError, PaymentsRefused],
     examples=[Example("It was made twice", {"id": INVOICE_ID_EXAMPLE}, {**DRAFT_INVOICE_EXAMPLE, "status": "void"})],
 )
-async def void_invoice(ctx: Ctx, params: InvoiceRef, voiding: InvoiceOfMonth) -> ShownInvoice:
+async def void_invoice(ctx: Ctx, params: InvoiceRef, voiding: InvoiceWithPeriod) -> ShownInvoice:
     """Void an invoice that is not paid; it stays, with its number.
 
     Cannot be undone; again: the same answer. A paid one is refused (409 invoice_paid). OUTCOME_UNKNOWN: repeat, without key.
@@ -182,5 +182,5 @@ async def void_invoice(ctx: Ctx, params: InvoiceRef, voiding: InvoiceOfMonth) ->
     """
     del params
     if ctx.staged:
-        return (await send_once(ctx, InvoiceWithdrawal(ctx, voiding.row, voiding.month))).body
+        return (await send_once(ctx, InvoiceWithdrawal(ctx, voiding.row, voiding.period.month))).body
     return await ctx.settle_result(void_without_processor, row=voiding.row, now=ctx.now, site=ctx.deps.site)

@@ -290,13 +290,6 @@ MANY_INVOICE_LINES = 1000
 """Lines that are read and written out on the event loop; more would hold it up."""
 
 
-class InvoiceOfMonth(NamedTuple):
-    """An invoice, and the month it is of: YYYYMM."""
-
-    row: Invoice
-    month: int
-
-
 class InvoiceWithPeriod(NamedTuple):
     """An invoice and the period it bills."""
 
@@ -309,13 +302,6 @@ def find_invoice_with_period(connection: Connection, *, invoice: str, organisati
     row = find_invoice(connection, invoice=invoice, organisation=organisation)
     period = None if row is None else find_period(connection, period=row.period, organisation=organisation)
     return None if row is None or period is None else InvoiceWithPeriod(row, period)
-
-
-def find_invoice_of_month(connection: Connection, *, invoice: str, organisation: str) -> InvoiceOfMonth | None:
-    """An organisation's invoice without its lines."""
-    row = find_invoice(connection, invoice=invoice, organisation=organisation)
-    period = None if row is None else find_period(connection, period=row.period, organisation=organisation)
-    return None if row is None or period is None else InvoiceOfMonth(row, period.month)
 
 
 def current_invoice(connection: Connection, row: Invoice) -> Invoice:

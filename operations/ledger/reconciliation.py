@@ -309,7 +309,9 @@ def audit_reconciliation(
 ) -> ReconciliationOutcome:
     """The key's stored answer follows the row; the audit log says who decided."""
     update_issuance_answer(connection, deps, row, concluded)
-    append_audit_record(connection, reconciliation_audit_record(row, deps, now, f"reconciled_{outcome}", concluded.status))
+    by, request = "reconciliation", deps.ids.new("req_")
+    record = AuditRecord(now, row.organisation, "worker", row.operation, by, "", f"reconciled_{outcome}", concluded.status, 0.0, request)
+    append_audit_record(connection, record)
     return outcome
 
 
@@ -328,11 +330,6 @@ def update_issuance_answer(connection: Connection, deps: Deps, row: IssuanceRow,
             orjson.dumps(concluded.body).decode(), org_id=row.organisation, field=claim_field(row.operation, row.claim_key)
         ),
     )
-
-
-def reconciliation_audit_record(row: IssuanceRow, deps: Deps, now: float, outcome: str, status: int) -> AuditRecord:
-    """The audit row of a settlement by evidence."""
-    return AuditRecord(now, row.organisation, "worker", row.operation, "reconciliation", "", outcome, status, 0.0, deps.ids.new("req_"))
 
 
 IssuanceRuling = Literal["issued", "failed", "rolled_back", "still_issued"]
@@ -391,7 +388,8 @@ def apply_issuance_settlement(
         apply_issue_decision(connection, deps, row, settlement, now)
     else:
         apply_rollback_decision(connection, row, settlement, now)
-    append_audit_record(connection, settlement_audit_record(row, deps, settlement, now))
+    request, outcome = deps.ids.new("req_"), f"settled_{settlement.decision}"
+    append_audit_record(connection, AuditRecord(now, row.organisation, "cli", row.operation, settlement.by, "", outcome, 200, 0.0, request))
     return find_issuance(connection, organisation=organisation, key=key) or row
 
 
@@ -434,10 +432,3 @@ def apply_rollback_decision(connection: Connection, row: IssuanceRow, settlement
 def issuance_decided_meanwhile() -> IssuanceNotSettled:
     """Somebody was faster."""
     return IssuanceNotSettled("This issuance was settled meanwhile; look at it again")
-
-
-def settlement_audit_record(row: IssuanceRow, deps: Deps, settlement: IssuanceSettlement, now: float) -> AuditRecord:
-    """Who decided what about which operation's row."""
-    return AuditRecord(
-        now, row.organisation, "cli", row.operation, settlement.by, "", f"settled_{settlement.decision}", 200, 0.0, deps.ids.new("req_")
-    )

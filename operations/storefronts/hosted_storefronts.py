@@ -173,11 +173,6 @@ class SellablePlan(PublicPlan):
     storefront: str
 
 
-def render_sellable_plan(row: ShopOffer) -> SellablePlan:
-    """As buyers see it."""
-    return {"storefront": row.storefront, **render_public_plan(row, row.currency)}
-
-
 @operation(
     "GET",
     "/api/templates",
@@ -192,7 +187,7 @@ async def list_storefront_templates(ctx: Ctx, params: SellablePlanPage) -> list[
     Public. A bare array, empty when nothing is sold. Whether one can be bought now is told by its readiness.
     """
     rows = await ctx.deps.store.read(list_offers, after=params.starting_after, most=params.limit)
-    return [render_sellable_plan(row) for row in rows]
+    return [{"storefront": row.storefront, **render_public_plan(row, row.currency)} for row in rows]
 
 
 class HostedPlanRef(CamelInput):

@@ -59,7 +59,7 @@ async def resolve_reseller(upstream: Upstream, requested: int | None) -> int:
     if requested is None or requested == own:
         return own
     if upstream.managed:
-        raise NotFound("There is no such reseller", param="resellerId", hint="Leave resellerId out: get_reseller_info names your own")
+        raise reseller_not_found()
     return requested
 
 

@@ -319,7 +319,7 @@ class Fulfilment:
         """The next row of an organisation, if it may be worked on now: what is written upstream is paced, by waiting."""
         deps, token = self._deps, self._deps.ids.new("lse_")
         row = await deps.store.write(claim_order, organisation=organisation, token=token, now_ms=self._now_ms())
-        if row is None or not sends_a_write(row):
+        if row is None or row.status not in ("failed", "paid"):  # nothing else sends a write
             return row
         # A top-up takes its token by itself; without one there it would be claimed and put off over and over.
         ask = deps.rate_limiter.until_upstream if row.status == "paid" and row.top_up_of is not None else deps.rate_limiter.take_upstream
@@ -403,11 +403,6 @@ class Fulfilment:
 
     def _now_ms(self) -> int:
         return int(self._deps.clock.now() * 1000)
-
-
-def sends_a_write(row: OrderRow) -> bool:
-    """Whether the look at it sends a write."""
-    return row.status in ("failed", "paid")
 
 
 def fail_unsent_order(connection: Connection, *, deps: Deps, row: OrderRow, code: str) -> None:
