@@ -374,7 +374,7 @@ async def find_replaceable_payment_account(ctx: Ctx, new: str, replaceable: Conn
 
 
 async def payment_account_not_attached(ctx: Ctx, account: str) -> Conflict:
-    """Why it stays unattached; never whose it is."""
+    """Why `account` was not attached. It is not said which organisation has it."""
     owner = await ctx.deps.store.read(organisation_of_account, account=account)
     undo = "The consent stays until the account's owner takes it back in the account's settings at the processor"
     if owner is not None:

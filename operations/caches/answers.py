@@ -18,7 +18,7 @@ class ReadCache:
         self._kept: dict[tuple[object, ...], tuple[float, object]] = {}
 
     async def get(self, key: tuple[object, ...], load: Callable[[], Awaitable[CachedAnswer]]) -> CachedAnswer:
-        """The kept answer while it is fresh, else a new one; a failure is not kept."""
+        """The answer kept under `key` while it is fresh, else that of `load`, which may wait for the network; a failure is not kept."""
         now = self._clock.monotonic()
         found = self._kept.get(key)
         if found is not None and found[0] > now:
@@ -30,7 +30,7 @@ class ReadCache:
         return value
 
     def _let_go(self, now: float) -> None:
-        """What has expired, since some answers take hundreds of megabytes; and the oldest when there are too many."""
+        """Drop what has expired, since some answers take hundreds of megabytes, and the oldest where there are too many."""
         while self._kept:
             oldest = next(iter(self._kept))
             if self._kept[oldest][0] > now and len(self._kept) < READ_CACHE_LIMIT:

@@ -36,7 +36,7 @@ FREE_COUNT_SECONDS, FREE_COUNTS_LIMIT = 86_400.0, 4096
 
 
 class FreshSnapshot(NamedTuple):
-    """A look, and until when it may be shared."""
+    """A snapshot, and until when it may be shared, in seconds of the monotonic clock."""
 
     until: float
     look: StockSnapshot
@@ -50,7 +50,7 @@ class NamedIccid(NamedTuple):
 
 
 class SnapshotReading:
-    """A look that is being taken, and what came of it: nothing, when whoever took it was stopped."""
+    """A snapshot that is being taken, and its outcome: None where the task that took it was cancelled."""
 
     def __init__(self) -> None:
         self.over = anyio.Event()
@@ -109,13 +109,13 @@ class StockSnapshots:
             reading.over.set()
 
     def _keep(self, look: StockSnapshot) -> None:
-        """From now on it is shared, however long it took; looks that are not shared any more are dropped."""
+        """Share `look` from now on, however long it took; drop the snapshots that are not shared any more."""
         now = self._clock.monotonic()
         self._kept = {account: kept for account, kept in self._kept.items() if kept.until > now}
         self._kept[look.account_id] = FreshSnapshot(now + SNAPSHOT_FRESH_SECONDS, look)
 
     def _fresh(self, account_id: int) -> StockSnapshot | None:
-        """The look that may be shared now. It is kept only once it is in the store."""
+        """The snapshot that may be shared now; it is stored."""
         kept = self._kept.get(account_id)
         return kept.look if kept is not None and kept.until > self._clock.monotonic() else None
 

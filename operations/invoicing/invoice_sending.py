@@ -164,7 +164,7 @@ class InvoiceNotAsDrafted(Conflict):
 
 
 class HandoverCalledOff(Exception):
-    """Another call ended this handing over; nothing of it was sent."""
+    """Another call ended this handover; nothing of it was sent."""
 
 
 class SentInvoice(NamedTuple):
@@ -262,7 +262,7 @@ class InvoiceHandover:
             cancel_invoice_sending(connection, row=self.row, now=now)
 
     async def tidy(self) -> bool:
-        """Remove at the processor what is no invoice of ours: whether it is surely gone. Where that fails the account's owner finds it."""
+        """Void at the processor what is no invoice of ours; True where it is surely gone. Else the account's owner finds it there."""
         if self.named is None:
             return False
         try:

@@ -349,21 +349,21 @@ class PackageMemory:
         self._known: dict[tuple[str, int, str], RememberedPackages] = {}
 
     def keep(self, place: tuple[str, int], iccid: str, line: StockLine, packages: Sequence[Package]) -> None:
-        """They were read just now."""
+        """Remember the `packages` of `line`, which were read just now."""
         if packages and not line.free and line.taken is not None:
             if len(self._known) >= PACKAGE_MEMORY_LIMIT:
                 self._known.clear()
             self._known[*place, iccid] = RememberedPackages(line, packages, self._clock.monotonic())
 
     def packages_of(self, place: tuple[str, int], iccid: str, line: StockLine | None) -> Sequence[Package] | None:
-        """Those of a line that is as it was."""
+        """The packages that were read of a line, where `line` is as it was then and that was a short while ago; None: read them anew."""
         found = self._known.get((*place, iccid))
         fresh = found is not None and found.line == line and self._clock.monotonic() - found.at <= PACKAGE_MEMORY_SECONDS
         return found.packages if found is not None and fresh else None
 
 
 class AccountReading:
-    """Its lines, when they were read, whether all could be, and the packages of those that were asked for."""
+    """An account as it was read: its lines, when that was (Unix seconds), whether all lines could be read, and packages of some lines."""
 
     def __init__(
         self, place: tuple[str, int], at: float, upstream: Upstream, lines: dict[str, StockLine], memory: PackageMemory, *, whole: bool
@@ -373,7 +373,10 @@ class AccountReading:
         self._packages: dict[str, Sequence[Package]] = {}
 
     async def packages_of(self, iccids: Sequence[str], *, remembered: bool = False) -> dict[str, Sequence[Package]]:
-        """The packages of these lines, a few at a time; none of a line that cannot be asked for. `remembered`: those of before will do."""
+        """The packages of the lines with `iccids`,; lines without a number are left out. Waits for the network, a few lines at a time.
+
+        `remembered`: packages that were read some minutes ago will do.
+        """
         found = dict(self._packages)
         if remembered:
             known = {iccid: self._memory.packages_of(self._place, iccid, self.lines.get(iccid)) for iccid in iccids if iccid not in found}
@@ -407,7 +410,7 @@ class AccountReading:
 
 
 class AccountReader:
-    """The accounts that some rows are about, each read once; what failed is not asked again for the next."""
+    """The accounts that some rows are about, each read once. An account that could not be read is not asked for again."""
 
     def __init__(self, deps: Deps, memory: PackageMemory | None = None) -> None:
         self._deps, self._memory = deps, memory or PackageMemory(deps.clock)
@@ -416,17 +419,17 @@ class AccountReader:
         self._began: dict[tuple[str, int], float] = {}
 
     def began(self, row: IssuanceRow) -> float:
-        """When the reading of the account's lines began, by the monotonic clock."""
+        """When the reading of the lines of `row`'s account began, in seconds of the monotonic clock; 0.0: it did not begin."""
         return self._began.get((row.organisation, row.account_id), 0.0)
 
     def too_slow(self, row: IssuanceRow) -> None:
-        """The time for a row ended: where it was the lines that took it, the other rows of the account do not wait for them again."""
+        """The time for `row` is over. Where its account's lines took it, other rows of that account do not wait for them again."""
         place = (row.organisation, row.account_id)
         if place not in self._read:
             self._failed[place] = OcsError("The charging system took too long to list the account's lines", before_execution=True)
 
     async def account(self, row: IssuanceRow) -> AccountReading:
-        """The account of a row."""
+        """The account of `row`. Waits for the network the first time; raises the Refusal that ended the reading."""
         place = (row.organisation, row.account_id)
         if place in self._failed:
             raise self._failed[place]
@@ -445,7 +448,7 @@ class AccountReader:
 
 
 async def index_stock_lines(rows: Sequence[Subscriber]) -> dict[str, StockLine]:
-    """What is kept of the lines, a part at a time: there may be tens of thousands, and others wait for the loop."""
+    """Lines by ICCID, some at a time: there may be tens of thousands, and other tasks wait for the event loop."""
     found: dict[str, StockLine] = {}
     for start in range(0, len(rows), LINES_INDEXED_AT_ONCE):
         found |= stock_lines_by_iccid(rows[start : start + LINES_INDEXED_AT_ONCE])

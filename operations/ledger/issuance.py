@@ -44,7 +44,7 @@ ISSUANCE_FAILED = "issuance_failed"
 
 
 class IssuanceTarget(Protocol):
-    """Every method but `sent` runs in the transaction of the ledger's row, and may run again."""
+    """What an eSIM is drawn for. Every method but `sent` runs in the transaction of the ledger's row, and may run again."""
 
     warning: str | None
     """Another key of the same caller, account and template whose outcome is unknown."""
@@ -54,27 +54,27 @@ class IssuanceTarget(Protocol):
         ...
 
     def begin(self, connection: Connection) -> None:
-        """What belongs into the commit before the call."""
+        """Write the target's own rows, in the commit before the call."""
         ...
 
     def undo(self, connection: Connection) -> None:
-        """The call surely never left."""
+        """Undo `begin`: the call surely never left."""
         ...
 
     def issued(self, connection: Connection, row: IssuanceRow, esim: DrawnEsim, now: float) -> Conclusion:
-        """The eSIM is drawn: keep it, tell of it, answer with it."""
+        """Keep the drawn `esim` of the ledger's `row`, emit its event, and answer with it. `now`: Unix seconds."""
         ...
 
     def failed(self, connection: Connection, row: IssuanceRow, refusal: Refusal) -> Conclusion:
-        """Nothing was drawn, for a reason."""
+        """Nothing was drawn for the ledger's `row`; `refusal` says why."""
         ...
 
     def reopen(self, connection: Connection) -> None:
-        """It was said to have failed, and that is not certain any more."""
+        """The target was told that nothing was drawn, and that is not certain any more."""
         ...
 
     def unknown(self, connection: Connection, row: IssuanceRow, code: str) -> Conclusion:
-        """Nobody knows, yet or by any evidence."""
+        """The outcome of `row` is not known; `code`: OUTCOME_UNKNOWN, or MANUAL_RECONCILIATION where no evidence will tell."""
         ...
 
 
@@ -103,7 +103,7 @@ class NoInventory(Conflict):
 
 
 def no_free_esim(account_id: int) -> NoInventory:
-    """The charging system found none to draw."""
+    """The refusal where the account `account_id` has none to draw."""
     return NoInventory(
         f"Account {account_id} has no free eSIM; nothing was drawn",
         hint="esim_status_per_account counts the free ones; take eSIMs back with rollback_esim_issuance, or ask your provider for more",
@@ -111,7 +111,7 @@ def no_free_esim(account_id: int) -> NoInventory:
 
 
 def no_esim_drawn() -> OcsError:
-    """What reconciliation found."""
+    """The refusal where it is proved that nothing was drawn."""
     return OcsError(
         "The charging system drew no eSIM for this call; nothing was done", code=ISSUANCE_FAILED, hint="Use a new key to draw one"
     )
@@ -307,7 +307,7 @@ def require_draw_in_time(deps: Deps, waited: float) -> None:
 
 
 def no_network_to_draw_from() -> OcsError:
-    """This process has no network to draw from."""
+    """The refusal of a process without a network to draw from."""
     return OcsError(
         "The charging system is simulated inside the running server, and this process is another one; nothing was drawn",
         hint="Call the running server: --url and --key",

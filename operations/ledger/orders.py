@@ -219,6 +219,6 @@ def mailed_admin_addresses(connection: Connection, organisation: str, now: float
 
 
 def queue_order_mail(connection: Connection, deps: Deps, letter: Letter) -> None:
-    """On its way, sealed."""
+    """Queue `letter`, sealed, for a week."""
     sealed = seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=deps.clock.now() + ORDER_MAIL_SECONDS)
     queue_letter(connection, sealed, deps.clock)

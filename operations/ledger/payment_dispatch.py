@@ -26,7 +26,7 @@ class PaymentSending(Protocol):
 
     @property
     def id(self) -> str:
-        """The attempt's."""
+        """The id of the attempt."""
         ...
 
     @property
@@ -35,7 +35,7 @@ class PaymentSending(Protocol):
         ...
 
     def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
-        """Check it and write the attempt, under the account's lock; it may run again."""
+        """Check it and write the attempt, under the account's lock, and return it; may run again. `now`: Unix seconds."""
         ...
 
     def send(self, attempt: PaymentAttempt) -> Awaitable[Refund | Payout]:
@@ -89,7 +89,7 @@ class PaymentDispatch:
             return refusal
 
     def settle(self, connection: Connection, *, outcome: SendOutcome[Refund | Payout], now: float) -> Conclusion:
-        """It was made, or refused, or what was taken for it stays taken."""
+        """It was made, or refused, or nobody knows, and what was reserved for it stays reserved."""
         named = {"attempt": self.payment.id, "request_id": self.request_id}
         if outcome is UNKNOWN:
             return record_payment_unknown(connection, **named, now=now)
@@ -98,7 +98,7 @@ class PaymentDispatch:
         return record_payment_made(connection, deps=self.deps, attempt=self.payment.id, made=outcome, now=now)
 
     def unsend(self, connection: Connection, *, now: float) -> None:
-        """What was taken for it is there again."""
+        """Release what was reserved for it."""
         found = find_attempt(connection, attempt=self.payment.id)
         if found is not None:
             lock_payment_account(connection, account=found.account)
@@ -107,7 +107,7 @@ class PaymentDispatch:
 
 
 def lock_payment_attempt(connection: Connection, attempt: str) -> PaymentAttempt:
-    """The row, with everything about the account's money standing still."""
+    """The row of `attempt`, under the lock of its account: nothing else about that account's money changes meanwhile."""
     found = find_attempt(connection, attempt=attempt)
     if found is None:
         raise RuntimeError(f"there is no attempt {attempt}")
@@ -116,13 +116,13 @@ def lock_payment_attempt(connection: Connection, attempt: str) -> PaymentAttempt
 
 
 def refresh_attempt_charge(connection: Connection, attempt: PaymentAttempt, now: float) -> None:
-    """What is left of the charge, now that the attempt has changed."""
+    """Compute anew what is left of the charge of `attempt`."""
     if attempt.charge is not None:
         refresh_charge_refunds(connection, account=attempt.account, charge=attempt.charge, now=now)
 
 
 def record_payment_made(connection: Connection, *, deps: Deps, attempt: str, made: Refund | Payout, now: float) -> Conclusion:
-    """The processor made it. Its word is of the second of the making: every event about it is as new or newer."""
+    """The processor made it. The record is as of the second in which it was made: every event about it is as new or newer."""
     found = lock_payment_attempt(connection, attempt)
     conclude_attempt(connection, attempt=attempt, state="done", made=made.id, now=now)
     # The account may have gone to another organisation while the processor was asked.
@@ -134,7 +134,7 @@ def record_payment_made(connection: Connection, *, deps: Deps, attempt: str, mad
 
 
 def record_payment_unknown(connection: Connection, *, attempt: str, request_id: str, now: float) -> Conclusion:
-    """Nobody knows, unless an event has told meanwhile. What was taken stays taken."""
+    """Nobody knows, unless an event has told meanwhile. What was reserved stays reserved."""
     found = lock_payment_attempt(connection, attempt)
     if conclude_attempt(connection, attempt=attempt, state="unknown", made=None, now=now):
         refusal = unknown_payment("refund" if found.kind == "refund" else "payout")
@@ -143,7 +143,7 @@ def record_payment_unknown(connection: Connection, *, attempt: str, request_id: 
 
 
 def record_payment_refused(connection: Connection, *, attempt: str, request_id: str, refusal: Refusal, now: float) -> Conclusion:
-    """The processor did nothing: what was taken is there again."""
+    """The processor did nothing: what was reserved is released."""
     found = lock_payment_attempt(connection, attempt)
     if not conclude_attempt(connection, attempt=attempt, state="failed", made=None, now=now):
         return answer_of_settled_attempt(connection, found, request_id)

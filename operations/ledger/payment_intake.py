@@ -214,7 +214,7 @@ def take_checkout(connection: Connection, *, deps: Deps, account: str, session: 
 
 
 def take_order_refunds(connection: Connection, *, deps: Deps, account: str, charge: str, now: float) -> None:
-    """An order whose whole payment went back before anything was sent for it, by whosever hand, is not delivered.
+    """An order whose whole payment went back before anything was sent for it, whoever gave it back, is not delivered.
 
     Choice: a part that went back is a discount. Of an order that was delivered, or is being, the refund is its operator's own affair.
     """

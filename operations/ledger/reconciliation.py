@@ -430,5 +430,5 @@ def apply_rollback_decision(connection: Connection, row: IssuanceRow, settlement
 
 
 def issuance_decided_meanwhile() -> IssuanceNotSettled:
-    """Somebody was faster."""
+    """The refusal of a decision about a row that was settled since it was read."""
     return IssuanceNotSettled("This issuance was settled meanwhile; look at it again")

@@ -36,7 +36,7 @@ class LineHasPackages(Conflict):
 
 
 async def find_issued_line(upstream: Upstream, row: IssuanceRow) -> Line | None:
-    """The line, if it still is in the account that it was drawn from; whoever has it otherwise, it is not theirs to give back."""
+    """The line of `row`, where it is still in the account that it was drawn from; else None, since nobody gives it back from elsewhere."""
     try:
         line = await find_line(upstream, row.iccid or "")
     except NotFound:
@@ -50,7 +50,7 @@ def has_issued_package(held: PackageList, row: IssuanceRow) -> bool:
 
 
 def has_other_packages(held: PackageList, row: IssuanceRow, now: float) -> bool:
-    """Whether anything else is: a package that has not expired, or a series that will make one."""
+    """Whether the line has anything else: a package that has not expired, or a series that will make one. `now`: Unix seconds."""
     others = (package for package in held.get("packages", []) if not is_issued_package(package, row))
     return any(not has_surely_expired(package, now) for package in others) or any(
         makes_more_packages(series) for series in held.get("recurring", [])
@@ -58,7 +58,7 @@ def has_other_packages(held: PackageList, row: IssuanceRow, now: float) -> bool:
 
 
 def is_issued_package(package: Package, row: IssuanceRow) -> bool:
-    """Whether it is the row's own."""
+    """Whether `package` is the one that `row` issued."""
     return package.get("subscriberprepaidpackageid") == row.package_id
 
 

@@ -150,14 +150,14 @@ async def send_once(dispatch: Dispatch, sending: Sending[MadeT]) -> Conclusion:
 
 
 class DeferredWrites:
-    """Writes that the store would not take. They are made in order, before anything else is done."""
+    """Writes that the store did not take. They are made in their order, before anything else is done."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[DeferredWrite, Sequence[DeferredWrite]]] = []
         self._writing = anyio.Lock()
 
     def defer(self, write: DeferredWrite, instead: Sequence[DeferredWrite] = ()) -> None:
-        """Keep `write` for later. Where a fault of ours makes it impossible for ever, the writes of `instead` take its place."""
+        """Keep `write` for later. Where a fault of ours makes `write` fail for ever, the writes of `instead` are made."""
         self._waiting.append((write, instead))
 
     async def write_all(self, deps: Deps) -> None:
@@ -176,7 +176,7 @@ class DeferredWrites:
 
 
 class BackgroundDispatch:
-    """A dispatch by the worker. What came of it is kept in memory until the store takes it; a crash leaves it unknown."""
+    """A dispatch by the worker. Its outcome is kept in memory until the store takes it; a crash leaves it unknown."""
 
     claim_key: str | None = None
     principal = "worker"
@@ -197,7 +197,7 @@ class BackgroundDispatch:
         *args: WriteParams.args,
         **kwargs: WriteParams.kwargs,
     ) -> None:
-        """The commit before it is sent; nobody waits for an answer."""
+        """The first commit; nobody waits for `answer`."""
         del answer
         try:
             await self.deps.store.write(partial(write, *args, **kwargs))
@@ -209,7 +209,7 @@ class BackgroundDispatch:
     async def conclude(
         self, write: Callable[Concatenate[Connection, WriteParams], Conclusion], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
     ) -> Conclusion:
-        """The commit of what came of it; what the store does not take now is deferred."""
+        """The second commit; where the store does not take it now, `write` is deferred and StoreUnavailable is raised."""
         concluding: Callable[[Connection], Conclusion] = partial(write, *args, **kwargs)
         try:
             concluded = await self.deps.store.write(concluding)
@@ -223,17 +223,17 @@ class BackgroundDispatch:
     def if_lost(
         self, write: Callable[Concatenate[Connection, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
     ) -> None:
-        """A fault of ours after the dispatch."""
+        """Keeps `write` for a fault of ours after the first commit."""
         self._lost.append(partial(write, *args, **kwargs))
 
     def if_unsent(
         self, write: Callable[Concatenate[Connection, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
     ) -> None:
-        """It never left."""
+        """Keeps `write` for a call that never left."""
         self._undoing.append(partial(write, *args, **kwargs))
 
     async def run(self, sending: Callable[[], Awaitable[SendingResult]]) -> SendingResult:
-        """Send it; whoever stops the worker waits until it is over. Raises what the sending raises, with what was begun undone."""
+        """Run `sending` to its end, also while the worker is being stopped. Raises what `sending` raises; what was begun is undone then."""
         with anyio.CancelScope(shield=True):
             try:
                 return await sending()

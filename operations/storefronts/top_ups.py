@@ -136,7 +136,7 @@ def require_expired_session(session: CheckoutSession) -> None:
 
 
 def top_up_payment_unverifiable() -> Unverifiable:
-    """It is not guessed."""
+    """The refusal where the processor does not say whether a top-up was paid for."""
     return Unverifiable(
         "Whether this top-up was paid for could not be found out, so its checkout may be open; nothing is known to have changed",
         hint="Repeat the call in a minute; a checkout that nobody pays expires by itself within an hour of its beginning",

@@ -263,7 +263,7 @@ async def begin_order(deps: Deps, *, shop: Storefront, plan: StorefrontPlan, lan
 
 
 async def begin_top_up(deps: Deps, *, order: OrderRow, plan: StorefrontPlan, language: str, now: float) -> BegunCheckout:
-    """More data for an order's eSIM, likewise; `order` is the order's row, the top-up gets one beside it."""
+    """A top-up of `order` that waits to be paid, and the page to pay it. Raises why the plan cannot be added now."""
     require_takes_top_ups(order)
     if plan.id not in {one.id for one in await ocs_answer_in_time(addable_plans(deps, order))}:
         raise plan_not_addable()

@@ -77,7 +77,7 @@ class TopUpVerdict(NamedTuple):
 
 
 class TopUpDispatchJson(TypedDict):
-    """The same, as the row keeps it."""
+    """A `TopUpDispatch` as the row keeps it."""
 
     at: float
     packages: list[int]
@@ -211,7 +211,7 @@ async def prepare_top_up(deps: Deps, row: OrderRow) -> TopUpTarget:
         line = await find_line(upstream, order.iccid or "")
     except (NotFound, EndOfLife):
         raise TopUpImpossible(TOP_UP_NO_LINE) from None
-    if is_sim_in_stock(line.row):  # it was freed past us, and is whoever's draws next
+    if is_sim_in_stock(line.row):  # somebody freed it at the charging system: the next draw may take it
         raise TopUpImpossible(TOP_UP_NO_LINE)
     held = await upstream.ocs.packages.list_packages(line.subscriber_id)
     ids = frozenset(id for package in held.get("packages", []) if (id := id_of_package(package)) is not None)
@@ -228,7 +228,7 @@ async def order_of_top_up(deps: Deps, row: OrderRow) -> OrderRow:
 
 
 async def require_buyers_line(deps: Deps, order: OrderRow, row: OrderRow, ids: frozenset[int]) -> None:
-    """Something of the order is on the line still: one without was freed past us, and may be whoever's drew the SIM next.
+    """Refuse a line that has none of the order's packages: somebody freed its SIM, and another order may have drawn it since.
 
     An empty list proves nothing, as ever: a charging system in trouble answers one as well.
     """
