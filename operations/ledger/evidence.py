@@ -373,7 +373,7 @@ class AccountReading:
         self._packages: dict[str, Sequence[Package]] = {}
 
     async def packages_of(self, iccids: Sequence[str], *, remembered: bool = False) -> dict[str, Sequence[Package]]:
-        """The packages of the lines with `iccids`,; lines without a number are left out. Waits for the network, a few lines at a time.
+        """The packages of the lines with `iccids`; lines without a number are left out. Waits for the network, a few lines at a time.
 
         `remembered`: packages that were read some minutes ago will do.
         """
