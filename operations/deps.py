@@ -7,9 +7,9 @@ from clients.model.port import LanguageModel
 from clients.ocs.client import OcsPool
 from clients.payments.port import Processor
 from clients.webhooks.addresses import NO_PRIVATE_RECEIVERS, IpNetwork, PrivateReceivers
-from operations.ledger.stock import StockSnapshots
-from operations.upstream.connection import ReadCache
-from operations.upstream.usage_cache import UsageCache
+from operations.caches.answers import ReadCache
+from operations.caches.stock import StockSnapshots
+from operations.caches.usage import UsageCache
 from registry.answer import InternalCalls
 from registry.clock import Clock
 from registry.context import Context

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 from typing_extensions import TypedDict
 
+from registry.model import Input
+
 ListItem = TypeVar("ListItem")
 
 PageLimit = Annotated[int, Field(ge=1, le=100, description="Page size.")]
@@ -15,6 +17,13 @@ StartingAfter = Annotated[str | None, Field(max_length=64, description="Last id 
 Iccid = Annotated[str, Field(pattern=r"^89[0-9]{16,20}$", description="SIM number, 18-22 digits.")]
 Mcc = Annotated[str, Field(pattern=r"^[0-9]{3}$", description="Mobile country code (ITU-T E.212), 3 digits.")]
 Mnc = Annotated[str, Field(pattern=r"^[0-9]{2,3}$", description="Mobile network code (ITU-T E.212), 2 or 3 digits.")]
+
+
+class ListPage(Input):
+    """Which part of the list."""
+
+    limit: PageLimit = 20
+    starting_after: StartingAfter = None
 
 
 class ListOf(TypedDict, Generic[ListItem]):
@@ -47,6 +56,18 @@ def zero_padded(digits: int) -> BeforeValidator:
 
 
 Currency = Literal["USD", "EUR", "GBP", "CHF"]
+FULL_BPS = 10_000
+"""Basis points in a whole."""
+
+
+def divide_half_up(number: int, by: int) -> int:
+    """`number` divided by `by`, both in whole units, rounded half-up."""
+    return (2 * number + by) // (2 * by)
+
+
+def share_of(amount: int, bps: int) -> int:
+    """`bps` basis points of `amount` minor units, rounded half-up."""
+    return divide_half_up(amount * bps, FULL_BPS)
 
 
 # Controls, line and paragraph separators, the marks that turn the direction of what follows (Unicode UAX #9), and what nobody sees: the

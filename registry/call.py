@@ -71,6 +71,8 @@ class Call:
     """The spellings of the idempotency key that are no key of their own any more, unless one was stored as such long ago."""
     recorded: bool = False
     raw: bytes | None = None
+    evidence: object = field(default=None, repr=False)
+    """What the operation's proof has verified and read of the body, for the handler."""
     validated: bool = False
     """The input was found right; what is refused from here on is refused for another reason."""
 

@@ -19,12 +19,12 @@ import httpx
 
 from clients.mail.letter import Letter
 from clients.payments.records import AccountKind
+from operations.caches.answers import ReadCache
+from operations.caches.stock import StockSnapshots
+from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
-from operations.ledger.stock import StockSnapshots
 from operations.secret_tokens import new_api_key
-from operations.upstream.connection import ReadCache
-from operations.upstream.usage_cache import UsageCache
 from registry.answer import InternalCalls
 from registry.caller import UNRESTRICTED, Restrictions
 from registry.catalogue import Catalogue

@@ -15,13 +15,13 @@ from clients.model.client import ModelClient
 from clients.model.port import ModelSettings
 from clients.outside_system import OutsideSystem
 from clients.webhooks.sender import WebhookSender
+from operations.caches.answers import ReadCache
+from operations.caches.stock import StockSnapshots
+from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
 from operations.demo import Demo, detach_demo_payee, ensure_demo
 from operations.deps import Build, Deps
-from operations.ledger.stock import StockSnapshots
 from operations.people.session_tokens import LOGIN_SCOPES, token_issuer
-from operations.upstream.connection import ReadCache
-from operations.upstream.usage_cache import UsageCache
 from registry.answer import InternalCalls
 from registry.clock import Clock, SystemClock
 from registry.errors import StoreUnavailable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
+from operations.caches.stock import StockSnapshots
 from operations.deps import Build
-from operations.ledger.stock import StockSnapshots
 from registry.clock import Clock
 from registry.signals import DELAY_BOUNDS, CallSignals, Histogram, Histograms, call_outcome
 

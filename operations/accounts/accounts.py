@@ -9,9 +9,8 @@ from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.reseller import AccountStock, ResellerAccounts, SponsorStock
 from clients.ocs.wire.values import keeps_unknown
 from operations.deps import Ctx
-from operations.upstream.access import AccountRef, OwnAccount, connect_upstream, own_account
 from operations.upstream.balances import BalanceChange, BalanceChanged, ManagedBalance, balance_write, refuse_managed_raise
-from operations.upstream.connection import AccountGone, Upstream
+from operations.upstream.connection import AccountGone, AccountRef, OwnAccount, Upstream, connect_upstream, own_account
 from operations.upstream.paging import Data, paged_data
 from operations.upstream.resellers import ResellerPage, read_of_reseller, resolve_reseller
 from registry.errors import NotFound, OcsError

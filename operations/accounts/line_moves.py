@@ -8,8 +8,7 @@ from typing_extensions import TypedDict
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber, SubscriberList
 from operations.deps import Ctx
-from operations.upstream.access import AccountRef, own_account, require_own_account
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import AccountRef, Upstream, own_account, require_own_account
 from operations.upstream.paging import Data
 from operations.upstream.resellers import require_in_reseller_list
 from operations.vocabulary import UpstreamId

@@ -9,8 +9,7 @@ from typing_extensions import TypedDict
 from clients.ocs.wire.reseller import ChargingInfo, ResellerInfo, Sponsor, TrafficInfo
 from clients.ocs.wire.values import Json, balance_amount, keeps_unknown
 from operations.deps import Ctx
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.paging import Data, paged_data
 from operations.upstream.resellers import ResellerPage, ResellerQuery, read_of_reseller, resolve_reseller
 from registry.errors import NotFound, OcsError

@@ -104,7 +104,7 @@ async def own_dispute(ctx: Ctx, params: DisputeEvidence) -> OwnDispute:
     try:
         found = await ctx.deps.payments.find_dispute(account.account, params.id)
     except NotFound:
-        raise no_such_dispute() from None
+        raise NotFound("Your account has no dispute with this id", param="id", hint="operator_billing_list_disputes names yours") from None
     return OwnDispute(account, render_dispute(found))
 
 
@@ -137,11 +137,6 @@ def require_unanswered_dispute(dispute: DisputeRecord) -> None:
             code="evidence_submitted",
             hint="Nothing is left to do: the bank decides, and operator_billing_list_disputes shows what it decided",
         )
-
-
-def no_such_dispute() -> NotFound:
-    """Unknown disputes and those of other accounts are answered alike."""
-    return NotFound("Your account has no dispute with this id", param="id", hint="operator_billing_list_disputes names yours")
 
 
 @operation(

@@ -1,13 +1,13 @@
-"""An organisation's account at the payment processor: its onboarding, how it stands, its pages, and accounts that are brought (OAuth)."""
+"""An organisation's account at the payment processor: onboarding, balance, status, its pages, and accounts that are brought (OAuth)."""
 
 import hashlib
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.payments.port import AccountDetached, KeyRefused
-from clients.payments.records import ConnectedAccount
+from clients.payments.records import ConnectedAccount, Money
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import (
     CONNECT_STATUS_EXAMPLE,
@@ -335,19 +335,14 @@ async def read_consented_account(ctx: Ctx, account: str) -> ConnectedAccount:
     except KeyRefused:
         raise
     except (AccountDetached, NotFound):
-        raise payment_account_access_refused() from None
+        raise PaymentsError(
+            "The payment processor does not let the service into the account whose owner consented, so it was not attached",
+            hint="Connect it again: operator_billing_connect_oauth_begin gives a new url, where its owner consents once more",
+        ) from None
     except PaymentsError:
         return ConnectedAccount(
             account, "standard", charges_enabled=False, payouts_enabled=False, details_submitted=False, default_currency=None
         )
-
-
-def payment_account_access_refused() -> PaymentsError:
-    """There was a consent, and it is over, or never was for this service."""
-    return PaymentsError(
-        "The payment processor does not let the service into the account whose owner consented, so it was not attached",
-        hint="Connect it again: operator_billing_connect_oauth_begin gives a new url, where its owner consents once more",
-    )
 
 
 class ReplaceablePaymentAccount(NamedTuple):
@@ -379,9 +374,73 @@ async def find_replaceable_payment_account(ctx: Ctx, new: str, replaceable: Conn
 
 
 async def payment_account_not_attached(ctx: Ctx, account: str) -> Conflict:
-    """Why it stays unattached; never whose it is."""
+    """Why `account` was not attached. It is not said which organisation has it."""
     owner = await ctx.deps.store.read(organisation_of_account, account=account)
     undo = "The consent stays until the account's owner takes it back in the account's settings at the processor"
     if owner is not None:
         return Conflict("This account is connected to another organisation already", code="payments_account_taken", hint=undo)
     return Conflict("Your organisation has another account connected already, and keeps it", code="payments_already_connected", hint=undo)
+
+
+TEST_BALANCE_NOTE = "The payment processor is in test mode: no real money moves, so there is no balance to show"
+NO_ACCOUNT_BALANCE_NOTE = "No account at the payment processor yet: POST /v1/operator-billing/connect/begin makes one"
+
+
+class PaymentAmount(TypedDict):
+    """`amount` in minor units (cents) of `currency`; it may be negative."""
+
+    amount: int
+    currency: str
+
+
+class PaymentBalance(TypedDict):
+    """What is there to be paid out, and what is still under way, by currency."""
+
+    payments_mode: Annotated[Literal["test", "live"], Field(description="test: no real money moves")]
+    available: list[PaymentAmount]
+    pending: list[PaymentAmount]
+    note: Annotated[str | None, Field(description="Why nothing is listed; null where the processor was asked")]
+
+
+@operation(
+    "GET",
+    "/v1/operator-billing/balance",
+    processor=True,
+    title="Get balance",
+    examples=[
+        Example(
+            "What have we earned?",
+            {},
+            {
+                "payments_mode": "live",
+                "available": [{"amount": 184250, "currency": "EUR"}],
+                "pending": [{"amount": 3990, "currency": "EUR"}],
+                "note": None,
+            },
+        )
+    ],
+)
+async def operator_billing_balance(ctx: Ctx, params: Nothing) -> PaymentBalance:
+    """Get the balance of your payment account, available and pending.
+
+    In test mode, and without an account, nothing is asked: both lists are empty and `note` says why.
+    """
+    del params
+    if not ctx.deps.payments.live:
+        return {"payments_mode": "test", "available": [], "pending": [], "note": TEST_BALANCE_NOTE}
+    account = await find_payment_account(ctx)
+    if account is None:
+        return {"payments_mode": "live", "available": [], "pending": [], "note": NO_ACCOUNT_BALANCE_NOTE}
+    ctx.reached_upstream = True
+    balance = await ctx.deps.payments.balance_of(account.account)
+    return {
+        "payments_mode": "live",
+        "available": render_balance_amounts(balance.available),
+        "pending": render_balance_amounts(balance.pending),
+        "note": None,
+    }
+
+
+def render_balance_amounts(held: tuple[Money, ...]) -> list[PaymentAmount]:
+    """As they are shown."""
+    return [{"amount": money.amount, "currency": money.currency} for money in held]

@@ -76,16 +76,10 @@ EVENT_CHARGE_EXAMPLE: JsonValue = {
 
 
 async def prove_processor(deps: Deps, call: Call, now: float) -> Caller:
-    """The processor, or a 401 that says the same whatever was wrong."""
-    await read_payments_event(deps, call, now)
-    return PROCESSOR_CALLER
-
-
-async def read_payments_event(deps: Deps, call: Call, now: float) -> ProcessorEvent:
-    """The event in the bytes as they came."""
+    """The processor, whose event is the evidence of `call`; or a 401 that says the same whatever was wrong. `now`: Unix seconds."""
     signature = call.headers.get(PROCESSOR_SIGNATURE_HEADER)
     try:
-        return deps.payments.read_event(await call.body(), signature or "", now)
+        call.evidence = deps.payments.read_event(await call.body(), signature or "", now)
     except BadProcessorEvent as bad:
         if bad.signed:
             # The processor sends it again for days: whoever reads its list of failed deliveries sees that this build cannot read it.
@@ -95,6 +89,7 @@ async def read_payments_event(deps: Deps, call: Call, now: float) -> ProcessorEv
             presented=signature is not None,
             hint="Stripe-Signature: t=UNIX,v1=HEX over the exact bytes, with SERVICE_PAYMENTS_WEBHOOK_SECRET, at most 300 s old",
         ) from None
+    return PROCESSOR_CALLER
 
 
 @operation(
@@ -132,7 +127,9 @@ async def operator_billing_payments_webhook(ctx: Ctx, params: PaymentsNotice) ->
     other mode (test or live) is answered 200 and has no effect. 503: nothing was done, and the processor sends it again.
     """
     del params
-    event = await read_payments_event(ctx.deps, ctx.call, ctx.now)
+    event = ctx.call.evidence
+    if not isinstance(event, ProcessorEvent):
+        raise RuntimeError("the proof hands the event on that it has verified")
     if event.live is not ctx.deps.payments.live:
         return await ctx.settle(PAYMENTS_EVENT_RECEIVED)
     return await ctx.settle(PAYMENTS_EVENT_RECEIVED, take_payments_event, deps=ctx.deps, event=event, now=ctx.now)

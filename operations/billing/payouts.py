@@ -87,14 +87,13 @@ async def require_active_payment_account(ctx: Ctx, params: NewPayout) -> Connect
 
 @dataclass(slots=True)
 class PayoutSending:
-    """A payout on its way. `attempt` is there once `begin` has run."""
+    """A payout on its way."""
 
     deps: Deps
     account: ConnectAccount
     wanted: NewPayout
     claim_key: str | None
     id: str
-    attempt: PaymentAttempt | None = None
     kind: AttemptKind = "payout"
 
     def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
@@ -102,7 +101,7 @@ class PayoutSending:
         account, wanted = self.account, self.wanted
         if lock_payment_account(connection, account=account.account) != account.organisation:
             raise payments_not_connected()
-        self.attempt = new_payment_attempt(
+        attempt = new_payment_attempt(
             self.id,
             self.kind,
             organisation=account.organisation,
@@ -112,14 +111,11 @@ class PayoutSending:
             now=now,
             claim_key=self.claim_key,
         )
-        insert_attempt(connection, attempt=self.attempt)
-        return self.attempt
+        insert_attempt(connection, attempt=attempt)
+        return attempt
 
-    async def send(self) -> Payout:
+    async def send(self, attempt: PaymentAttempt) -> Payout:
         """Ask the processor for it."""
-        attempt = self.attempt
-        if attempt is None:
-            raise RuntimeError("a payout is sent when its attempt was written")
         try:
             return await self.deps.payments.pay_out(
                 attempt.account,
@@ -130,18 +126,14 @@ class PayoutSending:
             )
         except PaymentsRefused as refusal:
             if refusal.processor_code in SHORT_BALANCE_CODES:
-                raise balance_too_small(self.wanted, refusal.processor_code, live=self.deps.payments.live) from None
+                raise PaymentsRefused(
+                    f"amount: {attempt.amount} {attempt.currency} in minor units is more than the account's available balance; "
+                    "nothing was paid out",
+                    processor_code=refusal.processor_code,
+                    param="amount",
+                    hint=LIVE_PAYOUT_HINT if self.deps.payments.live else TEST_PAYOUT_HINT,
+                ) from None
             raise
-
-
-def balance_too_small(wanted: NewPayout, code: str | None, *, live: bool) -> PaymentsRefused:
-    """The balance does not cover it."""
-    return PaymentsRefused(
-        f"amount: {wanted.amount} {wanted.currency} in minor units is more than the account's available balance; nothing was paid out",
-        processor_code=code,
-        param="amount",
-        hint=LIVE_PAYOUT_HINT if live else TEST_PAYOUT_HINT,
-    )
 
 
 @operation(

@@ -1,5 +1,6 @@
 """Promotions: codes that buyers type in to pay less."""
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal, cast
 
@@ -9,7 +10,8 @@ from typing_extensions import TypedDict
 from clients.payments.records import Money, NewPromotion
 from operations.deps import Ctx
 from operations.ledger.payment_accounts import find_payment_account
-from operations.vocabulary import Currency, ListOf, PageLimit, StartingAfter, list_page
+from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
+from operations.vocabulary import Currency, ListOf, ListPage, list_page
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, ProviderError, Refusal
 from registry.limits import Scope
 from registry.model import FieldRule, Input
@@ -68,13 +70,6 @@ class NewCode(Input):
             how = 'Send "USD", "EUR", "GBP" or "CHF" along' if self.currency is None else "A percentage has no currency: leave it out"
             raise FieldRule(f"currency: {need}", param="currency", hint=how)
         return self
-
-
-class PromotionPage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
 
 
 class Promotion(TypedDict):
@@ -165,20 +160,61 @@ async def operator_create_promotion(ctx: Ctx, params: NewCode, account: ConnectA
     row = promotion_row(ctx, params)
     if account is None:
         return await ctx.settle(render_promotion(row, ctx.now), insert_new_promotion, row=row)
-    lost = promotion_outcome_unknown()
-    ctx.if_unsent(remove_promotion, promotion=row.id)
-    await ctx.dispatch((lost.status, lost.body(ctx.call.request_id)), insert_new_promotion, row=row)
-    request = ctx.call.request_id
-    try:
-        made = await ctx.deps.payments.create_promotion(account.account, promotion_request(row))
-    except (PaymentsError, PaymentsRefused, NotFound) as refusal:
-        if isinstance(refusal, PaymentsError) and refusal.before_execution:
-            raise  # it never left: the pipeline takes the row back
-        await ctx.conclude(record_promotion_not_made, row=row, refusal=refusal, request_id=request)
-        raise
-    named = row._replace(processor_promotion=made.id)
-    await ctx.conclude(record_promotion_made, row=named, now=ctx.now)
-    return render_promotion(named, ctx.now)
+    sending = PromotionSending(ctx, account.account, row)
+    await send_once(ctx, sending)
+    if sending.refusal is not None:
+        raise sending.refusal
+    return render_promotion(sending.row, ctx.now)
+
+
+@dataclass(slots=True)
+class PromotionSending:
+    """The making of a promotion at the processor, in the connected account `account`."""
+
+    ctx: Ctx
+    account: str
+    row: PromotionRow
+    refusal: Refusal | None = None
+    """Why the processor made none, or did not say."""
+
+    @property
+    def lost_answer(self) -> tuple[int, object]:
+        """Nobody knows."""
+        lost = promotion_outcome_unknown()
+        return lost.status, lost.body(self.ctx.call.request_id)
+
+    def begin(self, connection: Connection, *, now: float) -> None:
+        """The code is taken."""
+        del now
+        insert_new_promotion(connection, row=self.row)
+
+    async def send(self, waited: float) -> SendOutcome[str]:
+        """Ask the processor; its id of the promotion."""
+        del waited
+        try:
+            return (await self.ctx.deps.payments.create_promotion(self.account, promotion_request(self.row))).id
+        except (PaymentsError, PaymentsRefused, NotFound) as refusal:
+            if isinstance(refusal, PaymentsError) and refusal.before_execution:
+                raise
+            self.refusal = refusal
+            return UNKNOWN if isinstance(refusal, ProviderError) and refusal.outcome_unknown else refusal
+
+    def settle(self, connection: Connection, *, outcome: SendOutcome[str], now: float) -> Conclusion:
+        """The processor has it; or surely has none, and the code is free again; or nobody knows, and it stays taken."""
+        del now
+        if isinstance(outcome, str):
+            self.row = self.row._replace(processor_promotion=outcome)
+            name_promotion(connection, promotion=self.row.id, processor_promotion=outcome)
+            return Conclusion(201, render_promotion(self.row, self.ctx.now), False, "ok")
+        if isinstance(outcome, Refusal):
+            remove_promotion(connection, promotion=self.row.id)
+        refusal = self.refusal or promotion_outcome_unknown()
+        return Conclusion(refusal.status, refusal.body(self.ctx.call.request_id), outcome is UNKNOWN, refusal.error_code)
+
+    def unsend(self, connection: Connection, *, now: float) -> None:
+        """The code is free."""
+        del now
+        remove_promotion(connection, promotion=self.row.id)
 
 
 def promotion_row(ctx: Ctx, params: NewCode) -> PromotionRow:
@@ -221,20 +257,6 @@ def insert_new_promotion(connection: Connection, *, row: PromotionRow) -> None:
         )
 
 
-def record_promotion_made(connection: Connection, *, row: PromotionRow, now: float) -> Conclusion:
-    """The processor has it."""
-    name_promotion(connection, promotion=row.id, processor_promotion=row.processor_promotion or "")
-    return Conclusion(201, render_promotion(row, now), False, "ok")
-
-
-def record_promotion_not_made(connection: Connection, *, row: PromotionRow, refusal: Refusal, request_id: str) -> Conclusion:
-    """The processor surely has none, and the code is free again; or nobody knows, and it stays taken."""
-    unknown = isinstance(refusal, ProviderError) and refusal.outcome_unknown
-    if not unknown:
-        remove_promotion(connection, promotion=row.id)
-    return Conclusion(refusal.status, refusal.body(request_id), unknown, refusal.error_code)
-
-
 def promotion_outcome_unknown() -> PaymentsError:
     """What a key answers whose call was broken off after it was sent."""
     return PaymentsError(
@@ -251,7 +273,7 @@ def promotion_outcome_unknown() -> PaymentsError:
     title="List promotions",
     examples=[Example("Which codes are out?", {"limit": 20}, {"object": "list", "data": [PROMOTION_EXAMPLE], "has_more": False})],
 )
-async def operator_list_promotions(ctx: Ctx, params: PromotionPage) -> ListOf[Promotion]:
+async def operator_list_promotions(ctx: Ctx, params: ListPage) -> ListOf[Promotion]:
     """List your organisation's promotions, newest first, expired ones among them."""
     read = ctx.deps.store.read
     rows = await read(list_promotions, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)

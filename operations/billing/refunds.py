@@ -112,14 +112,13 @@ def no_such_charge() -> NotFound:
 
 @dataclass(slots=True)
 class RefundSending:
-    """A refund on its way. `attempt` is there once `begin` has run."""
+    """A refund on its way."""
 
     deps: Deps
     own: OwnCharge
     wanted: NewRefund
     claim_key: str | None
     id: str
-    attempt: PaymentAttempt | None = None
     kind: AttemptKind = "refund"
 
     def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
@@ -138,7 +137,7 @@ class RefundSending:
         amount = self.wanted.amount or left
         if not 1 <= amount <= left or not reserve_refund(connection, account=account.account, charge=charge, amount=amount, now=now):
             raise refund_too_large(known, self.wanted.amount, left)
-        self.attempt = new_payment_attempt(
+        attempt = new_payment_attempt(
             self.id,
             self.kind,
             organisation=account.organisation,
@@ -149,12 +148,12 @@ class RefundSending:
             now=now,
             claim_key=self.claim_key,
         )
-        insert_attempt(connection, attempt=self.attempt)
-        return self.attempt
+        insert_attempt(connection, attempt=attempt)
+        return attempt
 
-    async def send(self) -> Refund:
+    async def send(self, attempt: PaymentAttempt) -> Refund:
         """Ask the processor for it."""
-        return await send_refund_attempt(self.deps, self.attempt, reason=self.wanted.reason)
+        return await send_refund_attempt(self.deps, attempt, reason=self.wanted.reason)
 
 
 def require_refundable_charge(charge: ChargeRecord, wanted: NewRefund) -> None:

@@ -15,9 +15,8 @@ from operations.ledger.intents import Intent, IntentId, intent_without_codes, re
 from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, before_issuance, draw_esim, require_not_given_back
 from operations.ledger.issuance_targets import IntentTarget, as_processing_intent
 from operations.plans import Plan, product_not_found
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import AccountGone, Upstream
-from operations.upstream.templates import find_template
+from operations.upstream.connection import AccountGone, Upstream, connect_upstream
+from operations.upstream.resellers import find_template
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
 from registry.errors import Conflict, NotFound, OcsConflict, OcsError, OrgNotConnected, Refusal, UpgradeRequired
 from registry.limits import Scope

@@ -11,9 +11,8 @@ from clients.ocs.wire.template import Template
 from operations.connectivity.products import product_plan
 from operations.deps import Ctx
 from operations.plans import BYTES_PER_MB, Plan
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import Upstream
-from operations.upstream.templates import own_templates, zone_countries
+from operations.upstream.connection import Upstream, connect_upstream
+from operations.upstream.resellers import own_templates, zone_countries
 from operations.vocabulary import ListOf, StartingAfter, list_page
 from registry.model import Input
 from registry.operation import Example, operation

@@ -10,7 +10,7 @@ from operations.intelligence.packages.coverage_map import NetworkCode, network_c
 from operations.intelligence.reports.finding import Finding, make_finding
 from operations.mobile_countries import COUNTRY_BY_MCC, COUNTRY_BY_NETWORK, network_country
 from operations.times import wire_seconds
-from operations.upstream.access import visible_accounts
+from operations.upstream.connection import visible_accounts
 from operations.upstream.lines import Line, LineRef, own_line
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope

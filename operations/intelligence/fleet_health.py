@@ -10,8 +10,7 @@ from operations.intelligence.fleet.health import AccountHealth, FleetCounts, Hea
 from operations.intelligence.lines.usage import euros
 from operations.intelligence.reports.finding import Factor, Finding, make_finding, upstream_text
 from operations.intelligence.reports.sheet import Chart, Figure, Sheet, Table
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import AccountGone
+from operations.upstream.connection import AccountGone, connect_upstream
 from operations.upstream.paging import cursor_index
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError

@@ -38,8 +38,7 @@ from operations.intelligence.lines.usage import LATE_RECORD_DAYS, UseKind, euros
 from operations.intelligence.reports.finding import Finding, Incomplete, cached_result, make_finding, missing_parts
 from operations.intelligence.reports.sheet import Chart, Series, Sheet, SheetValue, Table
 from operations.times import DayWindow, UtcDay, day_window, utc_today
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, connect_upstream
 from registry.call import Call
 from registry.caller import Caller
 from registry.errors import BadRequest, MethodNotAllowed, OcsError

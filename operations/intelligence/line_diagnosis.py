@@ -26,8 +26,7 @@ from operations.intelligence.packages.coverage_map import CoverageMap, NetworkTo
 from operations.intelligence.reports.finding import Finding, make_finding, upstream_text
 from operations.intelligence.reports.sheet import Figure, Sheet, SheetKind, SheetValue, Table
 from operations.times import wire_seconds
-from operations.upstream.lines import Line, LineRef, own_line
-from operations.upstream.packages import PackageState
+from operations.upstream.lines import Line, LineRef, PackageState, own_line
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation

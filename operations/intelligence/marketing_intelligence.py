@@ -25,8 +25,7 @@ from operations.intelligence.market.upsell import UPSELL_RULES, UpsellKind
 from operations.intelligence.market.usage_profile import SEGMENT_RULES, LineSegment
 from operations.intelligence.reports.finding import Finding, make_finding
 from operations.intelligence.reports.sheet import Chart, Column, Sheet, Table
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import AccountGone
+from operations.upstream.connection import AccountGone, connect_upstream
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope

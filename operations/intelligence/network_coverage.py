@@ -15,8 +15,7 @@ from operations.intelligence.lines.usage import euros
 from operations.intelligence.packages.coverage_map import NetworkTold, network_view
 from operations.intelligence.reports.finding import Finding, make_finding
 from operations.intelligence.reports.sheet import Chart, Figure, Sheet, SheetValue, Table
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import AccountGone
+from operations.upstream.connection import AccountGone, connect_upstream
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope

@@ -75,16 +75,6 @@ CDR_BODY_LIMIT = 2 * 1024 * 1024
 CDR_SECONDS_AHEAD = 300
 
 
-def plain_network_name(network: str | None) -> str | None:
-    """On one line, as it is printed on an invoice."""
-    return None if network is None else plain_line(network)
-
-
-def upper_country_code(country: str | None) -> str | None:
-    """As ISO writes it."""
-    return None if country is None else country.upper()
-
-
 CdrBytes = Annotated[int, Field(ge=0, le=10**15, description="Bytes, 0-10^15.")]
 
 
@@ -99,13 +89,13 @@ class NewCdrEvent(Input):
     network: Annotated[
         str | None,
         Field(min_length=1, max_length=64, description="Network it was used in, 1-64 characters."),
-        AfterValidator(plain_network_name),
+        AfterValidator(lambda network: None if network is None else plain_line(network)),
     ] = None
     # Choice: any two letters, in either case: networks at sea and in the air have codes that ISO 3166 leaves to its users.
     country: Annotated[
         str | None,
         Field(pattern=r"^[A-Za-z]{2}$", description='Country it was used in, ISO 3166-1 alpha-2: "NO".'),
-        AfterValidator(upper_country_code),
+        AfterValidator(lambda country: None if country is None else country.upper()),
     ] = None
 
 

@@ -20,9 +20,9 @@ from operations.invoicing.invoices import (
     render_invoice,
     render_invoice_lines,
 )
-from operations.upstream.access import connect_upstream, require_own_account
 from operations.upstream.account_lines import read_account_lines
-from operations.vocabulary import Currency, Email, Iccid, UpstreamId
+from operations.upstream.connection import connect_upstream, require_own_account
+from operations.vocabulary import Currency, Email, Iccid, UpstreamId, divide_half_up, share_of
 from registry.errors import BadRequest, Conflict, NotFound, OcsError, OrgNotConnected
 from registry.ids import Ids
 from registry.limits import Scope
@@ -40,7 +40,6 @@ from storage.organisations import own_fee_bps
 
 # 10^9 and not 2^30, which would bill 7.37 % less; it is printed on every invoice.
 INVOICE_GB_BYTES = 1_000_000_000
-INVOICE_FULL_BPS = 10_000
 # Choice: ten million units of a currency for a GB, so that no price is refused that somebody could mean.
 PRICE_PER_GB_CENTS_LIMIT = 1_000_000_000
 # JSON numbers are exact up to here in every language.
@@ -66,17 +65,12 @@ class InvoiceTotals(NamedTuple):
 
 def invoice_line_amount(used: int, price: int) -> int:
     """`used` bytes at `price` cents per GB, half-up."""
-    return (2 * used * price + INVOICE_GB_BYTES) // (2 * INVOICE_GB_BYTES)
-
-
-def invoice_platform_fee(subtotal: int, bps: int) -> int:
-    """The service's share in basis points, half-up."""
-    return (2 * subtotal * bps + INVOICE_FULL_BPS) // (2 * INVOICE_FULL_BPS)
+    return divide_half_up(used * price, INVOICE_GB_BYTES)
 
 
 def invoice_totals(subtotal: int, *, price: int, bps: int, largest_usage: int) -> InvoiceTotals:
     """The totals over lines that add up to `subtotal`; `largest_usage` is the most bytes of one line. Every amount is at most the total."""
-    fee = invoice_platform_fee(subtotal, bps)
+    fee = share_of(subtotal, bps)
     total = subtotal + INVOICE_TAX_CENTS + fee
     largest = max(total, largest_usage)
     if largest > INVOICE_FIGURE_LIMIT:

@@ -20,7 +20,7 @@ from operations.invoicing.invoices import (
     find_invoice_with_period,
     no_such_invoice,
 )
-from operations.vocabulary import MISLEADING_CHARACTERS
+from operations.vocabulary import MISLEADING_CHARACTERS, divide_half_up
 from operations.web_pages import page_policy, page_templates
 from registry.errors import NotFound
 from registry.model import Document
@@ -183,7 +183,7 @@ def invoice_count(number: int) -> str:
 
 def invoice_gigabytes(used: int) -> str:
     """Rounded half-up to a thousandth, for people."""
-    thousandths = (2 * used + 10**6) // (2 * 10**6)
+    thousandths = divide_half_up(used, 10**6)
     return f"{thousandths // 1000:,}.{thousandths % 1000:03d}"
 
 
@@ -220,15 +220,6 @@ class DocumentRows(NamedTuple):
     rest: LineSums
 
 
-def find_document_rows(connection: Connection, *, invoice: str, organisation: str) -> DocumentRows | None:
-    """What the document of an organisation's invoice is made of."""
-    found = find_invoice_with_period(connection, invoice=invoice, organisation=organisation)
-    if found is None:
-        return None
-    listed = read_invoice_lines(connection, invoice=invoice, after=0, most=INVOICE_SHEET_LIMIT)
-    return DocumentRows(found.row, found.period, listed, sum_invoice_lines(connection, invoice=invoice, after=len(listed)))
-
-
 async def read_document_rows(
     deps: Deps, *, invoice: str, organisation: str, work: Callable[[DocumentRows], DocumentResult]
 ) -> DocumentResult | None:
@@ -243,9 +234,13 @@ async def read_document_rows(
 def use_document_rows(
     connection: Connection, *, invoice: str, organisation: str, work: Callable[[DocumentRows], DocumentResult]
 ) -> DocumentResult | None:
-    """The rows, as something else."""
-    rows = find_document_rows(connection, invoice=invoice, organisation=organisation)
-    return None if rows is None else work(rows)
+    """What `work` makes of the rows that the document of an organisation's invoice is made of."""
+    found = find_invoice_with_period(connection, invoice=invoice, organisation=organisation)
+    if found is None:
+        return None
+    listed = read_invoice_lines(connection, invoice=invoice, after=0, most=INVOICE_SHEET_LIMIT)
+    rest = sum_invoice_lines(connection, invoice=invoice, after=len(listed))
+    return work(DocumentRows(found.row, found.period, listed, rest))
 
 
 INVOICE_PDF_TEMPLATE = Path(__file__).parent / "templates" / "invoice.typ"
@@ -280,26 +275,22 @@ def long_document_limiter() -> CapacityLimiter:
 
 
 def typeset_invoice_pdf(sheet: InvoiceSheet, moment: int) -> bytes:
-    """The sheet as a PDF; `moment` is when the document says that it was made."""
+    """The template with the sheet in it, as a PDF; `moment` (Unix seconds) is when the document says that it was made."""
     import typst  # 78 MB of a library, loaded where a document is made
 
+    def compiled(standard: Literal["a-2b", "1.7"]) -> bytes:
+        return typst.compile(
+            INVOICE_PDF_TEMPLATE,
+            format="pdf",
+            sys_inputs={"sheet": orjson.dumps(sheet).decode()},
+            pdf_standards=standard,
+            timestamp=datetime.fromtimestamp(moment, UTC),
+        )
+
     try:
-        return compile_invoice_pdf(sheet, moment, ARCHIVE_PDF_STANDARD)
+        return compiled(ARCHIVE_PDF_STANDARD)
     except typst.TypstError:
-        return compile_invoice_pdf(sheet, moment, PLAIN_PDF_STANDARD)
-
-
-def compile_invoice_pdf(sheet: InvoiceSheet, moment: int, standard: Literal["a-2b", "1.7"]) -> bytes:
-    """The template with the sheet in it."""
-    import typst
-
-    return typst.compile(
-        INVOICE_PDF_TEMPLATE,
-        format="pdf",
-        sys_inputs={"sheet": orjson.dumps(sheet).decode()},
-        pdf_standards=standard,
-        timestamp=datetime.fromtimestamp(moment, UTC),
-    )
+        return compiled(PLAIN_PDF_STANDARD)
 
 
 class InvoiceDocument(NamedTuple):
@@ -335,11 +326,6 @@ def invoice_page_style() -> str:
 def invoice_page_template() -> "Template":
     """Escapes what it is given."""
     return page_templates(INVOICE_TEMPLATES).get_template("invoice.html")
-
-
-def render_invoice_page(sheet: InvoiceSheet) -> bytes:
-    """The page: no script, and nothing that is fetched."""
-    return invoice_page_template().render(sheet=sheet, style=invoice_page_style()).encode()
 
 
 def invoice_page_headers() -> dict[str, str]:
@@ -379,7 +365,8 @@ async def get_invoice_document(ctx: Ctx, params: InvoiceRef) -> Annotated[Docume
 
     def page(rows: DocumentRows) -> bytes:
         issuer = ctx.caller.organisation_name
-        return render_invoice_page(invoice_sheet(rows.row, rows.lines, issuer=issuer, month=rows.period.month, rest=rows.rest))
+        sheet = invoice_sheet(rows.row, rows.lines, issuer=issuer, month=rows.period.month, rest=rows.rest)
+        return invoice_page_template().render(sheet=sheet, style=invoice_page_style()).encode()
 
     made = await read_document_rows(ctx.deps, invoice=params.id, organisation=ctx.organisation, work=page)
     if made is None:

@@ -22,12 +22,13 @@ from operations.invoicing.invoices import (
     InvoiceRef,
     ShownInvoice,
     current_invoice,
-    find_invoice_of_month,
+    find_invoice_with_period,
     invoice_month_name,
     no_such_invoice,
     render_invoice,
 )
 from operations.ledger.payment_accounts import find_payment_account
+from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.vocabulary import MISLEADING_CHARACTERS, Email, without_default
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
 from registry.limits import Scope
@@ -163,7 +164,7 @@ class InvoiceNotAsDrafted(Conflict):
 
 
 class HandoverCalledOff(Exception):
-    """Another call ended this handing over; nothing of it was sent."""
+    """Another call ended this handover; nothing of it was sent."""
 
 
 class SentInvoice(NamedTuple):
@@ -186,9 +187,19 @@ class InvoiceHandover:
     """This call began it; False: it goes on with what another one began."""
     named: str | None = None
     """The invoice's id at the processor, once it is known."""
+    sent: bool = False
+    """The processor has sent it."""
+    removed: bool = True
+    """What the processor had of it is surely gone."""
+
+    @property
+    def lost_answer(self) -> tuple[int, object]:
+        """Nobody knows."""
+        unknown = handover_outcome_unknown()
+        return unknown.status, unknown.body(self.ctx.call.request_id)
 
     def begin(self, connection: Connection, *, now: float) -> None:
-        """The commit before the processor is asked."""
+        """The draft is being handed over, by this call or by one before."""
         wanted = apply_invoice_fields(self.row, self.given, "sent", now)
         began = begin_invoice_sending(connection, row=wanted._replace(due_at=invoice_due_at(wanted, now)), account=self.account, now=now)
         self.mine = began is not None
@@ -198,8 +209,31 @@ class InvoiceHandover:
             raise invoice_changed_meanwhile()
         self.row = found
 
-    async def run(self) -> SentInvoice | Refusal:
-        """What came of it, for sure; PaymentsError and StoreUnavailable: nobody knows, and it can be tried again."""
+    async def send(self, waited: float) -> SendOutcome[SentInvoice | None]:
+        """The invoice that the processor has sent; None: another call settled it.
+
+        UNKNOWN: it can be tried again, by a call that goes on with this handing over.
+        """
+        del waited
+        if self.row.status != "draft":
+            return None
+        try:
+            outcome = await self._hand_over()
+        except HandoverCalledOff:  # a draft may stay at the processor, which nobody will send and only the account's owner sees
+            return None
+        except PaymentsError as error:
+            if error.before_execution and self.named is None:
+                raise  # nothing has left
+            return UNKNOWN
+        except StoreUnavailable:
+            return UNKNOWN
+        if isinstance(outcome, Refusal):
+            # The processor repeats a refusal under its key, so the next try has another one.
+            self.removed = self.named is None or await self.tidy()
+        self.sent = isinstance(outcome, SentInvoice)
+        return outcome
+
+    async def _hand_over(self) -> SentInvoice | Refusal:
         try:
             drafted = await self._draft()
             await self._keep(drafted)
@@ -211,8 +245,24 @@ class InvoiceHandover:
         )
         return SentInvoice(row, await make_invoice_document(self.ctx, row))
 
+    def settle(self, connection: Connection, *, outcome: SendOutcome[SentInvoice | None], now: float) -> Conclusion:
+        """The recipient has it; or it is a draft as before, which may be changed and sent again; or whoever sends it again finds out."""
+        if outcome is UNKNOWN:
+            return refused_handover(self, handover_outcome_unknown(), unknown=True)
+        if isinstance(outcome, Refusal):
+            cancel_invoice_sending(connection, row=self.row, removed=self.removed, now=now)
+            return refused_handover(self, outcome)
+        if outcome is None:
+            return answer_with_current_invoice(connection, over=self, now=now)
+        return record_invoice_sent(connection, over=self, sent=outcome, now=now)
+
+    def unsend(self, connection: Connection, *, now: float) -> None:
+        """A draft as before, where this call began it."""
+        if self.mine:
+            cancel_invoice_sending(connection, row=self.row, now=now)
+
     async def tidy(self) -> bool:
-        """Remove at the processor what is no invoice of ours: whether it is surely gone. Where that fails the account's owner finds it."""
+        """Void at the processor what is no invoice of ours; True where it is surely gone. Else the account's owner finds it there."""
         if self.named is None:
             return False
         try:
@@ -264,33 +314,8 @@ async def hand_over_invoice(ctx: Ctx, row: Invoice, given: InvoiceFields, *, acc
     """Hand an invoice over, or go on with a handing over that nobody knows the end of."""
     require_invoice_recipient(apply_invoice_fields(row, given, "sent", ctx.now))
     over = InvoiceHandover(ctx, row, given, month, account)
-    unknown = handover_outcome_unknown()
-    await ctx.dispatch((unknown.status, unknown.body(ctx.call.request_id)), over.begin, now=ctx.deps.clock.now())
-    if over.row.status != "draft":
-        return await ctx.conclude(answer_with_current_invoice, over=over, now=ctx.deps.clock.now())
-    if over.mine:
-        ctx.if_unsent(cancel_invoice_sending, row=over.row, now=ctx.now)
-    return await conclude_handover(ctx, over)
-
-
-async def conclude_handover(ctx: Ctx, over: InvoiceHandover) -> Conclusion:
-    """The second commit."""
-    try:
-        came = await over.run()
-    except HandoverCalledOff:  # a draft may stay at the processor, which nobody will send and only the account's owner sees
-        return await ctx.conclude(answer_with_current_invoice, over=over, now=ctx.deps.clock.now())
-    except PaymentsError as error:
-        if error.before_execution and over.named is None:
-            raise  # nothing has left; the pipeline takes the dispatch back
-        return await ctx.conclude(record_handover_unknown, request_id=ctx.call.request_id)
-    except StoreUnavailable:
-        return await ctx.conclude(record_handover_unknown, request_id=ctx.call.request_id)
-    if isinstance(came, Refusal):
-        # The processor repeats a refusal under its key, so the next try has another one.
-        removed = over.named is None or await over.tidy()
-        return await ctx.conclude(record_invoice_not_sent, over=over, refusal=came, removed=removed, now=ctx.deps.clock.now())
-    done = await ctx.conclude(record_invoice_sent, over=over, sent=came, now=ctx.deps.clock.now())
-    if done.status != 200:  # it was voided here, or begun anew, while the processor sent it
+    done = await send_once(ctx, over)
+    if over.sent and done.status != 200:  # it was voided here, or begun anew, while the processor sent it
         await over.tidy()
     return done
 
@@ -303,39 +328,24 @@ def record_invoice_sent(connection: Connection, *, over: InvoiceHandover, sent: 
     insert_invoice_document(connection, invoice=row.id, content=sent.made.content, sha256=sent.made.sha256, now=now)
     if not row.document:  # the processor told of the payment before we knew that it was sent
         row = mark_invoice_documented(connection, invoice=row.id) or row
-    return Conclusion(200, render_invoice(row, site_of_handover(over)), False, "ok")
+    return Conclusion(200, render_invoice(row, over.ctx.deps.site), False, "ok")
 
 
 def answer_with_current_invoice(connection: Connection, *, over: InvoiceHandover, now: float) -> Conclusion:
     """Somebody else settled it: what the row says is the answer."""
     row = current_invoice(connection, over.row)
-    request_id = over.ctx.call.request_id
     try:
         apply_invoice_fields(row, over.given, "sent", now)
     except (InvoiceNotEditable, BadRequest) as refusal:
-        return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
+        return refused_handover(over, refusal)
     if row.status == "draft":
-        refusal = invoice_changed_meanwhile()
-        return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
-    return Conclusion(200, render_invoice(row, site_of_handover(over)), False, "ok")
+        return refused_handover(over, invoice_changed_meanwhile())
+    return Conclusion(200, render_invoice(row, over.ctx.deps.site), False, "ok")
 
 
-def record_invoice_not_sent(connection: Connection, *, over: InvoiceHandover, refusal: Refusal, removed: bool, now: float) -> Conclusion:
-    """A draft as before, which may be mended and sent again."""
-    cancel_invoice_sending(connection, row=over.row, removed=removed, now=now)
-    return Conclusion(refusal.status, refusal.body(over.ctx.call.request_id), False, refusal.error_code)
-
-
-def record_handover_unknown(connection: Connection, *, request_id: str) -> Conclusion:
-    """Whoever sends it again finds out."""
-    del connection
-    error = handover_outcome_unknown()
-    return Conclusion(error.status, error.body(request_id), True, error.error_code)
-
-
-def site_of_handover(over: InvoiceHandover) -> Site:
-    """What links in answers begin with."""
-    return over.ctx.deps.site
+def refused_handover(over: InvoiceHandover, refusal: Refusal, *, unknown: bool = False) -> Conclusion:
+    """The refusal is the answer."""
+    return Conclusion(refusal.status, refusal.body(over.ctx.call.request_id), unknown, refusal.error_code)
 
 
 def handover_outcome_unknown() -> PaymentsError:
@@ -478,7 +488,7 @@ class InvoiceToUpdate(NamedTuple):
 
 async def invoice_to_update(ctx: Ctx, params: InvoiceChange) -> InvoiceToUpdate:
     """The invoice; a foreign one is not found. What may be done with it is judged after the replay."""
-    found = await ctx.deps.store.read(find_invoice_of_month, invoice=params.id, organisation=ctx.organisation)
+    found = await ctx.deps.store.read(find_invoice_with_period, invoice=params.id, organisation=ctx.organisation)
     if found is None:
         raise no_such_invoice("id")
     account = ""
@@ -487,7 +497,7 @@ async def invoice_to_update(ctx: Ctx, params: InvoiceChange) -> InvoiceToUpdate:
         account = await handover_account(ctx, found.row)
         if account:
             ctx.stage()
-    return InvoiceToUpdate(found.row, found.month, account)
+    return InvoiceToUpdate(found.row, found.period.month, account)
 
 
 async def handover_account(ctx: Ctx, row: Invoice) -> str:
@@ -536,15 +546,10 @@ async def update_invoice(ctx: Ctx, params: InvoiceChange, editing: InvoiceToUpda
 def write_invoice_fields(
     connection: Connection, *, row: Invoice, given: InvoiceFields, wish: RequestedInvoiceStatus, now: float, site: Site
 ) -> ShownInvoice:
-    """The draft with its changes."""
-    return render_invoice(edit_draft_invoice(connection, row=row, given=given, wish=wish, now=now), site)
-
-
-def edit_draft_invoice(connection: Connection, *, row: Invoice, given: InvoiceFields, wish: RequestedInvoiceStatus, now: float) -> Invoice:
     """Change what is given, on the row as it is then; two that edit at once are applied one after the other."""
     while True:
         found = current_invoice(connection, row)
         wanted = apply_invoice_fields(found, given, wish, now)
         changed = wanted if wanted == found else edit_invoice(connection, row=wanted, now=now)
         if changed is not None:
-            return changed
+            return render_invoice(changed, site)

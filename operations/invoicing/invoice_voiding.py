@@ -8,15 +8,16 @@ from operations.invoicing.invoice_sending import PAID_INVOICE_HINT, processor_in
 from operations.invoicing.invoices import (
     DRAFT_INVOICE_EXAMPLE,
     INVOICE_ID_EXAMPLE,
-    InvoiceOfMonth,
     InvoiceRef,
+    InvoiceWithPeriod,
     ShownInvoice,
     current_invoice,
-    find_invoice_of_month,
+    find_invoice_with_period,
     no_such_invoice,
     render_invoice,
 )
 from operations.ledger.payment_intake import take_invoice_payment
+from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from registry.errors import Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal
 from registry.limits import Scope
 from registry.operation import Example, operation
@@ -75,14 +76,32 @@ class InvoiceWithdrawal:
     row: Invoice
     month: int
 
-    def begin(self, connection: Connection) -> None:
-        """The commit before the processor is asked; nothing is marked, since repeating it all does no harm."""
+    @property
+    def lost_answer(self) -> tuple[int, object]:
+        """Nobody knows."""
+        unknown = voiding_outcome_unknown()
+        return unknown.status, unknown.body(self.ctx.call.request_id)
+
+    def begin(self, connection: Connection, *, now: float) -> None:
+        """Nothing is marked, since repeating it all does no harm."""
+        del now
         self.row = current_invoice(connection, self.row)
         if self.row.status == "paid":
             raise invoice_is_paid()
 
-    async def run(self) -> ProcessorInvoice | None:
-        """Nothing, when nobody can pay it any more; or the invoice that was paid."""
+    async def send(self, waited: float) -> SendOutcome[ProcessorInvoice | None]:
+        """None, when nobody can pay it any more; or the invoice that was paid."""
+        del waited
+        try:
+            return None if self.row.status == "void" else await self._withdraw()
+        except PaymentsRefused as refusal:
+            return refusal
+        except PaymentsError as error:
+            if error.before_execution:
+                raise
+            return UNKNOWN
+
+    async def _withdraw(self) -> ProcessorInvoice | None:
         payments, account = self.ctx.deps.payments, self.row.connect_account or ""
         named = self.row.processor_invoice or await self._drafted(account)
         if named is None:
@@ -115,52 +134,26 @@ class InvoiceWithdrawal:
         except NotFound:
             return None
 
-    def gone(self, connection: Connection, *, now: float) -> Conclusion:
-        """Nobody can pay it any more."""
-        row = void_withdrawn_invoice(connection, row=self.row, now=now) or current_invoice(connection, self.row)
-        if row.status == "void":
-            return Conclusion(200, render_invoice(row, self.ctx.deps.site), False, "ok")
-        return self.refused(connection, refusal=invoice_is_paid() if row.status == "paid" else invoice_is_busy())
+    def settle(self, connection: Connection, *, outcome: SendOutcome[ProcessorInvoice | None], now: float) -> Conclusion:
+        """Nobody can pay it any more; or it stays, and is paid; or nothing was done; or whoever voids it again finds out."""
+        refusal = voiding_outcome_unknown() if outcome is UNKNOWN else outcome
+        if refusal is None:
+            row = void_withdrawn_invoice(connection, row=self.row, now=now) or current_invoice(connection, self.row)
+            if row.status == "void":
+                return Conclusion(200, render_invoice(row, self.ctx.deps.site), False, "ok")
+            refusal = invoice_is_paid() if row.status == "paid" else invoice_is_busy()
+        elif not isinstance(refusal, Refusal):
+            take_invoice_payment(connection, account=self.row.connect_account or "", invoice=refusal, now=now)
+            refusal = invoice_is_paid()
+        return Conclusion(refusal.status, refusal.body(self.ctx.call.request_id), outcome is UNKNOWN, refusal.error_code)
 
-    def was_paid(self, connection: Connection, *, invoice: ProcessorInvoice, now: float) -> Conclusion:
-        """It stays, and is paid."""
-        take_invoice_payment(connection, account=self.row.connect_account or "", invoice=invoice, now=now)
-        return self.refused(connection, refusal=invoice_is_paid())
-
-    def refused(self, connection: Connection, *, refusal: Refusal) -> Conclusion:
-        """Nothing was done."""
-        del connection
-        return Conclusion(refusal.status, refusal.body(self.ctx.call.request_id), False, refusal.error_code)
-
-    def stays_unknown(self, connection: Connection) -> Conclusion:
-        """Whoever voids it again finds out."""
-        del connection
-        error = voiding_outcome_unknown()
-        return Conclusion(error.status, error.body(self.ctx.call.request_id), True, error.error_code)
+    def unsend(self, connection: Connection, *, now: float) -> None:
+        """Nothing was marked."""
 
 
-async def withdraw_invoice(ctx: Ctx, row: Invoice, month: int) -> Conclusion:
-    """Void it at the processor, then here."""
-    taking, clock, unknown = InvoiceWithdrawal(ctx, row, month), ctx.deps.clock, voiding_outcome_unknown()
-    await ctx.dispatch((unknown.status, unknown.body(ctx.call.request_id)), taking.begin)
-    if taking.row.status == "void":
-        return await ctx.conclude(taking.gone, now=clock.now())
-    try:
-        found = await taking.run()
-    except PaymentsRefused as refusal:
-        return await ctx.conclude(taking.refused, refusal=refusal)
-    except PaymentsError as error:
-        if error.before_execution:
-            raise
-        return await ctx.conclude(taking.stays_unknown)
-    if found is not None:
-        return await ctx.conclude(taking.was_paid, invoice=found, now=clock.now())
-    return await ctx.conclude(taking.gone, now=clock.now())
-
-
-async def invoice_to_void(ctx: Ctx, params: InvoiceRef) -> InvoiceOfMonth:
+async def invoice_to_void(ctx: Ctx, params: InvoiceRef) -> InvoiceWithPeriod:
     """The invoice; a foreign one is not found."""
-    found = await ctx.deps.store.read(find_invoice_of_month, invoice=params.id, organisation=ctx.organisation)
+    found = await ctx.deps.store.read(find_invoice_with_period, invoice=params.id, organisation=ctx.organisation)
     if found is None:
         raise no_such_invoice("id")
     row = found.row
@@ -179,7 +172,7 @@ async def invoice_to_void(ctx: Ctx, params: InvoiceRef) -> InvoiceOfMonth:
     raises=[NotFound, InvoicePaid, PaymentsError, PaymentsRefused],
     examples=[Example("It was made twice", {"id": INVOICE_ID_EXAMPLE}, {**DRAFT_INVOICE_EXAMPLE, "status": "void"})],
 )
-async def void_invoice(ctx: Ctx, params: InvoiceRef, voiding: InvoiceOfMonth) -> ShownInvoice:
+async def void_invoice(ctx: Ctx, params: InvoiceRef, voiding: InvoiceWithPeriod) -> ShownInvoice:
     """Void an invoice that is not paid; it stays, with its number.
 
     Cannot be undone; again: the same answer. A paid one is refused (409 invoice_paid). OUTCOME_UNKNOWN: repeat, without key.
@@ -189,5 +182,5 @@ async def void_invoice(ctx: Ctx, params: InvoiceRef, voiding: InvoiceOfMonth) ->
     """
     del params
     if ctx.staged:
-        return (await withdraw_invoice(ctx, voiding.row, voiding.month)).body
+        return (await send_once(ctx, InvoiceWithdrawal(ctx, voiding.row, voiding.period.month))).body
     return await ctx.settle_result(void_without_processor, row=voiding.row, now=ctx.now, site=ctx.deps.site)

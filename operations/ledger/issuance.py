@@ -12,8 +12,9 @@ from clients.ocs.outcome import RETRY_LATER_SECONDS, OcsNotFound
 from clients.ocs.places import issuing
 from clients.ocs.wire.package import Affected, Period
 from operations.deps import Deps
-from operations.ledger.dispatch import Dispatch
 from operations.ledger.esims import DrawnEsim, lpa_text
+from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, send_once
+from operations.ledger.stock import look_at_stock
 from operations.upstream.connection import Upstream
 from registry.errors import Conflict, OcsError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
@@ -43,7 +44,7 @@ ISSUANCE_FAILED = "issuance_failed"
 
 
 class IssuanceTarget(Protocol):
-    """Every method but `sent` runs in the transaction of the ledger's row, and may run again."""
+    """What an eSIM is drawn for. Every method but `sent` runs in the transaction of the ledger's row, and may run again."""
 
     warning: str | None
     """Another key of the same caller, account and template whose outcome is unknown."""
@@ -53,27 +54,27 @@ class IssuanceTarget(Protocol):
         ...
 
     def begin(self, connection: Connection) -> None:
-        """What belongs into the commit before the call."""
+        """Write the target's own rows, in the commit before the call."""
         ...
 
     def undo(self, connection: Connection) -> None:
-        """The call surely never left."""
+        """Undo `begin`: the call surely never left."""
         ...
 
     def issued(self, connection: Connection, row: IssuanceRow, esim: DrawnEsim, now: float) -> Conclusion:
-        """The eSIM is drawn: keep it, tell of it, answer with it."""
+        """Keep the drawn `esim` of the ledger's `row`, emit its event, and answer with it. `now`: Unix seconds."""
         ...
 
     def failed(self, connection: Connection, row: IssuanceRow, refusal: Refusal) -> Conclusion:
-        """Nothing was drawn, for a reason."""
+        """Nothing was drawn for the ledger's `row`; `refusal` says why."""
         ...
 
     def reopen(self, connection: Connection) -> None:
-        """It was said to have failed, and that is not certain any more."""
+        """The target was told that nothing was drawn, and that is not certain any more."""
         ...
 
     def unknown(self, connection: Connection, row: IssuanceRow, code: str) -> Conclusion:
-        """Nobody knows, yet or by any evidence."""
+        """The outcome of `row` is not known; `code`: OUTCOME_UNKNOWN, or MANUAL_RECONCILIATION where no evidence will tell."""
         ...
 
 
@@ -102,7 +103,7 @@ class NoInventory(Conflict):
 
 
 def no_free_esim(account_id: int) -> NoInventory:
-    """The charging system found none to draw."""
+    """The refusal where the account `account_id` has none to draw."""
     return NoInventory(
         f"Account {account_id} has no free eSIM; nothing was drawn",
         hint="esim_status_per_account counts the free ones; take eSIMs back with rollback_esim_issuance, or ask your provider for more",
@@ -110,7 +111,7 @@ def no_free_esim(account_id: int) -> NoInventory:
 
 
 def no_esim_drawn() -> OcsError:
-    """What reconciliation found."""
+    """The refusal where it is proved that nothing was drawn."""
     return OcsError(
         "The charging system drew no eSIM for this call; nothing was done", code=ISSUANCE_FAILED, hint="Use a new key to draw one"
     )
@@ -162,64 +163,120 @@ def before_issuance() -> Generator[None]:
 
 
 async def draw_esim(ctx: Dispatch, upstream: Upstream, order: IssuanceOrder, target: IssuanceTarget) -> Conclusion:
-    """The one dispatch of a key, and what came of it. Raises what surely came before it; the key is free then."""
-    with issuing():
-        return await dispatch_draw(ctx, upstream, order, target)
-
-
-async def dispatch_draw(ctx: Dispatch, upstream: Upstream, order: IssuanceOrder, target: IssuanceTarget) -> Conclusion:
-    """The look at the stock, the commit before the call, the call, and the commit after it."""
+    """Look at the stock, and send the one draw of a key. Raises what surely came before the call; the key is free then."""
     deps = ctx.deps
-    if not deps.draws:
-        raise no_network_to_draw_from()
-    with before_issuance():
-        look = await deps.stock.look(upstream, order.account_id)
-    row = NewIssuance(
-        organisation=ctx.organisation,
-        key=order.key,
-        operation=ctx.operation_id,
-        claim_key=ctx.claim_key,
-        principal=ctx.principal,
-        account_id=order.account_id,
-        template_id=order.template_id,
-        validity_days=order.validity_days,
-        period=None if order.period is None else f"{order.period['start']}/{order.period['end']}",
-        intent=order.intent,
-        owner=deps.replica,
-        lease=ctx.request_id,
-        stock=look.id,
-    )
-    named = {"organisation": ctx.organisation, "key": order.key}
-    ctx.if_unsent(undo_draw, row=row, target=target)
-    began = deps.clock.monotonic()
-    await ctx.dispatch(target.sent(), begin_draw, row=row, target=target, now=deps.clock.now())
-    ctx.if_lost(record_issuance_unknown, target=target, **named, now=deps.clock.now())
-    try:
-        require_draw_in_time(deps, began)
-        made = await upstream.ocs.packages.affect_from_account(
-            order.template_id, order.account_id, active_period=order.period, validity_days=order.validity_days
+    with issuing():
+        if not deps.draws:
+            raise no_network_to_draw_from()
+        with before_issuance():
+            look = await look_at_stock(deps, upstream, order.account_id)
+        row = NewIssuance(
+            organisation=ctx.organisation,
+            key=order.key,
+            operation=ctx.operation_id,
+            claim_key=ctx.claim_key,
+            principal=ctx.principal,
+            account_id=order.account_id,
+            template_id=order.template_id,
+            validity_days=order.validity_days,
+            period=None if order.period is None else f"{order.period['start']}/{order.period['end']}",
+            intent=order.intent,
+            owner=deps.replica,
+            lease=ctx.request_id,
+            stock=look.id,
         )
-    except Refusal as refusal:
-        return await handle_refused_draw(ctx, order, target, refusal)
-    esim = esim_from_answer(made)
-    believed = deps.stock.is_first_to_name(esim.iccid, row)
-    return await ctx.conclude(record_issued_esim, target=target, **named, esim=esim, now=deps.clock.now(), believed=believed)
+        return await send_once(ctx, EsimDraw(deps, upstream, order, target, row))
 
 
-async def handle_refused_draw(ctx: Dispatch, order: IssuanceOrder, target: IssuanceTarget, refusal: Refusal) -> Conclusion:
-    """No eSIM in the answer: it never left, nothing was done, or nobody knows."""
-    named = {"organisation": ctx.organisation, "key": order.key}
-    now = ctx.deps.clock.now()
-    if isinstance(refusal, OcsError):
-        if refusal.before_execution and (refusal.ocs_code is None or order.patient):
-            if not await was_recovered(ctx, order):
+@dataclass(slots=True)
+class EsimDraw:
+    """The draw of a key. `target` is what it is for, `row` the ledger's row of it."""
+
+    deps: Deps
+    upstream: Upstream
+    order: IssuanceOrder
+    target: IssuanceTarget
+    row: NewIssuance
+    believed: bool = True
+    """False: another call's answer named the same ICCID a moment ago."""
+    note: str | None = None
+    """Why nothing was drawn, where the refusal does not say it."""
+
+    @property
+    def lost_answer(self) -> tuple[int, object]:
+        """The target's."""
+        return self.target.sent()
+
+    def begin(self, connection: Connection, *, now: float) -> None:
+        """The row and what it is for; another unknown key of the same kind is noted, and blocks nothing (abuse case 4)."""
+        row = self.row
+        self.target.begin(connection)
+        begin_issuance(connection, row=row, now=now)
+        self.target.warning = unresolved_like(
+            connection,
+            organisation=row.organisation,
+            principal=row.principal,
+            account_id=row.account_id,
+            template_id=row.template_id,
+            since=now - UNRESOLVED_WARNING_SECONDS,
+            key=row.key,
+        )
+
+    async def send(self, waited: float) -> SendOutcome[DrawnEsim]:
+        """Draw an eSIM of the account, with a package of the template."""
+        order = self.order
+        try:
+            require_draw_in_time(self.deps, waited)
+            made = await self.upstream.ocs.packages.affect_from_account(
+                order.template_id, order.account_id, active_period=order.period, validity_days=order.validity_days
+            )
+        except OcsError as refusal:
+            return await self._judge(refusal)
+        except Refusal as refusal:
+            return refusal
+        esim = esim_from_answer(made)
+        self.believed = self.deps.stock.is_first_to_name(esim.iccid, self.row)
+        return esim
+
+    async def _judge(self, refusal: OcsError) -> SendOutcome[DrawnEsim]:
+        """Raises `refusal` where the call never left and the key is free."""
+        if refusal.before_execution and (refusal.ocs_code is None or self.order.patient):
+            if not await self._was_recovered():
                 raise refusal
-            return await ctx.conclude(record_issuance_failed, target=target, **named, refusal=no_esim_drawn(), now=now, note="never sent")
-        if refusal.outcome_unknown or refusal.ocs_code in UNPROVEN_OCS_CODES:
-            return await ctx.conclude(record_issuance_unknown, target=target, **named, now=now)
+            self.note = "never sent"
+            return no_esim_drawn()
+        if is_unproven(refusal):
+            return UNKNOWN
         # A template that was there a moment ago: so it is the eSIM that is missing.
-        refusal = no_free_esim(order.account_id) if isinstance(refusal, OcsNotFound) else draw_refusal(refusal)
-    return await ctx.conclude(record_issuance_failed, target=target, **named, refusal=refusal, now=now)
+        return no_free_esim(self.order.account_id) if isinstance(refusal, OcsNotFound) else draw_refusal(refusal)
+
+    async def _was_recovered(self) -> bool:
+        """Whether recovery has the row of a call that never left: its key is not free then, and answers that nothing was drawn."""
+        try:
+            row = await self.deps.store.read(find_issuance, organisation=self.row.organisation, key=self.row.key)
+        except StoreUnavailable:
+            return False  # the release is deferred, and frees what is this call's still
+        return row is not None and row.state != "dispatching"
+
+    def settle(self, connection: Connection, *, outcome: SendOutcome[DrawnEsim], now: float) -> Conclusion:
+        """The key has its eSIM, or none, or nobody knows."""
+        target, named = self.target, {"organisation": self.row.organisation, "key": self.row.key}
+        if outcome is UNKNOWN:
+            return record_issuance_unknown(connection, target=target, **named, now=now)
+        if isinstance(outcome, Refusal):
+            return record_issuance_failed(connection, target=target, **named, refusal=outcome, now=now, note=self.note)
+        return record_issued_esim(connection, target=target, **named, esim=outcome, now=now, believed=self.believed)
+
+    def unsend(self, connection: Connection, *, now: float) -> None:
+        """The key is free, and its target as it was."""
+        del now
+        if unsend_issuance(connection, organisation=self.row.organisation, key=self.row.key, lease=self.row.lease):
+            self.target.undo(connection)
+
+
+def is_unproven(refusal: OcsError) -> bool:
+    """Whether the charging system may have done what was asked, for all that `refusal` says."""
+    return refusal.outcome_unknown or refusal.ocs_code in UNPROVEN_OCS_CODES
 
 
 def draw_refusal(refusal: OcsError) -> OcsError:
@@ -234,13 +291,13 @@ def draw_refusal(refusal: OcsError) -> OcsError:
     return refusal.retold(text, code=ISSUANCE_FAILED, hint=hint)
 
 
-def require_draw_in_time(deps: Deps, began: float) -> None:
+def require_draw_in_time(deps: Deps, waited: float) -> None:
     """A process that stood still may have lost its row to recovery, and recovery may have settled it: a call that late stays here.
 
     Choice: it has to be over before a lease that was renewed right before the dispatch ends. What stands still after this is sent
     all the same, and told by its answer (see `dispute_failed_issuance`).
     """
-    if deps.clock.monotonic() - began > REPLICA_LEASE_SECONDS - deps.ocs.total_seconds:
+    if waited > REPLICA_LEASE_SECONDS - deps.ocs.total_seconds:
         raise OcsError(
             "The server stood still when it was about to send the call, so it was not sent; nothing was drawn",
             hint="Repeat the call with the same key",
@@ -249,43 +306,13 @@ def require_draw_in_time(deps: Deps, began: float) -> None:
         )
 
 
-async def was_recovered(ctx: Dispatch, order: IssuanceOrder) -> bool:
-    """Whether recovery has the row of a call that never left: its key is not free then, and answers that nothing was drawn."""
-    try:
-        row = await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=order.key)
-    except StoreUnavailable:
-        return False  # the release is deferred, and frees what is this call's still
-    return row is not None and row.state != "dispatching"
-
-
 def no_network_to_draw_from() -> OcsError:
-    """This process has no network to draw from."""
+    """The refusal of a process without a network to draw from."""
     return OcsError(
         "The charging system is simulated inside the running server, and this process is another one; nothing was drawn",
         hint="Call the running server: --url and --key",
         before_execution=True,
     )
-
-
-def begin_draw(connection: Connection, *, row: NewIssuance, target: IssuanceTarget, now: float) -> None:
-    """The row and what it is for; another unknown key of the same kind is noted, and blocks nothing (abuse case 4)."""
-    target.begin(connection)
-    begin_issuance(connection, row=row, now=now)
-    target.warning = unresolved_like(
-        connection,
-        organisation=row.organisation,
-        principal=row.principal,
-        account_id=row.account_id,
-        template_id=row.template_id,
-        since=now - UNRESOLVED_WARNING_SECONDS,
-        key=row.key,
-    )
-
-
-def undo_draw(connection: Connection, *, row: NewIssuance, target: IssuanceTarget) -> None:
-    """Nothing was sent."""
-    if unsend_issuance(connection, organisation=row.organisation, key=row.key, lease=row.lease):
-        target.undo(connection)
 
 
 def record_issued_esim(

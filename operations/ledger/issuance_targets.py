@@ -11,7 +11,7 @@ from operations.deps import Deps
 from operations.ledger.esims import DrawnEsim, seal_esim_profile
 from operations.ledger.intents import Intent, render_intent, unseal_intent
 from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN, IssuanceTarget
-from operations.ledger.order_mails import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
+from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
 from operations.plans import Plan
 from registry.errors import Conflict, OcsError, Refusal
 from registry.ids import Ids

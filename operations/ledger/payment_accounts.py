@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from clients.payments.port import AccountDetached
 from clients.payments.records import ConnectedAccount, HostedPage
 from operations.deps import Ctx, Deps
-from operations.ledger.payments_sync import sync_payments
+from operations.ledger.payment_intake import sync_payments
 from operations.vocabulary import CountryOfRegistration, check_web_address
 from registry.context import Replacement
 from registry.errors import Conflict, PaymentsError, PaymentsRefused, Refusal
@@ -273,7 +273,10 @@ async def begin_payment_onboarding(ctx: Ctx, params: Onboarding, account: Connec
         link = await onboarding_link_to(ctx.deps, account, params)
     except AccountDetached:
         if account.was_active and ctx.replacement is None:
-            raise payment_account_access_lost() from None
+            raise Conflict(
+                "The payment account of your organisation let the service go while this call ran; nothing was changed",
+                hint="Repeat the call: it asks for a confirmation before another account takes its place",
+            ) from None
         account = await replace_payment_account(ctx, account, params.country, asked)
         link = await onboarding_link_to(ctx.deps, account, params)
     if account.account != before:
@@ -290,14 +293,6 @@ def new_payment_account_question(gone: ConnectAccount) -> Replacement:
         "told the processor about themselves; invoices and orders that wait for a payment to the former one are not paid by it. The way "
         "back is to connect the former account again with operator_billing_connect_oauth_begin, while the new one is unfinished.",
         gone.account,
-    )
-
-
-def payment_account_access_lost() -> Conflict:
-    """The account was within reach when the call began."""
-    return Conflict(
-        "The payment account of your organisation let the service go while this call ran; nothing was changed",
-        hint="Repeat the call: it asks for a confirmation before another account takes its place",
     )
 
 

@@ -25,12 +25,12 @@ PAYMENT_CREATED = 201
 
 
 def payment_not_made(kind: AttemptKind) -> PaymentsRefused:
-    """What was found out: the processor has no such thing."""
+    """The refusal where it is proved that the processor made no refund or payout (`kind`)."""
     return PaymentsRefused(f"The payment processor made no {kind} for this call; no money was moved", hint="Use a new key to try again")
 
 
 def processor_key_of(kind: AttemptKind | Literal["evidence"], claim_key: str | None, attempt: str) -> str:
-    """The caller's key as the processor gets it; without one, the attempt is its own."""
+    """The idempotency key that the processor gets: the caller's `claim_key`, or the id of the `attempt` where the caller gave none."""
     key = f"{kind}:{claim_key or attempt}"
     return key if len(key) <= PROCESSOR_KEY_LIMIT else f"{kind}:{hashlib.sha256(key.encode()).hexdigest()}"
 
@@ -66,10 +66,10 @@ def new_payment_attempt(
     )
 
 
-async def send_refund_attempt(deps: Deps, attempt: PaymentAttempt | None, *, reason: str | None) -> Refund:
-    """Ask the processor for what an attempt says."""
-    if attempt is None or attempt.charge is None:
-        raise RuntimeError("a refund is sent when its attempt was written")
+async def send_refund_attempt(deps: Deps, attempt: PaymentAttempt, *, reason: str | None) -> Refund:
+    """Ask the processor for what `attempt` says. Waits for the network; raises the processor's refusal."""
+    if attempt.charge is None:
+        raise RuntimeError("a refund is of a charge")
     return await deps.payments.refund(
         attempt.account,
         charge=attempt.charge,
@@ -87,7 +87,7 @@ def update_attempt_answer(connection: Connection, deps: Deps, attempt: PaymentAt
 
 
 def replace_unknown_answer(connection: Connection, deps: Deps, attempt: PaymentAttempt, status: int, body: object) -> bool:
-    """Give a key its answer, if its answer was that nobody knows."""
+    """Store `status` and `body` as the answer of the attempt's key, where its answer was that nobody knows; whether that was so."""
     operation, key = ATTEMPT_OPERATIONS[attempt.kind], attempt.claim_key
     if key is None:
         return False
@@ -126,7 +126,7 @@ def find_settled_attempt(
 
 
 def correct_attempt_answer(connection: Connection, *, deps: Deps, attempt: PaymentAttempt, kind: AttemptKind) -> None:
-    """Only an answer that says nobody knows gives way."""
+    """Replace the answer of the key of `attempt`, where it says that nobody knows."""
     record = None if attempt.made is None else find_payment_record(connection, account=attempt.account, kind=kind, id=attempt.made)
     if record is not None:
         replace_unknown_answer(connection, deps, attempt, PAYMENT_CREATED, orjson.loads(record.body))

@@ -1,16 +1,17 @@
-"""The one sending of a refund or payout: commit that it goes, send it, commit what came of it."""
+"""The one sending of a refund or payout, and the three ways in which its attempt is settled by what the processor answered."""
 
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from typing import Protocol
 
 import orjson
 
 from clients.payments.records import Payout, Refund
 from operations.deps import Deps
-from operations.ledger.dispatch import Dispatch
 from operations.ledger.payment_attempts import PAYMENT_CREATED, PAYMENT_OUTCOME_UNKNOWN, payment_not_made
 from operations.ledger.payment_intake import take_processor_record
-from operations.ledger.payment_records import refresh_charge_refunds, render_payout, render_refund
+from operations.ledger.payment_records import refresh_charge_refunds, render_transfer
+from operations.ledger.send_once import UNKNOWN, Dispatch, SendOutcome, send_once
 from registry.errors import PaymentsError, Refusal
 from registry.ports import Conclusion
 from storage.engine.connection import Connection
@@ -25,7 +26,7 @@ class PaymentSending(Protocol):
 
     @property
     def id(self) -> str:
-        """The attempt's."""
+        """The id of the attempt."""
         ...
 
     @property
@@ -34,48 +35,79 @@ class PaymentSending(Protocol):
         ...
 
     def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
-        """Check it and write the attempt, under the account's lock; it may run again."""
+        """Check it and write the attempt, under the account's lock, and return it; may run again. `now`: Unix seconds."""
         ...
 
-    def send(self) -> Awaitable[Refund | Payout]:
-        """Ask the processor, once `begin` was committed."""
+    def send(self, attempt: PaymentAttempt) -> Awaitable[Refund | Payout]:
+        """Ask the processor for what `attempt`, the one that `begin` wrote, says. Waits for the network; raises its refusal."""
         ...
 
 
 async def send_payment_once(ctx: Dispatch, sending: PaymentSending) -> Conclusion:
     """What its caller and its key are answered. Raises what surely came before it was sent; the key is free then."""
-    deps = ctx.deps
-    named = {"attempt": sending.id, "request_id": ctx.request_id}
-    sent = unknown_payment(sending.kind)
-    ctx.if_unsent(undo_payment_attempt, attempt=sending.id, now=ctx.now)
-    began = deps.clock.monotonic()
-    await ctx.dispatch((sent.status, sent.body(ctx.request_id)), sending.begin, now=deps.clock.now())
-    ctx.if_lost(record_payment_unknown, **named, now=ctx.now)
-    try:
-        require_payment_in_time(deps, began)
-        made = await sending.send()
-    except PaymentsError as error:
-        if error.before_execution:
-            raise
-        return await ctx.conclude(record_payment_unknown, **named, now=deps.clock.now())
-    except Refusal as refusal:
-        return await ctx.conclude(record_payment_refused, **named, refusal=refusal, now=deps.clock.now())
-    return await ctx.conclude(record_payment_made, deps=deps, attempt=sending.id, made=made, now=deps.clock.now())
+    return await send_once(ctx, PaymentDispatch(ctx.deps, sending, ctx.request_id))
 
 
-def require_payment_in_time(deps: Deps, began: float) -> None:
-    """What stood still for long may have been taken for dead, and may be settled as never made: it must not be sent any more."""
-    if deps.clock.monotonic() - began > PAYMENT_DISPATCH_SECONDS:
-        raise PaymentsError(
-            "The server stood still when it was about to send the call, so it was not sent; no money was moved",
-            hint="Repeat the call with the same key",
-            retry_after=1,
-            before_execution=True,
-        )
+@dataclass(slots=True)
+class PaymentDispatch:
+    """The sending of a refund or payout. `request_id` stands in the answers that are refusals."""
+
+    deps: Deps
+    payment: PaymentSending
+    request_id: str
+    attempt: PaymentAttempt | None = None
+    """As `begin` wrote it."""
+
+    @property
+    def lost_answer(self) -> tuple[int, object]:
+        """Nobody knows."""
+        refusal = unknown_payment(self.payment.kind)
+        return refusal.status, refusal.body(self.request_id)
+
+    def begin(self, connection: Connection, *, now: float) -> None:
+        """The attempt."""
+        self.attempt = self.payment.begin(connection, now=now)
+
+    async def send(self, waited: float) -> SendOutcome[Refund | Payout]:
+        """Ask the processor. What stood still for long may have been settled as never made: it must not be sent any more."""
+        if self.attempt is None:
+            raise RuntimeError("money is moved when its attempt was written")
+        try:
+            if waited > PAYMENT_DISPATCH_SECONDS:
+                raise PaymentsError(
+                    "The server stood still when it was about to send the call, so it was not sent; no money was moved",
+                    hint="Repeat the call with the same key",
+                    retry_after=1,
+                    before_execution=True,
+                )
+            return await self.payment.send(self.attempt)
+        except PaymentsError as error:
+            if error.before_execution:
+                raise
+            return UNKNOWN
+        except Refusal as refusal:
+            return refusal
+
+    def settle(self, connection: Connection, *, outcome: SendOutcome[Refund | Payout], now: float) -> Conclusion:
+        """It was made, or refused, or nobody knows, and what was reserved for it stays reserved."""
+        named = {"attempt": self.payment.id, "request_id": self.request_id}
+        if outcome is UNKNOWN:
+            return record_payment_unknown(connection, **named, now=now)
+        if isinstance(outcome, Refusal):
+            return record_payment_refused(connection, **named, refusal=outcome, now=now)
+        return record_payment_made(connection, deps=self.deps, attempt=self.payment.id, made=outcome, now=now)
+
+    def unsend(self, connection: Connection, *, now: float) -> None:
+        """Release what was reserved for it."""
+        found = find_attempt(connection, attempt=self.payment.id)
+        if found is not None:
+            lock_payment_account(connection, account=found.account)
+            forget_attempt(connection, attempt=self.payment.id)
+            refresh_attempt_charge(connection, found, now)
 
 
 def lock_payment_attempt(connection: Connection, attempt: str) -> PaymentAttempt:
-    """The row, with everything about the account's money standing still."""
+    """The row of `attempt`, under the lock of its account: nothing else about that account's money changes meanwhile."""
     found = find_attempt(connection, attempt=attempt)
     if found is None:
         raise RuntimeError(f"there is no attempt {attempt}")
@@ -84,22 +116,13 @@ def lock_payment_attempt(connection: Connection, attempt: str) -> PaymentAttempt
 
 
 def refresh_attempt_charge(connection: Connection, attempt: PaymentAttempt, now: float) -> None:
-    """What is left of the charge, now that the attempt has changed."""
+    """Compute anew what is left of the charge of `attempt`."""
     if attempt.charge is not None:
         refresh_charge_refunds(connection, account=attempt.account, charge=attempt.charge, now=now)
 
 
-def undo_payment_attempt(connection: Connection, *, attempt: str, now: float) -> None:
-    """It was not sent: what was taken for it is there again."""
-    found = find_attempt(connection, attempt=attempt)
-    if found is not None:
-        lock_payment_account(connection, account=found.account)
-        forget_attempt(connection, attempt=attempt)
-        refresh_attempt_charge(connection, found, now)
-
-
 def record_payment_made(connection: Connection, *, deps: Deps, attempt: str, made: Refund | Payout, now: float) -> Conclusion:
-    """The processor made it. Its word is of the second of the making: every event about it is as new or newer."""
+    """The processor made it. The record is as of the second in which it was made: every event about it is as new or newer."""
     found = lock_payment_attempt(connection, attempt)
     conclude_attempt(connection, attempt=attempt, state="done", made=made.id, now=now)
     # The account may have gone to another organisation while the processor was asked.
@@ -107,12 +130,11 @@ def record_payment_made(connection: Connection, *, deps: Deps, attempt: str, mad
     word = {"account": found.account, "organisation": owner or found.organisation}
     take_processor_record(connection, deps=deps, **word, thing=made, as_of=made.created, now=now)
     refresh_attempt_charge(connection, found, now)
-    shown = render_refund(made) if isinstance(made, Refund) else render_payout(made)
-    return Conclusion(PAYMENT_CREATED, shown, False, "ok")
+    return Conclusion(PAYMENT_CREATED, render_transfer(made), False, "ok")
 
 
 def record_payment_unknown(connection: Connection, *, attempt: str, request_id: str, now: float) -> Conclusion:
-    """Nobody knows, unless an event has told meanwhile. What was taken stays taken."""
+    """Nobody knows, unless an event has told meanwhile. What was reserved stays reserved."""
     found = lock_payment_attempt(connection, attempt)
     if conclude_attempt(connection, attempt=attempt, state="unknown", made=None, now=now):
         refusal = unknown_payment("refund" if found.kind == "refund" else "payout")
@@ -121,7 +143,7 @@ def record_payment_unknown(connection: Connection, *, attempt: str, request_id: 
 
 
 def record_payment_refused(connection: Connection, *, attempt: str, request_id: str, refusal: Refusal, now: float) -> Conclusion:
-    """The processor did nothing: what was taken is there again."""
+    """The processor did nothing: what was reserved is released."""
     found = lock_payment_attempt(connection, attempt)
     if not conclude_attempt(connection, attempt=attempt, state="failed", made=None, now=now):
         return answer_of_settled_attempt(connection, found, request_id)

@@ -125,86 +125,27 @@ def order_number_of_charge(charge: Charge) -> str | None:
     return None if named is None else without_order_tokens(named)
 
 
+def render_payment_record(thing: ProcessorRecord, shown: type[ShownRecord], **own: object) -> ShownRecord:
+    """`thing` with the members of `shown`, in their order: those of `own`, else its fields with the same names."""
+    return cast(ShownRecord, {name: own[name] if name in own else getattr(thing, name) for name in shown.__annotations__})
+
+
 def render_charge(charge: Charge) -> ChargeRecord:
     """A charge, with what of ours it paid."""
-    return {
-        "id": charge.id,
-        "object": "charge",
-        "amount": charge.amount,
-        "amount_refunded": charge.amount_refunded,
-        "currency": charge.currency,
-        "status": charge.status,
-        "refunded": charge.refunded,
-        "disputed": charge.disputed,
-        "failure_code": charge.failure_code,
-        "payment_intent": charge.payment_intent,
-        "application_fee": charge.application_fee,
-        "invoice": charge.metadata.get("invoice"),
-        "order": order_number_of_charge(charge),
-        "created": charge.created,
-    }
-
-
-def render_refund(refund: Refund) -> RefundRecord:
-    """A refund."""
-    return {
-        "id": refund.id,
-        "object": "refund",
-        "amount": refund.amount,
-        "currency": refund.currency,
-        "status": refund.status,
-        "charge": refund.charge,
-        "payment_intent": refund.payment_intent,
-        "reason": refund.reason,
-        "failure_reason": refund.failure_reason,
-        "created": refund.created,
-    }
+    invoice, order = charge.metadata.get("invoice"), order_number_of_charge(charge)
+    return render_payment_record(charge, ChargeRecord, object="charge", invoice=invoice, order=order)
 
 
 def render_dispute(dispute: Dispute) -> DisputeRecord:
     """A dispute."""
-    return {
-        "id": dispute.id,
-        "object": "dispute",
-        "amount": dispute.amount,
-        "currency": dispute.currency,
-        "status": dispute.status,
-        "reason": dispute.reason,
-        "charge": dispute.charge,
-        "payment_intent": dispute.payment_intent,
-        "evidence_due_by": dispute.evidence_due_by,
-        "evidence_submissions": dispute.evidence_submissions,
-        "created": dispute.created,
-    }
+    return render_payment_record(dispute, DisputeRecord, object="dispute")
 
 
-def render_payout(payout: Payout) -> PayoutRecord:
-    """A payout."""
-    return {
-        "id": payout.id,
-        "object": "payout",
-        "amount": payout.amount,
-        "currency": payout.currency,
-        "status": payout.status,
-        "automatic": payout.automatic,
-        "arrival_date": payout.arrival_date,
-        "failure_code": payout.failure_code,
-        "created": payout.created,
-    }
-
-
-def render_fee(fee: ApplicationFee) -> FeeRecord:
-    """An application fee."""
-    return {
-        "id": fee.id,
-        "object": "application_fee",
-        "amount": fee.amount,
-        "amount_refunded": fee.amount_refunded,
-        "currency": fee.currency,
-        "charge": fee.charge,
-        "account": fee.account,
-        "created": fee.created,
-    }
+def render_transfer(made: Refund | Payout) -> RefundRecord | PayoutRecord:
+    """A refund or payout."""
+    if isinstance(made, Refund):
+        return render_payment_record(made, RefundRecord, object="refund")
+    return render_payment_record(made, PayoutRecord, object="payout")
 
 
 def payment_record_of(thing: ProcessorRecord, *, account: str, organisation: str, as_of: float) -> PaymentRecord:
@@ -224,15 +165,15 @@ def payment_record_facts(thing: ProcessorRecord) -> tuple[PaymentRecordKind, int
             stage = CHARGE_STAGES[thing.status] * STAGE_STATUS_WEIGHT + thing.amount_refunded * STAGE_AMOUNT_WEIGHT + thing.disputed
             return "charge", stage, thing.payment_intent, render_charge(thing)
         case Refund():
-            return "refund", REFUND_STAGES[thing.status], thing.charge, render_refund(thing)
+            return "refund", REFUND_STAGES[thing.status], thing.charge, render_transfer(thing)
         case Dispute():
             sent = min(thing.evidence_submissions, EVIDENCE_COUNT_LIMIT)
             stage = DISPUTE_STAGES.get(thing.status, 0) * (EVIDENCE_COUNT_LIMIT + 1) + sent
             return "dispute", stage, thing.charge, render_dispute(thing)
         case Payout():
-            return "payout", PAYOUT_STAGES[thing.status], None, render_payout(thing)
+            return "payout", PAYOUT_STAGES[thing.status], None, render_transfer(thing)
         case ApplicationFee():
-            return "fee", thing.amount_refunded, thing.charge, render_fee(thing)
+            return "fee", thing.amount_refunded, thing.charge, render_payment_record(thing, FeeRecord, object="application_fee")
 
 
 def load_payment_record(record: PaymentRecord, kind: type[ShownRecord]) -> ShownRecord:

@@ -13,12 +13,12 @@ from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.package import Package, PackageList, RecurringSeries
 from operations.deps import Ctx
 from operations.ledger.evidence import DRAW_CLOCK_SKEW
-from operations.ledger.issuance import MANUAL_RECONCILIATION, UNPROVEN_OCS_CODES
+from operations.ledger.issuance import MANUAL_RECONCILIATION, is_unproven
 from operations.ledger.issuance_targets import intent_error_json
+from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
 from operations.ledger.stock import is_sim_in_stock
 from operations.upstream.connection import Upstream
-from operations.upstream.lines import Line, find_line
-from operations.upstream.packages import package_end
+from operations.upstream.lines import Line, find_line, package_end
 from registry.errors import Conflict, NotFound, OcsError, Refusal
 from registry.policy import rfc3339_utc
 from registry.ports import Conclusion
@@ -36,7 +36,7 @@ class LineHasPackages(Conflict):
 
 
 async def find_issued_line(upstream: Upstream, row: IssuanceRow) -> Line | None:
-    """The line, if it still is in the account that it was drawn from; whoever has it otherwise, it is not theirs to give back."""
+    """The line of `row`, where it is still in the account that it was drawn from; else None, since nobody gives it back from elsewhere."""
     try:
         line = await find_line(upstream, row.iccid or "")
     except NotFound:
@@ -50,7 +50,7 @@ def has_issued_package(held: PackageList, row: IssuanceRow) -> bool:
 
 
 def has_other_packages(held: PackageList, row: IssuanceRow, now: float) -> bool:
-    """Whether anything else is: a package that has not expired, or a series that will make one."""
+    """Whether the line has anything else: a package that has not expired, or a series that will make one. `now`: Unix seconds."""
     others = (package for package in held.get("packages", []) if not is_issued_package(package, row))
     return any(not has_surely_expired(package, now) for package in others) or any(
         makes_more_packages(series) for series in held.get("recurring", [])
@@ -58,7 +58,7 @@ def has_other_packages(held: PackageList, row: IssuanceRow, now: float) -> bool:
 
 
 def is_issued_package(package: Package, row: IssuanceRow) -> bool:
-    """Whether it is the row's own."""
+    """Whether `package` is the one that `row` issued."""
     return package.get("subscriberprepaidpackageid") == row.package_id
 
 
@@ -151,32 +151,7 @@ async def roll_back_issuance(ctx: Ctx, line: Line, row: IssuanceRow, shown: Rend
     """Look whether it may go, claim the row, give the eSIM back, and say what came of it; `shown` is the answer when it went."""
     added = await ctx.deps.store.read(packages_added_to, order=row.key)
     await require_idle_line(ctx, line, row)
-    attempt = RollbackAttempt(ctx, line.upstream.ocs, row)
-    named = attempt.named
-    attempt.steps.append(["delete_package", "sent"])
-    ctx.if_unsent(keep_issued, **named, now=ctx.now)
-    await ctx.dispatch(
-        rollback_unknown_answer(row._replace(state="rollback_unknown", updated=ctx.now), ctx.call.request_id),
-        begin_rollback,
-        **named,
-        owner=ctx.deps.replica,
-        steps=attempt.text,
-        added=added,
-        now=ctx.deps.clock.now(),
-    )
-    ctx.if_lost(mark_rollback_unknown, **named, now=ctx.now)
-    refusal: Refusal | None = None
-    settled: Callable[..., Conclusion] = record_rolled_back
-    try:
-        refusal = await attempt.run()
-        if refusal is not None:
-            settled = record_rollback_refused
-    except RollbackOutcomeUnknown:
-        settled = record_rollback_unknown
-    ctx.deps.stock.forget(row.iccid or "")
-    return await ctx.conclude(
-        settled, **named, steps=attempt.text, refusal=refusal, request_id=ctx.call.request_id, shown=shown, now=ctx.deps.clock.now()
-    )
+    return await send_once(ctx, RollbackAttempt(ctx, line.upstream.ocs, row, added, shown))
 
 
 async def require_idle_line(ctx: Ctx, line: Line, row: IssuanceRow) -> None:
@@ -193,12 +168,14 @@ async def require_idle_line(ctx: Ctx, line: Line, row: IssuanceRow) -> None:
 
 @dataclass(slots=True)
 class RollbackAttempt:
-    """One attempt, and what it has done so far: each step with how it went."""
+    """One attempt, and what it has done so far: each step with how it went. `added`: the packages that top-ups put on the line."""
 
     ctx: Ctx
     ocs: Ocs
     row: IssuanceRow
-    steps: list[list[str]] = field(default_factory=list[list[str]])
+    added: frozenset[int]
+    shown: RenderRollback
+    steps: list[list[str]] = field(default_factory=lambda: [["delete_package", "sent"]])
 
     @property
     def named(self) -> dict[str, str]:
@@ -210,19 +187,55 @@ class RollbackAttempt:
         """The steps as they are kept."""
         return orjson.dumps(self.steps).decode()
 
-    async def run(self) -> Refusal | None:
-        """Every step and the read-back. A refusal: nothing was done, for sure.
+    @property
+    def lost_answer(self) -> tuple[int, object]:
+        """Nobody knows."""
+        return rollback_unknown_answer(self.row._replace(state="rollback_unknown", updated=self.ctx.now), self.ctx.call.request_id)
 
-        Raises RollbackOutcomeUnknown at the first answer that proves nothing.
-        """
+    def begin(self, connection: Connection, *, now: float) -> None:
+        """The row is this call's."""
+        begin_rollback(connection, **self.named, owner=self.ctx.deps.replica, steps=self.text, added=self.added, now=now)
+
+    async def send(self, waited: float) -> SendOutcome[None]:
+        """Every step and the read-back. Nothing further is sent after the first answer that proves nothing."""
+        del waited
+        try:
+            outcome = await self._give_back()
+        except RollbackOutcomeUnknown:
+            outcome = UNKNOWN
+        self.ctx.deps.stock.forget(self.row.iccid or "")
+        return outcome
+
+    def settle(self, connection: Connection, *, outcome: SendOutcome[None], now: float) -> Conclusion:
+        """It was given back, and an intent has its eSIM no more; or nothing was; or nobody knows what."""
+        if isinstance(outcome, Refusal):
+            keep_issued(connection, **self.named, now=now, steps=self.text)
+            return Conclusion(outcome.status, outcome.body(self.ctx.call.request_id), False, outcome.error_code)
+        organisation, key = self.row.organisation, self.row.key
+        if outcome is UNKNOWN:
+            row = mark_rollback_unknown(connection, **self.named, now=now, steps=self.text)
+        else:
+            row = finish_rollback(connection, organisation=organisation, key=key, steps=self.text, note=None, now=now)
+            if row is not None and row.intent is not None:
+                end_intent(connection, intent=row.intent, organisation=organisation, error=INTENT_ROLLED_BACK)
+        row = row or current_issuance(connection, organisation, key)
+        if outcome is None or row.state == "rolled_back":  # also one that was seen in stock, and drawn again, meanwhile
+            return Conclusion(200, self.shown(connection, row), False, "ok")
+        status, body = rollback_unknown_answer(row, self.ctx.call.request_id)
+        return Conclusion(status, body, True, MANUAL_RECONCILIATION)
+
+    def unsend(self, connection: Connection, *, now: float) -> None:
+        """It is issued as before."""
+        keep_issued(connection, **self.named, now=now)
+
+    async def _give_back(self) -> Refusal | None:
         refusal = await self._delete_package()
-        if refusal is not None:
-            return refusal
-        downloaded = await self._was_downloaded()
-        if not downloaded:
-            await self._free_sim()
-        await self._read_back(downloaded)
-        return None
+        if refusal is None:
+            downloaded = await self._was_downloaded()
+            if not downloaded:
+                await self._free_sim()
+            await self._read_back(downloaded)
+        return refusal
 
     async def _delete_package(self) -> Refusal | None:
         package_id = self.row.package_id or 0
@@ -241,7 +254,7 @@ class RollbackAttempt:
         if isinstance(refusal, OcsError):
             if refusal.before_execution and refusal.ocs_code is None:
                 raise refusal  # it never left: the pipeline takes the claim back
-            if refusal.outcome_unknown or refusal.ocs_code in UNPROVEN_OCS_CODES:
+            if is_unproven(refusal):
                 raise RollbackOutcomeUnknown
         self.steps[-1][1] = "refused"
         return refusal
@@ -314,57 +327,6 @@ async def require_rollback_answer(asking: Awaitable[ProvenAnswer]) -> ProvenAnsw
         return await asking
     except Refusal:
         raise RollbackOutcomeUnknown from None
-
-
-def record_rolled_back(
-    connection: Connection, *, organisation: str, key: str, steps: str, shown: RenderRollback, now: float, **told: object
-) -> Conclusion:
-    """It was given back; an intent has its eSIM no more."""
-    del told
-    row = finish_rollback(connection, organisation=organisation, key=key, steps=steps, note=None, now=now)
-    if row is not None and row.intent is not None:
-        end_intent(connection, intent=row.intent, organisation=organisation, error=INTENT_ROLLED_BACK)
-    return Conclusion(200, shown(connection, row or current_issuance(connection, organisation, key)), False, "ok")
-
-
-def record_rollback_refused(
-    connection: Connection,
-    *,
-    organisation: str,
-    key: str,
-    lease: str,
-    steps: str,
-    refusal: Refusal,
-    request_id: str,
-    now: float,
-    **told: object,
-) -> Conclusion:
-    """Nothing was given back."""
-    del told
-    keep_issued(connection, organisation=organisation, key=key, lease=lease, now=now, steps=steps)
-    return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
-
-
-def record_rollback_unknown(
-    connection: Connection,
-    *,
-    organisation: str,
-    key: str,
-    lease: str,
-    steps: str,
-    request_id: str,
-    shown: RenderRollback,
-    now: float,
-    **told: object,
-) -> Conclusion:
-    """Nobody knows what was given back."""
-    del told
-    row = mark_rollback_unknown(connection, organisation=organisation, key=key, lease=lease, now=now, steps=steps)
-    row = row or current_issuance(connection, organisation, key)
-    if row.state == "rolled_back":  # seen in stock, and drawn again, meanwhile
-        return Conclusion(200, shown(connection, row), False, "ok")
-    status, body = rollback_unknown_answer(row, request_id)
-    return Conclusion(status, body, True, MANUAL_RECONCILIATION)
 
 
 def current_issuance(connection: Connection, organisation: str, key: str) -> IssuanceRow:

@@ -8,8 +8,7 @@ from typing_extensions import TypedDict
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.network import DestinationPrefixes, DetailedDestinationList
 from operations.deps import Ctx
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.paging import Data, paged_data
 from operations.upstream.resellers import (
     DESTINATION_LISTS,

@@ -11,8 +11,7 @@ from clients.ocs.wire.network import DetailedLocationZone
 from clients.ocs.wire.reseller import SteeringList
 from operations.deps import Ctx
 from operations.network.zones import operator_country, read_zones, render_zone_network
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.paging import Data, paged_data
 from operations.upstream.resellers import (
     STEERING_LISTS,

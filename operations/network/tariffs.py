@@ -9,7 +9,7 @@ from clients.ocs.wire.tariff import TariffRule, VoipRule, VoipTariff
 from clients.ocs.wire.values import parse_wire_time
 from operations.deps import Ctx
 from operations.times import utc_text
-from operations.upstream.access import connect_upstream
+from operations.upstream.connection import connect_upstream
 from operations.upstream.paging import Data, FieldsQuery, PageQuery, paged_data, raw_data, select_fields
 from operations.upstream.resellers import (
     VOIP_PLAN_LIST,

@@ -24,11 +24,9 @@ from operations.network.templates import (
     template_owner,
     throttling_fault,
 )
-from operations.upstream.access import connect_upstream, name_refused_field
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, connect_upstream, name_refused_field
 from operations.upstream.paging import Data
-from operations.upstream.resellers import require_creator, require_destination_list, require_sponsor, require_zone
-from operations.upstream.templates import read_template
+from operations.upstream.resellers import read_template, require_creator, require_destination_list, require_sponsor, require_zone
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope

@@ -9,10 +9,10 @@ from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.template import Template, TemplateFields
 from clients.ocs.wire.values import keeps_unknown
 from operations.deps import Ctx
-from operations.upstream.access import connect_upstream, name_refused_field
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, connect_upstream, name_refused_field
 from operations.upstream.paging import Data, FieldsQuery, paged_data
 from operations.upstream.resellers import (
+    TEMPLATE_CACHE_KEY,
     ResellerId,
     read_of_reseller,
     require_destination_list,
@@ -20,7 +20,6 @@ from operations.upstream.resellers import (
     require_zone,
     resolve_reseller,
 )
-from operations.upstream.templates import TEMPLATE_CACHE_KEY
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope

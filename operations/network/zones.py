@@ -8,11 +8,11 @@ from typing_extensions import TypedDict
 from clients.ocs.wire.network import DetailedLocationZone, NetworkProfile, Operator
 from clients.ocs.wire.values import Named
 from operations.deps import Ctx
-from operations.upstream.access import connect_upstream, name_refused_field
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, connect_upstream, name_refused_field
 from operations.upstream.paging import Data, FieldsQuery, paged_data, raw_data
 from operations.upstream.resellers import (
     NETWORK_PROFILE_LIST,
+    TEMPLATE_CACHE_KEY,
     ZONE_LIST,
     ResellerId,
     ResellerPage,
@@ -23,7 +23,6 @@ from operations.upstream.resellers import (
     require_zone,
     resolve_reseller,
 )
-from operations.upstream.templates import TEMPLATE_CACHE_KEY
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope

@@ -8,8 +8,8 @@ from typing_extensions import TypedDict
 
 from clients.ocs.wire.template import Template
 from operations.deps import Ctx
-from operations.upstream.access import connect_upstream
-from operations.upstream.templates import find_template
+from operations.upstream.connection import connect_upstream
+from operations.upstream.resellers import find_template
 from operations.vocabulary import CountryOfRegistration, UpstreamId, check_web_address, plain_line
 from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected
 from registry.limits import Scope

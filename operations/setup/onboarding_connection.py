@@ -8,8 +8,7 @@ from pydantic import Field
 from operations.deps import Ctx
 from operations.rate_limits import spend_allowances
 from operations.setup.onboarding import ONBOARDING_EXAMPLE, OnboardingState, read_onboarding
-from operations.upstream.access import credential_digest, open_own_token
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, credential_digest, open_own_token
 from registry.context import Replacement
 from registry.errors import BadRequest, Conflict, OcsError, QuotaExceeded, Refusal
 from registry.limits import Role, Scope

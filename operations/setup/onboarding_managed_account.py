@@ -14,8 +14,7 @@ from operations.setup.onboarding_connection import (
     managed_account_replacement,
     read_connection_reach,
 )
-from operations.upstream.access import credential_digest
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, credential_digest
 from registry.errors import Refusal
 from registry.limits import Scope
 from registry.model import Nothing

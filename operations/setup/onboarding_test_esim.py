@@ -10,9 +10,8 @@ from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
 from operations.ledger.esims import new_test_esim_profile
 from operations.setup.onboarding import ONBOARDING_EXAMPLE, DemoReason, OnboardingState, TestEsim, read_onboarding
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import AccountGone, Upstream
-from operations.upstream.line_rows import public_line_row
+from operations.upstream.connection import AccountGone, Upstream, connect_upstream
+from operations.upstream.lines import public_line_row
 from registry.errors import OcsError, Refusal
 from registry.ids import Ids
 from registry.limits import Scope

@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.storefronts.sales.plan_readiness import ReadinessReason, reasons_against_sale
+from operations.storefronts.sales.checkout import ReadinessReason, reasons_against_sale
 from operations.vocabulary import Currency, StartingAfter
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
@@ -172,11 +172,6 @@ class SellablePlan(PublicPlan):
     storefront: str
 
 
-def render_sellable_plan(row: ShopOffer) -> SellablePlan:
-    """As buyers see it."""
-    return {"storefront": row.storefront, **render_public_plan(row, row.currency)}
-
-
 @operation(
     "GET",
     "/api/templates",
@@ -191,7 +186,7 @@ async def list_storefront_templates(ctx: Ctx, params: SellablePlanPage) -> list[
     Public. A bare array, empty when nothing is sold. Whether one can be bought now is told by its readiness.
     """
     rows = await ctx.deps.store.read(list_offers, after=params.starting_after, most=params.limit)
-    return [render_sellable_plan(row) for row in rows]
+    return [{"storefront": row.storefront, **render_public_plan(row, row.currency)} for row in rows]
 
 
 class HostedPlanRef(CamelInput):

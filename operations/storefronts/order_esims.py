@@ -16,9 +16,8 @@ from operations.ledger.issuance import MANUAL_RECONCILIATION
 from operations.ledger.rollback import LineHasPackages, find_issued_line, has_issued_package, roll_back_issuance, rollback_unknown
 from operations.storefronts.orders import ORDER_TOKEN_EXAMPLE, READY_ORDER_EXAMPLE, Order, OrderRef, order_of_any_shop, render_order
 from operations.storefronts.sales.checkout import OrderNotReady
-from operations.upstream.access import upstream_of_organisation
-from operations.upstream.lines import Line
-from operations.upstream.packages import package_end
+from operations.upstream.connection import upstream_of_organisation
+from operations.upstream.lines import Line, package_end
 from registry.errors import Conflict, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Auth, Example, operation

@@ -10,8 +10,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx, Deps
 from operations.ledger.esims import open_esim_profile, render_esim_profile
 from operations.ledger.issuance import MANUAL_RECONCILIATION, OUTCOME_UNKNOWN
-from operations.ledger.order_mails import mail_new_link
-from operations.ledger.order_tokens import find_known_order, find_opened_order, order_number_of
+from operations.ledger.orders import find_known_order, find_opened_order, mail_new_link, order_number_of
 from operations.plans import Esim
 from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, normal_email
 from registry.errors import BadRequest, Conflict, NotFound
@@ -168,7 +167,7 @@ def render_order_esim(keyring: Keyring, row: OrderRow) -> Esim | None:
 
 
 def render_order_refund(row: OrderRow) -> OrderRefund | None:
-    """What was paid, in whole; how the processor is asked for it is no matter of the buyer's."""
+    """The whole amount that was paid. How the processor is asked for it is not shown to the buyer."""
     if row.refund is None:
         return None
     return {
@@ -259,7 +258,7 @@ class OrderRef(CamelInput):
 
 
 async def order_of_any_shop(ctx: Ctx, params: NamesOrder) -> OrderDetail:
-    """The order, whosever it is. The call is in the audit log of the shop's organisation.
+    """The order, whichever organisation's it is. The call is in the audit log of the shop's organisation.
 
     Choice: an id that cannot be an order's is not bad input but an order that is not there, so that a guess learns nothing of ids. A
     number is answered the same way to whoever shows no storefront key; "local" is whoever runs the service, at its command line.

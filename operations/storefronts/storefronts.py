@@ -15,7 +15,7 @@ from operations.storefronts.hosted_storefronts import (
     render_public_plan,
     render_public_storefront,
 )
-from operations.vocabulary import Currency, Email, ListOf, PageLimit, StartingAfter, list_page, plain_line, without_default
+from operations.vocabulary import Currency, Email, ListOf, ListPage, list_page, plain_line, without_default
 from registry.errors import Conflict, NotFound
 from registry.limits import Scope
 from registry.model import Input
@@ -213,13 +213,6 @@ class NewStorefront(Input):
     status: Annotated[StorefrontStatus, Field(description="Only a published shop is there for buyers.")] = "draft"
 
 
-class StorefrontPage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: StartingAfter = None
-
-
 class WholeStorefront(ShownStorefront):
     """A shop with all its plans, on sale or not, as they are displayed."""
 
@@ -232,7 +225,7 @@ class WholeStorefront(ShownStorefront):
     title="List storefronts",
     examples=[Example("Which shops have we?", {}, {"object": "list", "data": [STOREFRONT_EXAMPLE], "has_more": False})],
 )
-async def list_storefronts(ctx: Ctx, params: StorefrontPage) -> ListOf[ShownStorefront]:
+async def list_storefronts(ctx: Ctx, params: ListPage) -> ListOf[ShownStorefront]:
     """List the shops of your organisation, newest first; no plans."""
     rows = await ctx.deps.store.read(list_shops, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
     return list_page([render_storefront(row) for row in rows], params.limit)

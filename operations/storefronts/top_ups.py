@@ -9,7 +9,7 @@ from clients.payments.records import CheckoutSession
 from operations.deps import Ctx
 from operations.storefronts.hosted_storefronts import PUBLIC_PLAN_EXAMPLE, PublicPlan, render_public_plan
 from operations.storefronts.orders import ORDER_TOKEN_EXAMPLE, TOP_UP_ID_EXAMPLE, OrderId, OrderRef, order_of_any_shop
-from operations.storefronts.sales.plan_readiness import addable_plans
+from operations.storefronts.sales.checkout import addable_plans
 from registry.errors import Conflict, NotFound, OcsError, Refusal, Unverifiable
 from registry.limits import Scope
 from registry.model import CamelInput
@@ -136,7 +136,7 @@ def require_expired_session(session: CheckoutSession) -> None:
 
 
 def top_up_payment_unverifiable() -> Unverifiable:
-    """It is not guessed."""
+    """The refusal where the processor does not say whether a top-up was paid for."""
     return Unverifiable(
         "Whether this top-up was paid for could not be found out, so its checkout may be open; nothing is known to have changed",
         hint="Repeat the call in a minute; a checkout that nobody pays expires by itself within an hour of its beginning",

@@ -6,7 +6,7 @@ from pydantic import AliasChoices, Field, StringConstraints, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.upstream.access import name_refused_field
+from operations.upstream.connection import name_refused_field
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
 from registry.errors import EndOfLife, NotFound, OcsError

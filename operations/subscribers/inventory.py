@@ -9,7 +9,7 @@ from clients.ocs.wire.values import wire_time
 from operations.deps import Ctx
 from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, NoInventory, before_issuance, draw_esim, require_not_given_back
 from operations.ledger.issuance_targets import InventoryTarget, IssuedData
-from operations.ledger.order_tokens import find_issuance_named
+from operations.ledger.orders import find_issuance_named
 from operations.ledger.rollback import (
     LedgerData,
     LineHasPackages,
@@ -20,10 +20,9 @@ from operations.ledger.rollback import (
     roll_back_issuance,
 )
 from operations.subscribers.package_assignment import PackageWindow
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.lines import Line
-from operations.upstream.templates import find_template
+from operations.upstream.resellers import find_template
 from operations.vocabulary import LARGEST_ID
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
 from registry.limits import Scope

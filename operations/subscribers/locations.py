@@ -13,7 +13,7 @@ from clients.ocs.wire.subscriber import Location
 from clients.ocs.wire.values import parse_wire_time
 from operations.deps import Ctx
 from operations.times import WEEK_DAYS, utc_text, utc_today
-from operations.upstream.access import visible_accounts
+from operations.upstream.connection import visible_accounts
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.paging import Data
 from registry.errors import NotFound, OcsError

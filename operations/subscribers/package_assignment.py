@@ -13,7 +13,7 @@ from operations.subscribers.packages import PACKAGE_DAYS_LIMIT, PackageRef, find
 from operations.times import EndTime, StartTime
 from operations.upstream.lines import HasIccid, Line, LineRef, own_line
 from operations.upstream.paging import Data
-from operations.upstream.templates import find_template
+from operations.upstream.resellers import find_template
 from operations.vocabulary import LARGEST_ID
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.limits import Scope

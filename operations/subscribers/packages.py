@@ -10,8 +10,17 @@ from clients.ocs.wire.package import Package, PackageLimits, PackageList, Recurr
 from clients.ocs.wire.values import keeps_unknown
 from operations.deps import Ctx
 from operations.times import EndTime, StartTime, utc_text
-from operations.upstream.lines import HasIccid, Line, LineRef, own_line
-from operations.upstream.packages import PackageState, package_days, package_end, package_start, package_state
+from operations.upstream.lines import (
+    HasIccid,
+    Line,
+    LineRef,
+    PackageState,
+    own_line,
+    package_days,
+    package_end,
+    package_start,
+    package_state,
+)
 from operations.upstream.paging import Data, FieldsQuery, paged_data
 from operations.vocabulary import LARGEST_ID
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError

@@ -10,12 +10,19 @@ from typing_extensions import TypedDict
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
-from operations.upstream.access import connect_upstream, require_own_account
 from operations.upstream.account_lines import OCS_INVALID_REQUEST, LineList, read_account_lines
-from operations.upstream.connection import AccountGone, Upstream
+from operations.upstream.connection import AccountGone, Upstream, connect_upstream, require_own_account
 from operations.upstream.line_page import read_line_page
-from operations.upstream.line_rows import PublicSim, SubscriberRow, current_line_status, public_line_row, subscriber_number
-from operations.upstream.lines import Line, LineRef, find_own_line
+from operations.upstream.lines import (
+    Line,
+    LineRef,
+    PublicSim,
+    SubscriberRow,
+    current_line_status,
+    find_own_line,
+    public_line_row,
+    subscriber_number,
+)
 from operations.upstream.paging import Data, FieldName, FieldsQuery, cursor_value, page_rows, select_fields
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, NotSupported, OcsError

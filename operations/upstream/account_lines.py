@@ -11,9 +11,8 @@ import anyio
 
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber, SubscriberList
-from operations.upstream.account_parts import ICCID_SEARCH_DIGITS, AccountListing, AccountPart, FirstLines, account_part_of_rows
+from operations.caches.account_parts import ICCID_SEARCH_DIGITS, AccountListing, AccountPart, FirstLines, account_part_of_rows, iccid_in_use
 from operations.upstream.connection import Upstream
-from operations.upstream.line_rows import iccid_in_use
 from registry.clock import request_is_over
 from registry.errors import OcsError, Refusal
 

@@ -1,54 +1,23 @@
-"""What a credential reaches: the charging system, what of it is the caller's, and what of its answers is kept for a minute."""
+"""The connection to the charging system: with which credential a caller reaches it, and which accounts there are the caller's."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import hashlib
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar, cast
+from typing import Annotated, Literal, NamedTuple, Protocol, TypeVar, cast
+
+from pydantic import Field
 
 from clients.ocs.client import Ocs
 from clients.ocs.wire.reseller import Account, ResellerInfo
-from operations.upstream.account_parts import AccountParts
-from registry.clock import Clock
-from registry.errors import Conflict, OcsError
+from operations.caches.account_parts import AccountParts
+from operations.caches.answers import ReadCache
+from operations.deps import Ctx, Deps
+from operations.vocabulary import UpstreamId
+from registry.errors import Conflict, NotFound, OcsError
+from registry.model import CamelInput
 from storage.account_parts import AccountPlace
-
-CachedAnswer = TypeVar("CachedAnswer")
-READ_CACHE_SECONDS = 60.0
-READ_CACHE_LIMIT = 4096
-
-
-class ReadCache:
-    """Answers by who asked (a credential's digest) and what was asked. Tenancy is decided by the reader, never here."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._kept: dict[tuple[object, ...], tuple[float, object]] = {}
-
-    async def get(self, key: tuple[object, ...], load: Callable[[], Awaitable[CachedAnswer]]) -> CachedAnswer:
-        """The kept answer while it is fresh, else a new one; a failure is not kept."""
-        now = self._clock.monotonic()
-        found = self._kept.get(key)
-        if found is not None and found[0] > now:
-            return cast(CachedAnswer, found[1])
-        value = await load()
-        self._let_go(now)
-        self._kept.pop(key, None)  # so that the order is that of age
-        self._kept[key] = (now + READ_CACHE_SECONDS, value)
-        return value
-
-    def _let_go(self, now: float) -> None:
-        """What has expired, since some answers take hundreds of megabytes; and the oldest when there are too many."""
-        while self._kept:
-            oldest = next(iter(self._kept))
-            if self._kept[oldest][0] > now and len(self._kept) < READ_CACHE_LIMIT:
-                return
-            del self._kept[oldest]
-
-    def forget(self, *beginning: object) -> None:
-        """Drop every answer whose key begins so: after a write of ours that changes it."""
-        count = len(beginning)
-        for key in [key for key in self._kept if key[:count] == beginning]:
-            del self._kept[key]
-
+from storage.sealing import OWN_TOKEN_FIELD
+from storage.upstream_connections import find_upstream
 
 CREDENTIAL_DIGEST_DIGITS = 32
 
@@ -115,3 +84,115 @@ class Upstream:
         if self.managed:
             return account_id == self.account_id
         return any(account.get("id") == account_id for account in await self.accounts())
+
+
+async def connect_upstream(ctx: Ctx) -> Upstream:
+    """The caller's upstream. From here on the call is charged."""
+    upstream = await upstream_of_organisation(ctx.deps, ctx.organisation)
+    ctx.reached_upstream = True
+    return upstream
+
+
+async def upstream_of_organisation(deps: Deps, organisation: str) -> Upstream:
+    """An organisation's upstream."""
+    row = await deps.store.read(find_upstream, organisation=organisation)
+    # The service's token is for managed accounts alone: a row that is not whole gets neither it nor a line without an account.
+    if row is None or row.mode is None or (row.own_token if row.mode == "own" else row.account_id) is None:
+        raise OcsError("Your organisation was disconnected from its account while this call ran; nothing was done", before_execution=True)
+    token = deps.ocs_token if row.own_token is None or row.mode != "own" else open_own_token(deps, organisation, row.own_token)
+    if not token.strip():
+        raise OcsError(
+            "The service has no credential for the charging system, so managed accounts cannot be reached; nothing was done",
+            hint="Whoever runs the service sets SERVICE_OCS_TOKEN",
+            before_execution=True,
+        )
+    mode = cast('Literal["managed", "own"]', row.mode)  # in quotes, since making the type at every call costs as much as the query
+    return Upstream(
+        deps.ocs.for_token(token, organisation),
+        mode,
+        row.account_id,
+        bool(row.service_own),
+        credential_digest(token),
+        deps.reads,
+        organisation,
+        deps.stock.parts,
+    )
+
+
+def credential_digest(token: str) -> str:
+    """What cached answers to a credential are kept under."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def open_own_token(deps: Deps, organisation: str, sealed: str) -> str:
+    """The organisation's own token. One that was sealed for another row, or with a key that is gone, does not open."""
+    from cryptography.exceptions import InvalidTag  # slow to import
+
+    try:
+        return deps.keyring.open(sealed, org_id=organisation, field=OWN_TOKEN_FIELD)
+    except (ValueError, InvalidTag):
+        raise OcsError(
+            "The token that your organisation was connected with can no longer be opened; nothing was done",
+            hint="Connect the account again, or have whoever runs the service put the former encryption key back",
+            before_execution=True,
+        ) from None
+
+
+class AccountRef(CamelInput):
+    """Which account."""
+
+    account_id: Annotated[UpstreamId, Field(description="Account id.")]
+
+
+class HasAccountId(Protocol):
+    """An input with an account."""
+
+    @property
+    def account_id(self) -> int: ...
+
+
+class OwnAccount(NamedTuple):
+    """An account of the caller's, and the way to it."""
+
+    upstream: Upstream
+    id: int
+
+
+async def own_account(ctx: Ctx, params: HasAccountId) -> OwnAccount:
+    """The access rule of every operation on one account."""
+    upstream = await connect_upstream(ctx)
+    await require_own_account(upstream, params.account_id)
+    return OwnAccount(upstream, params.account_id)
+
+
+async def require_own_account(upstream: Upstream, account_id: int, param: str = "accountId") -> None:
+    """Refuse an account that is not the caller's. An own token may have got one in the last minute: the list is then read afresh."""
+    if await upstream.owns_account(account_id):
+        return
+    if not upstream.managed:
+        upstream.reads.forget(upstream.identity, "accounts")
+        if await upstream.owns_account(account_id):
+            return
+    raise NotFound("Your organisation has no account with this id", param=param, hint="list_reseller_accounts names your own")
+
+
+async def visible_accounts(upstream: Upstream) -> set[int | None]:
+    """Whose entries the caller sees.
+
+    Choice: with a token of their own also those of nobody, since the service's token, which tells whose a line is, may not see theirs.
+    """
+    if upstream.managed:
+        return {upstream.account_id}
+    return {None, *(account.get("id") for account in await upstream.accounts())}
+
+
+RefusableAnswer = TypeVar("RefusableAnswer")
+
+
+async def name_refused_field(asked: Awaitable[RefusableAnswer], fields: Mapping[int, str]) -> RefusableAnswer:
+    """What was asked for; a refusal names the field that its status code is about. `fields`: field by code."""
+    try:
+        return await asked
+    except OcsError as refusal:
+        refusal.param = fields.get(refusal.ocs_code or 0)
+        raise

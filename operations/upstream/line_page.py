@@ -10,6 +10,15 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from clients.ocs.wire.subscriber import Subscriber
+from operations.caches.account_parts import (
+    PARTS_RELEARN_SECONDS,
+    PARTS_UNCOUNTED_SECONDS,
+    AccountListing,
+    AccountPartsChanged,
+    FirstLines,
+    account_turn,
+    narrowest_prefix,
+)
 from operations.upstream.account_lines import (
     ACCOUNT_CALL_LIMIT,
     PARALLEL_PREFIXES,
@@ -19,17 +28,8 @@ from operations.upstream.account_lines import (
     read_account_parts,
     read_first_lines,
 )
-from operations.upstream.account_parts import (
-    PARTS_RELEARN_SECONDS,
-    PARTS_UNCOUNTED_SECONDS,
-    AccountListing,
-    AccountPartsChanged,
-    FirstLines,
-    account_turn,
-    narrowest_prefix,
-)
 from operations.upstream.connection import Upstream
-from operations.upstream.line_rows import subscriber_number
+from operations.upstream.lines import subscriber_number
 
 FILTERED_PARTS_AT_ONCE = 3
 """How many parts are read in one go where not every line fits."""

@@ -1,16 +1,89 @@
-"""Resolving an ICCID to the caller's own line: one read-only call, and a foreign line is not found."""
+"""Lines: an ICCID is resolved to the caller's own line by one read-only call, and a foreign line is not found.
 
-from typing import NamedTuple, Protocol
+A line's row is shown with what holds now of its histories, and without PIN and PUK. Where a package of a line stands, the charging system
+says only by dates, counters and a flag.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Literal, NamedTuple, Protocol, cast
+
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from clients.ocs.outcome import OcsNotFound
-from clients.ocs.wire.subscriber import Subscriber
+from clients.ocs.wire.package import Package
+from clients.ocs.wire.subscriber import Subscriber, SubscriberFields, Utc
+from clients.ocs.wire.values import keeps_unknown, parse_wire_time
+from operations.caches.account_parts import HistoryEntry, entry_in_use, entry_start, open_entries
 from operations.deps import Ctx
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import Upstream
-from operations.upstream.line_rows import entry_in_use
+from operations.upstream.connection import Upstream, connect_upstream
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsConflict, OcsError
 from registry.model import CamelInput
+
+
+def current_entry(rows: Sequence[HistoryEntry]) -> HistoryEntry | None:
+    """The row without an end; where there are several, or none, the newest of them."""
+    if len(rows) == 1:
+        return rows[0]
+    return max(open_entries(rows) or rows, key=entry_start, default=None)
+
+
+SIM_SECRETS = frozenset({"pin1", "puk1", "pin2", "puk2"})
+
+
+@keeps_unknown
+class PublicSim(TypedDict, total=False):
+    """The SIM of a line. The activation code is a secret of whoever installs the profile."""
+
+    id: int
+    subscriberId: int
+    esim: bool
+    status: Annotated[str, Field(description="FREE or AFFECTED")]
+    affectationDateUtc: Utc
+    smdpServer: str
+    activationCode: str
+    confirmationCode: str
+
+
+@keeps_unknown
+class SubscriberRow(SubscriberFields, total=False):
+    """A line as the network knows it."""
+
+    iccid: Annotated[str | None, Field(description="The one in use")]
+    imsi: Annotated[str | None, Field(description="The one in use")]
+    msisdn: Annotated[str | None, Field(description="The phone number in use, digits without plus")]
+    currentStatus: Annotated[str | None, Field(description="The last row of `status`: Active, Inactive, Suspended, ...")]
+    sim: PublicSim
+
+
+def current_line_status(row: Subscriber) -> object:
+    """The status that holds now, before the row is made public; a network that names it itself is believed."""
+    named: Mapping[str, object] = row
+    status = current_entry(row.get("status", ()))
+    return named.get("currentStatus", status.get("status") if status else None)
+
+
+def public_line_row(row: Subscriber) -> SubscriberRow:
+    """The line with `currentStatus`, its identifiers in use, and without what unlocks the card."""
+    imsi, number = current_entry(row.get("imsiList", ())), current_entry(row.get("phoneNumberList", ()))
+    shown: dict[str, object] = {
+        "iccid": imsi.get("iccid") if imsi else None,
+        "imsi": imsi.get("imsi") if imsi else None,
+        "msisdn": number.get("phoneNumber") if number else None,
+        "currentStatus": current_line_status(row),
+        **row,
+    }
+    sim = row.get("sim")
+    if sim is not None:
+        shown["sim"] = {name: value for name, value in sim.items() if name not in SIM_SECRETS}
+    return cast(SubscriberRow, shown)
+
+
+def subscriber_number(row: Subscriber | SubscriberRow) -> int:
+    """The number of a line."""
+    return row.get("subscriberId", 0)
 
 
 class LineRef(CamelInput):
@@ -85,3 +158,73 @@ def line_not_found() -> NotFound:
         param="iccid",
         hint="list_subscribers finds lines by the beginning or the last digits of an ICCID, or by name",
     )
+
+
+PackageState = Literal["upcoming", "assigned", "scheduled", "running", "exhausted", "expired", "blocked"]
+"""`upcoming`: a series that has made no package yet. `assigned`: waits for its first use."""
+
+PACKAGE_COUNTERS = (
+    ("pckdatabyte", ("useddatabyte",)),
+    ("pckmocsecond", ("usedmocsecond", "usedmocvoipsecond")),
+    ("pckmtcsecond", ("usedmtcsecond",)),
+    ("pckmosmsnumber", ("usedmosmsnumber",)),
+    ("pckmtsmsnumber", ("usedmtsmsnumber",)),
+)
+
+
+def package_state(package: Package, now: float, *, single_counter: bool = False) -> PackageState:
+    """The state now. With a single counter received calls count as calls made.
+
+    Choice: blocked hides every other state, and expired hides exhausted.
+    """
+    if package.get("active") is False:
+        return "blocked"
+    moment = datetime.fromtimestamp(now, UTC)
+    start, end = package_start(package), package_end(package)
+    if end is not None and end <= moment:
+        return "expired"
+    if start is None and end is None:
+        return "assigned"
+    if start is not None and start > moment:
+        return "scheduled"
+    return "exhausted" if is_package_exhausted(package, single_counter=single_counter) else "running"
+
+
+def package_start(package: Package) -> datetime | None:
+    """When it was activated, or will be; nothing while it waits for its first use."""
+    return _package_time(package.get("tsactivationutc"))
+
+
+def package_end(package: Package) -> datetime | None:
+    """When it expires; nothing while it waits for its first use."""
+    return _package_time(package.get("tsexpirationutc"))
+
+
+def is_package_exhausted(package: Package, *, single_counter: bool) -> bool:
+    """Choice: nothing is left of any kind of use the package holds; a limit of 0 or none holds nothing."""
+    members: dict[str, object] = {**package}
+    left: list[int] = []
+    for limit, used in PACKAGE_COUNTERS:
+        held = _counter_value(members.get(limit))
+        if held > 0 and not (single_counter and limit == "pckmtcsecond"):
+            left.append(held - sum(_counter_value(members.get(name)) for name in used))
+    return bool(left) and max(left) <= 0
+
+
+def package_days(package: Package) -> int | None:
+    """How many days it runs from its activation; nothing when the charging system does not say, or says more than a century."""
+    days = _counter_value(package.get("perioddays"))
+    return days if 0 < days <= 36_525 else None
+
+
+def _counter_value(value: object) -> int:
+    return int(value) if isinstance(value, (int, float)) else 0
+
+
+def _package_time(value: object) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        return parse_wire_time(str(value))
+    except ValueError:
+        raise OcsError("The charging system gave a package a date that cannot be read", before_execution=True) from None

@@ -15,7 +15,7 @@ from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import OcsPool
 from clients.ocs.places import Places
 from clients.ocs.settings import OcsSettings
-from operations.upstream.connection import ReadCache
+from operations.caches.answers import ReadCache
 from registry.limits import Tier
 from simulators.server import WireAnswer as SandboxAnswer
 from tests.clients.clock import ManualClock

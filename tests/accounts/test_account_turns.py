@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from operations.upstream.account_parts import SharedRead, account_turn
+from operations.caches.account_parts import SharedRead, account_turn
 from registry.clock import ACTIVE_REQUEST, ActiveRequest
 from registry.errors import OcsUnavailable
 from tests.world import SettableClock

@@ -14,8 +14,8 @@ from benchmarks.tables import Row
 from clients.http import Outbound
 from clients.ocs.client import Ocs, OcsPool
 from clients.ocs.settings import OcsSettings
+from operations.caches.account_parts import iccid_in_use
 from operations.ledger.stock import is_sim_in_stock
-from operations.upstream.line_rows import iccid_in_use
 from tests.clients.clock import ManualClock
 
 ACCOUNT, OTHER = 9001, 9002

@@ -17,7 +17,7 @@ from clients.ocs.client import Ocs, OcsPool
 from clients.ocs.outcome import OcsNotFound
 from clients.ocs.settings import OcsSettings
 from clients.ocs.wire.subscriber import Subscriber
-from operations.upstream.line_rows import public_line_row, subscriber_number
+from operations.upstream.lines import public_line_row, subscriber_number
 from tests.clients.clock import ManualClock
 
 

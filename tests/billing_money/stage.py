@@ -13,7 +13,7 @@ import orjson
 import sqlalchemy as sa
 
 from operations.billing import charges, disputes, payments_webhook, payouts, refunds
-from operations.ledger.payments_sync import sync_payments
+from operations.ledger.payment_intake import sync_payments
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
 from storage.commissions import PlatformFeeTable

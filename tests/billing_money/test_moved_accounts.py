@@ -3,7 +3,7 @@
 import pytest
 
 from clients.payments.records import Dispute, EvidenceTexts, Refund
-from operations.ledger.payments_sync import sync_payments
+from operations.ledger.payment_intake import sync_payments
 from registry.limits import Tier
 from storage.connect_accounts import attach_connect_account, detach_connect_account
 from tests.billing_money.stage import Stage

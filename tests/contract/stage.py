@@ -11,8 +11,8 @@ from urllib.parse import quote, urlencode
 import httpx
 import orjson
 
+from operations.caches.answers import ReadCache
 from operations.catalogue import CATALOGUE
-from operations.upstream.connection import ReadCache
 from registry.call import Call, Surface
 from registry.catalogue import AnyOperation
 from registry.errors import Unauthorized

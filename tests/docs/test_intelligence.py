@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from clients.webhooks.sender import RETRY_DELAYS
+from operations.caches.usage import RECENT_USAGE_SECONDS
 from operations.catalogue import CATALOGUE
 from operations.intelligence.anomalies import line_anomalies as usage_silences
 from operations.intelligence.anomalies import spikes as usage_spikes
@@ -43,7 +44,6 @@ from operations.intelligence.scheduling.composites import REPORT_WINDOW_DAYS
 from operations.intelligence.scheduling.cron import SCHEDULE_INTERVAL_MINUTES
 from operations.intelligence.scheduling.runs import NOTICE_FIGURES, REPORT_LEASE_SECONDS, REPORT_PAUSES, REPORT_TRIES
 from operations.times import RANGE_DAYS_LIMIT
-from operations.upstream.usage_cache import RECENT_USAGE_SECONDS
 from registry.clock import COMPOSITE_SECONDS
 from registry.limits import Limits
 from storage.schedule_reports import EVENTS_KEPT_SECONDS, REPORTS_KEPT, RUNS_PER_HOUR

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, get_args
 import httpx
 import pytest
 
+from operations.caches.stock import SNAPSHOT_FRESH_SECONDS
 from operations.ledger.evidence import DRAW_CLOCK_SKEW, EFFECT_WINDOW
 from operations.ledger.issuance import MANUAL_RECONCILIATION, NO_INVENTORY_CODE, OUTCOME_UNKNOWN
 from operations.ledger.reconciliation import ISSUANCE_LATER_SECONDS, ISSUANCE_PATIENCE_SECONDS, ISSUANCE_SOON_SECONDS
 from operations.ledger.rollback import LineHasPackages, NotIssued
-from operations.ledger.stock import SNAPSHOT_FRESH_SECONDS
 from storage.issuance import IssuanceState
 from storage.replicas import REPLICA_LEASE_SECONDS
 from tests.cli.network import network

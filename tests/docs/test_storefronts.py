@@ -8,10 +8,9 @@ import httpx
 
 from operations.catalogue import CATALOGUE
 from operations.languages import LANGUAGES_FOLDER, spoken_languages
-from operations.storefronts.sales.checkout import CHECKOUT_LOOK_SECONDS, CHECKOUT_OPEN_SECONDS
+from operations.storefronts.sales.checkout import CHECKOUT_LOOK_SECONDS, CHECKOUT_OPEN_SECONDS, ReadinessReason
 from operations.storefronts.sales.order_fulfilment import FULFILMENT_PATIENCE_SECONDS
 from operations.storefronts.sales.order_fulfilment import REFUND_PATIENCE_SECONDS as REFUND_SECONDS
-from operations.storefronts.sales.plan_readiness import ReadinessReason
 from operations.storefronts.sales.top_up_sender import TOP_UP_CLEAR_SECONDS
 from operations.storefronts.storefront_plans import STOREFRONT_PLANS_LIMIT
 from operations.storefronts.storefronts import LOGO_LENGTH_LIMIT, STOREFRONTS_LIMIT

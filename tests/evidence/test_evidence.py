@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from clients.ocs.wire.package import Package
 from clients.ocs.wire.subscriber import Subscriber
 from clients.ocs.wire.values import wire_time
-from operations.ledger.account_reader import stock_lines_by_iccid
-from operations.ledger.evidence import IssuanceAccountState, decide_issuance
+from operations.ledger.evidence import IssuanceAccountState, decide_issuance, stock_lines_by_iccid
 from storage.issuance import IssuanceRow
 from storage.reconciliation import LedgerEntry
 from storage.stock_snapshots import StockSnapshot

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from operations.ledger.account_reader import FEW_CANDIDATES
-from operations.ledger.evidence import OBSTACLE_NOT_EXAMINED, OBSTACLE_REASONS, obstacle_reason
+from operations.ledger.evidence import FEW_CANDIDATES, OBSTACLE_NOT_EXAMINED, OBSTACLE_REASONS, obstacle_reason
 from operations.ledger.reconciliation import Reconciliation, ReconciliationLimits
 from storage.backlog import measure_backlog
 from tests.evidence.crooked_road import CrookedRoad, crooked

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from operations.ledger.account_reader import FEW_CANDIDATES, PACKAGES_READ_AT_ONCE
+from operations.ledger.evidence import FEW_CANDIDATES, PACKAGES_READ_AT_ONCE
 from operations.ledger.reconciliation import Reconciliation, ReconciliationLimits
 from registry.limits import Tier
 from storage.issuance import find_issuance

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from operations.ledger.account_reader import AccountReader
+from operations.ledger.evidence import AccountReader
 from operations.ledger.reconciliation import Reconciliation, apply_issuance_finding, find_issuance_outcome
 from registry.limits import Tier
 from simulators.network import packages

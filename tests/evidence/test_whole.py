@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from operations.upstream.access import upstream_of_organisation
 from operations.upstream.account_lines import read_account_lines
+from operations.upstream.connection import upstream_of_organisation
 from tests.evidence.crooked_road import Bend, CrookedRoad, crooked
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, Issuing, open_issuing
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import orjson
 
-from operations.ledger.order_tokens import new_order_token
+from operations.ledger.orders import new_order_token
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from registry.limits import Role, Tier

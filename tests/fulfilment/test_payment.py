@@ -7,8 +7,7 @@ import orjson
 import pytest
 
 from clients.payments.records import CheckoutSession
-from operations.ledger.payment_intake import take_checkout
-from operations.ledger.payments_sync import sync_payments
+from operations.ledger.payment_intake import sync_payments, take_checkout
 from simulators.processor.webhooks import sign_webhook
 from storage.connect_accounts import detach_connect_account
 from storage.order_queue import sweep_pending

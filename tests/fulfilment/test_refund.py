@@ -2,7 +2,7 @@
 
 import pytest
 
-from operations.ledger.payments_sync import sync_payments
+from operations.ledger.payment_intake import sync_payments
 from simulators.processor.disputes import open_dispute
 from simulators.processor.refunds import fail_refund
 from storage.order_queue import retry_refund

@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from operations.ledger.esims import DrawnEsim
 from operations.ledger.issuance import record_issued_esim
 from operations.ledger.issuance_targets import FULFIL_ORDER, OrderTarget
-from operations.ledger.settlement import IssuanceSettlement, apply_issuance_settlement
+from operations.ledger.reconciliation import IssuanceSettlement, apply_issuance_settlement
 from operations.storefronts.sales.order_fulfilment import OrderDecision, fulfil_by_decision
 from registry.errors import Conflict, NotFound
 from storage.order_queue import review_order

@@ -5,6 +5,7 @@ from datetime import date
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operations.caches.usage import DayUse, LineUse, PlaceUse
 from operations.intelligence.costs.bills import (
     NETWORKS_SHOWN,
     NO_COST,
@@ -19,7 +20,6 @@ from operations.intelligence.costs.bills import (
     unattributed_figures,
 )
 from operations.intelligence.lines.fleet_lines import FleetLine
-from operations.upstream.usage_cache import DayUse, LineUse, PlaceUse
 
 MICROS = st.integers(-5, 10**12)
 PLACES = st.builds(

@@ -6,6 +6,7 @@ from itertools import permutations
 import pytest
 
 from clients.ocs.wire.statistics import PeriodUsage
+from operations.caches.usage import PACKED_FIGURE_LIMIT, USAGE_DAYS_LIMIT, UsageCache, UsageSpan, cut_span, span_days
 from operations.intelligence.lines.usage import (
     day_places,
     day_totals,
@@ -15,7 +16,6 @@ from operations.intelligence.lines.usage import (
     sum_line_days,
     usage_country,
 )
-from operations.upstream.usage_cache import PACKED_FIGURE_LIMIT, USAGE_DAYS_LIMIT, UsageCache, UsageSpan, cut_span, span_days
 from registry.errors import OcsError
 
 FIRST = date(2027, 1, 1).toordinal()

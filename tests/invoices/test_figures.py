@@ -16,9 +16,9 @@ from operations.invoicing.invoice_creation import (
     PRICE_PER_GB_CENTS_LIMIT,
     InvoiceTooLarge,
     invoice_line_amount,
-    invoice_platform_fee,
     invoice_totals,
 )
+from operations.vocabulary import share_of
 
 HALF = Fraction(1, 2)
 INVOICES, AT_ONCE = 10_000, 100
@@ -77,7 +77,7 @@ def test_what_is_near_the_limits_is_exact_too() -> None:
     for _ in range(2000):
         used, price, bps = drawn.randrange(2**50, 2**53), drawn.randrange(1, PRICE_PER_GB_CENTS_LIMIT + 1), drawn.randrange(5001)
         assert invoice_line_amount(used, price) == exact(used, price)
-        assert invoice_platform_fee(used, bps) == floor(Fraction(used * bps, 10_000) + HALF)
+        assert share_of(used, bps) == floor(Fraction(used * bps, 10_000) + HALF)
 
 
 @given(used=st.integers(0, 10**15), price=st.integers(0, PRICE_PER_GB_CENTS_LIMIT))
@@ -198,7 +198,7 @@ def test_a_line_is_its_bytes_times_the_price_half_up(used: int, price: int, cent
 
 @pytest.mark.parametrize(("subtotal", "bps", "cents"), FEES)
 def test_a_platform_fee_is_its_share_half_up(subtotal: int, bps: int, cents: int) -> None:
-    assert invoice_platform_fee(subtotal, bps) == cents
+    assert share_of(subtotal, bps) == cents
 
 
 def test_no_usage_comes_to_nothing() -> None:

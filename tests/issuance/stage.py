@@ -11,9 +11,9 @@ import anyio
 import httpx
 import sqlalchemy as sa
 
+from operations.caches.answers import ReadCache
+from operations.caches.stock import StockSnapshots
 from operations.catalogue import CATALOGUE
-from operations.ledger.stock import StockSnapshots
-from operations.upstream.connection import ReadCache
 from registry.limits import Limits, Tier
 from registry.pipeline import Pipeline
 from registry.policy import quota_period

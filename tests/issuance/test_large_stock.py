@@ -2,7 +2,8 @@
 
 import pytest
 
-from operations.upstream.access import upstream_of_organisation
+from operations.ledger.stock import look_at_stock
+from operations.upstream.connection import upstream_of_organisation
 from storage.stock_snapshots import StockSnapshot
 from tests.issuance.stage import ACCOUNT, FREE_ESIMS, Stage, another_process
 
@@ -19,7 +20,7 @@ async def look(stage: Stage) -> tuple[StockSnapshot, int]:
     """A fresh look at the stock, and how many calls it took."""
     await stage.live_on(6)
     deps, before = stage.world.pipeline.deps, len(stage.world.sandbox.calls)
-    found = await deps.stock.look(await upstream_of_organisation(deps, stage.me.organisation), ACCOUNT)
+    found = await look_at_stock(deps, await upstream_of_organisation(deps, stage.me.organisation), ACCOUNT)
     return found, sum(call.method in READS for call in stage.world.sandbox.calls[before:])
 
 
@@ -106,5 +107,5 @@ async def test_another_process_looks_as_cheaply_as_the_one_that_learned(stage: S
     deps, before = other.pipeline.deps, len(other.sandbox.calls)
     upstream = await upstream_of_organisation(deps, stage.me.organisation)
     deps.stock.parts.memory(upstream.place(ACCOUNT))  # as after a list of the account
-    found = await deps.stock.look(upstream, ACCOUNT)
+    found = await look_at_stock(deps, upstream, ACCOUNT)
     assert found.free == await free(stage) and len(other.sandbox.calls) - before <= 5

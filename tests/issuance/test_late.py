@@ -6,7 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from operations.ledger.settlement import IssuanceSettlement, apply_issuance_settlement, find_esim_of_issuance
+from operations.ledger.reconciliation import IssuanceSettlement, apply_issuance_settlement, find_esim_of_issuance
 from storage.issuance import IssuanceRow, find_issuance
 from storage.orphans import recover_orphans
 from storage.reconciliation import unresolved_issuances

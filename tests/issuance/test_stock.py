@@ -2,8 +2,8 @@
 
 import anyio
 
-from operations.upstream.access import upstream_of_organisation
-from operations.upstream.connection import Upstream
+from operations.ledger.stock import look_at_stock
+from operations.upstream.connection import Upstream, upstream_of_organisation
 from registry.errors import OcsError, Refusal
 from simulators.network.faults import NetworkFault
 from storage.stock_snapshots import StockSnapshot
@@ -24,7 +24,7 @@ class Asking:
     async def one(self, number: int, scope: anyio.CancelScope | None = None) -> None:
         with scope or anyio.CancelScope():
             try:
-                self.told[number] = await self._stage.world.pipeline.deps.stock.look(self._upstream, ACCOUNT)
+                self.told[number] = await look_at_stock(self._stage.world.pipeline.deps, self._upstream, ACCOUNT)
             except Refusal as refusal:
                 self.told[number] = refusal
 

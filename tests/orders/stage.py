@@ -11,11 +11,11 @@ import orjson
 
 from clients.payments.records import NewCheckout
 from operations.catalogue import CATALOGUE
-from operations.ledger.dispatch import BackgroundDispatch, DeferredWrites
 from operations.ledger.issuance import IssuanceOrder, draw_esim
 from operations.ledger.issuance_targets import FULFIL_ORDER, OrderTarget
-from operations.ledger.order_tokens import new_order_token
-from operations.upstream.access import upstream_of_organisation
+from operations.ledger.orders import new_order_token
+from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
+from operations.upstream.connection import upstream_of_organisation
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from simulators.processor.cards import TestCard

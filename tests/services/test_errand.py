@@ -10,7 +10,7 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from operations.deps import Deps
-from operations.ledger.dispatch import BackgroundDispatch, DeferredWrites
+from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
 from registry.errors import OcsError, StoreUnavailable
 from registry.ports import Conclusion
 from storage.engine.connection import Connection

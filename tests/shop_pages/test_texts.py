@@ -15,7 +15,7 @@ PAGES = ROOT / "transports/web/shop"
 USERS = [
     *PAGES.glob("*.py"),
     *PAGES.rglob("*.html"),
-    ROOT / "operations/ledger/order_mails.py",
+    ROOT / "operations/ledger/orders.py",
     ROOT / "operations/languages.py",
 ]
 COUNTED = re.compile(r"_(one|many)$")

@@ -14,12 +14,12 @@ from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import OcsPool
 from clients.ocs.settings import OcsSettings
 from clients.payments.client import ProcessorClient, ProcessorSettings
+from operations.caches.answers import ReadCache
+from operations.caches.stock import StockSnapshots
+from operations.caches.usage import UsageCache
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
-from operations.ledger.stock import StockSnapshots
 from operations.storefronts.sales.checkout import BegunCheckout, begin_order, begin_top_up
-from operations.upstream.connection import ReadCache
-from operations.upstream.usage_cache import UsageCache
 from registry.answer import InternalCalls, answer_call
 from registry.call import Call, Reply
 from registry.errors import NotFound, StoreUnavailable

@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 from typing import Concatenate, Literal, ParamSpec, TypeVar
 
-from operations.ledger import issuance
+from operations.ledger.issuance import EsimDraw
 from registry.errors import StoreUnavailable
 from storage.calls import close_call, conclude_call, open_call, settle_call, settle_call_result
 from storage.engine.connection import Connection
@@ -31,10 +31,8 @@ NAMED: Mapping[object, tuple[Point, Point]] = {
     settle_call_result: ("before_claim", "after_save"),
     conclude_call: ("before_save", "after_save"),
     close_call: ("before_save", "after_save"),
-    issuance.begin_draw: ("before_claim", "after_claim"),
-    issuance.record_issued_esim: ("before_save", "after_save"),
-    issuance.record_issuance_failed: ("before_save", "after_save"),
-    issuance.record_issuance_unknown: ("before_save", "after_save"),
+    EsimDraw.begin: ("before_claim", "after_claim"),
+    EsimDraw.settle: ("before_save", "after_save"),
 }
 """The transactions that have a name among the crash points; those of the ledger stand alone where the worker sends."""
 
@@ -156,12 +154,13 @@ class SimStore:
         self._process.check()
         await self._pause()
         meant = fn.func if isinstance(fn, partial) else fn
-        points = NAMED.get(meant)
+        draw = getattr(meant, "__self__", None)
+        points = NAMED.get(getattr(meant, "__func__", meant))
         if points is not None:
             self._points.reach(points[0], self._process)
         value = self._transact(self._faults.draw(), lambda connection: fn(connection, *args, **kwargs))
-        if meant is issuance.begin_draw and isinstance(fn, partial):
-            CALLER.set(self._calls.get(fn.keywords["row"].key, 0))
+        if isinstance(draw, EsimDraw) and meant == draw.begin:
+            CALLER.set(self._calls.get(draw.row.key, 0))
         if points is not None:
             self._points.reach(points[1], self._process)
         await self._pause()

@@ -13,7 +13,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.subscribers.subscribers import list_subscribers, parse_search_term
-from operations.upstream.line_rows import current_entry, current_line_status, public_line_row, subscriber_number
+from operations.upstream.lines import current_entry, current_line_status, public_line_row, subscriber_number
 from registry.limits import Tier
 from simulators.network.entities import Line
 from tests.accounts.stage import Stage, open_stage

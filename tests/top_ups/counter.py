@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import httpx
 
+from operations.caches.answers import ReadCache
+from operations.caches.stock import StockSnapshots
 from operations.catalogue import CATALOGUE
 from operations.deps import Deps
-from operations.ledger.stock import StockSnapshots
 from operations.storefronts.sales.checkout import BegunCheckout, begin_order, begin_top_up
 from operations.storefronts.sales.order_fulfilment import Fulfilment, review_all_lost_orders
-from operations.upstream.connection import ReadCache
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from simulators.network.entities import Line, Package

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from operations.storefronts.sales.top_up_sender import TopUpImpossible, TopUpNotOurs, begin_top_up_sending, prepare_top_up
+from operations.storefronts.sales.top_up_sender import TopUpImpossible, TopUpNotOurs, TopUpSending, prepare_top_up
 from registry.errors import Refusal
 from simulators.network.faults import NetworkFault
 from simulators.processor.call import ProcessorRefusal as PageClosed
@@ -104,7 +104,7 @@ class TopUps(RuleBasedStateMachine):
             return
         try:
             target = await prepare_top_up(dead, row)
-            await shop.world.store.write(begin_top_up_sending, deps=dead, row=row, target=target, now=shop.world.clock.now())
+            await shop.world.store.write(TopUpSending(dead, row, target).begin, now=shop.world.clock.now())
             if sent:
                 await target.upstream.ocs.packages.affect_to_subscriber(row.template_id, target.line.subscriber_id)
         except (Refusal, TopUpImpossible, TopUpNotOurs):

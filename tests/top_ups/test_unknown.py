@@ -7,7 +7,7 @@ import anyio.lowlevel
 import pytest
 
 from operations.storefronts.sales.order_fulfilment import Fulfilment, review_all_lost_orders
-from operations.storefronts.sales.top_up_sender import begin_top_up_sending, look_into_top_up, prepare_top_up
+from operations.storefronts.sales.top_up_sender import TopUpSending, look_into_top_up, prepare_top_up
 from simulators.network.faults import NetworkFault
 from storage.order_queue import claim_order
 from storage.orders import OrderRow
@@ -198,7 +198,7 @@ async def test_a_process_that_dies_after_the_commit_leaves_it_unknown(counter: C
     row = await taken(counter, top_up, "lse_dead")
     dead = replace(counter.deps, replica="rpl_dead")
     target = await prepare_top_up(dead, row)
-    await counter.world.store.write(begin_top_up_sending, deps=dead, row=row, target=target, now=counter.world.clock.now())
+    await counter.world.store.write(TopUpSending(dead, row, target).begin, now=counter.world.clock.now())
     if sent:
         await target.upstream.ocs.packages.affect_to_subscriber(row.template_id, target.line.subscriber_id)
     await counter.work()

@@ -13,10 +13,10 @@ import typer
 
 from operations.ledger.esims import DrawnEsim
 from operations.ledger.evidence import MatchResult, obstacle_reason
-from operations.ledger.order_tokens import find_issuance_named
-from operations.ledger.reconciliation import NO_DRAW_SECONDS
-from operations.ledger.settlement import (
+from operations.ledger.orders import find_issuance_named
+from operations.ledger.reconciliation import (
     ISSUE_DECISIONS,
+    NO_DRAW_SECONDS,
     ROLLBACK_DECISIONS,
     IssuanceRuling,
     IssuanceSettlement,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from operations.ledger.payments_sync import sync_payments
+from operations.ledger.payment_intake import sync_payments
 from registry.errors import Refusal
 from storage.connect_accounts import ConnectAccount, find_connect_account
 from storage.engine.connection import Connection

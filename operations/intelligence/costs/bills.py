@@ -10,11 +10,11 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from operations.caches.usage import LineUse, PlaceUse
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.intelligence.lines.usage import UseKind, euros, use_kind
 from operations.intelligence.reports.finding import upstream_text
 from operations.mobile_countries import network_country
-from operations.upstream.usage_cache import LineUse, PlaceUse
 
 
 class UseCost(NamedTuple):

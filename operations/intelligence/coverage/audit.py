@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import anyio.to_thread
 
+from operations.caches.usage import LineUse
 from operations.deps import Ctx
 from operations.intelligence.coverage.advice import NetworkTotals, UncoveredLine, network_totals, rank_uncovered_lines, read_coverage_advice
 from operations.intelligence.coverage.verdicts import (
@@ -24,7 +25,6 @@ from operations.intelligence.reports.finding import Incomplete, cached_result, m
 from operations.times import WEEK_DAYS, DayWindow, utc_today, wire_seconds
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import line_not_found
-from operations.upstream.usage_cache import LineUse
 from registry.errors import OcsError
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from operations.caches.usage import LineUse
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.intelligence.lines.usage import USAGE_TYPE_DATA
 from operations.intelligence.packages.coverage_map import CoverageMap, KnownNetwork, NetworkCode
 from operations.intelligence.packages.line_packages import DataPackage, usable_packages
-from operations.upstream.usage_cache import LineUse
 
 CoverageVerdict = Literal["covered", "mis_steered", "outside_zone", "no_package", "unknown", "not_seen_lately", "never_seen"]
 """`mis_steered`: outside, although the zone has another network of the country; `outside_zone`: it has none there."""

@@ -13,6 +13,7 @@ from clients.ocs.wire.package import PackageList
 from clients.ocs.wire.reseller import Account
 from clients.ocs.wire.statistics import NetworkEvents
 from clients.ocs.wire.subscriber import ProviderStatus, Subscriber
+from operations.caches.usage import LineUse
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import fleet_line, line_status_word
 from operations.intelligence.lines.usage import read_line_use
@@ -21,7 +22,6 @@ from operations.intelligence.packages.line_packages import DataPackage, data_pac
 from operations.intelligence.reports.finding import upstream_text
 from operations.times import WEEK_DAYS, DayWindow, event_seconds, utc_today, wire_seconds
 from operations.upstream.lines import Line
-from operations.upstream.usage_cache import LineUse
 from registry.clock import limit_reading_time
 from registry.errors import Refusal
 

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import anyio
 
 from clients.ocs.wire.reseller import AccountStock
+from operations.caches.usage import LineUse
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import PARALLEL_LINES, FleetLine, read_each_line, sample_evenly
 from operations.intelligence.lines.line_state import is_in_stock, was_used_since
 from operations.intelligence.lines.usage import read_line_use
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
-from operations.upstream.usage_cache import LineUse
 from registry.errors import OcsError
 
 FREE_ESIM_STATUS = 0

@@ -11,9 +11,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from clients.ocs.wire.values import parse_wire_time
+from operations.caches.usage import DayUse, LineUse
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.times import DayWindow, utc_today
-from operations.upstream.usage_cache import DayUse, LineUse
 
 CALENDAR_DAYS = 28
 """Choice: four weeks, so that every weekday counts alike, for four calls a line."""

@@ -10,7 +10,7 @@ import anyio.lowlevel
 from clients.ocs.wire.subscriber import Subscriber
 from operations.upstream.account_lines import LineList, read_account_lines
 from operations.upstream.connection import Upstream
-from operations.upstream.line_rows import current_entry
+from operations.upstream.lines import current_entry
 from registry.call import Progress
 from registry.clock import Clock, limit_reading_time, request_is_over, seconds_left
 from registry.errors import NotFound, OcsError, Refusal

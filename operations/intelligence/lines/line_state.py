@@ -9,8 +9,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.wire.values import parse_wire_time
+from operations.caches.account_parts import SIM_FREE
 from operations.intelligence.lines.fleet_lines import FleetLine
-from operations.upstream.account_parts import SIM_FREE
 
 
 def parse_day(text: str | None) -> date | None:

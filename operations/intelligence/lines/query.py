@@ -7,8 +7,7 @@ from pydantic import Field
 
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import FleetLine, fleet_line
-from operations.upstream.access import connect_upstream
-from operations.upstream.connection import Upstream
+from operations.upstream.connection import Upstream, connect_upstream
 from operations.upstream.lines import find_own_line
 from operations.upstream.paging import cursor_index
 from operations.vocabulary import Iccid

@@ -8,11 +8,7 @@ from datetime import date, timedelta
 from typing import Literal
 
 from clients.ocs.wire.statistics import CallRecord, DayUsage, PeriodUsage
-from operations.intelligence.lines.fleet_lines import FleetLine
-from operations.mobile_countries import network_country
-from operations.times import WEEK_DAYS, DayWindow, utc_today
-from operations.upstream.connection import Upstream
-from operations.upstream.usage_cache import (
+from operations.caches.usage import (
     RECENT_USAGE_SECONDS,
     CountryVisit,
     DayPlace,
@@ -25,6 +21,10 @@ from operations.upstream.usage_cache import (
     span_days,
     span_places,
 )
+from operations.intelligence.lines.fleet_lines import FleetLine
+from operations.mobile_countries import network_country
+from operations.times import WEEK_DAYS, DayWindow, utc_today
+from operations.upstream.connection import Upstream
 from registry.errors import OcsError
 
 UseKind = Literal["data", "calls_out", "calls_in", "sms_out", "sms_in", "other"]

@@ -11,8 +11,8 @@ from operations.intelligence.lines.usage import micro_euros
 from operations.intelligence.market.usage_profile import UsageProfile
 from operations.intelligence.reports.finding import upstream_text
 from operations.upstream.connection import Upstream
-from operations.upstream.packages import PackageState, package_state
-from operations.upstream.templates import own_templates, zone_countries
+from operations.upstream.lines import PackageState, package_state
+from operations.upstream.resellers import own_templates, zone_countries
 
 
 class TemplateForSale(NamedTuple):

@@ -4,8 +4,8 @@ from collections import Counter
 from datetime import date
 from typing import Literal, NamedTuple
 
+from operations.caches.usage import LineUse
 from operations.intelligence.lines.usage import USAGE_TYPE_DATA
-from operations.upstream.usage_cache import LineUse
 
 LineSegment = Literal["machine", "heavy", "frequent_traveller", "occasional_traveller", "at_home", "dormant", "not_active"]
 MACHINE_DAYS, MACHINE_BYTES = 4, 2_000_000

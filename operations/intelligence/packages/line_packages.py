@@ -10,7 +10,7 @@ from operations.intelligence.lines.calendar import CALENDAR_DAYS
 from operations.intelligence.lines.usage import micro_euros
 from operations.intelligence.packages.need import MONTH_DAYS
 from operations.times import DayWindow
-from operations.upstream.packages import PackageState, package_end, package_start, package_state
+from operations.upstream.lines import PackageState, package_end, package_start, package_state
 
 USABLE_STATES = frozenset({"running", "assigned"})
 

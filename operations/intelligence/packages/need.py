@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
+from operations.caches.usage import LineUse, PlaceUse
 from operations.intelligence.lines.calendar import CALENDAR_DAYS
 from operations.intelligence.lines.usage import UseKind, use_kind
 from operations.intelligence.packages.coverage_map import NetworkCode
 from operations.times import DayWindow
-from operations.upstream.usage_cache import LineUse, PlaceUse
 
 MONTH_DAYS = 30
 NEED_MARGIN_PERCENT = 10

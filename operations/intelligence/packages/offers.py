@@ -10,9 +10,8 @@ from operations.intelligence.packages.coverage_map import CoverageMap, read_cove
 from operations.intelligence.packages.need import MONTH_DAYS
 from operations.intelligence.reports.finding import upstream_text
 from operations.upstream.connection import Upstream
-from operations.upstream.line_rows import current_entry
-from operations.upstream.resellers import read_reseller_list
-from operations.upstream.templates import own_templates
+from operations.upstream.lines import current_entry
+from operations.upstream.resellers import own_templates, read_reseller_list
 
 OFFER_SPONSORS = "sponsors"
 """What operations/network keeps the list under."""

@@ -7,6 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.wire.package import PackageList
+from operations.caches.usage import LineUse
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.intelligence.lines.usage import UseKind, euros
 from operations.intelligence.packages.cover import COVER_PLACE_LIMIT, CoverResult, PackageChoice, PackageOption, cheapest_cover
@@ -23,7 +24,6 @@ from operations.intelligence.packages.need import (
 from operations.intelligence.packages.offers import MonthlyOffer, OfferCatalogue
 from operations.intelligence.reports.finding import upstream_text
 from operations.times import DayWindow
-from operations.upstream.usage_cache import LineUse
 
 PlanVerdict = Literal["change", "keep", "unused", "no_replacement", "no_sponsor", "unsolved"]
 CALLS_OUT_INDEX = PACKAGE_KINDS.index("calls_out")

@@ -20,11 +20,9 @@ import anyio
 from clients.ocs.places import issuing
 from clients.payments.records import Charge, CheckoutSession, Refund
 from operations.deps import Deps
-from operations.ledger.dispatch import BackgroundDispatch, DeferredWrites
 from operations.ledger.issuance import OUTCOME_UNKNOWN, IssuanceOrder, draw_esim
 from operations.ledger.issuance_targets import FULFIL_ORDER, OrderNotOurs, OrderTarget
-from operations.ledger.order_mails import mail_order_failed, mail_order_ready, mail_order_review, mail_refund_failed
-from operations.ledger.order_tokens import order_number_of
+from operations.ledger.orders import mail_order_failed, mail_order_ready, mail_order_review, mail_refund_failed, order_number_of
 from operations.ledger.payment_attempts import new_payment_attempt, send_refund_attempt
 from operations.ledger.payment_dispatch import send_payment_once
 from operations.ledger.payment_intake import PAYMENT_REFUNDED, take_checkout, was_order_refunded
@@ -33,11 +31,12 @@ from operations.ledger.payment_records import (
     refundable_amount,
     reserve_refund,
 )
+from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
 from operations.retries import retry_pause
-from operations.storefronts.sales.plan_readiness import account_of_sold_plan
+from operations.storefronts.sales.checkout import account_of_sold_plan
 from operations.storefronts.sales.top_up_sender import add_top_up_package, look_into_top_up, read_top_up_dispatch
-from operations.upstream.access import upstream_of_organisation
-from operations.upstream.templates import find_template
+from operations.upstream.connection import upstream_of_organisation
+from operations.upstream.resellers import find_template
 from registry.errors import Conflict, NotFound, PaymentsError, Refusal, StoreUnavailable
 from registry.ports import AuditRecord
 from storage.audit import append_audit_record
@@ -179,7 +178,6 @@ class OrderRefundSending:
     charge: Charge
     before: PaymentAttempt | None
     id: str
-    attempt: PaymentAttempt | None = None
     kind: AttemptKind = "refund"
 
     def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
@@ -190,10 +188,10 @@ class OrderRefundSending:
         if not begin_refund(connection, order=order.id, token=order.lease or "", attempt=self.id):
             raise RefundNotOurs("The refund is another worker's, or has ended; nothing was sent")
         if self.before is not None and self.before.id == self.id:
-            self.attempt = touch_attempt(connection, attempt=self.id, now=now)
-            if self.attempt is None:
+            again = touch_attempt(connection, attempt=self.id, now=now)
+            if again is None:
                 raise RefundNotOurs("The refund was settled meanwhile; nothing was sent")
-            return self.attempt
+            return again
         record = payment_record_of(charge, account=order.payee, organisation=order.organisation, as_of=int(now))
         put_payment_record(connection, record=record)
         if open_attempts_of(connection, account=order.payee, charge=charge.id):
@@ -205,7 +203,7 @@ class OrderRefundSending:
             raise NothingToRefund("All of the payment was given back already")
         if not reserve_refund(connection, account=order.payee, charge=record, amount=amount, now=now):
             raise PaymentsError("Another refund of the same payment is under way; nothing was sent", before_execution=True)
-        self.attempt = new_payment_attempt(
+        attempt = new_payment_attempt(
             self.id,
             self.kind,
             organisation=order.organisation,
@@ -216,8 +214,8 @@ class OrderRefundSending:
             now=now,
             sent_as=self.processor_key,
         )
-        insert_attempt(connection, attempt=self.attempt)
-        return self.attempt
+        insert_attempt(connection, attempt=attempt)
+        return attempt
 
     @property
     def processor_key(self) -> str:
@@ -225,9 +223,9 @@ class OrderRefundSending:
         key, former = f"order-refund:{self.order.id}", self.order.refund_attempt
         return key if former is None else f"{key}:{former}"
 
-    async def send(self) -> Refund:
+    async def send(self, attempt: PaymentAttempt) -> Refund:
         """Ask the processor for it."""
-        return await send_refund_attempt(self.deps, self.attempt, reason=None)
+        return await send_refund_attempt(self.deps, attempt, reason=None)
 
 
 LOST_ORDERS_AT_ONCE = 100
@@ -321,7 +319,7 @@ class Fulfilment:
         """The next row of an organisation, if it may be worked on now: what is written upstream is paced, by waiting."""
         deps, token = self._deps, self._deps.ids.new("lse_")
         row = await deps.store.write(claim_order, organisation=organisation, token=token, now_ms=self._now_ms())
-        if row is None or not sends_a_write(row):
+        if row is None or row.status not in ("failed", "paid"):  # nothing else sends a write
             return row
         # A top-up takes its token by itself; without one there it would be claimed and put off over and over.
         ask = deps.rate_limiter.until_upstream if row.status == "paid" and row.top_up_of is not None else deps.rate_limiter.take_upstream
@@ -405,11 +403,6 @@ class Fulfilment:
 
     def _now_ms(self) -> int:
         return int(self._deps.clock.now() * 1000)
-
-
-def sends_a_write(row: OrderRow) -> bool:
-    """Whether the look at it sends a write."""
-    return row.status in ("failed", "paid")
 
 
 def fail_unsent_order(connection: Connection, *, deps: Deps, row: OrderRow, code: str) -> None:

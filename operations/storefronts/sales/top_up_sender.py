@@ -1,4 +1,4 @@
-"""Putting a paid top-up on its order's own line, once: look at the line, commit that it goes, send it, commit what came of it.
+"""Putting a paid top-up on its order's own line, once: what is sent for it, and how it is told later whether it came.
 
 Rows are taken by the fulfilment loop (order_fulfilment.py), which holds their lease. A top-up whose outcome is unknown is looked for on
 the line that it was sent for, and nothing is ever sent again. Why a package is believed to be the top-up's, all of it together: it was
@@ -9,6 +9,7 @@ template may be unknown at the same time.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Literal, NamedTuple
@@ -18,23 +19,21 @@ from typing_extensions import TypedDict
 
 from clients.ocs.wire.package import Affected, Package
 from operations.deps import Deps
-from operations.ledger.dispatch import BackgroundDispatch, DeferredWrites
 from operations.ledger.evidence import DRAW_CLOCK_SKEW, EFFECT_WINDOW, DrawMatch, id_of_package, parse_package_moment, template_of_package
 from operations.ledger.issuance import (
     MANUAL_RECONCILIATION,
     OUTCOME_UNKNOWN,
-    UNPROVEN_OCS_CODES,
+    is_unproven,
     no_network_to_draw_from,
     require_draw_in_time,
 )
-from operations.ledger.order_mails import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
+from operations.ledger.orders import mail_late_delivery, mail_order_failed, mail_order_ready, mail_order_review
+from operations.ledger.send_once import UNKNOWN, BackgroundDispatch, DeferredWrites, SendOutcome, send_once
 from operations.ledger.stock import is_sim_in_stock
 from operations.retries import retry_pause
-from operations.upstream.access import upstream_of_organisation
-from operations.upstream.connection import Upstream
-from operations.upstream.lines import Line, find_line
-from operations.upstream.packages import package_start
-from operations.upstream.templates import find_template
+from operations.upstream.connection import Upstream, upstream_of_organisation
+from operations.upstream.lines import Line, find_line, package_start
+from operations.upstream.resellers import find_template
 from registry.errors import EndOfLife, NotFound, OcsError, Refusal, StoreUnavailable
 from registry.ports import AuditRecord, Conclusion
 from storage.audit import append_audit_record
@@ -78,7 +77,7 @@ class TopUpVerdict(NamedTuple):
 
 
 class TopUpDispatchJson(TypedDict):
-    """The same, as the row keeps it."""
+    """A `TopUpDispatch` as the row keeps it."""
 
     at: float
     packages: list[int]
@@ -185,8 +184,8 @@ async def add_top_up_package(deps: Deps, deferred: DeferredWrites, row: OrderRow
         return
     try:
         target = await prepare_top_up(deps, row)
-        sending = BackgroundDispatch(deps, deferred, organisation=row.organisation, operation_id=ADD_TOP_UP)
-        await sending.run(partial(send_top_up, sending, row, target))
+        dispatch = BackgroundDispatch(deps, deferred, organisation=row.organisation, operation_id=ADD_TOP_UP)
+        await dispatch.run(partial(send_once, dispatch, TopUpSending(deps, row, target)))
     except TopUpImpossible as unfit:
         await deps.store.write(fail_unsent_top_up, deps=deps, row=row, code=unfit.code, now=deps.clock.now())
     except TopUpNotOurs:
@@ -212,7 +211,7 @@ async def prepare_top_up(deps: Deps, row: OrderRow) -> TopUpTarget:
         line = await find_line(upstream, order.iccid or "")
     except (NotFound, EndOfLife):
         raise TopUpImpossible(TOP_UP_NO_LINE) from None
-    if is_sim_in_stock(line.row):  # it was freed past us, and is whoever's draws next
+    if is_sim_in_stock(line.row):  # somebody freed it at the charging system: the next draw may take it
         raise TopUpImpossible(TOP_UP_NO_LINE)
     held = await upstream.ocs.packages.list_packages(line.subscriber_id)
     ids = frozenset(id for package in held.get("packages", []) if (id := id_of_package(package)) is not None)
@@ -229,7 +228,7 @@ async def order_of_top_up(deps: Deps, row: OrderRow) -> OrderRow:
 
 
 async def require_buyers_line(deps: Deps, order: OrderRow, row: OrderRow, ids: frozenset[int]) -> None:
-    """Something of the order is on the line still: one without was freed past us, and may be whoever's drew the SIM next.
+    """Refuse a line that has none of the order's packages: somebody freed its SIM, and another order may have drawn it since.
 
     An empty list proves nothing, as ever: a charging system in trouble answers one as well.
     """
@@ -241,43 +240,56 @@ async def require_buyers_line(deps: Deps, order: OrderRow, row: OrderRow, ids: f
         raise TopUpImpossible(TOP_UP_NO_LINE)
 
 
-async def send_top_up(sending: BackgroundDispatch, row: OrderRow, target: TopUpTarget) -> None:
-    """The one dispatch, between its two commits. Raises what surely came before it; the row is paid then."""
-    deps, began = sending.deps, sending.deps.clock.monotonic()
-    sending.if_unsent(unsend_top_up, top_up=row.id, lease=row.lease or "", now=sending.now)
-    await sending.dispatch((TOP_UP_DONE, row.id), begin_top_up_sending, deps=deps, row=row, target=target, now=deps.clock.now())
-    sending.if_lost(record_top_up_unknown, deps=deps, row=row, now=deps.clock.now())
-    try:
-        require_draw_in_time(deps, began)
-        made = await target.upstream.ocs.packages.affect_to_subscriber(row.template_id, target.line.subscriber_id)
-    except Refusal as refusal:
-        await handle_refused_top_up(sending, row, refusal)
-        return
-    await sending.conclude(record_top_up_added, deps=deps, row=row, target=target, made=made, now=deps.clock.now())
+@dataclass(frozen=True, slots=True)
+class TopUpSending:
+    """The sending of the top-up `row`, under its lease."""
 
+    deps: Deps
+    row: OrderRow
+    target: TopUpTarget
 
-async def handle_refused_top_up(sending: BackgroundDispatch, row: OrderRow, refusal: Refusal) -> None:
-    """It never left, nobody knows, or nothing was done for sure. The traffic limit is of the first kind: it paces, and fails nothing."""
-    deps, now = sending.deps, sending.deps.clock.now()
-    if isinstance(refusal, OcsError):
-        if refusal.before_execution:
-            raise refusal
-        if refusal.outcome_unknown or refusal.ocs_code in UNPROVEN_OCS_CODES:
-            await sending.conclude(record_top_up_unknown, deps=deps, row=row, now=now)
-            return
-    await sending.conclude(record_top_up_refused, deps=deps, row=row, now=now)
+    @property
+    def lost_answer(self) -> tuple[int, object]:
+        """Nobody is answered."""
+        return TOP_UP_DONE, self.row.id
 
+    def begin(self, connection: Connection, *, now: float) -> None:
+        """It goes, if the order's eSIM is the buyer's still.
 
-def begin_top_up_sending(connection: Connection, *, deps: Deps, row: OrderRow, target: TopUpTarget, now: float) -> None:
-    """It goes, if the order's eSIM is the buyer's still.
+        Choice: what was paid before a cancel is delivered after it; what was paid after it is not accepted, and goes back.
+        """
+        row = self.row
+        if not takes_top_ups(connection, order=row.top_up_of or "", paid_at=row.paid_at):
+            raise TopUpImpossible(TOP_UP_ORDER_CLOSED)
+        before = write_top_up_dispatch(TopUpDispatch(now, self.target.packages))
+        if not begin_top_up(connection, top_up=row.id, lease=row.lease or "", owner=self.deps.replica, before=before, now=now):
+            raise TopUpNotOurs
 
-    Choice: what was paid before a cancel is delivered after it; what was paid after it is not accepted, and goes back.
-    """
-    if not takes_top_ups(connection, order=row.top_up_of or "", paid_at=row.paid_at):
-        raise TopUpImpossible(TOP_UP_ORDER_CLOSED)
-    before = write_top_up_dispatch(TopUpDispatch(now, target.packages))
-    if not begin_top_up(connection, top_up=row.id, lease=row.lease or "", owner=deps.replica, before=before, now=now):
-        raise TopUpNotOurs
+    async def send(self, waited: float) -> SendOutcome[Affected]:
+        """Put the package on the line. The traffic limit is raised: it paces, and fails nothing."""
+        try:
+            require_draw_in_time(self.deps, waited)
+            return await self.target.upstream.ocs.packages.affect_to_subscriber(self.row.template_id, self.target.line.subscriber_id)
+        except OcsError as refusal:
+            if refusal.before_execution:
+                raise
+            return UNKNOWN if is_unproven(refusal) else refusal
+        except Refusal as refusal:
+            return refusal
+
+    def settle(self, connection: Connection, *, outcome: SendOutcome[Affected], now: float) -> Conclusion:
+        """The package is on the line, or not, or nobody knows."""
+        if outcome is UNKNOWN:
+            return record_top_up_unknown(connection, deps=self.deps, row=self.row, now=now)
+        if isinstance(outcome, Refusal):
+            if fail_order(connection, order=self.row.id, code=TOP_UP_REFUSED, now=now):
+                mail_order_failed(connection, self.deps, self.row.id)
+            return Conclusion(TOP_UP_DONE, self.row.id, False, TOP_UP_REFUSED)
+        return record_top_up_added(connection, deps=self.deps, row=self.row, target=self.target, made=outcome, now=now)
+
+    def unsend(self, connection: Connection, *, now: float) -> None:
+        """The row is paid, and to be sent."""
+        unsend_top_up(connection, top_up=self.row.id, lease=self.row.lease or "", now=now)
 
 
 def record_top_up_added(
@@ -311,13 +323,6 @@ def record_late_top_up(connection: Connection, deps: Deps, row: OrderRow, packag
         mail_late_delivery(connection, deps, row.id)
         return Conclusion(TOP_UP_DONE, row.id, False, TOP_UP_LATE)
     return record_top_up_unknown(connection, deps=deps, row=row, now=now)
-
-
-def record_top_up_refused(connection: Connection, *, deps: Deps, row: OrderRow, now: float) -> Conclusion:
-    """Nothing was added."""
-    if fail_order(connection, order=row.id, code=TOP_UP_REFUSED, now=now):
-        mail_order_failed(connection, deps, row.id)
-    return Conclusion(TOP_UP_DONE, row.id, False, TOP_UP_REFUSED)
 
 
 def record_top_up_unknown(connection: Connection, *, deps: Deps, row: OrderRow, now: float) -> Conclusion:

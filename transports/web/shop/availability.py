@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import anyio
 
 from operations.deps import Deps
-from operations.storefronts.sales.plan_readiness import reasons_against_sale
+from operations.storefronts.sales.checkout import reasons_against_sale
 from registry.errors import Refusal
 from storage.storefronts import Storefront, StorefrontPlan, find_published, plans_on_sale
 

@@ -9,8 +9,7 @@ import anyio
 
 from operations.languages import LanguageTexts, datetime_to_show
 from operations.ledger.esims import fits_qr_code, phone_lpa_text, qr_picture
-from operations.storefronts.sales.checkout import NotForSale, ShopNotReady, SoldOut, begin_top_up
-from operations.storefronts.sales.plan_readiness import addable_plans
+from operations.storefronts.sales.checkout import NotForSale, ShopNotReady, SoldOut, addable_plans, begin_top_up
 from registry.errors import Refusal
 from registry.ids import ORDER_NUMBER
 from storage.orders import OrderRow, find_order, top_ups_of

@@ -1,52 +1,67 @@
-"""One call to a provider that is sent once, between two commits: by an operation, or by the worker, for whom nobody waits."""
+"""One call to a provider that is sent once, between two commits: by an operation, or by the worker, for whom nobody waits.
+
+`send_once` is the only place that does it. What differs between an eSIM that is drawn, money that is moved and an invoice that is sent
+is a `Sending`; who asks for it, and what becomes of a call that nobody comes back from, is a `Dispatch`:
+
+1. The first commit, `Sending.begin`, writes a row with the process that owns it and the call that holds it. For an operation the same
+   commit marks the idempotency key as dispatched, with the answer that it gives should nobody come back.
+2. `Sending.send` asks the provider. Nothing is asked before the first commit is known to be there, and nothing is asked again.
+3. The second commit, `Sending.settle`, writes the outcome: what the provider made, its refusal, or that nobody knows.
+
+What surely never left is undone by `Sending.unsend`: the key is free again. Where a fault of ours, or a store that is away, comes between
+the two commits, the outcome is written as unknown as soon as the store takes it. Where the process dies, recovery finds the row by its
+owner and marks it unknown. Only evidence, a later word of the provider or a person settles what is unknown.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
+from enum import Enum
 from functools import partial
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import anyio
 
 from operations.deps import Deps
-from registry.errors import ProviderError, StoreUnavailable
+from registry.errors import ProviderError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
 from storage.engine.connection import Connection
 
 SendingResult = TypeVar("SendingResult")
+MadeT = TypeVar("MadeT")
 WriteParams = ParamSpec("WriteParams")
 DeferredWrite = Callable[[Connection], object]
 
 
 class Dispatch(Protocol):
-    """One call that is sent once. A staged call of an operation is a `Dispatch` by itself (registry/context.py)."""
+    """Who sends something once. A staged call of an operation is a `Dispatch` by itself (registry/context.py)."""
 
     @property
     def deps(self) -> Deps:
-        """The outside world."""
+        """The store, the clock and the providers."""
         ...
 
     @property
     def organisation(self) -> str:
-        """For whom."""
+        """The organisation for which it is sent."""
         ...
 
     @property
     def operation_id(self) -> str:
-        """By which operation, for the ledger and the audit log."""
+        """The operation that sends it, as the ledger and the audit log name it."""
         ...
 
     @property
     def claim_key(self) -> str | None:
-        """The idempotency key whose stored answer follows what comes of it."""
+        """The idempotency key whose stored answer follows the outcome; None: there is none."""
         ...
 
     @property
     def principal(self) -> str:
-        """Who asked for it."""
+        """Who asked for it, as the ledger names them."""
         ...
 
     @property
     def request_id(self) -> str:
-        """Names this dispatch: it takes back only what was begun under this name."""
+        """The name of this dispatch: it undoes only what was begun under this name."""
         ...
 
     @property
@@ -62,37 +77,87 @@ class Dispatch(Protocol):
         *args: WriteParams.args,
         **kwargs: WriteParams.kwargs,
     ) -> None:
-        """The commit before it is sent."""
+        """The first commit: runs `write`, with its arguments. `answer`: status and body of the key's answer, should nobody come back."""
         ...
 
     async def conclude(
         self, write: Callable[Concatenate[Connection, WriteParams], Conclusion], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
     ) -> Conclusion:
-        """The commit of what came of it."""
+        """The second commit: runs `write`, whose result is the answer. StoreUnavailable: it is written later, or the outcome is unknown."""
         ...
 
     def if_lost(
         self, write: Callable[Concatenate[Connection, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
     ) -> None:
-        """A write for the case that nobody comes back from it."""
+        """Keeps `write` for the case that nobody comes back from the call."""
         ...
 
     def if_unsent(
         self, write: Callable[Concatenate[Connection, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
     ) -> None:
-        """A write for the case that it surely never left."""
+        """Keeps `write` for the case that the call surely never left."""
         ...
 
 
+class LostOutcome(Enum):
+    """The outcome that nobody knows."""
+
+    UNKNOWN = "unknown"
+
+
+UNKNOWN = LostOutcome.UNKNOWN
+SendOutcome: TypeAlias = MadeT | Refusal | Literal[LostOutcome.UNKNOWN]
+"""What the provider made, its refusal when it did nothing, or UNKNOWN."""
+
+
+class Sending(Protocol[MadeT]):
+    """What is sent once. All methods but `send` run in a transaction, and may run again with the same arguments."""
+
+    @property
+    def lost_answer(self) -> tuple[int, object]:
+        """Status and body of the key's answer, should nobody come back from the call."""
+        ...
+
+    def begin(self, connection: Connection, *, now: float) -> object:
+        """Check that it may be sent and write its row, over `connection`. `now`: Unix seconds. A Refusal that it raises leaves nothing."""
+        ...
+
+    async def send(self, waited: float) -> SendOutcome[MadeT]:
+        """Ask the provider, and wait for its answer. `waited`: seconds since the first commit was begun, by the monotonic clock.
+
+        Raises a ProviderError with `before_execution` when the call surely never left.
+        """
+        ...
+
+    def settle(self, connection: Connection, *, outcome: SendOutcome[MadeT], now: float) -> Conclusion:
+        """Write `outcome`, unless the row was settled meanwhile; the answer of the key. `now`: Unix seconds."""
+        ...
+
+    def unsend(self, connection: Connection, *, now: float) -> object:
+        """Undo `begin`, where its row is still this call's; the row may not be there. `now`: Unix seconds, when the dispatch began."""
+        ...
+
+
+async def send_once(dispatch: Dispatch, sending: Sending[MadeT]) -> Conclusion:
+    """Send it, between two commits. Returns what its caller and its key are answered; raises what surely came before the call."""
+    clock = dispatch.deps.clock
+    dispatch.if_unsent(sending.unsend, now=dispatch.now)
+    began = clock.monotonic()
+    await dispatch.dispatch(sending.lost_answer, sending.begin, now=clock.now())
+    dispatch.if_lost(sending.settle, outcome=UNKNOWN, now=clock.now())
+    outcome = await sending.send(clock.monotonic() - began)
+    return await dispatch.conclude(sending.settle, outcome=outcome, now=clock.now())
+
+
 class DeferredWrites:
-    """Writes that the store would not take. They are made in order, before anything else is done."""
+    """Writes that the store did not take. They are made in their order, before anything else is done."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[DeferredWrite, Sequence[DeferredWrite]]] = []
         self._writing = anyio.Lock()
 
     def defer(self, write: DeferredWrite, instead: Sequence[DeferredWrite] = ()) -> None:
-        """Keep `write` for later. Where a fault of ours makes it impossible for ever, the writes of `instead` take its place."""
+        """Keep `write` for later. Where a fault of ours makes `write` fail for ever, the writes of `instead` are made."""
         self._waiting.append((write, instead))
 
     async def write_all(self, deps: Deps) -> None:
@@ -111,7 +176,7 @@ class DeferredWrites:
 
 
 class BackgroundDispatch:
-    """A dispatch by the worker. What came of it is kept in memory until the store takes it; a crash leaves it unknown."""
+    """A dispatch by the worker. Its outcome is kept in memory until the store takes it; a crash leaves it unknown."""
 
     claim_key: str | None = None
     principal = "worker"
@@ -132,7 +197,7 @@ class BackgroundDispatch:
         *args: WriteParams.args,
         **kwargs: WriteParams.kwargs,
     ) -> None:
-        """The commit before it is sent; nobody waits for an answer."""
+        """The first commit; nobody waits for `answer`."""
         del answer
         try:
             await self.deps.store.write(partial(write, *args, **kwargs))
@@ -144,7 +209,7 @@ class BackgroundDispatch:
     async def conclude(
         self, write: Callable[Concatenate[Connection, WriteParams], Conclusion], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
     ) -> Conclusion:
-        """The commit of what came of it; what the store does not take now is deferred."""
+        """The second commit; where the store does not take it now, `write` is deferred and StoreUnavailable is raised."""
         concluding: Callable[[Connection], Conclusion] = partial(write, *args, **kwargs)
         try:
             concluded = await self.deps.store.write(concluding)
@@ -158,17 +223,17 @@ class BackgroundDispatch:
     def if_lost(
         self, write: Callable[Concatenate[Connection, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
     ) -> None:
-        """A fault of ours after the dispatch."""
+        """Keeps `write` for a fault of ours after the first commit."""
         self._lost.append(partial(write, *args, **kwargs))
 
     def if_unsent(
         self, write: Callable[Concatenate[Connection, WriteParams], object], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
     ) -> None:
-        """It never left."""
+        """Keeps `write` for a call that never left."""
         self._undoing.append(partial(write, *args, **kwargs))
 
     async def run(self, sending: Callable[[], Awaitable[SendingResult]]) -> SendingResult:
-        """Send it; whoever stops the worker waits until it is over. Raises what the sending raises, with what was begun undone."""
+        """Run `sending` to its end, also while the worker is being stopped. Raises what `sending` raises; what was begun is undone then."""
         with anyio.CancelScope(shield=True):
             try:
                 return await sending()

@@ -1,26 +1,20 @@
-"""Payments that the processor's fraud rules hold up for a person's look."""
+"""Fraud rules of the processor: the payments that they hold up for a person's look, and the lists of values that they name."""
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from clients.payments.records import Review
+from operations.billing.charges import PaymentRecordPage
 from operations.deps import Ctx
-from operations.ledger.payment_accounts import AfterProcessorId, ProcessorId, find_payment_account, own_payment_account
-from operations.vocabulary import ListOf, PageLimit
+from operations.ledger.payment_accounts import ProcessorId, find_payment_account, own_payment_account
+from operations.vocabulary import ListOf, plain_line
 from registry.errors import Conflict, NotFound, NotSupported, PaymentsRefused
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
 from storage.connect_accounts import ConnectAccount
-
-
-class FraudReviewPage(Input):
-    """Which part of the list."""
-
-    limit: PageLimit = 20
-    starting_after: AfterProcessorId = None
 
 
 class FraudReviewRef(Input):
@@ -59,7 +53,7 @@ FRAUD_REVIEW_EXAMPLE: FraudReview = {
     title="List fraud reviews",
     examples=[Example("Which payments are held up?", {"limit": 20}, {"object": "list", "data": [FRAUD_REVIEW_EXAMPLE], "has_more": False})],
 )
-async def operator_billing_list_fraud_reviews(ctx: Ctx, params: FraudReviewPage) -> ListOf[FraudReview]:
+async def operator_billing_list_fraud_reviews(ctx: Ctx, params: PaymentRecordPage) -> ListOf[FraudReview]:
     """List the payments that wait for your look, newest first.
 
     Empty without a payment account. Let a payment through with operator_billing_approve_fraud_review, or give the money back with
@@ -140,3 +134,108 @@ def render_fraud_review(review: Review) -> FraudReview:
         "payment_intent": review.payment_intent,
         "created": review.created,
     }
+
+
+class NewItem(Input):
+    """What to add to which list."""
+
+    value_list: Annotated[ProcessorId, Field(description="List id, rsl_...")]
+    value: Annotated[
+        str,
+        Field(min_length=1, max_length=800, repr=False, description="Of the kind the list holds: an address, a country, a fingerprint..."),
+        AfterValidator(plain_line),
+    ]
+
+
+class FraudValueList(TypedDict):
+    """A list; `created` is Unix seconds."""
+
+    id: str
+    object: Literal["value_list"]
+    alias: Annotated[str, Field(description="What rules call it")]
+    name: str
+    item_type: Annotated[str, Field(description="What it holds, such as email, card_fingerprint or country")]
+    created: int
+
+
+class FraudValueItem(TypedDict):
+    """A value of a list; `created` is Unix seconds."""
+
+    id: str
+    object: Literal["value_list_item"]
+    value_list: str
+    value: str
+    created: int
+
+
+VALUE_LIST_EXAMPLE: FraudValueList = {
+    "id": "rsl_1R8fjord4cD",
+    "object": "value_list",
+    "alias": "blocked_countries",
+    "name": "Countries we do not sell to",
+    "item_type": "country",
+    "created": 1795163400,
+}
+
+
+@operation(
+    "GET",
+    "/v1/operator-billing/fraud/value-lists",
+    processor=True,
+    title="List value lists",
+    examples=[
+        Example("What do our fraud rules go by?", {"limit": 20}, {"object": "list", "data": [VALUE_LIST_EXAMPLE], "has_more": False})
+    ],
+)
+async def operator_billing_list_value_lists(ctx: Ctx, params: PaymentRecordPage) -> ListOf[FraudValueList]:
+    """List the block and allow lists of your payment account, newest first.
+
+    Empty without a payment account.
+    """
+    account = await find_payment_account(ctx)
+    if account is None:
+        return {"object": "list", "data": [], "has_more": False}
+    ctx.reached_upstream = True
+    found = await ctx.deps.payments.list_value_lists(account.account, limit=params.limit, starting_after=params.starting_after)
+    rows: list[FraudValueList] = [
+        {"id": row.id, "object": "value_list", "alias": row.alias, "name": row.name, "item_type": row.item_type, "created": row.created}
+        for row in found.data
+    ]
+    return {"object": "list", "data": rows, "has_more": found.has_more}
+
+
+@operation(
+    "POST",
+    "/v1/operator-billing/fraud/value-lists/items",
+    scope=Scope.ADMIN,
+    processor=True,
+    status=201,
+    title="Add value list item",
+    access=own_payment_account,
+    raises=[NotFound, Conflict],
+    examples=[
+        Example(
+            "Sell nothing to this country",
+            {"value_list": VALUE_LIST_EXAMPLE["id"], "value": "KP"},
+            {
+                "id": "rsli_1R8fjord5eF",
+                "object": "value_list_item",
+                "value_list": VALUE_LIST_EXAMPLE["id"],
+                "value": "KP",
+                "created": 1795163460,
+            },
+        )
+    ],
+)
+async def operator_billing_add_value_list_item(ctx: Ctx, params: NewItem, account: ConnectAccount) -> FraudValueItem:
+    """Add a value to a block or allow list: it counts from the next payment on.
+
+    The processor refuses a value that is not of the list's kind, and one that is in it already.
+    """
+    ctx.reached_upstream = True
+    try:
+        item = await ctx.deps.payments.add_to_value_list(account.account, params.value_list, params.value, key=ctx.call.request_id)
+    except NotFound:
+        hint = "operator_billing_list_value_lists names them"
+        raise NotFound("Your payment account has no value list with this id", param="value_list", hint=hint) from None
+    return {"id": item.id, "object": "value_list_item", "value_list": item.value_list, "value": item.value, "created": item.created}

@@ -1,6 +1,8 @@
-"""The mails about orders and top-ups, queued in the transaction of what they tell: to buyers in their language, to operators in English.
+"""What opens an order, and the mails about orders and top-ups.
 
-`deps.post()` wakes the postman afterwards. Where there is no address, nobody is told, and the order's page says it all the same.
+A buyer names an order by a token; whoever shows a credential, by its number or by any token it ever had. Mails are queued in the
+transaction of what they tell: to buyers in their language, to operators in English. `deps.post()` wakes the mailer afterwards. Where
+there is no address, no mail goes out, and the order's page says the same.
 """
 
 from dataclasses import replace
@@ -11,12 +13,51 @@ from clients.mail.letter import Letter
 from operations.deps import Deps
 from operations.languages import LanguageTexts, texts_in
 from operations.ledger.esims import EsimProfile, fits_qr_code, open_esim_profile, phone_lpa_text
-from operations.ledger.order_tokens import new_order_token
 from operations.letters import queue_letter, seal_letter
+from registry.ids import ORDER_NUMBER, ORDER_TOKEN, ORDER_TOKEN_PREFIX, Ids
+from registry.policy import key_spellings
 from storage.engine.connection import Connection
+from storage.issuance import IssuanceRow, find_issuance_spelled
 from storage.members import list_people
-from storage.orders import OrderRow, find_order
+from storage.order_access import insert_access, order_of_token
+from storage.orders import OrderDetail, OrderRow, find_order, find_order_detail
 from storage.storefronts import Storefront, storefront_of
+
+
+def new_order_token(connection: Connection, *, ids: Ids, order: str, now: float) -> str:
+    """A token that opens the order with the number `order`. It is nowhere but in what is returned."""
+    token = ids.secret(ORDER_TOKEN_PREFIX)
+    insert_access(connection, order=order, token=token, now=now)
+    return token
+
+
+def find_opened_order(connection: Connection, *, named: str) -> OrderDetail | None:
+    """What somebody without a credential sees: the order of a token that was not ended. A number opens nothing."""
+    number = order_of_token(connection, token=named) if ORDER_TOKEN.fullmatch(named) else None
+    return None if number is None else find_order_detail(connection, order=number)
+
+
+def find_known_order(connection: Connection, *, named: str) -> OrderDetail | None:
+    """What the holder of the storefront key sees: the order with this number, or of any token that it ever had."""
+    number = order_number_of(connection, named=named)
+    return find_order_detail(connection, order=number) if ORDER_NUMBER.fullmatch(number) else None
+
+
+def order_number_of(connection: Connection, *, named: str) -> str:
+    """The number where a token of an order is named, an ended one included; else `named` as it is.
+
+    Only for callers that may name the order by its number: to them a token opens nothing more.
+    """
+    found = order_of_token(connection, token=named, ended=True) if ORDER_TOKEN.fullmatch(named) else None
+    return named if found is None else found
+
+
+def find_issuance_named(connection: Connection, *, organisation: str, named: str) -> IssuanceRow | None:
+    """The organisation's row of the issuance ledger: by its key in any spelling, and by the id that its order had before it had a
+    number."""
+    keys = key_spellings(named)
+    return find_issuance_spelled(connection, organisation=organisation, keys=(*keys, order_number_of(connection, named=keys[-1])))
+
 
 # Choice: a mail server that is away for a week is somebody's to notice; a mail that comes later than that only confuses.
 ORDER_MAIL_SECONDS = 7 * 86_400
@@ -178,6 +219,6 @@ def mailed_admin_addresses(connection: Connection, organisation: str, now: float
 
 
 def queue_order_mail(connection: Connection, deps: Deps, letter: Letter) -> None:
-    """On its way, sealed."""
+    """Queue `letter`, sealed, for a week."""
     sealed = seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=deps.clock.now() + ORDER_MAIL_SECONDS)
     queue_letter(connection, sealed, deps.clock)

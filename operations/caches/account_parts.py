@@ -17,7 +17,6 @@ import anyio
 import orjson
 
 from clients.ocs.wire.subscriber import Subscriber
-from operations.upstream.line_rows import iccid_in_use, iccid_with_prefix
 from registry.clock import REQUEST_SECONDS, Clock, seconds_left
 from registry.errors import OcsUnavailable
 from storage.account_parts import (
@@ -331,3 +330,36 @@ def narrowest_prefix(part: str, iccids: Sequence[str]) -> str:
     same = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     common = first[:same]
     return common if len(common) >= max(ICCID_SEARCH_DIGITS, len(part)) else part
+
+
+HistoryEntry = TypeVar("HistoryEntry", bound=Mapping[str, object])
+
+
+def entry_in_use(rows: Sequence[HistoryEntry]) -> HistoryEntry | None:
+    """The newest row without an end."""
+    return max(open_entries(rows), key=entry_start, default=None)
+
+
+def open_entries(rows: Sequence[HistoryEntry]) -> list[HistoryEntry]:
+    """Those without an end."""
+    return [row for row in rows if row.get("endDate") is None]
+
+
+def entry_start(row: Mapping[str, object]) -> tuple[str, int]:
+    """When a row of a history began; ids settle what began at once."""
+    number = row.get("id")
+    return str(row.get("startDate") or ""), number if isinstance(number, int) else 0
+
+
+def iccid_in_use(row: Subscriber) -> str | None:
+    """The ICCID in use: the one without an end."""
+    history = entry_in_use(row.get("imsiList", ()))
+    return None if history is None else history.get("iccid")
+
+
+def iccid_with_prefix(row: Subscriber, prefix: str) -> str:
+    """The ICCID by which a line is found under a prefix: the one in use, else a former one; the prefix itself where it has none."""
+    current = iccid_in_use(row)
+    if current is not None and current.startswith(prefix):
+        return current
+    return next((iccid for past in row.get("imsiList", ()) if (iccid := past.get("iccid", "")).startswith(prefix)), prefix)
