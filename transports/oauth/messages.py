@@ -2,7 +2,7 @@
 
 import re
 from typing import NamedTuple, cast
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
 import orjson
 
@@ -78,11 +78,6 @@ def read_parameters(text: bytes) -> OauthParameters:
     if not all(VISIBLE_ASCII.fullmatch(name) and VISIBLE_ASCII.fullmatch(value) for name, value in pairs):
         raise OauthError("invalid_request", "A parameter holds something else than visible ASCII")
     return {name: value for name, value in pairs if value}
-
-
-def encode_parameters(parameters: OauthParameters) -> bytes:
-    """The same again, for whoever reads them next."""
-    return urlencode(parameters).encode()
 
 
 def header_text(headers: Headers, name: bytes) -> str:
