@@ -5,7 +5,7 @@ from clients.identity.session_tokens import TokenVerifier
 from operations.deps import Deps
 from transports.http.asgi import HttpScope, Receive
 from transports.oauth.authorize import authorize_program
-from transports.oauth.messages import FORM_MEDIA_TYPE, OauthAnswer, header_text, json_answer, read_oauth_body, read_parameters
+from transports.oauth.messages import OAUTH_FORM, OAUTH_JSON, OauthAnswer, header_text, json_answer, read_oauth_body, read_parameters
 from transports.oauth.metadata import AUTHORIZE_PATH, REGISTER_PATH, TOKEN_PATH
 from transports.oauth.registration import register_program
 from transports.oauth.tokens import exchange_token, revoke_oauth_token
@@ -24,9 +24,9 @@ class OauthEndpoints:
             return OauthAnswer(302, b"", [(b"location", location.encode("ascii"))])
         if scope["path"] == REGISTER_PATH:
             client = scope.get("client")
-            body = await read_oauth_body(scope, receive, "application/json")
+            body = await read_oauth_body(OAUTH_JSON, scope, receive)
             return json_answer(201, await register_program(self._deps, body, client[0] if client else ""))
-        parameters = read_parameters(await read_oauth_body(scope, receive, FORM_MEDIA_TYPE))
+        parameters = read_parameters(await read_oauth_body(OAUTH_FORM, scope, receive))
         authorization = header_text(scope["headers"], b"authorization")
         if scope["path"] == TOKEN_PATH:
             tokens = await exchange_token(self._deps, parameters, authorization)

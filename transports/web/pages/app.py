@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, cast
 from registry.call import Call, Reply
 from registry.errors import MethodNotAllowed, NotFound, Refusal
 from transports.http.asgi import STATE_REQUEST_ID, Headers, HttpScope, Receive, Scope, Send
+from transports.http.body import form_fields, read_form
 from transports.http.response import send_reply
-from transports.web.forms import check_sender, form_fields, read_form
+from transports.web.forms import check_sender
 from transports.web.headers import DOOR_HEADERS, PAGE_MEDIA_TYPE, REFERRER_POLICY, read_cookies
 from transports.web.pages import account, api_keys, consent, onboarding, organisation, payments, sign_in, sign_up
 from transports.web.pages.calls import problem_of

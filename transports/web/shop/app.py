@@ -9,8 +9,9 @@ from operations.languages import spoken_languages, texts_in
 from registry.call import Reply
 from registry.errors import MethodNotAllowed, Refusal
 from transports.http.asgi import STATE_REQUEST_ID, Headers, HttpScope, Receive, Scope, Send
+from transports.http.body import form_fields, read_form
 from transports.http.response import send_reply
-from transports.web.forms import check_sender, form_fields, read_form
+from transports.web.forms import check_sender
 from transports.web.headers import DOOR_HEADERS, PAGE_MEDIA_TYPE, REFERRER_POLICY, read_cookies
 from transports.web.shop import orders, storefront
 from transports.web.shop.layout import ShopAnswer, ShopLayout, ShopPage, ShopRedirect
