@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from registry.binding import with_defaults
-from registry.call import Call, Progress, Reply, Surface, no_progress
+from registry.call import Call, CallState, Progress, Reply, Surface, no_progress
 from registry.caller import Caller
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, Internal, OcsError, Refusal, Restricted, Unauthorized
@@ -54,7 +54,7 @@ async def answer_call(pipeline: Pipeline[Any], call: Call, report: FaultReport) 
 def record_refusal(pipeline: Pipeline[Any], call: Call, refusal: Refusal) -> Reply:
     """The refusal's body and headers, and its audit row. A 401 has no principal to record: it is only logged."""
     caller = call.identified
-    if caller is not None and caller.kind != "public" and not call.recorded and not isinstance(refusal, Unauthorized):
+    if caller is not None and caller.kind != "public" and call.state is not CallState.RECORDED and not isinstance(refusal, Unauthorized):
         clock = pipeline.clock
         pipeline.journal.record(audit_record(call, caller, refusal.error_code, refusal.status, clock.now(), clock.monotonic()))
     return refusal_reply(refusal, call.request_id)

@@ -47,6 +47,11 @@ def input_headers(operation: Operation[Any, Any]) -> dict[str, str]:
     return found if operation.once is None else found | {"idempotencykey": operation.once.header}
 
 
+def read_pairs(text: str, most: int) -> list[tuple[str, str]]:
+    """Names and values of a query or a form, in their order. ValueError: it is none in UTF-8, or has more than `most` of them."""
+    return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=most)
+
+
 class Binding(Generic[InputT]):
     """How one operation reads its input, whatever the door."""
 
@@ -135,8 +140,8 @@ class Binding(Generic[InputT]):
         if not query:
             return values
         try:
-            pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=QUERY_FIELDS_LIMIT)
-        except (ValueError, UnicodeDecodeError):
+            pairs = read_pairs(query, QUERY_FIELDS_LIMIT)
+        except ValueError:
             raise BadRequest("The query string cannot be read", hint="Percent-encode it as UTF-8; at most 100 fields") from None
         for name, text in pairs:
             if self.kinds.get(name) == "list":

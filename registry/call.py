@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, Literal
 
 from registry.caller import Caller
@@ -22,6 +23,25 @@ async def no_body(limit: int) -> bytes:
 
 async def no_progress(done: float, total: float | None, message: str | None) -> None:
     """Nobody asked to be told."""
+
+
+class CallState(IntEnum):
+    """How far a call has come; each state follows the ones before it, and not every call passes through all of them."""
+
+    RECEIVED = 0
+    """Nothing about it is known to be true."""
+    VALID = 1
+    """Its caller may make it, and its input is right; what is refused from here on is refused for another reason."""
+    STAGED = 2
+    """It will send one thing to a provider, by `Context.dispatch`; until then nothing has been done."""
+    SETTLING = 3
+    """The one commit of a call that asks no provider has begun."""
+    DISPATCHED = 4
+    """What it sends to a provider is committed: from here on the provider may have it."""
+    RELEASED = 5
+    """Its key is free again, because it had no effect."""
+    RECORDED = 6
+    """Its answer and its audit row are stored, or nobody can say any more what they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +89,10 @@ class Call:
     usage: QuotaUsage | None = None
     former_keys: tuple[str, ...] = ()
     """The spellings of the idempotency key that are no key of their own any more, unless one was stored as such long ago."""
-    recorded: bool = False
     raw: bytes | None = None
     evidence: object = field(default=None, repr=False)
     """What the operation's proof has verified and read of the body, for the handler."""
-    validated: bool = False
-    """The input was found right; what is refused from here on is refused for another reason."""
+    state: CallState = CallState.RECEIVED
 
     @property
     def has_no_body(self) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-from registry.call import Call
+from registry.call import Call, CallState
 from registry.caller import Caller
 from registry.errors import OcsError, Refusal, StoreUnavailable
 from registry.limits import Scope
@@ -51,7 +51,6 @@ class Context(Generic[DepsT]):
         "caller",
         "closing",
         "deps",
-        "dispatched",
         "entry",
         "lost",
         "needed",
@@ -61,11 +60,8 @@ class Context(Generic[DepsT]):
         "personal",
         "plain_input",
         "reached_upstream",
-        "released",
         "replacement",
         "reply",
-        "settled",
-        "staged",
         "status",
         "undoing",
     )
@@ -77,11 +73,9 @@ class Context(Generic[DepsT]):
         self.now = now
         self.entry: CallRecord | None = None
         self.reply: StoredAnswer | None = None
-        self.settled = False
         # The declared status; a handler whose answer made nothing new may set 200 before it settles.
         self.status = call.operation.status
         self.reached_upstream = False
-        self.released = False
         self.account_seen = False
         self.next_cursor: str | None = None
         self.note: str | None = None
@@ -90,9 +84,6 @@ class Context(Generic[DepsT]):
         self.replacement: Replacement | None = None
         self.plain_input: Input | None = None
         self.closing: WriteList = []
-        # A staged call, see `stage` and `dispatch`.
-        self.staged = False
-        self.dispatched = False
         self.lost: WriteList = []
         self.undoing: WriteList = []
         self._journal = journal
@@ -102,6 +93,11 @@ class Context(Generic[DepsT]):
     def organisation(self) -> str:
         """The organisation this call acts for; empty for calls without one."""
         return self.caller.organisation
+
+    @property
+    def staged(self) -> bool:
+        """Whether this call will send something to a provider, and has not yet."""
+        return self.call.state is CallState.STAGED
 
     @property
     def operation_id(self) -> str:
@@ -216,7 +212,7 @@ class Context(Generic[DepsT]):
 
     def stage(self) -> None:
         """This call sends one thing to a provider, by `dispatch`, and at most once; until then nothing has been done. Said by access."""
-        self.staged = True
+        self.call.state = CallState.STAGED
 
     async def dispatch(
         self,
@@ -228,11 +224,11 @@ class Context(Generic[DepsT]):
     ) -> None:
         """The commit between which and the answer the provider is called. `answer` (status, body) is the key's should nobody come back."""
         assert not args, "writes take keyword arguments only"
-        if self.entry is None or not self.staged or self.dispatched:
+        if self.entry is None or not self.staged:
             raise RuntimeError(f"{self.call.operation.id}: dispatch may be called once, by a call that was staged")
         status, body = answer
         await self._journal.dispatch(self.entry, StoredAnswer(status, self._encode(body)), [(write, kwargs)])
-        self.dispatched = True
+        self.call.state = CallState.DISPATCHED
 
     async def conclude(
         self, write: Callable[Concatenate[Any, WriteParams], Conclusion], /, *args: WriteParams.args, **kwargs: WriteParams.kwargs
@@ -242,18 +238,18 @@ class Context(Generic[DepsT]):
         Whatever the handler returns then, this is what its caller gets; an error among them, as a replay of it would be.
         """
         assert not args, "writes take keyword arguments only"
-        if self.entry is None or not self.dispatched or self.reply is not None:
+        if self.entry is None or self.call.state is not CallState.DISPATCHED:
             raise RuntimeError(f"{self.call.operation.id}: conclude may be called once, after dispatch")
 
         try:
             concluded = await self._journal.conclude(self.entry, self._encode, write, kwargs, lost=self.lost)
         except StoreUnavailable:
-            self.call.recorded = True
+            self.call.state = CallState.RECORDED
             raise outcome_not_stored() from None
         except (Refusal, AlreadyAnswered):
-            self.call.recorded = True
+            self.call.state = CallState.RECORDED
             raise
-        self.call.recorded = True  # not after a fault of ours in the write: the pipeline then keeps the outcome as unknown
+        self.call.state = CallState.RECORDED  # not after a fault of ours in the write: the pipeline then keeps the outcome as unknown
         self.reply = StoredAnswer(concluded.status, self._encode(concluded.body))
         return concluded
 
@@ -276,7 +272,7 @@ class Context(Generic[DepsT]):
         await self.call.progress(done, total, message)
 
     def _begin_settle(self) -> CallRecord:
-        if self.entry is None or self.settled:
+        if self.entry is None or self.call.state >= CallState.SETTLING:
             raise RuntimeError(f"{self.call.operation.id}: settle may be called once, by an operation that writes and calls no provider")
-        self.settled = True
+        self.call.state = CallState.SETTLING
         return self.entry

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from registry import policy, restrictions
 from registry.binding import Binding
-from registry.call import Call, Reply
+from registry.call import Call, CallState, Reply
 from registry.caller import UNRESTRICTED, Caller
 from registry.catalogue import Catalogue
 from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock
@@ -123,7 +123,7 @@ class Pipeline(Generic[PipelineDeps]):
         except Refusal as refusal:
             if isinstance(refusal, NotFound) and call.operation.enumeration_guarded:
                 await self.rate_limiter.missed(call)
-            if call.validated and refusal.status < 500:
+            if call.state >= CallState.VALID and refusal.status < 500:
                 self._charge_large_body(call)
             raise
 
@@ -148,7 +148,7 @@ class Pipeline(Generic[PipelineDeps]):
             await self.rate_limiter.body(caller, call.client)
         with self._charging(call):
             params = await self._validate(call)
-        call.validated = True
+        call.state = CallState.VALID
         if key_restrictions is not UNRESTRICTED:
             restrictions.check_restricted_input(operation, params, key_restrictions)
             restrictions.check_authority(operation, caller, params)
@@ -289,7 +289,7 @@ class Pipeline(Generic[PipelineDeps]):
         result = await operation.handler(context, params, *granted)
         if context.reply is None:
             raise RuntimeError(f"{operation.id} finished without settling: nothing was committed, charged or recorded")
-        context.call.usage, context.call.recorded = entry.usage, True
+        context.call.usage, context.call.state = entry.usage, CallState.RECORDED
         return self._reply(context, context.reply, result)
 
     async def _provide(self, context: Context[PipelineDeps], entry: CallRecord, params: Input, granted: tuple[Any, ...]) -> Reply:
@@ -304,16 +304,16 @@ class Pipeline(Generic[PipelineDeps]):
         call.usage = entry.usage
         try:
             result, stored = await self._asked(context, entry, params, granted)
-            if not call.recorded:
+            if call.state is not CallState.RECORDED:
                 await self._keep(context, entry, stored, outcome="ok", unknown=False)
             return self._reply(context, stored, result)
         finally:
-            if not call.recorded and not context.released:
+            if call.state < CallState.RELEASED:
                 await self._fault(context, entry)
 
     async def _fault(self, context: Context[PipelineDeps], entry: CallRecord) -> None:
         """A fault of ours. Before anything was sent it frees the key; afterwards the outcome is not known."""
-        if context.staged and not context.dispatched:
+        if context.staged:
             await self._release(context, entry, refund=True)
             return
         context.closing[:] = context.lost
@@ -324,9 +324,9 @@ class Pipeline(Generic[PipelineDeps]):
         try:
             await self.journal.release(entry, context.undoing, refund=refund)
         except StoreUnavailable:
-            context.released = True  # it is owed, and paid as soon as the store works: nothing else may be made of the call
+            context.call.state = CallState.RELEASED  # it is owed, and paid as soon as the store works: nothing else may be made of the call
             raise
-        context.released = True
+        context.call.state = CallState.RELEASED
 
     async def _asked(
         self, context: Context[PipelineDeps], entry: CallRecord, params: Input, granted: tuple[Any, ...]
@@ -337,7 +337,7 @@ class Pipeline(Generic[PipelineDeps]):
             result = await operation.handler(context, params, *granted)
             return result, context.reply or StoredAnswer(operation.status, encode_provider_answer(operation, result))
         except Refusal as refusal:
-            if not context.call.recorded:  # it has concluded what it refuses
+            if context.call.state is not CallState.RECORDED:  # it has concluded what it refuses
                 await self._close_refused(context, entry, refusal)
             raise
 
@@ -345,7 +345,8 @@ class Pipeline(Generic[PipelineDeps]):
         """An error that followed execution is the key's answer; one before it frees the key."""
         unknown = isinstance(refusal, ProviderError) and refusal.outcome_unknown
         sure = isinstance(refusal, ProviderError) and refusal.before_execution
-        executed = (context.dispatched if context.staged else context.reached_upstream) and not sure
+        sent = context.call.state is CallState.DISPATCHED or (context.reached_upstream and not context.staged)
+        executed = sent and not sure
         if unknown or executed:
             stored = StoredAnswer(refusal.status, encode_answer(refusal.body(entry.request_id)))
             await self._keep(context, entry, stored, outcome=refusal.error_code, unknown=unknown)
@@ -359,7 +360,7 @@ class Pipeline(Generic[PipelineDeps]):
         except StoreUnavailable:
             raise outcome_not_stored() from None
         finally:
-            context.call.recorded = True
+            context.call.state = CallState.RECORDED
 
     async def _confirm(self, context: Context[PipelineDeps], entry: CallRecord, params: Input) -> None:
         """Without a token: mint one and stop. With one: it is consumed in the transaction that opens the call."""

@@ -23,7 +23,7 @@ from transports.http.connections import PROBE_CONNECTIONS, Connections
 from transports.http.door import InnerApplication
 from transports.http.forwarded import LOOPBACK_NETWORKS, ClientNetwork
 from transports.http.limits import Deadlines
-from transports.http.server import MissingPackage, bind_socket, make_http_server, require_packages, run_on_uvloop, serve_app, socket_port
+from transports.http.server import MissingPackage, bind_socket, make_http_server, require_packages, run_on_uvloop, socket_port
 from transports.logs import Logs
 
 Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -560,7 +560,8 @@ def test_a_signal_ends_the_server_and_not_the_process(tmp_path: Path) -> None:
         async with open_world(tmp_path, CATALOGUE) as world:
             logs = Logs(lambda piece: None, world.clock)
             end: Callable[[], None] = lambda: signal.raise_signal(signal.SIGTERM)  # noqa: E731
-            await serve_app(world.door, bind_socket("127.0.0.1", 0), deadlines=SHORT, ids=world.ids, logs=logs, ready=end)
+            server = make_http_server(world.door, deadlines=SHORT, ids=world.ids, logs=logs, ready=end)
+            await server.serve(sockets=[bind_socket("127.0.0.1", 0)])
         return "in order"
 
     threshold = gc.get_threshold()

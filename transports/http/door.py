@@ -32,6 +32,7 @@ from transports.http.asgi import (
     Send,
     SendWhole,
 )
+from transports.http.body import JSON_BODY, PUSHED_BODY, read_json_body
 from transports.http.compression import (
     GZIP_HEADER,
     SMALLEST_COMPRESSED,
@@ -58,7 +59,7 @@ from transports.http.concurrency import (
 from transports.http.cors import cors_headers, preflight_headers
 from transports.http.forwarded import NO_CORRELATION, Correlation, network_of
 from transports.http.limits import HttpRules
-from transports.http.request import RequestBody, RequestHead, read_head, reads_pages
+from transports.http.request import RequestHead, read_head, reads_pages
 from transports.http.response import (
     BODY_PIECE_BYTES,
     REQUEST_ID_HEADER,
@@ -412,7 +413,7 @@ def make_call(found: MatchedRoute, head: RequestHead, request: HttpScope, receiv
         query = request["query_string"].decode("ascii")
     except UnicodeDecodeError:
         raise BadRequest("The query string cannot be read", hint="Percent-encode it as UTF-8") from None
-    credential = head.credential()
+    credential, kind = head.credential(), JSON_BODY if operation.proof is None else PUSHED_BODY
     call = Call(
         operation,
         "http",
@@ -423,7 +424,7 @@ def make_call(found: MatchedRoute, head: RequestHead, request: HttpScope, receiv
         else "",
         path=found.path,
         query=query,
-        read_body=RequestBody(head, receive, request, any_type=operation.proof is not None).read if route.takes_body else no_body,
+        read_body=partial(read_json_body, kind, head, request, receive) if route.takes_body else no_body,
         idempotency_key=head.idempotency_key(),
         confirm_token=head.text(b"x-confirm-token"),
         client=client[0] if client else "",

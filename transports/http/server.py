@@ -63,22 +63,6 @@ def socket_port(bound: socket.socket) -> int:
     return int(bound.getsockname()[1])
 
 
-async def serve_app(
-    app: App,
-    bound: socket.socket,
-    *,
-    deadlines: Deadlines,
-    ids: Ids,
-    logs: Logs,
-    ready: Callable[[], None],
-    trusted_proxies: tuple[str, ...] = (),
-) -> None:
-    """Serve on a bound socket until SIGINT or SIGTERM; returns after the last answer, so that the caller can put its house in order."""
-    server = make_http_server(app, deadlines=deadlines, ids=ids, logs=logs, ready=ready, trusted_proxies=trusted_proxies)
-    await server.serve(sockets=[bound])
-    logs.flush()
-
-
 def run_on_uvloop(main: Coroutine[object, object, T]) -> T:
     """Run a coroutine on uvloop."""
     require_packages()
@@ -95,7 +79,6 @@ def make_http_server(
     ids: Ids,
     logs: Logs,
     ready: Callable[[], None],
-    trusted_proxies: tuple[str, ...] = (),
     connections: Connections | None = None,
     always: Sequence[tuple[str, str]] = (),
     drain: Callable[[], None] = lambda: None,
@@ -105,7 +88,7 @@ def make_http_server(
 
     `ready` is called when it listens; `port_of` knows the port before. `drain` is called when it is told to end, `drain_seconds` before it
     takes no more connections.
-    Addresses of clients are taken from X-Forwarded-For only behind a trusted proxy. `always` are headers of every answer, the server's own
+    `always` are headers of every answer, the server's own
     refusals included.
     """
     require_packages()
@@ -129,8 +112,7 @@ def make_http_server(
         access_log=False,
         server_header=False,
         headers=list(always),
-        proxy_headers=bool(trusted_proxies),
-        forwarded_allow_ips=list(trusted_proxies),
+        proxy_headers=False,  # transports/http/forwarded.py reads them
         backlog=deadlines.backlog,
         timeout_keep_alive=deadlines.keep_alive,
         timeout_graceful_shutdown=deadlines.shutdown,

@@ -12,11 +12,11 @@ from typing import cast
 import orjson
 
 from registry.catalogue import AnyOperation
-from registry.errors import BadRequest, BodyTooLarge
+from registry.errors import BadRequest
 from registry.guard import JSON_DEPTH_LIMIT, JSON_UNDECIDED, parse_plain_json, unique_members
 from registry.input_bounds import model_bounds, shortened_input
-from transports.http.asgi import BodyMessage, Headers, HttpScope, Message, Receive
-from transports.http.request import broken_body_refusal
+from transports.http.asgi import HttpScope, Message, Receive
+from transports.http.body import MCP_BODY, BodyReader, check_body_length
 from transports.mcp.settings import MCP_BODY_BYTES
 
 MESSAGE_DECODER = json.JSONDecoder(object_pairs_hook=unique_members)
@@ -32,32 +32,22 @@ OperationsById = Mapping[str, AnyOperation]
 
 
 class MessageBody:
-    """The body of one request. `size` is what was read of it, in bytes; `is_shortened`: what it calls will refuse it."""
+    """The body of one request. `is_shortened`: what it calls will refuse it."""
 
     def __init__(self, scope: HttpScope, receive: Receive) -> None:
-        self._scope, self._receive = scope, receive
+        self._scope, self._receive, self._reader = scope, receive, BodyReader(MCP_BODY, scope, receive)
         self._waiting: list[Message] = []
-        self.raw, self.size, self.is_shortened = b"", 0, False
+        self.raw, self.is_shortened = b"", False
+
+    @property
+    def size(self) -> int:
+        """The bytes that came so far."""
+        return self._reader.size
 
     async def read(self) -> None:
-        """Read it whole.
-
-        A body that broke off is refused, even where its beginning reads like a whole one (RFC 9112 section 8).
-        """
-        if announced_length(self._scope["headers"]) > MCP_BODY_BYTES:
-            raise message_too_large(MCP_BODY_BYTES)
-        pieces: list[bytes] = []
-        more = True
-        while more:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise broken_body_refusal(self._scope)
-            body = cast(BodyMessage, message)
-            pieces.append(body.get("body", b""))
-            more, self.size = body.get("more_body", False), self.size + len(pieces[-1])
-            if self.size > MCP_BODY_BYTES:
-                raise message_too_large(MCP_BODY_BYTES)
-        self.raw = b"".join(pieces)
+        """Read it whole."""
+        check_body_length(MCP_BODY, dict(self._scope["headers"]), MCP_BODY_BYTES)
+        self.raw = await self._reader.read(MCP_BODY_BYTES)
 
     def message(self, operations: OperationsById) -> object:
         """What it says, once nothing in it can be read in two ways and nothing is more than it has a reason to be."""
@@ -71,16 +61,6 @@ class MessageBody:
     async def again(self) -> Message:
         """The same as `receive`, from the beginning of the body on."""
         return self._waiting.pop() if self._waiting else await self._receive()
-
-
-def announced_length(headers: Headers) -> int:
-    """The length that the client says the body has."""
-    return next((int(value) for name, value in headers if name == b"content-length" and value.isdigit()), 0)
-
-
-def message_too_large(limit: int) -> BodyTooLarge:
-    """The refusal of a message that is too long."""
-    return BodyTooLarge(f"The body is larger than {limit} bytes", hint="Send less at once")
 
 
 def read_message(raw: bytes) -> object:
@@ -102,7 +82,7 @@ def shorten_message(said: object, size: int, operations: OperationsById) -> obje
     calls = tool_call_parts(said)
     if calls is None:
         if size > MESSAGE_BYTES:
-            raise message_too_large(MESSAGE_BYTES)
+            raise MCP_BODY.too_large(MESSAGE_BYTES)
         check_message_values(said)
         return said
     message, params, arguments = calls

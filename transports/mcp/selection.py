@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import parse_qsl
 
+from registry.binding import read_pairs
 from registry.catalogue import Catalogue, ToolSelection
 from registry.errors import BadRequest
 from registry.policy import CREDENTIAL_QUERY_NAMES
+from transports.http.body import MCP_QUERY_FIELDS
 
-MOST_QUERY_FIELDS = 20
 SELECTION_FIELDS = frozenset({"toolsets", "read_only"})
 
 
@@ -37,8 +37,8 @@ def read_selection(query: bytes, headers: Iterable[tuple[bytes, bytes]]) -> Requ
 def read_selection_query(query: bytes) -> dict[str, str]:
     """The query's fields; a credential among them is refused, since addresses end up in logs and histories."""
     try:
-        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_QUERY_FIELDS)
-    except (ValueError, UnicodeDecodeError):
+        pairs = read_pairs(query.decode("ascii"), MCP_QUERY_FIELDS)
+    except ValueError:
         raise BadRequest("The query string cannot be read", hint="Percent-encode it as UTF-8") from None
     secret = next((name.lower() for name, _ in pairs if name.lower() in CREDENTIAL_QUERY_NAMES), None)
     if secret is not None:

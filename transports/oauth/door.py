@@ -72,7 +72,7 @@ PROTOCOL_METHODS = {AUTHORIZE_PATH: "GET", TOKEN_PATH: "POST", REGISTER_PATH: "P
 
 
 class OauthProtocol:
-    """The public documents, and behind them what the SDK serves."""
+    """The public documents, and behind them the endpoints."""
 
     def __init__(self, deps: Deps, documents: ClientDocuments) -> None:
         self._deps, self._documents = deps, documents

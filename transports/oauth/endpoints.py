@@ -1,14 +1,11 @@
-"""The endpoints that the SDK's handlers serve. This is where the SDK is imported, which takes a second: in a thread, when first asked."""
-
-import orjson
-from starlette.responses import Response
+"""The endpoints for programs. The SDK's models are imported with this module, which takes a second: in a thread, when first asked."""
 
 from clients.identity.client_metadata import ClientDocuments
 from clients.identity.session_tokens import TokenVerifier
 from operations.deps import Deps
 from transports.http.asgi import HttpScope, Receive
 from transports.oauth.authorize import authorize_program
-from transports.oauth.messages import FORM_MEDIA_TYPE, OauthAnswer, header_text, json_answer, read_oauth_body, read_parameters
+from transports.oauth.messages import OAUTH_FORM, OAUTH_JSON, OauthAnswer, header_text, json_answer, read_oauth_body, read_parameters
 from transports.oauth.metadata import AUTHORIZE_PATH, REGISTER_PATH, TOKEN_PATH
 from transports.oauth.registration import register_program
 from transports.oauth.tokens import exchange_token, revoke_oauth_token
@@ -27,18 +24,12 @@ class OauthEndpoints:
             return OauthAnswer(302, b"", [(b"location", location.encode("ascii"))])
         if scope["path"] == REGISTER_PATH:
             client = scope.get("client")
-            done = await register_program(
-                self._deps, await read_oauth_body(scope, receive, "application/json"), client[0] if client else ""
-            )
-            return json_answer(done.status, done.body)
-        parameters = read_parameters(await read_oauth_body(scope, receive, FORM_MEDIA_TYPE))
+            body = await read_oauth_body(OAUTH_JSON, scope, receive)
+            return json_answer(201, await register_program(self._deps, body, client[0] if client else ""))
+        parameters = read_parameters(await read_oauth_body(OAUTH_FORM, scope, receive))
         authorization = header_text(scope["headers"], b"authorization")
         if scope["path"] == TOKEN_PATH:
-            return handler_answer(await exchange_token(self._deps, parameters, authorization))
-        return handler_answer(await revoke_oauth_token(self._deps, self._verifier, parameters, authorization))
-
-
-def handler_answer(response: Response) -> OauthAnswer:
-    """A handler's answer with our headers."""
-    body = bytes(response.body)
-    return json_answer(response.status_code, orjson.loads(body)) if body else OauthAnswer(response.status_code, b"", [])
+            tokens = await exchange_token(self._deps, parameters, authorization)
+            return json_answer(200, tokens.model_dump(mode="json", exclude_none=True))
+        await revoke_oauth_token(self._deps, self._verifier, parameters, authorization)
+        return OauthAnswer(200, b"", [])

@@ -1,12 +1,13 @@
 """The messages of OAuth: parameters, each at most once in visible ASCII; answers, of which only public ones may be stored; and errors."""
 
 import re
-from typing import NamedTuple, cast
-from urllib.parse import parse_qsl, urlencode
+from typing import NamedTuple
 
 import orjson
 
-from transports.http.asgi import BodyMessage, Headers, HttpScope, Receive, Send
+from registry.binding import read_pairs
+from transports.http.asgi import Headers, HttpScope, Receive, Send
+from transports.http.body import OAUTH_BYTES, OAUTH_FIELDS, BodyKind, BodyReader, check_body_type
 from transports.http.response import send_reply
 
 
@@ -57,10 +58,7 @@ async def send_oauth_answer(send: Send, answer: OauthAnswer, *, head_only: bool 
     await send_reply(send, answer.status, headers, b"" if head_only else answer.body)
 
 
-MOST_OAUTH_PARAMETERS = 40
 VISIBLE_ASCII = re.compile(r"[\x20-\x7e]*", re.ASCII)
-FORM_MEDIA_TYPE = "application/x-www-form-urlencoded"
-LARGEST_OAUTH_BODY = 16 * 1024
 
 OauthParameters = dict[str, str]
 
@@ -68,11 +66,9 @@ OauthParameters = dict[str, str]
 def read_parameters(text: bytes) -> OauthParameters:
     """The parameters by name. What was sent without a value counts as not sent."""
     try:
-        pairs = parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_OAUTH_PARAMETERS)
+        pairs = read_pairs(text.decode("ascii"), OAUTH_FIELDS)
     except ValueError:
-        raise OauthError(
-            "invalid_request", f"The parameters must be percent-encoded ASCII, at most {MOST_OAUTH_PARAMETERS} of them"
-        ) from None
+        raise OauthError("invalid_request", f"The parameters must be percent-encoded ASCII, at most {OAUTH_FIELDS} of them") from None
     if len({name for name, _ in pairs}) != len(pairs):
         raise OauthError("invalid_request", "A parameter was sent twice; send each once")
     if not all(VISIBLE_ASCII.fullmatch(name) and VISIBLE_ASCII.fullmatch(value) for name, value in pairs):
@@ -80,33 +76,26 @@ def read_parameters(text: bytes) -> OauthParameters:
     return {name: value for name, value in pairs if value}
 
 
-def encode_parameters(parameters: OauthParameters) -> bytes:
-    """The same again, for whoever reads them next."""
-    return urlencode(parameters).encode()
-
-
 def header_text(headers: Headers, name: bytes) -> str:
     """A header's value; empty when it was not sent."""
     return next((value.decode("latin-1") for key, value in headers if key == name), "")
 
 
-def content_type(scope: HttpScope) -> str:
-    """The content type without its parameters."""
-    return header_text(scope["headers"], b"content-type").partition(";")[0].strip().lower()
+def oauth_body(media_type: str) -> BodyKind:
+    """The kind of body that an endpoint takes, whatever parameters its media type has."""
+    return BodyKind(
+        re.compile(rb"\s*%b\s*(?:;.*)?" % re.escape(media_type.encode()), re.IGNORECASE | re.DOTALL),
+        lambda: OauthError("invalid_request", f"Content-Type must be {media_type}"),
+        None,
+        lambda limit: OauthError("invalid_request", f"The body is larger than {limit} bytes", 413),
+        lambda timed_out: OauthError("invalid_request", "The connection ended before the body was complete"),
+    )
 
 
-async def read_oauth_body(scope: HttpScope, receive: Receive, wanted: str) -> bytes:
-    """The body, when it is of the type and size that is taken here."""
-    if content_type(scope) != wanted:
-        raise OauthError("invalid_request", f"Content-Type must be {wanted}")
-    pieces, size, more = list[bytes](), 0, True
-    while more:
-        message = cast(BodyMessage, await receive())
-        if message["type"] == "http.disconnect":
-            raise OauthError("invalid_request", "The connection ended before the body was complete")
-        piece, more = message.get("body", b""), message.get("more_body", False)
-        pieces.append(piece)
-        size += len(piece)
-        if size > LARGEST_OAUTH_BODY:
-            raise OauthError("invalid_request", f"The body is larger than {LARGEST_OAUTH_BODY} bytes", 413)
-    return b"".join(pieces)
+OAUTH_FORM, OAUTH_JSON = oauth_body("application/x-www-form-urlencoded"), oauth_body("application/json")
+
+
+async def read_oauth_body(kind: BodyKind, scope: HttpScope, receive: Receive) -> bytes:
+    """The body, when it is of the type and size that is taken here. It waits for the client. OauthError: it is not."""
+    check_body_type(kind, dict(scope["headers"]))
+    return await BodyReader(kind, scope, receive).read(OAUTH_BYTES)

@@ -1,14 +1,13 @@
-"""Programs as the SDK's handlers see them, and how one proves who it is at the token and revocation endpoints."""
+"""Programs as they registered or describe themselves, and how one proves who it is at the token and revocation endpoints."""
 
 import base64
 import binascii
+import hmac
+from dataclasses import dataclass
 from typing import TypedDict, cast
 from urllib.parse import unquote
 
 import orjson
-from mcp.server.auth.middleware.client_auth import AuthenticationError, ClientAuthenticator
-from mcp.shared.auth import InvalidRedirectUriError, InvalidScopeError, OAuthClientInformationFull
-from pydantic import AnyUrl, Field, TypeAdapter
 
 from clients.identity.client_metadata import BadClientDocument, ClientDocuments, is_document_address
 from clients.identity.redirect_uris import is_redirect_accepted, same_redirect
@@ -18,11 +17,8 @@ from operations.secret_tokens import SERVICE_OWNER
 from storage.oauth_clients import OauthClient, find_client
 from storage.sealing import client_secret_field
 from transports.oauth.messages import VISIBLE_ASCII, OauthError, OauthParameters
-from transports.oauth.sdk import UnusedProvider, form_request
 
-URL_ADAPTER = TypeAdapter(AnyUrl)
 GRANT_TYPES = ["authorization_code", "refresh_token"]
-NOT_REGISTERED = "redirect_uri is not one that this program registered"
 
 
 class RegisteredProgram(TypedDict):
@@ -36,15 +32,23 @@ class RegisteredProgram(TypedDict):
     scopes: list[str]
 
 
-class Program(OAuthClientInformationFull):
-    """A program with our rules: redirect URIs are compared as texts, and scopes are ours."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program that asks for access. `addresses` are its redirect URIs, `presented` the one of this request, as it was sent.
 
-    addresses: tuple[str, ...] = Field(default=(), exclude=True)
-    presented: str | None = Field(default=None, exclude=True)
-    """The redirect URI of this request, as it was sent."""
-    shown_name: str = Field(default="", exclude=True)
-    shown_uri: str | None = Field(default=None, exclude=True)
-    vouched: bool = Field(default=False, exclude=True)
+    `authentication` is how it proves who it is (RFC 7591: token_endpoint_auth_method); `vouched`: its document is at its own address.
+    """
+
+    client_id: str
+    secret: str | None = None
+    authentication: str = "none"
+    grant_types: list[str]
+    scopes: list[str]
+    addresses: tuple[str, ...] = ()
+    presented: str | None = None
+    name: str = ""
+    uri: str | None = None
+    vouched: bool = False
 
     @property
     def redirect(self) -> str | None:
@@ -53,41 +57,34 @@ class Program(OAuthClientInformationFull):
             return self.addresses[0] if len(self.addresses) == 1 else None
         return self.presented if any(same_redirect(known, self.presented) for known in self.addresses) else None
 
-    def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
-        """The SDK compares what its URL type makes of both: other texts would match, and no other port would."""
-        if self.redirect is None:
-            raise InvalidRedirectUriError(NOT_REGISTERED)
-        return URL_ADAPTER.validate_python(self.redirect)
-
-    def validate_scope(self, requested_scope: str | None) -> list[str]:
-        """What was asked for, of what the program registered for; without a word all of that."""
-        known = (self.scope or " ".join(LOGIN_SCOPES)).split()
-        wanted = known if requested_scope is None else requested_scope.split()
-        if not set(wanted) <= set(known) or not wanted:
-            raise InvalidScopeError(f"scope: of {' '.join(known)}, separated by single spaces")
+    def granted_scopes(self, requested: str | None) -> list[str]:
+        """What was asked for, of what the program registered for; without a word all of that. OauthError: something else was asked for."""
+        wanted = self.scopes if requested is None else requested.split()
+        if not set(wanted) <= set(self.scopes) or not wanted:
+            raise OauthError("invalid_scope", f"scope: of {' '.join(self.scopes)}, separated by single spaces")
         return [scope for scope in LOGIN_SCOPES if scope in wanted]
 
 
 def program_named_by_address(client_id: str) -> Program:
     """A program whose document does not matter: what it presents is bound to its name."""
-    return Program(client_id=client_id, token_endpoint_auth_method="none", grant_types=GRANT_TYPES)
+    return Program(client_id=client_id, grant_types=GRANT_TYPES, scopes=list(LOGIN_SCOPES))
 
 
 async def program_of_document(documents: ClientDocuments, client_id: str, presented: str | None) -> Program:
-    """A program as it describes itself at its address."""
+    """A program as it describes itself at its address. OauthError: its document cannot be read."""
     try:
         document = await documents.get(client_id)
     except BadClientDocument as bad:
         raise OauthError("invalid_client", str(bad)) from None
-    program = program_named_by_address(client_id)
-    return program.model_copy(
-        update={
-            "addresses": document.redirect_uris,
-            "presented": presented,
-            "shown_name": document.name,
-            "shown_uri": document.uri,
-            "vouched": True,
-        }
+    return Program(
+        client_id=client_id,
+        grant_types=GRANT_TYPES,
+        scopes=list(LOGIN_SCOPES),
+        addresses=document.redirect_uris,
+        presented=presented,
+        name=document.name,
+        uri=document.uri,
+        vouched=True,
     )
 
 
@@ -99,14 +96,14 @@ async def registered_program(deps: Deps, client_id: str, presented: str | None =
     kept = cast(RegisteredProgram, orjson.loads(found.metadata_json))
     return Program(
         client_id=found.id,
-        client_secret=program_secret(deps, found),
-        token_endpoint_auth_method=kept["authentication"],
+        secret=program_secret(deps, found),
+        authentication=kept["authentication"],
         grant_types=kept["grant_types"],
-        scope=" ".join(kept["scopes"]),
+        scopes=kept["scopes"] or list(LOGIN_SCOPES),
         addresses=tuple(uri for uri in kept["redirect_uris"] if is_redirect_accepted(uri)),
         presented=presented,
-        shown_name=kept["name"],
-        shown_uri=kept["uri"],
+        name=kept["name"],
+        uri=kept["uri"],
     )
 
 
@@ -117,38 +114,57 @@ def program_secret(deps: Deps, client: OauthClient) -> str | None:
     return deps.keyring.open(client.secret, org_id=SERVICE_OWNER, field=client_secret_field(client.id))
 
 
-async def program_at_back_channel(deps: Deps, client_id: str) -> Program | None:
-    """Where a program speaks for itself, no document is fetched: a login must outlive an outage of the place where it stands."""
-    return program_named_by_address(client_id) if is_document_address(client_id) else await registered_program(deps, client_id)
+async def identify_program(deps: Deps, parameters: OauthParameters, authorization: str) -> Program:
+    """The program that asks, by its secret where it has one (RFC 6749 section 2.3.1). `authorization`: the header, empty without one.
+
+    Where a program speaks for itself, no document is fetched: a login must outlive an outage of the place where it stands.
+    OauthError: it did not say or did not prove who it is.
+    """
+    client_id = parameters.get("client_id") or basic_name(authorization)
+    if not client_id:
+        raise unproven_program("Missing client_id")
+    program = program_named_by_address(client_id) if is_document_address(client_id) else await registered_program(deps, client_id)
+    if program is None:
+        raise unproven_program("Invalid client_id")
+    if authorization and program.authentication != "client_secret_basic":
+        raise unproven_program("This program does not authenticate with the Authorization header")
+    if program.authentication == "none":
+        return program
+    if program.authentication == "client_secret_basic":
+        presented = basic_secret(authorization, client_id)
+    else:
+        presented = parameters.get("client_secret", "")
+    if not program.secret:
+        raise unproven_program("Client is registered for secret-based authentication but has no stored secret")
+    if not presented:
+        raise unproven_program("Client secret is required")
+    if not hmac.compare_digest(program.secret.encode(), presented.encode()):
+        raise unproven_program("Invalid client_secret")
+    return program
 
 
-class ProgramProvider(UnusedProvider):
-    """The program that the SDK's authenticator asks for."""
-
-    def __init__(self, program: Program | None) -> None:
-        self.program = program
-
-    async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
-        return self.program
+def unproven_program(description: str) -> OauthError:
+    """The refusal of a program that did not prove who it is."""
+    return OauthError("invalid_client", description, 401)
 
 
-async def identify_program(deps: Deps, parameters: OauthParameters, authorization: str) -> tuple[Program, OauthParameters]:
-    """The program, by its secret where it has one; and its parameters with its name, which a header alone may hold."""
-    parameters = {**parameters}
-    parameters.setdefault("client_id", basic_name(authorization))
-    program = await program_at_back_channel(deps, parameters["client_id"]) if parameters["client_id"] else None
-    if program is not None and authorization and program.token_endpoint_auth_method != "client_secret_basic":
-        raise OauthError("invalid_client", "This program does not authenticate with the Authorization header", 401)
+def basic_secret(authorization: str, client_id: str) -> str:
+    """The secret in a Basic header. OauthError: there is none, or the header names another program."""
+    if not authorization.startswith("Basic "):
+        raise unproven_program("Missing or invalid Basic authentication in Authorization header")
     try:
-        await ClientAuthenticator(ProgramProvider(program)).authenticate_request(form_request(parameters, authorization))
-    except AuthenticationError as refused:
-        raise OauthError("invalid_client", refused.message, 401) from None
-    assert program is not None
-    return program, parameters
+        name, separator, secret = base64.b64decode(authorization[6:]).decode().partition(":")
+    except ValueError:
+        name, separator, secret = "", "", ""
+    if not separator:
+        raise unproven_program("Invalid Basic authentication header")
+    if unquote(name) != client_id:
+        raise unproven_program("Client ID mismatch in Basic auth")
+    return unquote(secret)
 
 
 def basic_name(authorization: str) -> str:
-    """The name in a Basic header; the SDK wants it in the form as well (RFC 6749 section 2.3.1 does not)."""
+    """The program's name in a Basic header; empty where it holds none that could be one."""
     scheme, _, encoded = authorization.partition(" ")
     if scheme != "Basic":
         return ""

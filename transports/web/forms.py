@@ -1,82 +1,13 @@
-"""Forms and queries as browsers send them: read with a limit, and taken only from our own pages, as they were shown to this browser."""
+"""Forms are taken only from our own pages, as they were shown to this browser."""
 
 import base64
 import hashlib
 import hmac
-import re
-from collections.abc import Mapping, Sequence
-from typing import NoReturn, cast
-from urllib.parse import parse_qsl
+from collections.abc import Sequence
+from typing import NoReturn
 
-from registry.errors import BadRequest, Forbidden, RequestTimeout, UnsupportedMediaType
-from transports.http.asgi import STATE_TIMED_OUT, BodyMessage, Headers, HttpScope, Receive
-from transports.http.request import ClientGone, body_too_large
-
-FORM_BYTES = 16 * 1024
-"""A form of ours holds a page of text at most, each character of it perhaps escaped."""
-MOST_FORM_FIELDS = 50
-FORM_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-FORM_CONTENT_TYPE = re.compile(rb'application/x-www-form-urlencoded(?:[ \t]*;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8"))?', re.IGNORECASE)
-
-
-async def read_form(request: HttpScope, receive: Receive) -> Mapping[str, str]:
-    """The fields of a posted form."""
-    check_form_type(request["headers"])
-    pieces, size, more = list[bytes](), 0, True
-    while more:
-        message = cast(BodyMessage, await receive())
-        if message["type"] == "http.disconnect":
-            raise broken_form(request)
-        piece, more = message.get("body", b""), message.get("more_body", False)
-        size += len(piece)
-        if size > FORM_BYTES:
-            raise body_too_large(FORM_BYTES)
-        pieces.append(piece)
-    try:
-        return form_fields(b"".join(pieces).decode("ascii"))
-    except UnicodeDecodeError:
-        raise unreadable_form() from None
-
-
-def check_form_type(headers: Headers) -> None:
-    """Plain forms only: no other type of body can be sent by a page of another site without asking first."""
-    said = dict(headers)
-    length = said.get(b"content-length", b"")
-    if length.isdigit() and int(length) > FORM_BYTES:
-        raise body_too_large(FORM_BYTES)
-    if said.get(b"content-encoding", b"identity").lower() != b"identity":
-        raise UnsupportedMediaType("Compressed forms are not taken", hint="Send the form as it is")
-    if not FORM_CONTENT_TYPE.fullmatch(said.get(b"content-type", b"")):
-        raise UnsupportedMediaType("Only forms are taken here", hint="Send Content-Type: application/x-www-form-urlencoded")
-
-
-def broken_form(request: HttpScope) -> BadRequest | RequestTimeout:
-    """The connection ended first."""
-    if request.get("state", {}).get(STATE_TIMED_OUT):
-        return RequestTimeout("The form did not arrive in time", hint="Send it again")
-    return ClientGone("The connection ended before the form was complete")
-
-
-def form_fields(text: str) -> Mapping[str, str]:
-    """Each field once, without the space around it, and without control characters."""
-    try:
-        pairs = parse_qsl(text, keep_blank_values=True, encoding="utf-8", errors="strict", max_num_fields=MOST_FORM_FIELDS)
-    except (ValueError, UnicodeDecodeError):
-        raise unreadable_form() from None
-    found: dict[str, str] = {}
-    for name, value in pairs:
-        if name in found:
-            raise BadRequest("A field of the form was sent twice", hint="Load the page again and send it once more")
-        if FORM_CONTROL_CHARACTERS.search(name) or FORM_CONTROL_CHARACTERS.search(value):
-            raise BadRequest("A field of the form holds a control character", hint="Type the text instead of pasting it, on one line")
-        found[name] = value.strip()
-    return found
-
-
-def unreadable_form() -> BadRequest:
-    """Neither a form nor a query."""
-    return BadRequest("What was sent cannot be read as a form", hint="Load the page again and send it once more")
-
+from registry.errors import Forbidden
+from transports.http.asgi import Headers
 
 CSRF_FIELD = "csrf"
 OWN_SITES = (b"same-origin", b"none")

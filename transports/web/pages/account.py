@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from starlette.responses import Response
+
 from operations.people import browser_sessions
 from operations.people.browser_sessions import AuditRecordMaker
 from operations.secret_tokens import secret_digest
@@ -15,8 +17,8 @@ from storage.browser_sessions import switch_browser_session
 from storage.engine.connection import Connection
 from storage.invitations import WaitingInvitation
 from storage.memberships import Membership, memberships_of
-from transports.web.pages.calls import PageProblem, problem_of
-from transports.web.pages.request import HOME_PAGE, HtmlPage, PageAnswer, PageRedirect, PageRequest
+from transports.web.pages.problems import PageProblem, problem_of
+from transports.web.pages.request import HOME_PAGE, PageRequest
 
 
 class AccountBelongings(NamedTuple):
@@ -36,7 +38,7 @@ def read_belongings(connection: Connection, *, person: str, address: str | None,
     )
 
 
-async def show_account(visit: PageRequest, problem: PageProblem | None = None) -> HtmlPage:
+async def show_account(visit: PageRequest, problem: PageProblem | None = None) -> Response:
     """Everything on one page."""
     who, deps = visit.who, visit.context.deps
     found = await deps.store.read(read_belongings, person=who.person, address=who.address, now=visit.now)
@@ -45,18 +47,16 @@ async def show_account(visit: PageRequest, problem: PageProblem | None = None) -
         **found._asdict(),
         "names": names,
         "browsers": await browser_sessions.count_signed_in_browsers(deps, person=who.person, now=visit.now),
-        "problem": problem,
     }
-    return HtmlPage("account.html", facts, status=200 if problem is None else problem.status)
+    return visit.page("account.html", facts, problem=problem)
 
 
-async def show_invitations(visit: PageRequest) -> PageRedirect:
+async def show_invitations(visit: PageRequest) -> Response:
     """Where the mail of an invitation leads."""
-    del visit
-    return PageRedirect(f"{HOME_PAGE}#invitations")
+    return visit.redirect(f"{HOME_PAGE}#invitations")
 
 
-async def post_account(visit: PageRequest) -> PageAnswer:
+async def post_account(visit: PageRequest) -> Response:
     """One of the page's forms; each names what it is about."""
     named = visit.form.get("id", "")
     try:
@@ -74,7 +74,7 @@ async def post_account(visit: PageRequest) -> PageAnswer:
                 raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
     except Refusal as refusal:
         return await show_account(visit, problem_of(refusal))
-    return PageRedirect(HOME_PAGE)
+    return visit.redirect(HOME_PAGE)
 
 
 async def join_organisation(visit: PageRequest, invitation: str) -> None:
@@ -113,8 +113,8 @@ def end_program(connection: Connection, *, grant: str, person: str, now: float, 
 SCOPE_WORDS = {Scope.READ: "read", Scope.WRITE: "write", Scope.ADMIN: "admin"}
 
 
-async def show_tiers(visit: PageRequest) -> HtmlPage:
+async def show_tiers(visit: PageRequest) -> Response:
     """For anybody: refusals of the API lead here."""
     carried = {tier: [word for scope, word in SCOPE_WORDS.items() if scope in scopes_of(tier, Role.ADMIN)] for tier in Tier}
     current = visit.caller.tier if visit.caller is not None and visit.caller.organisation else None
-    return HtmlPage("upgrade.html", {"tiers": visit.context.deps.rate_limiter.limits.tiers, "carried": carried, "current": current})
+    return visit.page("upgrade.html", {"tiers": visit.context.deps.rate_limiter.limits.tiers, "carried": carried, "current": current})

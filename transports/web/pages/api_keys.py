@@ -3,11 +3,14 @@
 import re
 from dataclasses import replace
 
+from starlette.responses import Response
+
 from operations.people.session_tokens import new_console_token
 from registry.caller import EVERY_TOOL
 from registry.errors import BadRequest
-from transports.web.pages.calls import PageProblem, call_operation, filled_fields
-from transports.web.pages.request import HtmlPage, PageAnswer, PageRedirect, PageRequest
+from transports.web.pages.calls import call_operation, filled_fields
+from transports.web.pages.problems import PageProblem
+from transports.web.pages.request import PageRequest
 
 KEY_LIFETIMES = {"": "never", "604800": "in 7 days", "2592000": "in 30 days", "7776000": "in 90 days", "31536000": "in a year"}
 
@@ -15,12 +18,12 @@ CALLS_A_DAY = re.compile(r"[0-9]{1,9}", re.ASCII)
 RESTRICTION_FIELDS = {"restrictions.calls_per_day": "calls_per_day", "restrictions.toolsets": "toolset"}
 
 
-async def show_api_keys(visit: PageRequest) -> HtmlPage:
+async def show_api_keys(visit: PageRequest) -> Response:
     """The keys of the organisation, and the form for a new one."""
     return await api_keys_page(visit)
 
 
-async def api_keys_page(visit: PageRequest, *, made: object = None, problem: PageProblem | None = None) -> HtmlPage:
+async def api_keys_page(visit: PageRequest, *, made: object = None, problem: PageProblem | None = None) -> Response:
     """`made`: a new key with its secret, which is on this answer and nowhere else."""
     cursor = visit.query.get("after")
     listed = await call_operation(visit, "list_api_keys", {"limit": 100} | ({} if cursor is None else {"starting_after": cursor}))
@@ -33,12 +36,11 @@ async def api_keys_page(visit: PageRequest, *, made: object = None, problem: Pag
         "toolsets": [("", "Every operation"), *((name, name) for name in visit.context.deps.toolsets if name != EVERY_TOOL)],
         "issues": not visit.form.get("read_only") and visit.form.get("toolset", "") in ("", "connectivity"),
         "typed": visit.form if problem is not None else {},
-        "problem": problem,
     }
-    return HtmlPage("api_keys.html", facts, status=200 if problem is None else problem.status)
+    return visit.page("api_keys.html", facts, problem=problem)
 
 
-async def post_api_keys(visit: PageRequest) -> PageAnswer:
+async def post_api_keys(visit: PageRequest) -> Response:
     """Make one, or end one."""
     match visit.form.get("do"):
         case "create":
@@ -46,7 +48,7 @@ async def post_api_keys(visit: PageRequest) -> PageAnswer:
             return await api_keys_page(visit, made=outcome.body if outcome.problem is None else None, problem=outcome.problem)
         case "revoke":
             outcome = await call_operation(visit, "revoke_api_key", {"id": visit.form.get("id", "")})
-            return PageRedirect("/api-keys") if outcome.problem is None else await api_keys_page(visit, problem=outcome.problem)
+            return visit.redirect("/api-keys") if outcome.problem is None else await api_keys_page(visit, problem=outcome.problem)
         case _:
             raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
 
@@ -72,16 +74,15 @@ def problem_at_field(problem: PageProblem | None) -> PageProblem | None:
     return problem if problem is None or field is None else replace(problem, field=field)
 
 
-async def show_session_token(visit: PageRequest) -> HtmlPage:
+async def show_session_token(visit: PageRequest) -> Response:
     """What it is for, and the button."""
-    del visit
-    return HtmlPage("session_token.html", {"issued": None, "expires_at": 0.0})
+    return visit.page("session_token.html", {"issued": None, "expires_at": 0.0})
 
 
-async def post_session_token(visit: PageRequest) -> HtmlPage:
+async def post_session_token(visit: PageRequest) -> Response:
     """The token, on this page and nowhere else."""
     acting = visit.acting
     token, expires_at = await new_console_token(
         visit.context.deps, person=visit.who.person, organisation=acting.organisation or None, now=visit.now
     )
-    return HtmlPage("session_token.html", {"issued": token, "expires_at": float(expires_at)})
+    return visit.page("session_token.html", {"issued": token, "expires_at": float(expires_at)})

@@ -3,20 +3,23 @@
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
+from starlette.responses import Response
+
 from clients.identity.redirect_uris import is_loopback_redirect
 from operations.people.consents import ConsentQuestion, consent_question, deny_consent, grant_consent
 from registry.caller import Caller
 from registry.errors import BadRequest, NotFound, Refusal
 from registry.limits import Role, Scope
 from storage.memberships import Membership, memberships_of
-from transports.web.pages.calls import PageProblem, problem_of
-from transports.web.pages.request import HtmlPage, PageAnswer, PageRedirect, PageRequest
+from transports.web.pages.problems import PageProblem, problem_of
+from transports.web.pages.request import PageRequest
+from transports.web.site import see_other
 
 CONSENT_SCOPES = ("read", "write", "admin")
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
-async def show_consent(visit: PageRequest) -> PageAnswer:
+async def show_consent(visit: PageRequest) -> Response:
     """The question, for the organisation that is looked at or for another one of the person's."""
     request = await find_request(visit, visit.query.get("request", ""))
     return await consent_page(visit, request, visit.query.get("request", ""), visit.query.get("organization"))
@@ -32,7 +35,7 @@ async def find_request(visit: PageRequest, token: str) -> ConsentQuestion:
 
 async def consent_page(
     visit: PageRequest, request: ConsentQuestion, token: str, wanted: str | None, problem: PageProblem | None = None
-) -> HtmlPage:
+) -> Response:
     """What is asked. Boxes are there for what was asked for and what the person has in the organisation; admin is never ticked for them."""
     memberships = await visit.context.deps.store.read(memberships_of, person=visit.who.person)
     chosen = chosen_organisation(memberships, wanted or visit.acting.organisation)
@@ -46,9 +49,8 @@ async def consent_page(
         "chosen": chosen,
         "offered": able,
         "beyond": [scope for scope in request.scopes if scope not in able],
-        "problem": problem,
     }
-    return HtmlPage("consent.html", facts, status=200 if problem is None else problem.status, posts_to=csp_source(request.redirect_uri))
+    return visit.page("consent.html", facts, problem=problem, posts_to=csp_source(request.redirect_uri))
 
 
 def chosen_organisation(memberships: list[Membership], wanted: str) -> Membership | None:
@@ -87,7 +89,7 @@ def csp_source(redirect_uri: str) -> str:
     return f"{parts.scheme}:"
 
 
-async def post_consent(visit: PageRequest) -> PageAnswer:
+async def post_consent(visit: PageRequest) -> Response:
     """Allow or deny. Whatever else is pressed asks again."""
     token, wanted = visit.form.get("request", ""), visit.form.get("organization", "")
     request = await find_request(visit, token)
@@ -95,23 +97,23 @@ async def post_consent(visit: PageRequest) -> PageAnswer:
         target = await deny_consent(visit.context.deps, token=token, now=visit.now)
         if target is None:
             raise NotFound("This login has been answered already, or it took too long")
-        return denial(request, target)
+        return denial(visit, request, target)
     try:
-        return PageRedirect(await allow_program(visit, request, token, wanted), away=True)
+        return see_other(await allow_program(visit, request, token, wanted))
     except Refusal as refusal:
         return await consent_page(visit, request, token, wanted, problem_of(refusal))
 
 
-def denial(request: ConsentQuestion, target: str) -> PageAnswer:
+def denial(visit: PageRequest, request: ConsentQuestion, target: str) -> Response:
     """Where a no leads.
 
     Choice: a program on the person's own computer is told at once. To every other one there is a link: who said no to a program did not
     ask to be sent to it, and its page may look like ours (RFC 9700 section 4.11.2).
     """
     return (
-        PageRedirect(target, away=True)
+        see_other(target)
         if is_loopback_redirect(request.redirect_uri)
-        else HtmlPage("denied.html", {"request": request, "target": target})
+        else visit.page("denied.html", {"request": request, "target": target})
     )
 
 

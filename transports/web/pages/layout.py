@@ -3,19 +3,12 @@
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from starlette.templating import Jinja2Templates
 
 from operations.people.session_tokens import with_included_scopes
 from operations.web_pages import page_templates
-from registry.limits import Role
-from transports.http.asgi import Headers
-from transports.web.headers import page_headers
-from transports.web.pages.request import HtmlPage, PageRequest
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
 
 # ISO 4217: what has no hundredth, and what has thousandths.
 WHOLE_CURRENCIES = frozenset(
@@ -35,44 +28,19 @@ def format_money(amount: int, currency: str) -> str:
 PAGE_TEMPLATES = Path(__file__).parent / "templates"
 
 
-class PageLayout:
-    """Renders pages, and says what each is sent with."""
-
-    def __init__(self) -> None:
-        self._style = (PAGE_TEMPLATES / "style.css").read_text()
-
-    def render(self, visit: PageRequest, page: HtmlPage) -> bytes:
-        """The page's bytes."""
-        caller = visit.caller
-        text = (
-            page_environment()
-            .get_template(page.template)
-            .render(
-                style=self._style,
-                root=visit.context.root,
-                here=visit.path,
-                csrf=visit.csrf,
-                me=visit.session,
-                organisation=None if caller is None or not caller.organisation else caller,
-                admin=caller is not None and bool(caller.organisation) and caller.role is Role.ADMIN,
-                site=visit.context.deps.site,
-                money=format_money,
-                **page.facts,
-            )
-        )
-        return text.encode()
-
-    def headers(self, page: HtmlPage) -> Headers:
-        """What every page is sent with."""
-        return page_headers(self._style, posts_to=page.posts_to, more=page.headers)
+@cache
+def pages_style() -> str:
+    """The style sheet of the pages."""
+    return (PAGE_TEMPLATES / "style.css").read_text()
 
 
 @cache
-def page_environment() -> "Environment":
+def pages_templates() -> Jinja2Templates:
     """The templates, each compiled when it is first asked for."""
     made = page_templates(PAGE_TEMPLATES)
     made.filters.update(moment=format_moment, day=format_day, host=host_of, sentence=as_sentence, included=included_scopes)
-    return made
+    made.globals["money"] = format_money
+    return Jinja2Templates(env=made)
 
 
 def parse_time(value: float | str) -> datetime:

@@ -1,15 +1,21 @@
 """The five steps of an organisation's onboarding, on one page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import cast, get_args
 
+from starlette.responses import Response
+
+from operations.languages import texts_in
 from operations.setup.onboarding import OperatorType
+from operations.vocabulary import COUNTRY_CODES
 from registry.errors import BadRequest, KeyUnknown
 from storage.sealing import TYPED_TOKEN_FIELD
-from transports.web.pages.calls import CallArguments, PageProblem, call_operation, confirmation_page, filled_fields, needs_confirmation
-from transports.web.pages.countries import COUNTRIES
-from transports.web.pages.request import HtmlPage, PageAnswer, PageRedirect, PageRequest
+from transports.web.countries import countries_by_name
+from transports.web.pages.calls import CallArguments, call_operation, confirmation_page, filled_fields, needs_confirmation
+from transports.web.pages.problems import PageProblem
+from transports.web.pages.request import PageRequest
 
 ONBOARDING_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "org": ("onboarding_save_org", ("name", "website", "country", "operator_type")),
@@ -55,17 +61,23 @@ STEP_OF_FORM = {
 }
 
 
-async def show_onboarding(visit: PageRequest) -> HtmlPage:
+@cache
+def country_names() -> Sequence[tuple[str, str]]:
+    """Code and English name of every country that an operator can be in, in the order of the names."""
+    return countries_by_name(COUNTRY_CODES, texts_in("en"))
+
+
+async def show_onboarding(visit: PageRequest) -> Response:
     """How far the organisation has come, and what is next."""
     return await onboarding_page(visit)
 
 
-async def onboarding_page(visit: PageRequest, failed: str = "", problem: PageProblem | None = None) -> HtmlPage:
+async def onboarding_page(visit: PageRequest, failed: str = "", problem: PageProblem | None = None) -> Response:
     """The steps; `failed` is the form with the problem, which keeps what was typed, but never a token."""
     assert visit.organisation
     outcome = await call_operation(visit, "get_onboarding_state", {})
     if outcome.problem is not None:
-        return HtmlPage("error.html", {"problem": outcome.problem}, status=outcome.problem.status)
+        return visit.page("error.html", {}, problem=outcome.problem)
     state = outcome.body
     status = {step["step"]: step["status"] for step in cast(list[Mapping[str, str]], state["steps"])}
     if problem is not None and problem.code == "onboarding_incomplete":
@@ -76,14 +88,13 @@ async def onboarding_page(visit: PageRequest, failed: str = "", problem: PagePro
         "templates": await first_templates(visit, state),
         "operator_types": [("", "Choose one"), *((kind, OPERATOR_KINDS[kind]) for kind in get_args(OperatorType))],
         "kinds": OPERATOR_KINDS,
-        "countries": [("", "Choose one"), *COUNTRIES],
-        "names": dict(COUNTRIES),
+        "countries": [("", "Choose one"), *country_names()],
+        "names": dict(country_names()),
         "typed": {name: value for name, value in visit.form.items() if name not in ("token", "sealed_token")},
         "failed": failed,
         "failed_step": STEP_OF_FORM.get(failed, ""),
-        "problem": problem,
     }
-    return HtmlPage("onboarding.html", facts, status=200 if problem is None else problem.status)
+    return visit.page("onboarding.html", facts, problem=problem)
 
 
 async def first_templates(visit: PageRequest, state: Mapping[str, object]) -> list[Mapping[str, object]]:
@@ -94,7 +105,7 @@ async def first_templates(visit: PageRequest, state: Mapping[str, object]) -> li
     return (await call_operation(visit, "list_package_templates", {"limit": 100, "fields": fields})).rows
 
 
-async def post_onboarding(visit: PageRequest) -> PageAnswer:
+async def post_onboarding(visit: PageRequest) -> Response:
     """One step."""
     do = visit.form.get("do", "")
     if do not in ONBOARDING_FORMS:
@@ -111,12 +122,12 @@ async def post_onboarding(visit: PageRequest) -> PageAnswer:
     if needs_confirmation(outcome):
         title, button = CONNECTION_QUESTIONS[do]
         return confirmation_page(
-            outcome, title=title, button=button, page="/onboarding", fields={"do": do, **sealed_token_field(visit, arguments)}
+            visit, outcome, title=title, button=button, page="/onboarding", fields={"do": do, **sealed_token_field(visit, arguments)}
         )
     if outcome.problem is not None:
         return await onboarding_page(visit, do, outcome.problem)
     step = STEP_OF_FORM[do] if outcome.body.get("pending") or do == "preview" else outcome.body.get("current_step") or "complete"
-    return PageRedirect(f"/onboarding#{step}")
+    return visit.redirect(f"/onboarding#{step}")
 
 
 def sealed_token_field(visit: PageRequest, arguments: CallArguments) -> Mapping[str, str]:

@@ -3,17 +3,20 @@
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
+from starlette.responses import Response
+
 from registry.errors import BadRequest
-from transports.web.pages.calls import PageProblem, call_operation, filled_fields
-from transports.web.pages.request import HtmlPage, PageAnswer, PageRedirect, PageRequest
+from transports.web.pages.calls import call_operation, filled_fields
+from transports.web.pages.problems import PageProblem
+from transports.web.pages.request import PageRequest
 
 
-async def show_members(visit: PageRequest) -> HtmlPage:
+async def show_members(visit: PageRequest) -> Response:
     """The members; admins see the forms, too."""
     return await members_page(visit)
 
 
-async def members_page(visit: PageRequest, problem: PageProblem | None = None) -> HtmlPage:
+async def members_page(visit: PageRequest, problem: PageProblem | None = None) -> Response:
     """The list, with what was typed when it was refused."""
     assert visit.organisation
     cursor = visit.query.get("after")
@@ -23,12 +26,11 @@ async def members_page(visit: PageRequest, problem: PageProblem | None = None) -
         "members": listed.rows,
         "more": bool(listed.body.get("has_more")),
         "typed": visit.form if problem is not None else {},
-        "problem": problem,
     }
-    return HtmlPage("members.html", facts, status=200 if problem is None else problem.status)
+    return visit.page("members.html", facts, problem=problem)
 
 
-async def post_members(visit: PageRequest) -> PageAnswer:
+async def post_members(visit: PageRequest) -> Response:
     """Ask somebody in, or end a membership or an invitation."""
     match visit.form.get("do"):
         case "invite":
@@ -37,36 +39,35 @@ async def post_members(visit: PageRequest) -> PageAnswer:
             outcome = await call_operation(visit, "remove_member", filled_fields(visit.form, "id"))
         case _:
             raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
-    return PageRedirect("/members") if outcome.problem is None else await members_page(visit, outcome.problem)
+    return visit.redirect("/members") if outcome.problem is None else await members_page(visit, outcome.problem)
 
 
-async def show_affiliates(visit: PageRequest) -> HtmlPage:
+async def show_affiliates(visit: PageRequest) -> Response:
     """How the organisation stands, and the months that earned something."""
     return await affiliates_page(visit)
 
 
-async def affiliates_page(visit: PageRequest, problem: PageProblem | None = None) -> HtmlPage:
+async def affiliates_page(visit: PageRequest, problem: PageProblem | None = None) -> Response:
     """`problem`: why joining was refused."""
     assert visit.organisation
     standing = await call_operation(visit, "affiliates_me_get", {})
     if standing.problem is not None:
-        return HtmlPage("error.html", {"problem": standing.problem}, status=standing.problem.status)
+        return visit.page("error.html", {}, problem=standing.problem)
     listed = await call_operation(visit, "affiliates_me_commissions_list", {"limit": 50} | filled_fields(visit.query, "starting_after"))
     problem = problem or listed.problem
     facts: Mapping[str, object] = {
         "standing": standing.body,
         "commissions": listed.rows,
         "more": bool(listed.body.get("has_more")),
-        "problem": problem,
     }
-    return HtmlPage("affiliates.html", facts, status=200 if problem is None else problem.status)
+    return visit.page("affiliates.html", facts, problem=problem)
 
 
-async def post_affiliates(visit: PageRequest) -> PageAnswer:
+async def post_affiliates(visit: PageRequest) -> Response:
     """Join; there is nothing else to do here."""
     assert visit.organisation
     outcome = await call_operation(visit, "affiliates_me_create", {})
-    return PageRedirect("/affiliates") if outcome.problem is None else await affiliates_page(visit, outcome.problem)
+    return visit.redirect("/affiliates") if outcome.problem is None else await affiliates_page(visit, outcome.problem)
 
 
 AUDIT_PAGE_SIZE = 50
@@ -91,7 +92,7 @@ PAGE_READS = frozenset({"get_onboarding_state", "list_api_keys", "list_members",
 """What our own pages read to be shown."""
 
 
-async def show_audit(visit: PageRequest) -> HtmlPage:
+async def show_audit(visit: PageRequest) -> Response:
     """The latest entries, or those after one; `outcome` picks those that ended so. The pages' own reads are shown when asked for."""
     assert visit.organisation
     listed = await call_operation(
@@ -99,7 +100,7 @@ async def show_audit(visit: PageRequest) -> HtmlPage:
     )
     problem, outcome, looks = listed.problem, visit.query.get("outcome", ""), visit.query.get("looks") == "shown"
     if problem is not None and problem.code == "role_required":
-        return HtmlPage("error.html", {"problem": problem}, status=problem.status)
+        return visit.page("error.html", {}, problem=problem)
     entries = [one for one in listed.rows if looks or not is_page_read(one)]
     kept = {"outcome": outcome} if outcome else {}
     older = {"starting_after": str(listed.rows[-1]["id"])} if listed.body.get("has_more") else None
@@ -111,9 +112,8 @@ async def show_audit(visit: PageRequest) -> HtmlPage:
         "hidden": len(listed.rows) - len(entries),
         "with_looks": urlencode({**visit.query, "looks": "shown"}),
         "older": None if older is None else urlencode(kept | ({"looks": "shown"} if looks else {}) | older),
-        "problem": problem,
     }
-    return HtmlPage("audit.html", facts, status=200 if problem is None else problem.status)
+    return visit.page("audit.html", facts, problem=problem)
 
 
 def is_page_read(entry: Mapping[str, object]) -> bool:

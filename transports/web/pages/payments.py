@@ -3,16 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from starlette.responses import Response
+
 from registry.errors import BadRequest
-from transports.web.pages.calls import CallOutcome, PageProblem, call_operation, confirmation_page, needs_confirmation
-from transports.web.pages.request import HtmlPage, PageAnswer, PageRedirect, PageRequest
+from transports.web.pages.calls import CallOutcome, call_operation, confirmation_page, needs_confirmation
+from transports.web.pages.problems import PageProblem
+from transports.web.pages.request import PageRequest
 
 # Neither is told where to lead back to: that is this page, and an address that is told must be https, which ours need not be.
 CONNECT_OPERATIONS = {"begin": "operator_billing_connect_begin", "oauth": "operator_billing_connect_oauth_begin"}
 ACCESS_DENIED = "access_denied"
 
 
-async def show_payments(visit: PageRequest) -> HtmlPage:
+async def show_payments(visit: PageRequest) -> Response:
     """Where the account stands. Whoever comes back from the processor with a code is asked first: opening an address changes nothing."""
     assert visit.organisation
     code, state, error = (visit.query.get(name, "") for name in ("code", "state", "error"))
@@ -20,22 +23,22 @@ async def show_payments(visit: PageRequest) -> HtmlPage:
         text = "You did not allow it" if error == ACCESS_DENIED else "The payment processor did not let it happen"
         return await payments_page(visit, notice=f"{text}; nothing was changed.")
     if code and state:
-        return HtmlPage("payments_attach.html", {"code": code, "state": state})
+        return visit.page("payments_attach.html", {"code": code, "state": state})
     if code:
         return await payments_page(visit, notice="This address is not complete, so nothing was changed. Begin again.")
     return await payments_page(visit)
 
 
-async def payments_page(visit: PageRequest, *, notice: str = "", problem: PageProblem | None = None) -> HtmlPage:
+async def payments_page(visit: PageRequest, *, notice: str = "", problem: PageProblem | None = None) -> Response:
     """What the processor says, and what can be done."""
     outcome = await call_operation(visit, "operator_billing_connect_status", {})
     if outcome.problem is not None:
-        return HtmlPage("error.html", {"problem": outcome.problem}, status=outcome.problem.status)
-    facts = {"account": outcome.body, "notice": notice, "problem": problem}
-    return HtmlPage("payments.html", facts, status=200 if problem is None else problem.status)
+        return visit.page("error.html", {}, problem=outcome.problem)
+    facts = {"account": outcome.body, "notice": notice}
+    return visit.page("payments.html", facts, problem=problem)
 
 
-async def post_payments(visit: PageRequest) -> PageAnswer:
+async def post_payments(visit: PageRequest) -> Response:
     """Go to the processor, or attach what its owner let us into."""
     assert visit.organisation
     do = visit.form.get("do", "")
@@ -45,24 +48,25 @@ async def post_payments(visit: PageRequest) -> PageAnswer:
             visit, "operator_billing_connect_oauth_complete", given, confirm_token=visit.form.get("confirm_token")
         )
         if needs_confirmation(outcome):
-            return replace_account_question(outcome, {"do": do, **given})
-        return (
-            PageRedirect("/payments") if outcome.problem is None else await payments_page(visit, problem=payments_problem(outcome.problem))
-        )
+            return replace_account_question(visit, outcome, {"do": do, **given})
+        if outcome.problem is None:
+            return visit.redirect("/payments")
+        return await payments_page(visit, problem=payments_problem(outcome.problem))
     if do not in CONNECT_OPERATIONS:
         raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
     outcome = await call_operation(visit, CONNECT_OPERATIONS[do], {}, confirm_token=visit.form.get("confirm_token"))
     if needs_confirmation(outcome):
-        return replace_account_question(outcome, {"do": do})
+        return replace_account_question(visit, outcome, {"do": do})
     if outcome.problem is not None:
         return await payments_page(visit, problem=payments_problem(outcome.problem))
     # A link, since form-action forbids that a form of ours ends elsewhere, and the processor's address is not known when the form is shown.
-    return HtmlPage("payments_away.html", {"begun": outcome.body, "own": do == "oauth"})
+    return visit.page("payments_away.html", {"begun": outcome.body, "own": do == "oauth"})
 
 
-def replace_account_question(outcome: CallOutcome, fields: Mapping[str, str]) -> HtmlPage:
+def replace_account_question(visit: PageRequest, outcome: CallOutcome, fields: Mapping[str, str]) -> Response:
     """Another account is to take the place of one that took payments."""
-    return confirmation_page(outcome, title="Replace your payment account?", button="Replace the account", page="/payments", fields=fields)
+    title, button = "Replace your payment account?", "Replace the account"
+    return confirmation_page(visit, outcome, title=title, button=button, page="/payments", fields=fields)
 
 
 def payments_problem(problem: PageProblem) -> PageProblem:

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
+
+from starlette.responses import Response
 
 from operations.deps import Deps
 from operations.people import browser_sessions
@@ -13,36 +15,17 @@ from operations.secret_tokens import new_secret_token
 from registry.call import Call
 from registry.caller import Caller
 from registry.errors import Conflict
+from registry.limits import Role
 from registry.pipeline import Pipeline
 from registry.ports import AuditRecord
 from storage.directory import StoreDirectory
 from transports.web.forms import CSRF_FIELD, FormSeals, refuse_form
-from transports.web.headers import PageCookies
+from transports.web.pages.layout import pages_style, pages_templates
+from transports.web.pages.problems import PageProblem
+from transports.web.site import Visit, page_response, see_other
 
 if TYPE_CHECKING:
     from transports.service import Service
-
-
-@dataclass(frozen=True, slots=True)
-class HtmlPage:
-    """A template and what it tells. `posts_to` is where a redirect after its form may lead besides ourselves, as CSP spells it."""
-
-    template: str
-    facts: Mapping[str, object] = field(default_factory=dict[str, object])
-    status: int = 200
-    posts_to: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-@dataclass(frozen=True, slots=True)
-class PageRedirect:
-    """303 See Other. `target` is a path below /auth (it starts with a slash, or is empty for /auth itself), or with `away` an address."""
-
-    target: str
-    away: bool = False
-
-
-PageAnswer = HtmlPage | PageRedirect
 
 
 HOME_PAGE = "/account"
@@ -62,6 +45,25 @@ def next_page(wanted: str) -> str:
     """The page below /auth that was wanted; the account's page instead of anything that is not plainly one of ours."""
     found = OWN_PAGE_ADDRESS.fullmatch(wanted)
     return found[1] + (found[2] or "") if found is not None and found[1] in OWN_PAGES else HOME_PAGE
+
+
+class PageCookies:
+    """Names and flags. The prefix __Host- makes browsers refuse a cookie that another host or an unencrypted page has set."""
+
+    def __init__(self, *, secure: bool) -> None:
+        prefix = "__Host-" if secure else ""
+        self._flags = "; Path=/; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
+        self.session, self.visitor, self.known = f"{prefix}session", f"{prefix}visitor", f"{prefix}known"
+        self.login_state = f"{prefix}code-"
+        """What the names of the cookies of open logins begin with."""
+
+    def given(self, name: str, value: str, seconds: int) -> str:
+        """A Set-Cookie header that gives one."""
+        return f"{name}={value}; Max-Age={seconds}{self._flags}"
+
+    def taken(self, name: str) -> str:
+        """A Set-Cookie header that takes one away."""
+        return self.given(name, "", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +102,18 @@ def make_page_context(service: "Service", report: Callable[[Call, BaseException]
 
 
 VISITOR_COOKIE_SECONDS = 86_400
+NO_HEADERS: Mapping[str, str] = {}
 
 
-@dataclass(slots=True)
-class PageRequest:
-    """A request, read and told apart. `path` is what follows /auth."""
+@dataclass(slots=True, kw_only=True)
+class PageRequest(Visit):
+    """A visit to a page behind /auth. `path` is what follows /auth, `started` the clock's monotonic seconds at its begin."""
 
     context: PageContext
     path: str
-    query: Mapping[str, str]
-    cookies: Mapping[str, str]
-    client: str
-    request_id: str
-    now: float
     started: float
-    form: Mapping[str, str] = field(default_factory=dict[str, str])
     session: BrowserSession | None = None
     caller: Caller | None = None
-    setting: dict[str, str] = field(default_factory=dict[str, str])
-    """Set-Cookie headers by the cookie's name."""
     _visitor: str = ""
 
     async def recognise(self) -> None:
@@ -206,9 +201,50 @@ class PageRequest:
         for name in names:
             self.setting[name] = self.context.cookies.taken(name)
 
-    def to_sign_in(self) -> PageRedirect:
+    def page(
+        self,
+        template: str,
+        facts: Mapping[str, object],
+        *,
+        problem: PageProblem | None = None,
+        posts_to: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> Response:
+        """The page of `template`, with the status of its `problem`.
+
+        `posts_to` is where a redirect after its form may lead besides ourselves, as CSP spells it.
+        """
+        caller = self.caller
+        member = caller if caller is not None and caller.organisation else None
+        shared = {
+            "root": self.context.root,
+            "here": self.path,
+            "csrf": self.csrf,
+            "me": self.session,
+            "organisation": member,
+            "admin": member is not None and member.role is Role.ADMIN,
+            "site": self.context.deps.site,
+            "problem": problem,
+        }
+        status = 200 if problem is None else problem.status
+        return page_response(
+            pages_templates(),
+            self.request,
+            template,
+            {**shared, **facts},
+            style=pages_style(),
+            posts_to=posts_to,
+            status=status,
+            headers=headers,
+        )
+
+    def redirect(self, target: str) -> Response:
+        """A redirect to a page of ours: `target` is a path below /auth (it starts with a slash)."""
+        return see_other(f"{self.context.root}/auth{target}")
+
+    def to_sign_in(self) -> Response:
         """Whoever is not signed in signs in first, and comes back to this page."""
         given = {**self.form, **self.query}
         kept = next((names for names in CARRIED_FIELDS if all(given.get(name) for name in names)), ())
         back = next_page(f"/auth{self.path}" + ("?" if kept else "") + "&".join(f"{name}={given[name]}" for name in kept))
-        return PageRedirect("/sign-in" if back == HOME_PAGE else f"/sign-in?next=/auth{quote(back)}")
+        return self.redirect("/sign-in" if back == HOME_PAGE else f"/sign-in?next=/auth{quote(back)}")

@@ -3,11 +3,14 @@
 import re
 from typing import cast
 
+from starlette.responses import Response
+
 from operations.vocabulary import normal_email
 from storage.people import find_by_address
-from transports.web.pages.calls import PageProblem, call_operation, filled_fields
+from transports.web.pages.calls import call_operation, filled_fields
 from transports.web.pages.login_cookies import LoginStateCookie, keep_login_state, read_login_state, remember_browser
-from transports.web.pages.request import HOME_PAGE, HtmlPage, PageAnswer, PageRedirect, PageRequest, next_page
+from transports.web.pages.problems import PageProblem
+from transports.web.pages.request import HOME_PAGE, PageRequest, next_page
 from transports.web.pages.sign_in import code_page
 
 SIGN_UP = "sign-up"
@@ -16,7 +19,7 @@ SIGN_UP_FIELDS = ("email", "organization_name", "name", "referral_code")
 """What the operation takes; `next` is ours."""
 
 
-async def show_sign_up(visit: PageRequest) -> HtmlPage:
+async def show_sign_up(visit: PageRequest) -> Response:
     """The form; a referral link fills its code in."""
     referral = visit.query.get("ref", "")
     values = {
@@ -28,7 +31,7 @@ async def show_sign_up(visit: PageRequest) -> HtmlPage:
     login_state = read_login_state(visit, SIGN_UP)
     if login_state is not None and not visit.query:
         values = dict(login_state.again)
-    return sign_up_page(values)
+    return sign_up_page(visit, values)
 
 
 def page_after_sign_up(wanted: str) -> str:
@@ -37,32 +40,32 @@ def page_after_sign_up(wanted: str) -> str:
     return "/onboarding" if then == HOME_PAGE else then
 
 
-def sign_up_page(values: dict[str, str], problem: PageProblem | None = None) -> HtmlPage:
+def sign_up_page(visit: PageRequest, values: dict[str, str], problem: PageProblem | None = None) -> Response:
     """The form with what was typed so far."""
-    facts = {"values": dict.fromkeys((*SIGN_UP_FIELDS, "next"), "") | values, "problem": problem}
-    return HtmlPage("sign_up.html", facts, status=200 if problem is None else problem.status)
+    facts = {"values": dict.fromkeys((*SIGN_UP_FIELDS, "next"), "") | values}
+    return visit.page("sign_up.html", facts, problem=problem)
 
 
-async def start_sign_up(visit: PageRequest) -> PageAnswer:
+async def start_sign_up(visit: PageRequest) -> Response:
     """Have the code mailed."""
     typed = {name: visit.form.get(name, "") for name in SIGN_UP_FIELDS}
     typed["next"] = f"/auth{page_after_sign_up(visit.form.get('next', ''))}"
     outcome = await call_operation(visit, "signup_start", filled_fields(typed, *SIGN_UP_FIELDS))
     if outcome.problem is not None:
-        return sign_up_page(typed, outcome.problem)
+        return sign_up_page(visit, typed, outcome.problem)
     keep_login_state(
         visit, LoginStateCookie(SIGN_UP, str(outcome.body["client_token"]), typed["email"], page_after_sign_up(typed["next"]), typed)
     )
-    return PageRedirect("/sign-up/code")
+    return visit.redirect("/sign-up/code")
 
 
-async def show_sign_up_code(visit: PageRequest) -> PageAnswer:
+async def show_sign_up_code(visit: PageRequest) -> Response:
     """The form for the code."""
     login_state = read_login_state(visit, SIGN_UP)
-    return PageRedirect("/sign-up") if login_state is None else code_page(visit, login_state)
+    return visit.redirect("/sign-up") if login_state is None else code_page(visit, login_state)
 
 
-async def complete_sign_up(visit: PageRequest) -> PageAnswer:
+async def complete_sign_up(visit: PageRequest) -> Response:
     """Found the organisation.
 
     Choice: a new person who has just proved the address is signed in at once, instead of being mailed a second code. The operation's answer
@@ -72,7 +75,7 @@ async def complete_sign_up(visit: PageRequest) -> PageAnswer:
     """
     login_state = read_login_state(visit, SIGN_UP, visit.form.get("request", ""))
     if login_state is None:
-        return PageRedirect("/sign-up")
+        return visit.redirect("/sign-up")
     known = await visit.context.deps.store.read(find_by_address, address=normal_email(login_state.address))
     outcome = await call_operation(visit, "signup_verify", {"client_token": login_state.token, "code": visit.form.get("code", "")})
     if outcome.problem is not None:
@@ -80,7 +83,7 @@ async def complete_sign_up(visit: PageRequest) -> PageAnswer:
     person = await visit.context.deps.store.read(find_by_address, address=normal_email(login_state.address))
     here = None if visit.session is None else visit.session.person
     if person is None or (known is not None and known != here):
-        return PageRedirect("/sign-in")
+        return visit.redirect("/sign-in")
     await visit.sign_in(person, organisation=cast(str, outcome.body["organization_id"]))
     remember_browser(visit, login_state.address)
-    return PageRedirect(login_state.then)
+    return visit.redirect(login_state.then)

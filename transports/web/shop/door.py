@@ -7,7 +7,6 @@ from registry.call import Call, Reply
 from registry.errors import Refusal
 from transports.http.asgi import HttpScope, Receive, Scope, Send
 from transports.http.request import reads_pages
-from transports.web.shop.request import make_shop_context
 
 if TYPE_CHECKING:
     from transports.service import Service
@@ -20,7 +19,7 @@ class ShopDoor:
     """Hands a request to the pages of shops."""
 
     def __init__(self, service: "Service", report: Callable[[Call, BaseException], None]) -> None:
-        self._context = make_shop_context(service, report)
+        self._service, self._report = service, report
         self._shops: ShopsApp | None = None
 
     def serves(self, path: str) -> bool:
@@ -29,13 +28,12 @@ class ShopDoor:
 
     def refused(self, scope: HttpScope, refusal: Refusal, request_id: str) -> Reply | None:
         """A refusal as a page, for somebody with a browser; nothing for programs."""
-        del request_id
-        return self._made().refused(scope, refusal) if reads_pages(scope["headers"]) else None
+        return self._made().refused(scope, refusal, request_id) if reads_pages(scope["headers"]) else None
 
     def _made(self) -> "ShopsApp":
-        from transports.web.shop.app import ShopsApp  # only once somebody comes
+        from transports.web.shop.app import make_shops  # only once somebody comes: it brings Starlette and its templates
 
-        self._shops = self._shops or ShopsApp(self._context)
+        self._shops = self._shops or make_shops(self._service, self._report)
         return self._shops
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

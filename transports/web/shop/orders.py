@@ -6,6 +6,7 @@ from typing import NamedTuple, cast
 from urllib.parse import quote
 
 import anyio
+from starlette.responses import Response
 
 from operations.languages import LanguageTexts, datetime_to_show
 from operations.ledger.esims import fits_qr_code, phone_lpa_text, qr_picture
@@ -15,7 +16,6 @@ from registry.ids import ORDER_NUMBER
 from storage.orders import OrderRow, find_order, top_ups_of
 from storage.storefronts import storefront_of
 from transports.web.shop.brand import Brand, brand_of, plain_text
-from transports.web.shop.layout import ShopAnswer, ShopPage, ShopRedirect
 from transports.web.shop.request import ShopRequest, shop_not_found
 from transports.web.shop.storefront import OfferedPlan, offer_of, refusal_word
 
@@ -196,11 +196,11 @@ class OrderView(NamedTuple):
     brand: Brand
 
 
-async def show_order(visit: ShopRequest) -> ShopAnswer:
+async def show_order(visit: ShopRequest) -> Response:
     """The order, in the colours of its shop."""
     found = await load_order(visit)
     if found.brand.slug != visit.slug:
-        return ShopRedirect(f"{visit.context.root}/shop/{found.brand.slug}/orders/{visit.order}")
+        return visit.redirect(f"{found.brand.slug}/orders/{visit.order}")
     return await page_of_order(visit, found)
 
 
@@ -219,7 +219,7 @@ async def load_order(visit: ShopRequest) -> OrderView:
     return OrderView(told, row, brand_of(shop._asdict()))
 
 
-async def page_of_order(visit: ShopRequest, order: OrderView, *, problem: tuple[str, str] | None = None, status: int = 200) -> ShopPage:
+async def page_of_order(visit: ShopRequest, order: OrderView, *, problem: tuple[str, str] | None = None, status: int = 200) -> Response:
     """Everything that can be said of it. `problem`: title and text of what was not done."""
     told, texts = order.told, visit.texts
     esim = cast(OperationBody | None, told["esim"])
@@ -247,7 +247,7 @@ async def page_of_order(visit: ShopRequest, order: OrderView, *, problem: tuple[
     if esim is not None:
         facts |= install_facts(esim)
         facts |= await live_facts(visit, cast(OfferedPlan, told["plan"]), open_for_more=open_for_more)
-    return ShopPage("order.html", facts, order.brand, status, {"Refresh": str(wait)} if wait and problem is None else {})
+    return visit.page("order.html", facts, order.brand, status, {"Refresh": str(wait)} if wait and problem is None else {})
 
 
 def install_facts(esim: OperationBody) -> dict[str, object]:
@@ -335,7 +335,7 @@ TOP_UP_REFUSAL_WORDS: Mapping[str, str] = {
 }
 
 
-async def post_top_up(visit: ShopRequest) -> ShopAnswer:
+async def post_top_up(visit: ShopRequest) -> Response:
     """Only the plan's slug is read of the form."""
     order = await load_order(visit)
     await visit.context.pipeline.admit_order(visit.client)
@@ -348,17 +348,17 @@ async def post_top_up(visit: ShopRequest) -> ShopAnswer:
     except Refusal as refusal:
         return await top_up_refused(visit, order, refusal_word(refusal, TOP_UP_REFUSAL_WORDS, "top_up"), refusal.status)
     # The processor leads back to the order's number: this browser opens it by what opened it now.
-    return ShopRedirect(begun.url, visit.context.order_cookies.setting(visit.cookies, order.row.id, visit.token))
+    return visit.to_checkout(begun.url, order.row.id, visit.token)
 
 
-async def top_up_refused(visit: ShopRequest, order: OrderView, word: str, status: int) -> ShopAnswer:
+async def top_up_refused(visit: ShopRequest, order: OrderView, word: str, status: int) -> Response:
     """The order again, and what was not done."""
     say = visit.texts.say
     return await page_of_order(visit, order, problem=(say(f"refused.{word}_title"), say(f"refused.{word}")), status=status)
 
 
-async def post_cancel(visit: ShopRequest) -> ShopAnswer:
+async def post_cancel(visit: ShopRequest) -> Response:
     """Recorded once; then the order again, which says so."""
     order = await load_order(visit)
     await visit.ask("cancel_storefront_order", {"order_id": visit.token})
-    return ShopRedirect(f"{visit.context.root}/shop/{order.brand.slug}/orders/{visit.order}")
+    return visit.redirect(f"{order.brand.slug}/orders/{visit.order}")

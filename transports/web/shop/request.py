@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from dataclasses import dataclass
+from typing import Literal, cast
 from urllib.parse import urlsplit
 
 import orjson
+from starlette.responses import Response
 
 from operations.catalogue import CATALOGUE
 from operations.deps import Deps
@@ -19,11 +20,11 @@ from registry.ids import ORDER_NUMBER, ORDER_NUMBER_PREFIX, ORDER_TOKEN
 from registry.pipeline import Pipeline
 from transports.http.asgi import Headers
 from transports.web.shop.availability import AvailabilityCache
+from transports.web.shop.brand import NEUTRAL_BRAND, Brand
+from transports.web.shop.layout import shop_style, shop_templates
+from transports.web.site import Visit, page_response, see_other
 
-if TYPE_CHECKING:
-    from transports.service import Service
-
-
+NO_HEADERS: Mapping[str, str] = {}
 MOST_ORDER_COOKIES = 10
 # Choice: as long as most eSIMs last. Afterwards the link in the mail opens the page, as it does in every other browser from the start.
 ORDER_COOKIE_SECONDS = 30 * 86_400
@@ -42,13 +43,13 @@ class OrderCookies:
         found = cookies.get(self._prefix + number.removeprefix(ORDER_NUMBER_PREFIX), "")
         return found if ORDER_TOKEN.fullmatch(found) else None
 
-    def setting(self, cookies: Mapping[str, str], number: str, token: str) -> Sequence[str]:
-        """Set-Cookie headers: the order's cookie, and the end of the oldest ones where the browser has too many."""
+    def setting(self, cookies: Mapping[str, str], number: str, token: str) -> Mapping[str, str]:
+        """Set-Cookie headers by name: the order's cookie, and the end of the oldest ones where the browser has too many."""
         name = self._prefix + number.removeprefix(ORDER_NUMBER_PREFIX)
         # Numbers begin with the time, so the names of the newest orders are the last.
         others = sorted(other for other in cookies if ORDER_COOKIE_NAME.fullmatch(other) and other != name)
-        ended = [f"{other}=; Max-Age=0{self._flags}" for other in others[: max(0, len(others) - MOST_ORDER_COOKIES + 1)]]
-        return [f"{name}={token}; Max-Age={ORDER_COOKIE_SECONDS}{self._flags}", *ended]
+        ended = {other: f"{other}=; Max-Age=0{self._flags}" for other in others[: max(0, len(others) - MOST_ORDER_COOKIES + 1)]}
+        return {name: f"{name}={token}; Max-Age={ORDER_COOKIE_SECONDS}{self._flags}", **ended}
 
 
 ReaderDevice = Literal["iphone", "android", ""]
@@ -97,34 +98,23 @@ class ShopContext:
         return self.pipeline.deps
 
 
-def make_shop_context(service: "Service", report: Callable[[Call, BaseException], None]) -> ShopContext:
-    """What the pages of shops need of a service."""
-    return shop_context_of(service.pipeline, report, service.site.base_url)
-
-
 def shop_context_of(pipeline: Pipeline[Deps], report: Callable[[Call, BaseException], None], base_url: str) -> ShopContext:
-    """The same of a pipeline that is known at `base_url`."""
+    """What the pages of shops need of a pipeline that is known at `base_url`."""
     base = urlsplit(base_url)
     root = base.path.rstrip("/")
     cookies = OrderCookies(root=root, secure=base.scheme == "https")
     return ShopContext(pipeline, report, AvailabilityCache(pipeline.deps), f"{base.scheme}://{base.netloc}", root, cookies)
 
 
-@dataclass(slots=True)
-class ShopRequest:
-    """A request, read. `slug` and `order` are what its path names: an order by a token, or by its number."""
+@dataclass(slots=True, kw_only=True)
+class ShopRequest(Visit):
+    """A visit to a page of a shop. `slug` and `order` are what its path names: an order by a token, or by its number."""
 
     context: ShopContext
     slug: str
     order: str
     texts: LanguageTexts
     device: ReaderDevice
-    client: str
-    cookies: Mapping[str, str]
-    request_id: str
-    now: float
-    query: Mapping[str, str] = field(default_factory=dict[str, str])
-    form: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def deps(self) -> Deps:
@@ -141,6 +131,36 @@ class ShopRequest:
         """What opens the order of the path; a number without its cookie opens nothing, and is asked for all the same: a miss counts."""
         named = self.context.order_cookies.token(self.cookies, self.order) if ORDER_NUMBER.fullmatch(self.order) else None
         return self.order if named is None else named
+
+    def page(
+        self,
+        template: str,
+        facts: Mapping[str, object],
+        brand: Brand = NEUTRAL_BRAND,
+        status: int = 200,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> Response:
+        """The page of `template`, in the colours of `brand`."""
+        shared = {"root": self.context.root, "brand": brand, "texts": self.texts, "t": self.texts.say}
+        return page_response(
+            shop_templates(),
+            self.request,
+            template,
+            {**shared, **facts},
+            style=shop_style(brand.accent),
+            posts_to=self.deps.payments.checkout_origin,
+            status=status,
+            headers=headers,
+        )
+
+    def redirect(self, path: str) -> Response:
+        """A redirect to a page of a shop: `path` is what follows /shop/."""
+        return see_other(f"{self.context.root}/shop/{path}")
+
+    def to_checkout(self, url: str, number: str, token: str) -> Response:
+        """A redirect to the payment page at `url`; the browser gets the cookie that opens the order of this number by its token."""
+        self.setting.update(self.context.order_cookies.setting(self.cookies, number, token))
+        return see_other(url)
 
     async def ask(self, operation: str, arguments: Mapping[str, object]) -> object:
         """Call an operation as anybody may; what it refuses is raised."""

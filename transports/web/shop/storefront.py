@@ -1,17 +1,21 @@
 """The page of a shop: the plans that it sells, grouped by where they work, and the way from a plan to the page on which it is paid."""
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, cast
 
+from starlette.responses import Response
+
 from operations.languages import LanguageTexts
 from operations.storefronts.sales.checkout import NotForSale, ShopNotReady, SoldOut, begin_order
 from registry.errors import PaymentsError, Refusal
-from storage.storefronts import find_plan, find_published, find_published_at
+from storage.storefronts import find_plan
+from storage.storefronts import find_published
+from storage.storefronts import find_published_at
+from transports.web.countries import countries_by_name
+from transports.web.countries import name_sort_key
 from transports.web.shop.brand import brand_of, plain_text
-from transports.web.shop.layout import ShopAnswer, ShopPage, ShopRedirect
 from transports.web.shop.request import ShopRequest, shop_not_found
 
 OfferedPlan = Mapping[str, object]
@@ -56,8 +60,7 @@ def offer_of(plan: OfferedPlan, reasons: Mapping[str, str], texts: LanguageTexts
 
 def offered_countries(offers: Sequence[ShopOffer], texts: LanguageTexts) -> Sequence[tuple[str, str]]:
     """Code and name of every country that a plan is for, by name."""
-    codes = set[str]().union(*(offer.codes for offer in offers))
-    return sorted(((code, texts.country(code)) for code in codes), key=lambda one: name_sort_key(one[1]))
+    return countries_by_name(set[str]().union(*(offer.codes for offer in offers)), texts)
 
 
 def group_offers(offers: Sequence[ShopOffer], country: str, texts: LanguageTexts) -> Sequence[OfferGroup]:
@@ -80,28 +83,22 @@ def group_offers(offers: Sequence[ShopOffer], country: str, texts: LanguageTexts
 @lru_cache(maxsize=512)
 def names_of_countries(codes: Sequence[str], texts: LanguageTexts) -> str:
     """Countries by name; many plans of a shop are for the same ones."""
-    return ", ".join(sorted((texts.country(code) for code in codes), key=name_sort_key))
-
-
-@lru_cache(maxsize=1024)
-def name_sort_key(name: str) -> str:
-    """Names in the order of their letters, marks left out."""
-    return "".join(c for c in unicodedata.normalize("NFKD", name).casefold() if not unicodedata.combining(c))
+    return ", ".join(name for _, name in countries_by_name(codes, texts))
 
 
 COUNTRY_CODE = re.compile(r"[A-Za-z]{2}", re.ASCII)
 OfferedPlans = Sequence[Mapping[str, object]]
 
 
-async def show_shop(visit: ShopRequest) -> ShopAnswer:
+async def show_shop(visit: ShopRequest) -> Response:
     """All plans, or those for the country that was chosen. Who comes to an address that the shop had is led to the one that it has."""
     shop = await visit.deps.store.read(find_published_at, slug=visit.slug)
     if shop is not None and shop.slug != visit.slug:
-        return ShopRedirect(f"{visit.context.root}/shop/{shop.slug}")
+        return visit.redirect(f"{shop.slug}")
     return await storefront_page(visit, country=visit.query.get("country", "").upper())
 
 
-async def storefront_page(visit: ShopRequest, *, country: str = "", problem: tuple[str, str] | None = None, status: int = 200) -> ShopPage:
+async def storefront_page(visit: ShopRequest, *, country: str = "", problem: tuple[str, str] | None = None, status: int = 200) -> Response:
     """The shop. `problem`: title and text of what was not done."""
     shop = await visit.ask("get_hosted_storefront", {"slug": visit.slug})
     if not isinstance(shop, Mapping):
@@ -122,7 +119,7 @@ async def storefront_page(visit: ShopRequest, *, country: str = "", problem: tup
         "sold_out": bool(offers) and all(offer.refused for offer in offers),
         "problem": problem,
     }
-    return ShopPage("shop.html", facts, brand_of(told), status)
+    return visit.page("shop.html", facts, brand_of(told), status)
 
 
 CHECKOUT_WORDS: Mapping[str, str] = {
@@ -133,7 +130,7 @@ CHECKOUT_WORDS: Mapping[str, str] = {
 """Which of our words fit what was refused, by its code."""
 
 
-async def post_checkout(visit: ShopRequest) -> ShopAnswer:
+async def post_checkout(visit: ShopRequest) -> Response:
     """Only the plan's slug is read of the form: what it costs and what it is, the shop says."""
     await visit.context.pipeline.admit_order(visit.client)
     deps = visit.deps
@@ -147,7 +144,7 @@ async def post_checkout(visit: ShopRequest) -> ShopAnswer:
         begun = await begin_order(deps, shop=shop, plan=plan, language=visit.texts.language, now=visit.now)
     except Refusal as refusal:
         return await checkout_refused(visit, refusal_word(refusal, CHECKOUT_WORDS, "not_now"), refusal.status)
-    return ShopRedirect(begun.url, visit.context.order_cookies.setting(visit.cookies, begun.order, begun.token))
+    return visit.to_checkout(begun.url, begun.order, begun.token)
 
 
 def refusal_word(refusal: Refusal, words: Mapping[str, str], other: str) -> str:
@@ -155,7 +152,7 @@ def refusal_word(refusal: Refusal, words: Mapping[str, str], other: str) -> str:
     return "payment" if isinstance(refusal, PaymentsError) else words.get(refusal.error_code, other)
 
 
-async def checkout_refused(visit: ShopRequest, word: str, status: int) -> ShopAnswer:
+async def checkout_refused(visit: ShopRequest, word: str, status: int) -> Response:
     """The shop again, and what was not done."""
     visit.context.availability.forget(visit.slug)
     say = visit.texts.say

@@ -1,0 +1,200 @@
+"""The one way in which pages are served: Starlette's router, requests, templates and responses. Whatever is refused is a page, too."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Generic, TypeVar, cast
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.templating import Jinja2Templates
+
+from operations.web_pages import page_policy
+from registry.call import Reply
+from registry.errors import MethodNotAllowed, Refusal
+from transports.http.asgi import STATE_REQUEST_ID, Headers, HttpScope, Receive, Scope, Send
+from transports.http.body import read_form
+from transports.web.forms import check_sender
+
+PAGE_MEDIA_TYPE = "text/html; charset=utf-8"
+# Choice: same-origin where other public pages have no-referrer. With that a browser sends a form with `Origin: null`, which is refused;
+# the links that lead elsewhere say noreferrer, and no other site is told more by this.
+REFERRER_POLICY = "same-origin"
+DOOR_HEADERS = ("content-type", "x-content-type-options", "cache-control", "content-length")
+"""Headers that the HTTP door gives every answer of its own."""
+KEPT_HEADERS = ("Allow", "Retry-After")
+"""Headers of a refusal that its page is sent with."""
+MOST_COOKIES = 100
+"""That are looked at; a browser keeps few for one site, and ours are among the first."""
+
+
+def read_cookies(headers: Headers) -> Mapping[str, str]:
+    """The cookies of a request. One that comes twice counts as not sent: nobody can say which of the two is ours."""
+    found: dict[str, str] = {}
+    twice: set[str] = set()
+    for name, value in headers:
+        if name != b"cookie":
+            continue
+        for pair in value.decode("latin-1").split(";", MOST_COOKIES):
+            key, equals, text = pair.strip().partition("=")
+            if equals and key in found:
+                twice.add(key)
+            found[key] = text
+    return {key: text for key, text in found.items() if key not in twice}
+
+
+def page_response(
+    templates: Jinja2Templates,
+    request: Request,
+    template: str,
+    facts: Mapping[str, object],
+    *,
+    style: str,
+    posts_to: str,
+    status: int,
+    headers: Mapping[str, str],
+) -> Response:
+    """The page of `template`. Nothing but our own style sheet is taken; its forms go to us and, where one leads on, to `posts_to`."""
+    policy = page_policy(style, forms=f"'self' {posts_to}" if posts_to else "'self'")
+    sent = {
+        "content-type": PAGE_MEDIA_TYPE,
+        "content-security-policy": policy,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": REFERRER_POLICY,
+        "cache-control": "no-store",
+        "x-robots-tag": "noindex",
+        **headers,
+    }
+    return templates.TemplateResponse(request, template, {"style": style, **facts}, status, sent)
+
+
+def see_other(target: str) -> Response:
+    """303 See Other: to `target`, which may be a reader's own address."""
+    return Response(b"", 303, {"location": target, "cache-control": "no-store", "referrer-policy": REFERRER_POLICY})
+
+
+@dataclass(slots=True, kw_only=True)
+class Visit:
+    """One request to a page, as it is read here, and the cookies that its answer sets: Set-Cookie headers by the cookie's name.
+
+    `client` is the network address of the reader, `now` Unix seconds.
+    """
+
+    request: Request
+    cookies: Mapping[str, str]
+    client: str
+    request_id: str
+    now: float
+    query: Mapping[str, str] = field(default_factory=dict[str, str])
+    form: Mapping[str, str] = field(default_factory=dict[str, str])
+    setting: dict[str, str] = field(default_factory=dict[str, str])
+
+
+V = TypeVar("V", bound=Visit)
+PageHandler = Callable[[V], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRoute(Generic[V]):
+    """A page: how it is shown, what its forms do, and whether one must be signed in."""
+
+    show: PageHandler[V] | None = None
+    act: PageHandler[V] | None = None
+    private: bool = True
+
+    @property
+    def methods(self) -> str:
+        """What the path takes, as Allow says it."""
+        return ", ".join((*(("GET", "HEAD") if self.show else ()), *(("POST",) if self.act else ())))
+
+
+class PageSite(ABC, Generic[V]):
+    """Pages by path. A site says who asks (`visit`, `prepare`), and how its refusals look (`refusal_page`)."""
+
+    start_hint: ClassVar[str]
+
+    def __init__(self, origin: str, routes: Mapping[str, PageRoute[V]]) -> None:
+        """`origin` is the one whose pages may send forms."""
+        self._origin = origin
+        found = [Route(path, PageEndpoint(self, route)) for path, route in routes.items()]
+        self._router = Router(found, redirect_slashes=False, default=PageEndpoint(self, None))
+
+    @abstractmethod
+    def visit(self, request: Request) -> V:
+        """The request as the pages of this site know it; nothing is looked up for it."""
+
+    @abstractmethod
+    async def prepare(self, visit: V, route: PageRoute[V] | None) -> PageRoute[V]:
+        """Finds out what the page needs to know of who asks, and returns `route`. Refused where there is none."""
+
+    @abstractmethod
+    def refusal_page(self, visit: V, refusal: Refusal, headers: Mapping[str, str]) -> Response:
+        """The page that says why not."""
+
+    async def show(self, visit: V, route: PageRoute[V], handler: PageHandler[V]) -> Response:
+        """The page that was asked for."""
+        del route
+        return await handler(visit)
+
+    async def act(self, visit: V, route: PageRoute[V], handler: PageHandler[V]) -> Response:
+        """What a form asks for, which was sent from a page of this site."""
+        del route
+        return await handler(visit)
+
+    def path(self, path: str) -> str:
+        """The path of the table that `path` stands for."""
+        return path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        await self._router({**scope, "path": self.path(cast(HttpScope, scope)["path"])}, receive, send)
+
+    def refused(self, scope: HttpScope, refusal: Refusal, request_id: str) -> Reply:
+        """The page for what was refused before any page was asked; who sits before the browser is not looked up for it."""
+        del request_id
+        page = self.refusal_page(self.visit(Request(cast(Scope, scope))), refusal, {})
+        headers = {name: value for name, value in page.headers.items() if name not in DOOR_HEADERS}
+        return Reply(refusal.status, bytes(page.body), PAGE_MEDIA_TYPE, {**headers, **refusal.headers}, refusal=refusal)
+
+    async def answer(self, visit: V, route: PageRoute[V] | None) -> Response:
+        """The page that is shown, or what its form asks for. Refused: another method, or a form of another origin."""
+        route, request = await self.prepare(visit, route), visit.request
+        if request.method == "POST" and route.act is not None:
+            check_sender(request.scope["headers"], self._origin)
+            visit.form = await read_form(cast(HttpScope, request.scope), request.receive)
+            return await self.act(visit, route, route.act)
+        if request.method not in ("GET", "HEAD") or route.show is None:
+            raise MethodNotAllowed("This page cannot be used in this way", allow=route.methods, hint=self.start_hint)
+        return await self.show(visit, route, route.show)
+
+
+@dataclass(frozen=True, slots=True)
+class PageEndpoint(Generic[V]):
+    """What Starlette's router hands a request to: one page of a site, or none where no page has the path."""
+
+    site: PageSite[V]
+    route: PageRoute[V] | None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        visit = self.site.visit(Request(scope, receive, send))
+        # The patterns of Starlette's router let a line break at the end of a path through.
+        route = None if visit.request.scope["path"].endswith("\n") else self.route
+        try:
+            response = await self.site.answer(visit, route)
+        except Refusal as refusal:
+            kept = {name.lower(): value for name, value in refusal.headers.items() if name in KEPT_HEADERS}
+            response = self.site.refusal_page(visit, refusal, kept)
+        for cookie in visit.setting.values():
+            response.headers.append("set-cookie", cookie)
+        if visit.request.method == "HEAD":
+            response.body = b""
+        await response(scope, receive, send)
+
+
+def visit_facts(request: Request) -> tuple[Mapping[str, str], str, str]:
+    """The cookies of a request, the network address that it comes from, and its id."""
+    scope = cast(HttpScope, request.scope)
+    request_id = str(scope.get("state", {}).get(STATE_REQUEST_ID, ""))
+    return read_cookies(scope["headers"]), (scope.get("client") or ("", 0))[0], request_id
