@@ -18,6 +18,7 @@ from registry.model import Input
 from registry.operation import AuthorityChange, Example, operation
 from registry.policy import quota_period, rfc3339_utc
 from registry.ports import Site
+from registry.rate_limits import rate_limited
 from storage import quota
 from storage.engine.connection import Connection
 from storage.invitations import StoredInvitation, WaitingInvitation, invitations_for, put_invitation, take_invitation, withdraw_invitation
@@ -102,15 +103,9 @@ def _spend_invitation_mail(connection: Connection, *, organisation: str, address
         (f"mail|{whom}", INVITATION_MAILS_PER_ADDRESS, "this address from your organisation"),
     ):
         if quota.charge_quota(connection, organisation=name, period=period.name, cost=1, limit=limit) is None:
-            raise QuotaExceeded(
-                f"Too many invitations: {limit} mails a UTC day are sent for {what}; invite again after {rfc3339_utc(period.reset)}",
-                code="rate_limited",
-                limit=limit,
-                used=limit,
-                reset_at=rfc3339_utc(period.reset),
-                retry_after=int(period.reset - now) + 1,
-                upgrade_url=upgrade_url,
-            )
+            text = f"Too many invitations: {limit} mails a UTC day are sent for {what}; invite again after {rfc3339_utc(period.reset)}"
+            wait = int(period.reset - now) + 1
+            raise rate_limited(text, limit=limit, reset=period.reset, retry_after=wait, upgrade_url=upgrade_url)
 
 
 def _mailbox_takes_more(connection: Connection, *, address: str, now: float) -> bool:
