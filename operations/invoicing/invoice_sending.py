@@ -28,7 +28,8 @@ from operations.invoicing.invoices import (
     render_invoice,
 )
 from operations.ledger.payment_accounts import find_payment_account
-from operations.vocabulary import MISLEADING_CHARACTERS, Email, without_default
+from operations.vocabulary import Email, without_default
+from registry.characters import MISLEADING_CHARACTERS
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
 from registry.limits import Scope
 from registry.operation import Example, operation

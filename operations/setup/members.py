@@ -10,7 +10,8 @@ from typing_extensions import TypedDict
 from clients.mail.letter import Letter
 from operations.deps import Ctx
 from operations.letters import SealedLetter, queue_letter, seal_letter
-from operations.vocabulary import MISLEADING_CHARACTERS, Email, ListOf, PageLimit, StartingAfter, list_page, mailbox_of, normal_email
+from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, mailbox_of, normal_email
+from registry.characters import MISLEADING_CHARACTERS
 from registry.clock import Clock
 from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
 from registry.limits import Role, Scope
