@@ -169,7 +169,6 @@ class LimitLease:
         self._hand_on()
 
     def _hand_on(self) -> None:
-        """Places that are free now, to the calls that wait."""
         for places in list(self._places.values()):
             if places.has_waiting:
                 places.more()
@@ -190,7 +189,6 @@ class LimitLease:
         return all(places.is_idle for places in self._places.values())
 
     async def _keep(self) -> None:
-        """Report until nothing is counted any more, then leave."""
         while True:
             hurried = self._hurried = asyncio.Event()
             with suppress(StoreUnavailable):  # whoever needs a count is told; here the next report is made in its time
@@ -211,7 +209,7 @@ class LimitLease:
         self._count_buckets(prepared, answer, self._clock.monotonic())
 
     def _report_next(self) -> Awaitable[None]:
-        """A report that is made after this moment; all who ask before it begins share it. It goes on when one of them hangs up."""
+        """Makes a report after this moment; callers that come before it begins share it. It goes on where one of them is cancelled."""
         turn = self._turn
         if turn.following is None or turn.following.done():
             turn.following = asyncio.create_task(self._report_after(turn.current), context=Context())

@@ -146,7 +146,6 @@ async def deny_consent(deps: Deps, *, token: str, now: float) -> str | None:
 
 
 async def _open_authorization_request(deps: Deps, token: str, now: float) -> AuthorizationRequest | None:
-    """A request that nobody has answered."""
     found = await deps.store.read(find_authorization_request, digest=secret_digest(token), now=now)
     if found is None:
         return None

@@ -80,7 +80,7 @@ def invitation_letter(address: str, organisation: str, role: Role, site: Site) -
 def _keep_invitation_and_mail(
     connection: Connection, *, invitation: Invitation, mail: SealedLetter, clock: Clock, upgrade_url: str, now: float
 ) -> StoredInvitation:
-    """The invitation and its mail. Nothing here looks whether the address has an account: nobody can be found out by inviting them."""
+    """Stores the invitation and queues its mail, without looking whether the address has an account: an invitation finds nobody out."""
     if hold_membership(connection, person=invitation.invited_by, organisation=invitation.organisation) != Role.ADMIN:
         raise membership_changed()  # else who is being removed would be back by their own invitation
     present = member_with_address(connection, organisation=invitation.organisation, address=invitation.address)
@@ -270,7 +270,6 @@ async def invite_member(ctx: Ctx, params: NewMember) -> Member:
 def _write_invitation(
     connection: Connection, *, invitation: Invitation, mail: SealedLetter, clock: Clock, upgrade_url: str, now: float
 ) -> Member:
-    """The invitation as it is listed."""
     kept = _keep_invitation_and_mail(connection, invitation=invitation, mail=mail, clock=clock, upgrade_url=upgrade_url, now=now)
     return _listed_member(MemberRow(kept.id, invitation.address, None, invitation.role, 0, kept.created))
 
@@ -323,7 +322,6 @@ def _end_member(connection: Connection, *, id: str, organisation: str, by: str, 
 
 
 def _listed_member(row: MemberRow) -> Member:
-    """As it is listed."""
     return {
         "id": row.id,
         "object": "member",

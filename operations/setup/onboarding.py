@@ -123,7 +123,6 @@ def read_onboarding(connection: Connection, *, organisation: str) -> OnboardingS
 
 
 def _onboarding_state(row: OnboardingRow) -> OnboardingState:
-    """The state that a row tells."""
     steps = _onboarding_steps(row)
     # Choice: what is pending is waited for by others, so it is not the step to do now.
     current: StepName | None = next((step["step"] for step in steps if step["status"] == "todo"), None)
@@ -168,7 +167,6 @@ def _onboarding_steps(row: OnboardingRow) -> list[OnboardingStep]:
 
 
 def _done_or_todo(was: bool) -> StepStatus:
-    """A step that is done or not."""
     return "done" if was else "todo"
 
 
@@ -287,7 +285,6 @@ async def onboarding_complete(ctx: Ctx, params: Nothing) -> OnboardingState:
 def _save_operator(
     connection: Connection, *, organisation: str, name: str, website: str | None, country: str, operator_type: str, now: float
 ) -> OnboardingState:
-    """The details, and the state with them."""
     details = {"name": name, "country": country, "operator_type": operator_type}
     save_onboarding_details(connection, organisation=organisation, website=website, now=now, **details)
     return read_onboarding(connection, organisation=organisation)
@@ -323,7 +320,6 @@ class PlanChoice(Input):
 
 
 async def _visible_template(ctx: Ctx, params: PlanChoice) -> Template:
-    """A template that the connected account can use."""
     try:
         await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
     except OrgNotConnected as refusal:
@@ -380,12 +376,10 @@ async def onboarding_skip_plan(ctx: Ctx, params: Nothing) -> OnboardingState:
 def _save_starting_plan(
     connection: Connection, *, organisation: str, template_id: int, display_name: str | None, now: float
 ) -> OnboardingState:
-    """The plan, and the state with it."""
     save_plan(connection, organisation=organisation, template_id=template_id, plan_name=display_name, now=now)
     return read_onboarding(connection, organisation=organisation)
 
 
 def _skip_starting_plan(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
-    """No plan, and the state without it."""
     skip_plan(connection, organisation=organisation, now=now)
     return read_onboarding(connection, organisation=organisation)

@@ -69,7 +69,6 @@ async def onboarding_test_esim(ctx: Ctx, params: Nothing) -> OnboardingState:
 
 
 async def _first_line(ctx: Ctx) -> Subscriber:
-    """The first line that the charging system lists."""
     connection = ctx.caller.connection
     if connection is None:
         raise NoLineToPreview("not_connected")
@@ -118,17 +117,14 @@ def _line_preview(row: Subscriber) -> TestEsim:
 
 
 def _preview_text(value: object) -> str | None:
-    """A short text of the charging system's, or nothing."""
     return value if isinstance(value, str) and len(value) <= _LONGEST_PREVIEW_TEXT and value.isprintable() else None
 
 
 def _demo_preview(ids: Ids, reason: DemoReason) -> TestEsim:
-    """An eSIM that exists nowhere."""
     iccid = new_test_esim_profile(ids).iccid
     return cast(TestEsim, {"iccid": iccid, "demo": True, "demo_reason": reason, "status": None, "activated_at": None, "last_used_at": None})
 
 
 def _save_preview(connection: Connection, *, organisation: str, shown: TestEsim, now: float) -> OnboardingState:
-    """What was shown, and the state with it."""
     save_test_esim(connection, organisation=organisation, test_esim=orjson.dumps(shown).decode(), now=now)
     return read_onboarding(connection, organisation=organisation)

@@ -85,7 +85,6 @@ class OpenapiPage:
         return Representation(openapi_bytes(self._catalogue, self._site), "application/json", "public, max-age=300")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The document, whoever asks."""
         del receive
         request = cast(HttpScope, scope)
         if request["method"] in READ_METHODS:

@@ -37,7 +37,6 @@ def llms_text(catalogue: Catalogue, site: Site | None = None) -> str:
 
 
 def _served_llms(catalogue: Catalogue, site: Site) -> str:
-    """What a server says of itself."""
     lines = [
         "## Doors",
         "",
@@ -56,13 +55,11 @@ def _served_llms(catalogue: Catalogue, site: Site) -> str:
 
 
 def _committed_llms(catalogue: Catalogue) -> str:
-    """What the source tree has."""
     lines = ["## Guides", "", *(f"- [{title}]({path}): {about}" for title, path, about in LLMS_GUIDES), ""]
     return _llms_lines(lines, catalogue, lambda toolset, operation: f"docs/reference/{toolset}.md#{operation.id}")
 
 
 def _llms_lines(first: list[str], catalogue: Catalogue, link: OperationLink) -> str:
-    """Heading, summary, rules, the first section, and a section for each toolset."""
     lines = [f"# {_LLMS_TITLE}", "", f"> {_LLMS_ABOUT}", "", *(f"- {rule}" for rule in _LLMS_RULES), "", *first]
     for toolset in catalogue.toolsets:
         shown = [f"- [{each.id}]({link(toolset.name, each)}): {each.summary}" for each in toolset.operations()]
@@ -71,7 +68,6 @@ def _llms_lines(first: list[str], catalogue: Catalogue, link: OperationLink) -> 
 
 
 def _site_origin(site: Site) -> str:
-    """Where the pages are that have no address of their own."""
     return site.base_url.rstrip("/")
 
 

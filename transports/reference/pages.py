@@ -130,7 +130,6 @@ class ReferencePages:
         return HtmlReference(build_reference(self._catalogue, self._site))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One page, whoever asks."""
         del receive
         request = cast(HttpScope, scope)
         if request["method"] not in READ_METHODS:
