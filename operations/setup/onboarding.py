@@ -1,5 +1,7 @@
 """Onboarding: its state, which each of its operations answers, and the steps org, plan and complete."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Annotated, Literal, cast
 
 import orjson
@@ -120,6 +122,17 @@ ONBOARDING_EXAMPLE: OnboardingState = {
 def read_onboarding(connection: Connection, *, organisation: str) -> OnboardingState:
     """The state as it is now."""
     return _onboarding_state(find_onboarding(connection, organisation=organisation))
+
+
+def then_onboarding(write: Callable[..., object]) -> Callable[..., OnboardingState]:
+    """`write` of a storage function, and after it the state of the organisation that it was called for."""
+
+    @wraps(write)
+    def written(connection: Connection, *, organisation: str, **given: object) -> OnboardingState:
+        write(connection, organisation=organisation, **given)
+        return read_onboarding(connection, organisation=organisation)
+
+    return written
 
 
 def _onboarding_state(row: OnboardingRow) -> OnboardingState:
@@ -253,7 +266,7 @@ async def onboarding_save_org(ctx: Ctx, params: OperatorProfile) -> OnboardingSt
     Renames your organisation to `name`, everywhere. Saving again replaces all four details.
     """
     return await ctx.settle_result(
-        _save_operator,
+        then_onboarding(save_onboarding_details),
         organisation=ctx.organisation,
         name=params.name,
         website=params.website,
@@ -280,14 +293,6 @@ async def onboarding_complete(ctx: Ctx, params: Nothing) -> OnboardingState:
     """
     del params
     return await ctx.settle_result(_complete_onboarding, organisation=ctx.organisation, now=ctx.now)
-
-
-def _save_operator(
-    connection: Connection, *, organisation: str, name: str, website: str | None, country: str, operator_type: str, now: float
-) -> OnboardingState:
-    details = {"name": name, "country": country, "operator_type": operator_type}
-    save_onboarding_details(connection, organisation=organisation, website=website, now=now, **details)
-    return read_onboarding(connection, organisation=organisation)
 
 
 def _complete_onboarding(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
@@ -352,10 +357,10 @@ async def onboarding_save_plan(ctx: Ctx, params: PlanChoice, template: Template)
     """
     del template
     return await ctx.settle_result(
-        _save_starting_plan,
+        then_onboarding(save_plan),
         organisation=ctx.organisation,
         template_id=params.template_id,
-        display_name=params.display_name,
+        plan_name=params.display_name,
         now=ctx.now,
     )
 
@@ -370,16 +375,4 @@ async def onboarding_save_plan(ctx: Ctx, params: PlanChoice, template: Template)
 async def onboarding_skip_plan(ctx: Ctx, params: Nothing) -> OnboardingState:
     """Onboarding step plan: go on without one; a plan that was saved is forgotten."""
     del params
-    return await ctx.settle_result(_skip_starting_plan, organisation=ctx.organisation, now=ctx.now)
-
-
-def _save_starting_plan(
-    connection: Connection, *, organisation: str, template_id: int, display_name: str | None, now: float
-) -> OnboardingState:
-    save_plan(connection, organisation=organisation, template_id=template_id, plan_name=display_name, now=now)
-    return read_onboarding(connection, organisation=organisation)
-
-
-def _skip_starting_plan(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
-    skip_plan(connection, organisation=organisation, now=now)
-    return read_onboarding(connection, organisation=organisation)
+    return await ctx.settle_result(then_onboarding(skip_plan), organisation=ctx.organisation, now=ctx.now)

@@ -9,7 +9,7 @@ from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
 from operations.ledger.esims import new_test_esim_profile
-from operations.setup.onboarding import ONBOARDING_EXAMPLE, DemoReason, OnboardingState, TestEsim, read_onboarding
+from operations.setup.onboarding import ONBOARDING_EXAMPLE, DemoReason, OnboardingState, TestEsim, then_onboarding
 from operations.upstream.access import connect_upstream
 from operations.upstream.connection import AccountGone, Upstream
 from operations.upstream.line_rows import public_line_row
@@ -18,7 +18,6 @@ from registry.ids import Ids
 from registry.limits import Scope
 from registry.model import Nothing
 from registry.operation import Example, operation
-from storage.engine.connection import Connection
 from storage.onboarding import save_test_esim
 
 _PREVIEW_ICCID = re.compile(r"89[0-9]{16,20}", re.ASCII)
@@ -65,7 +64,8 @@ async def onboarding_test_esim(ctx: Ctx, params: Nothing) -> OnboardingState:
         shown = _line_preview(await _first_line(ctx))
     except NoLineToPreview as nothing:
         shown = _demo_preview(ctx.deps.ids, nothing.reason)
-    return await ctx.settle_result(_save_preview, organisation=ctx.organisation, shown=shown, now=ctx.now)
+    text = orjson.dumps(shown).decode()
+    return await ctx.settle_result(then_onboarding(save_test_esim), organisation=ctx.organisation, test_esim=text, now=ctx.now)
 
 
 async def _first_line(ctx: Ctx) -> Subscriber:
@@ -123,8 +123,3 @@ def _preview_text(value: object) -> str | None:
 def _demo_preview(ids: Ids, reason: DemoReason) -> TestEsim:
     iccid = new_test_esim_profile(ids).iccid
     return cast(TestEsim, {"iccid": iccid, "demo": True, "demo_reason": reason, "status": None, "activated_at": None, "last_used_at": None})
-
-
-def _save_preview(connection: Connection, *, organisation: str, shown: TestEsim, now: float) -> OnboardingState:
-    save_test_esim(connection, organisation=organisation, test_esim=orjson.dumps(shown).decode(), now=now)
-    return read_onboarding(connection, organisation=organisation)

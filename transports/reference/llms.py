@@ -41,7 +41,7 @@ def _served_llms(catalogue: Catalogue, site: Site) -> str:
         "## Doors",
         "",
         f"- [MCP]({site.mcp_url}): Streamable HTTP; `?toolsets=core` shows little, `?toolsets=all` everything, `?read_only=true` no writes",
-        f"- [OpenAPI 3.1]({_site_origin(site)}/openapi.json): the HTTP/JSON API",
+        f"- [OpenAPI 3.1]({site.base_url.rstrip('/')}/openapi.json): the HTTP/JSON API",
         f"- [Reference]({site.docs_url}): every operation with examples",
         "",
         "## Guides",
@@ -65,10 +65,6 @@ def _llms_lines(first: list[str], catalogue: Catalogue, link: OperationLink) -> 
         shown = [f"- [{each.id}]({link(toolset.name, each)}): {each.summary}" for each in toolset.operations()]
         lines += [f"## {toolset.name}", "", toolset.summary, "", *shown, ""]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _site_origin(site: Site) -> str:
-    return site.base_url.rstrip("/")
 
 
 class LlmsPage(OpenapiPage):

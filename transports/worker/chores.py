@@ -31,7 +31,7 @@ class Chore:
 
     name: str
     every_seconds: float
-    run: Callable[[], Awaitable[None]]
+    run: Callable[[], Awaitable[object]]
     limit_seconds: float = 60.0
     everywhere: bool = False
 
