@@ -203,5 +203,4 @@ def _is_logo_ink(x: int, y: int) -> bool:
 
 
 def _png_chunk(kind: bytes, body: bytes) -> bytes:
-    """A part of a PNG, with its length and check sum."""
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from registry.errors import QuotaExceeded
 from registry.policy import rfc3339_utc
+from registry.rate_limits import rate_limited
 from storage.allowances import Allowance, take_allowances
 from storage.engine.connection import Connection
 
@@ -18,15 +19,8 @@ def spend_allowances(connection: Connection, *, wanted: Sequence[Allowance], wha
     if exceeded is None:
         return
     limit, seconds = exceeded.limit, max(1, math.ceil(exceeded.seconds))
-    raise QuotaExceeded(
-        f"Too many {what}: {limit} per hour are allowed here; wait {seconds} s and repeat the call",
-        code="rate_limited",
-        limit=limit,
-        used=limit,
-        reset_at=rfc3339_utc(math.ceil(now) + seconds),
-        retry_after=seconds,
-        upgrade_url=upgrade_url,
-    )
+    text = f"Too many {what}: {limit} per hour are allowed here; wait {seconds} s and repeat the call"
+    raise rate_limited(text, limit=limit, reset=math.ceil(now) + seconds, retry_after=seconds, upgrade_url=upgrade_url)
 
 
 def minute_number(now: float) -> int:
@@ -37,12 +31,5 @@ def minute_number(now: float) -> int:
 def minute_limit_reached(what: str, *, most: int, now: float, upgrade_url: str) -> QuotaExceeded:
     """The refusal until the next minute begins. `what` says in the past tense what was done, for example "evt_1 was retried"."""
     reset = (minute_number(now) + 1) * 60
-    return QuotaExceeded(
-        f"{what} {most} times in this minute; do it again from {rfc3339_utc(reset)} on",
-        code="rate_limited",
-        limit=most,
-        used=most,
-        reset_at=rfc3339_utc(reset),
-        retry_after=reset - int(now),
-        upgrade_url=upgrade_url,
-    )
+    text = f"{what} {most} times in this minute; do it again from {rfc3339_utc(reset)} on"
+    return rate_limited(text, limit=most, reset=reset, retry_after=reset - int(now), upgrade_url=upgrade_url)

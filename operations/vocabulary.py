@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 from typing_extensions import TypedDict
 
+from registry.characters import MISLEADING_CHARACTERS
 from registry.model import Input
-
 ListItem = TypeVar("ListItem")
 
 PageLimit = Annotated[int, Field(ge=1, le=100, description="Page size.")]
@@ -68,13 +68,6 @@ def divide_half_up(number: int, by: int) -> int:
 def share_of(amount: int, bps: int) -> int:
     """`bps` basis points of `amount` minor units, rounded half-up."""
     return divide_half_up(amount * bps, FULL_BPS)
-
-
-# Controls, line and paragraph separators, the marks that turn the direction of what follows (Unicode UAX #9), and what nobody sees: the
-# zero-width space, invisible operators and tags. Joiners stay: some scripts are not written without them.
-MISLEADING_CHARACTERS = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
 
 
 def plain_line(text: str) -> str:

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from pydantic_core import ValidationError
 
 from registry import guard, validation_errors
+from registry.characters import printable_text
 from registry.errors import BadRequest
 from registry.input_bounds import InputTooLarge, bounded_input, model_bounds
 from registry.model import Input, field_spellings
@@ -124,7 +125,7 @@ class Binding(Generic[InputT]):
         for part in query.split("&"):
             header = validation_errors.find_meant_header(name := part.partition("=")[0], self._headers)
             if header is not None:
-                return validation_errors.refuse_header_as_field(validation_errors.printable_text(name[:80]), header)
+                return validation_errors.refuse_header_as_field(printable_text(name[:80]), header)
         return BadRequest("This operation takes no query parameters", code="unknown_field", hint="Send the fields in the JSON body")
 
     def _object(self, body: bytes) -> dict[str, Any]:

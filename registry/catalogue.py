@@ -27,24 +27,26 @@ class Toolset:
     places: tuple[ModuleType, ...]
 
     def operations(self) -> list[AnyOperation]:
-        """The declared operations, ordered by path and method, so that moving a declaration changes no document."""
-        modules = [module for place in dict.fromkeys(self.places) for module in toolset_modules(place)]
-        found = [operation for module in modules for operation in declared_operations(module)]
+        """The declared operations, ordered by path and method, so that moving a declaration changes no document.
+
+        Raises TypeError where a file of the toolset declares none: it is in the wrong folder, or its declaration was forgotten.
+        """
+        found: list[AnyOperation] = []
+        for module in (module for place in dict.fromkeys(self.places) for module in modules_in(place)):
+            declared: list[Any] = [each for each in vars(module).values() if isinstance(each, Operation)]
+            own = [each for each in declared if each.module == module.__name__]
+            if not own:
+                raise TypeError(f"{module.__file__} declares no operation: the toolset {self.name} has files with declarations only")
+            found += own
         return sorted(found, key=lambda operation: (operation.path, HTTP_METHODS.index(operation.method)))
 
 
-def toolset_modules(place: ModuleType) -> list[ModuleType]:
-    """`place` itself, or the files of it where it is a package, sorted by name."""
+def modules_in(place: ModuleType) -> list[ModuleType]:
+    """`place` itself, or the files directly in it where it is a package, sorted by name."""
     if not hasattr(place, "__path__"):
         return [place]
     names = sorted(each.name for each in pkgutil.iter_modules(place.__path__) if not each.ispkg)
     return [importlib.import_module(f"{place.__name__}.{name}") for name in names]
-
-
-def declared_operations(module: ModuleType) -> list[AnyOperation]:
-    """The operations that `module` declares, in the order they are written."""
-    values: list[Any] = list(vars(module).values())
-    return [value for value in values if isinstance(value, Operation) and value.module == module.__name__]
 
 
 @dataclass(frozen=True, slots=True)

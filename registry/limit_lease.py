@@ -140,9 +140,7 @@ class LimitLease:
         now = self._clock.monotonic()
         self._levels_due = answer.others
         self.lease_end = prepared.began + LEASE_SECONDS
-        for key, use in prepared.buckets.items():
-            if use.name in answer.buckets:
-                self.buckets.count(key, answer.buckets[use.name], now)
+        self._count_buckets(prepared, answer, now)
         if answer.others:
             return
         self._levels = None
@@ -158,6 +156,11 @@ class LimitLease:
             self.buckets.forget()
         self._grant(prepared, answer)
 
+    def _count_buckets(self, prepared: PreparedReport, answer: LimitAnswer, now: float) -> None:
+        for key, use in prepared.buckets.items():
+            if use.name in answer.buckets:
+                self.buckets.count(key, answer.buckets[use.name], now)
+
     def _grant(self, prepared: PreparedReport, answer: LimitAnswer) -> None:
         for name, use in prepared.places.items():
             places = self._places.get(name)
@@ -166,7 +169,6 @@ class LimitLease:
         self._hand_on()
 
     def _hand_on(self) -> None:
-        """Places that are free now, to the calls that wait."""
         for places in list(self._places.values()):
             if places.has_waiting:
                 places.more()
@@ -187,7 +189,6 @@ class LimitLease:
         return all(places.is_idle for places in self._places.values())
 
     async def _keep(self) -> None:
-        """Report until nothing is counted any more, then leave."""
         while True:
             hurried = self._hurried = asyncio.Event()
             with suppress(StoreUnavailable):  # whoever needs a count is told; here the next report is made in its time
@@ -204,17 +205,11 @@ class LimitLease:
         prepared = self.prepare(leaving=True)
         self.counting, self.lease_end = CountingMode.NONE, float("-inf")
         self._levels, self._levels_due = None, False
-        self.apply_leaving(prepared, await self._ledger.report(prepared.report))
-
-    def apply_leaving(self, prepared: PreparedReport, answer: LimitAnswer) -> None:
-        """The lease has been given up; what was counted with that is not counted again."""
-        now = self._clock.monotonic()
-        for key, use in prepared.buckets.items():
-            if use.name in answer.buckets:
-                self.buckets.count(key, answer.buckets[use.name], now)
+        answer = await self._ledger.report(prepared.report)
+        self._count_buckets(prepared, answer, self._clock.monotonic())
 
     def _report_next(self) -> Awaitable[None]:
-        """A report that is made after this moment; all who ask before it begins share it. It goes on when one of them hangs up."""
+        """Makes a report after this moment; callers that come before it begins share it. It goes on where one of them is cancelled."""
         turn = self._turn
         if turn.following is None or turn.following.done():
             turn.following = asyncio.create_task(self._report_after(turn.current), context=Context())
@@ -241,6 +236,6 @@ class LimitLease:
 
 
 def consume_task_error(task: asyncio.Task[None]) -> None:
-    """Its error is told to whoever waited; nobody may be left to hear it."""
+    """Marks the error of `task` as seen: whoever waited for it got it, and asyncio need not warn where nobody waited."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,16 @@
-"""Tiers, scopes and every limit that is a setting, in one table."""
+"""Tiers, scopes and every limit that is a setting, in one table; and the words in which limits are spoken of everywhere.
+
+- limit: how much of something somebody may do. Beyond it a call is refused with QuotaExceeded.
+- quota: the calls of a UTC day, by tier. Its block is what a process takes of it at once, so that reads are not counted one by one.
+- bucket: a token bucket, which limits bursts. It gains `rate` tokens a second, up to `size`; what is done takes tokens from it.
+- portion: the tokens of a bucket that a process may spend before the database has counted them.
+- allowance: how often something that costs (a mail, a question to a language model) may be done in an hour or a UTC day.
+- place: room for one call under way; what has no place waits.
+- lease: the time for which a process may count by itself what all processes share, until it reports again.
+- ledger: the shared count in the database, to which processes report.
+
+Sizes of one input (registry.input_bounds) and of one request (transports.http.limits) are bounds: nobody uses them up.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

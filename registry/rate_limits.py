@@ -28,19 +28,38 @@ def address_network(address: str) -> str:
         return address
 
 
-class TokenWait(NamedTuple):
-    """How long until the next token, in seconds."""
-
-    seconds: float
+def rate_limited(message: str, *, limit: int, reset: float, retry_after: int, upgrade_url: str, hint: str | None = None) -> QuotaExceeded:
+    """The 429 `rate_limited` of a limit that is used up. `reset`: Unix seconds at which it allows more, `retry_after` seconds from now."""
+    return QuotaExceeded(
+        message,
+        code="rate_limited",
+        limit=limit,
+        used=limit,
+        reset_at=rfc3339_utc(reset),
+        retry_after=retry_after,
+        upgrade_url=upgrade_url,
+        hint=hint,
+    )
 
 
 class BucketStore(Protocol):
-    """Token buckets by name. `now` is monotonic seconds."""
+    """Token buckets by name. `key` names one, `rate` is tokens a second, `size` is tokens, `now` is monotonic seconds."""
 
-    def take(self, key: str, rate: float, size: float, now: float) -> TokenWait | None: ...
-    def charge(self, key: str, amount: float, rate: float, size: float, now: float) -> None: ...
-    def wait(self, key: str, rate: float, size: float, now: float) -> TokenWait | None: ...
-    async def replenish(self, key: str, now: Callable[[], float]) -> bool: ...
+    def take(self, key: str, rate: float, size: float, now: float) -> float | None:
+        """Takes one token of the bucket `key`; where it has none, the seconds to wait for one."""
+        ...
+
+    def charge(self, key: str, amount: float, rate: float, size: float, now: float) -> None:
+        """Takes `amount` tokens that have been used already; the bucket `key` may owe some afterwards."""
+        ...
+
+    def wait(self, key: str, rate: float, size: float, now: float) -> float | None:
+        """The seconds until the bucket `key` has a token; None where it has one, which is not taken."""
+        ...
+
+    async def replenish(self, key: str, now: Callable[[], float]) -> bool:
+        """Whether it is worth while to try the empty bucket `key` again. May wait for the database; `now` reads the monotonic clock."""
+        ...
 
 
 class TokenBuckets:
@@ -49,34 +68,30 @@ class TokenBuckets:
     def __init__(self) -> None:
         self._buckets: dict[str, tuple[float, float, float]] = {}
 
-    def take(self, key: str, rate: float, size: float, now: float) -> TokenWait | None:
-        """Take one token, or say how long to wait. `now` is monotonic seconds."""
+    def take(self, key: str, rate: float, size: float, now: float) -> float | None:
         tokens, then, _ = self._buckets.get(key, (size, now, now))
         tokens = min(size, tokens + max(0.0, now - then) * rate)
         if tokens < 1:
-            return TokenWait((1 - tokens) / rate)
+            return (1 - tokens) / rate
         self._buckets[key] = (tokens - 1, now, now + (size - tokens + 1) / rate)
         if len(self._buckets) > BUCKETS_LIMIT:
             self._forget(now)
         return None
 
     def charge(self, key: str, amount: float, rate: float, size: float, now: float) -> None:
-        """Take tokens that have been used already; the bucket may owe some afterwards."""
         tokens, then, _ = self._buckets.get(key, (size, now, now))
         tokens = min(size, tokens + max(0.0, now - then) * rate) - amount
         self._buckets[key] = (tokens, now, now + (size - tokens) / rate)
         if len(self._buckets) > BUCKETS_LIMIT:
             self._forget(now)
 
-    def wait(self, key: str, rate: float, size: float, now: float) -> TokenWait | None:
-        """How long until there is a token, without taking it."""
+    def wait(self, key: str, rate: float, size: float, now: float) -> float | None:
         tokens, then, _ = self._buckets.get(key, (size, now, now))
         tokens = min(size, tokens + max(0.0, now - then) * rate)
-        return TokenWait((1 - tokens) / rate) if tokens < 1 else None
+        return (1 - tokens) / rate if tokens < 1 else None
 
     async def replenish(self, key: str, now: Callable[[], float]) -> bool:
-        """Nobody else counts, so that nobody can be asked for more."""
-        del key, now
+        del key, now  # nobody else counts, so nobody can be asked for more
         return False
 
     def levels(self) -> Iterable[tuple[str, tuple[float, float, float]]]:
@@ -105,9 +120,9 @@ class BucketSize(NamedTuple):
 
 @dataclass(slots=True)
 class RateLimiter:
-    """The buckets of all processes, as this one has them. What is done without a call (the worker's writes) keeps them as well.
+    """Refuses what comes too fast, with QuotaExceeded. The worker's writes, which no call makes, keep these limits as well.
 
-    A function here waits for the database only where the process is not alone, and has used up its portion of a bucket.
+    It waits for the database only where the process is not alone and has used up its portion of a bucket.
     """
 
     limits: Limits
@@ -116,7 +131,7 @@ class RateLimiter:
     buckets: BucketStore = field(default_factory=TokenBuckets)
 
     async def call(self, call: Call, caller: Caller) -> None:
-        """Let a call in, or refuse it."""
+        """Lets `call` in, or raises QuotaExceeded."""
         operation = call.operation
         if not operation.limited or caller.kind in ("internal", "storefront"):
             return
@@ -138,15 +153,15 @@ class RateLimiter:
         if wait is not None:
             raise self._too_fast(int(self.limits.upstream_writes_per_second), wait)
 
-    async def take_upstream(self, owner: str) -> TokenWait | None:
-        """Take the token of one such write, or say how long to wait."""
+    async def take_upstream(self, owner: str) -> float | None:
+        """Takes the token of one such write of the organisation `owner`; where there is none, the seconds to wait for one."""
         rate = self.limits.upstream_writes_per_second
-        return await self._take(f"up:{owner}", rate, int(rate)) if self.limits.burst_enabled else None
+        return await self._ask(self.buckets.take, f"up:{owner}", rate, int(rate)) if self.limits.burst_enabled else None
 
-    async def until_upstream(self, owner: str) -> TokenWait | None:
-        """How long until there is such a token, without taking it."""
+    async def until_upstream(self, owner: str) -> float | None:
+        """The seconds until `owner` has such a token; None where there is one, which is not taken."""
         rate = self.limits.upstream_writes_per_second
-        return await self._look(f"up:{owner}", rate, int(rate)) if self.limits.burst_enabled else None
+        return await self._ask(self.buckets.wait, f"up:{owner}", rate, int(rate)) if self.limits.burst_enabled else None
 
     async def address(self, client: str) -> None:
         """Public operations and pages share one count per address."""
@@ -163,26 +178,35 @@ class RateLimiter:
             await self._spend(f"msg:{caller.owner}", 2 * tier.burst_per_second, 2 * tier.burst_size)
 
     async def guess(self, call: Call, caller: Caller) -> None:
-        """Whoever guesses ids from an address has few guesses; one who shows the shop's key is no guesser."""
+        """Refuses a public caller whose address has sent too many wrong ids; the shop's own key is never refused."""
         if self.limits.burst_enabled and caller.kind == "public":
             size = self.limits.misses_per_minute
-            wait = await self._look(f"miss:{address_network(call.client)}", size / 60, size)
+            wait = await self._ask(self.buckets.wait, f"miss:{address_network(call.client)}", size / 60, size)
             if wait is not None:
                 raise self._too_fast(size, wait)
 
     async def missed(self, call: Call) -> None:
-        """One guess was wrong. Of many at once those that were let in together and are too many learn nothing either."""
+        """Counts a wrong id. Raises QuotaExceeded beyond the limit, so that calls that were let in together learn no more than others."""
         if call.identified is not None and call.identified.kind == "public":
             await self._per_minute(f"miss:{address_network(call.client)}", self.limits.misses_per_minute)
 
     async def body(self, caller: Caller, client: str) -> None:
-        """Let a body be read, or refuse it unread: whoever sent too much that was refused waits until they may send again."""
+        """Lets a body be read; raises QuotaExceeded, unread, while too many bytes from the same sender were refused."""
         bucket = self._refused_input(caller, client)
         if bucket is None:
             return
-        wait = await self._look(bucket.key, bucket.rate, bucket.size)
+        wait = await self._ask(self.buckets.wait, bucket.key, bucket.rate, bucket.size)
         if wait is not None:
-            raise self._too_much_refused(bucket, wait)
+            seconds = max(1, math.ceil(wait))
+            raise rate_limited(
+                f"Too many bodies from you were refused: {bucket.size} bytes of them may come at once, and {bucket.rate} a second after; "
+                f"wait {seconds} s",
+                limit=bucket.size,
+                reset=self.clock.now() + seconds,
+                retry_after=seconds,
+                upgrade_url=self.site.upgrade_url,
+                hint="Mend what the refusals named before you send it again; a larger tier does not change this",
+            )
 
     def refused_body(self, caller: Caller, client: str, size: int) -> None:
         """Charge a body of `size` bytes that was refused: it costs no quota, and would otherwise cost nothing."""
@@ -200,57 +224,32 @@ class RateLimiter:
             return BucketSize(f"bad-ip:{address_network(client)}", limits.public_refused_bytes_per_second, limits.public_refused_bytes)
         return BucketSize(f"bad:{caller.owner}", limits.refused_bytes_per_second, limits.refused_bytes)
 
-    def _too_much_refused(self, bucket: BucketSize, wait: TokenWait) -> QuotaExceeded:
-        seconds = max(1, math.ceil(wait.seconds))
-        return QuotaExceeded(
-            f"Too many bodies from you were refused: {bucket.size} bytes of them may come at once, and {bucket.rate} a second after; "
-            f"wait {seconds} s",
-            code="rate_limited",
-            limit=bucket.size,
-            used=bucket.size,
-            reset_at=rfc3339_utc(self.clock.now() + seconds),
-            retry_after=seconds,
-            upgrade_url=self.site.upgrade_url,
-            hint="Mend what the refusals named before you send it again; a larger tier does not change this",
-        )
-
     async def _per_minute(self, key: str, size: int) -> None:
         if self.limits.burst_enabled:
             await self._spend(key, size / 60, size)
 
     async def _spend(self, key: str, rate: float, size: int) -> None:
-        """One token, or a refusal that says when to come again."""
+        """Takes one token, or raises the refusal that says when to come again."""
         wait = self.buckets.take(key, rate, size, self.clock.monotonic())
         if wait is not None:
-            wait = await self._take(key, rate, size)
+            wait = await self._ask(self.buckets.take, key, rate, size)
         if wait is not None:
             raise self._too_fast(size, wait)
 
-    async def _take(self, key: str, rate: float, size: int) -> TokenWait | None:
-        """One token, or how long to wait."""
+    async def _ask(self, ask: Callable[[str, float, float, float], float | None], key: str, rate: float, size: int) -> float | None:
+        """What `ask` (take or wait) says of a bucket, once the bucket cannot be replenished any more."""
         monotonic = self.clock.monotonic
-        while (wait := self.buckets.take(key, rate, size, monotonic())) is not None:
+        while (wait := ask(key, rate, size, monotonic())) is not None:
             if not await self.buckets.replenish(key, monotonic):
                 return wait
         return None
 
-    async def _look(self, key: str, rate: float, size: int) -> TokenWait | None:
-        """How long until there is a token, without taking it."""
-        monotonic = self.clock.monotonic
-        while (wait := self.buckets.wait(key, rate, size, monotonic())) is not None:
-            if not await self.buckets.replenish(key, monotonic):
-                return wait
-        return None
-
-    def _too_fast(self, size: int, wait: TokenWait) -> QuotaExceeded:
-        """A bucket is empty."""
-        seconds = max(1, math.ceil(wait.seconds))
-        return QuotaExceeded(
+    def _too_fast(self, size: int, wait: float) -> QuotaExceeded:
+        seconds = max(1, math.ceil(wait))
+        return rate_limited(
             f"Too many calls at once: the burst limit is {size}; wait {seconds} s and repeat the call",
-            code="rate_limited",
             limit=size,
-            used=size,
-            reset_at=rfc3339_utc(self.clock.now() + seconds),
+            reset=self.clock.now() + seconds,
             retry_after=seconds,
             upgrade_url=self.site.upgrade_url,
         )

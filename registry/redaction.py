@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterable
 from typing import cast
 
+from registry.characters import HIDDEN_CHARACTER
+
 RedactionPatterns = tuple[tuple[re.Pattern[str], str], ...]
 SECRET_PATTERNS: RedactionPatterns = (
     (re.compile(r"ak_[A-Za-z0-9]{8,}"), "ak_***"),
@@ -42,11 +44,6 @@ def redact_patterns(text: str, patterns: RedactionPatterns) -> str:
     return text
 
 
-# What a person does not see and a model may obey: C0 and C1 controls but for tab and line ends, zero-width and bidi marks.
-HIDDEN_CHARACTERS = (
-    "\u0080-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\U000e0000-\U000e01ef"
-)
-HIDDEN_CHARACTER = re.compile(rf"[{HIDDEN_CHARACTERS}\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 READABLE_CHARACTERS_LIMIT = 2000
 """Characters of one string: a longer one is a way to drown a model's other words, not a name or a note to act on."""
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from registry.errors import StoreUnavailable
-from registry.rate_limits import BUCKETS_LIMIT, TokenBuckets, TokenWait
+from registry.rate_limits import BUCKETS_LIMIT, TokenBuckets
 
 LEASE_SECONDS = 4.0
 """How long a process may count without another report. One that dies loses what it had after this."""
@@ -125,16 +125,25 @@ class LimitLedger(Protocol):
         ...
 
 
-class PlaceLease(Protocol):
-    """What places know of the process's lease. Times are monotonic seconds."""
+class CountingLease(Protocol):
+    """What places and buckets know of the process's lease. Times are monotonic seconds; `is_cut_off`: the database takes no report."""
 
     alone_until: float
     used_at: float
     lease_end: float
     is_cut_off: bool
 
-    def touch(self, now: float) -> None: ...
-    def hurry(self) -> None: ...
+    def touch(self, now: float) -> None:
+        """Something was counted at `now` that other processes have to know of."""
+        ...
+
+    def hurry(self) -> None:
+        """Reports at once."""
+        ...
+
+    async def counted(self) -> None:
+        """Reports, and waits until the database has counted what was spent before. Raises StoreUnavailable."""
+        ...
 
 
 def ignore_more_places() -> None:
@@ -167,7 +176,7 @@ class PlaceCount:
 class SharedPlaces(PlaceCount):
     """This process's part of a limit. The sum over all processes is never above it; what is not used is given back."""
 
-    def __init__(self, name: str, limit: int, lease: PlaceLease, monotonic: Callable[[], float]) -> None:
+    def __init__(self, name: str, limit: int, lease: CountingLease, monotonic: Callable[[], float]) -> None:
         super().__init__(limit)
         self.name = name
         self._lease, self._monotonic = lease, monotonic
@@ -250,17 +259,6 @@ BUCKET_PAUSE_SECONDS = 0.25
 SHORTEST_WAIT_SECONDS = 0.001
 
 
-class BucketLease(Protocol):
-    """What buckets know of the process's lease. Times are monotonic seconds."""
-
-    alone_until: float
-    used_at: float
-    is_cut_off: bool
-
-    def touch(self, now: float) -> None: ...
-    async def counted(self) -> None: ...
-
-
 @dataclass(slots=True)
 class UncountedTokens:
     """Tokens of one bucket that were spent here and not counted yet; until `closed_until` nobody asks the database for it again."""
@@ -283,58 +281,50 @@ def bucket_name(key: str) -> str:
 class SharedBuckets:
     """The buckets of one process. Times are monotonic seconds; `rate`: tokens a second; `size`: tokens."""
 
-    def __init__(self, lease: BucketLease) -> None:
+    def __init__(self, lease: CountingLease) -> None:
         self._lease = lease
         self._own = TokenBuckets()
         self._known: dict[str, tuple[float, float, float]] = {}
         """Buckets as the database had them when this process began to count alone, by their name there."""
         self._spent: dict[str, UncountedTokens] = {}
 
-    def take(self, key: str, rate: float, size: float, now: float) -> TokenWait | None:
-        """Take one token, or say how long to wait."""
+    def _counts_here(self, key: str, now: float) -> bool:
+        """Whether this process counts a use of the bucket by itself: it is alone, or the database takes no report."""
         lease = self._lease
-        if now < lease.alone_until:
-            lease.used_at = now
-            if self._known:
-                self._recall(key)
-            return self._own.take(key, rate, size, now)
-        lease.touch(now)
-        if lease.is_cut_off:
+        if now >= lease.alone_until:
+            lease.touch(now)
+            return lease.is_cut_off
+        lease.used_at = now
+        if self._known:
+            self._recall(key)
+        return True
+
+    def take(self, key: str, rate: float, size: float, now: float) -> float | None:
+        if self._counts_here(key, now):
             return self._own.take(key, rate, size, now)
         spent = self._spent_of(key, rate, size)
         if not spent.has_room():
-            return TokenWait(max(SHORTEST_WAIT_SECONDS, spent.closed_until - now))
+            return max(SHORTEST_WAIT_SECONDS, spent.closed_until - now)
         spent.tokens += 1
         return None
 
-    def wait(self, key: str, rate: float, size: float, now: float) -> TokenWait | None:
-        """How long until there is a token, without taking it."""
-        if now < self._lease.alone_until:
-            if self._known:
-                self._recall(key)
-            return self._own.wait(key, rate, size, now)
-        if self._lease.is_cut_off:
+    def wait(self, key: str, rate: float, size: float, now: float) -> float | None:
+        alone = now < self._lease.alone_until
+        if alone and self._known:
+            self._recall(key)
+        if alone or self._lease.is_cut_off:
             return self._own.wait(key, rate, size, now)
         spent = self._spent.get(key)
-        return None if spent is None or spent.has_room() else TokenWait(max(SHORTEST_WAIT_SECONDS, spent.closed_until - now))
+        return None if spent is None or spent.has_room() else max(SHORTEST_WAIT_SECONDS, spent.closed_until - now)
 
     def charge(self, key: str, amount: float, rate: float, size: float, now: float) -> None:
-        """Take tokens that have been used already; the bucket may owe some afterwards."""
-        lease = self._lease
-        if now < lease.alone_until:
-            lease.used_at = now
-            if self._known:
-                self._recall(key)
-            self._own.charge(key, amount, rate, size, now)
-            return
-        lease.touch(now)
-        if lease.is_cut_off:
+        if self._counts_here(key, now):
             self._own.charge(key, amount, rate, size, now)
         else:
             self._spent_of(key, rate, size).tokens += amount
 
     async def replenish(self, key: str, now: Callable[[], float]) -> bool:
-        """Have the database count what was spent of an empty bucket; whether it is worth while to try it again.
+        """Has the database count what was spent of the empty bucket `key`.
 
         Choice: while the database takes no report, this process counts for itself. Calls that only read go on, as on a full disk.
         """

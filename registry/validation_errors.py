@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, ValidationError
 
+from registry.characters import printable_text
 from registry.errors import BadRequest
 from registry.input_bounds import InputPath, InputTooLarge
 from registry.model import FieldRule, field_spellings, shown_field_name
@@ -161,11 +162,6 @@ def length_units(context: Mapping[str, Any]) -> Mapping[str, str]:
 def is_secret_field(model: type[BaseModel], detail: ErrorDetails) -> bool:
     """Whether the value of the field at fault may not be repeated: a field that is declared with `repr=False`, or one inside such."""
     return any(not info.repr for info in fields_on_path(model, detail["loc"]))
-
-
-def printable_text(text: str) -> str:
-    """Without control, bidi and zero-width characters."""
-    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def describe_value(value: Any) -> str:

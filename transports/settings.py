@@ -445,12 +445,17 @@ def check_mail(settings: Settings) -> None:
         raise ValueError("SERVICE_SMTP_URL needs SERVICE_MAIL_FROM: mails without a sender are refused everywhere")
 
 
-def check_upstream(settings: Settings) -> None:
-    """An address carries no credential of its own, and a token is of no use without one. The values are not repeated."""
-    for name in ("ocs_url", "ocs_statistics_url"):
+def check_addresses(settings: Settings, *names: str) -> None:
+    """Refuses settings of these names that are no web address, or one with a credential in it."""
+    for name in names:
         address: str = getattr(settings, name)
         if address and WEB_ADDRESS_PATTERN.fullmatch(address) is None:
             raise ValueError(f"{SETTING_PREFIX}{name.upper()} must be http(s)://host[:port]/path without user, query or fragment")
+
+
+def check_upstream(settings: Settings) -> None:
+    """An address carries no credential of its own, and a token is of no use without one. The values are not repeated."""
+    check_addresses(settings, "ocs_url", "ocs_statistics_url")
     if not settings.ocs_url and (settings.ocs_token.get_secret_value() or settings.ocs_statistics_url):
         raise ValueError("SERVICE_OCS_TOKEN and SERVICE_OCS_STATISTICS_URL are of no use without SERVICE_OCS_URL")
     if settings.ocs_url and not re.search(r"/v1/?$", settings.ocs_url):
@@ -469,10 +474,7 @@ def check_payments(settings: Settings) -> None:
         raise ValueError("SERVICE_PAYMENTS_KEY must be a secret or restricted key: sk_test_..., sk_live_..., rk_test_... or rk_live_...")
     if any(not PROCESSOR_SECRET_PATTERN.fullmatch(one) for one in comma_words(secret)):
         raise ValueError("SERVICE_PAYMENTS_WEBHOOK_SECRET must be whsec_..., as the processor shows it for the endpoint; several by comma")
-    for name in ("payments_url", "payments_connect_url"):
-        address: str = getattr(settings, name)
-        if address and WEB_ADDRESS_PATTERN.fullmatch(address) is None:
-            raise ValueError(f"{SETTING_PREFIX}{name.upper()} must be http(s)://host[:port]/path without user, query or fragment")
+    check_addresses(settings, "payments_url", "payments_connect_url")
     if not key and (settings.payments_url or settings.payments_connect_url or settings.payments_client_id):
         raise ValueError("SERVICE_PAYMENTS_URL, _CONNECT_URL and _CLIENT_ID are of no use without SERVICE_PAYMENTS_KEY")
 

@@ -8,7 +8,7 @@ CREATE, READ = "create_connectivity_intent", "get_connectivity_intent"
 
 
 class Operation(NamedTuple):
-    """One row of operations.tsv, as far as a router needs it."""
+    """One row of tests/spec/operations.tsv, as far as a router needs it."""
 
     id: str
     method: str
@@ -17,7 +17,7 @@ class Operation(NamedTuple):
 
 def operations() -> Iterator[Operation]:
     """Every operation, in the order of the specification."""
-    lines = (Path(__file__).parent.parent / "operations.tsv").read_text().splitlines()
+    lines = (Path(__file__).parent.parent.parent / "tests/spec/operations.tsv").read_text().splitlines()
     rows = [line for line in lines if line and not line.startswith("#")]
     for row in rows[1:]:
         yield Operation(*row.split("\t")[:3])

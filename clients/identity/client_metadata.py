@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,6 +15,8 @@ from clients.identity.redirect_uris import BadRedirect, check_redirects
 from clients.webhooks.name_lookup import NameLookup, ThreadedLookups
 from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url
 from clients.webhooks.vetted_outbound import vetted_outbound
+from registry.characters import is_blank_character
+from registry.characters import is_hidden_character
 
 if TYPE_CHECKING:
     import ssl
@@ -153,9 +154,7 @@ def displayed_name(name: object) -> str:
     """A name as people are shown it: one line without characters that hide or turn the text around them."""
     if not isinstance(name, str):
         return ""
-    kept = "".join(
-        " " if c in BLANK_CHARACTERS or unicodedata.category(c) in ("Zl", "Zp", "Cc") else c for c in name if not is_hidden_character(c)
-    )
+    kept = "".join(" " if is_blank_character(c) else c for c in name if not is_hidden_character(c))
     return " ".join(kept.split())[:PROGRAM_NAME_LIMIT].strip()
 
 
@@ -168,14 +167,3 @@ def displayed_address(address: object) -> str | None:
     except BadReceiverUrl:
         return None
     return address
-
-
-def is_hidden_character(character: str) -> bool:
-    """Whether nothing is seen where it stands."""
-    return unicodedata.category(character) in HIDDEN_CATEGORIES
-
-
-BLANK_CHARACTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol that look like a space
-HIDDEN_CATEGORIES = frozenset(
-    {"Cf", "Cs", "Co", "Cn"}
-)  # formats (bidi and zero-width marks among them), surrogates, private use, unassigned

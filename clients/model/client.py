@@ -5,14 +5,16 @@ A turn is put together from the pieces it comes in. Nothing of them is believed:
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator
+from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from clients.model.port import ChatMessage, ModelError, ModelFailure, ModelJson, ModelSettings, TextDelta, ToolCall, ToolSpec
 from clients.outside_system import CallOutcome, OutsideSystem
+from registry.characters import UNSPOKEN_CHARACTERS
 from registry.clock import ACTIVE_REQUEST, ActiveRequest, Clock, seconds_left
 
 if TYPE_CHECKING:
@@ -40,11 +42,6 @@ def chat_request(messages: Sequence[ChatMessage], tools: Sequence[ToolSpec], mod
     return query
 
 
-# Control characters but tab and line feed, what turns text around or cannot be seen, and halves of characters.
-# Joiners stay: some scripts need them.
-INVISIBLE_CHARACTERS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e01ef]"
-)
 TOOL_NAME_LIMIT = 64
 
 
@@ -98,7 +95,7 @@ class ModelTurn:
         self._characters += len(text)
         if self._characters > self._limits.text_characters:
             raise ModelError(ModelFailure.TOO_LONG)
-        clean = INVISIBLE_CHARACTERS.sub("", text)
+        clean = UNSPOKEN_CHARACTERS.sub("", text)
         return TextDelta(clean) if clean else None
 
     def _add(self, part: object) -> None:
@@ -112,7 +109,7 @@ class ModelTurn:
         call.id = call.id or printable_word(given.get("id"))
         call.name = (call.name + printable_word(function.get("name")))[:TOOL_NAME_LIMIT]
         arguments = function.get("arguments")
-        call.arguments += INVISIBLE_CHARACTERS.sub("", arguments) if isinstance(arguments, str) else ""
+        call.arguments += UNSPOKEN_CHARACTERS.sub("", arguments) if isinstance(arguments, str) else ""
         if len(self._calls) > self._limits.calls or len(call.arguments) > self._limits.call_characters:
             raise ModelError(ModelFailure.TOO_LONG)
 

@@ -36,7 +36,6 @@ _NO_MORE_TOOLS_PROMPT = "No more tools can be used in this chat: answer now from
 
 
 def _chat_prompt(now: float, *, rounds: int, calls: int) -> str:
-    """The system's message."""
     return _CHAT_PROMPT.format(today=f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}", rounds=rounds, calls=calls)
 
 
@@ -78,7 +77,6 @@ async def keep_chat_alive(
 
 
 async def _queue_pieces(pieces: AsyncGenerator[bytes], ready: Queue[bytes | None], late: bytes, most: float) -> None:
-    """Make them one by one, in the time there is."""
     try:
         async with timeout(most), aclosing(pieces):
             async for piece in pieces:
@@ -121,7 +119,7 @@ def _tool_answer(operation: str, reply: Reply, room: int) -> str:
 
 
 def _cut_tool_answer(frame: _AnswerJson, most: int) -> str:
-    """As much of it as there is room for, as a text, since half of it is no JSON. What is escaped in it takes more room."""
+    """The beginning of the answer as a text, since half of JSON is no JSON; at most `most` characters with all that is escaped."""
     text = orjson.dumps(frame.pop("untrusted_data")).decode()
     frame["cut"] = f"The answer has {len(text)} characters and only its beginning is here; ask for fewer rows, fields or days"
     kept = most
@@ -134,7 +132,6 @@ def _cut_tool_answer(frame: _AnswerJson, most: int) -> str:
 
 
 def _tool_mistake(operation: str, text: str) -> str:
-    """A call that could not be made at all."""
     return orjson.dumps({"operation": operation, "status": 400, "error": text}).decode()
 
 
@@ -151,7 +148,6 @@ def _without_secrets(value: object) -> object:
 
 
 def _is_secret_member(name: str, field: object) -> bool:
-    """Whether a member holds one; one that is empty does not."""
     return field not in (None, "") and not isinstance(field, (dict, list)) and name.replace("_", "").lower() in _SECRET_MEMBERS
 
 
@@ -216,7 +212,7 @@ class Toolbox:
         return _tool_answer(call.name, reply, self._characters)
 
     def _denied(self, name: str) -> str:
-        """What is no tool of this chat. An operation that there is was tried to be called: that is in the audit log."""
+        """The answer to a call of what is no tool of this chat. Where the operation exists, the try is recorded in the audit log."""
         if name not in self._inside.pipeline.catalogue.operations:
             return _tool_mistake("unknown", "There is no such tool; use one of those that you were given")
         reply = self._inside.deny(name, caller=self._caller, surface="assistant")
@@ -241,12 +237,10 @@ def _offered_tools(inside: InternalCalls, caller: Caller) -> list[ToolSpec]:
 
 
 def _tool_characters(tool: ModelTool) -> int:
-    """Characters of a tool's definition."""
     return len(tool.name) + len(tool.description) + len(orjson.dumps(dict(tool.schema)))
 
 
 def _parse_arguments(arguments: str) -> Mapping[str, object] | None:
-    """The arguments as the model wrote them, if they are an object."""
     try:
         found = cast(object, orjson.loads(arguments or "{}"))
     except orjson.JSONDecodeError:
@@ -369,7 +363,6 @@ async def ai_chat(ctx: Ctx, params: Chat) -> Annotated[Document, "text/event-str
 
 
 async def _chat_events(ctx: Ctx, params: Chat, allowance: Allowance, model: LanguageModel | None) -> AsyncGenerator[bytes]:
-    """The stream."""
     yield chat_event("quota", {**allowance})
     if model is None:
         yield _failure_event(ctx, ModelError(ModelFailure.UNAVAILABLE, hint="This deployment has none: SERVICE_MODEL_URL names one"))
@@ -388,5 +381,4 @@ async def _chat_events(ctx: Ctx, params: Chat, allowance: Allowance, model: Lang
 
 
 def _failure_event(ctx: Ctx, error: Refusal) -> bytes:
-    """Why the answer stopped early."""
     return chat_event("error", error.body(ctx.request_id))

@@ -62,7 +62,6 @@ class GatheredFigures(NamedTuple):
 
 
 def _health_figures(body: _FigureJson) -> list[MeasuredFigure]:
-    """The score, the lines, and how long the money and the eSIMs of an only account last."""
     figures = [_measured_figure("lines looked into", body.get("sampled")), _measured_figure("lines", body.get("of"))]
     data = _json_members(body.get("data"))
     figures.append(_measured_figure("score", data.get("score"), "of 100"))
@@ -79,20 +78,17 @@ def _health_figures(body: _FigureJson) -> list[MeasuredFigure]:
 
 
 def _fleet_figures(body: _FigureJson) -> list[MeasuredFigure]:
-    """Lines by status."""
     statuses = Counter(_line_status_word(row) for row in _json_rows(body))
     total: list[MeasuredFigure] = [{"name": "lines", "value": statuses.total(), "unit": ""}]
     return total + [{"name": status, "value": count, "unit": "lines"} for status, count in statuses.most_common(6)]
 
 
 def _line_status_word(row: _FigureJson) -> str:
-    """The word of the status, of those there are."""
     word = str(row.get("currentStatus") or "").lower()
     return word if word in {"active", "inactive", "suspended", "pending", "disconnected", "end of life"} else "other"
 
 
 def _balance_figures(body: _FigureJson) -> list[MeasuredFigure]:
-    """Accounts and their money."""
     found = _json_rows(body)
     money = [value for row in found if (value := row.get("balance")) is not None and isinstance(value, (int, float))]
     figures = [_measured_figure("accounts", len(found)), _measured_figure("balance", round(sum(money), 2), "EUR")]
@@ -100,7 +96,6 @@ def _balance_figures(body: _FigureJson) -> list[MeasuredFigure]:
 
 
 def _stock_figures(body: _FigureJson) -> list[MeasuredFigure]:
-    """Free and used eSIMs of an account."""
     data = _json_members(body.get("data"))
     found = [_measured_figure(shown, data.get(name)) for name, shown in _STOCK_NAMES.items()]
     return [figure for figure in found if figure is not None]
@@ -131,7 +126,6 @@ async def gather_figures(ctx: Ctx, account_id: int | None) -> GatheredFigures:
 
 
 async def _ask_source(ctx: Ctx, source: FigureSource, arguments: Mapping[str, object], gathered: GatheredFigures) -> _FigureJson | None:
-    """One operation; its answer."""
     inside = ctx.deps.internal_calls
     if source.operation not in inside.pipeline.catalogue.operations:
         return None
@@ -148,19 +142,16 @@ async def _ask_source(ctx: Ctx, source: FigureSource, arguments: Mapping[str, ob
 
 
 def _measured_figure(name: str, value: object, unit: str = "") -> MeasuredFigure | None:
-    """A figure, if it is a number of a sane size."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not -_LARGEST_FIGURE <= value <= _LARGEST_FIGURE:
         return None
     return {"name": name, "value": value, "unit": unit}
 
 
 def _json_members(value: object) -> _FigureJson:
-    """An object's members; nothing else has any."""
     return cast(_FigureJson, value) if isinstance(value, dict) else {}
 
 
 def _json_rows(body: _FigureJson) -> list[_FigureJson]:
-    """The rows of a list."""
     data = body.get("data")
     return [_json_members(row) for row in cast("list[object]", data)] if isinstance(data, list) else []
 
@@ -206,7 +197,6 @@ def _measured_cards(gathered: GatheredFigures) -> list[Card]:
 
 
 def _figures_sentence(figures: Sequence[MeasuredFigure]) -> str:
-    """The figures in a row."""
     parts = [f"{figure['name'].replace('_', ' ')}: {_plain_number(figure['value'])} {figure['unit']}".rstrip() for figure in figures[:8]]
     return "; ".join(parts) + "."
 
@@ -220,13 +210,12 @@ def _missing_figures_card(gathered: GatheredFigures) -> Card:
 
 
 def _card_question(gathered: GatheredFigures) -> str:
-    """What the model is given."""
     shown = [{"kind": each.kind, "title": each.title, "figures": each.figures} for each in gathered.measured]
     return orjson.dumps({"kinds": sorted({each.kind for each in gathered.measured}), "measured": shown}).decode()
 
 
 def _parse_cards(text: str, measured: Sequence[MeasuredSource]) -> list[Card] | None:
-    """The model's cards, if they are cards and every number in them was measured; else none of them."""
+    """The model's cards in `text`; None unless all are cards and every number in them was measured."""
     try:
         found = cast(object, orjson.loads(text[text.find("{") : text.rfind("}") + 1]))
     except orjson.JSONDecodeError:
@@ -240,7 +229,6 @@ def _parse_cards(text: str, measured: Sequence[MeasuredSource]) -> list[Card] | 
 
 
 def _parse_card(given: _FigureJson, measured: Sequence[MeasuredSource]) -> Card | None:
-    """One card, if it is one."""
     title, text, kind, names = (given.get(name) for name in ("title", "text", "kind", "figures"))
     of_kind: dict[str, CardKind] = {each.kind: each.kind for each in measured}
     if not (isinstance(title, str) and isinstance(text, str) and isinstance(kind, str) and kind in of_kind and isinstance(names, list)):
@@ -270,7 +258,7 @@ def _figure_values(figure: MeasuredFigure) -> Iterator[Decimal]:
 
 
 def _number_readings(text: str) -> set[Decimal]:
-    """What a number may mean: its separators may group thousands, and the last one may begin the decimals."""
+    """The values that `text` may mean: separators may group thousands, and the last one may begin the decimals."""
     parts = re.split(r"[^0-9]", text)
     grouped = len(parts) > 1 and all(len(part) == 3 for part in parts[1:])
     found = {"".join(parts)} if len(parts) == 1 or grouped else set[str]()
@@ -280,7 +268,6 @@ def _number_readings(text: str) -> set[Decimal]:
 
 
 def _sane_decimal(text: str) -> Decimal | None:
-    """The number, if it is one of a sane length."""
     try:
         return Decimal(text).normalize() if len(text) <= 30 else None
     except InvalidOperation:
@@ -288,7 +275,6 @@ def _sane_decimal(text: str) -> Decimal | None:
 
 
 def _plain_number(value: float) -> str:
-    """A number without a point where it has no decimals."""
     return str(int(value)) if value == int(value) else str(value)
 
 

@@ -23,7 +23,6 @@ class Allowance(TypedDict):
 
 
 def _daily_ai_calls(ctx: Ctx) -> int:
-    """What the tier allows."""
     return ctx.deps.rate_limiter.limits.tiers[ctx.caller.tier].ai_calls_per_day
 
 

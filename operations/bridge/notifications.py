@@ -74,7 +74,6 @@ class LocationUpdate(BaseModel):
 
 
 def _wire_number(value: object) -> object:
-    """The wire writes some numbers as text."""
     return int(value) if isinstance(value, str) and _WIRE_DIGITS.fullmatch(value) else value
 
 
@@ -173,7 +172,6 @@ async def _prove_sender(deps: Deps, call: Call, now: float) -> Caller:
 
 
 async def _check_sender_signature(call: Call, secret: str, now: float) -> None:
-    """Standard Webhooks, over the bytes as they came."""
     if not secret.strip():
         raise _sender_refused("Signed notifications are not accepted here: no secret is set")
     try:
@@ -204,7 +202,6 @@ def _token_of_query(query: str) -> str | None:
 
 
 def _sender_refused(message: str, *, presented: bool = True) -> Unauthorized:
-    """401, with the ways to do it right."""
     return Unauthorized(message, presented=presented, hint=_SENDER_HINT)
 
 
@@ -231,7 +228,7 @@ async def _account_at_sighting(ctx: Ctx, seen: Sighting) -> int | None:
 
 
 async def _drawn_since_sighting(ctx: Ctx, seen: Sighting, account: int | None) -> bool:
-    """Whether the line changed hands since the sighting before: its new intent must not go without what is its own."""
+    """Whether the line was drawn for another account since the sighting `seen`."""
     return await ctx.deps.store.read(is_drawn_unseen, iccid=seen.iccid, account=account, at=seen.occurred_at)
 
 
@@ -325,21 +322,20 @@ async def receive_bridge4ip_webhook(ctx: Ctx, params: Notification) -> BridgeRep
 
 
 def _push_identity(headers: Mapping[str, str], body: bytes, subject: str | None) -> InboundPush:
-    """What a repetition is known by: the id where there is a signature over it, else the body."""
+    """How a repeated notification is recognised: by its id where a signature covers the id, else by its body."""
     signed = _push_digest(headers[_NOTIFICATION_ID_HEADER].encode()) if _SIGNATURE_HEADER in headers else None
     whole = _push_digest(body)
     return InboundPush(signed, whole if subject is None else _push_digest(subject.encode()), whole)
 
 
 def _push_digest(value: bytes) -> str:
-    """SHA-256, hexadecimal."""
     return hashlib.sha256(value).hexdigest()
 
 
 def _take_notification(
     connection: Connection, *, push: InboundPush, content: NotificationContent, account: int | None, now: float, ids: Ids
 ) -> None:
-    """Remember it and do what it says in one transaction: whatever is answered again has had its effect, and once."""
+    """Stores that it came and does what it says in one transaction, so that a repeated notification has one effect."""
     if not take_push(connection, push=push, now=now):
         return
     if content.use is not None:
@@ -349,7 +345,6 @@ def _take_notification(
 
 
 def _enter_sighting(connection: Connection, *, seen: Sighting, account: int | None, now: float, ids: Ids) -> None:
-    """A place or a state of a line: its history, and its intent's."""
     if seen.country is not None and seen.mcc is not None:
         enter_country(
             connection,

@@ -20,8 +20,9 @@ from operations.invoicing.invoices import (
     find_invoice_with_period,
     no_such_invoice,
 )
-from operations.vocabulary import MISLEADING_CHARACTERS, divide_half_up
+from operations.vocabulary import divide_half_up
 from operations.web_pages import page_policy, page_templates
+from registry.characters import MISLEADING_CHARACTERS
 from registry.errors import NotFound
 from registry.model import Document
 from registry.operation import Example, operation

@@ -110,7 +110,6 @@ async def switch_organisation(deps: Deps, *, session: BrowserSession, organisati
 
 
 def _switch_browser_session(connection: Connection, *, digest: bytes, person: str, organisation: str, record: AuditRecordMaker) -> None:
-    """The session's organisation, when the person belongs to it."""
     if find_member(connection, person=person, organisation=organisation) is None:
         raise NotFound("You are not a member of this organisation", hint="The organisations you belong to are listed on this page")
     switch_browser_session(connection, digest=digest, organisation=organisation)
@@ -123,7 +122,7 @@ async def sign_out_browser(deps: Deps, *, session: BrowserSession, record: Audit
 
 
 def _end_browser_session(connection: Connection, *, session: BrowserSession, record: AuditRecordMaker) -> None:
-    """The row goes, so that a copied cookie opens nothing either."""
+    """Deletes the row, so that a copied cookie opens nothing either."""
     end_browser_session(connection, digest=secret_digest(session.cookie))
     append_audit_record(connection, record(session.organisation or ""))
 
@@ -134,7 +133,7 @@ async def sign_out_everywhere(deps: Deps, *, session: BrowserSession, record: Au
 
 
 def _end_person_sessions(connection: Connection, *, session: BrowserSession, record: AuditRecordMaker, now: float) -> None:
-    """With the browsers go the session tokens that they were shown: whoever has a lost one may have copied them."""
+    """Ends the session tokens that the browsers were shown as well: whoever has a lost browser may have copied them."""
     end_browser_sessions(connection, person=session.person)
     revoke_grants_to(connection, person=session.person, client=CONSOLE_CLIENT, now=now)
     append_audit_record(connection, record(session.organisation or ""))

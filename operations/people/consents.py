@@ -26,30 +26,25 @@ GRANT_SECONDS = 180 * 86_400.0
 _AUTHORIZATION_REQUEST_FIELD = "authorization_request"
 
 
-class AuthorizationRequest(TypedDict):
+class CodeBinding(TypedDict):
+    """What a code is bound to. `explicit`: the request named the redirect URI, so that the exchange of the code must, too."""
+
+    redirect_uri: str
+    explicit: bool
+    challenge: str
+    renewable: bool
+
+
+class AuthorizationRequest(CodeBinding):
     """A program's request, checked: what the person is shown, and what its code will be bound to."""
 
     client_id: str
     client_name: str
     client_uri: str | None
-    redirect_uri: str
-    explicit: bool
-    """The request named the redirect URI, so that the exchange of the code must, too."""
     scopes: list[str]
     resource: str
     state: str | None
-    challenge: str
     vouched: bool
-    renewable: bool
-
-
-class CodeBinding(TypedDict):
-    """What a code is bound to."""
-
-    redirect_uri: str
-    explicit: bool
-    challenge: str
-    renewable: bool
 
 
 class ConsentQuestion(NamedTuple):
@@ -146,7 +141,6 @@ async def deny_consent(deps: Deps, *, token: str, now: float) -> str | None:
 
 
 async def _open_authorization_request(deps: Deps, token: str, now: float) -> AuthorizationRequest | None:
-    """A request that nobody has answered."""
     found = await deps.store.read(find_authorization_request, digest=secret_digest(token), now=now)
     if found is None:
         return None

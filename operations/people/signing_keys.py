@@ -61,7 +61,7 @@ async def signing_keys_at(deps: Deps, now: float) -> list[SigningKey]:
 
 
 async def _make_signing_key(deps: Deps, number: int, now: float) -> bool:
-    """Make the key of a number; of all processes that do so at once, one is heard."""
+    """Makes the key of `number`; where several processes do so at once, the first one's is stored."""
     kid, scalar = deps.ids.new("sig_"), int.from_bytes(deps.ids.bytes(_SCALAR_SEED_BYTES)) % (_P256_ORDER - 1) + 1
     private = deps.keyring.seal(f"{scalar:064x}", org_id=SERVICE_OWNER, field=signing_key_field(kid))
     return await deps.store.write(
@@ -77,7 +77,6 @@ def signing_private_key(scalar: int) -> "EllipticCurvePrivateKey":
 
 
 def _public_jwk(kid: str, scalar: int) -> dict[str, str]:
-    """The public JWK."""
     point = signing_private_key(scalar).public_key().public_numbers()
     return {
         "kty": "EC",
@@ -91,5 +90,4 @@ def _public_jwk(kid: str, scalar: int) -> dict[str, str]:
 
 
 def _jwk_coordinate(number: int) -> str:
-    """Base64url of 32 bytes."""
     return base64.urlsafe_b64encode(number.to_bytes(_SCALAR_BYTES)).rstrip(b"=").decode()

@@ -66,7 +66,7 @@ def _code_of_bytes(drawn: bytes, purpose: VerificationPurpose) -> str:
 
 
 def _mailed_code_digest(token: str, code: str) -> bytes:
-    """What is kept of a code: all there are can be tried within a day, so it means nothing without the token, of which nothing is kept."""
+    """The digest that is stored of `code`. It depends on `token`, of which nothing is stored: codes alone could all be tried in a day."""
     return hashlib.sha256(f"{token}|{code}".encode()).digest()
 
 
@@ -155,7 +155,7 @@ def _queue_sign_in_mail(
     upgrade_url: str,
     now: float,
 ) -> None:
-    """The same statements for everybody; for somebody unknown the row waits for a code that there is not."""
+    """Runs the same statements for everybody: where nobody has the address, the row holds a digest that no code has."""
     spend_allowances(connection, wanted=wanted, what="sign-ins", upgrade_url=upgrade_url, now=now)
     known = is_expected(connection, address=verification.address, now=now)
     insert_verification(connection, verification=verification if known else verification._replace(code_digest=unknown))
@@ -172,7 +172,6 @@ async def finish_sign_in(deps: Deps, *, token: str, code: str, now: float) -> st
 
 
 def _use_sign_in_code(connection: Connection, *, digest: bytes, id: str, now: float) -> str | None:
-    """Use the code up; nothing when somebody else has just done so."""
     verified = use_verification(connection, digest=digest, purpose="sign_in", now=now)
     return None if verified is None else ensure_person(connection, address=verified.address, id=id, now=now)
 
@@ -193,7 +192,6 @@ def sign_in_letter(address: str, code: str, minutes: int, site: Site) -> Letter:
 
 
 def _code_mail_text(doing: str, code: str, minutes: int, site: Site, where: str = "") -> str:
-    """Who asked, the code on a line of its own, how long it is good for, and where."""
     return (
         f"Somebody, probably you, {doing} at {site.base_url} with this e-mail address. The code is\n\n{code}\n\n"
         f"It is good for {minutes} minutes and works once. {where}".rstrip()

@@ -49,7 +49,6 @@ def _normal_referral_code(code: str) -> str:
 
 
 def _referral_code_owner(connection: Connection, code: str) -> Affiliate | None:
-    """Whose code this is."""
     kept = _normal_referral_code(code)
     return affiliate_with(connection, code=kept) if _REFERRAL_CODE.fullmatch(kept) else None
 
@@ -81,7 +80,6 @@ def attach_referral(
 
 
 def _already_referred() -> Conflict:
-    """An organisation is brought once, by one."""
     return Conflict(
         "referral_code: your organisation has been referred with another code before, and the first one stays",
         code="already_referred",
@@ -100,7 +98,6 @@ def join_affiliates(connection: Connection, *, organisation: str, now: float, id
 
 
 def _new_referral_code(ids: Ids) -> str:
-    """40 random bits as 8 characters."""
     return "".join(REFERRAL_ALPHABET[byte & 31] for byte in ids.bytes(8))
 
 
@@ -193,7 +190,6 @@ async def affiliates_me_create(ctx: Ctx, params: Nothing) -> AffiliateState:
 
 
 def _affiliate_records(connection: Connection, *, organisation: str) -> AffiliateRecords:
-    """Everything there is to say about the organisation as an affiliate."""
     return {
         "affiliate": affiliate_of(connection, organisation=organisation),
         "referrals": count_referrals(connection, affiliate=organisation),
@@ -202,7 +198,6 @@ def _affiliate_records(connection: Connection, *, organisation: str) -> Affiliat
 
 
 def _affiliate_state(known: AffiliateRecords, deps: Deps) -> AffiliateState:
-    """The answer."""
     affiliate, earnings = known["affiliate"], known["earnings"]
     owed = any(sum.amount > 0 for sum in earnings)
     return {
@@ -285,7 +280,7 @@ async def affiliates_link(ctx: Ctx, params: ReferralCode) -> AffiliateLink:
 
 
 def _link_affiliate(connection: Connection, *, organisation: str, person: str, code: str, now: float) -> AffiliateLink:
-    """Attach the code, unless it is too late; what is attached already is told again."""
+    """Attaches the code, unless the organisation is too old; answers alike where it was attached before."""
     if referral_of(connection, organisation=organisation) is None:
         _check_organisation_age(organisation_created(connection, organisation=organisation), now)
     outcome = attach_referral(connection, organisation=organisation, person=person, code=code, now=now)
@@ -313,7 +308,6 @@ def _check_organisation_age(created: int | None, now: float) -> None:
 
 
 def _referral_not_attached(outcome: str) -> BadRequest:
-    """Why the code cannot be this organisation's."""
     if outcome == "self":
         return BadRequest(
             "referral_code: it is the code of your own organisation, or of one that you or another member of yours belongs to; "
@@ -387,12 +381,10 @@ async def affiliates_me_commissions_list(ctx: Ctx, params: CommissionPage) -> Li
 
 
 def _read_commissions(connection: Connection, *, affiliate: str, starting_after: str | None, most: int) -> list[Commission]:
-    """The rows behind the one that the caller saw last."""
     return list_commissions(connection, affiliate=affiliate, after=_commission_place(connection, affiliate, starting_after), most=most)
 
 
 def _commission_place(connection: Connection, affiliate: str, starting_after: str | None) -> CommissionPlace:
-    """Where the page begins."""
     if starting_after is None:
         return LAST_COMMISSION_PLACE
     found = commission_place(connection, affiliate=affiliate, commission=starting_after)
@@ -406,7 +398,6 @@ def _commission_place(connection: Connection, affiliate: str, starting_after: st
 
 
 def _commission_of_month(row: Commission) -> CommissionOfMonth:
-    """The row as it is shown."""
     return {
         "id": row.id,
         "object": "commission",

@@ -93,12 +93,10 @@ def shown_restrictions(held: Restrictions) -> ShownRestrictions | None:
 
 
 def _restriction_list(values: tuple[RestrictedTo, ...] | None) -> list[RestrictedTo] | None:
-    """As JSON has it."""
     return None if values is None else list(values)
 
 
 def _requested_restrictions(asked: KeyRestrictions | None) -> Restrictions:
-    """What was asked for."""
     if asked is None:
         return UNRESTRICTED
     return Restrictions(
@@ -129,7 +127,6 @@ def effective_restrictions(asked: KeyRestrictions | None, maker: Caller, toolset
 
 
 def _require_known_toolsets(names: tuple[str, ...] | None, known: tuple[str, ...]) -> None:
-    """Refuse toolsets that there are not."""
     unknown = [name for name in names or () if name not in known]
     if unknown:
         raise BadRequest(
@@ -140,7 +137,6 @@ def _require_known_toolsets(names: tuple[str, ...] | None, known: tuple[str, ...
 
 
 def _require_part_of_makers(member: str, asked: tuple[RestrictedTo, ...] | None, held: tuple[RestrictedTo, ...] | None) -> None:
-    """Refuse what is not among what the maker is restricted to."""
     if asked is None or held is None:
         return
     more = [name for name in asked if name not in held]
@@ -149,7 +145,6 @@ def _require_part_of_makers(member: str, asked: tuple[RestrictedTo, ...] | None,
 
 
 def _more_than_maker(member: str, asked: str, held: str) -> Restricted:
-    """A key can do no more than its maker."""
     name = f"{_RESTRICTIONS_FIELD}.{member}"
     return Restricted(
         f"{name}: got {asked}; the credential you make the key with is restricted to {held}, and a key can do no more than its maker",
@@ -459,13 +454,12 @@ async def revoke_api_key(ctx: Ctx, params: KeyRef, row: ApiKeyRow) -> ListedApiK
 
 
 def _end_api_key(connection: Connection, *, row: ApiKeyRow, now: float) -> ListedApiKey:
-    """The key as it is then. Choice: repeated, it is the same answer, so that a lost one can be asked for again."""
+    """Ends the key. Choice: a repeated call gets the same answer, so that one that was lost can be asked for again."""
     end_key(connection, key=row.id, now=now)
     return _listed_api_key(find_key_row(connection, key=row.id) or row, now)
 
 
 def _listed_api_key(row: ApiKeyRow, now: float) -> ListedApiKey:
-    """A key as it is listed."""
     return {
         "id": row.id,
         "object": "api_key",
@@ -485,7 +479,6 @@ def _listed_api_key(row: ApiKeyRow, now: float) -> ListedApiKey:
 
 
 def _api_key_status(row: ApiKeyRow, now: float) -> Literal["active", "expired", "revoked"]:
-    """Whether it still works."""
     if row.revoked_at is not None:
         return "revoked"
     return "expired" if row.expires_at is not None and row.expires_at <= now else "active"

@@ -126,7 +126,6 @@ async def list_audit_log(ctx: Ctx, params: AuditQuery) -> ListOf[AuditEntry]:
 
 
 def _audit_entry_number(id: str) -> int:
-    """The place of an entry in the log."""
     found = _AUDIT_ENTRY_ID.fullmatch(id)
     if found is None or int(found[1]) >= 1 << 63:
         raise _no_such_entry()
@@ -141,7 +140,6 @@ def _no_such_entry() -> BadRequest:
 
 
 def _audit_entry(row: AuditRow) -> AuditEntry:
-    """An entry as it is answered."""
     return {
         "id": f"aud_{row.id}",
         "object": "audit_entry",

@@ -10,7 +10,8 @@ from typing_extensions import TypedDict
 from clients.mail.letter import Letter
 from operations.deps import Ctx
 from operations.letters import SealedLetter, queue_letter, seal_letter
-from operations.vocabulary import MISLEADING_CHARACTERS, Email, ListOf, PageLimit, StartingAfter, list_page, mailbox_of, normal_email
+from operations.vocabulary import Email, ListOf, PageLimit, StartingAfter, list_page, mailbox_of, normal_email
+from registry.characters import MISLEADING_CHARACTERS
 from registry.clock import Clock
 from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
 from registry.limits import Role, Scope
@@ -18,6 +19,7 @@ from registry.model import Input
 from registry.operation import AuthorityChange, Example, operation
 from registry.policy import quota_period, rfc3339_utc
 from registry.ports import Site
+from registry.rate_limits import rate_limited
 from storage import quota
 from storage.engine.connection import Connection
 from storage.invitations import StoredInvitation, WaitingInvitation, invitations_for, put_invitation, take_invitation, withdraw_invitation
@@ -78,7 +80,7 @@ def invitation_letter(address: str, organisation: str, role: Role, site: Site) -
 def _keep_invitation_and_mail(
     connection: Connection, *, invitation: Invitation, mail: SealedLetter, clock: Clock, upgrade_url: str, now: float
 ) -> StoredInvitation:
-    """The invitation and its mail. Nothing here looks whether the address has an account: nobody can be found out by inviting them."""
+    """Stores the invitation and queues its mail, without looking whether the address has an account: an invitation finds nobody out."""
     if hold_membership(connection, person=invitation.invited_by, organisation=invitation.organisation) != Role.ADMIN:
         raise membership_changed()  # else who is being removed would be back by their own invitation
     present = member_with_address(connection, organisation=invitation.organisation, address=invitation.address)
@@ -102,15 +104,9 @@ def _spend_invitation_mail(connection: Connection, *, organisation: str, address
         (f"mail|{whom}", INVITATION_MAILS_PER_ADDRESS, "this address from your organisation"),
     ):
         if quota.charge_quota(connection, organisation=name, period=period.name, cost=1, limit=limit) is None:
-            raise QuotaExceeded(
-                f"Too many invitations: {limit} mails a UTC day are sent for {what}; invite again after {rfc3339_utc(period.reset)}",
-                code="rate_limited",
-                limit=limit,
-                used=limit,
-                reset_at=rfc3339_utc(period.reset),
-                retry_after=int(period.reset - now) + 1,
-                upgrade_url=upgrade_url,
-            )
+            text = f"Too many invitations: {limit} mails a UTC day are sent for {what}; invite again after {rfc3339_utc(period.reset)}"
+            wait = int(period.reset - now) + 1
+            raise rate_limited(text, limit=limit, reset=period.reset, retry_after=wait, upgrade_url=upgrade_url)
 
 
 def _mailbox_takes_more(connection: Connection, *, address: str, now: float) -> bool:
@@ -274,7 +270,6 @@ async def invite_member(ctx: Ctx, params: NewMember) -> Member:
 def _write_invitation(
     connection: Connection, *, invitation: Invitation, mail: SealedLetter, clock: Clock, upgrade_url: str, now: float
 ) -> Member:
-    """The invitation as it is listed."""
     kept = _keep_invitation_and_mail(connection, invitation=invitation, mail=mail, clock=clock, upgrade_url=upgrade_url, now=now)
     return _listed_member(MemberRow(kept.id, invitation.address, None, invitation.role, 0, kept.created))
 
@@ -327,7 +322,6 @@ def _end_member(connection: Connection, *, id: str, organisation: str, by: str, 
 
 
 def _listed_member(row: MemberRow) -> Member:
-    """As it is listed."""
     return {
         "id": row.id,
         "object": "member",

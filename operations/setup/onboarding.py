@@ -1,5 +1,7 @@
 """Onboarding: its state, which each of its operations answers, and the steps org, plan and complete."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Annotated, Literal, cast
 
 import orjson
@@ -122,8 +124,18 @@ def read_onboarding(connection: Connection, *, organisation: str) -> OnboardingS
     return _onboarding_state(find_onboarding(connection, organisation=organisation))
 
 
+def then_onboarding(write: Callable[..., object]) -> Callable[..., OnboardingState]:
+    """`write` of a storage function, and after it the state of the organisation that it was called for."""
+
+    @wraps(write)
+    def written(connection: Connection, *, organisation: str, **given: object) -> OnboardingState:
+        write(connection, organisation=organisation, **given)
+        return read_onboarding(connection, organisation=organisation)
+
+    return written
+
+
 def _onboarding_state(row: OnboardingRow) -> OnboardingState:
-    """The state that a row tells."""
     steps = _onboarding_steps(row)
     # Choice: what is pending is waited for by others, so it is not the step to do now.
     current: StepName | None = next((step["step"] for step in steps if step["status"] == "todo"), None)
@@ -168,7 +180,6 @@ def _onboarding_steps(row: OnboardingRow) -> list[OnboardingStep]:
 
 
 def _done_or_todo(was: bool) -> StepStatus:
-    """A step that is done or not."""
     return "done" if was else "todo"
 
 
@@ -255,7 +266,7 @@ async def onboarding_save_org(ctx: Ctx, params: OperatorProfile) -> OnboardingSt
     Renames your organisation to `name`, everywhere. Saving again replaces all four details.
     """
     return await ctx.settle_result(
-        _save_operator,
+        then_onboarding(save_onboarding_details),
         organisation=ctx.organisation,
         name=params.name,
         website=params.website,
@@ -282,15 +293,6 @@ async def onboarding_complete(ctx: Ctx, params: Nothing) -> OnboardingState:
     """
     del params
     return await ctx.settle_result(_complete_onboarding, organisation=ctx.organisation, now=ctx.now)
-
-
-def _save_operator(
-    connection: Connection, *, organisation: str, name: str, website: str | None, country: str, operator_type: str, now: float
-) -> OnboardingState:
-    """The details, and the state with them."""
-    details = {"name": name, "country": country, "operator_type": operator_type}
-    save_onboarding_details(connection, organisation=organisation, website=website, now=now, **details)
-    return read_onboarding(connection, organisation=organisation)
 
 
 def _complete_onboarding(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
@@ -323,7 +325,6 @@ class PlanChoice(Input):
 
 
 async def _visible_template(ctx: Ctx, params: PlanChoice) -> Template:
-    """A template that the connected account can use."""
     try:
         await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
     except OrgNotConnected as refusal:
@@ -356,10 +357,10 @@ async def onboarding_save_plan(ctx: Ctx, params: PlanChoice, template: Template)
     """
     del template
     return await ctx.settle_result(
-        _save_starting_plan,
+        then_onboarding(save_plan),
         organisation=ctx.organisation,
         template_id=params.template_id,
-        display_name=params.display_name,
+        plan_name=params.display_name,
         now=ctx.now,
     )
 
@@ -374,18 +375,4 @@ async def onboarding_save_plan(ctx: Ctx, params: PlanChoice, template: Template)
 async def onboarding_skip_plan(ctx: Ctx, params: Nothing) -> OnboardingState:
     """Onboarding step plan: go on without one; a plan that was saved is forgotten."""
     del params
-    return await ctx.settle_result(_skip_starting_plan, organisation=ctx.organisation, now=ctx.now)
-
-
-def _save_starting_plan(
-    connection: Connection, *, organisation: str, template_id: int, display_name: str | None, now: float
-) -> OnboardingState:
-    """The plan, and the state with it."""
-    save_plan(connection, organisation=organisation, template_id=template_id, plan_name=display_name, now=now)
-    return read_onboarding(connection, organisation=organisation)
-
-
-def _skip_starting_plan(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
-    """No plan, and the state without it."""
-    skip_plan(connection, organisation=organisation, now=now)
-    return read_onboarding(connection, organisation=organisation)
+    return await ctx.settle_result(then_onboarding(skip_plan), organisation=ctx.organisation, now=ctx.now)

@@ -58,7 +58,6 @@ async def _find_account_candidates(deps: Deps, organisation: str) -> AccountCand
 
 
 def _account_names(resellers: Iterable[ResellerAccounts]) -> dict[int, str]:
-    """All accounts by id."""
     accounts = [account for reseller in resellers for account in reseller.get("account", [])]
     return {account["id"]: str(account.get("name", "")) for account in accounts if "id" in account}
 
@@ -112,7 +111,6 @@ class LinkPreview(NamedTuple):
 
 
 def _preview_account_link(connection: Connection, *, organisation: str, candidates: AccountCandidates | PendingReason) -> LinkPreview:
-    """What asking for the managed account would do now."""
     row = find_onboarding(connection, organisation=organisation)
     found = find_upstream(connection, organisation=organisation)
     assert found is not None, "a caller's organisation is never removed"
@@ -148,7 +146,7 @@ def _link_managed_account(
 
 
 def _managed_account_of(row: OnboardingRow, candidates: AccountCandidates) -> int | PendingReason:
-    """The one that was assigned; else the one that it is connected to; else the one that bears its id."""
+    """The account that was assigned to the organisation; else the one that it is connected to; else the one whose name holds its id."""
     if row.assigned_account_id is not None:
         return row.assigned_account_id if row.assigned_account_id in candidates.live else "account_absent"
     if row.mode == "managed" and row.account_id in candidates.live:

@@ -9,15 +9,20 @@ from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
 from operations.ledger.esims import new_test_esim_profile
-from operations.setup.onboarding import ONBOARDING_EXAMPLE, DemoReason, OnboardingState, TestEsim, read_onboarding
-from operations.upstream.connection import AccountGone, Upstream, connect_upstream
+from operations.setup.onboarding import DemoReason
+from operations.setup.onboarding import ONBOARDING_EXAMPLE
+from operations.setup.onboarding import OnboardingState
+from operations.setup.onboarding import TestEsim
+from operations.setup.onboarding import then_onboarding
+from operations.upstream.connection import AccountGone
+from operations.upstream.connection import Upstream
+from operations.upstream.connection import connect_upstream
 from operations.upstream.lines import public_line_row
 from registry.errors import OcsError, Refusal
 from registry.ids import Ids
 from registry.limits import Scope
 from registry.model import Nothing
 from registry.operation import Example, operation
-from storage.engine.connection import Connection
 from storage.onboarding import save_test_esim
 
 _PREVIEW_ICCID = re.compile(r"89[0-9]{16,20}", re.ASCII)
@@ -64,11 +69,11 @@ async def onboarding_test_esim(ctx: Ctx, params: Nothing) -> OnboardingState:
         shown = _line_preview(await _first_line(ctx))
     except NoLineToPreview as nothing:
         shown = _demo_preview(ctx.deps.ids, nothing.reason)
-    return await ctx.settle_result(_save_preview, organisation=ctx.organisation, shown=shown, now=ctx.now)
+    text = orjson.dumps(shown).decode()
+    return await ctx.settle_result(then_onboarding(save_test_esim), organisation=ctx.organisation, test_esim=text, now=ctx.now)
 
 
 async def _first_line(ctx: Ctx) -> Subscriber:
-    """The first line that the charging system lists."""
     connection = ctx.caller.connection
     if connection is None:
         raise NoLineToPreview("not_connected")
@@ -117,17 +122,9 @@ def _line_preview(row: Subscriber) -> TestEsim:
 
 
 def _preview_text(value: object) -> str | None:
-    """A short text of the charging system's, or nothing."""
     return value if isinstance(value, str) and len(value) <= _LONGEST_PREVIEW_TEXT and value.isprintable() else None
 
 
 def _demo_preview(ids: Ids, reason: DemoReason) -> TestEsim:
-    """An eSIM that exists nowhere."""
     iccid = new_test_esim_profile(ids).iccid
     return cast(TestEsim, {"iccid": iccid, "demo": True, "demo_reason": reason, "status": None, "activated_at": None, "last_used_at": None})
-
-
-def _save_preview(connection: Connection, *, organisation: str, shown: TestEsim, now: float) -> OnboardingState:
-    """What was shown, and the state with it."""
-    save_test_esim(connection, organisation=organisation, test_esim=orjson.dumps(shown).decode(), now=now)
-    return read_onboarding(connection, organisation=organisation)

@@ -155,7 +155,7 @@ def _queue_sign_up_mail(
     upgrade_url: str,
     now: float,
 ) -> None:
-    """Count it, remember it and queue the mail; who the address belongs to is not even looked up."""
+    """Counts the sign-up, stores it and queues the mail, without looking up whose the address is."""
     spend_allowances(connection, wanted=wanted, what="sign-ups", upgrade_url=upgrade_url, now=now)
     insert_verification(connection, verification=verification)
     queue_letter(connection, mail, clock)
@@ -198,7 +198,7 @@ async def signup_verify(ctx: Ctx, params: Proof) -> SignedUp:
 def _found_organisation(
     connection: Connection, *, digest: bytes, organisation: str, new_person: str, tier: Tier, sign_in_url: str, now: float
 ) -> SignedUp:
-    """Use the code up, and found the organisation: of two who come with the right code at once one does."""
+    """Uses the code up and founds the organisation; where two come with the right code at once, one of them does."""
     verified = use_verification(connection, digest=digest, purpose="sign_up", now=now)
     if verified is None:
         raise wrong_mailed_code()

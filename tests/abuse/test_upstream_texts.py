@@ -9,8 +9,9 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.call import Reply
+from registry.characters import HIDDEN_CHARACTER
 from registry.limits import Tier
-from registry.redaction import HIDDEN_CHARACTER, READABLE_CHARACTERS_LIMIT
+from registry.redaction import READABLE_CHARACTERS_LIMIT
 from registry.schema import OutputSchema
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault

@@ -12,14 +12,13 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from prometheus_client.exposition import generate_latest
 
 from clients.outside_system import OutsideSystem
 from registry.clock import SystemClock
 from storage.engine.revision import HEAD
 from tests.cli.reseller import refused, reseller, said
 from tests.running import running
-from transports.metrics import MetricsSnapshot, outside_system_metrics
+from transports.metric_families import outside_system_metrics, prometheus_text
 from transports.settings import SETTING_PREFIX, Settings
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -151,7 +150,7 @@ class Metrics(BaseHTTPRequestHandler):
             other.ended("acct_2", failed=True)
         self.send_response_only(200)
         self.end_headers()
-        self.wfile.write(generate_latest(MetricsSnapshot(outside_system_metrics([system, other]))))
+        self.wfile.write(prometheus_text(outside_system_metrics([system, other])))
 
 
 def test_an_outside_system_that_the_running_server_does_not_ask_is_named(tmp_path: Path) -> None:

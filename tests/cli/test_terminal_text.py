@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from registry.characters import COMMANDING_CHARACTERS
 from tests.cli.reseller import refused, reseller, said
 from tests.cli.terminal import at_terminal
 from tests.running import Running
-from transports.cli.terminal import COMMANDING_CHARACTERS, harmless_text
+from transports.cli.terminal import harmless_text
 
 TURNED = "invoice\u202egpj.exe\u2066\u2069"
 TOKEN = "sandbox-7002-token"

@@ -23,8 +23,7 @@ from tests.spec.ledgers import promises
 from transports.http.concurrency import LargeAnswers, RequestTurns
 from transports.http.connections import Connections
 from transports.mcp.tools import measure_tools
-from transports.metrics import (
-    HttpServerState,
+from transports.metric_families import (
     call_metrics,
     database_metrics,
     http_server_metrics,
@@ -97,10 +96,10 @@ def alerts() -> list[Rule]:
 def metric_families() -> list[Metric]:
     """Every metric, without samples."""
     nothing = Backlog(WaitingDeliveries(0, 0, 0, 0, None), WaitingMails(0, None), None, {}, {}, {}, {}, {}, None)
-    served = HttpServerState(LargeAnswers(), Connections(1, 1), HttpSignals(), RequestTurns(lambda: 0.0))
+    served = LargeAnswers(), Connections(1, 1), HttpSignals(), RequestTurns(lambda: 0.0)
     return [
         *call_metrics(CallSignals()),
-        *http_server_metrics(served),
+        *http_server_metrics(*served),
         *upstream_call_metrics([]),
         *outside_system_metrics([]),
         *database_metrics(nothing, 0),

@@ -7,13 +7,13 @@ import httpx
 import pytest
 
 from tests.openapi.lamps import LAMPS, document
-from transports.openapi.page import openapi_app
+from transports.openapi.page import OpenapiPage
 from transports.reference.files import COMMITTED_SITE
 
 
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(openapi_app(LAMPS, COMMITTED_SITE))
+    transport = httpx.ASGITransport(OpenapiPage(LAMPS, COMMITTED_SITE))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         yield client
 

@@ -14,14 +14,14 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import Catalogue
 from tests.openapi.lamps import LAMPS
 from transports.reference.files import COMMITTED_SITE
-from transports.reference.pages import reference_app
+from transports.reference.pages import ReferencePages
 
 PATHS = ["/docs", "/docs/lamps", "/docs/lamps/create_lamp", "/docs/nothing"]
 LOADING = {"script", "link", "img", "iframe", "object", "embed", "audio", "video", "source", "base", "form"}
 
 
 def open_docs(catalogue: Catalogue) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(reference_app(catalogue, COMMITTED_SITE)), base_url="http://127.0.0.1")
+    return httpx.AsyncClient(transport=httpx.ASGITransport(ReferencePages(catalogue, COMMITTED_SITE)), base_url="http://127.0.0.1")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import sqlite3
 from dataclasses import dataclass, field
 
 from registry.limit_lease import LimitLease, PreparedReport
-from registry.rate_limits import TokenWait
 from registry.shared_limits import CountingMode, LimitAnswer, LimitReport, SharedPlaces, bucket_portion
 from storage.engine.connection import Connection
 from storage.engine.statement import sqlite_dialect
@@ -89,7 +88,7 @@ class Process:
             taken += 1
         return taken
 
-    def look(self) -> TokenWait | None:
+    def look(self) -> float | None:
         return self.lease.buckets.wait("org:one", RATE, SIZE, self.clock.monotonic())
 
     def begin(self, calls: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from operations.health import health_check
 from registry.limits import Limits, Tier
-from registry.rate_limits import TokenBuckets, TokenWait
+from registry.rate_limits import TokenBuckets
 from tests.registry import things
 from tests.registry.bench import Bench, open_bench
 
@@ -100,9 +100,9 @@ def test_looking_at_a_bucket_takes_nothing_from_it() -> None:
     assert {throttle.wait("a", 2, 2, 0.0) for _ in range(5)} == {None}
     assert [throttle.take("a", 2, 2, 0.0) for _ in range(2)] == [None, None]
     assert [throttle.wait("a", 2, 2, 0.0), throttle.wait("a", 2, 2, 0.0), throttle.wait("b", 2, 2, 0.0)] == [
-        TokenWait(0.5),
-        TokenWait(0.5),
+        0.5,
+        0.5,
         None,
     ]
     assert throttle.wait("a", 2, 2, 0.5) is None
-    assert (throttle.take("a", 2, 2, 0.5), throttle.wait("a", 2, 2, 0.5)) == (None, TokenWait(0.5))
+    assert (throttle.take("a", 2, 2, 0.5), throttle.wait("a", 2, 2, 0.5)) == (None, 0.5)

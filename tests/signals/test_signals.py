@@ -27,7 +27,7 @@ from tests.replicas.cluster import free_port
 from tests.running import Running, running
 from tests.signals.test_alerts import series
 from tests.world import SettableClock
-from transports.metrics import stock_metrics
+from transports.metric_families import stock_metrics
 from transports.signals import LoopDelay
 
 HOSTILE = "x" * 40

@@ -56,13 +56,13 @@ def rules_part() -> str:
 
 def operations_part(collected: Collected) -> str:
     """Part 2."""
-    ours = {row[0] for row in table("spec/extra_operations.tsv")}
+    of_rows = {row[0] for row in table("spec/operations.tsv")}
     answered = {line.split("`")[1] for line in (ROOT / "docs/outcomes.md").read_text().splitlines() if line.startswith("| `")}
     lines: list[str] = []
     for operation in CATALOGUE.operations.values():
         assert operation.id in answered, operation.id
         cells = [cell(operation, column, collected) for column in COLUMNS]
-        told = f"ours alone: {cells[0]}" if operation.id in ours else cells[0]
+        told = cells[0] if operation.id in of_rows else f"ours alone: {cells[0]}"
         lines.append(f"| `{operation.id}` | {' | '.join([told, *cells[1:]])} |")
     return f"## 2. Operations\n\n{legend()}\n\n{rows(' | '.join(['Operation', *COLUMNS]), lines)}\n"
 
@@ -98,13 +98,13 @@ def cases_part() -> str:
 
 def introduction() -> str:
     """How to read it, and how it is made."""
-    total, extra = len(CATALOGUE.operations), len(table("spec/extra_operations.tsv"))
+    total, of_rows = len(CATALOGUE.operations), len(table("spec/operations.tsv"))
     return f"""# Conformance
 
 What the service promises, and the tests that hold it to that. Every row has tests, or says why there is nothing to test.
 
 1. **Rules**: the {len(specified())} rules of the specification's sections 2 to 9, in its order, each with the tests that prove it.
-2. **Operations**: the {total - extra} operations of the specification and {extra} that are ours alone, with what proves each at every
+2. **Operations**: the {of_rows} operations of the specification and {total - of_rows} that are ours alone, with what proves each at every
    door. [Outcomes](outcomes.md) has what every one answers in nine situations, and [identities](identities.md) to whom.
 3. **Abuse cases**: the {len(cases())} attacks of the threat model, each with the tests in which it fails.
 

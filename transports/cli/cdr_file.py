@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from operations.invoicing.call_records import NewCdrEvent, refuse_future_cdrs
 from registry import guard, validation_errors
+from registry.characters import printable_text
 from registry.clock import SystemClock
 from registry.errors import BadRequest
 from transports.cli.stored_logins import logins_file, stored_token
@@ -148,7 +149,7 @@ def read_header(file: CdrFile, reading: CdrReader) -> tuple[Sequence[str], CdrLi
 def check_columns(file: CdrFile, columns: Sequence[str]) -> None:
     """Each once, all that are needed, and no other."""
     missing = [name for name in NEEDED_COLUMNS if name not in columns]
-    unknown = [validation_errors.printable_text(name[:40]) for name in dict.fromkeys(columns) if name not in CDR_COLUMNS]
+    unknown = [printable_text(name[:40]) for name in dict.fromkeys(columns) if name not in CDR_COLUMNS]
     twice = [name for name in CDR_COLUMNS if columns.count(name) > 1]
     wrong = [f"{what} {', '.join(names)}" for what, names in (("lacks", missing), ("has unknown", unknown), ("repeats", twice)) if names]
     if wrong:

@@ -12,6 +12,7 @@ import typer
 
 from operations.times import LATEST_UNIX_SECONDS, unix_seconds
 from registry.call import Progress, no_progress
+from registry.characters import COMMANDING_CHARACTERS
 from registry.clock import Clock
 
 
@@ -26,10 +27,6 @@ class Failure(Exception):
 
 class Unreachable(Failure):
     """Nobody answers there now: the same call may be answered later."""
-
-
-# C0 but for tab and line feed, DEL, C1, and the marks that turn the direction of text or end a line.
-COMMANDING_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def harmless_text(text: str) -> str:

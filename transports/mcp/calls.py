@@ -13,9 +13,10 @@ from registry.answer import FaultReport, answer_call, gather_reply, record_refus
 from registry.binding import with_defaults
 from registry.call import Call, Progress, Reply, no_progress
 from registry.catalogue import AnyOperation
+from registry.characters import HIDDEN_CHARACTERS
 from registry.errors import BadRequest, ConfirmTokenRequired
 from registry.pipeline import Pipeline
-from registry.redaction import HIDDEN_CHARACTERS, READABLE_CHARACTERS_LIMIT, clean_texts
+from registry.redaction import READABLE_CHARACTERS_LIMIT, clean_texts
 from registry.schema import OutputSchema
 from transports.mcp.request_caller import CallerOf, McpContext, RequestCaller
 from transports.mcp.settings import McpSettings

@@ -47,7 +47,6 @@ def path_fields(operation: AnyOperation) -> list[str]:
 
 
 def _parameters(operation: AnyOperation, schema: OpenapiJson | None, components: Components) -> list[OpenapiJson]:
-    """Everything but the body."""
     found: list[OpenapiJson] = []
     if schema is not None:
         model = resolve_schema(schema, components.schemas)
@@ -78,7 +77,6 @@ def _parameter(place: str, name: str, field: OpenapiJson, *, required: bool, ope
 
 
 def _without_null(field: OpenapiJson) -> OpenapiJson:
-    """The schema of a field's real value."""
     kinds = [kind for kind in field.get("anyOf", []) if kind.get("type") != "null"]
     if len(kinds) != 1:
         return field
@@ -86,7 +84,6 @@ def _without_null(field: OpenapiJson) -> OpenapiJson:
 
 
 def _header_parameters(operation: AnyOperation, components: Components) -> list[OpenapiJson]:
-    """Idempotency-Key and X-Confirm-Token, where the operation takes them."""
     found: list[OpenapiJson] = []
     once = operation.once
     if once is not None:
@@ -101,7 +98,6 @@ def _header_parameters(operation: AnyOperation, components: Components) -> list[
 
 
 def _header_parameter(name: str, text: str, *, required: bool) -> OpenapiJson:
-    """A header parameter of visible ASCII."""
     schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}  # of a key its content: in quotes it may be longer
     return {"name": name, "in": "header", "required": required, "description": text, "schema": schema}
 
@@ -167,7 +163,6 @@ def document_media_types(operation: AnyOperation) -> tuple[str, ...]:
 
 
 def _success_response(operation: AnyOperation, schema: OpenapiJson | None, components: Components) -> OpenapiJson:
-    """What a call that worked is answered with."""
     names = ["RateLimit", "RateLimit-Policy"] if operation.charged else []
     names += [] if operation.once is None else ["Idempotent-Replayed"]
     made: OpenapiJson = {"description": _describe_answer(operation, schema, components), "headers": _response_headers(components, names)}
@@ -187,7 +182,6 @@ def _success_response(operation: AnyOperation, schema: OpenapiJson | None, compo
 
 
 def _describe_answer(operation: AnyOperation, schema: OpenapiJson | None, components: Components) -> str:
-    """The answer in one sentence."""
     if schema is None:
         return "The document."
     name = str(schema.get("$ref", "")).rpartition("/")[2]
@@ -333,13 +327,12 @@ def build_openapi(catalogue: Catalogue, site: Site) -> OpenapiJson:
 
 
 def _used_schemes(operations: list[AnyOperation]) -> OpenapiJson:
-    """The security schemes that some operation takes."""
     names = {name for operation in operations for choice in _SECURITY_OF_AUTH[operation.auth] for name in choice}
     return {name: scheme for name, scheme in _SECURITY_SCHEMES.items() if name in names}
 
 
 def _schema_requests(operations: list[AnyOperation], faults: dict[str, list[OperationFault]]) -> list[SchemaRequest]:
-    """Every type the document may name: inputs as they are read, answers and errors as they are written."""
+    """Every type that the document may name: inputs for validation, answers and errors for serialization."""
     found: list[SchemaRequest] = []
     bodies: dict[str, type] = {ConfirmTokenRequired.__name__: ConfirmTokenRequired.body_type}
     for operation in operations:
@@ -354,7 +347,6 @@ def _schema_requests(operations: list[AnyOperation], faults: dict[str, list[Oper
 
 
 def _describe_operation(operation: AnyOperation, keyed: dict[str, OpenapiJson], components: Components) -> OpenapiJson:
-    """One operation, but for its refusals."""
     answer = keyed.get(f"out {operation.id}")
     wanted_input = keyed.get(f"in {operation.id}")
     responses: OpenapiJson = {str(operation.status): _success_response(operation, answer, components)}

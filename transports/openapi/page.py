@@ -12,7 +12,7 @@ from anyio import to_thread
 from registry.catalogue import Catalogue
 from registry.errors import MethodNotAllowed
 from registry.ports import Site
-from transports.http.asgi import App, Headers, HttpScope, Receive, Scope, Send
+from transports.http.asgi import Headers, HttpScope, Receive, Scope, Send
 from transports.http.compression import GZIP_HEADER, SMALLEST_COMPRESSED, takes_gzip, vary_by_coding
 from transports.http.response import header_list, refusal_reply, send_reply
 from transports.openapi.document import build_openapi
@@ -85,7 +85,6 @@ class OpenapiPage:
         return Representation(openapi_bytes(self._catalogue, self._site), "application/json", "public, max-age=300")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The document, whoever asks."""
         del receive
         request = cast(HttpScope, scope)
         if request["method"] in READ_METHODS:
@@ -101,8 +100,3 @@ async def refuse_method(request: HttpScope, send: Send) -> None:
     reply = refusal_reply(refusal, request_id)
     kept = [(name, value) for name, value in header_list(reply, request_id, private=False) if name != b"request-id"]
     await send_reply(send, reply.status, kept, reply.body)
-
-
-def openapi_app(catalogue: Catalogue, site: Site) -> App:
-    """The document as an ASGI application."""
-    return OpenapiPage(catalogue, site)

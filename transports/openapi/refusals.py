@@ -68,7 +68,6 @@ def has_json_body(operation: AnyOperation) -> bool:
 
 
 def _takes_key_or_session(operation: AnyOperation) -> bool:
-    """It takes an API key or a session."""
     return operation.auth in (Auth.BEARER, Auth.SESSION)
 
 
@@ -184,7 +183,6 @@ _SAMPLE_TEXTS: Mapping[str, Mapping[str, str]] = {
 
 
 def _sample_fields(body_type: type, base_url: str, code: str) -> dict[str, object]:
-    """What a named body adds to the common fields."""
     docs = f"{base_url}/docs"
     size = 10 if code == "rate_limited" else 1000
     bodies: Mapping[type, dict[str, object]] = {

@@ -63,7 +63,6 @@ def _name_in_document(name: str, names: Container[str]) -> str:
 
 
 def _with_names(schema: OpenapiJson, names: Mapping[str, str]) -> OpenapiJson:
-    """The schema with its references to the components as the document calls them."""
     return orjson.loads(_SCHEMA_REFERENCE.sub(lambda found: f'"{_SCHEMA_PREFIX}{names[found[1]]}"', orjson.dumps(schema).decode()))
 
 
@@ -77,7 +76,6 @@ def _with_widths(schema: OpenapiJson) -> OpenapiJson:
 
 
 def _widened(value: object) -> object:
-    """The same for whatever a schema holds."""
     if isinstance(value, dict):
         return _with_widths(cast(OpenapiJson, value))
     return [_widened(each) for each in cast("list[object]", value)] if isinstance(value, list) else value

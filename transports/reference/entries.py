@@ -56,19 +56,16 @@ def curl_example(operation: AnyOperation, values: Mapping[str, object], base_url
 
 
 def _shell_quoted(value: str) -> str:
-    """In single quotes, whatever it holds."""
     return "'" + value.replace("'", "'\\''") + "'"
 
 
 def _query_word(value: object) -> str:
-    """A value as path and query spell it."""
     if isinstance(value, (list, tuple)):
         return ",".join(_query_word(one) for one in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # JSON
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _curl_headers(operation: AnyOperation, body: bool) -> list[str]:
-    """What the call must carry."""
     credential = _CREDENTIAL_PLACEHOLDERS.get(operation.auth)
     found = [] if credential is None else [f"Authorization: Bearer {credential}"]
     if operation.once is not None and operation.once.required:
@@ -114,7 +111,6 @@ def field_rows(model: OpenapiJson, schemas: dict[str, OpenapiJson], place: str, 
 
 
 def _field_text(field: OpenapiJson, schemas: dict[str, OpenapiJson]) -> str:
-    """What the field means, and what it is when it is left out."""
     sources = (field, resolve_schema(field, schemas), *_field_choices(field, schemas))
     meaning = next((meant for one in sources if (meant := _first_line_of(one))), "")
     default: object = field.get("default")
@@ -125,7 +121,6 @@ def _field_text(field: OpenapiJson, schemas: dict[str, OpenapiJson]) -> str:
 
 
 def _first_line_of(schema: OpenapiJson) -> str:
-    """The first line of a description."""
     described: str = schema.get("description", "")
     return described.partition("\n")[0]
 
@@ -159,7 +154,6 @@ def field_kind(field: OpenapiJson, schemas: dict[str, OpenapiJson]) -> str:
 
 
 def _one_kind(found: OpenapiJson, schemas: dict[str, OpenapiJson]) -> str:
-    """One type and its range."""
     if "const" in found:
         return f"always {_spell_constant(found['const'])}"
     if "enum" in found:
@@ -176,12 +170,10 @@ def _one_kind(found: OpenapiJson, schemas: dict[str, OpenapiJson]) -> str:
 
 
 def _spell_constant(value: object) -> str:
-    """A constant as JSON spells it, a text without its quotes."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _range_text(found: OpenapiJson, low: str, high: str, unit: str) -> str:
-    """A range in words."""
     least, most = found.get(low), found.get(high)
     if least is not None and most is not None:
         return f", {least}{unit}" if least == most else f", {least}-{most}{unit}"
@@ -191,7 +183,6 @@ def _range_text(found: OpenapiJson, low: str, high: str, unit: str) -> str:
 
 
 def _exclusive_range_text(found: OpenapiJson) -> str:
-    """Bounds that the value may not touch."""
     more = f", more than {found['exclusiveMinimum']}" if "exclusiveMinimum" in found else ""
     return more + (f", less than {found['exclusiveMaximum']}" if "exclusiveMaximum" in found else "")
 
@@ -265,7 +256,6 @@ def build_reference(catalogue: Catalogue, site: Site) -> Reference:
 
 
 def _reference_entry(operation: AnyOperation, document: OpenapiJson, site: Site) -> ReferenceEntry:
-    """One operation, with everything that the reference says about it."""
     described: OpenapiJson = document["paths"][operation.path][operation.method.lower()]
     schemas: dict[str, OpenapiJson] = document["components"].get("schemas", {})
     kind_of_answer, answer = _answer_rows(operation, described, schemas)
@@ -284,7 +274,7 @@ def _reference_entry(operation: AnyOperation, document: OpenapiJson, site: Site)
 
 
 def _entry_notes(operation: AnyOperation) -> list[tuple[str, str]]:
-    """What the schema does not say."""
+    """What the schema of `operation` does not say, as pairs of a heading and a text."""
     found = [("Credential", _CREDENTIAL_TEXTS[operation.auth])]
     if operation.auth in (Auth.BEARER, Auth.SESSION):
         found.append(("Access", _access_text(operation)))
@@ -311,7 +301,6 @@ def _entry_notes(operation: AnyOperation) -> list[tuple[str, str]]:
 
 
 def _access_text(operation: AnyOperation) -> str:
-    """Who may call it."""
     if operation.scope & Scope.ADMIN:
         return "Admin: the tier enterprise and the role admin."
     if operation.scope & Scope.WRITE:
@@ -343,12 +332,10 @@ def _answer_rows(operation: AnyOperation, described: OpenapiJson, schemas: dict[
 
 
 def _placeholder_example(operation: AnyOperation) -> Example:
-    """A call of an operation that declares no example: the placeholders of its path."""
     return Example("Call it", {name: f"<{name}>" for name in PATH_SEGMENT.findall(operation.path)})
 
 
 def _reference_example(operation: AnyOperation, example: Example, site: Site) -> ReferenceExample:
-    """An example in every form."""
     values = cast(Mapping[str, object], example.input)
     answer: object = example.answer
     return ReferenceExample(

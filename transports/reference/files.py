@@ -14,13 +14,11 @@ _REFERENCE_NOTICE = "<!-- Written by `reseller reference`; a test fails when it 
 
 
 def _markdown_pages(reference: Reference) -> dict[str, str]:
-    """Every page by file name."""
     made = {f"{chapter.toolset.name}.md": _chapter_page(chapter) for chapter in reference.chapters}
     return {_REFERENCE_INDEX: _index_page(reference), **made}
 
 
 def _index_page(reference: Reference) -> str:
-    """The toolsets, and what is the same for every operation."""
     lines = [_REFERENCE_NOTICE, "# API reference", ""]
     lines += [f"Base address: `{reference.site.base_url}`. MCP: `{reference.site.mcp_url}`.", ""]
     for chapter in reference.chapters:
@@ -33,7 +31,6 @@ def _index_page(reference: Reference) -> str:
 
 
 def _chapter_page(chapter: ReferenceChapter) -> str:
-    """One toolset with all its operations."""
     lines = [_REFERENCE_NOTICE, f"# {chapter.toolset.name}", "", chapter.toolset.summary, "", f"[All toolsets]({_REFERENCE_INDEX})", ""]
     lines += [f"- [{entry.operation.title}](#{entry.operation.id}): {entry.operation.summary}" for entry in chapter.entries]
     for entry in chapter.entries:
@@ -42,7 +39,6 @@ def _chapter_page(chapter: ReferenceChapter) -> str:
 
 
 def _entry_section(entry: ReferenceEntry) -> list[str]:
-    """One operation."""
     operation = entry.operation
     lines = [f"## {operation.id}", "", f"**{operation.title}**: {_entry_route(entry)}", "", operation.summary, ""]
     lines += [entry.details, ""] if entry.details else []
@@ -60,17 +56,14 @@ def _entry_section(entry: ReferenceEntry) -> list[str]:
 
 
 def _entry_route(entry: ReferenceEntry) -> str:
-    """Method and path."""
     return f"`{entry.operation.method} {entry.operation.path}`"
 
 
 def _input_cells(row: FieldRow) -> list[str]:
-    """One input field."""
     return [f"`{row.name}`" + (" (required)" if row.required else ""), row.place, row.kind, row.text]
 
 
 def _example_lines(example: ReferenceExample) -> list[str]:
-    """One example in every form."""
     lines = [f"### {example.title}", "", *_code_block("sh", example.curl)]
     if example.tool_call is not None:
         lines += ["", "The same over MCP:", "", *_code_block("json", example.tool_call)]
@@ -80,12 +73,10 @@ def _example_lines(example: ReferenceExample) -> list[str]:
 
 
 def _code_block(language: str, text: str) -> list[str]:
-    """A code block."""
     return [f"```{language}", text, "```"]
 
 
 def _fault_table(faults: Iterable[OperationFault]) -> list[str]:
-    """Status, code and when."""
     return _markdown_table(("Status", "Code", "When"), ([str(fault.status), f"`{fault.code}`", fault.when] for fault in faults))
 
 

@@ -37,12 +37,11 @@ def llms_text(catalogue: Catalogue, site: Site | None = None) -> str:
 
 
 def _served_llms(catalogue: Catalogue, site: Site) -> str:
-    """What a server says of itself."""
     lines = [
         "## Doors",
         "",
         f"- [MCP]({site.mcp_url}): Streamable HTTP; `?toolsets=core` shows little, `?toolsets=all` everything, `?read_only=true` no writes",
-        f"- [OpenAPI 3.1]({_site_origin(site)}/openapi.json): the HTTP/JSON API",
+        f"- [OpenAPI 3.1]({site.base_url.rstrip('/')}/openapi.json): the HTTP/JSON API",
         f"- [Reference]({site.docs_url}): every operation with examples",
         "",
         "## Guides",
@@ -56,23 +55,16 @@ def _served_llms(catalogue: Catalogue, site: Site) -> str:
 
 
 def _committed_llms(catalogue: Catalogue) -> str:
-    """What the source tree has."""
     lines = ["## Guides", "", *(f"- [{title}]({path}): {about}" for title, path, about in LLMS_GUIDES), ""]
     return _llms_lines(lines, catalogue, lambda toolset, operation: f"docs/reference/{toolset}.md#{operation.id}")
 
 
 def _llms_lines(first: list[str], catalogue: Catalogue, link: OperationLink) -> str:
-    """Heading, summary, rules, the first section, and a section for each toolset."""
     lines = [f"# {_LLMS_TITLE}", "", f"> {_LLMS_ABOUT}", "", *(f"- {rule}" for rule in _LLMS_RULES), "", *first]
     for toolset in catalogue.toolsets:
         shown = [f"- [{each.id}]({link(toolset.name, each)}): {each.summary}" for each in toolset.operations()]
         lines += [f"## {toolset.name}", "", toolset.summary, "", *shown, ""]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _site_origin(site: Site) -> str:
-    """Where the pages are that have no address of their own."""
-    return site.base_url.rstrip("/")
 
 
 class LlmsPage(OpenapiPage):

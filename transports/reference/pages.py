@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from operations.web_pages import page_policy, page_templates
 from registry.catalogue import Catalogue
 from registry.ports import Site
-from transports.http.asgi import App, Headers, HttpScope, Receive, Scope, Send
+from transports.http.asgi import Headers, HttpScope, Receive, Scope, Send
 from transports.http.compression import gzip_body, set_coded_length, takes_gzip, vary_by_coding
 from transports.http.response import send_reply
 from transports.openapi.document import INTERFACE_VERSION
@@ -130,7 +130,6 @@ class ReferencePages:
         return HtmlReference(build_reference(self._catalogue, self._site))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One page, whoever asks."""
         del receive
         request = cast(HttpScope, scope)
         if request["method"] not in READ_METHODS:
@@ -178,8 +177,3 @@ class ReferencePages:
             (b"cache-control", b"no-store"),
             (b"x-robots-tag", b"noindex"),
         ]
-
-
-def reference_app(catalogue: Catalogue, site: Site) -> App:
-    """The pages as an ASGI application."""
-    return ReferencePages(catalogue, site)

@@ -31,7 +31,7 @@ class Chore:
 
     name: str
     every_seconds: float
-    run: Callable[[], Awaitable[None]]
+    run: Callable[[], Awaitable[object]]
     limit_seconds: float = 60.0
     everywhere: bool = False
 
@@ -86,7 +86,7 @@ class ChoreRunner:
                 await self._stopping.wait()
 
     async def _round(self, chore: Chore) -> float:
-        """One run, whatever the other replicas do. Seconds until the next."""
+        """Runs `chore` once, whatever the other replicas do; seconds until the next run."""
         try:
             with anyio.fail_after(chore.limit_seconds):
                 await chore.run()
@@ -97,7 +97,7 @@ class ChoreRunner:
         return chore.every_seconds
 
     async def _turn(self, chore: Chore) -> float:
-        """Do it if it is due and free. Seconds until the next look."""
+        """Runs `chore` if it is due and its lease is free; seconds until the next look."""
         token, claimed = self._ids.new("lse_"), False
         try:
             wait = await self._store.read(jobs.job_due_at, name=chore.name) / 1000 - self._clock.now()
@@ -118,7 +118,7 @@ class ChoreRunner:
         return await self._store.write(jobs.claim_job, name=chore.name, token=token, now_ms=now_ms, lease_ms=lease_ms, latest_ms=latest_ms)
 
     async def _hold(self, chore: Chore, token: str) -> None:
-        """One run under the lease, which is given back however it ends: at once when the process ends."""
+        """Runs `chore` once under the lease, which is given back however the run ends."""
         wait = 0.0
         try:
             with anyio.fail_after(chore.limit_seconds):

@@ -1,6 +1,6 @@
 """The chores of the domains: unsent and unknown issuances, paid orders of shops, and reports of schedules."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from operations.deps import Deps
 from operations.intelligence.schedule_reports import SHEETS
@@ -43,12 +43,7 @@ FULFILMENT_SECONDS = 1.0
 
 def shop_chores(deps: Deps, report: Callable[[str], None]) -> list[Chore]:
     """Fulfilment every second: a buyer waits for the eSIM on the page that the payment led to."""
-    service = Fulfilment(deps, report)
-
-    async def run() -> None:
-        await service.step()
-
-    return [Chore("fulfilment", FULFILMENT_SECONDS, run)]
+    return [Chore("fulfilment", FULFILMENT_SECONDS, Fulfilment(deps, report).step)]
 
 
 REPORT_LOOK_SECONDS = 1.0
@@ -58,23 +53,9 @@ REPORT_LANES = ("reports", "reports_beside")
 
 
 def report_chores(deps: Deps) -> list[Chore]:
-    """Begin reports at their boundaries, and make them, two at a time."""
+    """Begin reports at their boundaries, and make them, two at a time: a lane makes one report, and the next one a second later."""
     runs = ScheduleRuns(deps, SHEETS)
-
-    async def begin() -> None:
-        await runs.fire()
-
-    begun = Chore("schedules", REPORT_LOOK_SECONDS, begin, REPORT_FIRE_LIMIT_SECONDS, everywhere=True)
     return [
-        begun,
-        *(Chore(lane, REPORT_LOOK_SECONDS, one_report(runs.step), REPORT_LEASE_SECONDS, everywhere=True) for lane in REPORT_LANES),
+        Chore("schedules", REPORT_LOOK_SECONDS, runs.fire, REPORT_FIRE_LIMIT_SECONDS, everywhere=True),
+        *(Chore(lane, REPORT_LOOK_SECONDS, runs.step, REPORT_LEASE_SECONDS, everywhere=True) for lane in REPORT_LANES),
     ]
-
-
-def one_report(step: Callable[[], Awaitable[bool]]) -> Callable[[], Awaitable[None]]:
-    """One report: the next one comes at the next look, a second later."""
-
-    async def run() -> None:
-        await step()
-
-    return run

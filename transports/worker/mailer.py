@@ -69,7 +69,7 @@ class Mailer:
             await anyio.lowlevel.checkpoint()  # here it may be cancelled
 
     async def _batch(self) -> list[MailOutcome]:
-        """What became of the next few. Cut off in the middle they would come again, and some a second time."""
+        """Sends the next few mails; their outcomes. Shielded: mails of a batch that was cut off would be sent twice."""
         with anyio.CancelScope(shield=True):
             token = self._ids.new("lse_")
             mails = await self._store.write(take_mails, token=token, now=self._clock.now(), most=MAIL_BATCH)
@@ -77,7 +77,6 @@ class Mailer:
         raise RuntimeError("a scope that nobody cancels has ended early")
 
     async def _send_all(self, mails: Sequence[WaitingMail], token: str) -> list[MailOutcome]:
-        """What became of each mail of a batch."""
         outcomes: list[MailOutcome] = []
 
         async def one(mail: WaitingMail) -> None:
@@ -117,7 +116,7 @@ class Mailer:
             raise MailFailed(MAIL_CHANGED, final=True) from None
 
     async def _failed(self, mail: WaitingMail, token: str, failed: MailFailed, now: float) -> MailOutcome:
-        """Try again later, unless it is no use: never a word of whom it was for."""
+        """Drops the mail where trying again is no use, else puts it off. Reports never say whom it was for."""
         opened = str(failed) != MAIL_KEY_MISSING
         if failed.final:
             self._report(f"{mail.id} is given up: {failed}")

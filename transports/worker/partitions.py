@@ -50,7 +50,6 @@ class Partitions:
                 self._report(f"the partitions of {history.name} could not be changed and are tried again in a minute: {error}")
 
     async def _make_room(self, history: History) -> None:
-        """Months ahead, each in its own transaction."""
         made = 0
         while await self._store.write(add_partition, history=history, now=self._clock.now()):
             made += 1
@@ -58,7 +57,7 @@ class Partitions:
             await self._store.write(runs_in_thread(gather_statistics), history=history)
 
     async def _divide(self, history: History) -> bool:
-        """Give a table partitions; False where it has rows that are in the way."""
+        """Gives the table of `history` partitions; False where rows are in the way."""
         if self._rests.get(history.name, 0.0) > self._clock.now():
             return False
         if not await self._store.read(may_change_history, history=history):
@@ -74,7 +73,6 @@ class Partitions:
         return self._rest(history, f"it has rows from after {end}, of a clock that was wrong")
 
     def _rest(self, history: History, reason: str) -> bool:
-        """The table stays whole for a day."""
         self._rests[history.name] = self._clock.now() + PARTITION_REST_SECONDS
         self._report(f"{history.name} is not partitioned: {reason}")
         return False

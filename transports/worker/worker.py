@@ -97,7 +97,7 @@ class Worker:
         return counted
 
     async def _round(self) -> list[ClaimedDelivery]:
-        """Claim what there is room for; rest when there was nothing."""
+        """Claims as many deliveries as there is room for; waits a second where nothing was due."""
         self._woken = anyio.Event()
         claimed: list[ClaimedDelivery] = []
         try:
@@ -113,7 +113,7 @@ class Worker:
         return claimed
 
     async def _deliver(self, claimed: ClaimedDelivery) -> None:
-        """One attempt. Whatever the receiver does is an outcome; only a fault of ours raises."""
+        """Makes one attempt. Whatever the receiver does is an outcome; only a fault of ours is caught here."""
         try:
             outcome = await self._deliveries.send(claimed)
         except Exception as error:
@@ -124,7 +124,7 @@ class Worker:
         self._landed.set()
 
     async def _acknowledge(self) -> None:
-        """Keep outcomes as they come: those that arrive during one commit share the next."""
+        """Records outcomes as they come; those that arrive during one commit share the next."""
         while True:
             await self._landed.wait()
             self._landed = anyio.Event()
@@ -133,7 +133,7 @@ class Worker:
                 self._landed.set()
 
     async def _ack(self) -> bool:
-        """False when the store refused: the outcomes wait."""
+        """Records the outcomes; False where the store refused, so that they wait."""
         outcomes, self._outcomes = self._outcomes, []
         try:
             with anyio.CancelScope(shield=True):  # else its leases could be given back first, and the receiver is told twice
@@ -148,13 +148,12 @@ class Worker:
         return True
 
     async def _landed_all(self) -> None:
-        """Until nothing is under way."""
         while self._flying:
             self._woken = anyio.Event()
             await self._woken.wait()
 
     async def _leave(self) -> None:
-        """Record what has ended, and let go of the rest: another worker finds it at once instead of after the lease."""
+        """Records what has ended and gives the other leases back, so that another worker need not wait for them to end."""
         await self._ack()
         flying, self._flying = list(self._flying.values()), {}
         try:

@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.upstream.connection import Upstream
-from operations.vocabulary import MISLEADING_CHARACTERS
+from registry.characters import MISLEADING_CHARACTERS
 from registry.policy import rfc3339_utc
 
 FindingData = TypeVar("FindingData")

@@ -10,8 +10,8 @@ from operations.intelligence.reports.redaction import REDACTION_MARK
 from operations.intelligence.reports.sheet import Chart, Sheet, SheetKind, Table
 from operations.intelligence.reports.values import NUMBER_KINDS, decimal_places, format_place, format_value
 from operations.languages import texts_in
-from operations.vocabulary import MISLEADING_CHARACTERS
 from operations.web_pages import page_policy, page_templates
+from registry.characters import MISLEADING_CHARACTERS
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template

@@ -180,7 +180,7 @@ async def add_top_up_package(deps: Deps, deferred: DeferredWrites, row: OrderRow
     full = await deps.rate_limiter.take_upstream(row.organisation)
     if full is not None:
         now = deps.clock.now()
-        await deps.store.write(postpone_top_up, top_up=row.id, lease=row.lease or "", until=now + full.seconds, now=now, tried=False)
+        await deps.store.write(postpone_top_up, top_up=row.id, lease=row.lease or "", until=now + full, now=now, tried=False)
         return
     try:
         target = await prepare_top_up(deps, row)

@@ -1,15 +1,14 @@
 """How a shop looks: its operator's name, logo and readable colour, and texts of others without characters that hide (security.md 34)."""
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 from urllib.parse import quote
 
+from registry.characters import BLANK_CHARACTERS, JOINER_CHARACTERS, is_blank_character, is_hidden_character
+
 LONGEST_PLAIN_TEXT = 200
 SPACE_RUN = re.compile("[ \t\n\r\f\v]+")  # not the one that breaks no line
-JOINER_CHARACTERS = frozenset("\u200c\u200d")  # written languages and pictures need them
-BLANK_CHARACTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol that look like a space
 ODD_CHARACTERS = re.compile(f"[{''.join(sorted(BLANK_CHARACTERS))}]|  ")
 
 
@@ -17,23 +16,14 @@ def plain_text(text: str, longest: int = LONGEST_PLAIN_TEXT) -> str:
     """One line of what can be seen."""
     if text.isprintable() and ODD_CHARACTERS.search(text) is None:  # nearly every text: a page of many plans has a megabyte of them
         return shorten_line(text.strip(), longest)
-    kept = "".join(" " if is_blank(character) else character for character in text if not is_hidden(character))
+    seen = (each for each in text if each in JOINER_CHARACTERS or not is_hidden_character(each))
+    kept = "".join(" " if is_blank_character(each) else each for each in seen)
     return shorten_line(SPACE_RUN.sub(" ", kept).strip(), longest)
 
 
 def shorten_line(line: str, longest: int) -> str:
     """Not longer than that, and it shows."""
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
-
-
-def is_blank(character: str) -> bool:
-    """Whether it is a space, or as good as one."""
-    return character in BLANK_CHARACTERS or unicodedata.category(character) in ("Cc", "Zl", "Zp")
-
-
-def is_hidden(character: str) -> bool:
-    """Formats (bidi and zero-width marks among them), surrogates, private use, unassigned."""
-    return unicodedata.category(character) in ("Cf", "Cs", "Co", "Cn") and character not in JOINER_CHARACTERS
 
 
 READABLE_CONTRAST = 4.5
