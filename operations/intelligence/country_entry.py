@@ -6,8 +6,8 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.packages.coverage_map import NetworkCode, network_code
-from operations.intelligence.reports.finding import Finding, make_finding
+from operations.intelligence.offers.coverage_map import NetworkCode, network_code
+from operations.intelligence.reports.sheet import Finding, make_finding
 from operations.mobile_countries import COUNTRY_BY_MCC, COUNTRY_BY_NETWORK, network_country
 from operations.times import wire_seconds
 from operations.upstream.access import visible_accounts

@@ -6,10 +6,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.fleet.health import AccountHealth, FleetCounts, HealthAction, ToDo, health_snapshot
+from operations.intelligence.fleet_score import AccountHealth, FleetCounts, HealthAction, ToDo, health_snapshot
 from operations.intelligence.lines.usage import euros
-from operations.intelligence.reports.finding import Factor, Finding, make_finding, upstream_text
-from operations.intelligence.reports.sheet import Chart, Figure, Sheet, Table
+from operations.intelligence.reports.sheet import Chart, Factor, Figure, Finding, Sheet, Table, make_finding, upstream_text
 from operations.upstream.access import connect_upstream
 from operations.upstream.connection import AccountGone
 from operations.upstream.paging import cursor_index

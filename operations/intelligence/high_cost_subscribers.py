@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
-from operations.intelligence.costs.bills import (
+from operations.intelligence.bills import (
     NETWORKS_SHOWN,
     PARETO_PERCENT,
     CostFigures,
@@ -32,11 +32,20 @@ from operations.intelligence.costs.bills import (
     sum_costs,
     unattributed_figures,
 )
-from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet
-from operations.intelligence.lines.query import PageCursor, RankingLimit, ranking_page
+from operations.intelligence.lines.fleet_lines import FleetLine, PageCursor, RankingLimit, ranking_page, read_each_line, read_fleet
 from operations.intelligence.lines.usage import LATE_RECORD_DAYS, UseKind, euros, read_line_use
-from operations.intelligence.reports.finding import Finding, Incomplete, cached_result, make_finding, missing_parts
-from operations.intelligence.reports.sheet import Chart, Series, Sheet, SheetValue, Table
+from operations.intelligence.reports.sheet import (
+    Chart,
+    Finding,
+    Incomplete,
+    Series,
+    Sheet,
+    SheetValue,
+    Table,
+    cached_result,
+    make_finding,
+    missing_parts,
+)
 from operations.times import DayWindow, UtcDay, day_window, utc_today
 from operations.upstream.access import connect_upstream
 from operations.upstream.connection import Upstream

@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.diagnosis.causes import (
+from operations.intelligence.diagnosis_causes import (
     CAUSE_STEPS,
     CauseEffect,
     CauseMatch,
@@ -20,11 +20,10 @@ from operations.intelligence.diagnosis.causes import (
     speed_limit_kbps,
     steps_for_cause,
 )
-from operations.intelligence.diagnosis.facts import FactPart, LineFacts, read_line_facts
+from operations.intelligence.diagnosis_facts import FactPart, LineFacts, read_line_facts
 from operations.intelligence.lines.usage import euros
-from operations.intelligence.packages.coverage_map import CoverageMap, NetworkTold, network_view
-from operations.intelligence.reports.finding import Finding, make_finding, upstream_text
-from operations.intelligence.reports.sheet import Figure, Sheet, SheetKind, SheetValue, Table
+from operations.intelligence.offers.coverage_map import CoverageMap, NetworkTold, network_view
+from operations.intelligence.reports.sheet import Figure, Finding, Sheet, SheetKind, SheetValue, Table, make_finding, upstream_text
 from operations.times import wire_seconds
 from operations.upstream.lines import Line, LineRef, own_line
 from operations.upstream.packages import PackageState

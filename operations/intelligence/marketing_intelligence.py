@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.intelligence.lines.usage import euros
-from operations.intelligence.market.market import (
+from operations.intelligence.market_figures import (
     CountryFigures,
     FleetMarket,
     SalesFigures,
@@ -21,10 +21,8 @@ from operations.intelligence.market.market import (
     trend_values,
     upsell_figures,
 )
-from operations.intelligence.market.upsell import UPSELL_RULES, UpsellKind
-from operations.intelligence.market.usage_profile import SEGMENT_RULES, LineSegment
-from operations.intelligence.reports.finding import Finding, make_finding
-from operations.intelligence.reports.sheet import Chart, Column, Sheet, Table
+from operations.intelligence.reports.sheet import Chart, Column, Finding, Sheet, Table, make_finding
+from operations.intelligence.upsell import SEGMENT_RULES, UPSELL_RULES, LineSegment, UpsellKind
 from operations.upstream.access import connect_upstream
 from operations.upstream.connection import AccountGone
 from operations.vocabulary import UpstreamId

@@ -8,13 +8,19 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.coverage.advice import CoverageAction, NetworkTotals, UncoveredLine
-from operations.intelligence.coverage.audit import SEEN_LATELY_DAYS, CoverageAudit, coverage_audit
-from operations.intelligence.coverage.verdicts import CoverageVerdict, UncoveredUse
+from operations.intelligence.coverage_verdicts import (
+    SEEN_LATELY_DAYS,
+    CoverageAction,
+    CoverageAudit,
+    CoverageVerdict,
+    NetworkTotals,
+    UncoveredLine,
+    UncoveredUse,
+    coverage_audit,
+)
 from operations.intelligence.lines.usage import euros
-from operations.intelligence.packages.coverage_map import NetworkTold, network_view
-from operations.intelligence.reports.finding import Finding, make_finding
-from operations.intelligence.reports.sheet import Chart, Figure, Sheet, SheetValue, Table
+from operations.intelligence.offers.coverage_map import NetworkTold, network_view
+from operations.intelligence.reports.sheet import Chart, Figure, Finding, Sheet, SheetValue, Table, make_finding
 from operations.upstream.access import connect_upstream
 from operations.upstream.connection import AccountGone
 from operations.vocabulary import UpstreamId

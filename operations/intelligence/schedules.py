@@ -1,19 +1,30 @@
-"""Schedules: composites that run by cron, and are told to a webhook or shown behind a link."""
+"""Schedules: composites that run by cron, and are told to a webhook or shown behind a link; which composites, and when.
 
+Choice: as Debian's cron, which cronsim follows. A time that the clock skips comes once, at the moment after the gap; one that it shows
+twice comes once, the first time. Where the minute or the hour begins with a star the schedule goes by elapsed time: hourly stays hourly.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
 from typing import Annotated, Literal, NotRequired, cast
+from zoneinfo import ZoneInfo
 
 import orjson
-from pydantic import Field, JsonValue
+from cronsim import CronSim, CronSimError
+from pydantic import Field, JsonValue, WithJsonSchema
 from typing_extensions import TypedDict
 
 from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from operations.deps import Ctx
-from operations.intelligence.scheduling.composites import Composite, CompositeInput, check_composite_input
-from operations.intelligence.scheduling.cron import first_boundary
 from operations.ledger.webhooks import check_webhook_address
 from operations.secret_tokens import new_secret_token, secret_digest
+from operations.times import utc_today
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
-from registry.errors import Conflict, NotFound, Restricted
+from registry.answer import InternalCalls
+from registry.errors import BadRequest, Conflict, NotFound, Restricted
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
@@ -24,6 +35,188 @@ from storage.engine.connection import Connection
 from storage.schedule_endpoints import ScheduleEndpoint
 from storage.schedules import END_OF_TIME_MS, NewSchedule, ScheduleRow, delete_schedule, insert_schedule, list_schedules
 from storage.sealing import webhook_secret_field
+
+# How far back the newest boundary is looked for, step by step: most schedules have one in the last hour, some one in four years.
+BOUNDARY_WINDOWS = tuple(timedelta(hours=hours) for hours in (1, 24, 24 * 40, 24 * 400))
+
+
+def next_boundary(cron: str, timezone: str, after_ms: int) -> int | None:
+    """The first boundary after a moment; None when there is none in the next fifty years."""
+    after = datetime.fromtimestamp(after_ms // 1000, UTC)
+    for found in CronSim(cron, after.astimezone(ZoneInfo(timezone))):
+        # In an hour that the clock shows twice cronsim names the first of two equal times, which may lie behind us.
+        if (moment := found.astimezone(UTC)) > after:
+            return int(moment.timestamp()) * 1000
+    return None
+
+
+def newest_boundary(cron: str, timezone: str, since_ms: int, now_ms: int) -> int:
+    """The newest boundary that has come, of a schedule that waits for the one at `since_ms`."""
+    for window in BOUNDARY_WINDOWS:
+        start_ms = now_ms - int(window.total_seconds()) * 1000
+        if start_ms <= since_ms:
+            break
+        found = newest_boundary_after(cron, timezone, start_ms, now_ms)
+        if found is not None:
+            return found
+    return newest_boundary_after(cron, timezone, since_ms, now_ms) or since_ms
+
+
+def newest_boundary_after(cron: str, timezone: str, start_ms: int, now_ms: int) -> int | None:
+    """The last boundary of those after the start that have come."""
+    newest, found = None, next_boundary(cron, timezone, start_ms)
+    while found is not None and found <= now_ms:
+        newest, found = found, next_boundary(cron, timezone, found)
+    return newest
+
+
+CRON_CHECK_START = datetime(2026, 1, 1, tzinfo=UTC)
+CRON_FIELDS = 5
+DAY_MINUTES = 24 * 60
+# Choice: a report reads a whole fleet and its figures change slowly; oftener it would only use up the daily quota.
+SCHEDULE_INTERVAL_MINUTES = 15
+CRON_EXAMPLES = "`0 6 * * *` is daily at 6, `30 7 * * MON` Mondays at 7:30, `*/15 * * * *` every 15 minutes"
+
+
+def first_boundary(cron: str, timezone: str, now: float) -> int:
+    """The first boundary from now on, in milliseconds; a refusal when the schedule would be none."""
+    check_timezone(timezone)
+    check_cron(cron)
+    found = next_boundary(cron, timezone, int(now * 1000))
+    if found is None:
+        raise BadRequest(f"cron: {quote_schedule_text(cron)} names no day of the next fifty years", param="cron", hint=CRON_EXAMPLES)
+    return found
+
+
+def check_cron(cron: str) -> None:
+    """Five fields that cronsim reads, and no two boundaries too near each other."""
+    count = len(cron.split())
+    if count != CRON_FIELDS:
+        raise BadRequest(
+            f"cron: {quote_schedule_text(cron)} has {count} field{'' if count == 1 else 's'}; "
+            f"minute, hour, day, month and weekday are {CRON_FIELDS}",
+            param="cron",
+            hint=CRON_EXAMPLES,
+        )
+    try:
+        parsed = CronSim(cron, CRON_CHECK_START)
+    except (CronSimError, ValueError, AssertionError) as error:
+        field = str(error).removeprefix("Bad ") if isinstance(error, CronSimError) else "one of its fields"
+        raise BadRequest(
+            f"cron: {quote_schedule_text(cron)} cannot be read; look at its {field}", param="cron", hint=CRON_EXAMPLES
+        ) from None
+    nearest = shortest_interval(parsed.minutes, parsed.hours)
+    if nearest < SCHEDULE_INTERVAL_MINUTES:
+        raise BadRequest(
+            f"cron: {quote_schedule_text(cron)} comes again after {nearest} minute{'' if nearest == 1 else 's'}; "
+            f"at least {SCHEDULE_INTERVAL_MINUTES} must be between two reports",
+            param="cron",
+            hint=CRON_EXAMPLES,
+        )
+
+
+def shortest_interval(minutes: set[int], hours: set[int]) -> int:
+    """The least time between two boundaries of a day, or of a day and the next."""
+    times = sorted(hour * 60 + minute for hour in hours for minute in minutes)
+    return min(later - earlier for earlier, later in zip(times, [*times[1:], times[0] + DAY_MINUTES], strict=True))
+
+
+def check_timezone(timezone: str) -> None:
+    """A name of the IANA database, spelled as there: neither the machine's own zones nor paths."""
+    known = timezone_names()
+    if timezone in known:
+        return
+    near = get_close_matches(timezone.casefold()[:40], list(known.values()), n=1) if timezone else []
+    meant = next((name for name, folded in known.items() if near and folded == near[0]), None)
+    names = "a name such as Europe/Berlin, America/New_York or UTC"
+    hint = f"Did you mean {meant}? Else give {names}" if meant else f"Give {names}"
+    raise BadRequest(f"timezone: {quote_schedule_text(timezone)} is no time zone of the IANA database", param="timezone", hint=hint)
+
+
+@cache
+def timezone_names() -> dict[str, str]:
+    """Every name, with its letters folded."""
+    return {name: name.casefold() for name in (files("tzdata") / "zones").read_text().split()}
+
+
+def quote_schedule_text(text: str) -> str:
+    """What was given, for a refusal."""
+    return repr(redact(text[:60]))
+
+
+Composite = Literal[
+    "audit_network_coverage",
+    "churn_risk",
+    "detect_usage_anomalies",
+    "diagnose_subscriber",
+    "fleet_health",
+    "high_cost_subscribers",
+    "marketing_intelligence",
+    "optimize_package",
+]
+"""The composites that may be scheduled (decisions.md 10)."""
+COMPOSITES_WITH_RANGE = ("high_cost_subscribers",)
+REPORT_WINDOW_DAYS = 28
+CompositeArguments = Mapping[str, JsonValue]
+CompositeInput = Annotated[
+    dict[str, JsonValue],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {
+                "accountId": {"type": "integer", "minimum": 1, "description": "Only this account, where the composite takes one."},
+                "iccid": {"type": "string", "description": "SIM number of one line, where the composite takes one; absent: the fleet."},
+                "start": {"type": "string", "format": "date", "description": "First UTC day of high_cost_subscribers."},
+                "end": {"type": "string", "format": "date", "description": "Its last; without both: the last 28 days, at every run anew."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 500, "description": "Rows of the report."},
+            },
+            "additionalProperties": False,
+        }
+    ),
+]
+"""The input of a composite. Which of the fields one takes, `checked_input` says."""
+
+
+def check_composite_input(inside: InternalCalls, composite: Composite, given: CompositeArguments, now: float) -> str:
+    """The input as JSON text, if the composite takes it; a refusal that names the field of `input` when not.
+
+    Choice: only the form is checked here. Whether accounts and lines are the organisation's is asked at every run, since lines move.
+    """
+    if "starting_after" in given:
+        raise BadRequest(
+            "input.starting_after: a report always begins at the first row",
+            param="input.starting_after",
+            hint="Leave it out, and give a larger limit",
+        )
+    pipeline = inside.pipeline
+    binding = pipeline.binding(pipeline.catalogue.operations[composite])
+    try:
+        binding.validate(binding.arguments(complete_input(composite, given, now)))
+    except BadRequest as refusal:
+        raise refusal_of_input(refusal) from None
+    return orjson.dumps(given).decode()
+
+
+def refusal_of_input(refusal: BadRequest) -> BadRequest:
+    """The composite's refusal, told of the schedule's field."""
+    field, text = refusal.param, refusal.message
+    if field is None:
+        return BadRequest(f"input: {text}", code=refusal.error_code, param="input", hint=refusal.hint)
+    told = f"input.{text}" if text.startswith(field) else f"input.{field}: {text}"
+    return BadRequest(told, code=refusal.error_code, param=f"input.{field}", hint=refusal.hint)
+
+
+def complete_input(composite: str, given: CompositeArguments, now: float) -> CompositeArguments:
+    """The input of one run.
+
+    Choice: a composite that wants a range of days and is given none looks at the last 28 whole UTC days, anew at every run. A range
+    that is given stays as it is.
+    """
+    if composite not in COMPOSITES_WITH_RANGE or "start" in given or "end" in given:
+        return given
+    last = utc_today(now) - timedelta(days=1)
+    return {**given, "start": (last - timedelta(days=REPORT_WINDOW_DAYS - 1)).isoformat(), "end": last.isoformat()}
+
 
 ScheduleObject = Literal["intelligence.schedule"]
 ScheduleId = Annotated[str, Field(max_length=64, description="Schedule id, sch_...")]

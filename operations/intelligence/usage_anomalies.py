@@ -10,15 +10,39 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.anomalies.line_anomalies import AnomalyContext, AnomalyKind, LineAnomalies, LineAnomaly, find_anomalies
-from operations.intelligence.anomalies.spikes import FALSE_SPIKES_PER_1000, SPIKE_THRESHOLD
-from operations.intelligence.lines.calendar import last_whole_days, line_calendar
-from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet
+from operations.intelligence.line_anomalies import (
+    FALSE_SPIKES_PER_1000,
+    SPIKE_THRESHOLD,
+    AnomalyContext,
+    AnomalyKind,
+    LineAnomalies,
+    LineAnomaly,
+    find_anomalies,
+)
+from operations.intelligence.lines.fleet_lines import (
+    FleetLine,
+    LinesAsked,
+    LineTarget,
+    own_line_or_fleet,
+    ranking_page,
+    read_each_line,
+    read_fleet,
+)
 from operations.intelligence.lines.line_state import LinesNotInUse, LineState, count_not_in_use, lines_by_state
-from operations.intelligence.lines.query import LinesAsked, LineTarget, own_line_or_fleet, ranking_page
-from operations.intelligence.lines.usage import euros, read_line_use
-from operations.intelligence.reports.finding import Finding, Incomplete, cached_result, make_finding, missing_parts
-from operations.intelligence.reports.sheet import Chart, Column, Figure, Sheet, SheetValue, Table
+from operations.intelligence.lines.usage import euros, last_whole_days, line_calendar, read_line_use
+from operations.intelligence.reports.sheet import (
+    Chart,
+    Column,
+    Figure,
+    Finding,
+    Incomplete,
+    Sheet,
+    SheetValue,
+    Table,
+    cached_result,
+    make_finding,
+    missing_parts,
+)
 from operations.upstream.connection import Upstream
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation

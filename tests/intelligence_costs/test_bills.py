@@ -5,7 +5,7 @@ from datetime import date
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operations.intelligence.costs.bills import (
+from operations.intelligence.bills import (
     NETWORKS_SHOWN,
     NO_COST,
     LineBill,

@@ -1,19 +1,29 @@
-"""Reading something of every line of a fleet: several at once, as many as can be had in the time there is, and honest about the rest."""
+"""Reading something of every line of a fleet: several lines at once, as many as fit into the time; what was left out is said.
+
+Also the query that such composites share: one line, or the pages of a ranking of the caller's fleet.
+"""
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Annotated, Generic, NamedTuple, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
+from pydantic import Field
 
 from clients.ocs.wire.subscriber import Subscriber
+from operations.deps import Ctx
+from operations.upstream.access import connect_upstream
 from operations.upstream.account_lines import LineList, read_account_lines
 from operations.upstream.connection import Upstream
 from operations.upstream.line_rows import current_entry
+from operations.upstream.lines import find_own_line
+from operations.upstream.paging import cursor_index
+from operations.vocabulary import Iccid
 from registry.call import Progress
 from registry.clock import Clock, limit_reading_time, request_is_over, seconds_left
 from registry.errors import NotFound, OcsError, Refusal
+from registry.model import CamelInput
 
 LineReading = TypeVar("LineReading")
 PARALLEL_LINES = 8
@@ -206,3 +216,43 @@ def sample_evenly(lines: Sequence[FleetLine], most: int) -> list[FleetLine]:
     """So many of them, evenly over the list; the same ones every time."""
     count = len(lines)
     return list(lines) if count <= most else [lines[place * count // most] for place in range(most)]
+
+
+RankedRow = TypeVar("RankedRow")
+RankingLimit = Annotated[int, Field(ge=1, le=500, description="Lines per page, 1-500.")]
+PageCursor = Annotated[str | None, Field(alias="starting_after", max_length=64, description="`next` of the page before.")]
+
+
+def ranking_page(ctx: Ctx, rows: Sequence[RankedRow], limit: int, cursor: str | None) -> list[RankedRow]:
+    """Some of the rows, and in the answer's head where the next ones begin."""
+    start = cursor_index(range(1, len(rows) + 1), cursor)
+    if start + limit < len(rows):
+        ctx.next_cursor = str(start + limit)
+        ctx.note = f"{limit} of {len(rows)}."
+    return list(rows[start : start + limit])
+
+
+class LinesAsked(CamelInput):
+    """Which lines."""
+
+    iccid: Annotated[Iccid | None, Field(description="One line; without it the fleet.")] = None
+    limit: RankingLimit = 100
+    starting_after: PageCursor = None
+
+
+class LineTarget(NamedTuple):
+    """The way to the lines; the one that was named, or nothing for the fleet."""
+
+    upstream: Upstream
+    line: FleetLine | None
+
+
+async def own_line_or_fleet(ctx: Ctx, params: LinesAsked) -> LineTarget:
+    """The access rule: a line that is named must be the caller's."""
+    upstream = await connect_upstream(ctx)
+    if params.iccid is None:
+        return LineTarget(upstream, None)
+    line = fleet_line((await find_own_line(ctx, upstream, params.iccid)).row)
+    if line is None:
+        raise OcsError("The charging system answered without the line's ICCID", before_execution=True)
+    return LineTarget(upstream, line)

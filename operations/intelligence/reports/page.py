@@ -4,11 +4,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from operations.intelligence.reports.charts import PATH_WIDTH, draw_chart
-from operations.intelligence.reports.drawing import CHART_COLOURS, ChartDrawing
-from operations.intelligence.reports.redaction import REDACTION_MARK
+from operations.intelligence.reports.charts import CHART_COLOURS, PATH_WIDTH, ChartDrawing, draw_chart
+from operations.intelligence.reports.redaction import NUMBER_KINDS, REDACTION_MARK, decimal_places, format_place, format_value
 from operations.intelligence.reports.sheet import Chart, Sheet, SheetKind, Table
-from operations.intelligence.reports.values import NUMBER_KINDS, decimal_places, format_place, format_value
 from operations.languages import texts_in
 from operations.vocabulary import MISLEADING_CHARACTERS
 from operations.web_pages import page_policy, page_templates

@@ -16,9 +16,9 @@ from clients.ocs.wire.subscriber import ProviderStatus, Subscriber
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import fleet_line, line_status_word
 from operations.intelligence.lines.usage import read_line_use
-from operations.intelligence.packages.coverage_map import CoverageMap, NetworkCode, network_code, read_coverage_map
-from operations.intelligence.packages.line_packages import DataPackage, data_packages
-from operations.intelligence.reports.finding import upstream_text
+from operations.intelligence.offers.coverage_map import CoverageMap, NetworkCode, network_code, read_coverage_map
+from operations.intelligence.offers.line_packages import DataPackage, data_packages
+from operations.intelligence.reports.sheet import upstream_text
 from operations.times import WEEK_DAYS, DayWindow, event_seconds, utc_today, wire_seconds
 from operations.upstream.lines import Line
 from operations.upstream.usage_cache import LineUse

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.intelligence.lines.usage import UseKind, euros, use_kind
-from operations.intelligence.reports.finding import upstream_text
+from operations.intelligence.reports.sheet import upstream_text
 from operations.mobile_countries import network_country
 from operations.upstream.usage_cache import LineUse, PlaceUse
 

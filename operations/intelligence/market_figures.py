@@ -7,23 +7,25 @@ from statistics import median
 from typing import Literal, NamedTuple, TypeVar
 
 from operations.deps import Ctx
-from operations.intelligence.lines.calendar import CALENDAR_DAYS, last_whole_days
 from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet, sample_evenly
 from operations.intelligence.lines.line_state import is_in_stock, issue_day
-from operations.intelligence.lines.usage import read_line_use
-from operations.intelligence.market.upsell import (
+from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days, read_line_use
+from operations.intelligence.reports.sheet import Incomplete, cached_result, missing_parts
+from operations.intelligence.upsell import (
+    LineSegment,
     SoldPackage,
     TemplateForSale,
     TemplateSales,
     UpsellKind,
+    UsageProfile,
+    line_segment,
     merge_template_sales,
     read_templates_for_sale,
     sold_packages,
     template_sales,
     upsell_offer,
+    usage_profile,
 )
-from operations.intelligence.market.usage_profile import LineSegment, UsageProfile, line_segment, usage_profile
-from operations.intelligence.reports.finding import Incomplete, cached_result, missing_parts
 from operations.times import DayWindow
 from operations.upstream.connection import Upstream
 from registry.errors import OcsError

@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.wire.network import DetailedLocationZone, Operator
-from operations.intelligence.reports.finding import upstream_text
+from operations.intelligence.reports.sheet import upstream_text
 from operations.mobile_countries import network_country
 from operations.upstream.connection import Upstream
 from operations.upstream.resellers import read_reseller_list

@@ -10,13 +10,18 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.lines.calendar import CALENDAR_DAYS, last_whole_days
-from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet
-from operations.intelligence.lines.query import LinesAsked, LineTarget, own_line_or_fleet, ranking_page
-from operations.intelligence.lines.usage import euros, read_line_use
-from operations.intelligence.packages.need import MONTH_DAYS, NEED_MARGIN_PERCENT
-from operations.intelligence.packages.offers import OfferCatalogue, read_offers
-from operations.intelligence.packages.plans import (
+from operations.intelligence.lines.fleet_lines import (
+    FleetLine,
+    LinesAsked,
+    LineTarget,
+    own_line_or_fleet,
+    ranking_page,
+    read_each_line,
+    read_fleet,
+)
+from operations.intelligence.lines.usage import CALENDAR_DAYS, euros, last_whole_days, read_line_use
+from operations.intelligence.offers.offers import MONTH_DAYS, NEED_MARGIN_PERCENT, OfferCatalogue, read_offers
+from operations.intelligence.offers.plans import (
     LinePackagePlan,
     LinePlan,
     PlanVerdict,
@@ -26,8 +31,17 @@ from operations.intelligence.packages.plans import (
     line_plan,
     named_templates,
 )
-from operations.intelligence.reports.finding import Finding, Incomplete, cached_result, make_finding, missing_parts
-from operations.intelligence.reports.sheet import Chart, Sheet, SheetValue, Table
+from operations.intelligence.reports.sheet import (
+    Chart,
+    Finding,
+    Incomplete,
+    Sheet,
+    SheetValue,
+    Table,
+    cached_result,
+    make_finding,
+    missing_parts,
+)
 from operations.upstream.connection import Upstream
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsError

@@ -6,9 +6,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from clients.ocs.wire.package import Package, PackageList, RecurringSeries
-from operations.intelligence.lines.calendar import CALENDAR_DAYS
-from operations.intelligence.lines.usage import micro_euros
-from operations.intelligence.packages.need import MONTH_DAYS
+from operations.intelligence.lines.usage import CALENDAR_DAYS, micro_euros
+from operations.intelligence.offers.offers import MONTH_DAYS
 from operations.times import DayWindow
 from operations.upstream.packages import PackageState, package_end, package_start, package_state
 
