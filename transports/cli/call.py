@@ -3,7 +3,6 @@
 import asyncio
 import dataclasses
 import inspect
-import os
 import shlex
 import sys
 import types
@@ -26,8 +25,7 @@ from registry.ids import SystemIds
 from registry.model import Input, Secret, shown_field_name
 from transports.cli.render import CURSOR_FIELD, EVENT_STREAM_TYPE, explain_refusal, next_cursor, print_reply, stream_failure
 from transports.cli.target import call_locally, call_remotely, require_one_place
-from transports.cli.terminal import Failure, harmless_text, input_text, secret_text, warn_of_argument
-from transports.settings_files import load_settings
+from transports.cli.terminal import Failure, command_settings, harmless_text, input_text, secret_text, warn_of_argument
 
 PLAIN_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool}
 METAVARS = {"int": "INTEGER", "float": "NUMBER"}
@@ -358,5 +356,5 @@ async def send_call(operation: AnyOperation, arguments: dict[str, object], how: 
     require_one_place(how.url, how.org, how.data)
     if how.url:
         return await call_remotely(how.url, how.key, operation, arguments, idempotency_key=key, confirm_token=token)
-    settings = load_settings(os.environ, env_file=Path(".env"), data=how.data)
+    settings = command_settings(data=how.data)
     return await call_locally(settings, operation, arguments, organisation=how.org, idempotency_key=key, confirm_token=token)

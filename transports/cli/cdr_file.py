@@ -23,8 +23,7 @@ from registry.clock import SystemClock
 from registry.errors import BadRequest
 from transports.cli.stored_logins import logins_file, stored_token
 from transports.cli.target import TargetOptions
-from transports.cli.terminal import Failure
-from transports.settings_files import load_settings
+from transports.cli.terminal import Failure, command_settings
 
 LONGEST_LINE = 64 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -265,7 +264,7 @@ class ProgressFile:
 
 async def progress_file(where: TargetOptions, file: CdrFile) -> ProgressFile:
     """One for each file, as it is now, and each organisation it is imported for: in the data directory, or beside the logins."""
-    folder = logins_file().parent if where.url else load_settings(os.environ, env_file=Path(".env"), data=where.data).data
+    folder = logins_file().parent if where.url else command_settings(data=where.data).data
     seen = file.path.stat()
     with file.path.open("rb") as opened:
         block = hashlib.sha256(opened.read(FIRST_BLOCK)).hexdigest()

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -19,16 +18,16 @@ from storage.engine.store import open_store
 from storage.replicas import last_lease_end
 from transports.cli.render import print_line
 from transports.cli.target import DatabaseOption
-from transports.cli.terminal import Failure, to_stderr
+from transports.cli.terminal import Failure, command_settings, to_stderr
 from transports.settings import Settings
-from transports.settings_files import load_settings, make_data_directory
+from transports.settings_files import make_data_directory
 
 database_app = typer.Typer(no_args_is_help=True, help="Upgrade, back up and restore the database.")
 
 
 def database_settings(data: Path | None) -> Settings:
     """The settings, with the directory made if it is missing."""
-    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    settings = command_settings(data=data)
     make_data_directory(settings, to_stderr)
     return settings
 

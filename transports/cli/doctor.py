@@ -39,10 +39,10 @@ from transports.cli.outside_checks import (
     examine_upstream,
 )
 from transports.cli.render import print_line
-from transports.cli.terminal import Failure
+from transports.cli.terminal import Failure, command_settings
 from transports.keyring import checked_keyring, keyring_path, others_may_read, refuse_lost_keyring
 from transports.settings import SETTING_PREFIX, BadSettings, Settings, UnknownSetting
-from transports.settings_files import files_open_to_others, load_settings
+from transports.settings_files import files_open_to_others
 
 PUT_KEYRING_BACK = "put back the keyring that sealed this database; every replica needs the same one"
 
@@ -197,7 +197,7 @@ FIRST_START_NOTE = "made at the first start; where `serve` has another directory
 def doctor(data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None) -> None:
     """Check Python, packages, settings, database, port, clock, upstream, payments, model and mail; every problem comes with its fix."""
     try:
-        settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+        settings = command_settings(data=data)
         found = list(examine_everything(settings))
     except BadSettings as wrong:
         found = [Finding("settings", str(wrong), settings_fix(wrong))]

@@ -1,7 +1,6 @@
 """`reseller issuance`: what was drawn from stock under which key, and settling what no evidence could."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,9 +30,8 @@ from storage.organisations import list_organisations
 from storage.reconciliation import newest_issuances, unresolved_issuances
 from transports.cli.render import draw_record, draw_rows, indented_json, print_line
 from transports.cli.target import DatabaseOption, decider_name, open_local
-from transports.cli.terminal import Failure
+from transports.cli.terminal import Failure, command_settings
 from transports.service import Service
-from transports.settings_files import load_settings
 
 AGE_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -201,14 +199,11 @@ def decide_issuance(
 
 async def read_issuances(data: Path | None, organisation: str | None, most: int, *, unknown: bool) -> list[dict[str, object]]:
     """The rows of the list."""
-    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
-    try:
+    async with open_local(command_settings(data=data)) as service:
         if organisation is not None:
             await require_organisation(service, organisation)
         rows = await service.store.read(unresolved_issuances if unknown else newest_issuances, most=most, organisation=organisation)
         return [issuance_row(row, service.clock.now(), advised=unknown) for row in rows]
-    finally:
-        await service.stop()
 
 
 async def require_organisation(service: Service, organisation: str) -> None:
@@ -219,8 +214,7 @@ async def require_organisation(service: Service, organisation: str) -> None:
 
 async def apply_decision(data: Path | None, decided: IssuanceDecision) -> IssuanceRow:
     """Show what is known, ask, and settle; the row as it is then."""
-    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
-    try:
+    async with open_local(command_settings(data=data)) as service:
         await require_organisation(service, decided.organisation)
         row = await undecided_row(service, decided)
         require_patience(row, decided, service.clock.now())
@@ -231,8 +225,6 @@ async def apply_decision(data: Path | None, decided: IssuanceDecision) -> Issuan
         return await service.store.write(
             apply_issuance_settlement, deps=deps, organisation=row.organisation, key=row.key, settlement=settlement, now=now
         )
-    finally:
-        await service.stop()
 
 
 async def undecided_row(service: Service, decided: IssuanceDecision) -> IssuanceRow:

@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, NamedTuple, cast
 
 import typer
@@ -13,9 +12,8 @@ import typer
 from registry.errors import Refusal
 from storage.engine.migrate import SchemaMismatch
 from transports.cli.render import print_line
-from transports.cli.terminal import Failure, text_for
+from transports.cli.terminal import Failure, command_settings, text_for
 from transports.settings import BadSettings
-from transports.settings_files import load_settings
 from transports.version import VERSION, build_sha
 
 RESELLER_HELP = "Issue eSIMs and follow what happens to them: over HTTP, MCP and here."
@@ -66,7 +64,7 @@ def show_version(asked: bool) -> None:
     if not asked:
         return
     try:
-        build = build_sha(load_settings(os.environ, env_file=Path(".env")).build_sha)
+        build = build_sha(command_settings().build_sha)
     except BadSettings:
         build = "unknown, since the settings are wrong: see `reseller doctor`"
     print_line(f"reseller {VERSION} (build {build})")

@@ -1,7 +1,6 @@
 """`reseller mcp`: connect an MCP client, or be one's server over stdio."""
 
 import asyncio
-import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -18,12 +17,11 @@ from operations.catalogue import CATALOGUE
 from registry.call import Call
 from registry.errors import StoreUnavailable
 from transports.cli.render import print_line
-from transports.cli.target import local_caller, open_local
-from transports.cli.terminal import to_stderr, warn_of_argument
+from transports.cli.target import local_caller, only_organisation, open_local
+from transports.cli.terminal import command_settings, to_stderr, warn_of_argument
 from transports.mcp.selection import select_tools
 from transports.service import mcp_settings
 from transports.settings import Settings
-from transports.settings_files import load_settings
 
 
 def report_stdio_fault(call: Call, error: BaseException) -> None:
@@ -38,8 +36,7 @@ async def serve_stdio(settings: Settings, *, organisation: str | None, toolsets:
     database = (settings.data / "service.db").absolute()
     if settings.embedded and not database.exists():
         to_stderr(f"there is no database at {database} yet: making one{', with a demo organisation' if settings.with_demo else ''}")
-    service = await open_local(settings, seed=True)
-    try:
+    async with open_local(settings, seed=True) as service:
         caller = await local_caller(service, organisation)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.write_buffers)
@@ -49,8 +46,6 @@ async def serve_stdio(settings: Settings, *, organisation: str | None, toolsets:
             await run_stdio(CATALOGUE, service.pipeline, mcp_settings(service), report_stdio_fault, caller=caller, chosen=chosen)
             service.worker.stop()
             tasks.cancel_scope.cancel()
-    finally:
-        await service.stop()
 
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
@@ -88,7 +83,7 @@ def print_config(
         header = shlex.quote(f"Authorization: Bearer {key}")
         print_line(f"claude mcp add --transport http connectivity {shlex.quote(url)} --header {header}")
         return
-    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    settings = command_settings(data=data)
     if client is McpClient.CLAUDE_DESKTOP:
         if org is None:
             asyncio.run(require_one_organisation(settings))
@@ -103,19 +98,13 @@ def print_config(
 
 async def require_one_organisation(settings: Settings) -> None:
     """Refuse a block that could not start, because the database has several organisations and it names none."""
-    from transports.cli.target import only_organisation, open_local  # brings the whole service
-
     if settings.embedded and not (settings.data / "service.db").exists():
         return  # a warning says so
     try:
-        service = await open_local(settings)
+        async with open_local(settings) as service:
+            await only_organisation(service)
     except StoreUnavailable as error:
         sys.stderr.write(f"the database does not answer ({error.message}): if it has several organisations, name one with --org\n")
-        return
-    try:
-        await only_organisation(service)
-    finally:
-        await service.stop()
 
 
 def local_program(settings: Settings, organisation: str | None) -> dict[str, object]:
@@ -170,5 +159,5 @@ def mcp_stdio(
     data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None,
 ) -> None:
     """Serve MCP over standard input and output, on the local database, as the organisation's admin."""
-    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    settings = command_settings(data=data)
     asyncio.run(serve_stdio(settings, organisation=org, toolsets=toolsets, read_only=read_only))

@@ -2,8 +2,8 @@
 
 import io
 import sys
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import orjson
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 EVENT_STREAM_TYPE = "text/event-stream"
 JsonObject = dict[str, object]
+RowT = TypeVar("RowT")
 
 
 class StreamEvent(NamedTuple):
@@ -226,8 +227,17 @@ def qr_picture(code: str) -> str:
     return picture.getvalue()
 
 
+def print_rows(rows: Sequence[RowT], cells: Callable[[RowT], Iterable[str]], *, as_json: bool) -> None:
+    """Print `rows` as one JSON object, or each as a line of its `cells` with tabs between them."""
+    if as_json:
+        print_line(indented_json({"data": rows}))
+        return
+    for row in rows:
+        print_line("\t".join(map(table_cell, cells(row))))
+
+
 def print_line(text: str) -> None:
-    """The command's output; names in it may be customers'."""
+    """Print a line of the command's output; names in it may be customers', so a terminal gets it without control characters."""
     sys.stdout.write(text_for(sys.stdout, text) + "\n")
 
 

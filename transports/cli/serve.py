@@ -23,7 +23,7 @@ from registry.catalogue import ToolSelection
 from registry.ports import Site
 from storage.engine.migrate import SchemaMismatch
 from storage.engine.postgres_server import wait_for_start
-from transports.cli.terminal import Failure, to_stderr
+from transports.cli.terminal import Failure, command_settings, to_stderr
 from transports.http.connections import Connections
 from transports.http.limits import Deadlines
 from transports.http.server import (
@@ -37,7 +37,6 @@ from transports.http.server import (
 )
 from transports.logs import Logs, OpeningLog, loaded_secrets, log_process_output
 from transports.settings import Settings
-from transports.settings_files import load_settings
 
 if TYPE_CHECKING:
     from transports.app import Application
@@ -209,7 +208,7 @@ def serve(
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the tree, then serve.")] = False,
 ) -> None:
     """Run the service: API, MCP, docs and, on SQLite, the worker. An empty database gets demo data."""
-    settings = load_settings(os.environ, env_file=Path(".env"), port=port, host=host, data=data)
+    settings = command_settings(port=port, host=host, data=data)
     try:
         run_on_uvloop(bind_and_serve(settings, as_json=as_json))
     except (MissingPackage, SchemaMismatch) as wrong:
@@ -322,7 +321,7 @@ def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None
 
 def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None) -> None:
     """Deliver webhooks and do the chores beside it, until stopped."""
-    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    settings = command_settings(data=data)
     try:
         with metrics_socket(settings) as scraped:
             run_on_uvloop(run_worker(settings, scraped))

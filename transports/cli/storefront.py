@@ -13,9 +13,10 @@ from operations.storefronts.storefronts import ShownStorefront
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from transports.cli.orders import decide_order
-from transports.cli.render import indented_json, print_line, table_cell
+from transports.cli.render import print_line, print_rows
 from transports.cli.target import (
     CallTarget,
+    JsonOption,
     KeyOption,
     LocalDataOption,
     OrgOption,
@@ -27,7 +28,6 @@ from transports.cli.target import (
 )
 from transports.cli.terminal import Failure
 
-CREATE_COMMAND, LIST_COMMAND = "reseller storefront create", "reseller storefront list"
 LONGEST_SLUG = 40
 
 storefront_app = typer.Typer(no_args_is_help=True, help="Open shops where buyers pay your plans.")
@@ -66,19 +66,19 @@ def create_shop(
 
 @storefront_app.command("list")
 def list_shops(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
     url: UrlOption = None,
     key: KeyOption = None,
     org: OrgOption = None,
     data: LocalDataOption = None,
 ) -> None:
     """List shops: id, slug, status, currency and name."""
-    rows = asyncio.run(read_shops(TargetOptions(url, key, org, data)))
-    if as_json:
-        print_line(indented_json({"data": rows}))
-        return
-    for row in rows:
-        print_line("\t".join(map(table_cell, (row["id"], row["slug"], row["status"], row["currency"], row["name"]))))
+    rows = read_every_page(TargetOptions(url, key, org, data), "list_storefronts", "reseller storefront list")
+    print_rows(cast("list[ShownStorefront]", rows), shop_cells, as_json=as_json)
+
+
+def shop_cells(row: ShownStorefront) -> tuple[str, ...]:
+    return row["id"], row["slug"], row["status"], row["currency"], row["name"]
 
 
 def slug_of_name(name: str) -> str:
@@ -127,14 +127,8 @@ async def call_storefront(
     """One call's answer; a refusal says which shop is there by then."""
     reply = await door.ask(operation, arguments, idempotency_key=key)
     try:
-        return orjson.loads(require_success(reply, CREATE_COMMAND).body)
+        return orjson.loads(require_success(reply, "reseller storefront create").body)
     except Failure as failure:
         if made is None:
             raise
         raise Failure(f"{failure.message}\nthe shop {made} was made, as a draft", exit_code=failure.exit_code) from None
-
-
-async def read_shops(where: TargetOptions) -> list[ShownStorefront]:
-    """Every shop."""
-    async with open_target(where) as door:
-        return cast("list[ShownStorefront]", await read_every_page(door, "list_storefronts", LIST_COMMAND))

@@ -1,7 +1,7 @@
 """The service that a command calls: the local database in this process, where the operator is trusted, or a server elsewhere."""
 
+import asyncio
 import getpass
-import os
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -30,10 +30,9 @@ from storage.memberships import list_members
 from storage.organisations import list_organisations
 from transports.cli.render import EVENT_STREAM_TYPE, explain_refusal
 from transports.cli.stored_logins import stored_token
-from transports.cli.terminal import Failure, Unreachable, progress_line, to_stderr, warn_of_argument
+from transports.cli.terminal import Failure, Unreachable, command_settings, progress_line, to_stderr, warn_of_argument
 from transports.service import Service, build_service
 from transports.settings import Settings
-from transports.settings_files import load_settings
 
 LOCAL_BASE_URL = "http://127.0.0.1:8000"
 DatabaseOption = Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")]
@@ -44,14 +43,22 @@ def report_fault(call: Call, error: BaseException) -> None:
     to_stderr(f"{call.request_id}: {type(error).__name__}")
 
 
-async def open_local(settings: Settings, *, seed: bool = False, create: bool = False) -> Service:
-    """The service without doors. Only what is meant to begin a database makes one: a wrong directory is more likely."""
+@asynccontextmanager
+async def open_local(settings: Settings, *, seed: bool = False, create: bool = False) -> AsyncGenerator[Service]:
+    """The service without doors, started, and stopped when the block ends.
+
+    A database that is missing is made only with `seed` (and demo data in it) or `create`; else it is a `Failure`, since a wrong directory
+    is more likely.
+    """
     database = (settings.data / "service.db").absolute()
     if settings.embedded and not (seed or create or database.exists()):
         raise Failure(f"there is no database at {database}; start the service there, or name its directory with --data or SERVICE_DATA")
     service = build_service(settings, LOCAL_BASE_URL, report=to_stderr, apart=True)
     await service.start(seed=seed)
-    return service
+    try:
+        yield service
+    finally:
+        await service.stop()
 
 
 async def local_caller(service: Service, organisation: str | None) -> Caller:
@@ -103,13 +110,10 @@ async def call_locally(
         raise Failure(f"{operation.id}: no such operation")
     if is_simulated(operation, settings):
         refuse_simulated(operation)
-    service = await open_local(settings)
-    try:
+    async with open_local(settings) as service:
         return await ask_locally(
             service, operation, arguments, organisation=organisation, idempotency_key=idempotency_key, confirm_token=confirm_token
         )
-    finally:
-        await service.stop()
 
 
 async def ask_locally(
@@ -327,11 +331,8 @@ async def open_target(where: TargetOptions) -> AsyncGenerator[CallTarget]:
         finally:
             await outbound.aclose()
         return
-    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=where.data))
-    try:
+    async with open_local(command_settings(data=where.data)) as service:
         yield LocalTarget(service, where.org)
-    finally:
-        await service.stop()
 
 
 def require_one_place(url: str | None, org: str | None, data: Path | None) -> None:
@@ -350,6 +351,10 @@ def require_success(reply: Reply, command: str) -> Reply:
     if reply.status == 202 or reply.status >= 400:
         raise Failure(explain_refusal(reply, command), exit_code=3 if reply.status >= 500 else 1)
     return reply
+
+
+def unknown_organisation(organisation: str) -> Failure:
+    return Failure(f"{organisation}: no such organisation; `reseller org list` names them", exit_code=1)
 
 
 NAMELESS_OPERATOR = "operator"
@@ -373,22 +378,31 @@ def operator_audit_record(
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-async def call_for_object(where: TargetOptions, operation: str, arguments: dict[str, object], command: str) -> object:
-    """One call's answer."""
-    async with open_target(where) as door:
-        return orjson.loads(require_success(await door.ask(operation, arguments), command).body)
+def call_once(where: TargetOptions, operation: str, arguments: Mapping[str, object], command: str) -> Reply:
+    """The answer to one call; a refusal is a `Failure` in the words of `command`, which is to be typed again."""
+
+    async def call() -> Reply:
+        async with open_target(where) as target:
+            return await target.ask(operation, arguments)
+
+    return require_success(asyncio.run(call()), command)
 
 
-async def read_every_page(door: CallTarget, operation: str, command: str) -> list[dict[str, object]]:
-    """Every page of a list."""
-    rows: list[dict[str, object]] = []
-    more: dict[str, object] = {}
-    while True:
-        page = orjson.loads(require_success(await door.ask(operation, {"limit": 100, **more}), command).body)
-        rows += page["data"]
-        if not page["has_more"]:
-            return rows
-        more = {"starting_after": rows[-1]["id"]}
+def read_every_page(where: TargetOptions, operation: str, command: str) -> list[dict[str, object]]:
+    """The rows of all pages of a list; a refusal is a `Failure` in the words of `command`."""
+
+    async def read() -> list[dict[str, object]]:
+        rows: list[dict[str, object]] = []
+        more: dict[str, object] = {}
+        async with open_target(where) as target:
+            while True:
+                page = orjson.loads(require_success(await target.ask(operation, {"limit": 100, **more}), command).body)
+                rows += page["data"]
+                if not page["has_more"]:
+                    return rows
+                more = {"starting_after": rows[-1]["id"]}
+
+    return asyncio.run(read())
 
 
 LONGEST_DECIDER_NAME = 64

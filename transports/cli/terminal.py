@@ -1,6 +1,7 @@
 """The terminal: failures in one line, text that commands no terminal, progress, secrets and moments that a person gives."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Generator
@@ -13,6 +14,8 @@ import typer
 from operations.times import LATEST_UNIX_SECONDS, unix_seconds
 from registry.call import Progress, no_progress
 from registry.clock import Clock
+from transports.settings import Settings
+from transports.settings_files import load_settings
 
 
 class Failure(Exception):
@@ -151,7 +154,13 @@ def parse_moment(option: str, text: str, now: float) -> float:
 
 
 def to_stderr(text: str) -> None:
-    """Faults of ours, for the person at the terminal."""
-    import sys
-
+    """Write `text` as a line for the person at the terminal."""
     sys.stderr.write(text_for(sys.stderr, text) + "\n")
+
+
+def command_settings(**options: object) -> Settings:
+    """The settings of a command: its `options` before the environment, and that before the file `.env` of this directory.
+
+    Raises `BadSettings` where they cannot be read or contradict each other.
+    """
+    return load_settings(os.environ, env_file=Path(".env"), **options)

@@ -1,6 +1,5 @@
 """`reseller webhooks`: listen without a public address, list endpoints, send again what failed."""
 
-import asyncio
 import sys
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -12,7 +11,6 @@ from clients.http import Outbound, OutboundFailed
 from clients.webhooks.sender import SENDER_LIMITS
 from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret, sign_delivery
 from operations.ledger.webhooks import WEBHOOK_USER_AGENT, Event, event_bytes
-from registry.call import Reply
 from registry.clock import Clock, SystemClock
 from registry.ids import SystemIds
 from transports.cli.events import (
@@ -27,7 +25,7 @@ from transports.cli.events import (
     until_interrupted,
 )
 from transports.cli.render import print_line, print_reply
-from transports.cli.target import KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, open_target, require_success
+from transports.cli.target import KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, call_once
 from transports.cli.terminal import Failure, warn_of_argument
 from transports.cli.terminal import past_moment as moment_of
 
@@ -145,8 +143,8 @@ def list_endpoints(
     as_json: TerminalJsonOption = False, url: UrlOption = None, key: KeyOption = None, org: OrgOption = None, data: LocalDataOption = None
 ) -> None:
     """List the webhook endpoints."""
-    reply = asyncio.run(call_webhooks(TargetOptions(url, key, org, data), "list_connectivity_webhook_endpoints", {}))
-    print_reply(require_success(reply, "reseller webhooks list"), as_json=as_json)
+    reply = call_once(TargetOptions(url, key, org, data), "list_connectivity_webhook_endpoints", {}, "reseller webhooks list")
+    print_reply(reply, as_json=as_json)
 
 
 @webhooks_app.command("replay")
@@ -173,10 +171,8 @@ def replay_deliveries(
         arguments["since"] = moment_of("--since", since, SystemClock())
     if delivery is not None:
         arguments["delivery"] = delivery
-    reply = require_success(
-        asyncio.run(call_webhooks(TargetOptions(url, key, org, data), "replay_failed_deliveries", arguments)),
-        f"reseller webhooks replay {endpoint}",
-    )
+    command = f"reseller webhooks replay {endpoint}"
+    reply = call_once(TargetOptions(url, key, org, data), "replay_failed_deliveries", arguments, command)
     if as_json or not sys.stdout.isatty():
         print_reply(reply, as_json=True)
         return
@@ -185,14 +181,7 @@ def replay_deliveries(
 
 
 def replay_text(ended: int, waiting: int, delivery: str | None) -> str:
-    """In words."""
     if delivery is not None:
         return f"{delivery} is on the way now" if ended or waiting else f"{delivery} is on its way already, so it was left alone"
     failed = f"{ended or 'no'} failed {'delivery is' if ended == 1 else 'deliveries are'} on the way again"
     return f"{failed}, and {waiting or 'no'} waiting {'one' if waiting == 1 else 'ones'} now"
-
-
-async def call_webhooks(where: TargetOptions, operation: str, arguments: dict[str, object]) -> Reply:
-    """One call."""
-    async with open_target(where) as door:
-        return await door.ask(operation, arguments)
