@@ -77,7 +77,7 @@ async def choose_plan(ctx: Ctx, plan: str) -> Plan | LivePlanChoice:
 
 
 async def require_still_own(ctx: Ctx, row: IssuanceRow | None) -> None:
-    """What was drawn from an account that is no longer the caller's is not shown again by a repeated call (abuse case 6)."""
+    """Raises NotFound for an eSIM from an account that is no longer the caller's, also on a replay (abuse case 6)."""
     if row is not None and not await (await connect_upstream(ctx)).owns_account(row.account_id):
         raise NotFound(
             "This eSIM was drawn from an account that your organisation has no more",
@@ -88,7 +88,7 @@ async def require_still_own(ctx: Ctx, row: IssuanceRow | None) -> None:
 
 
 async def find_live_plan(ctx: Ctx, upstream: Upstream, choice: LivePlanChoice) -> LivePlan:
-    """What to draw, or a refusal: the product's template and account, or the catalogue's plan of that name."""
+    """Template and account of the product, or of the catalogue's plan. Raises NotFound or AccountGone. Waits for the network."""
     product = choice.product
     if product is None:
         for template_id, plan in (await priced_live_plans(ctx, upstream)).items():
@@ -108,7 +108,7 @@ async def find_live_plan(ctx: Ctx, upstream: Upstream, choice: LivePlanChoice) -
 
 
 async def default_account(upstream: Upstream) -> int:
-    """Where to draw from when nobody says. Choice: a token with several accounts draws from the one with the lowest number."""
+    """The account to draw from where none is named. Choice: of several accounts, the one with the lowest number."""
     if upstream.account_id is not None:
         return upstream.account_id
     accounts = await upstream.accounts()
@@ -123,7 +123,7 @@ async def default_account(upstream: Upstream) -> int:
 
 
 def plan_not_found() -> NotFound:
-    """Choice: a plan that does not exist is 404 with `param`, as a foreign one is."""
+    """Choice: an unknown plan is 404 with `param`, as a foreign one is."""
     return NotFound(
         "There is no plan with this id", param="plan", hint="Use test_global_1gb or test_eu_1gb, or an id of list_connectivity_plans"
     )
@@ -135,7 +135,7 @@ LIVE_PLAN_REFUSALS: tuple[type[Refusal], ...] = (UpgradeRequired, OrgNotConnecte
 
 
 def check_metadata_size(metadata: dict[str, str]) -> dict[str, str]:
-    """16 KiB in all."""
+    """Raises ValueError for more than 16 KiB in all."""
     size = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items())
     if size > INTENT_METADATA_BYTES:
         raise ValueError(f"keys and values have {size} bytes; at most {INTENT_METADATA_BYTES} in all")
@@ -215,7 +215,7 @@ def intent_next_step(id: str) -> str:
 
 
 async def plan_for_new_intent(ctx: Ctx, params: NewIntent) -> Plan | LivePlanChoice | None:
-    """The plan, unless the intent is to wait for one."""
+    """The plan; None when the intent is to wait for one."""
     if params.plan is None:
         return None
     with issuing():
@@ -299,7 +299,7 @@ async def get_connectivity_intent(ctx: Ctx, params: IntentRef) -> Intent:
 
 
 async def plan_for_waiting_intent(ctx: Ctx, params: PlanForIntent) -> Plan | LivePlanChoice:
-    """The plan; the intent is looked up first, so that a foreign one answers as an unknown one does."""
+    """The plan. The intent is read first, so that a foreign one answers as an unknown one does."""
     await read_own_intent(ctx, params.id)
     with issuing():
         chosen = await choose_plan(ctx, params.plan)
@@ -335,7 +335,7 @@ async def confirm_connectivity_intent(ctx: Ctx, params: PlanForIntent, plan: Pla
 
 
 def confirm_test_intent(connection: Connection, *, intent: str, organisation: str, issue: IssuedTestEsim, ctx: Ctx) -> Intent:
-    """The winner's eSIM, whoever asks for the same plan."""
+    """The intent with the eSIM of the first call that confirmed it with this plan. Raises NotFound or IntentNotConfirmable."""
     row, _ = attach_plan(connection, intent=intent, organisation=organisation, issued=issue.kept, event=issue.event, ids=ctx.deps.ids)
     if row is None:
         raise intent_not_found("id")
@@ -345,7 +345,7 @@ def confirm_test_intent(connection: Connection, *, intent: str, organisation: st
 
 
 async def draw_live_intent(ctx: Ctx, row: IntentRow, choice: LivePlanChoice, *, waited: bool) -> Intent:
-    """Draw the eSIM of a live plan; the intent says what came of it."""
+    """Draws the eSIM of a live plan; the intent shows the outcome. Waits for the network."""
     deps = ctx.deps
     upstream = await connect_upstream(ctx)
     with before_issuance():
@@ -357,7 +357,7 @@ async def draw_live_intent(ctx: Ctx, row: IntentRow, choice: LivePlanChoice, *, 
 
 
 async def confirm_live_intent(ctx: Ctx, intent: str, choice: LivePlanChoice) -> Intent:
-    """An intent that has this plan already is what it is; one that waits gets its eSIM drawn, by one of those who ask."""
+    """The intent as it is, if it has this plan; a waiting one gets its eSIM drawn by one of the concurrent calls. Waits for the network."""
     row = await read_own_intent(ctx, intent)
     if row.status == "requires_plan":
         try:
@@ -378,7 +378,7 @@ async def read_own_intent(ctx: Ctx, intent: str, param: str = "id") -> IntentRow
 
 
 def intent_not_found(param: str) -> NotFound:
-    """Unknown and foreign intents are answered alike."""
+    """The same answer for unknown and foreign intents."""
     return NotFound(
         "Your organisation has no intent with this id", param=param, hint="list_connectivity_intents names the ones you created"
     )
@@ -417,7 +417,7 @@ async def get_connectivity_intent_qr(ctx: Ctx, params: QrRef) -> Annotated[Docum
 
 
 def issued_activation_code(ctx: Ctx, row: IntentRow) -> str:
-    """What the picture shows, once there is an eSIM."""
+    """The activation code of the intent's eSIM. Raises EsimNotIssued."""
     if row.iccid is not None and row.esim is not None:
         profile = open_esim_profile(row.iccid, row.esim, keyring=ctx.deps.keyring, organisation=row.organisation, intent=row.id)
         if profile.activation_code is not None:
@@ -426,6 +426,6 @@ def issued_activation_code(ctx: Ctx, row: IntentRow) -> str:
 
 
 def esim_not_issued(status: str, param: str) -> EsimNotIssued:
-    """What to do first."""
+    """The refusal that names the next step for an intent in `status`."""
     first = "give it a plan with confirm_connectivity_intent" if status == "requires_plan" else f"read it with {get_connectivity_intent.id}"
     return EsimNotIssued(f"This intent is {status} and has no eSIM yet", param=param, hint=f"First {first}")

@@ -91,7 +91,7 @@ async def observe_connectivity_event(ctx: Ctx, params: Observation) -> Observed:
 
 
 def read_sighting(params: Observation, iccid: str, now: float) -> Sighting:
-    """What is kept of an observation, and what it means."""
+    """The part of an observation that is stored, and its meaning. Raises BadRequest. `now`: Unix seconds."""
     try:
         seen = ObservedData.model_validate(params.data)
     except ValidationError as error:
@@ -106,6 +106,6 @@ def read_sighting(params: Observation, iccid: str, now: float) -> Sighting:
 
 
 def record_sighting(connection: Connection, *, seen: Sighting, now: float, ids: Ids) -> Observed:
-    """Against an intent, or ignored."""
+    """Stores the sighting with its intent; ignored where no intent owns the ICCID."""
     intent = observe_line(connection, seen=seen, now=now, ids=ids)
     return {"ignored": True} if intent is None else {"ignored": False, "intent": intent}

@@ -24,7 +24,7 @@ NAMELESS_PLAN_SLUG = "plan"
 
 
 async def read_live_plans(upstream: Upstream) -> dict[int, Plan]:
-    """By template number, lowest first; a minute old at most, the countries two."""
+    """Live plans by template number, lowest first; a minute old at most, their countries two. Waits for the network."""
     templates = await own_templates(upstream)
     countries = await zone_countries(upstream)
     taken: set[str] = set()
@@ -55,7 +55,7 @@ def template_plan(template: Template, slug: str, name: str, countries: list[str]
 
 
 def plan_slug(name: str, id: int, taken: Iterable[str]) -> str:
-    """`Nordic 1GB 30d` is `nordic-1gb-30d`. Choice: of equal names the lowest number has the plain one, the others add theirs."""
+    """`Nordic 1GB 30d` becomes `nordic-1gb-30d`. Choice: of equal names the lowest number has the plain slug, the others append theirs."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = PLAN_SLUG_GAPS.sub("-", plain).strip("-")[:60].strip("-") or NAMELESS_PLAN_SLUG
     return f"{slug}-{id}" if slug in taken or slug == NAMELESS_PLAN_SLUG else slug
@@ -134,18 +134,17 @@ async def list_connectivity_plans(ctx: Ctx, params: PlanPage) -> ListOf[Plan]:
 
 
 def plans_after(plans: list[Plan], after: str | None) -> list[Plan]:
-    """The plans behind one; all of them when it is not there any more."""
+    """The plans behind the one with id `after`; all of them when it is gone."""
     names = [plan["id"] for plan in plans]
     return plans[names.index(after) + 1 :] if after in names else plans
 
 
 async def list_live_plans(ctx: Ctx) -> list[Plan]:
-    """The connected account's plans."""
     return list((await priced_live_plans(ctx, await connect_upstream(ctx))).values())
 
 
 async def priced_live_plans(ctx: Ctx, upstream: Upstream) -> dict[int, Plan]:
-    """By template number; each with the price of the newest product that prices its template."""
+    """Live plans by template number, each with the price of the newest product for its template. Waits for the network."""
     found = await read_live_plans(upstream)
     products = await ctx.deps.store.read(list_products, organisation=ctx.organisation, after=None, most=PRODUCT_LIST_LIMIT)
     for row in reversed(products):

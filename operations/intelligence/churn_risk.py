@@ -93,7 +93,7 @@ class ChurnScore(NamedTuple):
 
 
 def score_churn(signs: ChurnSigns) -> ChurnScore:
-    """The score of a line, 0 to 100."""
+    """The score of a line, 0 to 100, with the points of each factor."""
     points, factors = weighted_score(
         {
             "silent_days": (signs.silent, silence_points(signs.silent, signs.inter_use)),
@@ -107,12 +107,11 @@ def score_churn(signs: ChurnSigns) -> ChurnScore:
 
 
 def churn_band(points: float) -> ChurnBand:
-    """Where a score stands."""
     return next(band for band, least in CHURN_BANDS.items() if points >= least)
 
 
 def silence_points(silent: int, inter_use: InterUseModel) -> float:
-    """By how unusual the silence is for the line, and for how long it has lasted."""
+    """Points for a silence of `silent` days: how unusual it is for this line, and how long it has lasted."""
     odds = max(silence_odds(inter_use, silent), 1e-12)
     unusual = clamp01(log10(EXPECTED_SILENCE_ODDS / odds) / log10(EXPECTED_SILENCE_ODDS / UNUSUAL_SILENCE_ODDS))
     lasting = clamp01((silent - SUPPLY_CHECK_DAYS) / (CHURN_PAUSE_DAYS - SUPPLY_CHECK_DAYS))
@@ -120,18 +119,17 @@ def silence_points(silent: int, inter_use: InterUseModel) -> float:
 
 
 def use_trend(weeks: Sequence[int]) -> float:
-    """What a week changes, of the mean."""
+    """The change from week to week (days with use), divided by the mean of all weeks."""
     mean = sum(weeks) / len(weeks) if weeks else 0.0
     return theil_sen_slope(weeks) / mean if len(weeks) >= TREND_WEEKS_NEEDED and mean else 0.0
 
 
 def trend_points(weeks: Sequence[int]) -> float:
-    """For use that becomes rarer."""
     return TREND_POINTS_LIMIT * clamp01((-use_trend(weeks) - STEADY_TREND) / (FALLING_TREND - STEADY_TREND))
 
 
 def package_points(signs: ChurnSigns) -> float:
-    """For packages that ended and were not renewed: half at once, all in two weeks, or when the series was stopped."""
+    """Points for packages that ended without renewal: half of them at once, all after two weeks or when the series was stopped."""
     if signs.unsupplied is None:
         return 0.0
     return (
@@ -140,12 +138,12 @@ def package_points(signs: ChurnSigns) -> float:
 
 
 def clamp01(value: float) -> float:
-    """Between nothing and all."""
+    """`value`, but at least 0 and at most 1."""
     return min(1.0, max(0.0, value))
 
 
 def use_by_week(used: Sequence[bool]) -> tuple[int, ...]:
-    """Days with use in whole weeks, counted back from the last one."""
+    """Days with use in each whole week, counted back from the last day of `used`; oldest week first."""
     last = max((place for place, day in enumerate(used) if day), default=-1)
     known = used[: last + 1]
     start = len(known) % TREND_WEEK_DAYS
@@ -153,35 +151,34 @@ def use_by_week(used: Sequence[bool]) -> tuple[int, ...]:
 
 
 def churn_sentences(signs: ChurnSigns, score: ChurnScore) -> list[str]:
-    """Each factor in a sentence of a closed vocabulary."""
+    """A sentence for each factor of `score`. The sentences are a closed vocabulary."""
     return [CHURN_SENTENCES[factor["name"]](signs) for factor in score.factors]
 
 
 def silence_sentence(signs: ChurnSigns) -> str:
-    """How silent, and how unusual that is."""
+    """How long the silence is, and how unusual."""
     used, days, odds = signs.inter_use.used, signs.inter_use.days, silence_odds(signs.inter_use, signs.silent)
     return f"Silent for {signs.silent} days; {used} of {days} days before had use, and such a line is silent so long at odds of {odds:.2g}."
 
 
 def package_sentence(signs: ChurnSigns) -> str:
-    """How long without a package."""
+    """How long the line has had no package."""
     stopped = ", and its recurring series makes no more" if signs.series_stopped else ""
     return f"Without a package for {signs.unsupplied or 0} whole days after the last use{stopped}."
 
 
 def trend_sentence(signs: ChurnSigns) -> str:
-    """How fast it faded."""
+    """How fast its use became rarer."""
     return f"Days with use fell by {-100 * use_trend(signs.weeks):.0f} % of their mean a week before that."
 
 
 def status_sentence(signs: ChurnSigns) -> str:
-    """That it may not be used."""
     del signs
     return "The line is not active."
 
 
 def balance_sentence(signs: ChurnSigns) -> str:
-    """That nobody pays."""
+    """Says that nobody pays for use outside packages."""
     del signs
     return "No balance pays for use outside packages."
 
@@ -208,7 +205,7 @@ QUIET_CALENDAR_DAYS = 2 * CALENDAR_DAYS
 
 
 async def read_churn_signs(ctx: Ctx, upstream: Upstream, line: FleetLine) -> tuple[date, ChurnSigns]:
-    """The day of its last use, and what is seen of the line."""
+    """The last day of use of `line`, and the signs of churn. Waits for the network."""
     calendar = await read_calendar(ctx, upstream, line, CALENDAR_DAYS)
     used = newest_use_day(line, calendar)
     silent = max(0, (utc_today(ctx.now) - used).days - 1)
@@ -227,19 +224,19 @@ async def read_churn_signs(ctx: Ctx, upstream: Upstream, line: FleetLine) -> tup
 
 
 async def read_calendar(ctx: Ctx, upstream: Upstream, line: FleetLine, days: int) -> LineCalendar:
-    """The last whole days of the line."""
+    """The use of `line` on the last `days` days that have ended. Waits for the network."""
     window = last_whole_days(ctx.now, days)
     return line_calendar(line, await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now), window)
 
 
 def newest_use_day(line: FleetLine, calendar: LineCalendar) -> date:
-    """The last use: what the list tells, or a later day of which there are records."""
+    """The last day of use: of the list, or of the records in `calendar` if they show a later one."""
     days = [day.day for day in calendar.days if day is not None]
     return max([*days[-1:], last_use_day(line) or calendar.window.first])
 
 
 def has_no_balance(line: FleetLine) -> bool:
-    """Whether use outside packages has nobody to pay for it. Choice: an account's balance is not looked at, it is the caller's own."""
+    """Whether nobody pays for use outside packages. Choice: the account's balance is not counted, since the caller owns it."""
     return not line.row.get("useAccountForCharging", False) and line.row.get("balance", 0.0) <= 0
 
 
@@ -362,7 +359,7 @@ async def rank_fleet_churn(ctx: Ctx, upstream: Upstream) -> ChurnRanking:
 
 
 async def rank_lines_churn(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *, unlisted: bool = False) -> ChurnRanking:
-    """The lines that can be scored, worst first. Each is scored when it is read, so that the loop is never held up for a fleet."""
+    """The lines that can be scored, highest score first. Each is scored as soon as it is read, so the event loop stays free."""
     sorted_ = lines_by_state(lines, last_whole_days(ctx.now).first)
 
     async def read(line: FleetLine) -> ScoredLine:
@@ -376,7 +373,7 @@ async def rank_lines_churn(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLi
 
 
 def churn_answer(ranked: ChurnRanking, page: list[LineAtRisk]) -> Finding[ChurnRisk]:
-    """The answer around a page of lines."""
+    """The finding with one page of lines."""
     count = Counter(line.score.band for line in ranked.lines)
     data: ChurnRisk = {
         "bands": {band: {"at_least": least, "lines": count[band]} for band, least in CHURN_BANDS.items()},
@@ -387,7 +384,6 @@ def churn_answer(ranked: ChurnRanking, page: list[LineAtRisk]) -> Finding[ChurnR
 
 
 def line_at_risk(line: ScoredLine, *, reasons: bool = False) -> LineAtRisk:
-    """A line as the answer shows it."""
     row: LineAtRisk = {
         "iccid": line.iccid,
         "score": line.score.points,
@@ -411,7 +407,7 @@ CHURN_FACTOR_LABELS = {
 
 
 def churn_sheet(found: Finding[ChurnRisk]) -> Sheet:
-    """Lines at risk, and why."""
+    """The report: lines at risk, and the reasons."""
     data = found["data"]
     return {
         "title": "Churn risk",
@@ -423,7 +419,6 @@ def churn_sheet(found: Finding[ChurnRisk]) -> Sheet:
 
 
 def churn_headline(found: Finding[ChurnRisk]) -> str:
-    """What to know before anything else."""
     high, scored = found["data"]["bands"]["high"]["lines"], found["sampled"]
     if not high:
         return f"None of the {scored} lines in use is at high risk of being given up."
@@ -431,7 +426,7 @@ def churn_headline(found: Finding[ChurnRisk]) -> str:
 
 
 def churn_figures(found: Finding[ChurnRisk]) -> list[Figure]:
-    """The bands, and the lines that have no score."""
+    """The number of lines in each band, and of lines without a score."""
     bands, others = found["data"]["bands"], found["data"]["not_scored"]
     return [
         *({"label": f"{CHURN_BAND_LABELS[band]}, from {bands[band]['at_least']}", "kind": "number", "value": bands[band]["lines"]}
@@ -444,7 +439,6 @@ def churn_figures(found: Finding[ChurnRisk]) -> list[Figure]:
 
 
 def churn_band_chart(data: ChurnRisk) -> Chart:
-    """Lines by band."""
     return {
         "title": "Lines by band",
         "shape": "bar",
@@ -457,7 +451,7 @@ def churn_band_chart(data: ChurnRisk) -> Chart:
 
 
 def churn_factor_chart(data: ChurnRisk) -> Chart:
-    """What makes the scores of the lines that are shown: points by factor, the mean of a line."""
+    """The mean points of each factor over the lines that are shown."""
     points: Counter[str] = Counter()
     for line in data["lines"]:
         for factor in line["factors"]:
@@ -492,7 +486,6 @@ def churn_lines_table(data: ChurnRisk) -> Table:
 
 
 def churn_line_row(line: LineAtRisk) -> list[SheetValue]:
-    """One line."""
     points = {factor["name"]: factor["weight"] for factor in line["factors"]}
     return [
         line["iccid"],

@@ -48,7 +48,7 @@ class UncoveredUse(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """What lines are ranked by: what the use cost anybody, never below 0."""
+        """The value that lines are ranked by: what the use cost anybody, at least 0."""
         return max(0, self.cost) + max(0, self.charged)
 
 
@@ -68,7 +68,6 @@ class LineVerdict(NamedTuple):
 
 
 def line_verdict(line: FleetLine, sighting: LineSighting, coverage: CoverageMap) -> LineVerdict:
-    """The verdict on one line."""
     code = sighting.code
     country = None if code is None else coverage.country(code)
     held = usable_packages(sighting.packages or ())
@@ -81,7 +80,7 @@ def line_verdict(line: FleetLine, sighting: LineSighting, coverage: CoverageMap)
 def coverage_verdict(
     sighting: LineSighting, country: str | None, zones: Sequence[int], options: Sequence[KnownNetwork], coverage: CoverageMap
 ) -> CoverageVerdict:
-    """The first that holds. A zone that the reseller does not show, or a code of no country, leaves it open."""
+    """The first verdict that applies. It stays open where the reseller does not show a zone, or `code` belongs to no country."""
     if sighting.code is None:
         return "never_seen"
     if sighting.packages is None:
@@ -96,7 +95,7 @@ def coverage_verdict(
 
 
 def uncovered_use(use: LineUse, judged: LineVerdict, coverage: CoverageMap) -> UncoveredUse:
-    """What the line used on its network without a package. Where a package paid a part, the reseller's cost is shared by quantity."""
+    """The use on the line's network that no package paid. Where a package paid a part, the reseller's cost is divided by quantity."""
     data_bytes = cost = charged = 0
     for place in use.places:
         if not is_same_network((place.mcc, place.mnc), judged, coverage):
@@ -109,7 +108,7 @@ def uncovered_use(use: LineUse, judged: LineVerdict, coverage: CoverageMap) -> U
 
 
 def is_same_network(code: NetworkCode, judged: LineVerdict, coverage: CoverageMap) -> bool:
-    """Whether a code is one of the network that the line is on."""
+    """Whether `code` is a code of the network that the line is on."""
     return code == judged.sighting.code or (judged.network is not None and coverage.find(code) == judged.network)
 
 
@@ -143,12 +142,13 @@ class SteeringAdvice:
         self._blamed = {key for key, (lines, outside) in seen.items() if lines >= BLAMED_LIST_LINES and outside * 2 > lines}
 
     def list_of(self, one: LineVerdict) -> int | None:
-        """The line's own list, else its account's."""
+        """The steering list of the line, else that of its account."""
         own = one.line.row.get("steeringListId")
         return own if own is not None else self._of_accounts.get(one.line.account_id)
 
     def action(self, one: LineVerdict) -> CoverageAction:
-        """Push the list again; where there is none, where it is gone, or where it leads most lines of the country outside, change it."""
+        """Push the list again; but change it where there is none, it was deleted, or it leads most lines in the country outside their
+        zones."""
         list_id = self.list_of(one)
         gone = list_id is None or (self._known is not None and list_id not in self._known)
         return "change_steering_list" if gone or (list_id, one.country or "") in self._blamed else "push_steering"
@@ -162,7 +162,7 @@ class PackageAdvice:
         self._found: dict[tuple[int, int | None], CoveringPackage | None] = {}
 
     def offer(self, one: LineVerdict) -> CoveringPackage | None:
-        """The cheapest that covers the line's network, of those for SIMs of its sponsor. Choice: one of an unknown sponsor gets none."""
+        """The cheapest offer for SIMs of the line's sponsor that covers its network. Choice: none where the sponsor is unknown."""
         sponsor = None if self._offers is None else self._offers.sponsor_of(one.line)
         if self._offers is None or one.network is None or sponsor is None:
             return None
@@ -185,7 +185,7 @@ class CoverageAdvice(NamedTuple):
 
 
 async def read_coverage_advice(ctx: Ctx, upstream: Upstream, found: Sequence[LineVerdict]) -> CoverageAdvice:
-    """Lists, templates and prices, each only where a line needs it, and each dispensable."""
+    """Steering lists, templates and prices, each read only if a line needs it. What cannot be read is left out. Waits for the network."""
     verdicts, unread = {one.verdict for one in found}, list[str]()
     accounts = {account.get("id", 0): account.get("steeringListId") for account in await upstream.accounts()}
     lists: frozenset[int] | None = None
@@ -210,7 +210,7 @@ async def read_coverage_advice(ctx: Ctx, upstream: Upstream, found: Sequence[Lin
 
 
 async def read_network_prices(ctx: Ctx, upstream: Upstream) -> NetworkPrices:
-    """What data costs on each network; a tariff has thousands of rules, so it is read in a thread."""
+    """The data price of each network. A tariff has thousands of rules, so they are handled in a thread."""
     rules = await read_tariff_rules(upstream, await upstream.reseller_id())
     offer = await anyio.to_thread.run_sync(tariff_offer, rules, ctx.now)
     return {network["networkId"]: network["dataPerMb"] for rows in offer.values() for network in rows if "dataPerMb" in network}
@@ -229,7 +229,7 @@ class UncoveredLine(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """Worst verdict first, then the dearest, then the lowest number: the order depends on nothing else."""
+        """Sort key: worst verdict, then highest cost, then lowest number, so that the order is always the same."""
         return COVERAGE_PROBLEMS.index(self.judged.verdict), -(self.outside or NO_UNCOVERED_USE).weight, self.judged.line.subscriber_id
 
 
@@ -246,13 +246,13 @@ class NetworkTotals(NamedTuple):
 def rank_uncovered_lines(
     outside: Sequence[LineVerdict], costs: Mapping[int, UncoveredUse | None], advice: CoverageAdvice
 ) -> list[UncoveredLine]:
-    """The lines that are not covered, ranked. A line that was not used in the window cost nothing."""
+    """The lines that are not covered, ranked. A line without use in the window cost nothing."""
     rows = [uncovered_line(one, costs.get(one.line.subscriber_id, NO_UNCOVERED_USE), advice) for one in outside]
     return sorted(rows, key=lambda row: row.rank)
 
 
 def uncovered_line(one: LineVerdict, outside: UncoveredUse | None, advice: CoverageAdvice) -> UncoveredLine:
-    """A line with what it cost and what to do."""
+    """A line with the cost of its use outside the zones, and the advice."""
     offer = advice.packages.offer(one) if one.verdict in ("outside_zone", "no_package") else None
     action: CoverageAction = "offer_package" if offer is not None else "none"
     if one.verdict == "mis_steered":
@@ -263,7 +263,7 @@ def uncovered_line(one: LineVerdict, outside: UncoveredUse | None, advice: Cover
 
 
 def network_totals(found: Sequence[LineVerdict], rows: Sequence[UncoveredLine]) -> list[NetworkTotals]:
-    """By network: the most mis-steered lines first, then the dearest."""
+    """Totals by network: most mis-steered lines first, then highest cost."""
     outside = {row.judged.line.subscriber_id: row.outside for row in rows}
     groups: dict[NetworkCode, list[LineVerdict]] = {}
     for one in found:
@@ -275,7 +275,6 @@ def network_totals(found: Sequence[LineVerdict], rows: Sequence[UncoveredLine]) 
 
 
 def totals_of_network(lines: Sequence[LineVerdict], outside: Mapping[int, UncoveredUse | None]) -> NetworkTotals:
-    """One network."""
     costs = [cost for one in lines if (cost := outside.get(one.line.subscriber_id)) is not None]
     total = UncoveredUse(sum(cost.data_bytes for cost in costs), sum(cost.cost for cost in costs), sum(cost.charged for cost in costs))
     first = lines[0]
@@ -301,7 +300,7 @@ def candidates_for_check(found: Sequence[LineVerdict], last_use: Sequence[bool])
 async def check_by_use(
     ctx: Ctx, upstream: Upstream, found: list[LineVerdict], doubted: Sequence[LineVerdict], coverage: CoverageMap, seconds: float
 ) -> UsageCheck:
-    """Hold the doubted lines against the use of the last seven days that have ended."""
+    """Compares the `doubted` lines with their use of the last seven days that have ended. Waits for the network, at most `seconds`."""
     window = DayWindow(utc_today(ctx.now) - timedelta(days=WEEK_DAYS), utc_today(ctx.now) - timedelta(days=1))
     of = {one.line.subscriber_id: one for one in doubted}
 
@@ -317,7 +316,8 @@ async def check_by_use(
 
 
 def verdict_by_use(one: LineVerdict, use: LineUse, coverage: CoverageMap) -> LineVerdict:
-    """Mis-steered when more than half of the data, where the zones have a network, was used on others and came from no package."""
+    """Mis-steered if more than half of the data, in countries where its zones have a network, was used on other networks without a
+    package."""
     beside: dict[NetworkCode, int] = {}
     whole = 0
     for place in use.places:
@@ -363,7 +363,7 @@ class CoverageAudit(NamedTuple):
 
 
 async def coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None, *, further: bool) -> CoverageAudit:
-    """The audit of a fleet, a minute old at most, so that its pages are of one state."""
+    """The audit of a fleet, at most a minute old, so that all pages show the same state. Waits for the network."""
 
     async def load() -> CoverageAudit:
         return await make_coverage_audit(ctx, upstream, account_id)
@@ -372,7 +372,7 @@ async def coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None, *
 
 
 async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | None) -> CoverageAudit:
-    """Look at the active lines, then at what those that are outside used."""
+    """Reads the active lines, then the use of those that are outside their zones."""
     began, seconds = ctx.deps.clock.monotonic(), begin_fleet_reading()
     coverage, fleet = await read_coverage_map(upstream), await read_fleet(upstream, account_id)
     active = await anyio.to_thread.run_sync(lines_to_audit, fleet.lines, coverage)
@@ -401,7 +401,7 @@ async def make_coverage_audit(ctx: Ctx, upstream: Upstream, account_id: int | No
 
 
 def unread_use_sentences(uncosted: int, unchecked: int) -> Iterator[str]:
-    """Of how many lines the use could not be read, and what is not known therefore."""
+    """How many lines' use could not be read, and what is unknown because of it."""
     if uncosted:
         yield f"The use of {uncosted} lines could not be read: their cost is in no sum."
     if unchecked:
@@ -409,13 +409,13 @@ def unread_use_sentences(uncosted: int, unchecked: int) -> Iterator[str]:
 
 
 def lines_to_audit(lines: Sequence[FleetLine], coverage: CoverageMap) -> list[FleetLine]:
-    """The active lines, those first whose network some zone leaves out: where the time does not suffice, the least likely ones are left."""
+    """The active lines. Those on a network that some zone lacks come first, so that lack of time leaves out the least likely ones."""
     active = [line for line in lines if line.status == "ACTIVE"]
     return sorted(active, key=lambda line: (coverage.outside_rank(network_code(line.row.get("lastMcc"), line.row.get("lastMnc"))), line[0]))
 
 
 async def read_line_sighting(upstream: Upstream, line: FleetLine, now: float) -> LineSighting:
-    """A line's network, when it was seen, and its packages: no call where the list says that it was never used, one for most."""
+    """The network of `line`, when it was seen there, and its packages: no call if the list shows no use, else one for most."""
     row = line.row
     code, seen = network_code(row.get("lastMcc"), row.get("lastMnc")), wire_seconds(row.get("lastUsageDate"))
     if code is None and seen is None:
@@ -434,22 +434,22 @@ async def read_line_sighting(upstream: Upstream, line: FleetLine, now: float) ->
 
 
 def is_seen_lately(seen: float | None, now: float) -> bool:
-    """Whether a line was seen so lately that it is where it was."""
+    """Whether the line was seen so recently that it is probably still there."""
     return seen is not None and seen >= now - SEEN_LATELY_DAYS * AUDIT_DAY_SECONDS
 
 
 def line_verdicts(lines: Sequence[FleetLine], looks: FleetReading[LineSighting], coverage: CoverageMap) -> list[LineVerdict]:
-    """The verdicts, in the order of the lines."""
+    """The verdicts, in the order of `lines`."""
     return [line_verdict(line, looks.found[line.subscriber_id], coverage) for line in lines if line.subscriber_id in looks.found]
 
 
 def covered_lines_to_check(found: Sequence[LineVerdict], now: float) -> list[LineVerdict]:
-    """The lines that are covered, and worth a second look: see `suspects`."""
+    """The covered lines that deserve a second look, see `candidates_for_check`."""
     return candidates_for_check(found, [is_seen_lately(wire_seconds(one.line.row.get("lastUsageDate")), now) for one in found])
 
 
 def is_used_in_window(line: FleetLine, window: DayWindow) -> bool:
-    """Whether the line was used in the window or later; what the list says spares the reading of those that were not."""
+    """Whether `line` was used in `window` or later by its row in the list; others need not be read."""
     seen = wire_seconds(line.row.get("lastUsageDate"))
     return seen is not None and utc_today(seen) >= window.first
 
@@ -457,7 +457,7 @@ def is_used_in_window(line: FleetLine, window: DayWindow) -> bool:
 async def read_uncovered_use(
     ctx: Ctx, upstream: Upstream, lines: Sequence[LineVerdict], window: DayWindow, coverage: CoverageMap, seconds: float
 ) -> FleetReading[UncoveredUse]:
-    """What these lines used outside packages, the mis-steered ones first. Nothing that can be read is a gap in the answer, no refusal."""
+    """The use of `lines` outside packages, mis-steered lines first. What cannot be read is a gap in the answer, not a refusal."""
     of = {one.line.subscriber_id: one for one in lines}
 
     async def cost(line: FleetLine) -> UncoveredUse:

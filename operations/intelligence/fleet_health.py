@@ -164,7 +164,7 @@ async def fleet_health(ctx: Ctx, params: HealthQuery) -> Finding[FleetHealth]:
 
 
 def line_counts(counts: FleetCounts) -> LineCounts:
-    """The lines as the answer counts them."""
+    """The counts of lines, as the answer shows them."""
     return {
         "in_stock": counts.stock,
         "issued": counts.issued,
@@ -179,7 +179,6 @@ def line_counts(counts: FleetCounts) -> LineCounts:
 
 
 def account_state(row: AccountHealth) -> AccountState:
-    """An account as the answer shows it."""
     return {
         "account_id": row.supply.account_id,
         "name": upstream_text(row.account.get("name")),
@@ -215,7 +214,6 @@ HEALTH_FACTOR_LABELS = {
 
 
 def health_sheet(found: Finding[FleetHealth]) -> Sheet:
-    """Score, what to do, lines, accounts."""
     data = found["data"]
     return {
         "title": "Fleet health",
@@ -227,14 +225,12 @@ def health_sheet(found: Finding[FleetHealth]) -> Sheet:
 
 
 def health_headline(data: FleetHealth) -> str:
-    """The score and what costs most of it."""
     first = f" First: {HEALTH_ACTION_LABELS[data['first'][0]['do']].lower()}." if data["first"] else " Nothing needs to be done."
     lines = data["lines"]
     return f"The fleet scores {data['score']:g} of 100: {lines['used_30d']} of {lines['issued']} issued lines were used in 30 days." + first
 
 
 def health_figures(data: FleetHealth) -> list[Figure]:
-    """The numbers at the top."""
     lines = data["lines"]
     return [
         {"label": "Score", "kind": "number", "value": data["score"]},
@@ -249,7 +245,6 @@ def health_figures(data: FleetHealth) -> list[Figure]:
 
 
 def health_factor_chart(factors: list[Factor]) -> Chart:
-    """What makes the score."""
     return {
         "title": "Points of the score",
         "shape": "bar",
@@ -262,7 +257,7 @@ def health_factor_chart(factors: list[Factor]) -> Chart:
 
 
 def line_status_chart(data: FleetHealth) -> Chart:
-    """Lines by status. The words are ours: what the charging system says otherwise is UNKNOWN."""
+    """Lines by status. The words are the service's own; an unknown status of the charging system is UNKNOWN."""
     counts = data["lines"]["by_status"]
     return {
         "title": "Issued lines by status",
@@ -276,7 +271,6 @@ def line_status_chart(data: FleetHealth) -> Chart:
 
 
 def actions_table(first: list[ToDo]) -> Table:
-    """What to do first."""
     return {
         "title": "Do first",
         "columns": [
@@ -291,7 +285,6 @@ def actions_table(first: list[ToDo]) -> Table:
 
 
 def health_accounts_table(rows: list[AccountState]) -> Table:
-    """Every account that the finding shows."""
     return {
         "title": "Accounts",
         "columns": [

@@ -21,12 +21,12 @@ MAD_TO_DEVIATION = 1.4826
 
 
 def robust_deviation(distances: Iterable[float]) -> float:
-    """The scale of distances from a centre, by their median (Rousseeuw and Croux 1993)."""
+    """The scale of `distances` from a centre: their median, scaled to a standard deviation (Rousseeuw and Croux 1993)."""
     return MAD_TO_DEVIATION * median(abs(distance) for distance in distances)
 
 
 def pooled_deviation(scale: float, count: int, usual: float, weight: float) -> float:
-    """A scale that few values gave, drawn towards the usual one: variances are averaged, the usual one counts for so many values."""
+    """`scale`, of `count` values, drawn towards `usual`: variances are averaged, and `usual` counts as `weight` values."""
     return sqrt((count * scale**2 + weight * usual**2) / (count + weight))
 
 
@@ -63,7 +63,7 @@ class UsageSpike(NamedTuple):
 
 
 def find_spikes(samples: Sequence[DaySample], floor: int) -> list[UsageSpike]:
-    """The days that stand out by the threshold, and by so much. What one stood out from is measured again without it, until none does."""
+    """The days that exceed the threshold, and `floor`. The rest is measured again without them until no day stands out."""
     found: dict[int, UsageSpike] = {}
     rest = list(samples)
     while len(rest) >= SPIKE_DAYS_NEEDED:
@@ -76,7 +76,6 @@ def find_spikes(samples: Sequence[DaySample], floor: int) -> list[UsageSpike]:
 
 
 def outlying_days(samples: Sequence[DaySample], floor: int) -> list[UsageSpike]:
-    """One round."""
     roots = [sample.figure ** (1 / 3) for sample in samples]
     usual = median(roots)
     centres = [usual_of_day(place, samples, roots, usual) for place in range(len(samples))]
@@ -99,7 +98,7 @@ def outlying_days(samples: Sequence[DaySample], floor: int) -> list[UsageSpike]:
 
 
 def usual_of_day(place: int, samples: Sequence[DaySample], roots: Sequence[float], usual: float) -> float:
-    """What is usual on other days of its class; a day is not compared with itself."""
+    """The usual value of other days of the same class; a day is not compared with itself."""
     kind = samples[place].kind
     own = [roots[other] for other, sample in enumerate(samples) if sample.kind == kind and other != place]
     return (len(own) * median(own) + DAY_CLASS_WEIGHT * usual) / (len(own) + DAY_CLASS_WEIGHT) if own else usual
@@ -215,7 +214,7 @@ class LinePlaces:
 
 
 def data_spikes(calendar: LineCalendar, places: LinePlaces) -> list[UsageSpike]:
-    """Days of much data, each compared with days of its class: abroad, at weekends, on weekdays."""
+    """Days with much data. Each is compared with days of its class: abroad, weekend, weekday."""
     samples = [
         DaySample(place, day.data_bytes, "abroad" if places.abroad(place) else is_weekend(day.day))
         for place, day in enumerate(calendar.days)
@@ -225,7 +224,7 @@ def data_spikes(calendar: LineCalendar, places: LinePlaces) -> list[UsageSpike]:
 
 
 def cost_spikes(calendar: LineCalendar) -> list[UsageSpike]:
-    """Days that cost much outside packages, among all days with use."""
+    """Days with high costs outside packages, compared with all days with use."""
     samples = [DaySample(place, max(0, day.subscriber_cost), None) for place, day in enumerate(calendar.days) if day is not None]
     found = find_spikes(samples, SPIKE_COST_MINIMUM)
     apart = {spike.place for spike in found}
@@ -234,7 +233,7 @@ def cost_spikes(calendar: LineCalendar) -> list[UsageSpike]:
 
 
 def spike_anomaly(kind: AnomalyKind, spike: UsageSpike, calendar: LineCalendar, places: LinePlaces) -> LineAnomaly:
-    """With where it was."""
+    """A spike with the place where it happened."""
     day, abroad = calendar.window.first + timedelta(days=spike.place), places.abroad(spike.place)
     words: list[AnomalyContext] = []
     if abroad is not None:
@@ -249,7 +248,7 @@ def spike_anomaly(kind: AnomalyKind, spike: UsageSpike, calendar: LineCalendar, 
 
 
 def silence_anomaly(silence: UsageSilence, calendar: LineCalendar) -> LineAnomaly:
-    """On its first day."""
+    """A silence, dated on its first day."""
     skipped = len(calendar.days) - len(calendar.used)
     day = calendar.window.first + timedelta(days=skipped + silence.place)
     words: tuple[AnomalyContext, ...] = ("lasting",) if silence.lasting else ()
@@ -257,5 +256,4 @@ def silence_anomaly(silence: UsageSilence, calendar: LineCalendar) -> LineAnomal
 
 
 def is_weekend(day: date) -> bool:
-    """Saturday or Sunday, UTC."""
     return day.weekday() >= SATURDAY

@@ -76,7 +76,7 @@ class ReportNotice(TypedDict):
 
 
 def report_notice(taken: LeasedReport, base_url: str, state: str, sheet: Sheet | None) -> ReportNotice:
-    """Choice: of a report that failed no reason is sent, since a refusal may say which account or line it is about."""
+    """The notice of a report. Choice: no reason of a failure is sent, since a refusal may name the account or line."""
     return {
         "schedule": taken.schedule,
         "report": taken.id,
@@ -90,7 +90,7 @@ def report_notice(taken: LeasedReport, base_url: str, state: str, sheet: Sheet |
 
 
 def report_event(id: str, taken: LeasedReport, told: ReportNotice, now: float) -> NewEvent:
-    """The event: once for each report."""
+    """The event of a report; there is one for each report."""
     return NewEvent(
         id=id,
         organisation=taken.organisation,
@@ -155,7 +155,7 @@ class ScheduleRuns:
         return ScheduleFire(due.id, due.next_ms, fire_ms, next_ms, self._deps.ids.new("rep_"))
 
     async def step(self) -> bool:
-        """Make one report that is due; False when none is."""
+        """Makes one report that is due; False when none is."""
         token, taken = self._deps.ids.new("lse_"), None
         with anyio.CancelScope(shield=True):  # cancelled here, the lease would be taken and never given back
             taken = await self.take(token)
@@ -164,14 +164,14 @@ class ScheduleRuns:
         return taken is not None
 
     async def take(self, token: str) -> LeasedReport | None:
-        """A report that is due, under a lease."""
+        """A due report, under a lease with `token`; None when none is due."""
         store, now_ms = self._deps.store, int(self._deps.clock.now() * 1000)
         if not await store.read(any_report_due, now_ms=now_ms):
             return None
         return await store.write(take_report, token=token, now_ms=now_ms, lease_ms=int(REPORT_LEASE_SECONDS * 1000))
 
     async def _make(self, taken: LeasedReport, token: str) -> None:
-        """One try. A process that ends in the middle of it gives the report to another at once."""
+        """One try. If the process ends meanwhile, another one gets the report at once."""
         try:
             outcome = await self._try(taken)
         except anyio.get_cancelled_exc_class():
@@ -217,7 +217,7 @@ class ScheduleRuns:
         await self._deps.store.write(return_report, report=taken.id, token=token, again_ms=again_ms, counted=counted)
 
     async def _finish(self, taken: LeasedReport, token: str, outcome: ReportOutcome) -> None:
-        """Keep the outcome and tell the webhook, unless the lease was lost or the schedule is gone: then nothing changes."""
+        """Stores the outcome and tells the webhook; does nothing if the lease was lost or the schedule deleted."""
         deps, now = self._deps, self._deps.clock.now()
         state = "failed" if outcome.body is None else "done"
         why = None if outcome.failure is None else orjson.dumps(outcome.failure).decode()
@@ -228,12 +228,12 @@ class ScheduleRuns:
 
 
 def failed_report(error: str, code: str, *, passing: bool = False) -> ReportOutcome:
-    """No report."""
+    """The outcome of a report that could not be made."""
     return ReportOutcome(failure={"error": error, "code": code}, passing=passing)
 
 
 def may_succeed_later(refusal: Refusal) -> bool:
-    """Whether it is worth another try in a minute: troubles of the upstream, of the store and of ours, and the burst limit."""
+    """Whether another try in a minute may succeed: faults of the upstream, the store and the service, and the burst limit."""
     if isinstance(refusal, QuotaExceeded):
         return refusal.error_code == "rate_limited"
     return isinstance(refusal, (ProviderError, StoreUnavailable, KeyUnknown, Internal))
@@ -303,7 +303,6 @@ FAILED_REPORT_EXAMPLE: ScheduleReport = {
 
 
 def render_report(row: ReportRow, *, with_sheet: bool) -> ScheduleReport:
-    """The report of a row."""
     body: ReportBody | None = None if row.body is None else cast(ReportBody, orjson.loads(row.body))
     return {
         "id": row.id,
@@ -344,7 +343,7 @@ async def get_intelligence_schedule_report(ctx: Ctx, params: ReportRef) -> Sched
 
 
 def read_schedule_report(connection: Connection, *, schedule: str, organisation: str, report: str | None) -> ReportRow | None:
-    """The report that is meant, or a refusal that says what there is; None when there is no such schedule."""
+    """The report that was asked for, or a refusal that says which there are; None without such a schedule."""
     if not has_schedule(connection, schedule=schedule, organisation=organisation):
         return None
     if report is not None:
@@ -361,7 +360,7 @@ def read_schedule_report(connection: Connection, *, schedule: str, organisation:
 
 
 def no_report_yet(schedule: str, row: ReportRow | None) -> NotFound:
-    """The first report is still to come."""
+    """The refusal while the first report is still to come."""
     if row is None:
         hint = "Wait for next_run, or have one made now with POST /v1/intelligence/schedules/{id}/run"
         return NotFound(f"{schedule} has no report yet", code="no_report_yet", param="id", hint=hint)
@@ -408,7 +407,7 @@ async def run_intelligence_schedule(ctx: Ctx, params: ScheduleRef) -> ScheduleRe
 
 
 def ask_for_report(connection: Connection, *, id: str, schedule: str, organisation: str, now: float, upgrade_url: str) -> ScheduleReport:
-    """The report that waits, or a refusal."""
+    """The report that waits now. Raises NotFound, ScheduleResting, or QuotaExceeded."""
     begun = ask_report(connection, id=id, schedule=schedule, organisation=organisation, now=now)
     row = read_report(connection, schedule=schedule, organisation=organisation, report=id)
     if begun is False:
@@ -421,7 +420,7 @@ def ask_for_report(connection: Connection, *, id: str, schedule: str, organisati
 
 
 def run_limit_reached(schedule: str, now: float, upgrade_url: str) -> QuotaExceeded:
-    """The hour is used up."""
+    """The refusal when the runs of the hour are used up."""
     return QuotaExceeded(
         f"{schedule} was run {RUNS_PER_HOUR} times in the last hour; its boundaries come as ever",
         code="rate_limited",

@@ -41,7 +41,7 @@ BOUNDARY_WINDOWS = tuple(timedelta(hours=hours) for hours in (1, 24, 24 * 40, 24
 
 
 def next_boundary(cron: str, timezone: str, after_ms: int) -> int | None:
-    """The first boundary after a moment; None when there is none in the next fifty years."""
+    """The first time after `after_ms`, Unix milliseconds; None when there is none in the next fifty years."""
     after = datetime.fromtimestamp(after_ms // 1000, UTC)
     for found in CronSim(cron, after.astimezone(ZoneInfo(timezone))):
         # In an hour that the clock shows twice cronsim names the first of two equal times, which may lie behind us.
@@ -51,7 +51,7 @@ def next_boundary(cron: str, timezone: str, after_ms: int) -> int | None:
 
 
 def newest_boundary(cron: str, timezone: str, since_ms: int, now_ms: int) -> int:
-    """The newest boundary that has come, of a schedule that waits for the one at `since_ms`."""
+    """The last time that has come by `now_ms`, of a schedule that waits for the one at `since_ms`; Unix milliseconds."""
     for window in BOUNDARY_WINDOWS:
         start_ms = now_ms - int(window.total_seconds()) * 1000
         if start_ms <= since_ms:
@@ -63,7 +63,7 @@ def newest_boundary(cron: str, timezone: str, since_ms: int, now_ms: int) -> int
 
 
 def newest_boundary_after(cron: str, timezone: str, start_ms: int, now_ms: int) -> int | None:
-    """The last boundary of those after the start that have come."""
+    """The last time after `start_ms` that has come by `now_ms`; Unix milliseconds."""
     newest, found = None, next_boundary(cron, timezone, start_ms)
     while found is not None and found <= now_ms:
         newest, found = found, next_boundary(cron, timezone, found)
@@ -79,7 +79,7 @@ CRON_EXAMPLES = "`0 6 * * *` is daily at 6, `30 7 * * MON` Mondays at 7:30, `*/1
 
 
 def first_boundary(cron: str, timezone: str, now: float) -> int:
-    """The first boundary from now on, in milliseconds; a refusal when the schedule would be none."""
+    """The first time from now on, Unix milliseconds. Raises BadRequest for a time zone or expression that cannot be a schedule."""
     check_timezone(timezone)
     check_cron(cron)
     found = next_boundary(cron, timezone, int(now * 1000))
@@ -89,7 +89,7 @@ def first_boundary(cron: str, timezone: str, now: float) -> int:
 
 
 def check_cron(cron: str) -> None:
-    """Five fields that cronsim reads, and no two boundaries too near each other."""
+    """Raises BadRequest unless `cron` has five fields that cronsim reads, and no two times are too close to each other."""
     count = len(cron.split())
     if count != CRON_FIELDS:
         raise BadRequest(
@@ -116,13 +116,13 @@ def check_cron(cron: str) -> None:
 
 
 def shortest_interval(minutes: set[int], hours: set[int]) -> int:
-    """The least time between two boundaries of a day, or of a day and the next."""
+    """The least minutes between two times of a day, or of a day and the next."""
     times = sorted(hour * 60 + minute for hour in hours for minute in minutes)
     return min(later - earlier for earlier, later in zip(times, [*times[1:], times[0] + DAY_MINUTES], strict=True))
 
 
 def check_timezone(timezone: str) -> None:
-    """A name of the IANA database, spelled as there: neither the machine's own zones nor paths."""
+    """Raises BadRequest unless `timezone` is a name of the IANA database, spelled as there: neither a zone of this machine nor a path."""
     known = timezone_names()
     if timezone in known:
         return
@@ -135,12 +135,11 @@ def check_timezone(timezone: str) -> None:
 
 @cache
 def timezone_names() -> dict[str, str]:
-    """Every name, with its letters folded."""
+    """Every time zone's name by its casefolded form."""
     return {name: name.casefold() for name in (files("tzdata") / "zones").read_text().split()}
 
 
 def quote_schedule_text(text: str) -> str:
-    """What was given, for a refusal."""
     return repr(redact(text[:60]))
 
 
@@ -198,7 +197,7 @@ def check_composite_input(inside: InternalCalls, composite: Composite, given: Co
 
 
 def refusal_of_input(refusal: BadRequest) -> BadRequest:
-    """The composite's refusal, told of the schedule's field."""
+    """The composite's refusal, with the schedule's field as its `param`."""
     field, text = refusal.param, refusal.message
     if field is None:
         return BadRequest(f"input: {text}", code=refusal.error_code, param="input", hint=refusal.hint)
@@ -328,7 +327,6 @@ def schedule_not_found(schedule: str) -> NotFound:
 
 
 def render_schedule(row: ScheduleRow) -> Schedule:
-    """The schedule of a row."""
     last: LastReport | None = None
     if row.report is not None and row.report_finished is not None:
         state = cast(Literal["done", "failed"], row.report_state)
@@ -445,7 +443,7 @@ async def create_intelligence_schedule(ctx: Ctx, params: NewSchedules) -> Create
 
 
 def new_schedule_endpoint(ctx: Ctx, schedule: str, url: str | None) -> tuple[str | None, ScheduleEndpoint | None]:
-    """A signing secret, and the hidden endpoint that keeps it sealed."""
+    """A signing secret, and the hidden endpoint that stores it sealed."""
     if url is None:
         return None, None
     id, secret = ctx.deps.ids.new("we_"), new_webhook_secret(ctx.deps.ids.bytes(WEBHOOK_SECRET_BYTES))
@@ -454,13 +452,13 @@ def new_schedule_endpoint(ctx: Ctx, schedule: str, url: str | None) -> tuple[str
 
 
 def check_composite_allowed(ctx: Ctx, composite: Composite) -> None:
-    """Refuse a composite that the caller's restrictions leave out, now rather than in every report."""
+    """Refuses a composite that the caller's restrictions exclude, now and not in every report."""
     catalogue, held = ctx.deps.internal_calls.pipeline.catalogue, ctx.caller.restrictions
     check_restricted_operation(catalogue.operations[composite], held, catalogue.operations_in(held.toolsets or ()))
 
 
 def created_schedule(row: NewSchedule, url: str | None, ends: int | None) -> CreatedSchedule:
-    """The answer without what is shown once. `ends`: when the credential expires that the schedule is made with, Unix seconds."""
+    """The answer without the secret. `ends`: when the credential that made the schedule expires, Unix seconds."""
     status = None if url is None else "enabled"
     shared = 0 if row.share_digest is None else 1
     given = (row.id, row.composite, row.input, row.cron, row.timezone, row.next_ms, url, status, shared, row.created)
@@ -488,7 +486,7 @@ async def delete_intelligence_schedule(ctx: Ctx, params: ScheduleRef) -> Deleted
 
 
 def remove_schedule(connection: Connection, *, schedule: str, organisation: str) -> DeletedSchedule:
-    """The schedule with all it has, or a refusal."""
+    """Deletes the schedule and all its rows. Raises NotFound."""
     if not delete_schedule(connection, schedule=schedule, organisation=organisation):
         raise schedule_not_found(schedule)
     return {"id": schedule, "object": "intelligence.schedule", "deleted": True}

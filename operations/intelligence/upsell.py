@@ -52,12 +52,11 @@ class UsageProfile(NamedTuple):
 
     @property
     def data_bytes(self) -> int:
-        """Data in all."""
         return self.early_bytes + self.late_bytes
 
 
 def usage_profile(use: LineUse, middle: date) -> UsageProfile:
-    """The figures of a use; `middle` begins the second half."""
+    """The figures of `use`; `middle` is the first day of the second half."""
     days = Counter(visit.iso2 for visit in use.visits)
     data = Counter[str]()
     for place in use.places:
@@ -80,7 +79,7 @@ def usage_profile(use: LineUse, middle: date) -> UsageProfile:
 
 
 def line_segment(found: UsageProfile, status: str, median: float) -> LineSegment:
-    """The one segment of a line; `median` is that of the data of lines with data."""
+    """The one segment of a line. `median`: the median data of lines with data, bytes."""
     if not found.days:
         return "dormant" if status == "ACTIVE" else "not_active"
     if found.data_only and found.days >= MACHINE_DAYS and found.data_bytes <= MACHINE_BYTES * found.days:
@@ -107,14 +106,13 @@ class TemplateForSale(NamedTuple):
 
 
 async def read_templates_for_sale(upstream: Upstream) -> dict[int, TemplateForSale]:
-    """Every template that can be given to a line, by number; a minute old at most, the countries two."""
+    """Every template that lines can get, by number; a minute old at most, its countries two. Waits for the network."""
     templates = await own_templates(upstream)
     countries = {zone: frozenset(names) for zone, names in (await zone_countries(upstream)).items()}
     return {row.id: row for row in (template_for_sale(template, countries) for template in templates)}
 
 
 def template_for_sale(template: Template, countries: Mapping[int | None, frozenset[str]]) -> TemplateForSale:
-    """A template with the countries of its zone."""
     zone = template.get("locationzoneid") or template.get("rdbLocationZones", {}).get("locationzoneid", 0)
     return TemplateForSale(
         template.get("prepaidpackagetemplateid", 0),
@@ -129,7 +127,7 @@ def template_for_sale(template: Template, countries: Mapping[int | None, frozens
 
 
 def next_larger_template(template: TemplateForSale, templates: Iterable[TemplateForSale]) -> TemplateForSale | None:
-    """What to offer instead: in the same zone and of the same sponsor, the next one with more data, for more money and no fewer days."""
+    """The next template of the same zone and sponsor with more data, a higher price and no fewer days."""
     fit = [
         other
         for other in templates
@@ -142,7 +140,7 @@ def next_larger_template(template: TemplateForSale, templates: Iterable[Template
 
 
 def cheapest_template_in(country: str, templates: Iterable[TemplateForSale]) -> TemplateForSale | None:
-    """The cheapest package with data that works in a country."""
+    """The cheapest package with data that works in `country`."""
     fit = [template for template in templates if country in template.countries and template.data_bytes > 0 and template.price > 0]
     return min(fit, key=lambda template: (template.price, template.id), default=None)
 
@@ -183,7 +181,6 @@ def sold_packages(found: PackageList, now: float) -> tuple[SoldPackage, ...]:
 
 
 def sold_package(row: Package, now: float, *, single: bool) -> SoldPackage:
-    """One package."""
     return SoldPackage(
         row.get("templateId") or row.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0),
         parse_day(row.get("tsassigned")),
@@ -197,7 +194,7 @@ def sold_package(row: Package, now: float, *, single: bool) -> SoldPackage:
 def upsell_offer(
     packages: Sequence[SoldPackage], profile: UsageProfile, templates: Mapping[int, TemplateForSale], first: date
 ) -> UpsellOffer | None:
-    """What could be sold to a line; nothing where the catalogue has no price for it."""
+    """What could be sold to a line; None where the catalogue has no price for it."""
     current = [package for package in packages if package.state in CURRENT_PACKAGE_STATES]
     if current:
         return larger_package_offer(current, templates)
@@ -211,7 +208,7 @@ def upsell_offer(
 
 
 def larger_package_offer(current: Iterable[SoldPackage], templates: Mapping[int, TemplateForSale]) -> UpsellOffer | None:
-    """For the newest package that is nearly used up, when no other has data left."""
+    """An offer for the newest package that is nearly used up, if no other package has data left."""
     listed = list(current)
     if any(package.used < NEARLY_USED_SHARE * package.limit for package in listed):
         return None
@@ -221,7 +218,7 @@ def larger_package_offer(current: Iterable[SoldPackage], templates: Mapping[int,
 
 
 def renewal_offer(last: SoldPackage, templates: Mapping[int, TemplateForSale]) -> UpsellOffer | None:
-    """The same once more."""
+    """An offer of the same package again."""
     template = templates.get(last.template_id)
     return (
         UpsellOffer("renewal", template.price)
@@ -231,7 +228,7 @@ def renewal_offer(last: SoldPackage, templates: Mapping[int, TemplateForSale]) -
 
 
 def has_package_since(packages: Iterable[SoldPackage], first: date) -> bool:
-    """Whether the line was given one on that day or later."""
+    """Whether the line got a package on `first` or later."""
     return any(package.assigned is not None and package.assigned >= first for package in packages)
 
 
@@ -246,7 +243,7 @@ class TemplateSales(NamedTuple):
 
 
 def template_sales(held: Mapping[int, Sequence[SoldPackage]], first: date, days: int) -> dict[int, TemplateSales]:
-    """By template: packages of these days and of as many before."""
+    """By template: packages of the last `days` days, and of as many days before."""
     before, found = first - timedelta(days=days), dict[int, TemplateSales]()
     for line, packages in held.items():
         for package in packages:
@@ -256,7 +253,7 @@ def template_sales(held: Mapping[int, Sequence[SoldPackage]], first: date, days:
 
 
 def add_package_sale(former: TemplateSales | None, line: int, package: SoldPackage, new: bool) -> TemplateSales:
-    """One package more. Data beyond a limit is not the package's."""
+    """Counts one more package. Data beyond its limit does not belong to it."""
     one = former or TemplateSales(set(), 0, 0, 0, 0)
     one.lines.add(line)
     used = min(package.used, package.limit)
@@ -264,7 +261,7 @@ def add_package_sale(former: TemplateSales | None, line: int, package: SoldPacka
 
 
 def merge_template_sales(parts: Iterable[TemplateSales]) -> TemplateSales:
-    """Several templates as one."""
+    """The sales of several templates as one."""
     listed = list(parts)
     return TemplateSales(
         set[int]().union(*(part.lines for part in listed)),

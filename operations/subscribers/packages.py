@@ -52,12 +52,11 @@ class PackageDone(TypedDict):
 
 
 def package_done(held: OwnPackage) -> PackageDone:
-    """What every change of a package answers with."""
     return {"ok": True, "iccid": held.line.iccid, "packageId": held.id}
 
 
 async def own_package(ctx: Ctx, params: HasPackageId) -> OwnPackage:
-    """The access rule of every operation on one package."""
+    """The access rule of operations on one package. Raises NotFound unless the line has it."""
     line = await own_line(ctx, params)
     found = find_package(await read_packages(line), params.package_id)
     if found is None:
@@ -66,17 +65,17 @@ async def own_package(ctx: Ctx, params: HasPackageId) -> OwnPackage:
 
 
 async def read_packages(line: Line) -> PackageList:
-    """All packages and series of a line."""
+    """All packages and series of a line. Waits for the network."""
     return await line.upstream.ocs.packages.list_packages(line.subscriber_id, version="v2")
 
 
 def find_package(held: PackageList, package_id: int) -> Package | None:
-    """The package with this id, if the line has it."""
+    """The package with this id; None if the line has none."""
     return next((package for package in held.get("packages", []) if package.get("subscriberprepaidpackageid") == package_id), None)
 
 
 def package_not_found() -> NotFound:
-    """Unknown packages and those of other lines are answered alike."""
+    """The same answer for unknown packages and those of other lines."""
     return NotFound("This line has no package with this id", param="packageId", hint="list_subscriber_packages names its packages")
 
 
@@ -105,7 +104,7 @@ class PackageListQuery(FieldsQuery, LineRef):
 
 
 def line_packages(found: PackageList, now: float) -> list[HeldPackage]:
-    """Every package with its state and series, then the series that have none."""
+    """Every package with its state and series, then the series without a package."""
     packages, series = found.get("packages", []), found.get("recurring", [])
     single = found.get("callUseSingleCounter", False)
     by_id = {row.get("id"): row for row in series}
@@ -115,7 +114,6 @@ def line_packages(found: PackageList, now: float) -> list[HeldPackage]:
 
 
 def render_package(package: Package, series: RecurringSeries | None, single: bool, now: float) -> HeldPackage:
-    """A package as it is shown."""
     return {
         **package,
         "packageId": package.get("subscriberprepaidpackageid"),
@@ -126,18 +124,17 @@ def render_package(package: Package, series: RecurringSeries | None, single: boo
 
 
 def render_upcoming_series(series: RecurringSeries, single: bool) -> HeldPackage:
-    """A series whose package is yet to be made."""
     return {"packageId": None, "state": "upcoming", "recurring": series, "callUseSingleCounter": single}
 
 
 def is_series_finished(series: RecurringSeries) -> bool:
-    """Choice: a series that has made all its packages, and whose packages are gone, is not upcoming and not shown."""
+    """Choice: a series that made all its packages, of which none is left, is neither upcoming nor shown."""
     most = series.get("nbOccurrence")
     return most is not None and series.get("nbCreated", 0) >= most
 
 
 def package_order(row: HeldPackage) -> int:
-    """Packages by id, then series by id."""
+    """Sort key: packages by id, then series by id."""
     id = row.get("packageId")
     return id if id is not None else SERIES_ORDER_OFFSET + ((row.get("recurring") or {}).get("id") or 0)
 
@@ -188,7 +185,7 @@ LIMITS_HINT = "Send at least one of dataLimit, mocLimit, mtcLimit, moSmsLimit, m
 
 
 def unwrap_limits(values: object) -> object:
-    """The members of `limits` as if they stood beside it: taken, and not shown, since the wrapper says nothing more."""
+    """`values` with the members of `limits` moved up. The schema does not show `limits`, since it adds nothing."""
     if not isinstance(values, dict) or "limits" not in values:
         return cast(object, values)
     given = dict(cast(dict[str, object], values))
@@ -237,7 +234,7 @@ class PackageLimitsChange(PackageRef):
 
     @property
     def limits(self) -> PackageLimits:
-        """In the wire's words; None leaves one as it is."""
+        """The limits by the wire's names; None leaves a limit as it is."""
         return {
             "dataByte": self.data_limit,
             "mocSecond": self.moc_limit,
@@ -259,7 +256,7 @@ class LimitsChanged(PackageDone):
 
 
 def canonical_package_status(value: object) -> object:
-    """Resume and pause are other words for the two."""
+    """`resume` and `pause` are synonyms of ACTIVE and INACTIVE."""
     return {"resume": "ACTIVE", "pause": "INACTIVE"}.get(value, value) if isinstance(value, str) else value
 
 
@@ -409,7 +406,7 @@ class PackageExpiry(NamedTuple):
 
 
 async def own_package_period(ctx: Ctx, params: PackagePeriodChange) -> PackagePeriod:
-    """The package, and the date that was not given."""
+    """The package and both dates; a date that was not given follows from the package's days."""
     held = await own_package(ctx, params)
     if params.start is not None and params.end is not None:
         return PackagePeriod(held, params.start, params.end)
@@ -426,7 +423,7 @@ async def own_package_period(ctx: Ctx, params: PackagePeriodChange) -> PackagePe
 
 
 async def own_package_expiry(ctx: Ctx, params: PackageExpiryChange) -> PackageExpiry:
-    """The package, and its new end when it has one already."""
+    """The package, and its new end if it already has dates."""
     held = await own_package(ctx, params)
     if package_start(held.package) is None and package_end(held.package) is None:
         if params.expires is not None:
@@ -440,7 +437,7 @@ async def own_package_expiry(ctx: Ctx, params: PackageExpiryChange) -> PackageEx
 
 
 def end_after_start(package: Package, params: PackageExpiryChange, now: float) -> datetime:
-    """The end that was asked for. The charging system counts days from the start, callers count them from now."""
+    """The requested end. The charging system counts days from the start of a package, callers count them from now."""
     end = params.expires or datetime.fromtimestamp(int(now), UTC) + timedelta(days=params.validity_days or 0)
     start = package_start(package)
     if start is not None and end <= start:

@@ -55,18 +55,18 @@ def field_options(model: type[Input], taken: Collection[str]) -> list[inspect.Pa
 
 
 def is_text_field(schema: Mapping[str, object]) -> bool:
-    """Whether a field is written as a text, whatever it is kept as: a time is a number of seconds inside."""
+    """Whether a field is written as text, whatever its type inside is: a time is a number of seconds there."""
     kinds = cast("list[Mapping[str, object]]", schema.get("anyOf", [schema]))
     return any(kind.get("type") == "string" for kind in kinds)
 
 
 def is_secret_field(info: FieldInfo) -> bool:
-    """Whether a field holds a credential, which no command line is to hold."""
+    """Whether a field holds a credential, which must not be on the command line."""
     return any(mark is Secret for mark in info.metadata)
 
 
 def option_flag(field: str, taken: Collection[str]) -> str:
-    """A field's option. Choice: where every command has the word already, as with a webhook's url, it is `--input-url`."""
+    """The option of `field`. Choice: where every command already has that word, as with a webhook's url, it is `--input-url`."""
     return f"--{'input-' if field in taken else ''}{field.replace('_', '-')}"
 
 
@@ -95,7 +95,7 @@ def metavar_of(info: FieldInfo, *, nullable: bool) -> str | None:
 
 
 def takes_null(model: type[Input], info: FieldInfo) -> bool:
-    """Whether null asks for something that leaving the field out does not."""
+    """Whether null means something else than leaving the field out."""
     kinds = union_members(info.annotation)
     told = info.is_required() or any(model.model_fields[name] is info for name in model.null_clears)
     return told and type(None) in kinds and not {"bool", "list"} & {text_kind(kind) for kind in kinds}
@@ -112,12 +112,11 @@ def union_members(annotation: object) -> list[object]:
 
 
 def item_kind(annotation: object) -> str:
-    """The kind of a list's items."""
     return next((text_kind(get_args(kind)[0]) for kind in union_members(annotation) if get_origin(kind) is list and get_args(kind)), "str")
 
 
 def object_models(annotation: object) -> Iterator[type[BaseModel]]:
-    """The models among them."""
+    """The models in `annotation`."""
     yield from (kind for kind in union_members(annotation) if isinstance(kind, type) and issubclass(kind, BaseModel))
 
 
@@ -127,7 +126,7 @@ def takes_object(annotation: object) -> bool:
 
 
 def takes_anything(annotation: object) -> bool:
-    """Whether a field holds any JSON: a text is a text there, and what begins like an object or an array is one."""
+    """Whether a field holds any JSON. There, text that begins like an object or an array is parsed, other text stays text."""
     return any(str(kind) == "JsonValue" for kind in union_members(annotation))
 
 
@@ -139,7 +138,7 @@ def field_choices(info: FieldInfo) -> list[str]:
 
 
 def literal_values(annotation: object) -> list[object]:
-    """The values of every Literal in it, or of an enumeration that only its schema tells."""
+    """The values of every Literal in `annotation`, or of an enumeration that only its schema names."""
     if get_origin(annotation) is Literal:
         return list(get_args(annotation))
     if isinstance(annotation, FieldInfo):
@@ -164,12 +163,12 @@ def read_field(model: type[Input], name: str, given: object, taken: Collection[s
 
 
 def list_item(option: str, kind: str, word: object) -> object:
-    """One item of a list; what was JSON is what it is."""
+    """One item of a list; a value that was JSON stays as it is."""
     return parse_number(option, kind, word) if isinstance(word, str) else word
 
 
 def parse_number(option: str, kind: str, text: str, other: str = "") -> object:
-    """The number of an option that takes `other` things as well; text that is to be text stays as it is."""
+    """The number in `text`. `other`: what else the option takes, for the message. Text of another kind stays as it is."""
     if kind not in NUMBER_KINDS:
         return text
     pattern, convert, rule = NUMBER_KINDS[kind]
@@ -179,12 +178,10 @@ def parse_number(option: str, kind: str, text: str, other: str = "") -> object:
 
 
 def list_words(option: str, text: str) -> list[object]:
-    """What one use of a list's option holds."""
     return cast("list[object]", parse_json(option, text)) if text.startswith("[") else [word.strip() for word in text.split(",")]
 
 
 def parse_json(option: str, text: str) -> object:
-    """JSON text as a value."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -192,7 +189,6 @@ def parse_json(option: str, text: str) -> object:
 
 
 def whole_input(option: str, text: str) -> dict[str, object]:
-    """The whole input as one JSON object."""
     value = parse_json(option, text)
     if not isinstance(value, dict):
         raise Failure(f"{option}: must be a JSON object with the operation's fields; got {text[:60]}")
@@ -200,7 +196,7 @@ def whole_input(option: str, text: str) -> dict[str, object]:
 
 
 def all_or_nothing(context: typer.Context, text: str | None) -> str | None:
-    """With the whole input in one option no field's own option is needed."""
+    """An option callback: with the whole input in one option, no field's own option is required."""
     if text is not None:
         for parameter in context.command.params:
             parameter.required = False
@@ -240,7 +236,7 @@ TAKEN_OPTIONS = frozenset({field.name for field in dataclasses.fields(CallOption
 
 
 def call_app(words: list[str]) -> typer.Typer:
-    """Every operation as a command, in catalogue order; only the one that is asked for, since making them all takes a while."""
+    """Every operation as a command, in catalogue order; only the named one where there is one, since making all of them takes a while."""
     app = typer.Typer(no_args_is_help=True, help="Call one operation; prints JSON, or a table on a terminal.")
     for operation in operations_named(words):
         app.command(operation.id, help=operation.description, short_help=operation.summary)(operation_command(operation))
@@ -256,7 +252,7 @@ def operations_named(words: list[str]) -> list[AnyOperation]:
 
 
 def operation_command(operation: AnyOperation) -> Callable[..., None]:
-    """The command of one operation; its options are the fields of the input model and those of How."""
+    """The command of one operation; its options are the fields of the input model and those of CallOptions."""
     model = operation.params
 
     def run(**given: object) -> None:
@@ -279,7 +275,7 @@ def operation_command(operation: AnyOperation) -> Callable[..., None]:
 
 
 def call_arguments(model: type[Input], texts: dict[str, object], how: CallOptions) -> dict[str, object]:
-    """The input as the options say it, one by one or as a whole."""
+    """The input, from one option per field or from `--json-input`."""
     names = {name: shown_field_name(name, info) for name, info in model.model_fields.items()}
     if how.json_input is None:
         return {names[name]: field_value(model, name, text) for name, text in texts.items()}
@@ -297,7 +293,7 @@ def call_arguments(model: type[Input], texts: dict[str, object], how: CallOption
 
 
 def field_value(model: type[Input], name: str, given: object) -> object:
-    """What an option says; that of a secret says where the secret is."""
+    """The value of an option; the option of a secret says where the secret is."""
     info = model.model_fields[name]
     return (
         secret_text(option_flag(shown_field_name(name, info), TAKEN_OPTIONS), str(given))
@@ -307,7 +303,7 @@ def field_value(model: type[Input], name: str, given: object) -> object:
 
 
 def finish_call(operation: AnyOperation, arguments: dict[str, object], how: CallOptions) -> None:
-    """Call, ask for a confirmation where one is needed, and show what came of it."""
+    """Calls, asks for confirmation where one is needed, and prints the answer."""
     if how.idempotency_key is None and operation.once is not None and operation.once.required:
         # Choice: a person at a terminal gets a key made for them, shown so that the very call can be repeated.
         how = replace(how, idempotency_key=SystemIds(SystemClock()).new("cli-"))
@@ -329,7 +325,7 @@ def finish_call(operation: AnyOperation, arguments: dict[str, object], how: Call
 
 
 def repeatable_command(words: list[str]) -> str:
-    """The command to type again: the API key is left to the reader, and a token that was used up is left out."""
+    """The command to type again, with a placeholder for the API key and without a used confirm token."""
     kept = ["reseller"]
     following = iter(words)
     for word in following:
@@ -344,14 +340,14 @@ def repeatable_command(words: list[str]) -> str:
 
 
 def user_agrees(reply: Reply) -> bool:
-    """The person at the terminal says yes; in a pipe nobody does."""
+    """Whether the person at the terminal says yes; False in a pipe."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     return typer.confirm(harmless_text(orjson.loads(reply.body)["message"]) + " Do it?")
 
 
 async def send_call(operation: AnyOperation, arguments: dict[str, object], how: CallOptions) -> Reply:
-    """One call, here or there."""
+    """One call, to the local database or to a server."""
     key, token = how.idempotency_key, how.confirm_token
     require_one_place(how.url, how.org, how.data)
     if how.url:

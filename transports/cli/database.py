@@ -26,7 +26,7 @@ database_app = typer.Typer(no_args_is_help=True, help="Upgrade, back up and rest
 
 
 def database_settings(data: Path | None) -> Settings:
-    """The settings, with the directory made if it is missing."""
+    """The settings; makes the directory if it is missing."""
     settings = command_settings(data=data)
     make_data_directory(settings, to_stderr)
     return settings
@@ -66,7 +66,7 @@ def restore_database(file: Annotated[Path, typer.Argument(help="Backup to read."
 
 
 def refuse_in_use(settings: Settings) -> None:
-    """A process that goes on serving would answer from what is no longer there."""
+    """Raises Failure while a process serves, since it would answer from the replaced database."""
     if not settings.embedded or not (settings.data / "service.db").exists() or current_revision(settings.store_url) is None:
         return
     left = asyncio.run(lease_left(settings.store_url))
@@ -75,7 +75,7 @@ def refuse_in_use(settings: Settings) -> None:
 
 
 async def lease_left(url: str) -> float:
-    """Seconds until nobody can be using the database."""
+    """Seconds until no process can be using the database."""
     store = open_store(url)
     try:
         return await store.read(last_lease_end) - SystemClock().now()

@@ -44,7 +44,7 @@ def rekey_database(data: DatabaseOption = None) -> None:
 
 
 async def run_rekey(data: Path | None) -> bool:
-    """Column by column; whether the first key is all that is needed now."""
+    """Seals column by column; returns whether only the first key is needed now."""
     async with open_local(command_settings(data=data)) as service:
         store, keyring = service.store, service.pipeline.deps.keyring
         unopened = 0
@@ -58,7 +58,7 @@ async def run_rekey(data: Path | None) -> bool:
 
 
 def print_column(name: str, done: ResealResult) -> None:
-    """What came of a column; flushed, since the next one may take long."""
+    """Prints the result of a column and flushes, since the next one may take long."""
     print_line(f"{name:<33} {done.resealed} sealed again" + (f", {done.unopened} cannot be opened:" if done.unopened else ""))
     for value in done.named:
         print_line(f"  {value.row}: {unopened_reason(value)}")
@@ -68,21 +68,21 @@ def print_column(name: str, done: ResealResult) -> None:
 
 
 def unopened_reason(value: UnopenedValue) -> str:
-    """Why it stays as it is, and the fix where there is one."""
+    """Why the value cannot be opened, and the fix where there is one."""
     if value.missing_key is None:
         return "changed, or moved here from another row; only a backup has what it was"
     return f"sealed with key {value.missing_key}, which is not in the keyring: put that key back behind the first and run this again"
 
 
 def key_need(count: int, fix: str | None) -> str:
-    """Whether a key is needed: `count` values are sealed with it; `fix` is what ends that a process seals with it."""
+    """Whether a key is needed: `count` values are sealed with it; `fix` ends its use by a running process."""
     if fix is not None:
         return f"still needed, a process that runs seals with it: {fix}, and run this again"
     return f"still needed, {count} sealed with it" if count else "no longer needed by this database"
 
 
 async def print_key_needs(store: Store, keyring: Keyring, unopened: int, sealing: AbstractSet[str]) -> bool:
-    """Say which keys are needed from now on; `sealing`: the keys that processes which run seal with."""
+    """Prints which keys are needed from now on. `sealing`: the keys that running processes seal with."""
     first, *older = keyring.key_ids
     for key in older:
         count = await store.read(count_of_key, key_id=key)
@@ -108,7 +108,6 @@ def rotate_signing_key(data: DatabaseOption = None) -> None:
 
 
 async def make_signing_key(data: Path | None) -> KeyRotation:
-    """Make it."""
     settings = command_settings(data=data)
     if not settings.own_identity:
         raise Failure("session tokens come from SERVICE_AUTH_ISSUER here, so there is no key of ours to sign them with", exit_code=1)
@@ -192,7 +191,6 @@ def key_state(row: ListedApiKey) -> str:
 
 
 def restrictions_text(restrictions: ShownRestrictions) -> str:
-    """What a key may not do, in words."""
     lists = (("toolsets", restrictions["toolsets"]), ("lines", restrictions["iccids"]), ("accounts", restrictions["account_ids"]))
     parts = ["read only"] if restrictions["read_only"] else []
     parts += ["no admin"] if restrictions["no_admin"] else []

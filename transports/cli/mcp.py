@@ -25,12 +25,12 @@ from transports.settings import Settings
 
 
 def report_stdio_fault(call: Call, error: BaseException) -> None:
-    """Faults go to stderr, as all that is said here does: stdout belongs to the protocol."""
+    """Reports a fault on stderr, since stdout belongs to the protocol."""
     to_stderr(f"{call.request_id} {call.operation.id}: {type(error).__name__}")
 
 
 async def serve_stdio(settings: Settings, *, organisation: str | None, toolsets: str, read_only: bool) -> None:
-    """Serve one client until it hangs up; on the embedded database webhooks are delivered meanwhile."""
+    """Serves one client until it hangs up; with the embedded database, delivers webhooks meanwhile."""
     from transports.mcp.server import run_stdio  # brings the MCP SDK
 
     database = (settings.data / "service.db").absolute()
@@ -108,7 +108,8 @@ async def require_one_organisation(settings: Settings) -> None:
 
 
 def local_program(settings: Settings, organisation: str | None) -> dict[str, object]:
-    """What starts this program on the same database from anywhere: no shell's settings and no `.env` of this directory are known there."""
+    """The command that starts this program on the same database from anywhere, where neither the shell's settings nor this `.env` are
+    known."""
     words = ["mcp", "stdio"]
     words += ["--data", str(settings.data.absolute())] if settings.embedded else []
     words += ["--org", organisation] if organisation else []
@@ -117,7 +118,7 @@ def local_program(settings: Settings, organisation: str | None) -> dict[str, obj
 
 
 def given_settings(settings: Settings) -> dict[str, str]:
-    """The settings that were made, but for those that only a server has; a secret's value is left to the reader."""
+    """The settings that were made, without those of a server; the value of a secret is left to the reader."""
     said = settings.model_dump(mode="json", include=settings.model_fields_set - SERVER_ONLY_SETTINGS)
     named = {f"SERVICE_{name.upper()}": (name, value) for name, value in said.items()}
     return {
@@ -127,14 +128,13 @@ def given_settings(settings: Settings) -> dict[str, str]:
 
 
 def setting_text(value: object) -> str:
-    """A setting as the environment has it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
 
 
 def desktop_warnings(settings: Settings, server_url: str | None) -> Iterator[str]:
-    """What a reader of the block for Claude Desktop may not expect."""
+    """What may surprise a reader of the block for Claude Desktop."""
     here = settings.data.absolute()
     if server_url:
         place = f"the database in {here}" if settings.embedded else "the database of SERVICE_DATABASE_URL"
@@ -147,7 +147,7 @@ def desktop_warnings(settings: Settings, server_url: str | None) -> Iterator[str
 
 
 def reseller_path() -> str:
-    """This command's own path, for clients that start it."""
+    """The path of this command, for clients that start it."""
     return str(Path(sys.executable).with_name("reseller"))
 
 

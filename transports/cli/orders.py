@@ -43,7 +43,6 @@ def decide_order(
 
 
 async def apply_order_decision(data: Path | None, order: str, decision: OrderDecision, by: str) -> OrderRow:
-    """The row as it is then."""
     async with open_local(command_settings(data=data)) as service:
         now = service.clock.now()
         return await service.store.write(fulfil_by_decision, deps=service.pipeline.deps, order=order, decision=decision, by=by, now=now)
@@ -75,7 +74,7 @@ def renew_orders(
 
 
 async def renew_each(data: Path | None, orders: list[str], by: str) -> list[str]:
-    """Each order in a transaction of its own; says why those were refused that were."""
+    """Renews each order in its own transaction; returns why some were refused."""
     settings = command_settings(data=data)
     if not settings.base_url:  # the address that `serve` would listen on by default need not be the one where it does
         raise Failure(
@@ -102,7 +101,6 @@ async def renew_each(data: Path | None, orders: list[str], by: str) -> list[str]
 
 
 def renew_and_record(connection: Connection, *, deps: Deps, named: str, by: str, request: str, now: float) -> OrderRow:
-    """The renewal and its audit row."""
     row = renew_order_access(connection, deps=deps, order=order_number_of(connection, named=named), organisation=None, now=now)
     append_audit_record(connection, AuditRecord(now, row.organisation, "cli", RENEW_ORDER_ACCESS, by, "", "renewed", 200, 0.0, request))
     return row

@@ -51,7 +51,7 @@ class ConnectionTarget:
 
 
 async def check_connection(settings: Settings, wanted: ConnectionTarget) -> None:
-    """Refuse what the charging system does not know. What cannot be asked here is told on stderr and taken as it is."""
+    """Raises Failure for what the charging system does not know. What cannot be asked is reported on stderr and accepted."""
     own = settings.ocs_token.get_secret_value()
     if not settings.ocs_url:
         sys.stderr.write(f"{connection_subject(wanted)} was not checked: {SIMULATED_NOTE}\n")
@@ -64,12 +64,11 @@ async def check_connection(settings: Settings, wanted: ConnectionTarget) -> None
 
 
 def connection_subject(wanted: ConnectionTarget) -> str:
-    """In words."""
     return "the token" if wanted.account is None else f"account {wanted.account}"
 
 
 async def check_token(settings: Settings, token: str) -> None:
-    """Whether it belongs to a reseller."""
+    """Raises Failure unless `token` belongs to a reseller."""
     try:
         await reseller_of_token(ocs_settings(settings), token)
     except Refusal as refusal:
@@ -80,7 +79,7 @@ async def check_token(settings: Settings, token: str) -> None:
 
 
 async def check_account(settings: Settings, token: str, account: int | None) -> None:
-    """Whether the service's token sees the account."""
+    """Raises Failure unless the service's token sees `account`."""
     try:
         known = await accounts_of_token(ocs_settings(settings), token)
     except Refusal as refusal:
@@ -90,12 +89,12 @@ async def check_account(settings: Settings, token: str, account: int | None) -> 
 
 
 def unasked_failure(settings: Settings, refusal: Refusal) -> Failure:
-    """It did not answer as it should."""
+    """The failure when the charging system did not answer as it should."""
     return Failure(f"{settings.ocs_url}: {refusal.message} Fix: {fix_of_refusal(refusal)}; {UNCHECKED_HINT}", exit_code=3)
 
 
 def account_list(known: dict[int, str]) -> str:
-    """The accounts there are; names are the provider's words and are shown without what a terminal would obey."""
+    """The known accounts; names come from the provider and are shown without control characters."""
     if not known:
         return "nor any other"
     shown = [f"{id} ({''.join(c if c.isprintable() else '?' for c in name[:LONGEST_ACCOUNT_NAME])})" for id, name in known.items()][
@@ -165,14 +164,13 @@ def unassign_from_organisation(organisation: OrganisationArgument, data: Databas
 
 
 def connection_text(row: Organisation) -> str:
-    """In words."""
     assigned, own = row.assigned_account_id, "own token" if row.mode == "own" else "not connected"
     shown = f"managed, account {row.account_id}" if row.mode == "managed" else own
     return shown if assigned is None or (row.mode, row.account_id) == ("managed", assigned) else f"{shown}, assigned account {assigned}"
 
 
 def read_own_token() -> str:
-    """The token without the end of its line; asked for without echo where a person sits. A refusal never repeats it."""
+    """The token without its line end; a person types it without echo. A refusal never repeats it."""
     try:
         text = typer.prompt("Token", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.read(LONGEST_TOKEN + 3)
     except UnicodeDecodeError:
@@ -207,7 +205,7 @@ async def store_connection(data: Path | None, organisation: str, wanted: Connect
 def change_connection_and_record(
     connection: Connection, *, organisation: str, after: ConnectionReach, sealed: str | None, row: AuditRecord
 ) -> None:
-    """The new connection, and the row that tells the organisation's admins of it."""
+    """Stores the new connection, and the audit row that tells the organisation's admins."""
     count_change(connection, name=CALLERS)
     before = find_upstream(connection, organisation=organisation)
     if before is None:
@@ -220,7 +218,7 @@ def change_connection_and_record(
 
 
 async def give_account(data: Path | None, organisation: str, account: int, *, checked: bool) -> None:
-    """Assign the account, unless another organisation has it."""
+    """Assigns the account. Raises Failure if another organisation has it."""
     settings = command_settings(data=data)
     async with open_local(settings) as service:
         if organisation not in {row.id for row in await service.store.read(list_organisations)}:
@@ -240,7 +238,7 @@ async def give_account(data: Path | None, organisation: str, account: int, *, ch
 def assign_and_record(
     connection: Connection, *, organisation: str, account_id: int, row: AuditRecord
 ) -> Literal["assigned", "unknown"] | AccountHolder:
-    """The assignment, and the row that tells the organisation's admins of it."""
+    """Stores the assignment, and the audit row that tells the organisation's admins."""
     found = assign_account(connection, organisation=organisation, account_id=account_id)
     if found == "assigned":
         append_audit_record(connection, row)
@@ -268,7 +266,7 @@ def write_and_record(connection: Connection, *, write: Callable[[Connection], bo
 
 
 def connection_mode(wanted: ConnectionTarget) -> str | None:
-    """As the database names it; None: not connected."""
+    """The mode as the database names it; None: not connected."""
     if wanted.token is not None:
         return "own"
     return None if wanted.account is None else "managed"
@@ -295,7 +293,7 @@ def set_org_fee(
 
 
 def parse_rate(text: str) -> int | None:
-    """Basis points, or nothing for the rate of all."""
+    """Basis points; None for the default rate. Raises Failure."""
     if text == DEFAULT_RATE:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) <= 4 and int(text) <= PLATFORM_FEE_BPS_LIMIT):
@@ -365,7 +363,6 @@ def set_org_tier(
 
 
 async def write_organisation(data: Path | None, *, name: str, tier: Tier, email: str | None, subject: str | None) -> str:
-    """The organisation's id."""
     if not 1 <= len(name) <= 200:
         raise Failure("NAME: 1-200 characters")
     if email is not None and not is_email(email):
@@ -378,7 +375,7 @@ async def write_organisation(data: Path | None, *, name: str, tier: Tier, email:
 def found_organisation(
     connection: Connection, *, ids: Ids, name: str, tier: Tier, email: str | None, subject: str | None, now: float
 ) -> str:
-    """An organisation and its admin, in one transaction; an admin who is known by the provider's name or the address stays who they are."""
+    """Makes an organisation and its admin in one transaction; an admin who is known by subject or address keeps the id. Returns its id."""
     known = find_subject(connection, subject=subject, organisation=None)[0] if subject else None
     if known is None and email is not None and subject is None:
         known = find_by_address(connection, address=email.lower())
@@ -390,6 +387,5 @@ def found_organisation(
 
 
 async def read_organisations(data: Path | None) -> list[Organisation]:
-    """Every organisation."""
     async with open_local(command_settings(data=data)) as service:
         return await service.store.read(list_organisations)

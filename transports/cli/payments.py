@@ -39,7 +39,7 @@ def sync_processor_accounts(
 
 
 async def sync_every_account(data: Path | None, organisation: str | None) -> bool:
-    """Whether all went well; a processor that fails at one account is asked for the next all the same."""
+    """Whether all went well; after a failure at one account the next is tried all the same."""
     settings = command_settings(data=data)
     async with open_local(settings) as service:
         accounts = await service.store.read(connected_accounts, organisation=organisation)
@@ -51,7 +51,7 @@ async def sync_every_account(data: Path | None, organisation: str | None) -> boo
 
 
 async def sync_account(service: Service, account: ConnectAccount) -> bool:
-    """One account, and a line about it."""
+    """Reads one account again and prints a line about it."""
     try:
         news = await sync_payments(service.pipeline.deps, organisation=account.organisation, account=account.account)
     except Refusal as refusal:
@@ -63,7 +63,7 @@ async def sync_account(service: Service, account: ConnectAccount) -> bool:
 
 
 def connected_accounts(connection: Connection, *, organisation: str | None) -> list[ConnectAccount]:
-    """The accounts of all organisations, or of one; a wrong id is told."""
+    """The accounts of all organisations, or of one. Raises Failure for an unknown id."""
     known = [row.id for row in list_organisations(connection)]
     if organisation is not None and organisation not in known:
         raise unknown_organisation(organisation)

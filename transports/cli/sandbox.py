@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def planted_world(seed: int, start: int, *, lines: int, history_days: int, truth: Path | None) -> "World":
-    """The world; its truth goes into the file, and nowhere else."""
+    """A world with planted cases; which ones is written to `truth` only."""
     from simulators.network.seed.scenario import build_scenario  # only where it is asked for, as all of the simulated systems
 
     if truth is not None and not truth.parent.is_dir():
@@ -42,7 +42,7 @@ def planted_world(seed: int, start: int, *, lines: int, history_days: int, truth
 
 
 def write_truth(path: Path, truth: "ScenarioTruth") -> None:
-    """Replace the file whole; only its owner may read it."""
+    """Replaces the file as a whole; only its owner may read it."""
     import orjson
 
     fresh = path.with_name(f"{path.name}.new")
@@ -74,7 +74,6 @@ def run_sandbox_model(
 
 
 async def serve_model(host: str, port: int, key: str) -> None:
-    """Until it is told to stop."""
     from simulators.model.fleet_script import FLEET_SKILLS, fleet_script
     from simulators.model.server import model_server
 
@@ -135,7 +134,7 @@ def run_sandbox_payments(
 
 
 def check_processor_options(key: str, webhook_url: str, webhook_secret: str) -> None:
-    """What the service would not take is not begun with."""
+    """Raises Failure for values that the service would refuse."""
     if not PROCESSOR_KEY_PATTERN.fullmatch(key):
         raise Failure("--key: must be sk_test_ or the like and 8 letters or digits or more")
     if not PROCESSOR_SECRET_PATTERN.fullmatch(webhook_secret):
@@ -145,7 +144,6 @@ def check_processor_options(key: str, webhook_url: str, webhook_secret: str) -> 
 
 
 async def serve_processor(bound: socket.socket, sandbox: "SimulatedProcessor", say: Callable[[], None]) -> None:
-    """Until it is told to stop."""
     import uvicorn
 
     from simulators.processor.app import ProcessorApp
@@ -158,12 +156,10 @@ async def serve_processor(bound: socket.socket, sandbox: "SimulatedProcessor", s
 
 
 def tell_starter(text: str) -> None:
-    """To whoever started it."""
     sys.stderr.write(f"{text}\n")
 
 
 def print_processor(address: str, sandbox: "SimulatedProcessor") -> None:
-    """Where it is, and what the service is to be started with."""
     from simulators.processor.control import PROCESSOR_CONTROL_PATHS
 
     rows = [
@@ -246,7 +242,7 @@ def run_sandbox_ocs(
 
 
 def start_moment(text: str) -> int:
-    """Simulated time at the start: given as such, or by how long ago it is."""
+    """Simulated Unix seconds at the start, from a time or an age. Raises Failure."""
     from simulators.network.wire import parse_wire_moment, wire_moment
 
     ago = START_AGO.fullmatch("-0d" if text == "now" else text)
@@ -257,14 +253,13 @@ def start_moment(text: str) -> int:
 
 
 def build_world(seed: int, start: int, *, lines: int, history_days: int) -> "World":
-    """The plain network."""
     from simulators.network.seed.build import build_world
 
     return build_world(seed, start, history_days=history_days, lines=lines)
 
 
 def set_up_world(world: "World", *, row_cap: int, push_to: str) -> None:
-    """How long its lists are, and where its notifications go."""
+    """Sets the length of its lists, and where its notifications go."""
     from simulators.network.entities import PushTarget
 
     world.row_cap = row_cap
@@ -274,7 +269,6 @@ def set_up_world(world: "World", *, row_cap: int, push_to: str) -> None:
 
 
 async def serve_world(bound: socket.socket, world: "World", *, following: bool, say: Callable[[], None]) -> None:
-    """Until it is told to stop."""
     import uvicorn
 
     from simulators.network.app import make_network_app
@@ -287,7 +281,6 @@ async def serve_world(bound: socket.socket, world: "World", *, following: bool, 
 
 
 def print_network(bound: socket.socket, host: str, world: "World") -> None:
-    """Where it is and how to talk to it."""
     from simulators.network.control import NETWORK_CONTROL_PATHS
 
     address = f"http://{f'[{host}]' if ':' in host else host}:{socket_port(bound)}"

@@ -84,7 +84,7 @@ class StartBanner:
 
     @property
     def way_to_a_key(self) -> str:
-        """How to get a key that no start shows: only the demo's organisation has been given one by the start that made it."""
+        """How to get a key when none is shown: only the start that made the demo's organisation shows one."""
         if self.organisation is not None:
             return f"made by an earlier start; a new one: {self.new_key}"
         return f"none is made without demo data; for an organisation (`reseller org create`): {self.new_key} --org ID"
@@ -129,7 +129,7 @@ class StartBanner:
 
 
 def opened_text(host: str, demo: bool, base_url: str) -> str:
-    """What a demo opens, and to whom, where it does not listen to this machine alone."""
+    """What a demo opens, and to whom, if it listens for other machines; else empty."""
     if not demo or is_loopback_host(host):
         return ""
     whom = "every machine that reaches this one" if host in ALL_ADDRESSES else f"every machine that reaches {host}"
@@ -142,17 +142,16 @@ def opened_text(host: str, demo: bool, base_url: str) -> str:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether only this machine reaches it."""
+    """Whether only this machine reaches `host`."""
     return host in ("localhost", "::1") or (host.startswith("127.") and host.count(".") == 3)
 
 
 def mark_last(branches: list[tuple[str, str]]) -> list[tuple[bool, tuple[str, str]]]:
-    """Which branch is the last."""
     return [(index == len(branches) - 1, branch) for index, branch in enumerate(branches)]
 
 
 def first_esim_curl(site: Site, key: str | None) -> str:
-    """A first eSIM by curl, ready to paste; a key that is not known is taken from the shell's environment."""
+    """A curl command for a first eSIM; an unknown key is taken from the shell's environment."""
     header = f"'Authorization: Bearer {key}'" if key else '"Authorization: Bearer $RESELLER_API_KEY"'
     return (
         f"curl -s {site.base_url}/v1/connectivity/intents -H {header} "
@@ -168,7 +167,7 @@ def mcp_client_block(site: Site, key: str) -> str:
 
 @contextmanager
 def metrics_socket(settings: Settings) -> Generator[socket.socket | None]:
-    """The bound address of the metrics, before anything else is begun; nothing when they are off."""
+    """The bound address of the metrics; None when they are off. Raises Failure before anything else starts."""
     host, port = settings.metrics_host, settings.metrics_port
     if port == 0:
         yield None
@@ -186,7 +185,7 @@ def metrics_socket(settings: Settings) -> Generator[socket.socket | None]:
 async def serve_process_metrics(
     service: "Service", bound: socket.socket | None, served: "HttpServerState | None" = None
 ) -> AsyncGenerator[None]:
-    """Answer there for the length of a block; `served` where the process serves HTTP."""
+    """Serves metrics until the block ends. `served`: the HTTP server's state, where the process has one."""
     if bound is None:
         yield
         return
@@ -216,7 +215,7 @@ def serve(
 
 
 async def bind_and_serve(settings: Settings, *, as_json: bool) -> None:
-    """Bind first, so that the printed address is the real one; then build, then serve until told to stop."""
+    """Binds first, so that the printed address is real; then builds the service and serves until told to stop."""
     try:
         bound = bind_socket(settings.host, settings.port)
     except OSError as error:
@@ -269,7 +268,6 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
 
 
 def http_server_state(app: "Application", connections: Connections) -> "HttpServerState":
-    """What the metrics read of the server."""
     from transports.metrics import HttpServerState  # only where metrics are on: start-up time
 
     return HttpServerState(app.http.large, connections, app.requests, app.http.turns)
@@ -286,7 +284,6 @@ def strict_transport(settings: Settings, base_url: str) -> tuple[tuple[str, str]
 
 
 def payments_text(settings: Settings) -> str:
-    """Which payment processor it is."""
     if settings.simulates_payments:
         return "simulated in this process, no real money; a real one by SERVICE_PAYMENTS_KEY (`reseller doctor` shows the settings)"
     return settings.payments_url or f"real, {'live' if '_live_' in settings.payments_key.get_secret_value()[:8] else 'test'} mode"
@@ -299,7 +296,7 @@ def new_key_command(settings: Settings) -> str:
 
 
 def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None:
-    """Where everything is, for people or for programs."""
+    """Prints the addresses, for people or for programs."""
     settings, site = app.service.settings, app.service.site
     started = StartBanner(
         site=site,
@@ -330,7 +327,7 @@ def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory w
 
 
 async def run_worker(settings: Settings, scraped: socket.socket | None) -> None:
-    """One worker; SIGTERM and SIGINT let it finish the deliveries under way."""
+    """Runs one worker; on SIGTERM and SIGINT it finishes the deliveries under way."""
     from transports.service import build_service
     from transports.worker.chores import keep_running
 
@@ -365,7 +362,7 @@ async def run_worker(settings: Settings, scraped: socket.socket | None) -> None:
 
 
 async def stop_on_signal(stop: Callable[[], None], *, task_status: TaskStatus[None]) -> None:
-    """Wait for a signal, then ask the worker to end. Begun when signals are heard: one that comes right after is no sudden death."""
+    """Waits for a signal, then calls `stop`. Started only when signals are handled, so that an early one does not kill the process."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()
         async for _ in signals:

@@ -82,7 +82,7 @@ def shop_cells(row: ShownStorefront) -> tuple[str, ...]:
 
 
 def slug_of_name(name: str) -> str:
-    """The name in the letters of an address."""
+    """A slug made of the name. Raises Failure."""
     made = plan_slug(name, 0, ())
     if made == f"{NAMELESS_PLAN_SLUG}-0":
         raise Failure("--slug: the name has no letter that an address could be made of, so name one")
@@ -90,7 +90,7 @@ def slug_of_name(name: str) -> str:
 
 
 async def make_shop(where: TargetOptions, wish: NewShop) -> str:
-    """The shop's id. Everything that can be wrong with the products is found before there is a shop."""
+    """The id of the new shop. All faults of the products are found before it is made."""
     async with open_target(where) as door:
         products = [cast(Plan, await call_storefront(door, "get_connectivity_product", {"id": id})) for id in wish.products]
         wanted = {"slug": wish.slug, "name": wish.name, "currency": shop_currency(products, wish.currency)}
@@ -108,7 +108,7 @@ async def make_shop(where: TargetOptions, wish: NewShop) -> str:
 
 
 def shop_currency(products: Sequence[Plan], named: str | None) -> str:
-    """What the shop sells in: a shop has one currency, and so have its products."""
+    """The currency of the shop, which is that of all its products. Raises Failure."""
     found = {product["id"]: product["price"]["currency"] for product in products if product["price"] is not None}
     chosen = named or next(iter(found.values()), None)
     if chosen is None:
@@ -124,7 +124,7 @@ def shop_currency(products: Sequence[Plan], named: str | None) -> str:
 async def call_storefront(
     door: CallTarget, operation: str, arguments: Mapping[str, object], *, key: str | None = None, made: str | None = None
 ) -> dict[str, object]:
-    """One call's answer; a refusal says which shop is there by then."""
+    """The answer's object. Raises Failure, which names the shop `made` so far."""
     reply = await door.ask(operation, arguments, idempotency_key=key)
     try:
         return orjson.loads(require_success(reply, "reseller storefront create").body)

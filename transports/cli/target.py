@@ -39,7 +39,7 @@ DatabaseOption = Annotated[Path | None, typer.Option("--data", help="Directory w
 
 
 def report_fault(call: Call, error: BaseException) -> None:
-    """A fault of ours, without what it says."""
+    """Reports a fault of the service's own, without its message."""
     to_stderr(f"{call.request_id}: {type(error).__name__}")
 
 
@@ -62,7 +62,7 @@ async def open_local(settings: Settings, *, seed: bool = False, create: bool = F
 
 
 async def local_caller(service: Service, organisation: str | None) -> Caller:
-    """The admin of the organisation named, or of the only one there is."""
+    """The admin of `organisation`, or of the only one. Raises Failure."""
     chosen = organisation or await only_organisation(service)
     if chosen is None:
         raise Failure("the database has no organisation yet; `reseller serve` on an empty one makes a demo organisation")
@@ -74,7 +74,7 @@ async def local_caller(service: Service, organisation: str | None) -> Caller:
 
 
 async def only_organisation(service: Service) -> str | None:
-    """The id of the one organisation that there is, or None when there is none yet; of several one has to be named."""
+    """The id of the only organisation; None when there is none. Raises Failure when there are several."""
     known = await service.store.read(list_organisations)
     if len(known) > 1:
         names = ", ".join(f"{o.id} ({o.name})" for o in known)
@@ -83,12 +83,12 @@ async def only_organisation(service: Service) -> str | None:
 
 
 def is_simulated(operation: AnyOperation, settings: Settings) -> bool:
-    """Whether what it asks is a simulation, which another process has its own of."""
+    """Whether the operation needs a simulation, of which every process has its own."""
     return (operation.upstream and not settings.ocs_url) or (operation.processor and settings.simulates_payments)
 
 
 def refuse_simulated(operation: AnyOperation) -> None:
-    """A simulated network, or processor, lives as long as its process: what this command changed there would be gone when it ends."""
+    """Raises Failure for a change: a simulated network or processor ends with its process. A read gets a warning."""
     what = "payment processor" if operation.processor else "network"
     where = f"the {what} is simulated, and this command would have one of its own"
     if not operation.read_only:
@@ -105,7 +105,7 @@ async def call_locally(
     idempotency_key: str | None,
     confirm_token: str | None,
 ) -> Reply:
-    """One call through the same pipeline as every other door."""
+    """One call through the pipeline of every door. Raises Failure."""
     if operation.id not in CATALOGUE.operations:
         raise Failure(f"{operation.id}: no such operation")
     if is_simulated(operation, settings):
@@ -125,7 +125,7 @@ async def ask_locally(
     idempotency_key: str | None,
     confirm_token: str | None,
 ) -> Reply:
-    """One call of a service that is open already."""
+    """One call of a service that is already open."""
     caller = ANONYMOUS_CALLER if operation.public else BRIDGE_CALLER
     if not operation.public and operation.auth is not Auth.INTERNAL:
         caller = await local_caller(service, organisation)
@@ -158,7 +158,7 @@ async def call_remotely(
     idempotency_key: str | None,
     confirm_token: str | None,
 ) -> Reply:
-    """One call, over a connection of its own."""
+    """One call over its own connection. Raises Unreachable. Waits for the network."""
     outbound = Outbound(OutboundLimits(total_seconds=answer_patience(operation)))
     try:
         return await exchange_call(outbound, url, key, operation, arguments, idempotency_key=idempotency_key, confirm_token=confirm_token)
@@ -167,7 +167,7 @@ async def call_remotely(
 
 
 def answer_patience(operation: AnyOperation) -> float:
-    """How long its whole answer may take: whoever makes events ends them, within what every door gives them."""
+    """Seconds that the whole answer may take; an event stream ends by itself within what every door allows."""
     return EVENT_STREAM_SECONDS if EVENT_STREAM_TYPE in get_args(operation.result) else ANSWER_PATIENCE_SECONDS
 
 
@@ -181,7 +181,7 @@ async def exchange_call(
     idempotency_key: str | None,
     confirm_token: str | None,
 ) -> Reply:
-    """The same call as curl would make it."""
+    """The same call as curl would make it. Raises Unreachable. Waits for the network."""
     binding = Binding(operation)
     rest = dict(arguments)
     path = operation.path
@@ -214,7 +214,7 @@ async def exchange_call(
 
 
 def take_path_value(operation: AnyOperation, values: dict[str, object], name: str) -> object:
-    """The value that the path needs, taken out of the input under whichever of its names it was given."""
+    """The value for the path, removed from `values`, under any of its spellings. Raises Failure."""
     known = field_spellings(operation.params)
     written = next((word for word in values if known.get(word) == known[name]), None)
     value = values.pop(written) if written is not None else None
@@ -224,7 +224,7 @@ def take_path_value(operation: AnyOperation, values: dict[str, object], name: st
 
 
 def next_link_cursor(link: str) -> str | None:
-    """Where the next page begins, from the Link header of an answer that has more."""
+    """The cursor of the next page, from the Link header; None on the last page."""
     found = NEXT_LINK.search(link)
     if found is None:
         return None
@@ -232,7 +232,6 @@ def next_link_cursor(link: str) -> str | None:
 
 
 def query_text(value: object) -> str:
-    """A value as a query parameter."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
@@ -264,13 +263,13 @@ class CallTarget(Protocol):
 
     @property
     def name(self) -> str:
-        """Where it leads, for the person at the terminal."""
+        """The name of the target for the person at the terminal."""
         ...
 
     async def ask(
         self, operation: str, arguments: Mapping[str, object], *, idempotency_key: str | None = None, credential: str | None = None
     ) -> Reply:
-        """One call; `credential` stands in for the key where another one is asked for."""
+        """One call; `credential` replaces the key where another one is needed. Raises Unreachable."""
         ...
 
 
@@ -322,7 +321,7 @@ class LocalTarget:
 
 @asynccontextmanager
 async def open_target(where: TargetOptions) -> AsyncGenerator[CallTarget]:
-    """The way there, closed when the block ends."""
+    """The target, closed when the block ends. Raises Failure."""
     require_one_place(where.url, where.org, where.data)
     if where.url:
         outbound = Outbound()
@@ -336,7 +335,7 @@ async def open_target(where: TargetOptions) -> AsyncGenerator[CallTarget]:
 
 
 def require_one_place(url: str | None, org: str | None, data: Path | None) -> None:
-    """Refuse a server together with what is for the local database: one of them would be passed over in silence."""
+    """Raises Failure for a server together with options of the local database, since one of them would be ignored."""
     local = [name for name, value in (("--org", org), ("--data", data)) if value is not None]
     if url and local:
         raise Failure(
@@ -347,7 +346,7 @@ def require_one_place(url: str | None, org: str | None, data: Path | None) -> No
 
 
 def require_success(reply: Reply, command: str) -> Reply:
-    """The answer, or the refusal as a failure of the command."""
+    """`reply` itself. Raises Failure for a refusal; `command`: what to type again."""
     if reply.status == 202 or reply.status >= 400:
         raise Failure(explain_refusal(reply, command), exit_code=3 if reply.status >= 500 else 1)
     return reply
@@ -361,7 +360,7 @@ NAMELESS_OPERATOR = "operator"
 
 
 def operator_name() -> str:
-    """The user's name; a user without one, as in some containers, is the operator."""
+    """The user's name; `operator` for a user without one, as in some containers."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -371,7 +370,7 @@ def operator_name() -> str:
 def operator_audit_record(
     ids: Ids, *, organisation: str, operation: str, outcome: str, now: float, change: str | None = None
 ) -> AuditRecord:
-    """The audit row of a change that is no call of an operation. `change`: what it changed of who gets money and SIMs."""
+    """The audit row of a change that is not a call. `now`: Unix seconds; `change`: what it changed about the receivers of money or SIMs."""
     return AuditRecord(now, organisation, "cli", operation, operator_name(), "", outcome, 200, 0.0, ids.new("req_"), change)
 
 
@@ -409,7 +408,7 @@ LONGEST_DECIDER_NAME = 64
 
 
 def decider_name(by: str | None) -> str:
-    """Who decides."""
+    """`by`, or the user's name, for the audit log. Raises Failure."""
     if by is None:
         try:
             by = getpass.getuser()

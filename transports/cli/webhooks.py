@@ -70,7 +70,7 @@ def listen_for_events(
 
 
 def checked_receiver(url: str) -> str:
-    """Any address a person names; deliveries to strangers' addresses are what the server vets."""
+    """`url`, if it is one; a person may name any address, while the server vets those of strangers. Raises Failure."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -82,7 +82,7 @@ def checked_receiver(url: str) -> str:
 
 
 def checked_secret(secret: str) -> str:
-    """A secret that can sign; the refusal does not repeat it."""
+    """`secret`, if it can sign. Raises Failure, which does not repeat it."""
     try:
         sign_delivery([secret], "evt_", 0, b"")
     except ValueError as error:
@@ -98,11 +98,10 @@ class EventForwarder:
         self._outbound = Outbound(SENDER_LIMITS)  # as patient as a delivery, and a connection for each
 
     async def aclose(self) -> None:
-        """Close its connections."""
         await self._outbound.aclose()
 
     async def take(self, event: Event) -> None:
-        """One event: the very bytes and headers of a delivery's attempt."""
+        """Sends or prints one event, with the bytes and headers of a real delivery."""
         body = event_bytes(event)
         headers = sign_delivery([self._secret], event["id"], int(self._clock.now()), body)
         headers |= {"content-type": "application/json", "user-agent": WEBHOOK_USER_AGENT}
@@ -114,7 +113,7 @@ class EventForwarder:
         sys.stdout.flush()
 
     async def _post(self, target: str, headers: dict[str, str], body: bytes) -> str:
-        """How it went, and how long it took."""
+        """The status or the fault, and how long it took."""
         started = self._clock.monotonic()
         try:
             reply = await self._outbound.exchange("POST", target, headers=headers, content=body, keep=KEPT_ANSWER_BYTES)
@@ -126,7 +125,6 @@ class EventForwarder:
 
 
 async def run_forwarder(where: TargetOptions, following: FollowOptions, forwarder: EventForwarder) -> None:
-    """Until interrupted."""
     try:
         await follow_events(where, following, forwarder.take)
     finally:

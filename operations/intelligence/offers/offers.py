@@ -47,7 +47,6 @@ class PackageNeed(NamedTuple):
 
     @property
     def data_bytes(self) -> int:
-        """Data in all."""
         return sum(part.amount for part in self.parts if part.kind == "data")
 
 
@@ -72,7 +71,7 @@ def package_need(use: LineUse, window: DayWindow, *, single_counter: bool) -> Pa
 
 
 def add_to_need_part(former: NeedPart | None, place: PlaceUse, kind: UseKind, wanted: int) -> NeedPart:
-    """A part with more of the same."""
+    """A part of the need with more of the same kind and place."""
     charged = place.subscriber_cost if kind == "data" else 0  # what else was charged is for what is not needed
     if former is None:
         return NeedPart((place.mcc, place.mnc), place.iso2, place.operator, kind, wanted, place.in_package > 0, charged)
@@ -81,12 +80,12 @@ def add_to_need_part(former: NeedPart | None, place: PlaceUse, kind: UseKind, wa
 
 
 def month_of_need_part(part: NeedPart) -> NeedPart:
-    """From 28 days to 30, with the margin, rounded up."""
+    """A need of 28 days as one of 30 days, with the margin, rounded up."""
     return part._replace(amount=-(-part.amount * MONTH_DAYS * (100 + NEED_MARGIN_PERCENT) // (CALENDAR_DAYS * 100)))
 
 
 def monthly_cost(micro: int) -> int:
-    """A cost of 28 days as one of 30, to the nearest micro-euro."""
+    """A cost of 28 days as one of 30 days, micro-euros."""
     return (2 * micro * MONTH_DAYS + CALENDAR_DAYS) // (2 * CALENDAR_DAYS)
 
 
@@ -103,7 +102,7 @@ def packages_in_turn(used: Sequence[bool], days: int) -> int:
 
 
 def packages_in_turn_from(used: Sequence[bool], days: int, start: int) -> int:
-    """The same for thirty days from one of them on: each package begins on the first day of use that none reaches."""
+    """The same for thirty days from `start` on: each package begins on the first day of use that no package covers."""
     count, place = 0, 0
     while place < MONTH_DAYS:
         if used[(start + place) % len(used)]:
@@ -114,7 +113,7 @@ def packages_in_turn_from(used: Sequence[bool], days: int, start: int) -> int:
 
 
 def need_countries(parts: Iterable[NeedPart]) -> list[str]:
-    """Where data is needed, most first; unknown ones are left out."""
+    """The countries where data is needed, most data first, without unknown ones."""
     amounts: dict[str, int] = {}
     for part in parts:
         if part.country and part.kind == "data":
@@ -159,23 +158,23 @@ class OfferCatalogue(NamedTuple):
     single_counter: bool
 
     def sponsor_of(self, line: FleetLine) -> int | None:
-        """Whose SIM it is, by the beginning of its IMSI."""
+        """The sponsor of the line's SIM, by the first digits of its IMSI."""
         history = current_entry(line.row.get("imsiList", ()))
         imsi = (history.get("imsi") or "") if history is not None else ""
         return next((sponsor for prefix, sponsor in self.sponsors if imsi.startswith(prefix)), None)
 
     @property
     def costs(self) -> dict[int, int]:
-        """Of one package, micro-euros, by template."""
+        """Costs of one package by template, micro-euros."""
         return {offer.template_id: offer.cost for offer in self.offers}
 
     def of_sponsor(self, sponsor: int | None) -> list[MonthlyOffer]:
-        """What a SIM of this sponsor can have. Choice: a template that names no sponsor fits all."""
+        """The offers for SIMs of `sponsor`. Choice: a template that names no sponsor fits all."""
         return [offer for offer in self.offers if offer.sponsor_id in (None, sponsor)]
 
 
 async def read_offers(upstream: Upstream) -> OfferCatalogue:
-    """The catalogue, a minute old at most."""
+    """The catalogue, a minute old at most. Waits for the network."""
     templates, reseller = await own_templates(upstream), await upstream.reseller()
     sponsors = await read_reseller_list(upstream, OFFER_SPONSORS, None, upstream.ocs.reseller.list_sponsor)
     found = [monthly_offer(template) for template in templates]
@@ -187,7 +186,7 @@ async def read_offers(upstream: Upstream) -> OfferCatalogue:
 
 
 def monthly_offer(template: Template) -> MonthlyOffer | None:
-    """The template as an offer. Choice: one without days or without a price is none; a price of 0 was never filled in."""
+    """The template as an offer. Choice: None without days or price; a price of 0 was never filled in."""
     cost, days = micro_euros(template.get("cost")), template.get("perioddays") or 0
     if cost <= 0 or days <= 0:
         return None

@@ -29,7 +29,7 @@ class AxisScale(NamedTuple):
 
 
 def axis_scale(values: Sequence[float], *, whole: bool) -> AxisScale:
-    """Round numbers around all of them, nothing among them; `whole`: nothing between whole numbers is counted."""
+    """A scale of round numbers around all `values`. `whole`: no steps between whole numbers."""
     low, high = min(0.0, *values, 0.0), max(0.0, *values, 0.0)
     low, high = max(low, -AXIS_VALUE_LIMIT), min(high, AXIS_VALUE_LIMIT)
     if high - low < SMALLEST_AXIS_SPAN:
@@ -40,20 +40,19 @@ def axis_scale(values: Sequence[float], *, whole: bool) -> AxisScale:
 
 
 def span_scale(values: Sequence[float]) -> AxisScale:
-    """From the lowest to the highest, without numbers beside it."""
+    """A scale from the lowest to the highest value, without numbers."""
     low, high = max(min(values), -AXIS_VALUE_LIMIT), min(max(values), AXIS_VALUE_LIMIT)
     return AxisScale(low, high if high - low >= SMALLEST_AXIS_SPAN else low + 1, ())
 
 
 def axis_step(rough: float, *, whole: bool) -> float:
-    """The next of 1, 2, 2.5 and 5 times a power of ten."""
+    """The next larger of 1, 2, 2.5 and 5 times a power of ten."""
     power = 10.0 ** floor(log10(rough))
     step = next((factor * power for factor in (1, 2, 2.5, 5) if rough <= factor * power * (1 + 1e-9)), 10 * power)
     return max(1.0, float(ceil(step))) if whole and step < 10 else step
 
 
 def drawable_number(value: float | None) -> float | None:
-    """A number that can be drawn."""
     return None if value is None or not isfinite(value) else float(max(-AXIS_VALUE_LIMIT, min(AXIS_VALUE_LIMIT, value)))
 
 
@@ -151,22 +150,22 @@ class ChartPlot(NamedTuple):
 
     @property
     def stacked(self) -> bool:
-        """The series of a place add up."""
+        """Whether the series at a place add up."""
         return self.chart["shape"] == "stacked"
 
     @property
     def values(self) -> list[float]:
-        """All that there is to draw."""
+        """All values to draw."""
         return [value for row in self.rows for value in row if value is not None]
 
     @property
     def whole(self) -> bool:
-        """Only whole things are counted."""
+        """Whether all values are whole numbers."""
         return self.chart["kind"] in ("number", "days", "bytes") and all(value == int(value) for value in self.values)
 
     @property
     def legend(self) -> list[str]:
-        """What the colours mean, where there are several."""
+        """What the colours mean, where there are several series."""
         kind = self.chart["series_kind"]
         return [format_value(kind, series["label"]) for series in self.chart["series"]] if len(self.rows) > 1 else []
 
@@ -177,7 +176,7 @@ class ChartPlot(NamedTuple):
 
 
 def axis_ticks(plot: ChartPlot, scale: AxisScale) -> list[AxisTick]:
-    """The lines across."""
+    """The horizontal lines with their numbers."""
     return [
         AxisTick(svg_pixels(PLOT_TOP + PLOT_HEIGHT * (1 - scale.at(value))), format_short(plot.chart["kind"], value), zero=value == 0)
         for value in scale.ticks
@@ -185,7 +184,7 @@ def axis_ticks(plot: ChartPlot, scale: AxisScale) -> list[AxisTick]:
 
 
 def axis_labels(places: Sequence[float], names: Sequence[str]) -> list[DrawnText]:
-    """A few of the names under the plot, evenly chosen, so that none stands on another."""
+    """Some of `names` under the plot, evenly chosen, so that none overlaps another."""
     count = AXIS_LABEL_COUNT if max(map(len, names)) <= SHORT_LABEL_LENGTH else AXIS_LABEL_COUNT - 2
     step = max(1, -(-len(names) // count))
     y = svg_pixels(CHART_HEIGHT - 7)
@@ -194,22 +193,19 @@ def axis_labels(places: Sequence[float], names: Sequence[str]) -> list[DrawnText
 
 
 def label_anchor(x: float) -> str:
-    """A name at the right edge stays inside; at the left one there is room beside the numbers."""
+    """Keeps a name at the right edge inside; at the left edge there is room beside the numbers."""
     return "end" if x > 0.98 else "middle"
 
 
 def svg_percent(share: float) -> str:
-    """As SVG writes it."""
     return f"{share * 100:.2f}%"
 
 
 def svg_pixels(value: float) -> str:
-    """As SVG writes it."""
     return f"{value:.1f}"
 
 
 def cut_label(text: str, longest: int = LABEL_LENGTH_LIMIT) -> str:
-    """What has room."""
     return text if len(text) <= longest else f"{text[: longest - 1]}\u2026"
 
 
@@ -228,7 +224,7 @@ class BarPart(NamedTuple):
 
 
 def column_chart(plot: ChartPlot) -> ChartDrawing:
-    """Upright bars, one place beside the other."""
+    """Upright bars, place by place."""
     piles = [bar_parts([row[at] for row in plot.rows], stacked=plot.stacked) for at in range(len(plot.names))]
     scale = axis_scale(bar_ends(piles), whole=plot.whole)
     room = 1 / len(plot.names)
@@ -238,7 +234,6 @@ def column_chart(plot: ChartPlot) -> ChartDrawing:
 
 
 def column_rect(plot: ChartPlot, scale: AxisScale, at: int, part: BarPart, room: float) -> DrawnRect:
-    """One of them."""
     wide = room * COLUMN_FILL / (1 if plot.stacked else len(plot.rows))
     left = room * (at + (1 - COLUMN_FILL) / 2) + (0 if plot.stacked else wide * part.row)
     foot, top = (PLOT_TOP + PLOT_HEIGHT * (1 - scale.at(end)) for end in (part.low, part.high))
@@ -247,7 +242,7 @@ def column_rect(plot: ChartPlot, scale: AxisScale, at: int, part: BarPart, room:
 
 
 def bar_chart(plot: ChartPlot) -> ChartDrawing:
-    """Lying bars, each under its name. Only the first of them; the table has all."""
+    """Lying bars, each under its name. Only the first ones are drawn; the table has all."""
     count = min(len(plot.names), BAR_LIMIT)
     piles = [bar_parts([row[at] for row in plot.rows], stacked=plot.stacked) for at in range(count)]
     scale = span_scale([0.0, *bar_ends(piles)])
@@ -268,7 +263,6 @@ def bar_chart(plot: ChartPlot) -> ChartDrawing:
 
 
 def bar_rect(plot: ChartPlot, scale: AxisScale, at: int, part: BarPart, top: float) -> DrawnRect:
-    """One of them."""
     low, high = scale.at(part.low), scale.at(part.high)
     y = top if plot.stacked else top + BAR_THICKNESS * part.row
     return DrawnRect(
@@ -282,13 +276,13 @@ def bar_rect(plot: ChartPlot, scale: AxisScale, at: int, part: BarPart, top: flo
 
 
 def bar_captions(plot: ChartPlot, at: int, top: float) -> Iterator[DrawnText]:
-    """What stands over a bar: its name, and its value."""
+    """The texts above a bar: its name and its value."""
     yield DrawnText("0%", svg_pixels(top - 8), "start", cut_label(plot.names[at]))
     yield DrawnText("100%", svg_pixels(top - 8), "end", bar_total(plot, at), True)
 
 
 def bar_total(plot: ChartPlot, at: int) -> str:
-    """The value, or what the parts of a pile add up to; several bars of one place have theirs in the table."""
+    """The value, or the sum of a stacked bar; several bars at one place have their values in the table."""
     values = [value for row in plot.rows if (value := row[at]) is not None]
     if len(plot.rows) > 1 and not plot.stacked:
         return ""
@@ -296,7 +290,7 @@ def bar_total(plot: ChartPlot, at: int) -> str:
 
 
 def bar_parts(values: Sequence[float | None], *, stacked: bool) -> list[BarPart]:
-    """Each value from nothing, or from the end of the one before; losses go down."""
+    """Start and end of each part: from 0, or from the end of the part before; negative values go down."""
     up = down = 0.0
     found: list[BarPart] = []
     for row, value in enumerate(values):
@@ -312,7 +306,7 @@ def bar_parts(values: Sequence[float | None], *, stacked: bool) -> list[BarPart]
 
 
 def bar_ends(piles: Sequence[Sequence[BarPart]]) -> list[float]:
-    """All numbers that have to have room."""
+    """All numbers that the scale has to include."""
     return [end for parts in piles for part in parts for end in (part.low, part.high)]
 
 
@@ -324,7 +318,7 @@ DrawnPoint: TypeAlias = tuple[float, float]
 
 
 def line_chart(plot: ChartPlot) -> ChartDrawing:
-    """Values along time, with numbers beside them. Where one is missing the line is broken."""
+    """Values along time, with a scale. The line is broken where a value is missing."""
     scale = axis_scale(plot.values, whole=plot.whole)
     runs = [line_runs(row, scale, PLOT_TOP, PLOT_HEIGHT) for row in plot.rows]
     ground = PLOT_TOP + PLOT_HEIGHT * (1 - scale.at(0))
@@ -335,7 +329,7 @@ def line_chart(plot: ChartPlot) -> ChartDrawing:
 
 
 def sparkline_chart(plot: ChartPlot) -> ChartDrawing:
-    """Only how it went, from the lowest to the highest, and where it stands."""
+    """A line without a scale, from the lowest to the highest value, with the latest value beside it."""
     scale = span_scale(plot.values)
     runs = [line_runs(row, scale, SPARK_TOP, SPARK_HEIGHT) for row in plot.rows]
     height = SPARK_HEIGHT + 2 * SPARK_TOP
@@ -343,7 +337,6 @@ def sparkline_chart(plot: ChartPlot) -> ChartDrawing:
 
 
 def latest_value(plot: ChartPlot) -> LatestValue | None:
-    """The last value of a single line."""
     if len(plot.rows) != 1:
         return None
     at, value = next((at, value) for at, value in reversed(list(enumerate(plot.rows[0]))) if value is not None)
@@ -351,7 +344,7 @@ def latest_value(plot: ChartPlot) -> LatestValue | None:
 
 
 def line_runs(row: Sequence[float | None], scale: AxisScale, top: float, height: float) -> list[list[DrawnPoint]]:
-    """The points of a series that follow each other without a gap."""
+    """The points of a series, in runs without a gap."""
     runs: list[list[DrawnPoint]] = [[]]
     for at, value in enumerate(row):
         if value is None:
@@ -362,14 +355,13 @@ def line_runs(row: Sequence[float | None], scale: AxisScale, top: float, height:
 
 
 def line_paths(series: Sequence[Sequence[Sequence[DrawnPoint]]]) -> list[DrawnPath]:
-    """The lines."""
     return [
         DrawnPath(path_through(run), colour % CHART_COLOURS, False) for colour, runs in enumerate(series) for run in runs if len(run) > 1
     ]
 
 
 def line_dots(series: Sequence[Sequence[Sequence[DrawnPoint]]]) -> list[DrawnDot]:
-    """What stands alone, and where each line ends."""
+    """Single points, and the end of each line."""
     found: list[DrawnDot] = []
     for colour, runs in enumerate(series):
         lone = [run[0] for run in runs if len(run) == 1] + ([runs[-1][-1]] if runs else [])
@@ -378,17 +370,15 @@ def line_dots(series: Sequence[Sequence[Sequence[DrawnPoint]]]) -> list[DrawnDot
 
 
 def point_across(at: int, count: int) -> float:
-    """Where along the way a point is."""
+    """The horizontal position of point `at` of `count`."""
     return PATH_WIDTH / 2 if count == 1 else PATH_WIDTH * at / (count - 1)
 
 
 def path_through(run: Sequence[DrawnPoint]) -> str:
-    """A path through the points."""
     return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in run)
 
 
 def area_under(run: Sequence[DrawnPoint], ground: float) -> str:
-    """The ground under them."""
     return f"{path_through(run)}L{run[-1][0]:.1f},{ground:.1f}L{run[0][0]:.1f},{ground:.1f}Z"
 
 

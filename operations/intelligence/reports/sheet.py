@@ -46,7 +46,8 @@ class Finding(TypedDict, Generic[FindingData]):
 
 
 def missing_parts(*, failed: int = 0, left: int = 0, unlisted: bool = False, others: Sequence[str] = ()) -> Incomplete | None:
-    """What is missing: lines that could not be read, that were left for want of time, that no list shows; `others` are sentences."""
+    """What is missing: `failed` could not be read, `left` for lack of time, `unlisted` by no list; `others` are sentences. None where
+    nothing is."""
     reasons: list[str] = []
     if failed:
         reasons.append(f"The charging system did not answer for {failed} lines.")
@@ -61,12 +62,12 @@ def missing_parts(*, failed: int = 0, left: int = 0, unlisted: bool = False, oth
 def make_finding(
     data: FindingData, *, now: float, sampled: int, of: int, method: str, incomplete: Incomplete | None = None
 ) -> Finding[FindingData]:
-    """The answer around the figures."""
+    """The answer around `data`. `now`: Unix seconds; `sampled` of `of` lines were read."""
     return {"generated_at": rfc3339_utc(now), "sampled": sampled, "of": of, "method": method, "incomplete": incomplete, "data": data}
 
 
 def weighted_score(weights: Mapping[str, tuple[float, float]]) -> tuple[float, list[Factor]]:
-    """A score of factors: name to (what was seen, points). Each is rounded first, so that the shown weights add up to the shown score."""
+    """The score of factors, by name: (value seen, points). Points are rounded first, so that the shown ones add up to the shown score."""
     factors: list[Factor] = [
         {"name": name, "value": round(value, 3), "weight": round(weight, 1)} for name, (value, weight) in weights.items()
     ]
@@ -79,7 +80,7 @@ class CachedFigures(Protocol):
 
     @property
     def incomplete(self) -> Incomplete | None:
-        """What is missing, which may be there when it is asked for again."""
+        """What is missing, and may be there in a later call."""
         ...
 
 
@@ -112,7 +113,7 @@ UPSTREAM_TEXT_LENGTH = 80
 
 
 def upstream_text(text: object, longest: int = UPSTREAM_TEXT_LENGTH) -> str:
-    """One line without characters that are not seen, cut where it has no end; empty for what is no text."""
+    """One line of `text` without invisible characters, at most `longest`; empty where it is no text."""
     shown = MISLEADING_CHARACTERS.sub("", text).strip() if isinstance(text, str) else ""
     return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
 
