@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Annotated
 
@@ -315,8 +316,6 @@ def examine_port(settings: Settings) -> Finding:
 
 def is_own_server(settings: Settings) -> bool:
     """Whether a server of ours holds the port."""
-    from http.client import HTTPConnection, HTTPException  # only when the port is taken
-
     connection = HTTPConnection(settings.host, settings.port, timeout=2)
     try:
         connection.request("GET", "/health")

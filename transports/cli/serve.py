@@ -36,12 +36,13 @@ from transports.http.server import (
     socket_port,
 )
 from transports.logs import Logs, OpeningLog, loaded_secrets, log_process_output
+from transports.service import Service, build_service
 from transports.settings import Settings
+from transports.worker.chores import keep_running
 
 if TYPE_CHECKING:
     from transports.app import Application
     from transports.metrics import HttpServerState
-    from transports.service import Service
 
 ALL_ADDRESSES = ("0.0.0.0", "::")
 
@@ -112,7 +113,8 @@ class StartBanner:
             *([("Open", self.opened)] if self.opened else []),
         ]
         lines = ["Connectivity reseller"]
-        lines += [f"{'└' if last else '├'}─ {name:<9} {value}" for last, (name, value) in mark_last(branches)]
+        lines += [f"├─ {name:<9} {value}" for name, value in branches[:-1]]
+        lines += [f"└─ {name:<9} {value}" for name, value in branches[-1:]]
         return "\n".join(
             [
                 *lines,
@@ -144,10 +146,6 @@ def opened_text(host: str, demo: bool, base_url: str) -> str:
 def is_loopback_host(host: str) -> bool:
     """Whether only this machine reaches `host`."""
     return host in ("localhost", "::1") or (host.startswith("127.") and host.count(".") == 3)
-
-
-def mark_last(branches: list[tuple[str, str]]) -> list[tuple[bool, tuple[str, str]]]:
-    return [(index == len(branches) - 1, branch) for index, branch in enumerate(branches)]
 
 
 def first_esim_curl(site: Site, key: str | None) -> str:
@@ -183,7 +181,7 @@ def metrics_socket(settings: Settings) -> Generator[socket.socket | None]:
 
 @asynccontextmanager
 async def serve_process_metrics(
-    service: "Service", bound: socket.socket | None, served: "HttpServerState | None" = None
+    service: Service, bound: socket.socket | None, served: "HttpServerState | None" = None
 ) -> AsyncGenerator[None]:
     """Serves metrics until the block ends. `served`: the HTTP server's state, where the process has one."""
     if bound is None:
@@ -227,8 +225,7 @@ async def bind_and_serve(settings: Settings, *, as_json: bool) -> None:
 
 async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings: Settings, *, as_json: bool) -> None:
     """The service behind a bound socket, and its metrics behind another."""
-    from transports.app import Application
-    from transports.service import build_service
+    from transports.app import Application  # a worker needs none of it
 
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host
@@ -328,9 +325,6 @@ def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory w
 
 async def run_worker(settings: Settings, scraped: socket.socket | None) -> None:
     """Runs one worker; on SIGTERM and SIGINT it finishes the deliveries under way."""
-    from transports.service import build_service
-    from transports.worker.chores import keep_running
-
     opening = OpeningLog()
     await wait_for_start(settings.store_url, opening.early(settings, sys.stderr, to_stderr))
     service = build_service(settings, "http://127.0.0.1:8000", report=opening.note, apart=True)
