@@ -31,14 +31,14 @@ async def read_live_plans(upstream: Upstream) -> dict[int, Plan]:
     """Live plans by template number, lowest first; a minute old at most, their countries two. Waits for the network."""
     templates = await own_templates(upstream)
     countries = await zone_countries(upstream)
-    taken: set[str] = set()
+    slugs: set[str] = set()
     found: dict[int, Plan] = {}
     for id, template in sorted(
         (template["prepaidpackagetemplateid"], template) for template in templates if "prepaidpackagetemplateid" in template
     ):
         name = template.get("prepaidpackagetemplatename", "").strip()
-        slug = plan_slug(name, id, taken)
-        taken.add(slug)
+        slug = plan_slug(name, id, slugs)
+        slugs.add(slug)
         found[id] = template_plan(template, slug, name or slug, countries.get(template.get("locationzoneid"), []))
     return found
 
@@ -58,11 +58,11 @@ def template_plan(template: Template, slug: str, name: str, countries: list[str]
     }
 
 
-def plan_slug(name: str, id: int, taken: Iterable[str]) -> str:
+def plan_slug(name: str, id: int, slugs: Iterable[str]) -> str:
     """`Nordic 1GB 30d` becomes `nordic-1gb-30d`. Choice: of equal names the lowest number has the plain slug, the others append theirs."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = PLAN_SLUG_GAPS.sub("-", plain).strip("-")[:60].strip("-") or NAMELESS_PLAN_SLUG
-    return f"{slug}-{id}" if slug in taken or slug == NAMELESS_PLAN_SLUG else slug
+    return f"{slug}-{id}" if slug in slugs or slug == NAMELESS_PLAN_SLUG else slug
 
 
 TEST_PLAN_EUROPE = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK"

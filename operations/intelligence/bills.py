@@ -58,17 +58,19 @@ def line_bill(line: FleetLine, use: LineUse) -> LineBill:
     """The cost of `use`, what a line used in the window, divided over networks, countries and kinds of use."""
     networks: dict[tuple[int, int], tuple[BillNetwork, UseCost]] = {}
     kinds: dict[UseKind, UseCost] = {}
-    told = NO_COST
+    recorded = NO_COST
     for place in use.places:
         cost = UseCost(place.reseller_cost, place.subscriber_cost)
-        told = told.plus(cost)
+        recorded = recorded.plus(cost)
         code = place.mcc, place.mnc
         network, former = networks.get(code) or (bill_network(place), NO_COST)
         networks[code] = network, former.plus(cost)
         kind = use_kind(place.usage_type)
         kinds[kind] = kinds.get(kind, NO_COST).plus(cost)
     total = UseCost(use.reseller_cost, use.subscriber_cost)
-    return LineBill(line.iccid, line.account_id, total, dearest_first(networks.values()), tuple(sorted(kinds.items())), total.minus(told))
+    return LineBill(
+        line.iccid, line.account_id, total, dearest_first(networks.values()), tuple(sorted(kinds.items())), total.minus(recorded)
+    )
 
 
 def bill_network(place: PlaceUse) -> BillNetwork:

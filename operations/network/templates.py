@@ -270,10 +270,10 @@ async def list_package_templates(ctx: Ctx, params: TemplateQuery) -> Data[list[T
     upstream = await connect_upstream(ctx)
     await require_template_selector(upstream, params)
     rows = await read_selected_templates(upstream, params)
-    kept = [row for row in rows if params.include_deleted or not row.get("deleted")]
-    if params.template_id is not None and not kept:
+    selected = [row for row in rows if params.include_deleted or not row.get("deleted")]
+    if params.template_id is not None and not selected:
         raise template_selector_not_found("templateId")
-    found = [row for row in kept if params.q is None or template_name_contains(row, params.q)]
+    found = [row for row in selected if params.q is None or template_name_contains(row, params.q)]
     return paged_data(ctx, [template_row(row) for row in sorted(found, key=template_number)], params, template_number)
 
 
@@ -299,9 +299,9 @@ async def read_selected_templates(upstream: Upstream, params: TemplateQuery) -> 
     given = {name: getattr(params, name) for name in TEMPLATE_SELECTOR_NAMES if getattr(params, name) is not None}
     reseller = None if given else await resolve_reseller(upstream, params.reseller_id)
     key = (upstream.identity, TEMPLATE_CACHE_KEY, "list", *given.items(), reseller)
-    kept = upstream.reads.get(key, lambda: upstream.ocs.templates.list(**given, reseller_id=reseller))
+    cached = upstream.reads.get(key, lambda: upstream.ocs.templates.list(**given, reseller_id=reseller))
     try:
-        rows = await read_of_reseller(params.reseller_id, kept)
+        rows = await read_of_reseller(params.reseller_id, cached)
     except OcsNotFound:
         if given:
             raise template_selector_not_found(TEMPLATE_SELECTOR_NAMES[next(iter(given))]) from None

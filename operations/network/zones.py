@@ -129,11 +129,11 @@ def zone_summary(zone: DetailedLocationZone) -> ZoneRow:
     return {"zoneId": zone_number(zone), "zoneName": zone.get("zoneName", ""), "countries": countries, "operatorCount": len(networks)}
 
 
-async def read_zone_networks(upstream: Upstream, wanted: int, requested: int | None) -> list[Operator]:
+async def read_zone_networks(upstream: Upstream, zone_id: int, requested: int | None) -> list[Operator]:
     """The networks of a zone that the caller may see. Where the answer about it cannot be read, those in the list of all zones."""
-    zone = await require_zone(upstream, wanted, "zoneId", await resolve_reseller(upstream, requested))
+    zone = await require_zone(upstream, zone_id, "zoneId", await resolve_reseller(upstream, requested))
     try:
-        return await upstream.ocs.templates.location_zone_elements(wanted)
+        return await upstream.ocs.templates.location_zone_elements(zone_id)
     except OcsError as error:
         if error.ocs_code is not None:
             raise
@@ -398,8 +398,8 @@ async def list_network_profiles(ctx: Ctx, params: NetworkProfileQuery) -> Data[l
     rows = await read_reseller_list(
         upstream, NETWORK_PROFILE_LIST, params.reseller_id, lambda reseller: zones.list_network_profile(reseller_id=reseller)
     )
-    kept = [row for row in rows if params.sponsor_id in (None, row.get("sponsorId"))]
-    return paged_data(ctx, sorted(kept, key=network_profile_number), params, network_profile_number)
+    selected = [row for row in rows if params.sponsor_id in (None, row.get("sponsorId"))]
+    return paged_data(ctx, sorted(selected, key=network_profile_number), params, network_profile_number)
 
 
 def network_profile_number(row: NetworkProfile) -> int:

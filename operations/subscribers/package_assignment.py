@@ -311,11 +311,11 @@ async def own_series(ctx: Ctx, params: SeriesStatusChange) -> OwnSeries:
     return OwnSeries(line, find_series(await read_packages(line), params.package_id))
 
 
-def find_series(held: PackageList, id: int) -> int:
+def find_series(packages: PackageList, id: int) -> int:
     """The id of the series. Choice: a package with this id takes precedence over a series with it."""
-    package = find_package(held, id)
+    package = find_package(packages, id)
     if package is None:
-        if any(series.get("id") == id for series in held.get("recurring", [])):
+        if any(series.get("id") == id for series in packages.get("recurring", [])):
             return id
         raise package_not_found()
     series = package.get("recurringPackage")
@@ -344,7 +344,7 @@ def find_series(held: PackageList, id: int) -> int:
         )
     ],
 )
-async def stop_resume_recurring_package(ctx: Ctx, params: SeriesStatusChange, held: OwnSeries) -> Data[SeriesSwitched]:
+async def stop_resume_recurring_package(ctx: Ctx, params: SeriesStatusChange, series: OwnSeries) -> Data[SeriesSwitched]:
     """Stop or resume a series of packages.
 
     Packages already made stay.
@@ -353,8 +353,8 @@ async def stop_resume_recurring_package(ctx: Ctx, params: SeriesStatusChange, he
     series, or, for a series that has made no package yet, the id of the series itself.
     """
     active = params.action == "resume"
-    await held.line.upstream.ocs.packages.stop_resume_recurring(active=active, recurring_id=held.id)
-    return {"data": {"recurringId": held.id, "active": active}}
+    await series.line.upstream.ocs.packages.stop_resume_recurring(active=active, recurring_id=series.id)
+    return {"data": {"recurringId": series.id, "active": active}}
 
 
 class PackagesRemoved(TypedDict):

@@ -268,15 +268,15 @@ async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: SearchScop
     Rows are sorted by subscriberId, which the cursor follows. Former ICCIDs and numbers match too. `incomplete` is true when an account
     has more lines than the network lets anybody read.
     """
-    wanted = search_term(params)
-    account = scope.default if wanted is None or wanted.by == "text" else scope.account
-    if wanted is not None and wanted.by in SEARCH_VALUES and params.limit is not None and account is not None:
-        search = await search_upstream(scope, wanted)
+    term = search_term(params)
+    account = scope.default if term is None or term.by == "text" else scope.account
+    if term is not None and term.by in SEARCH_VALUES and params.limit is not None and account is not None:
+        search = await search_upstream(scope, term)
         if search.whole:
             return page_of_lines(ctx, params, LineList(search.rows, False))
-    if params.limit is not None and account is not None and (wanted is None or wanted.by != "activationCode"):
-        return await first_matching_lines(ctx, params, scope, wanted, account)
-    return page_of_lines(ctx, params, await search_lines(scope, wanted))
+    if params.limit is not None and account is not None and (term is None or term.by != "activationCode"):
+        return await first_matching_lines(ctx, params, scope, term, account)
+    return page_of_lines(ctx, params, await search_lines(scope, term))
 
 
 def page_of_lines(ctx: Ctx, params: SubscriberSearch, fleet: LineList) -> SubscriberPage:
@@ -287,19 +287,19 @@ def page_of_lines(ctx: Ctx, params: SubscriberSearch, fleet: LineList) -> Subscr
 
 
 async def first_matching_lines(
-    ctx: Ctx, params: SubscriberSearch, scope: SearchScope, wanted: SearchTerm | None, account: int
+    ctx: Ctx, params: SubscriberSearch, scope: SearchScope, term: SearchTerm | None, account: int
 ) -> SubscriberPage:
     """A page of one account's lines; reading stops when the page is full."""
 
     def fits(row: Subscriber) -> bool:
-        return (params.status is None or has_line_status(row, params.status)) and (wanted is None or line_matches(row, wanted))
+        return (params.status is None or has_line_status(row, params.status)) and (term is None or line_matches(row, term))
 
     assert params.limit is not None
     after = 0 if params.starting_after is None else cursor_value(params.starting_after)
-    filtered = params.status is not None or wanted is not None
+    filtered = params.status is not None or term is not None
     page = await read_line_page(scope.upstream, account, after=after, count=params.limit, fits=fits if filtered else None)
-    if page.incomplete and wanted is not None and wanted.by in SEARCH_VALUES:  # its own search may know lines that no part shows
-        return page_of_lines(ctx, params, await search_lines(scope, wanted))
+    if page.incomplete and term is not None and term.by in SEARCH_VALUES:  # its own search may know lines that no part shows
+        return page_of_lines(ctx, params, await search_lines(scope, term))
     if page.more:
         ctx.next_cursor = str(subscriber_number(page.rows[-1]))
         ctx.note = f"{len(page.rows)} lines." if page.total is None else f"{len(page.rows)} of {page.total}."

@@ -122,8 +122,8 @@ async def subscriber_usage(ctx: Ctx, params: UsageQuery, found: LineWindow) -> D
     parts = await read_by_week(ctx, found.window, lambda first, last: statistics.usage_over_period(line.subscriber_id, first, last))
     usage = sum_usage(parts)
     usages = usage.get("usages", [])
-    shown = usages if params.records else [without_usage_records(row) for row in usages]
-    return {"data": cast(Usage, {**usage, "usages": shown, "dataBytes": usage_data_bytes(usage)})}
+    rows = usages if params.records else [without_usage_records(row) for row in usages]
+    return {"data": cast(Usage, {**usage, "usages": rows, "dataBytes": usage_data_bytes(usage)})}
 
 
 def usage_data_bytes(usage: PeriodUsage) -> int:

@@ -32,7 +32,7 @@ METAVARS = {"int": "INTEGER", "float": "NUMBER"}
 NUMBER_KINDS = {"int": (QUERY_INTEGER, int, "an integer"), "float": (QUERY_NUMBER, float, "a number")}
 
 
-def field_options(model: type[Input], taken: Collection[str]) -> list[inspect.Parameter]:
+def field_options(model: type[Input], reserved: Collection[str]) -> list[inspect.Parameter]:
     """One option per input field; prefixed, so that none collides with an option of every command."""
     found: list[inspect.Parameter] = []
     written = model.model_json_schema(by_alias=True).get("properties", {})
@@ -41,12 +41,12 @@ def field_options(model: type[Input], taken: Collection[str]) -> list[inspect.Pa
         word, nullable = text_kind(info.annotation), takes_null(model, info)
         word = "str" if is_text_field(written.get(info.alias or name, {})) else word
         words, metavar = (
-            option_flag(shown_field_name(name, info), taken),
+            option_flag(shown_field_name(name, info), reserved),
             "-|@FILE" if is_secret_field(info) else metavar_of(info, nullable=nullable),
         )
         if word == "bool":
             words = f"{words}/--no-{words.removeprefix('--')}"
-        option = typer.Option(words, metavar=metavar, help=field_help(shown_field_name(name, info), info, taken))
+        option = typer.Option(words, metavar=metavar, help=field_help(shown_field_name(name, info), info, reserved))
         kind = list[str] if word == "list" else str if nullable else PLAIN_TYPES.get(word, str)
         annotation = Annotated[kind if needed else kind | None, option]
         default = inspect.Parameter.empty if needed else None
@@ -65,12 +65,12 @@ def is_secret_field(info: FieldInfo) -> bool:
     return any(mark is Secret for mark in info.metadata)
 
 
-def option_flag(field: str, taken: Collection[str]) -> str:
+def option_flag(field: str, reserved: Collection[str]) -> str:
     """The option of `field`. Choice: where every command already has that word, as with a webhook's url, it is `--input-url`."""
-    return f"--{'input-' if field in taken else ''}{field.replace('_', '-')}"
+    return f"--{'input-' if field in reserved else ''}{field.replace('_', '-')}"
 
 
-def field_help(field: str, info: FieldInfo, taken: Collection[str]) -> str:
+def field_help(field: str, info: FieldInfo, reserved: Collection[str]) -> str:
     """What the field means, the values it may have, and the name it has everywhere else."""
     allowed = ", ".join(field_choices(info))
     keys = next((", ".join(shown_field_name(*item) for item in model.model_fields.items()) for model in object_models(info.annotation)), "")
@@ -78,7 +78,7 @@ def field_help(field: str, info: FieldInfo, taken: Collection[str]) -> str:
         info.description or "",
         f"One of: {allowed}." if allowed else "",
         f"An object with {keys}." if keys else "",
-        f"The field `{field}`." if field in taken else "",
+        f"The field `{field}`." if field in reserved else "",
         "A secret: - reads it from standard input, @FILE from a file." if is_secret_field(info) else "",
         "" if info.is_required() else "Optional.",
     ]
@@ -97,8 +97,8 @@ def metavar_of(info: FieldInfo, *, nullable: bool) -> str | None:
 def takes_null(model: type[Input], info: FieldInfo) -> bool:
     """Whether null means something else than leaving the field out."""
     kinds = union_members(info.annotation)
-    told = info.is_required() or any(model.model_fields[name] is info for name in model.null_clears)
-    return told and type(None) in kinds and not {"bool", "list"} & {text_kind(kind) for kind in kinds}
+    distinct = info.is_required() or any(model.model_fields[name] is info for name in model.null_clears)
+    return distinct and type(None) in kinds and not {"bool", "list"} & {text_kind(kind) for kind in kinds}
 
 
 def union_members(annotation: object) -> list[object]:
@@ -146,10 +146,10 @@ def literal_values(annotation: object) -> list[object]:
     return [value for part in get_args(annotation) for value in literal_values(part)]
 
 
-def read_field(model: type[Input], name: str, given: object, taken: Collection[str]) -> object:
+def read_field(model: type[Input], name: str, given: object, reserved: Collection[str]) -> object:
     """Objects and arrays are given as JSON text; an array of words or numbers may be `DE,FR`, or its option given several times."""
     info = model.model_fields[name]
-    option = option_flag(shown_field_name(name, info), taken)
+    option = option_flag(shown_field_name(name, info), reserved)
     if isinstance(given, list):
         kind = item_kind(info.annotation)
         return [list_item(option, kind, word) for text in cast("list[str]", given) for word in list_words(option, text)]
@@ -260,12 +260,12 @@ def operation_command(operation: AnyOperation) -> Callable[..., None]:
         how = CallOptions(**given)  # pyright: ignore[reportArgumentType]  # typer has parsed them to these types
         finish_call(operation, call_arguments(model, {name: text for name, text in texts.items() if text is not None}, how), how)
 
-    wanted = {"yes", "confirm_token"} if operation.confirmable else set[str]()
-    wanted |= {"idempotency_key"} if operation.once is not None else set()
+    needed = {"yes", "confirm_token"} if operation.confirmable else set[str]()
+    needed |= {"idempotency_key"} if operation.once is not None else set()
     common = [
         p
         for p in inspect.signature(CallOptions).parameters.values()
-        if p.name in wanted or p.name not in {"yes", "confirm_token", "idempotency_key"}
+        if p.name in needed or p.name not in {"yes", "confirm_token", "idempotency_key"}
     ]
     parameters = [*field_options(model, TAKEN_OPTIONS), *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in common)]
     run.__name__ = operation.id
@@ -283,10 +283,10 @@ def call_arguments(model: type[Input], texts: dict[str, object], how: CallOption
         given = ", ".join(option_flag(names[name], TAKEN_OPTIONS) for name in texts)
         raise Failure(f"--json-input: is the whole input; leave out {given}, or put what it says into the object")
     value = whole_input("--json-input", input_text("--json-input", how.json_input))
-    held = [names[name] for name, info in model.model_fields.items() if is_secret_field(info) and names[name] in value]
-    if held and not how.json_input.startswith(("-", "@")):
+    secrets = [names[name] for name, info in model.model_fields.items() if is_secret_field(info) and names[name] in value]
+    if secrets and not how.json_input.startswith(("-", "@")):
         raise Failure(
-            f"--json-input: {held[0]} is a secret, and is not taken from the command line, where others can read it; nothing was sent. "
+            f"--json-input: {secrets[0]} is a secret, and is not taken from the command line, where others can read it; nothing was sent. "
             "Give `--json-input -` and pipe the object, or `--json-input @FILE`"
         )
     return without_nulls(model, value)
@@ -326,17 +326,17 @@ def finish_call(operation: AnyOperation, arguments: dict[str, object], how: Call
 
 def repeatable_command(words: list[str]) -> str:
     """The command to type again, with a placeholder for the API key and without a used confirm token."""
-    kept = ["reseller"]
+    shown_words = ["reseller"]
     following = iter(words)
     for word in following:
         option, equals, _ = word.partition("=")
         if option in ("--key", "--confirm-token"):
             if not equals:
                 next(following, None)
-            kept += ["--key", "<API_KEY>"] if option == "--key" else []
+            shown_words += ["--key", "<API_KEY>"] if option == "--key" else []
         elif word != "--json":
-            kept.append(word)
-    return shlex.join(kept)
+            shown_words.append(word)
+    return shlex.join(shown_words)
 
 
 def user_agrees(reply: Reply) -> bool:

@@ -54,8 +54,10 @@ class SentBatch(NamedTuple):
 class RecordSender:
     """Sends batches; one record that is refused does not keep the others from being stored."""
 
-    def __init__(self, door: CallTarget, clock: Clock, *, say: Callable[[str], None], pause: Callable[[float], Awaitable[object]]) -> None:
-        self._door, self._clock, self._say, self._pause = door, clock, say, pause
+    def __init__(
+        self, target: CallTarget, clock: Clock, *, say: Callable[[str], None], pause: Callable[[float], Awaitable[object]]
+    ) -> None:
+        self._target, self._clock, self._say, self._pause = target, clock, say, pause
 
     async def send(self, records: Sequence[CdrRecord]) -> SentBatch:
         """Has a batch stored. Sending it twice is harmless: each record counts once."""
@@ -64,7 +66,7 @@ class RecordSender:
             reply = await self._answered({"events": [records[place] for place in places]})
             found = REFUSED_RECORD.match(str(refusal_body(reply).get("param"))) if reply.status == 400 else None
             if found is None:
-                counts = ingest_counts(require_success(reply, "reseller cdr import"), self._door.name)
+                counts = ingest_counts(require_success(reply, "reseller cdr import"), self._target.name)
                 return SentBatch(counts["stored"], counts["skipped"], refused)
             reason = str(refusal_body(reply).get("error")).removeprefix(found[0]).lstrip(".: ")
             refused[places.pop(int(found[1]))] = reason
@@ -75,7 +77,7 @@ class RecordSender:
         failed = 0
         while True:
             try:
-                reply = await self._door.ask("ingest_cdr_events", batch)
+                reply = await self._target.ask("ingest_cdr_events", batch)
                 trouble = f"{self._door.name} answers {reply.status}"
             except Unreachable as error:
                 reply, trouble = None, error.message
@@ -251,35 +253,35 @@ def import_cdr_file(
     Each id counts once, however often it is sent, so an import can be repeated. One that was killed goes on where it was. Lines that
     are no records are told with their number and the reason, the others are stored, and the exit code is 1.
     """
-    wanted = CdrImport(TargetOptions(url, key, org, data), find_cdr_file(file, format), again, errors)
+    job = CdrImport(TargetOptions(url, key, org, data), find_cdr_file(file, format), again, errors)
     try:
-        came = asyncio.run(run_import(wanted, SystemClock()))
+        progress = asyncio.run(run_import(job, SystemClock()))
     except KeyboardInterrupt:
         raise Failure(f"stopped; {GO_ON_HINT}", exit_code=130) from None
-    counts = {"lines": came.records, "stored": came.stored, "skipped": came.skipped, "bad": came.bad}
+    counts = {"lines": progress.records, "stored": progress.stored, "skipped": progress.skipped, "bad": progress.bad}
     words = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     sys.stdout.write((orjson.dumps(counts).decode() if as_json else words) + "\n")
-    if came.bad:
-        raise Failure(f"{came.bad:,} of the lines could not be used; mend them and import the file once more", exit_code=1)
+    if progress.bad:
+        raise Failure(f"{progress.bad:,} of the lines could not be used; mend them and import the file once more", exit_code=1)
 
 
-async def run_import(wanted: CdrImport, clock: Clock) -> ImportProgress:
+async def run_import(job: CdrImport, clock: Clock) -> ImportProgress:
     """Sends the part of the file that was not sent before; the counts of the whole import."""
-    kept = await progress_file(wanted.where, wanted.file)
-    progress = ImportProgress() if wanted.again else kept.read()
-    with wanted.file.opened() as reading, ImportReport(clock, progress, reading.size, wanted.errors) as report:
+    progress_store = await progress_file(job.where, job.file)
+    progress = ImportProgress() if job.again else progress_store.read()
+    with job.file.opened() as reading, ImportReport(clock, progress, reading.size, job.errors) as report:
         if progress.line:
             report.say(f"goes on after line {progress.line:,}; --again begins with the first line")
-        async with open_target(wanted.where) as door:
-            sender = RecordSender(door, clock, say=report.say, pause=anyio.sleep)
-            for batch in record_batches(wanted.file, reading, progress, clock):
+        async with open_target(job.where) as target:
+            sender = RecordSender(target, clock, say=report.say, pause=anyio.sleep)
+            for batch in record_batches(job.file, reading, progress, clock):
                 progress = await send_batch(sender, batch, progress, report)
-                kept.write(progress)
+                progress_store.write(progress)
                 report.tell(progress, reading.done)
         report.tell(progress, reading.size, last=True)
-        if not kept.works:
+        if not progress_store.works:
             report.say("how far it came could not be kept: had it been killed, it would have begun anew")
-    kept.forget()
+    progress_store.forget()
     return progress
 
 

@@ -275,7 +275,7 @@ async def organisation_of_login(url: str) -> str:
     token = await stored_token(url, SystemClock()) or ""
     claims = token.split(".")[1] if token.count(".") == 2 else ""
     try:
-        said = cast("dict[str, object]", orjson.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))))
-        return str(said.get("org_id") or said["sub"])
+        payload = cast("dict[str, object]", orjson.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))))
+        return str(payload.get("org_id") or payload["sub"])
     except (binascii.Error, ValueError, LookupError, AttributeError):
         return token

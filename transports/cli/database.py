@@ -59,10 +59,10 @@ def restore_database(file: Annotated[Path, typer.Argument(help="Backup to read."
     settings = database_settings(data)
     refuse_in_use(settings)
     try:
-        kept = copy_in(file, settings.store_url)
+        previous = copy_in(file, settings.store_url)
     except BackupRefused as refused:
         raise Failure(str(refused)) from None
-    print_line(f"restored from {file}" + (f"; what was there before is in {kept}" if kept else ""))
+    print_line(f"restored from {file}" + (f"; what was there before is in {previous}" if previous else ""))
 
 
 def refuse_in_use(settings: Settings) -> None:

@@ -107,13 +107,13 @@ def rollback_steps(row: IssuanceRow) -> str | None:
     return "; ".join(": ".join(step) for step in done)
 
 
-def account_lines(weighed: MatchResult) -> list[str]:
+def account_lines(match: MatchResult) -> list[str]:
     lines = [
         f"may be it: {found.iccid}, package {found.package.get('subscriberprepaidpackageid')} assigned {found.package.get('tsassigned')}"
-        for found in weighed.candidates
+        for found in match.candidates
     ]
-    lines += iccid_lines("has the template, in another window or from another time", weighed.similar)
-    lines += iccid_lines("was in stock before, and nothing tells what became of it", weighed.unexplained)
+    lines += iccid_lines("has the template, in another window or from another time", match.similar)
+    lines += iccid_lines("was in stock before, and nothing tells what became of it", match.unexplained)
     return lines or ["nothing in the account shows a draw: no line left the stock that is not accounted for"]
 
 
@@ -174,13 +174,13 @@ def decide_issuance(
     The key answers from then on what you said, for ever; nothing is sent to the charging system. --issued reads the eSIM there, and
     takes only a line of the issuance's account with its template that no other issuance has.
     """
-    said: dict[IssuanceRuling, bool] = {
+    options: dict[IssuanceRuling, bool] = {
         "issued": issued is not None,
         "failed": failed,
         "rolled_back": rolled_back,
         "still_issued": still_issued,
     }
-    chosen: list[IssuanceRuling] = [decision for decision, given in said.items() if given]
+    chosen: list[IssuanceRuling] = [decision for decision, given in options.items() if given]
     if len(chosen) != 1:
         raise Failure(
             "give exactly one of --issued ICCID, --failed, --rolled-back and --still-issued: what you found at the charging system"
@@ -234,7 +234,7 @@ async def undecided_row(service: Service, decided: IssuanceDecision) -> Issuance
         raise Failure(f"{row.key}: is {row.state}, so there is nothing to settle", exit_code=1)
     allowed = ISSUE_DECISIONS if of_issue else ROLLBACK_DECISIONS
     if decided.decision not in allowed:
-        options = " or ".join("--issued ICCID" if one == "issued" else "--" + one.replace("_", "-") for one in allowed)
+        options = " or ".join("--issued ICCID" if option == "issued" else "--" + option.replace("_", "-") for option in allowed)
         raise Failure(f"{row.key}: is {row.state}, which is settled with {options}", exit_code=1)
     return row
 

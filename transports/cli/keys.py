@@ -141,14 +141,14 @@ def create_key(
     arguments: dict[str, object] = {"name": name}
     if days:
         arguments["seconds_until_expiration"] = days * 86_400
-    asked: dict[str, object] = {
+    limits: dict[str, object] = {
         "read_only": read_only,
         "toolsets": toolset,
         "iccids": iccid,
         "account_ids": account,
         "calls_per_day": calls_per_day,
     }
-    restrictions = {name: value for name, value in asked.items() if value}
+    restrictions = {name: value for name, value in limits.items() if value}
     if restrictions:
         arguments["restrictions"] = restrictions
     made = call_once(TargetOptions(url, key, org, data), "create_api_key", arguments, "reseller keys create")

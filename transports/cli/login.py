@@ -134,16 +134,16 @@ def logout(url: LoginUrlOption) -> None:
     sys.stdout.write(f"logged out at {login_name(url)}\n")
 
 
-async def log_in(wanted: LoginOptions, clock: Clock, ids: Ids) -> str:
+async def log_in(options: LoginOptions, clock: Clock, ids: Ids) -> str:
     """Authorization code with PKCE (RFC 7636, RFC 8252); returns the granted scope."""
     outbound = Outbound()
     try:
-        authority = await discover_server(outbound, wanted.url)
+        authority = await discover_server(outbound, options.url)
         state, verifier = random_text(ids), random_text(ids)
         async with listen_for_callback(state) as listener:
             client = await register_client(outbound, authority, listener.redirect_uri)
             code = authorization_code(
-                await browser_answer(listener, authority, client, state, pkce_challenge(verifier), wanted), authority, wanted.seconds
+                await browser_answer(listener, authority, client, state, pkce_challenge(verifier), options), authority, options.seconds
             )
         form = {
             "grant_type": "authorization_code",
@@ -151,7 +151,7 @@ async def log_in(wanted: LoginOptions, clock: Clock, ids: Ids) -> str:
             "redirect_uri": listener.redirect_uri,
             "code_verifier": verifier,
             "client_id": client,
-            "resource": wanted.url,
+            "resource": options.url,
         }
         answer = await post_form(outbound, authority.token_endpoint, form)
         tokens = read_body_as(answer, TokenAnswer) if answer.status == 200 else None
@@ -161,12 +161,12 @@ async def log_in(wanted: LoginOptions, clock: Clock, ids: Ids) -> str:
         await outbound.aclose()
     async with open_logins() as logins:
         # Choice: a login that stood here before is replaced and not ended, since keys that were made with it would end, too.
-        logins[wanted.url] = new_login(authority, client, tokens, clock)
-    return printable_text(tokens.scope or wanted.scope)
+        logins[options.url] = new_login(authority, client, tokens, clock)
+    return printable_text(tokens.scope or options.scope)
 
 
 async def browser_answer(
-    listener: CallbackListener, authority: AuthorizationServer, client: str, state: str, challenge: str, wanted: LoginOptions
+    listener: CallbackListener, authority: AuthorizationServer, client: str, state: str, challenge: str, options: LoginOptions
 ) -> CallbackAnswer | None:
     """Sends the person to the authorization server; returns the parameters of the redirect."""
     query = {
@@ -176,16 +176,16 @@ async def browser_answer(
         "code_challenge": challenge,
         "code_challenge_method": "S256",
         "state": state,
-        "scope": wanted.scope,
-        "resource": wanted.url,
+        "scope": options.scope,
+        "resource": options.url,
     }
     endpoint = authority.authorization_endpoint
     address = f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
     sys.stderr.write(f"Log in with your browser:\n\n{address}\n\n")
     sys.stderr.flush()
-    if wanted.browser:
+    if options.browser:
         webbrowser.open(address)
-    return await listener.wait(wanted.seconds)
+    return await listener.wait(options.seconds)
 
 
 def authorization_code(answer: CallbackAnswer | None, authority: AuthorizationServer, seconds: int) -> str:

@@ -119,8 +119,8 @@ def local_program(settings: Settings, organisation: str | None) -> dict[str, obj
 
 def given_settings(settings: Settings) -> dict[str, str]:
     """The settings that were made, without those of a server; the value of a secret is left to the reader."""
-    said = settings.model_dump(mode="json", include=settings.model_fields_set - SERVER_ONLY_SETTINGS)
-    named = {f"SERVICE_{name.upper()}": (name, value) for name, value in said.items()}
+    values = settings.model_dump(mode="json", include=settings.model_fields_set - SERVER_ONLY_SETTINGS)
+    named = {f"SERVICE_{name.upper()}": (name, value) for name, value in values.items()}
     return {
         word: f"<{word}>" if isinstance(getattr(settings, name), SecretStr) else setting_text(value)
         for word, (name, value) in named.items()

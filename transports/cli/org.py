@@ -50,21 +50,21 @@ class ConnectionTarget:
     token: str | None = field(default=None, repr=False)
 
 
-async def check_connection(settings: Settings, wanted: ConnectionTarget) -> None:
+async def check_connection(settings: Settings, target: ConnectionTarget) -> None:
     """Raises Failure for what the charging system does not know. What cannot be asked is reported on stderr and accepted."""
     own = settings.ocs_token.get_secret_value()
     if not settings.ocs_url:
-        sys.stderr.write(f"{connection_subject(wanted)} was not checked: {SIMULATED_NOTE}\n")
-    elif wanted.token is not None:
-        await check_token(settings, wanted.token)
+        sys.stderr.write(f"{connection_subject(target)} was not checked: {SIMULATED_NOTE}\n")
+    elif target.token is not None:
+        await check_token(settings, target.token)
     elif not own:
-        sys.stderr.write(f"{connection_subject(wanted)} was not checked: {NO_TOKEN_NOTE}\n")
+        sys.stderr.write(f"{connection_subject(target)} was not checked: {NO_TOKEN_NOTE}\n")
     else:
-        await check_account(settings, own, wanted.account)
+        await check_account(settings, own, target.account)
 
 
-def connection_subject(wanted: ConnectionTarget) -> str:
-    return "the token" if wanted.account is None else f"account {wanted.account}"
+def connection_subject(target: ConnectionTarget) -> str:
+    return "the token" if target.account is None else f"account {target.account}"
 
 
 async def check_token(settings: Settings, token: str) -> None:
@@ -127,9 +127,9 @@ def connect_organisation(
     """
     if (account is None) is not own_token_stdin:
         raise Failure("give either --account ID or --own-token-stdin, and not both")
-    wanted = ConnectionTarget(account, read_own_token() if own_token_stdin else None)
-    asyncio.run(store_connection(data, organisation, wanted, checked=not unchecked))
-    print_line(f"{organisation} is connected " + (f"to account {account}" if wanted.token is None else "with its own token"))
+    target = ConnectionTarget(account, read_own_token() if own_token_stdin else None)
+    asyncio.run(store_connection(data, organisation, target, checked=not unchecked))
+    print_line(f"{organisation} is connected " + (f"to account {account}" if target.token is None else "with its own token"))
 
 
 def disconnect_organisation(organisation: OrganisationArgument, data: DatabaseOption = None) -> None:
@@ -186,17 +186,17 @@ def read_own_token() -> str:
     return token
 
 
-async def store_connection(data: Path | None, organisation: str, wanted: ConnectionTarget, *, checked: bool) -> None:
+async def store_connection(data: Path | None, organisation: str, target: ConnectionTarget, *, checked: bool) -> None:
     """Store the connection, its token sealed. An unknown organisation changes nothing, and the charging system is not asked about it."""
     settings = command_settings(data=data)
     async with open_local(settings) as service:
         if organisation not in {row.id for row in await service.store.read(list_organisations)}:
             raise unknown_organisation(organisation)
         if checked:
-            await check_connection(settings, wanted)
+            await check_connection(settings, target)
         keyring = service.pipeline.deps.keyring
-        sealed = None if wanted.token is None else keyring.seal(wanted.token, org_id=organisation, field=OWN_TOKEN_FIELD)
-        after, now = ConnectionReach(connection_mode(wanted), wanted.account), service.clock.now()
+        sealed = None if target.token is None else keyring.seal(target.token, org_id=organisation, field=OWN_TOKEN_FIELD)
+        after, now = ConnectionReach(connection_mode(target), target.account), service.clock.now()
         operation = "org_disconnect" if after.mode is None else "org_connect"
         row = operator_audit_record(service.ids, organisation=organisation, operation=operation, outcome="ok", now=now)
         await service.store.write(change_connection_and_record, organisation=organisation, after=after, sealed=sealed, row=row)
@@ -265,11 +265,11 @@ def write_and_record(connection: Connection, *, write: Callable[[Connection], bo
     return changed
 
 
-def connection_mode(wanted: ConnectionTarget) -> str | None:
+def connection_mode(target: ConnectionTarget) -> str | None:
     """The mode as the database names it; None: not connected."""
-    if wanted.token is not None:
+    if target.token is not None:
         return "own"
-    return None if wanted.account is None else "managed"
+    return None if target.account is None else "managed"
 
 
 DEFAULT_RATE = "default"

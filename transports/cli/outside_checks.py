@@ -265,10 +265,10 @@ def examine_outages(settings: Settings) -> list[Finding]:
     text = read_metrics(settings)
     if text is None:
         return [FindingNote("outages", f"nothing serves metrics at {settings.metrics_host}:{settings.metrics_port}: {METRICS_PORT_FIX}")]
-    told: dict[str, dict[str, float]] = {}
+    samples: dict[str, dict[str, float]] = {}
     for name, system, value in METRIC_SAMPLE.findall(text):
-        told.setdefault(system, {})[name] = float(value)
-    found = [finding for system, values in told.items() for finding in outage_findings(system.replace("_", " "), values)]
+        samples.setdefault(system, {})[name] = float(value)
+    found = [finding for system, values in samples.items() for finding in outage_findings(system.replace("_", " "), values)]
     return found or [Finding("outages", "none: the process that was asked sends its calls to every outside system")]
 
 

@@ -53,11 +53,11 @@ async def sync_every_account(data: Path | None, organisation: str | None) -> boo
 async def sync_account(service: Service, account: ConnectAccount) -> bool:
     """Reads one account again and prints a line about it."""
     try:
-        news = await sync_payments(service.pipeline.deps, organisation=account.organisation, account=account.account)
+        updated = await sync_payments(service.pipeline.deps, organisation=account.organisation, account=account.account)
     except Refusal as refusal:
         print_line(f"{account.organisation}: failed at {account.account}: {refusal.message}")
         return False
-    records = "1 record" if news == 1 else f"{news:,} records"
+    records = "1 record" if updated == 1 else f"{updated:,} records"
     print_line(f"{account.organisation}: {records} brought up to date at {account.account}")
     return True
 
@@ -67,6 +67,6 @@ def connected_accounts(connection: Connection, *, organisation: str | None) -> l
     known = [row.id for row in list_organisations(connection)]
     if organisation is not None and organisation not in known:
         raise unknown_organisation(organisation)
-    wanted = known if organisation is None else [organisation]
-    found = [find_connect_account(connection, organisation=each) for each in wanted]
+    organisations = known if organisation is None else [organisation]
+    found = [find_connect_account(connection, organisation=each) for each in organisations]
     return [account for account in found if account is not None]

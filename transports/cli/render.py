@@ -42,8 +42,8 @@ def event_lines(body: bytes) -> str:
 def event_text(body: bytes) -> str:
     """The streamed text without control characters, and the quota that it used."""
     events = list(stream_events(body))
-    said = "".join(str(event.data.get("text", "")) for event in events if event.name == "delta")
-    clean = "".join(c if c.isprintable() or c == "\n" else "?" for c in said)
+    text = "".join(str(event.data.get("text", "")) for event in events if event.name == "delta")
+    clean = "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
     used = [f"{event.data.get('used')} of {event.data.get('limit')} AI calls used today" for event in events if event.name == "quota"]
     return "\n\n".join([*([clean] if clean else []), *used])
 

@@ -184,7 +184,7 @@ def is_secure(authority: AuthorizationServer) -> bool:
 
 async def register_client(outbound: Outbound, authority: AuthorizationServer, redirect_uri: str) -> str:
     """A client id for this one login (RFC 7591); a public client has no secret. Raises Failure. Waits for the network."""
-    asked = {
+    metadata = {
         "client_name": "reseller command line",
         "redirect_uris": [redirect_uri],
         "token_endpoint_auth_method": "none",
@@ -192,7 +192,7 @@ async def register_client(outbound: Outbound, authority: AuthorizationServer, re
         "response_types": ["code"],
         "application_type": "native",
     }
-    answer = await send_request(outbound, "POST", authority.registration_endpoint, "application/json", orjson.dumps(asked))
+    answer = await send_request(outbound, "POST", authority.registration_endpoint, "application/json", orjson.dumps(metadata))
     registered = read_body_as(answer, RegisteredClient) if answer.status == 201 else None
     if registered is None:
         raise Failure(f"the server did not register this program: {server_words(answer)}", exit_code=1)

@@ -91,19 +91,19 @@ def slug_of_name(name: str) -> str:
 
 async def make_shop(where: TargetOptions, wish: NewShop) -> str:
     """The id of the new shop. All faults of the products are found before it is made."""
-    async with open_target(where) as door:
-        products = [cast(Plan, await call_storefront(door, "get_connectivity_product", {"id": id})) for id in wish.products]
-        wanted = {"slug": wish.slug, "name": wish.name, "currency": shop_currency(products, wish.currency)}
-        shop = await call_storefront(door, "create_storefront", wanted, key=SystemIds(SystemClock()).new("cli-"))
+    async with open_target(where) as target:
+        products = [cast(Plan, await call_storefront(target, "get_connectivity_product", {"id": id})) for id in wish.products]
+        fields = {"slug": wish.slug, "name": wish.name, "currency": shop_currency(products, wish.currency)}
+        shop = await call_storefront(target, "create_storefront", fields, key=SystemIds(SystemClock()).new("cli-"))
         id = str(shop["id"])
-        taken: set[str] = set()
+        slugs: set[str] = set()
         for place, product in enumerate(products):
-            slug = plan_slug(product["name"], place, taken)
-            taken.add(slug)
+            slug = plan_slug(product["name"], place, slugs)
+            slugs.add(slug)
             plan = {"id": id, "slug": slug, "product_id": product["id"], "position": place}
-            await call_storefront(door, "upsert_storefront_plan", plan, made=id)
+            await call_storefront(target, "upsert_storefront_plan", plan, made=id)
         if wish.publish:
-            await call_storefront(door, "update_storefront", {"id": id, "status": "published"}, made=id)
+            await call_storefront(target, "update_storefront", {"id": id, "status": "published"}, made=id)
         return id
 
 
@@ -122,10 +122,10 @@ def shop_currency(products: Sequence[Plan], named: str | None) -> str:
 
 
 async def call_storefront(
-    door: CallTarget, operation: str, arguments: Mapping[str, object], *, key: str | None = None, made: str | None = None
+    target: CallTarget, operation: str, arguments: Mapping[str, object], *, key: str | None = None, made: str | None = None
 ) -> dict[str, object]:
     """The answer's object. Raises Failure, which names the shop `made` so far."""
-    reply = await door.ask(operation, arguments, idempotency_key=key)
+    reply = await target.ask(operation, arguments, idempotency_key=key)
     try:
         return orjson.loads(require_success(reply, "reseller storefront create").body)
     except Failure as failure:

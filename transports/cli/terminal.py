@@ -56,11 +56,11 @@ def progress_line() -> Generator[Progress]:
         yield no_progress
         return
 
-    told = False
+    written = False
 
     async def tell(done: float, total: float | None, message: str | None) -> None:
-        nonlocal told
-        told = True
+        nonlocal written
+        written = True
         share = f"{100 * done / total:.0f} %  " if total else ""
         stream.write(f"{CLEAR_LINE}{share}{message or ''}")
         stream.flush()
@@ -68,7 +68,7 @@ def progress_line() -> Generator[Progress]:
     try:
         yield tell
     finally:
-        if told:
+        if written:
             stream.write(CLEAR_LINE)
             stream.flush()
 

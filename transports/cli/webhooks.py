@@ -106,10 +106,10 @@ class EventForwarder:
         headers = sign_delivery([self._secret], event["id"], int(self._clock.now()), body)
         headers |= {"content-type": "application/json", "user-agent": WEBHOOK_USER_AGENT}
         if self._target is None:
-            shown = [*(f"{name}: {value}" for name, value in headers.items()), "", body.decode(), ""]
+            lines = [*(f"{name}: {value}" for name, value in headers.items()), "", body.decode(), ""]
         else:
-            shown = [f"{event['type']} {event['id']} -> {await self._post(self._target, headers, body)}"]
-        print_line("\n".join(shown))
+            lines = [f"{event['type']} {event['id']} -> {await self._post(self._target, headers, body)}"]
+        print_line("\n".join(lines))
         sys.stdout.flush()
 
     async def _post(self, target: str, headers: dict[str, str], body: bytes) -> str:
@@ -118,10 +118,10 @@ class EventForwarder:
         try:
             reply = await self._outbound.exchange("POST", target, headers=headers, content=body, keep=KEPT_ANSWER_BYTES)
         except OutboundFailed as error:
-            said = error.kind
+            outcome = error.kind
         else:
-            said = str(reply.status)
-        return f"{said} ({(self._clock.monotonic() - started) * 1000:.0f} ms)"
+            outcome = str(reply.status)
+        return f"{outcome} ({(self._clock.monotonic() - started) * 1000:.0f} ms)"
 
 
 async def run_forwarder(where: TargetOptions, following: FollowOptions, forwarder: EventForwarder) -> None:
