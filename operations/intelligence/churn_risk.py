@@ -43,6 +43,7 @@ from operations.intelligence.reports.sheet import (
     Sheet,
     SheetValue,
     Table,
+    bar_chart_of,
     cached_result,
     make_finding,
     missing_parts,
@@ -439,15 +440,9 @@ def churn_figures(found: Finding[ChurnRisk]) -> list[Figure]:
 
 
 def churn_band_chart(data: ChurnRisk) -> Chart:
-    return {
-        "title": "Lines by band",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "word",
-        "places": [CHURN_BAND_LABELS[band] for band in CHURN_BANDS],
-        "series_kind": "word",
-        "series": [{"label": "Lines", "values": [data["bands"][band]["lines"] for band in CHURN_BANDS]}],
-    }
+    return bar_chart_of(
+        "Lines by band", "Lines", [CHURN_BAND_LABELS[band] for band in CHURN_BANDS], [data["bands"][band]["lines"] for band in CHURN_BANDS]
+    )
 
 
 def churn_factor_chart(data: ChurnRisk) -> Chart:
@@ -457,15 +452,12 @@ def churn_factor_chart(data: ChurnRisk) -> Chart:
         for factor in line["factors"]:
             points[factor["name"]] += round(10 * factor["weight"])
     count = max(1, len(data["lines"]))
-    return {
-        "title": "Points by factor, mean of the lines below",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "word",
-        "places": list(CHURN_FACTOR_LABELS.values()),
-        "series_kind": "word",
-        "series": [{"label": "Points", "values": [round(points[name] / 10 / count, 1) for name in CHURN_FACTOR_LABELS]}],
-    }
+    return bar_chart_of(
+        "Points by factor, mean of the lines below",
+        "Points",
+        list(CHURN_FACTOR_LABELS.values()),
+        [round(points[name] / 10 / count, 1) for name in CHURN_FACTOR_LABELS],
+    )
 
 
 def churn_lines_table(data: ChurnRisk) -> Table:

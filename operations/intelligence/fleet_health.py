@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.intelligence.fleet_score import AccountHealth, FleetCounts, HealthAction, ToDo, health_snapshot
 from operations.intelligence.lines.usage import euros
-from operations.intelligence.reports.sheet import Chart, Factor, Figure, Finding, Sheet, Table, make_finding, upstream_text
+from operations.intelligence.reports.sheet import Chart, Factor, Figure, Finding, Sheet, Table, bar_chart_of, make_finding, upstream_text
 from operations.upstream.access import connect_upstream
 from operations.upstream.connection import AccountGone
 from operations.upstream.paging import cursor_index
@@ -245,29 +245,18 @@ def health_figures(data: FleetHealth) -> list[Figure]:
 
 
 def health_factor_chart(factors: list[Factor]) -> Chart:
-    return {
-        "title": "Points of the score",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "word",
-        "places": [HEALTH_FACTOR_LABELS.get(factor["name"], "Other") for factor in factors],
-        "series_kind": "word",
-        "series": [{"label": "Points", "values": [factor["weight"] for factor in factors]}],
-    }
+    return bar_chart_of(
+        "Points of the score",
+        "Points",
+        [HEALTH_FACTOR_LABELS.get(factor["name"], "Other") for factor in factors],
+        [factor["weight"] for factor in factors],
+    )
 
 
 def line_status_chart(data: FleetHealth) -> Chart:
     """Lines by status. The words are the service's own; an unknown status of the charging system is UNKNOWN."""
     counts = data["lines"]["by_status"]
-    return {
-        "title": "Issued lines by status",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "word",
-        "places": list(counts),
-        "series_kind": "word",
-        "series": [{"label": "Lines", "values": [float(count) for count in counts.values()]}],
-    }
+    return bar_chart_of("Issued lines by status", "Lines", list(counts), [float(count) for count in counts.values()])
 
 
 def actions_table(first: list[ToDo]) -> Table:

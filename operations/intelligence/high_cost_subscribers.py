@@ -42,6 +42,7 @@ from operations.intelligence.reports.sheet import (
     Sheet,
     SheetValue,
     Table,
+    bar_chart_of,
     cached_result,
     make_finding,
     missing_parts,
@@ -350,15 +351,9 @@ def network_place_cost(row: CountryCost, place: int) -> float | None:
 
 def cost_kind_chart(kinds: Mapping[UseKind, float]) -> Chart:
     ordered = sorted(kinds, key=lambda kind: -kinds[kind])
-    return {
-        "title": "Cost by kind of use",
-        "shape": "bar",
-        "kind": "money",
-        "places_kind": "word",
-        "places": [USE_KIND_LABELS[kind] for kind in ordered],
-        "series_kind": "word",
-        "series": [{"label": "Cost", "values": [kinds[kind] for kind in ordered]}],
-    }
+    return bar_chart_of(
+        "Cost by kind of use", "Cost", [USE_KIND_LABELS[kind] for kind in ordered], [kinds[kind] for kind in ordered], kind="money"
+    )
 
 
 def cost_lines_table(rows: Sequence[LineCost], of: int) -> Table:

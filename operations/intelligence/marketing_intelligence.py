@@ -21,7 +21,7 @@ from operations.intelligence.market_figures import (
     trend_values,
     upsell_figures,
 )
-from operations.intelligence.reports.sheet import Chart, Column, Finding, Sheet, Table, make_finding
+from operations.intelligence.reports.sheet import Chart, Column, Finding, Sheet, Table, bar_chart_of, make_finding
 from operations.intelligence.upsell import SEGMENT_RULES, UPSELL_RULES, LineSegment, UpsellKind
 from operations.upstream.access import connect_upstream
 from operations.upstream.connection import AccountGone
@@ -321,15 +321,12 @@ def travelling_lines(row: CountryUse) -> int:
 
 
 def market_segment_chart(data: MarketingIntelligence) -> Chart:
-    return {
-        "title": "Lines by segment",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "word",
-        "places": [OTHER_GROUP_LABEL if row["segment"] == "other" else SEGMENT_LABELS[row["segment"]] for row in data["segments"]],
-        "series_kind": "word",
-        "series": [{"label": "Lines", "values": [float(row["lines"]) for row in data["segments"]]}],
-    }
+    return bar_chart_of(
+        "Lines by segment",
+        "Lines",
+        [OTHER_GROUP_LABEL if row["segment"] == "other" else SEGMENT_LABELS[row["segment"]] for row in data["segments"]],
+        [float(row["lines"]) for row in data["segments"]],
+    )
 
 
 def market_countries_table(data: MarketingIntelligence, named: list[CountryUse]) -> Table:

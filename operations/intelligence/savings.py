@@ -38,6 +38,7 @@ from operations.intelligence.reports.sheet import (
     Sheet,
     SheetValue,
     Table,
+    bar_chart_of,
     cached_result,
     make_finding,
     missing_parts,
@@ -248,30 +249,18 @@ def savings_sheet(found: Finding[FleetSavings]) -> Sheet:
 
 def savings_verdict_chart(verdicts: Mapping[PlanVerdict, int]) -> Chart:
     ordered = sorted(verdicts, key=lambda verdict: (-verdicts[verdict], verdict))
-    return {
-        "title": "Lines by verdict",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "word",
-        "places": [PLAN_VERDICT_LABELS[verdict] for verdict in ordered],
-        "series_kind": "word",
-        "series": [{"label": "Lines", "values": [verdicts[verdict] for verdict in ordered]}],
-    }
+    return bar_chart_of(
+        "Lines by verdict", "Lines", [PLAN_VERDICT_LABELS[verdict] for verdict in ordered], [verdicts[verdict] for verdict in ordered]
+    )
 
 
 def savings_country_chart(rows: Sequence[LinePlan]) -> Chart:
     """The countries where the listed lines that could save use most data."""
     found: Counter[str] = Counter(row["need"]["countries"][0] for row in rows if row["saving"] > 0 and row["need"]["countries"])
     places = [country for country, _ in sorted(found.items(), key=lambda item: (-item[1], item[0]))[:SAVINGS_CHART_COUNTRIES]]
-    return {
-        "title": "Listed lines that could save, by country of most use",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "country",
-        "places": places,
-        "series_kind": "word",
-        "series": [{"label": "Lines", "values": [found[place] for place in places]}],
-    }
+    return bar_chart_of(
+        "Listed lines that could save, by country of most use", "Lines", places, [found[place] for place in places], places_kind="country"
+    )
 
 
 def savings_lines_table(rows: Sequence[LinePlan]) -> Table:

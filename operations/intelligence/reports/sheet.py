@@ -170,6 +170,22 @@ class Chart(TypedDict):
     series: list[Series]
 
 
+def bar_chart_of(
+    title: str, label: str, places: list[str], values: list[float], *, kind: SheetKind = "number", places_kind: SheetKind = "word"
+) -> Chart:
+    """A bar chart of one series, named `label`, with one of `values` for each of `places`."""
+    series: list[Series] = [{"label": label, "values": [*values]}]
+    return {
+        "title": title,
+        "shape": "bar",
+        "kind": kind,
+        "places_kind": places_kind,
+        "places": places,
+        "series_kind": "word",
+        "series": series,
+    }
+
+
 class Sheet(TypedDict):
     """A report. `title` and `headline` are words of ours with numbers in them, nothing else."""
 
