@@ -133,7 +133,7 @@ async def list_connectivity_plans(ctx: Ctx, params: PlanPage) -> ListOf[Plan]:
         parts += [product_plan(row) for row in rows]
         after = None
     if len(parts) <= params.limit and ctx.caller.connection is not None:
-        parts += plans_after(await list_live_plans(ctx), after)
+        parts += plans_after(list((await priced_live_plans(ctx, await connect_upstream(ctx))).values()), after)
     return list_page(parts, params.limit)
 
 
@@ -141,10 +141,6 @@ def plans_after(plans: list[Plan], after: str | None) -> list[Plan]:
     """The plans behind the one with id `after`; all of them when it is gone."""
     names = [plan["id"] for plan in plans]
     return plans[names.index(after) + 1 :] if after in names else plans
-
-
-async def list_live_plans(ctx: Ctx) -> list[Plan]:
-    return list((await priced_live_plans(ctx, await connect_upstream(ctx))).values())
 
 
 async def priced_live_plans(ctx: Ctx, upstream: Upstream) -> dict[int, Plan]:

@@ -151,11 +151,6 @@ def use_by_week(used: Sequence[bool]) -> tuple[int, ...]:
     return tuple(sum(known[place : place + TREND_WEEK_DAYS]) for place in range(start, len(known), TREND_WEEK_DAYS))
 
 
-def churn_sentences(signs: ChurnSigns, score: ChurnScore) -> list[str]:
-    """A sentence for each factor of `score`. The sentences are a closed vocabulary."""
-    return [CHURN_SENTENCES[factor["name"]](signs) for factor in score.factors]
-
-
 def silence_sentence(signs: ChurnSigns) -> str:
     """How long the silence is, and how unusual."""
     used, days, odds = signs.inter_use.used, signs.inter_use.days, silence_odds(signs.inter_use, signs.silent)
@@ -393,7 +388,7 @@ def line_at_risk(line: ScoredLine, *, reasons: bool = False) -> LineAtRisk:
         "factors": line.score.factors,
     }
     if reasons:
-        row["reasons"] = churn_sentences(line.signs, line.score)
+        row["reasons"] = [CHURN_SENTENCES[factor["name"]](line.signs) for factor in line.score.factors]
     return row
 
 

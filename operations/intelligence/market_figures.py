@@ -59,11 +59,6 @@ class FleetMarket(NamedTuple):
         return {line: seen.packages for line, seen in self.seen.items() if seen.packages is not None}
 
 
-def window_middle(window: DayWindow) -> date:
-    """The first day of the second half of the window."""
-    return window.first + timedelta(days=CALENDAR_DAYS // 2)
-
-
 async def fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetMarket:
     """The market figures, less than a minute old. Waits for the network."""
 
@@ -84,7 +79,7 @@ async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None
         held = None
         if line.subscriber_id in sample:
             held = sold_packages(await upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now)
-        return MarketLine(usage_profile(use, window_middle(window)), held)
+        return MarketLine(usage_profile(use, window.first + timedelta(days=CALENDAR_DAYS // 2)), held)
 
     reading = await read_each_line(lines, read, clock=ctx.deps.clock, tell=ctx.progress)
     incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete, others=gaps)

@@ -114,7 +114,7 @@ def local_program(settings: Settings, organisation: str | None) -> dict[str, obj
     words += ["--data", str(settings.data.absolute())] if settings.embedded else []
     words += ["--org", organisation] if organisation else []
     passed = given_settings(settings)
-    return {"command": reseller_path(), "args": words, **({"env": passed} if passed else {})}
+    return {"command": str(Path(sys.executable).with_name("reseller")), "args": words, **({"env": passed} if passed else {})}
 
 
 def given_settings(settings: Settings) -> dict[str, str]:
@@ -144,11 +144,6 @@ def desktop_warnings(settings: Settings, server_url: str | None) -> Iterator[str
         yield f"write the values of the server into the block, which leaves secrets out: {', '.join(secrets)}"
     if settings.embedded and not (here / "service.db").exists():
         yield f"there is no database in {here}: name the directory of `serve` with --data"
-
-
-def reseller_path() -> str:
-    """The path of this command, for clients that start it."""
-    return str(Path(sys.executable).with_name("reseller"))
 
 
 @mcp_app.command("stdio")

@@ -21,8 +21,11 @@ from transports.payments import PAYMENTS_WEBHOOK_PATH, SIMULATED_PROCESSOR_CLIEN
 from transports.settings import PROCESSOR_KEY_PATTERN, PROCESSOR_SECRET_PATTERN
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from simulators.network.seed.scenario import ScenarioTruth
     from simulators.network.world import World
+    from simulators.processor.app import ProcessorApp
     from simulators.processor.simulated_processor import SimulatedProcessor
 
 
@@ -144,14 +147,17 @@ def check_processor_options(key: str, webhook_url: str, webhook_secret: str) -> 
 
 
 async def serve_processor(bound: socket.socket, sandbox: "SimulatedProcessor", say: Callable[[], None]) -> None:
-    import uvicorn
-
     from simulators.processor.app import ProcessorApp
 
+    await serve_app(ProcessorApp(sandbox), bound, say)
+
+
+async def serve_app(app: "Starlette | ProcessorApp", bound: socket.socket, say: Callable[[], None]) -> None:
+    """Serves a simulated system until it is told to stop; calls `say` when it listens."""
+    import uvicorn
+
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a dropped answer is what was asked for, not an error
-    config = uvicorn.Config(
-        ProcessorApp(sandbox), lifespan="on", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5
-    )
+    config = uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5)
     await uvicorn_server_type(say)(config).serve(sockets=[bound])
 
 
@@ -233,11 +239,17 @@ def run_sandbox_ocs(
     except OSError as error:
         raise Failure(f"port {port} on {host}: {error.strerror}; {PORT_HINT}") from None
     with bound:
+        from simulators.network.entities import PushTarget
+        from simulators.network.seed.build import build_world
+
         if plant:
             world = planted_world(seed, moment, lines=lines, history_days=history_days, truth=truth)
         else:
             world = build_world(seed, moment, lines=lines, history_days=history_days)
-        set_up_world(world, row_cap=row_cap, push_to=push_to)
+        world.row_cap = row_cap
+        for reseller in world.resellers.values():
+            if push_to:
+                reseller.push = PushTarget(push_to, push_to, push_to, reseller.push.thresholds)
         run_on_uvloop(serve_world(bound, world, following=clock is ClockPolicy.FOLLOW, say=lambda: print_network(bound, host, world)))
 
 
@@ -252,32 +264,12 @@ def start_moment(text: str) -> int:
     return found
 
 
-def build_world(seed: int, start: int, *, lines: int, history_days: int) -> "World":
-    from simulators.network.seed.build import build_world
-
-    return build_world(seed, start, history_days=history_days, lines=lines)
-
-
-def set_up_world(world: "World", *, row_cap: int, push_to: str) -> None:
-    """Sets the length of its lists, and where its notifications go."""
-    from simulators.network.entities import PushTarget
-
-    world.row_cap = row_cap
-    for reseller in world.resellers.values():
-        if push_to:
-            reseller.push = PushTarget(push_to, push_to, push_to, reseller.push.thresholds)
-
-
 async def serve_world(bound: socket.socket, world: "World", *, following: bool, say: Callable[[], None]) -> None:
-    import uvicorn
-
     from simulators.network.app import make_network_app
     from simulators.network.simulated_network import SimulatedNetwork
 
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a dropped answer is what was asked for, not an error
     app = make_network_app(SimulatedNetwork(world, wall=SystemClock().now, following=following))
-    config = uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5)
-    await uvicorn_server_type(say)(config).serve(sockets=[bound])
+    await serve_app(app, bound, say)
 
 
 def print_network(bound: socket.socket, host: str, world: "World") -> None:
