@@ -92,12 +92,11 @@ DELIVERY_EXAMPLE: Delivery = {
 
 
 def render_event(row: EventRow) -> Event:
-    """The event of a row."""
     return event_of_row(id=row.id, type=row.type, livemode=row.livemode, created=row.created, data=row.data)
 
 
 def event_not_found(event: str) -> NotFound:
-    """Unknown and foreign events are answered alike."""
+    """The same answer for unknown and foreign events."""
     return NotFound(f"No event {redact(event)} in your organisation", param="id", hint="list_connectivity_events shows the ids")
 
 
@@ -171,7 +170,7 @@ async def retry_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
 
 
 def requeue_event(connection: Connection, *, event: str, organisation: str, now: float, ids: Ids, upgrade_url: str) -> Event:
-    """Count the retry and queue the event again, or refuse and change nothing."""
+    """Counts the retry and queues the event again. Raises NotFound or QuotaExceeded and changes nothing then."""
     row = count_event_retry(connection, event=event, organisation=organisation, minute=minute_number(now), most=EVENT_RETRIES_PER_MINUTE)
     if row is None:
         if read_event(connection, event=event, organisation=organisation) is None:
@@ -209,14 +208,13 @@ async def list_event_deliveries(ctx: Ctx, params: DeliveryPage) -> ListOf[Delive
 def read_event_deliveries(
     connection: Connection, *, event: str, organisation: str, after: str | None, most: int
 ) -> list[tuple[DeliveryRow, list[AttemptRow]]] | None:
-    """The deliveries of an event, if it is the organisation's."""
+    """The deliveries of the organisation's event, each with its attempts; None without such an event."""
     if read_event(connection, event=event, organisation=organisation) is None:
         return None
     return list_deliveries(connection, event=event, after=after, most=most)
 
 
 def render_delivery(row: DeliveryRow, attempts: list[AttemptRow]) -> Delivery:
-    """A delivery as it is shown."""
     return {
         "id": row.id,
         "object": "connectivity.delivery",

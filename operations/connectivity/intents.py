@@ -1,82 +1,31 @@
 """Intents: one request, one eSIM; which plan an intent names, and the QR picture of its activation code."""
 
-import re
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import orjson
 from pydantic import AfterValidator, Field
 
 from clients.ocs.places import issuing
-from operations.connectivity.plans import TEST_PLANS, priced_live_plans
-from operations.connectivity.products import product_plan
+from operations.connectivity.plans import TEST_PLANS, LivePlanChoice, choose_plan, find_live_plan
 from operations.deps import Ctx
 from operations.ledger.esims import IssuedTestEsim, issue_test_esim, open_esim_profile, qr_picture
 from operations.ledger.intents import Intent, IntentId, intent_without_codes, render_intent, unseal_intent
 from operations.ledger.issuance import IssuanceOrder, IssuanceTakenBack, before_issuance, draw_esim, require_not_given_back
 from operations.ledger.issuance_targets import IntentTarget, as_processing_intent
-from operations.plans import Plan, product_not_found
-from operations.upstream.connection import AccountGone, Upstream, connect_upstream
-from operations.upstream.resellers import find_template
+from operations.plans import Plan
+from operations.upstream.connection import connect_upstream
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
-from registry.errors import Conflict, NotFound, OcsConflict, OcsError, OrgNotConnected, Refusal, UpgradeRequired
+from registry.errors import Conflict, NotFound, OcsError, OrgNotConnected, Refusal, UpgradeRequired
 from registry.limits import Scope
 from registry.model import Document, Input
 from registry.operation import Example, Once, operation
-from registry.policy import require_connection
-from storage.directory import StoreDirectory
 from storage.engine.connection import Connection
 from storage.intents import IntentNotConfirmable, IntentRow, attach_plan, find_intent, insert_intent, intent_not_confirmable, list_intents
 from storage.issuance import IssuanceRow, find_issuance, issuance_of_claim
-from storage.products import ProductRow, find_product
-
-PLAN_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
-
-
-class LivePlanChoice(NamedTuple):
-    """A plan that draws an eSIM from stock: a product of the caller's, or a slug of the live catalogue that is yet to be looked up."""
-
-    id: str
-    product: ProductRow | None
-
-
-class LivePlan(NamedTuple):
-    """A plan with what is drawn for it, and from where."""
-
-    plan: Plan
-    template_id: int
-    account_id: int
-
-
-async def choose_plan(ctx: Ctx, plan: str) -> Plan | LivePlanChoice:
-    """The test plan, or a live one that the caller may have issued: scope first, then existence, then the connection.
-
-    Choice: whether a slug is there is asked after the replay, since a plan that has left the catalogue has its answer all the same.
-    """
-    test = TEST_PLANS.get(plan)
-    if test is not None:
-        return test
-    named = plan.startswith("cnp_")
-    if not named and not PLAN_SLUG.fullmatch(plan):
-        raise plan_not_found()
-    try:
-        ctx.need(Scope.WRITE, ctx.deps.site)
-    except UpgradeRequired as refusal:
-        refusal.hint = "Test plans work on every tier: test_global_1gb, test_eu_1gb"
-        raise
-    product = await ctx.deps.store.read(find_product, product=plan, organisation=ctx.organisation) if named else None
-    if named and product is None:
-        raise product_not_found("plan")
-    try:
-        await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
-    except OrgNotConnected as refusal:
-        refusal.hint = "Test plans need no account: use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan"
-        raise
-    ctx.stage()
-    return LivePlanChoice(plan, product)
 
 
 async def require_still_own(ctx: Ctx, row: IssuanceRow | None) -> None:
-    """What was drawn from an account that is no longer the caller's is not shown again by a repeated call (abuse case 6)."""
+    """Raises NotFound for an eSIM from an account that is no longer the caller's, also on a replay (abuse case 6)."""
     if row is not None and not await (await connect_upstream(ctx)).owns_account(row.account_id):
         raise NotFound(
             "This eSIM was drawn from an account that your organisation has no more",
@@ -86,55 +35,13 @@ async def require_still_own(ctx: Ctx, row: IssuanceRow | None) -> None:
     require_not_given_back(row)
 
 
-async def find_live_plan(ctx: Ctx, upstream: Upstream, choice: LivePlanChoice) -> LivePlan:
-    """What to draw, or a refusal: the product's template and account, or the catalogue's plan of that name."""
-    product = choice.product
-    if product is None:
-        for template_id, plan in (await priced_live_plans(ctx, upstream)).items():
-            if plan["id"] == choice.id:
-                return LivePlan(plan, template_id, await default_account(upstream))
-        raise plan_not_found()
-    await find_template(upstream, product.package_template_id, "plan")
-    account = product.account_id
-    if account is None:
-        account = await default_account(upstream)
-    elif not await upstream.owns_account(account):
-        raise AccountGone(
-            f"The product draws from account {account}, which is not yours; nothing was drawn",
-            hint="Define a product without account_id, or with one of list_reseller_accounts",
-        )
-    return LivePlan(product_plan(product), product.package_template_id, account)
-
-
-async def default_account(upstream: Upstream) -> int:
-    """Where to draw from when nobody says. Choice: a token with several accounts draws from the one with the lowest number."""
-    if upstream.account_id is not None:
-        return upstream.account_id
-    accounts = await upstream.accounts()
-    found = accounts[0].get("id") if accounts else None
-    if found is None:
-        raise OcsConflict(
-            "The charging system knows no account of your token, so there is nothing to draw from",
-            hint="Have your provider make one, or define the product with the account_id to draw from",
-            before_execution=True,
-        )
-    return found
-
-
-def plan_not_found() -> NotFound:
-    """Choice: a plan that does not exist is 404 with `param`, as a foreign one is."""
-    return NotFound(
-        "There is no plan with this id", param="plan", hint="Use test_global_1gb or test_eu_1gb, or an id of list_connectivity_plans"
-    )
-
-
 INTENT_METADATA_BYTES = 16 * 1024
 # What stands between a caller and a live eSIM.
 LIVE_PLAN_REFUSALS: tuple[type[Refusal], ...] = (UpgradeRequired, OrgNotConnected, IssuanceTakenBack, OcsError)
 
 
 def check_metadata_size(metadata: dict[str, str]) -> dict[str, str]:
-    """16 KiB in all."""
+    """Raises ValueError for more than 16 KiB in all."""
     size = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items())
     if size > INTENT_METADATA_BYTES:
         raise ValueError(f"keys and values have {size} bytes; at most {INTENT_METADATA_BYTES} in all")
@@ -214,7 +121,7 @@ def intent_next_step(id: str) -> str:
 
 
 async def plan_for_new_intent(ctx: Ctx, params: NewIntent) -> Plan | LivePlanChoice | None:
-    """The plan, unless the intent is to wait for one."""
+    """The plan; None when the intent is to wait for one."""
     if params.plan is None:
         return None
     with issuing():
@@ -298,7 +205,7 @@ async def get_connectivity_intent(ctx: Ctx, params: IntentRef) -> Intent:
 
 
 async def plan_for_waiting_intent(ctx: Ctx, params: PlanForIntent) -> Plan | LivePlanChoice:
-    """The plan; the intent is looked up first, so that a foreign one answers as an unknown one does."""
+    """The plan. The intent is read first, so that a foreign one answers as an unknown one does."""
     await read_own_intent(ctx, params.id)
     with issuing():
         chosen = await choose_plan(ctx, params.plan)
@@ -334,7 +241,7 @@ async def confirm_connectivity_intent(ctx: Ctx, params: PlanForIntent, plan: Pla
 
 
 def confirm_test_intent(connection: Connection, *, intent: str, organisation: str, issue: IssuedTestEsim, ctx: Ctx) -> Intent:
-    """The winner's eSIM, whoever asks for the same plan."""
+    """The intent with the eSIM of the first call that confirmed it with this plan. Raises NotFound or IntentNotConfirmable."""
     row, _ = attach_plan(connection, intent=intent, organisation=organisation, issued=issue.kept, event=issue.event, ids=ctx.deps.ids)
     if row is None:
         raise intent_not_found("id")
@@ -344,7 +251,7 @@ def confirm_test_intent(connection: Connection, *, intent: str, organisation: st
 
 
 async def draw_live_intent(ctx: Ctx, row: IntentRow, choice: LivePlanChoice, *, waited: bool) -> Intent:
-    """Draw the eSIM of a live plan; the intent says what came of it."""
+    """Draws the eSIM of a live plan; the intent shows the outcome. Waits for the network."""
     deps = ctx.deps
     upstream = await connect_upstream(ctx)
     with before_issuance():
@@ -356,7 +263,7 @@ async def draw_live_intent(ctx: Ctx, row: IntentRow, choice: LivePlanChoice, *, 
 
 
 async def confirm_live_intent(ctx: Ctx, intent: str, choice: LivePlanChoice) -> Intent:
-    """An intent that has this plan already is what it is; one that waits gets its eSIM drawn, by one of those who ask."""
+    """The intent as it is, if it has this plan; a waiting one gets its eSIM drawn by one of the concurrent calls. Waits for the network."""
     row = await read_own_intent(ctx, intent)
     if row.status == "requires_plan":
         try:
@@ -377,7 +284,7 @@ async def read_own_intent(ctx: Ctx, intent: str, param: str = "id") -> IntentRow
 
 
 def intent_not_found(param: str) -> NotFound:
-    """Unknown and foreign intents are answered alike."""
+    """The same answer for unknown and foreign intents."""
     return NotFound(
         "Your organisation has no intent with this id", param=param, hint="list_connectivity_intents names the ones you created"
     )
@@ -416,7 +323,7 @@ async def get_connectivity_intent_qr(ctx: Ctx, params: QrRef) -> Annotated[Docum
 
 
 def issued_activation_code(ctx: Ctx, row: IntentRow) -> str:
-    """What the picture shows, once there is an eSIM."""
+    """The activation code of the intent's eSIM. Raises EsimNotIssued."""
     if row.iccid is not None and row.esim is not None:
         profile = open_esim_profile(row.iccid, row.esim, keyring=ctx.deps.keyring, organisation=row.organisation, intent=row.id)
         if profile.activation_code is not None:
@@ -425,6 +332,6 @@ def issued_activation_code(ctx: Ctx, row: IntentRow) -> str:
 
 
 def esim_not_issued(status: str, param: str) -> EsimNotIssued:
-    """What to do first."""
+    """The refusal that names the next step for an intent in `status`."""
     first = "give it a plan with confirm_connectivity_intent" if status == "requires_plan" else f"read it with {get_connectivity_intent.id}"
     return EsimNotIssued(f"This intent is {status} and has no eSIM yet", param=param, hint=f"First {first}")

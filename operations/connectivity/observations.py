@@ -91,21 +91,21 @@ async def observe_connectivity_event(ctx: Ctx, params: Observation) -> Observed:
 
 
 def read_sighting(params: Observation, iccid: str, now: float) -> Sighting:
-    """What is kept of an observation, and what it means."""
+    """The part of an observation that is stored, and its meaning. Raises BadRequest. `now`: Unix seconds."""
     try:
-        seen = ObservedData.model_validate(params.data)
+        data = ObservedData.model_validate(params.data)
     except ValidationError as error:
         refusal = validation_errors.refuse_input(ObservedData, error)
         raise BadRequest(f"data.{refusal.message}", param=f"data.{refusal.param}", hint=refusal.hint) from None
     # The codes come first: a bridge's own idea of the country fills in where they span several.
-    country = (network_country(seen.mcc, seen.mnc) if seen.mcc else None) or seen.country
-    used = seen.used_bytes if params.bridge_type == "package.usage" else None
+    country = (network_country(data.mcc, data.mnc) if data.mcc else None) or data.country
+    used = data.used_bytes if params.bridge_type == "package.usage" else None
     at = now if params.occurred_at is None else params.occurred_at
-    kept = orjson.dumps(seen.model_dump(exclude_none=True)).decode()
-    return Sighting(params.bridge_type, iccid, seen.mcc, seen.mnc, kept, at, country, used)
+    stored = orjson.dumps(data.model_dump(exclude_none=True)).decode()
+    return Sighting(params.bridge_type, iccid, data.mcc, data.mnc, stored, at, country, used)
 
 
 def record_sighting(connection: Connection, *, seen: Sighting, now: float, ids: Ids) -> Observed:
-    """Against an intent, or ignored."""
+    """Stores the sighting with its intent; ignored where no intent owns the ICCID."""
     intent = observe_line(connection, seen=seen, now=now, ids=ids)
     return {"ignored": True} if intent is None else {"ignored": False, "intent": intent}

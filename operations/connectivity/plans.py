@@ -3,37 +3,47 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
 from clients.ocs.wire.template import Template
 from operations.connectivity.products import product_plan
 from operations.deps import Ctx
-from operations.plans import BYTES_PER_MB, Plan
-from operations.upstream.connection import Upstream, connect_upstream
-from operations.upstream.resellers import own_templates, zone_countries
+from operations.plans import BYTES_PER_MB
+from operations.plans import Plan
+from operations.plans import product_not_found
+from operations.upstream.connection import AccountGone
+from operations.upstream.connection import Upstream
+from operations.upstream.connection import connect_upstream
+from operations.upstream.resellers import own_templates
+from operations.upstream.resellers import zone_countries
+from operations.upstream.templates import find_template
 from operations.vocabulary import ListOf, StartingAfter, list_page
+from registry.errors import NotFound, OcsConflict, OrgNotConnected, UpgradeRequired
+from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
-from storage.products import list_products
+from registry.policy import require_connection
+from storage.directory import StoreDirectory
+from storage.products import ProductRow, find_product, list_products
 
 PLAN_SLUG_GAPS = re.compile(r"[^a-z0-9]+")
 NAMELESS_PLAN_SLUG = "plan"
 
 
 async def read_live_plans(upstream: Upstream) -> dict[int, Plan]:
-    """By template number, lowest first; a minute old at most, the countries two."""
+    """Live plans by template number, lowest first; a minute old at most, their countries two. Waits for the network."""
     templates = await own_templates(upstream)
     countries = await zone_countries(upstream)
-    taken: set[str] = set()
+    slugs: set[str] = set()
     found: dict[int, Plan] = {}
     for id, template in sorted(
         (template["prepaidpackagetemplateid"], template) for template in templates if "prepaidpackagetemplateid" in template
     ):
         name = template.get("prepaidpackagetemplatename", "").strip()
-        slug = plan_slug(name, id, taken)
-        taken.add(slug)
+        slug = plan_slug(name, id, slugs)
+        slugs.add(slug)
         found[id] = template_plan(template, slug, name or slug, countries.get(template.get("locationzoneid"), []))
     return found
 
@@ -53,11 +63,11 @@ def template_plan(template: Template, slug: str, name: str, countries: list[str]
     }
 
 
-def plan_slug(name: str, id: int, taken: Iterable[str]) -> str:
-    """`Nordic 1GB 30d` is `nordic-1gb-30d`. Choice: of equal names the lowest number has the plain one, the others add theirs."""
+def plan_slug(name: str, id: int, slugs: Iterable[str]) -> str:
+    """`Nordic 1GB 30d` becomes `nordic-1gb-30d`. Choice: of equal names the lowest number has the plain slug, the others append theirs."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = PLAN_SLUG_GAPS.sub("-", plain).strip("-")[:60].strip("-") or NAMELESS_PLAN_SLUG
-    return f"{slug}-{id}" if slug in taken or slug == NAMELESS_PLAN_SLUG else slug
+    return f"{slug}-{id}" if slug in slugs or slug == NAMELESS_PLAN_SLUG else slug
 
 
 TEST_PLAN_EUROPE = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK"
@@ -128,23 +138,18 @@ async def list_connectivity_plans(ctx: Ctx, params: PlanPage) -> ListOf[Plan]:
         parts += [product_plan(row) for row in rows]
         after = None
     if len(parts) <= params.limit and ctx.caller.connection is not None:
-        parts += plans_after(await list_live_plans(ctx), after)
+        parts += plans_after(list((await priced_live_plans(ctx, await connect_upstream(ctx))).values()), after)
     return list_page(parts, params.limit)
 
 
 def plans_after(plans: list[Plan], after: str | None) -> list[Plan]:
-    """The plans behind one; all of them when it is not there any more."""
+    """The plans behind the one with id `after`; all of them when it is gone."""
     names = [plan["id"] for plan in plans]
     return plans[names.index(after) + 1 :] if after in names else plans
 
 
-async def list_live_plans(ctx: Ctx) -> list[Plan]:
-    """The connected account's plans."""
-    return list((await priced_live_plans(ctx, await connect_upstream(ctx))).values())
-
-
 async def priced_live_plans(ctx: Ctx, upstream: Upstream) -> dict[int, Plan]:
-    """By template number; each with the price of the newest product that prices its template."""
+    """Live plans by template number, each with the price of the newest product for its template. Waits for the network."""
     found = await read_live_plans(upstream)
     products = await ctx.deps.store.read(list_products, organisation=ctx.organisation, after=None, most=PRODUCT_LIST_LIMIT)
     for row in reversed(products):
@@ -152,3 +157,91 @@ async def priced_live_plans(ctx: Ctx, upstream: Upstream) -> dict[int, Plan]:
         if plan is not None:
             found[row.package_template_id] = {**plan, "price": product_plan(row)["price"]}
     return found
+
+
+PLAN_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
+
+
+class LivePlanChoice(NamedTuple):
+    """A plan that draws an eSIM from stock: a product of the caller's, or a slug of the live catalogue that is yet to be looked up."""
+
+    id: str
+    product: ProductRow | None
+
+
+class LivePlan(NamedTuple):
+    """A plan with what is drawn for it, and from where."""
+
+    plan: Plan
+    template_id: int
+    account_id: int
+
+
+async def choose_plan(ctx: Ctx, plan: str) -> Plan | LivePlanChoice:
+    """The test plan, or a live one that the caller may have issued: scope first, then existence, then the connection.
+
+    Choice: whether a slug is there is asked after the replay, since a plan that has left the catalogue has its answer all the same.
+    """
+    test = TEST_PLANS.get(plan)
+    if test is not None:
+        return test
+    named = plan.startswith("cnp_")
+    if not named and not PLAN_SLUG.fullmatch(plan):
+        raise plan_not_found()
+    try:
+        ctx.need(Scope.WRITE, ctx.deps.site)
+    except UpgradeRequired as refusal:
+        refusal.hint = "Test plans work on every tier: test_global_1gb, test_eu_1gb"
+        raise
+    product = await ctx.deps.store.read(find_product, product=plan, organisation=ctx.organisation) if named else None
+    if named and product is None:
+        raise product_not_found("plan")
+    try:
+        await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
+    except OrgNotConnected as refusal:
+        refusal.hint = "Test plans need no account: use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan"
+        raise
+    ctx.stage()
+    return LivePlanChoice(plan, product)
+
+
+async def find_live_plan(ctx: Ctx, upstream: Upstream, choice: LivePlanChoice) -> LivePlan:
+    """Template and account of the product, or of the catalogue's plan. Raises NotFound or AccountGone. Waits for the network."""
+    product = choice.product
+    if product is None:
+        for template_id, plan in (await priced_live_plans(ctx, upstream)).items():
+            if plan["id"] == choice.id:
+                return LivePlan(plan, template_id, await default_account(upstream))
+        raise plan_not_found()
+    await find_template(upstream, product.package_template_id, "plan")
+    account = product.account_id
+    if account is None:
+        account = await default_account(upstream)
+    elif not await upstream.owns_account(account):
+        raise AccountGone(
+            f"The product draws from account {account}, which is not yours; nothing was drawn",
+            hint="Define a product without account_id, or with one of list_reseller_accounts",
+        )
+    return LivePlan(product_plan(product), product.package_template_id, account)
+
+
+async def default_account(upstream: Upstream) -> int:
+    """The account to draw from where none is named. Choice: of several accounts, the one with the lowest number."""
+    if upstream.account_id is not None:
+        return upstream.account_id
+    accounts = await upstream.accounts()
+    found = accounts[0].get("id") if accounts else None
+    if found is None:
+        raise OcsConflict(
+            "The charging system knows no account of your token, so there is nothing to draw from",
+            hint="Have your provider make one, or define the product with the account_id to draw from",
+            before_execution=True,
+        )
+    return found
+
+
+def plan_not_found() -> NotFound:
+    """Choice: an unknown plan is 404 with `param`, as a foreign one is."""
+    return NotFound(
+        "There is no plan with this id", param="plan", hint="Use test_global_1gb or test_eu_1gb, or an id of list_connectivity_plans"
+    )

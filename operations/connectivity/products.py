@@ -51,7 +51,6 @@ class ProductPage(Input):
 
 
 def product_plan(row: ProductRow) -> Plan:
-    """The product as a plan."""
     return {
         "id": row.id,
         "object": "connectivity.plan",

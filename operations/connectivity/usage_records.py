@@ -56,7 +56,6 @@ class UsageRecordPage(Input):
 
 
 def render_usage_record(row: UsageRecordRow) -> UsageRecord:
-    """The record as it is shown."""
     return {
         "id": row.id,
         "object": "connectivity.usage_record",
@@ -78,7 +77,7 @@ USAGE_RECORD_EXAMPLE: UsageRecord = {
 
 
 async def intent_with_esim(ctx: Ctx, params: NewUsageRecord) -> IntentRow:
-    """The caller's intent, once it has an eSIM that can use anything."""
+    """The caller's intent. Raises NotFound, or EsimNotIssued without an eSIM that could use data."""
     row = await read_own_intent(ctx, params.intent, "intent")
     # Choice: usage before there is an eSIM is refused, since nothing could have used it.
     if row.iccid is None:
@@ -199,5 +198,4 @@ async def ingest_connectivity_usage(ctx: Ctx, params: NetworkUsage) -> Ingested:
 
 
 def keep_metered_line(connection: Connection, *, line: MeteredLine, counts: bool, now: float, ids: Ids) -> Ingested:
-    """Keep the line, and say whether it was new."""
     return {"stored": insert_metered_line(connection, line=line, counts=counts, now=now, ids=ids)}

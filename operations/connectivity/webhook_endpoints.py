@@ -96,20 +96,19 @@ ENDPOINT_WITH_SECRET_EXAMPLE: WebhookEndpoint = {**ENDPOINT_EXAMPLE, "secret": "
 
 
 def render_endpoint(row: EndpointRow) -> WebhookEndpoint:
-    """The endpoint without its secret."""
     status = cast(Literal["enabled", "disabled"], row.status)
     return {"id": row.id, "object": "connectivity.webhook_endpoint", "url": row.url, "status": status, "created": row.created}
 
 
 def endpoint_not_found(endpoint: str) -> NotFound:
-    """Unknown and foreign endpoints are answered alike."""
+    """The same answer for unknown and foreign endpoints."""
     return NotFound(
         f"No webhook endpoint {redact(endpoint)} in your organisation", param="id", hint="list_connectivity_webhook_endpoints shows the ids"
     )
 
 
 def new_sealed_secret(ctx: Ctx, endpoint: str) -> tuple[str, str]:
-    """A new signing secret, and what is kept of it."""
+    """A new signing secret, and its sealed form, which is stored."""
     secret = new_webhook_secret(ctx.deps.ids.bytes(WEBHOOK_SECRET_BYTES))
     return secret, ctx.deps.keyring.seal(secret, org_id=ctx.organisation, field=webhook_secret_field(endpoint))
 
@@ -175,7 +174,7 @@ async def delete_connectivity_webhook_endpoint(ctx: Ctx, params: EndpointRef) ->
 
 
 def remove_own_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> DeletedEndpoint:
-    """The endpoint and what waits for it, or a refusal."""
+    """Deletes the endpoint and its pending deliveries. Raises NotFound."""
     if not delete_endpoint(connection, endpoint=endpoint, organisation=organisation):
         raise endpoint_not_found(endpoint)
     return {"id": endpoint, "object": "connectivity.webhook_endpoint", "deleted": True}
@@ -204,7 +203,7 @@ async def rotate_webhook_secret(ctx: Ctx, params: EndpointRef) -> WebhookEndpoin
 
 
 def rotate_own_secret(connection: Connection, *, endpoint: str, organisation: str, secret: str, sealed: str, now: float) -> WebhookEndpoint:
-    """The endpoint with its new secret, or a refusal."""
+    """The endpoint with its new `secret`. Raises NotFound."""
     row = rotate_endpoint_secret(connection, endpoint=endpoint, organisation=organisation, sealed=sealed, now=now)
     if row is None:
         raise endpoint_not_found(endpoint)
@@ -231,7 +230,7 @@ async def enable_webhook_endpoint(ctx: Ctx, params: EndpointRef) -> WebhookEndpo
 
 
 def enable_own_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> WebhookEndpoint:
-    """The endpoint, enabled, or a refusal."""
+    """The endpoint, enabled. Raises NotFound."""
     row = enable_endpoint(connection, endpoint=endpoint, organisation=organisation)
     if row is None:
         raise endpoint_not_found(endpoint)
@@ -292,7 +291,8 @@ async def replay_failed_deliveries(ctx: Ctx, params: ReplayQuery) -> Replayed:
 def replay_deliveries(
     connection: Connection, *, endpoint: str, organisation: str, since_ms: int, delivery: str | None, now: float, upgrade_url: str
 ) -> Replayed:
-    """Count the replay and queue what is to be sent again, or refuse and change nothing."""
+    """Counts the replay and queues the deliveries. Raises NotFound, Conflict or QuotaExceeded and changes nothing then. `now`: Unix
+    seconds."""
     row = read_endpoint(connection, endpoint=endpoint, organisation=organisation)
     if row is None:
         raise endpoint_not_found(endpoint)
@@ -311,7 +311,7 @@ def replay_deliveries(
 
 
 def queue_replay(connection: Connection, endpoint: str, since_ms: int, delivery: str | None, now_ms: int) -> Requeued:
-    """What has failed or waits, or the one delivery; how many."""
+    """Queues what failed or waits since `since_ms`, or the one `delivery`; returns how many. Raises NotFound."""
     if delivery is None:
         return requeue_deliveries(connection, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)
     replayed = requeue_delivery(connection, endpoint=endpoint, delivery=delivery, now_ms=now_ms)

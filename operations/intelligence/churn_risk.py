@@ -1,33 +1,240 @@
-"""Which lines are about to be given up; and the sheet of it."""
+"""Which lines are likely to be given up: points for what is seen of a line, which add up to its score; the operation and its sheet."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
-from typing import Annotated, NamedTuple, NotRequired
+from itertools import combinations
+from math import log10
+from statistics import median
+from typing import Annotated, Literal, NamedTuple, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.churn.score import (
-    CHURN_BANDS,
-    ChurnBand,
-    ChurnScore,
-    ChurnSigns,
-    churn_sentences,
-    read_churn_signs,
-    score_churn,
+from operations.intelligence.lines.fleet_lines import (
+    FleetLine,
+    LinesAsked,
+    LineTarget,
+    own_line_or_fleet,
+    ranking_page,
+    read_each_line,
+    read_fleet,
 )
-from operations.intelligence.lines.calendar import last_whole_days
-from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet
-from operations.intelligence.lines.line_state import LinesNotInUse, LineState, count_not_in_use, lines_by_state
-from operations.intelligence.lines.query import LinesAsked, LineTarget, own_line_or_fleet, ranking_page
-from operations.intelligence.reports.finding import Factor, Finding, Incomplete, cached_result, make_finding, missing_parts
-from operations.intelligence.reports.sheet import Chart, Figure, Sheet, SheetValue, Table
+from operations.intelligence.lines.line_state import LinesNotInUse, LineState, count_not_in_use, last_use_day, lines_by_state
+from operations.intelligence.lines.usage import (
+    CALENDAR_DAYS,
+    InterUseModel,
+    LineCalendar,
+    inter_use_model,
+    last_whole_days,
+    line_calendar,
+    read_line_use,
+    silence_odds,
+)
+from operations.intelligence.offers.line_packages import package_supply
+from operations.intelligence.reports.sheet import (
+    Chart,
+    Factor,
+    Figure,
+    Finding,
+    Incomplete,
+    Sheet,
+    SheetValue,
+    Table,
+    bar_chart_of,
+    cached_result,
+    make_finding,
+    missing_parts,
+    weighted_score,
+)
+from operations.times import utc_today
 from operations.upstream.connection import Upstream
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
+
+ChurnBand = Literal["high", "medium", "low"]
+CHURN_BANDS: Mapping[ChurnBand, int] = {"high": 50, "medium": 30, "low": 0}
+"""Choice: from so many points on. An unusual silence of two weeks is enough for high; a shorter one takes a package that just ended."""
+SILENCE_POINTS_LIMIT, TREND_POINTS_LIMIT, PACKAGE_POINTS_LIMIT, STATUS_POINTS, NO_BALANCE_POINTS = 55.0, 15.0, 20.0, 5.0, 5.0
+"""The most points of each factor, 100 in all."""
+EXPECTED_SILENCE_ODDS, UNUSUAL_SILENCE_ODDS = 0.3, 0.01
+"""A silence that 3 in 10 of such lines keep says nothing, one that 1 in 100 keeps says all that odds can say."""
+CHURN_PAUSE_SHARE, CHURN_PAUSE_DAYS = 0.4, 14
+"""Choice: people pause; so a new silence has this share of the points at most, and all of them when it has lasted for two weeks."""
+SUPPLY_CHECK_DAYS = 3
+"""Choice: a line that was used so lately is supplied, whatever its packages say: they are read of silent lines alone."""
+STEADY_TREND, FALLING_TREND = 0.05, 0.30
+"""Of its mean a week: what a trend has to lose to count, and to count fully."""
+TREND_WEEKS_NEEDED = 3
+TREND_WEEK_DAYS = 7
+
+
+class ChurnSigns(NamedTuple):
+    """What is seen of a line. `unsupplied`: whole days without any package, after the last use; nothing where it has one, or never had."""
+
+    silent: int
+    inter_use: InterUseModel
+    weeks: tuple[int, ...]
+    """Days with use in the weeks up to the last use, oldest first."""
+    active: bool
+    unsupplied: int | None = None
+    series_stopped: bool = False
+    no_balance: bool = False
+    """No balance pays for use outside packages."""
+
+
+class ChurnScore(NamedTuple):
+    """Points, their band, and what they are made of."""
+
+    points: float
+    band: ChurnBand
+    factors: list[Factor]
+
+
+def score_churn(signs: ChurnSigns) -> ChurnScore:
+    """The score of a line, 0 to 100, with the points of each factor."""
+    points, factors = weighted_score(
+        {
+            "silent_days": (signs.silent, silence_points(signs.silent, signs.inter_use)),
+            "trend_percent_per_week": (100 * use_trend(signs.weeks), trend_points(signs.weeks)),
+            "days_without_package": (signs.unsupplied or 0, package_points(signs)),
+            "not_active": (1, 0.0 if signs.active else STATUS_POINTS),
+            "no_balance": (1, NO_BALANCE_POINTS if signs.no_balance and signs.unsupplied is not None else 0.0),
+        }
+    )
+    return ChurnScore(points, churn_band(points), factors)
+
+
+def churn_band(points: float) -> ChurnBand:
+    return next(band for band, least in CHURN_BANDS.items() if points >= least)
+
+
+def silence_points(silent: int, inter_use: InterUseModel) -> float:
+    """Points for a silence of `silent` days: how unusual it is for this line, and how long it has lasted."""
+    odds = max(silence_odds(inter_use, silent), 1e-12)
+    unusual = clamp01(log10(EXPECTED_SILENCE_ODDS / odds) / log10(EXPECTED_SILENCE_ODDS / UNUSUAL_SILENCE_ODDS))
+    lasting = clamp01((silent - SUPPLY_CHECK_DAYS) / (CHURN_PAUSE_DAYS - SUPPLY_CHECK_DAYS))
+    return SILENCE_POINTS_LIMIT * unusual * (CHURN_PAUSE_SHARE + (1 - CHURN_PAUSE_SHARE) * lasting)
+
+
+def use_trend(weeks: Sequence[int]) -> float:
+    """The change from week to week (days with use), divided by the mean of all weeks."""
+    mean = sum(weeks) / len(weeks) if weeks else 0.0
+    return theil_sen_slope(weeks) / mean if len(weeks) >= TREND_WEEKS_NEEDED and mean else 0.0
+
+
+def trend_points(weeks: Sequence[int]) -> float:
+    return TREND_POINTS_LIMIT * clamp01((-use_trend(weeks) - STEADY_TREND) / (FALLING_TREND - STEADY_TREND))
+
+
+def package_points(signs: ChurnSigns) -> float:
+    """Points for packages that ended without renewal: half of them at once, all after two weeks or when the series was stopped."""
+    if signs.unsupplied is None:
+        return 0.0
+    return (
+        PACKAGE_POINTS_LIMIT if signs.series_stopped else PACKAGE_POINTS_LIMIT * (0.5 + 0.5 * clamp01(signs.unsupplied / CHURN_PAUSE_DAYS))
+    )
+
+
+def clamp01(value: float) -> float:
+    """`value`, but at least 0 and at most 1."""
+    return min(1.0, max(0.0, value))
+
+
+def use_by_week(used: Sequence[bool]) -> tuple[int, ...]:
+    """Days with use in each whole week, counted back from the last day of `used`; oldest week first."""
+    last = max((place for place, day in enumerate(used) if day), default=-1)
+    known = used[: last + 1]
+    start = len(known) % TREND_WEEK_DAYS
+    return tuple(sum(known[place : place + TREND_WEEK_DAYS]) for place in range(start, len(known), TREND_WEEK_DAYS))
+
+
+def silence_sentence(signs: ChurnSigns) -> str:
+    """How long the silence is, and how unusual."""
+    used, days, odds = signs.inter_use.used, signs.inter_use.days, silence_odds(signs.inter_use, signs.silent)
+    return f"Silent for {signs.silent} days; {used} of {days} days before had use, and such a line is silent so long at odds of {odds:.2g}."
+
+
+def package_sentence(signs: ChurnSigns) -> str:
+    """How long the line has had no package."""
+    stopped = ", and its recurring series makes no more" if signs.series_stopped else ""
+    return f"Without a package for {signs.unsupplied or 0} whole days after the last use{stopped}."
+
+
+def trend_sentence(signs: ChurnSigns) -> str:
+    """How fast its use became rarer."""
+    return f"Days with use fell by {-100 * use_trend(signs.weeks):.0f} % of their mean a week before that."
+
+
+def status_sentence(signs: ChurnSigns) -> str:
+    del signs
+    return "The line is not active."
+
+
+def balance_sentence(signs: ChurnSigns) -> str:
+    """Says that nobody pays for use outside packages."""
+    del signs
+    return "No balance pays for use outside packages."
+
+
+CHURN_SENTENCES: Mapping[str, Callable[[ChurnSigns], str]] = {
+    "silent_days": silence_sentence,
+    "trend_percent_per_week": trend_sentence,
+    "days_without_package": package_sentence,
+    "not_active": status_sentence,
+    "no_balance": balance_sentence,
+}
+
+
+def theil_sen_slope(values: Sequence[float]) -> float:
+    """Change per place: the median of the slopes between all pairs (Theil 1950, Sen 1968)."""
+    pairs = combinations(enumerate(values), 2)
+    found = [(later - earlier) / (place - before) for (before, earlier), (place, later) in pairs]
+    return median(found) if found else 0.0
+
+
+QUIET_LINE_DAYS = 7
+QUIET_CALENDAR_DAYS = 2 * CALENDAR_DAYS
+"""Choice: a line that has been quiet for a week is looked at for eight weeks, since its last four tell little of how it lived."""
+
+
+async def read_churn_signs(ctx: Ctx, upstream: Upstream, line: FleetLine) -> tuple[date, ChurnSigns]:
+    """The last day of use of `line`, and the signs of churn. Waits for the network."""
+    calendar = await read_calendar(ctx, upstream, line, CALENDAR_DAYS)
+    used = newest_use_day(line, calendar)
+    silent = max(0, (utc_today(ctx.now) - used).days - 1)
+    if silent >= QUIET_LINE_DAYS:
+        calendar = await read_calendar(ctx, upstream, line, QUIET_CALENDAR_DAYS)
+    signs = ChurnSigns(silent, inter_use_model(calendar.used), use_by_week(calendar.used), line.status == "ACTIVE")
+    if silent < SUPPLY_CHECK_DAYS:
+        return used, signs
+    supply = package_supply(await upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now, used)
+    since = None if supply.in_force or supply.ended is None else max(supply.ended, used)
+    return used, signs._replace(
+        unsupplied=None if since is None else max(0, (utc_today(ctx.now) - since).days - 1),
+        series_stopped=supply.series_stopped,
+        no_balance=has_no_balance(line),
+    )
+
+
+async def read_calendar(ctx: Ctx, upstream: Upstream, line: FleetLine, days: int) -> LineCalendar:
+    """The use of `line` on the last `days` days that have ended. Waits for the network."""
+    window = last_whole_days(ctx.now, days)
+    return line_calendar(line, await read_line_use(upstream, line, window, ctx.deps.weeks, ctx.now), window)
+
+
+def newest_use_day(line: FleetLine, calendar: LineCalendar) -> date:
+    """The last day of use: of the list, or of the records in `calendar` if they show a later one."""
+    days = [day.day for day in calendar.days if day is not None]
+    return max([*days[-1:], last_use_day(line) or calendar.window.first])
+
+
+def has_no_balance(line: FleetLine) -> bool:
+    """Whether nobody pays for use outside packages. Choice: the account's balance is not counted, since the caller owns it."""
+    return not line.row.get("useAccountForCharging", False) and line.row.get("balance", 0.0) <= 0
+
 
 CHURN_METHOD = (
     "Points for a silence that is unusual for the line's own rhythm (beta-geometric odds over 4 weeks, 8 for lines quiet for a week), for "
@@ -148,7 +355,7 @@ async def rank_fleet_churn(ctx: Ctx, upstream: Upstream) -> ChurnRanking:
 
 
 async def rank_lines_churn(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *, unlisted: bool = False) -> ChurnRanking:
-    """The lines that can be scored, worst first. Each is scored when it is read, so that the loop is never held up for a fleet."""
+    """The lines that can be scored, highest score first. Each is scored as soon as it is read, so the event loop stays free."""
     sorted_ = lines_by_state(lines, last_whole_days(ctx.now).first)
 
     async def read(line: FleetLine) -> ScoredLine:
@@ -162,7 +369,7 @@ async def rank_lines_churn(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLi
 
 
 def churn_answer(ranked: ChurnRanking, page: list[LineAtRisk]) -> Finding[ChurnRisk]:
-    """The answer around a page of lines."""
+    """The finding with one page of lines."""
     count = Counter(line.score.band for line in ranked.lines)
     data: ChurnRisk = {
         "bands": {band: {"at_least": least, "lines": count[band]} for band, least in CHURN_BANDS.items()},
@@ -173,7 +380,6 @@ def churn_answer(ranked: ChurnRanking, page: list[LineAtRisk]) -> Finding[ChurnR
 
 
 def line_at_risk(line: ScoredLine, *, reasons: bool = False) -> LineAtRisk:
-    """A line as the answer shows it."""
     row: LineAtRisk = {
         "iccid": line.iccid,
         "score": line.score.points,
@@ -182,7 +388,7 @@ def line_at_risk(line: ScoredLine, *, reasons: bool = False) -> LineAtRisk:
         "factors": line.score.factors,
     }
     if reasons:
-        row["reasons"] = churn_sentences(line.signs, line.score)
+        row["reasons"] = [CHURN_SENTENCES[factor["name"]](line.signs) for factor in line.score.factors]
     return row
 
 
@@ -197,7 +403,7 @@ CHURN_FACTOR_LABELS = {
 
 
 def churn_sheet(found: Finding[ChurnRisk]) -> Sheet:
-    """Lines at risk, and why."""
+    """The report: lines at risk, and the reasons."""
     data = found["data"]
     return {
         "title": "Churn risk",
@@ -209,7 +415,6 @@ def churn_sheet(found: Finding[ChurnRisk]) -> Sheet:
 
 
 def churn_headline(found: Finding[ChurnRisk]) -> str:
-    """What to know before anything else."""
     high, scored = found["data"]["bands"]["high"]["lines"], found["sampled"]
     if not high:
         return f"None of the {scored} lines in use is at high risk of being given up."
@@ -217,7 +422,7 @@ def churn_headline(found: Finding[ChurnRisk]) -> str:
 
 
 def churn_figures(found: Finding[ChurnRisk]) -> list[Figure]:
-    """The bands, and the lines that have no score."""
+    """The number of lines in each band, and of lines without a score."""
     bands, others = found["data"]["bands"], found["data"]["not_scored"]
     return [
         *({"label": f"{CHURN_BAND_LABELS[band]}, from {bands[band]['at_least']}", "kind": "number", "value": bands[band]["lines"]}
@@ -230,34 +435,24 @@ def churn_figures(found: Finding[ChurnRisk]) -> list[Figure]:
 
 
 def churn_band_chart(data: ChurnRisk) -> Chart:
-    """Lines by band."""
-    return {
-        "title": "Lines by band",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "word",
-        "places": [CHURN_BAND_LABELS[band] for band in CHURN_BANDS],
-        "series_kind": "word",
-        "series": [{"label": "Lines", "values": [data["bands"][band]["lines"] for band in CHURN_BANDS]}],
-    }
+    return bar_chart_of(
+        "Lines by band", "Lines", [CHURN_BAND_LABELS[band] for band in CHURN_BANDS], [data["bands"][band]["lines"] for band in CHURN_BANDS]
+    )
 
 
 def churn_factor_chart(data: ChurnRisk) -> Chart:
-    """What makes the scores of the lines that are shown: points by factor, the mean of a line."""
+    """The mean points of each factor over the lines that are shown."""
     points: Counter[str] = Counter()
     for line in data["lines"]:
         for factor in line["factors"]:
             points[factor["name"]] += round(10 * factor["weight"])
     count = max(1, len(data["lines"]))
-    return {
-        "title": "Points by factor, mean of the lines below",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "word",
-        "places": list(CHURN_FACTOR_LABELS.values()),
-        "series_kind": "word",
-        "series": [{"label": "Points", "values": [round(points[name] / 10 / count, 1) for name in CHURN_FACTOR_LABELS]}],
-    }
+    return bar_chart_of(
+        "Points by factor, mean of the lines below",
+        "Points",
+        list(CHURN_FACTOR_LABELS.values()),
+        [round(points[name] / 10 / count, 1) for name in CHURN_FACTOR_LABELS],
+    )
 
 
 def churn_lines_table(data: ChurnRisk) -> Table:
@@ -278,7 +473,6 @@ def churn_lines_table(data: ChurnRisk) -> Table:
 
 
 def churn_line_row(line: LineAtRisk) -> list[SheetValue]:
-    """One line."""
     points = {factor["name"]: factor["weight"] for factor in line["factors"]}
     return [
         line["iccid"],

@@ -6,8 +6,8 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.packages.coverage_map import NetworkCode, network_code
-from operations.intelligence.reports.finding import Finding, make_finding
+from operations.intelligence.offers.coverage_map import NetworkCode, network_code
+from operations.intelligence.reports.sheet import Finding, make_finding
 from operations.mobile_countries import COUNTRY_BY_MCC, COUNTRY_BY_NETWORK, network_country
 from operations.times import wire_seconds
 from operations.upstream.connection import visible_accounts
@@ -29,7 +29,7 @@ PresenceState = Literal["as_expected", "elsewhere", "seen", "unknown_country", "
 
 
 def assigned_country(code: str | None) -> str | None:
-    """Upper case. Choice: what ISO 3166-1 reserves for the European Union's own codes is taken for the country that is meant."""
+    """`code` in upper case. Choice: a code that ISO 3166-1 reserves for the European Union counts as the country that it stands for."""
     meant = None if code is None else RESERVED_COUNTRY_CODES.get(code.upper(), code.upper())
     if meant is not None and meant not in MOBILE_COUNTRY_CODES:
         raise ValueError("no country has this code")
@@ -78,7 +78,6 @@ SEEN_EXAMPLE: CountryPresence = {**PRESENCE_EXAMPLE, "presence": "seen", "expect
 
 
 def presence_finding(data: CountryPresence) -> Finding[CountryPresence]:
-    """An answer as the documents show it."""
     return make_finding(data, now=1_800_014_400, sampled=1, of=1, method=PRESENCE_METHOD)
 
 
@@ -129,7 +128,7 @@ async def detect_country_entry(ctx: Ctx, params: CountryQuery, line: Line) -> Fi
 
 
 def last_seen_network(line: Line) -> tuple[NetworkCode | None, float | None]:
-    """Network and time of the last registration; a row without one may still name the network."""
+    """Network and time of the last registration; without a registration, the network that `line` names."""
     info = line.row.get("networkInfo", {})
     code = network_code(info.get("lastMcc"), info.get("lastMnc"))
     if code is not None:
@@ -138,7 +137,7 @@ def last_seen_network(line: Line) -> tuple[NetworkCode | None, float | None]:
 
 
 def presence_state(code: NetworkCode | None, country: str | None, expected: str | None) -> PresenceState:
-    """In a word."""
+    """Whether the line is in the expected country, in one word."""
     if code is None:
         return "never_seen"
     if country is None:
@@ -149,5 +148,5 @@ def presence_state(code: NetworkCode | None, country: str | None, expected: str 
 
 
 def country_before(entries: list[CountryEntry], entry: CountryEntry | None) -> str | None:
-    """Where it was before it came in."""
+    """The country of the entry before `entry`."""
     return entries[1].country if entry is not None and len(entries) > 1 else None

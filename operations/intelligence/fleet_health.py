@@ -6,11 +6,19 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.fleet.health import AccountHealth, FleetCounts, HealthAction, ToDo, health_snapshot
+from operations.intelligence.fleet_score import AccountHealth, FleetCounts, HealthAction, ToDo, health_snapshot
 from operations.intelligence.lines.usage import euros
-from operations.intelligence.reports.finding import Factor, Finding, make_finding, upstream_text
-from operations.intelligence.reports.sheet import Chart, Figure, Sheet, Table
-from operations.upstream.connection import AccountGone, connect_upstream
+from operations.intelligence.reports.finding import Factor
+from operations.intelligence.reports.finding import Finding
+from operations.intelligence.reports.finding import make_finding
+from operations.intelligence.reports.finding import upstream_text
+from operations.intelligence.reports.sheet import Chart
+from operations.intelligence.reports.sheet import Figure
+from operations.intelligence.reports.sheet import Sheet
+from operations.intelligence.reports.sheet import Table
+from operations.intelligence.reports.sheet import bar_chart_of
+from operations.upstream.connection import AccountGone
+from operations.upstream.connection import connect_upstream
 from operations.upstream.paging import cursor_index
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError
@@ -164,7 +172,7 @@ async def fleet_health(ctx: Ctx, params: HealthQuery) -> Finding[FleetHealth]:
 
 
 def line_counts(counts: FleetCounts) -> LineCounts:
-    """The lines as the answer counts them."""
+    """The counts of lines, as the answer shows them."""
     return {
         "in_stock": counts.stock,
         "issued": counts.issued,
@@ -179,7 +187,6 @@ def line_counts(counts: FleetCounts) -> LineCounts:
 
 
 def account_state(row: AccountHealth) -> AccountState:
-    """An account as the answer shows it."""
     return {
         "account_id": row.supply.account_id,
         "name": upstream_text(row.account.get("name")),
@@ -215,7 +222,6 @@ HEALTH_FACTOR_LABELS = {
 
 
 def health_sheet(found: Finding[FleetHealth]) -> Sheet:
-    """Score, what to do, lines, accounts."""
     data = found["data"]
     return {
         "title": "Fleet health",
@@ -227,14 +233,12 @@ def health_sheet(found: Finding[FleetHealth]) -> Sheet:
 
 
 def health_headline(data: FleetHealth) -> str:
-    """The score and what costs most of it."""
     first = f" First: {HEALTH_ACTION_LABELS[data['first'][0]['do']].lower()}." if data["first"] else " Nothing needs to be done."
     lines = data["lines"]
     return f"The fleet scores {data['score']:g} of 100: {lines['used_30d']} of {lines['issued']} issued lines were used in 30 days." + first
 
 
 def health_figures(data: FleetHealth) -> list[Figure]:
-    """The numbers at the top."""
     lines = data["lines"]
     return [
         {"label": "Score", "kind": "number", "value": data["score"]},
@@ -249,34 +253,21 @@ def health_figures(data: FleetHealth) -> list[Figure]:
 
 
 def health_factor_chart(factors: list[Factor]) -> Chart:
-    """What makes the score."""
-    return {
-        "title": "Points of the score",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "word",
-        "places": [HEALTH_FACTOR_LABELS.get(factor["name"], "Other") for factor in factors],
-        "series_kind": "word",
-        "series": [{"label": "Points", "values": [factor["weight"] for factor in factors]}],
-    }
+    return bar_chart_of(
+        "Points of the score",
+        "Points",
+        [HEALTH_FACTOR_LABELS.get(factor["name"], "Other") for factor in factors],
+        [factor["weight"] for factor in factors],
+    )
 
 
 def line_status_chart(data: FleetHealth) -> Chart:
-    """Lines by status. The words are ours: what the charging system says otherwise is UNKNOWN."""
+    """Lines by status. The words are the service's own; an unknown status of the charging system is UNKNOWN."""
     counts = data["lines"]["by_status"]
-    return {
-        "title": "Issued lines by status",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "word",
-        "places": list(counts),
-        "series_kind": "word",
-        "series": [{"label": "Lines", "values": [float(count) for count in counts.values()]}],
-    }
+    return bar_chart_of("Issued lines by status", "Lines", list(counts), [float(count) for count in counts.values()])
 
 
 def actions_table(first: list[ToDo]) -> Table:
-    """What to do first."""
     return {
         "title": "Do first",
         "columns": [
@@ -291,7 +282,6 @@ def actions_table(first: list[ToDo]) -> Table:
 
 
 def health_accounts_table(rows: list[AccountState]) -> Table:
-    """Every account that the finding shows."""
     return {
         "title": "Accounts",
         "columns": [

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
-from operations.intelligence.costs.bills import (
+from operations.intelligence.bills import (
     NETWORKS_SHOWN,
     PARETO_PERCENT,
     CostFigures,
@@ -32,11 +32,21 @@ from operations.intelligence.costs.bills import (
     sum_costs,
     unattributed_figures,
 )
-from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet
-from operations.intelligence.lines.query import PageCursor, RankingLimit, ranking_page
+from operations.intelligence.lines.fleet_lines import FleetLine, PageCursor, RankingLimit, ranking_page, read_each_line, read_fleet
 from operations.intelligence.lines.usage import LATE_RECORD_DAYS, UseKind, euros, read_line_use
-from operations.intelligence.reports.finding import Finding, Incomplete, cached_result, make_finding, missing_parts
-from operations.intelligence.reports.sheet import Chart, Series, Sheet, SheetValue, Table
+from operations.intelligence.reports.sheet import (
+    Chart,
+    Finding,
+    Incomplete,
+    Series,
+    Sheet,
+    SheetValue,
+    Table,
+    bar_chart_of,
+    cached_result,
+    make_finding,
+    missing_parts,
+)
 from operations.times import DayWindow, UtcDay, day_window, utc_today
 from operations.upstream.connection import Upstream, connect_upstream
 from registry.call import Call
@@ -189,7 +199,7 @@ async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCos
 
 
 async def read_fleet_costs(ctx: Ctx, upstream: Upstream, window: DayWindow) -> CostSearch:
-    """The bills of all lines."""
+    """The bills of all lines. Waits for the network."""
     fleet = await read_fleet(upstream)
 
     async def read(line: FleetLine) -> LineBill:
@@ -202,7 +212,7 @@ async def read_fleet_costs(ctx: Ctx, upstream: Upstream, window: DayWindow) -> C
 
 
 def fleet_costs_answer(costs: CostSearch, window: DayWindow, page: list[LineBill], most: int) -> FleetCosts:
-    """The answer around a page of lines."""
+    """The finding with one page of lines."""
     bill = costs.bill
     return {
         "window": cost_days(window, costs.now),
@@ -219,13 +229,12 @@ def fleet_costs_answer(costs: CostSearch, window: DayWindow, page: list[LineBill
 
 
 def pareto_figures(bill: FleetBill) -> Pareto:
-    """The few lines that make most of the cost."""
     few = sum_costs(line.total for line in bill.lines[: bill.pareto])
     return {"percent": PARETO_PERCENT, "lines": bill.pareto, "cost": euros(few.reseller)}
 
 
 def cost_days(window: DayWindow, now: float) -> CostDays:
-    """The days, and from which on they may still change."""
+    """The days of `window`, and the first day that may still change."""
     open_from = max(window.first, utc_today(now) - timedelta(days=LATE_RECORD_DAYS - 1))
     return {
         "start": window.first.isoformat(),
@@ -251,7 +260,6 @@ async def refuse_cost_query_by_get(deps: Deps, call: Call, now: float) -> Caller
 
 
 def cost_method_refusal() -> MethodNotAllowed:
-    """The refusal."""
     return MethodNotAllowed(
         "The ranking is asked for with POST, and there is no threshold",
         allow="POST",
@@ -293,7 +301,6 @@ USE_KIND_LABELS: Mapping[UseKind, str] = {
 
 
 def cost_sheet(found: Finding[FleetCosts]) -> Sheet:
-    """The report of a finding."""
     data = found["data"]
     few = data["pareto"]
     return {
@@ -337,26 +344,19 @@ def cost_country_chart(rows: Sequence[CountryCost]) -> Chart:
 
 
 def network_place_cost(row: CountryCost, place: int) -> float | None:
-    """The cost of the country's network at this place."""
+    """The cost of the network at position `place` of the country."""
     return row["networks"][place]["cost"] if place < len(row["networks"]) else None
 
 
 def cost_kind_chart(kinds: Mapping[UseKind, float]) -> Chart:
-    """What is paid for."""
     ordered = sorted(kinds, key=lambda kind: -kinds[kind])
-    return {
-        "title": "Cost by kind of use",
-        "shape": "bar",
-        "kind": "money",
-        "places_kind": "word",
-        "places": [USE_KIND_LABELS[kind] for kind in ordered],
-        "series_kind": "word",
-        "series": [{"label": "Cost", "values": [kinds[kind] for kind in ordered]}],
-    }
+    return bar_chart_of(
+        "Cost by kind of use", "Cost", [USE_KIND_LABELS[kind] for kind in ordered], [kinds[kind] for kind in ordered], kind="money"
+    )
 
 
 def cost_lines_table(rows: Sequence[LineCost], of: int) -> Table:
-    """The dearest lines, each with where most of it comes from."""
+    """The lines with the highest costs, each with its main cause."""
     return {
         "title": "Dearest lines",
         "columns": [
@@ -374,14 +374,13 @@ def cost_lines_table(rows: Sequence[LineCost], of: int) -> Table:
 
 
 def cost_line_row(row: LineCost) -> list[SheetValue]:
-    """A line."""
     first = row["networks"][0] if row["networks"] else None
     country, network = (None, None) if first is None else (first["country"], cost_network_code(first))
     return [row["iccid"], row["cost"], row["share_percent"], row["charged"], row["margin"], country, network]
 
 
 def cost_countries_table(rows: Sequence[CountryCost]) -> Table:
-    """Countries with their dearest network."""
+    """Countries, each with the network that cost most."""
     return {
         "title": "Countries",
         "columns": [
@@ -399,5 +398,4 @@ def cost_countries_table(rows: Sequence[CountryCost]) -> Table:
 
 
 def cost_network_code(network: NetworkCost) -> str:
-    """MCC-MNC."""
     return f"{network['mcc']:03d}-{network['mnc']:02d}"

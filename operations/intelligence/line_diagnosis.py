@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.diagnosis.causes import (
+from operations.intelligence.diagnosis_causes import (
     CAUSE_STEPS,
     CauseEffect,
     CauseMatch,
@@ -20,11 +20,10 @@ from operations.intelligence.diagnosis.causes import (
     speed_limit_kbps,
     steps_for_cause,
 )
-from operations.intelligence.diagnosis.facts import FactPart, LineFacts, read_line_facts
+from operations.intelligence.diagnosis_facts import FactPart, LineFacts, read_line_facts
 from operations.intelligence.lines.usage import euros
-from operations.intelligence.packages.coverage_map import CoverageMap, NetworkTold, network_view
-from operations.intelligence.reports.finding import Finding, make_finding, upstream_text
-from operations.intelligence.reports.sheet import Figure, Sheet, SheetKind, SheetValue, Table
+from operations.intelligence.offers.coverage_map import CoverageMap, NetworkTold, network_view
+from operations.intelligence.reports.sheet import Figure, Finding, Sheet, SheetKind, SheetValue, Table, make_finding, upstream_text
 from operations.times import wire_seconds
 from operations.upstream.lines import Line, LineRef, PackageState, own_line
 from registry.errors import NotFound, OcsError
@@ -183,7 +182,7 @@ async def diagnose_subscriber(ctx: Ctx, params: LineRef, line: Line) -> Finding[
 
 
 def cause_view(found: CauseMatch, facts: LineFacts) -> FoundCause:
-    """A cause with what speaks for it."""
+    """A cause with its evidence."""
     return {
         "cause": found.cause,
         "effect": cause_effect(found.cause, facts),
@@ -194,12 +193,10 @@ def cause_view(found: CauseMatch, facts: LineFacts) -> FoundCause:
 
 
 def evidence_view(rule: DiagnosisRule) -> Evidence:
-    """A rule that holds."""
     return {"rule": rule.what, "value": rule.value, "at": None if rule.at is None else rfc3339_utc(rule.at)}
 
 
 def line_now(facts: LineFacts) -> LineNow:
-    """The line as it is."""
     code, zones = facts.code, facts.zones
     used, packages = wire_seconds(facts.row.get("lastUsageDate")), facts.packages
     profile = current_profile_row(facts.profile or [])
@@ -242,7 +239,7 @@ CAUSE_HEADLINES: dict[DiagnosisCause, str] = {
 
 
 def diagnosis_sheet(found: Finding[Diagnosis]) -> Sheet:
-    """The first cause, and what speaks for it."""
+    """The report: the first cause and its evidence."""
     data = found["data"]
     return {
         "title": "Diagnosis of a line",
@@ -254,7 +251,7 @@ def diagnosis_sheet(found: Finding[Diagnosis]) -> Sheet:
 
 
 def diagnosis_figures(line: LineNow) -> list[Figure]:
-    """The line as it is; what could not be read is left out."""
+    """The state of the line, without what could not be read."""
     told: list[tuple[str, SheetKind, SheetValue]] = [
         ("Status", "word", line["status"].replace("_", " ")),
         ("Country", "country", line["country"]),
@@ -270,7 +267,7 @@ def diagnosis_figures(line: LineNow) -> list[Figure]:
 
 
 def causes_table(data: Diagnosis) -> Table:
-    """What is wrong, in the order in which to mend it."""
+    """The causes, in the order in which to fix them."""
     return {
         "title": "Causes",
         "columns": [
@@ -286,14 +283,13 @@ def causes_table(data: Diagnosis) -> Table:
 
 
 def cause_row(cause: FoundCause) -> list[SheetValue]:
-    """One cause; the next step is the first."""
     confidence, steps = cause["confidence"], cause["next_steps"]
     words = [cause["cause"].replace("_", " "), cause["effect"].replace("_", " ")]
     return [*words, confidence["fired"], confidence["of"], steps[0]["operation"] if steps else None]
 
 
 def evidence_table(data: Diagnosis) -> Table:
-    """What was seen. The values are the charging system's, and not for strangers."""
+    """The evidence. Its values come from the charging system, so strangers do not see them."""
     return {
         "title": "Evidence",
         "columns": [
@@ -308,7 +304,6 @@ def evidence_table(data: Diagnosis) -> Table:
 
 
 def evidence_row(row: Evidence) -> list[SheetValue]:
-    """One rule."""
     value = row["value"]
     return [row["rule"].replace("_", " "), None if value is None else str(value), None if row["at"] is None else row["at"][:10]]
 

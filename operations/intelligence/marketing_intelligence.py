@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.intelligence.lines.usage import euros
-from operations.intelligence.market.market import (
+from operations.intelligence.market_figures import (
     CountryFigures,
     FleetMarket,
     SalesFigures,
@@ -21,11 +21,19 @@ from operations.intelligence.market.market import (
     trend_values,
     upsell_figures,
 )
-from operations.intelligence.market.upsell import UPSELL_RULES, UpsellKind
-from operations.intelligence.market.usage_profile import SEGMENT_RULES, LineSegment
-from operations.intelligence.reports.finding import Finding, make_finding
-from operations.intelligence.reports.sheet import Chart, Column, Sheet, Table
-from operations.upstream.connection import AccountGone, connect_upstream
+from operations.intelligence.market.upsell import UPSELL_RULES
+from operations.intelligence.market.upsell import UpsellKind
+from operations.intelligence.market.usage_profile import LineSegment
+from operations.intelligence.market.usage_profile import SEGMENT_RULES
+from operations.intelligence.reports.finding import Finding
+from operations.intelligence.reports.finding import make_finding
+from operations.intelligence.reports.sheet import Chart
+from operations.intelligence.reports.sheet import Column
+from operations.intelligence.reports.sheet import Sheet
+from operations.intelligence.reports.sheet import Table
+from operations.intelligence.reports.sheet import bar_chart_of
+from operations.upstream.connection import AccountGone
+from operations.upstream.connection import connect_upstream
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
@@ -171,7 +179,6 @@ async def marketing_intelligence(ctx: Ctx, params: MarketQuery) -> Finding[Marke
 
 
 def market_answer(market: FleetMarket, limit: int) -> MarketingIntelligence:
-    """The figures as the answer shows them."""
     countries, packages = country_figures(market), sales_figures(market)
     return {
         "first_day": market.window.first.isoformat(),
@@ -189,7 +196,6 @@ def market_answer(market: FleetMarket, limit: int) -> MarketingIntelligence:
 
 
 def country_use(row: CountryFigures) -> CountryUse:
-    """A country."""
     return {
         "country": row.country,
         "lines": row.lines,
@@ -200,7 +206,7 @@ def country_use(row: CountryFigures) -> CountryUse:
 
 
 def segment_size(row: SegmentFigures) -> SegmentSize:
-    """A segment with its rule."""
+    """A segment with the rule that defines it."""
     return {
         "segment": row.segment,
         "lines": row.lines,
@@ -210,7 +216,6 @@ def segment_size(row: SegmentFigures) -> SegmentSize:
 
 
 def package_sales(row: SalesFigures) -> PackageSales:
-    """A template."""
     sales, template = row.sales, row.template
     return {
         "template_id": row.template_id,
@@ -225,13 +230,11 @@ def package_sales(row: SalesFigures) -> PackageSales:
 
 
 def upsell_chance(row: UpsellFigures) -> UpsellChance:
-    """Something that could be sold."""
     rule = "" if row.kind == "other" else UPSELL_RULES[row.kind]
     return {"kind": row.kind, "lines": row.lines, "potential": euros(row.potential), "rule": rule}
 
 
 def figure_trend(row: TrendValues) -> FigureTrend:
-    """A figure and its change."""
     return {
         "figure": row.figure,
         "days": row.days,
@@ -242,7 +245,7 @@ def figure_trend(row: TrendValues) -> FigureTrend:
 
 
 def market_percent(part: int, whole: int) -> float | None:
-    """A share, to a tenth."""
+    """`part` of `whole` in percent, with one decimal."""
     return round(100 * part / whole, 1) if whole else None
 
 
@@ -271,7 +274,7 @@ MARKET_CHART_COUNTRIES = 12
 
 
 def market_sheet(found: Finding[MarketingIntelligence]) -> Sheet:
-    """Countries, segments, packages, what could be sold."""
+    """The report: countries, segments, packages, and what could be sold."""
     data = found["data"]
     named = [row for row in data["countries"] if row["country"] != "other"]
     return {
@@ -301,12 +304,11 @@ def market_headline(data: MarketingIntelligence, named: list[CountryUse]) -> str
 
 
 def figure_now(rows: list[FigureTrend], figure: str) -> int | None:
-    """What a figure is now."""
     return next((row["now"] for row in rows if row["figure"] == figure), None)
 
 
 def market_country_chart(named: list[CountryUse]) -> Chart:
-    """The countries with most lines: those at home there, and those on a journey."""
+    """The countries with most lines: lines at home there, and lines on a journey."""
     rows = named[:MARKET_CHART_COUNTRIES]
     return {
         "title": "Lines by country",
@@ -323,25 +325,21 @@ def market_country_chart(named: list[CountryUse]) -> Chart:
 
 
 def travelling_lines(row: CountryUse) -> int:
-    """Lines on a journey there. Choice: where few enough are that it is not told how many, all count as mostly there."""
+    """Lines on a journey there. Choice: if they are too few to be counted, all lines count as mostly there."""
     return 0 if row["home_lines"] is None else row["lines"] - row["home_lines"]
 
 
 def market_segment_chart(data: MarketingIntelligence) -> Chart:
-    """Who the fleet is made of."""
-    return {
-        "title": "Lines by segment",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "word",
-        "places": [OTHER_GROUP_LABEL if row["segment"] == "other" else SEGMENT_LABELS[row["segment"]] for row in data["segments"]],
-        "series_kind": "word",
-        "series": [{"label": "Lines", "values": [float(row["lines"]) for row in data["segments"]]}],
-    }
+    return bar_chart_of(
+        "Lines by segment",
+        "Lines",
+        [OTHER_GROUP_LABEL if row["segment"] == "other" else SEGMENT_LABELS[row["segment"]] for row in data["segments"]],
+        [float(row["lines"]) for row in data["segments"]],
+    )
 
 
 def market_countries_table(data: MarketingIntelligence, named: list[CountryUse]) -> Table:
-    """The countries that are shown by name; the others are no country and stand in the note."""
+    """The countries that are shown by name; the others are no country and are told in the note."""
     rest = [row for row in data["countries"] if row["country"] == "other"]
     small = [f"{row['lines']} lines were in countries with fewer than 5 lines." for row in rest]
     left = [f"{data['more_countries']} rows are not shown."] if data["more_countries"] else []
@@ -360,7 +358,7 @@ def market_countries_table(data: MarketingIntelligence, named: list[CountryUse])
 
 
 def market_packages_table(data: MarketingIntelligence) -> Table:
-    """What sells. Names are somebody's words, so whoever is not of the organisation sees the figures alone."""
+    """What sells. Template names are text from outside, so strangers see the figures only."""
     columns: list[Column] = [
         {"label": "Package", "kind": "text"},
         {"label": "Price", "kind": "money"},
@@ -376,13 +374,11 @@ def market_packages_table(data: MarketingIntelligence) -> Table:
 
 
 def market_package_row(row: PackageSales) -> list[str | int | float | None]:
-    """A row."""
     name = OTHER_GROUP_LABEL if row["template_id"] is None else row["name"]
     return [name, row["price"], row["lines"], row["sold"], row["sold_before"], row["revenue"], row["used_percent"]]
 
 
 def market_upsell_table(rows: list[UpsellChance]) -> Table:
-    """What could be sold."""
     return {
         "title": "What could be sold",
         "columns": [{"label": "What", "kind": "word"}, {"label": "Lines", "kind": "number"}, {"label": "Were all to buy", "kind": "money"}],
@@ -394,7 +390,6 @@ def market_upsell_table(rows: list[UpsellChance]) -> Table:
 
 
 def market_trends_table(rows: list[FigureTrend]) -> Table:
-    """What moved."""
     return {
         "title": "Trends",
         "columns": [

@@ -8,14 +8,28 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.coverage.advice import CoverageAction, NetworkTotals, UncoveredLine
-from operations.intelligence.coverage.audit import SEEN_LATELY_DAYS, CoverageAudit, coverage_audit
-from operations.intelligence.coverage.verdicts import CoverageVerdict, UncoveredUse
+from operations.intelligence.coverage_verdicts import (
+    SEEN_LATELY_DAYS,
+    CoverageAction,
+    CoverageAudit,
+    CoverageVerdict,
+    NetworkTotals,
+    UncoveredLine,
+    UncoveredUse,
+    coverage_audit,
+)
 from operations.intelligence.lines.usage import euros
-from operations.intelligence.packages.coverage_map import NetworkTold, network_view
-from operations.intelligence.reports.finding import Finding, make_finding
-from operations.intelligence.reports.sheet import Chart, Figure, Sheet, SheetValue, Table
-from operations.upstream.connection import AccountGone, connect_upstream
+from operations.intelligence.packages.coverage_map import NetworkTold
+from operations.intelligence.packages.coverage_map import network_view
+from operations.intelligence.reports.finding import Finding
+from operations.intelligence.reports.finding import make_finding
+from operations.intelligence.reports.sheet import Chart
+from operations.intelligence.reports.sheet import Figure
+from operations.intelligence.reports.sheet import Sheet
+from operations.intelligence.reports.sheet import SheetValue
+from operations.intelligence.reports.sheet import Table
+from operations.upstream.connection import AccountGone
+from operations.upstream.connection import connect_upstream
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope
@@ -221,13 +235,13 @@ CoverageRank = tuple[int, int, int]
 
 
 def coverage_cursor(row: UncoveredLine) -> str:
-    """Where a row stands, so that the next page goes on behind it even when the audit was made anew."""
+    """The position of `row`, so that the next page continues behind it even after a new audit."""
     verdict, cost, line = row.rank
     return f"{verdict}-{-cost}-{line}"
 
 
 def parse_coverage_cursor(text: str | None) -> CoverageRank | None:
-    """The place that a cursor names."""
+    """The position that a cursor names."""
     if text is None:
         return None
     if not COVERAGE_CURSOR.fullmatch(text):
@@ -261,7 +275,6 @@ def coverage_page(audit: CoverageAudit, page: list[UncoveredLine], more: int, li
 
 
 def network_lines_view(one: NetworkTotals) -> NetworkLines:
-    """A network with its lines."""
     lines, outside = len(one.verdicts), one.verdicts.count("mis_steered")
     return {
         "country": one.country,
@@ -276,7 +289,6 @@ def network_lines_view(one: NetworkTotals) -> NetworkLines:
 
 
 def outside_line(row: UncoveredLine) -> OutsideLine:
-    """A line that is not covered."""
     one = row.judged
     return {
         "iccid": one.line.iccid,
@@ -296,7 +308,7 @@ def outside_line(row: UncoveredLine) -> OutsideLine:
 
 
 def outside_use(outside: UncoveredUse | None) -> OutsideUse | None:
-    """Use outside packages in euros."""
+    """Use outside packages, with costs in EUR."""
     if outside is None:
         return None
     return {"bytes": outside.data_bytes, "cost": euros(outside.cost), "charged": euros(outside.charged)}
@@ -306,7 +318,7 @@ COVERAGE_CHART_COUNTRIES = 12
 
 
 def coverage_sheet(found: Finding[Coverage]) -> Sheet:
-    """Mis-steered lines first: they are what a push of steering mends."""
+    """The report. Mis-steered lines come first, since pushing the steering list fixes them."""
     data = found["data"]
     return {
         "title": "Network coverage",
@@ -318,7 +330,6 @@ def coverage_sheet(found: Finding[Coverage]) -> Sheet:
 
 
 def coverage_headline(data: Coverage) -> str:
-    """What to know before anything else."""
     totals = data["totals"]
     wrong = totals["mis_steered"] + totals["outside_zone"] + totals["no_package"]
     if not wrong:
@@ -331,7 +342,6 @@ def coverage_headline(data: Coverage) -> str:
 
 
 def coverage_figures(found: Finding[Coverage]) -> list[Figure]:
-    """The totals."""
     data, totals = found["data"], found["data"]["totals"]
     return [
         {"label": "Lines looked into", "kind": "number", "value": found["sampled"]},
@@ -387,7 +397,6 @@ def coverage_networks_table(data: Coverage) -> Table:
 
 
 def coverage_network_row(row: NetworkLines) -> list[SheetValue]:
-    """One network."""
     network, told = (
         row["network"],
         [row["lines"], row["mis_steered"], row["share_mis_steered"], row["cost_outside"], row["charged_outside"]],
@@ -416,7 +425,6 @@ def coverage_lines_table(data: Coverage) -> Table:
 
 
 def coverage_line_row(row: OutsideLine) -> list[SheetValue]:
-    """One line."""
     outside = row["outside"]
     use: list[SheetValue] = [None, None, None] if outside is None else [outside["bytes"], outside["cost"], outside["charged"]]
     words = row["verdict"].replace("_", " "), row["action"].replace("_", " ")
@@ -424,5 +432,4 @@ def coverage_line_row(row: OutsideLine) -> list[SheetValue]:
 
 
 def coverage_code_text(network: NetworkTold) -> str:
-    """MCC-MNC."""
     return f"{network['mcc']}-{network['mnc']}"

@@ -1,13 +1,16 @@
-"""Reports of a schedule, whole, for the organisation that they are about; and having one made now."""
+"""Reports of schedules: a due report is begun once, whatever the number of replicas, made through the pipeline and told to its webhook;
+reading reports, and having one made now.
+"""
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Literal, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Literal, NamedTuple, cast, get_args
 
+import anyio
 import orjson
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from operations.deps import Ctx
+from operations.deps import Ctx, Deps
 from operations.intelligence import (
     churn_risk,
     fleet_health,
@@ -15,21 +18,226 @@ from operations.intelligence import (
     line_diagnosis,
     marketing_intelligence,
     network_coverage,
-    package_savings,
+    savings,
     usage_anomalies,
 )
-from operations.intelligence.reports.sheet import Sheet
-from operations.intelligence.schedules import EXAMPLE_SCHEDULE_ID, ScheduleRef, schedule_not_found
-from operations.intelligence.scheduling.composites import Composite
-from operations.intelligence.scheduling.runs import SCHEDULE_RESTING, SCHEDULE_RESTS
-from registry.errors import Conflict, NotFound, QuotaExceeded
+from operations.intelligence.reports.sheet import Figure, PublicKind, Sheet
+from operations.intelligence.schedules import (
+    EXAMPLE_SCHEDULE_ID,
+    Composite,
+    ScheduleRef,
+    complete_input,
+    newest_boundary,
+    next_boundary,
+    schedule_not_found,
+)
+from registry.call import Reply
+from registry.errors import Conflict, Internal, KeyUnknown, NotFound, ProviderError, QuotaExceeded, Refusal, StoreUnavailable
 from registry.limits import Scope
 from registry.operation import Example, operation
 from registry.policy import rfc3339_utc
 from registry.redaction import redact
+from storage.directory import reader_for
 from storage.engine.connection import Connection
-from storage.schedule_reports import RUNS_HOUR_SECONDS, RUNS_PER_HOUR, ReportRow, ask_report, newest_report, read_report
-from storage.schedules import has_schedule, schedule_works
+from storage.events import REPORT_EVENT, NewEvent
+from storage.schedule_reports import (
+    RUNS_HOUR_SECONDS,
+    RUNS_PER_HOUR,
+    EndedReport,
+    LeasedReport,
+    ReportRow,
+    any_report_due,
+    ask_report,
+    finish_report,
+    newest_report,
+    read_report,
+    return_report,
+    take_report,
+)
+from storage.schedules import END_OF_TIME_MS, DueSchedule, ScheduleFire, due_schedules, fire_schedules, has_schedule, schedule_works
+from storage.schedules import next_boundary as next_of_all
+
+NOTICE_FIGURES = 8
+PUBLIC_KINDS: Sequence[str] = get_args(PublicKind)
+REPORT_FAILED = "The report could not be made"
+
+
+class ReportNotice(TypedDict):
+    """`data` of an intelligence.report event. `boundary` is null where somebody asked for the report."""
+
+    schedule: str
+    report: str
+    composite: str
+    state: str
+    boundary: str | None
+    headline: str
+    figures: list[Figure]
+    report_url: str
+
+
+def report_notice(taken: LeasedReport, base_url: str, state: str, sheet: Sheet | None) -> ReportNotice:
+    """The notice of a report. Choice: no reason of a failure is sent, since a refusal may name the account or line."""
+    return {
+        "schedule": taken.schedule,
+        "report": taken.id,
+        "composite": taken.composite,
+        "state": state,
+        "boundary": None if taken.fire_ms is None else rfc3339_utc(taken.fire_ms / 1000),
+        "headline": REPORT_FAILED if sheet is None else sheet["headline"],
+        "figures": [] if sheet is None else [figure for figure in sheet["figures"] if figure["kind"] in PUBLIC_KINDS][:NOTICE_FIGURES],
+        "report_url": f"{base_url}/v1/intelligence/schedules/{taken.schedule}/report?report={taken.id}",
+    }
+
+
+def report_event(id: str, taken: LeasedReport, told: ReportNotice, now: float) -> NewEvent:
+    """The event of a report; there is one for each report."""
+    return NewEvent(
+        id=id,
+        organisation=taken.organisation,
+        intent=taken.schedule,
+        type=REPORT_EVENT,
+        livemode=1,
+        data=orjson.dumps(told).decode(),
+        dedup=f"report|{taken.id}",
+        created=int(now),
+    )
+
+
+# A finding's lines are read for 100 s, after the lists; then its row is written.
+REPORT_SECONDS = 170.0
+REPORT_LEASE_SECONDS = 180.0
+REPORT_TRIES = 3
+# Choice: the upstream's short troubles pass in a minute, its longer ones in five.
+REPORT_PAUSES = (60.0, 300.0)
+SCHEDULE_RESTING = "schedule_resting"
+SCHEDULE_RESTS = "The schedule rests: the key or login that it was made with has ended, or whoever made it has left the organisation"
+SheetMakers = Mapping[str, Callable[..., Sheet]]
+
+
+class ReportFailure(TypedDict):
+    """Why a report was not made."""
+
+    error: str
+    code: str
+
+
+class ReportOutcome(NamedTuple):
+    """What one try came to: the report's body and its sheet, or why not, and whether the next try may do better."""
+
+    body: str | None = None
+    sheet: Sheet | None = None
+    failure: ReportFailure | None = None
+    passing: bool = False
+
+
+class ScheduleRuns:
+    """The schedules of all organisations, as one process works on them."""
+
+    def __init__(self, deps: Deps, sheets: SheetMakers) -> None:
+        self._deps, self._sheets = deps, sheets
+
+    async def fire(self) -> int:
+        """Begin the reports whose boundary has come; how many began here.
+
+        Choice: of boundaries that came while nobody worked only the newest is made up for: a report tells of now, not of then.
+        """
+        deps, now = self._deps, self._deps.clock.now()
+        first = await deps.store.read(next_of_all)
+        if first is None or first > now * 1000:
+            return 0
+        due = await deps.store.read(due_schedules, now_ms=int(now * 1000))
+        fires = [self._fire_of(schedule, int(now * 1000)) for schedule in due]
+        return await deps.store.write(fire_schedules, fires=fires, now=now)
+
+    def _fire_of(self, due: DueSchedule, now_ms: int) -> ScheduleFire:
+        fire_ms = newest_boundary(due.cron, due.timezone, due.next_ms, now_ms)
+        next_ms = next_boundary(due.cron, due.timezone, max(fire_ms, now_ms)) or END_OF_TIME_MS
+        return ScheduleFire(due.id, due.next_ms, fire_ms, next_ms, self._deps.ids.new("rep_"))
+
+    async def step(self) -> bool:
+        """Makes one report that is due; False when none is."""
+        token, taken = self._deps.ids.new("lse_"), None
+        with anyio.CancelScope(shield=True):  # cancelled here, the lease would be taken and never given back
+            taken = await self.take(token)
+        if taken is not None:
+            await self._make(taken, token)
+        return taken is not None
+
+    async def take(self, token: str) -> LeasedReport | None:
+        """A due report, under a lease with `token`; None when none is due."""
+        store, now_ms = self._deps.store, int(self._deps.clock.now() * 1000)
+        if not await store.read(any_report_due, now_ms=now_ms):
+            return None
+        return await store.write(take_report, token=token, now_ms=now_ms, lease_ms=int(REPORT_LEASE_SECONDS * 1000))
+
+    async def _make(self, taken: LeasedReport, token: str) -> None:
+        """One try. If the process ends meanwhile, another one gets the report at once."""
+        try:
+            outcome = await self._try(taken)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._put_back(taken, token, 0.0, counted=False)
+            raise
+        if outcome.passing and taken.tries < REPORT_TRIES:
+            await self._put_back(taken, token, REPORT_PAUSES[taken.tries - 1], counted=True)
+        else:
+            await self._finish(taken, token, outcome)
+
+    async def _try(self, taken: LeasedReport) -> ReportOutcome:
+        if taken.tries > REPORT_TRIES:
+            return failed_report(
+                "The service ended in the middle of this report three times; the next boundary tries anew", "report_given_up"
+            )
+        deps = self._deps
+        caller = await deps.store.read(
+            reader_for,
+            principal=taken.schedule,
+            organisation=taken.organisation,
+            person=taken.created_by,
+            made_with=taken.made_with,
+            now=deps.clock.now(),
+        )
+        if caller is None:
+            return failed_report(SCHEDULE_RESTS, SCHEDULE_RESTING)
+        given = complete_input(taken.composite, cast("Mapping[str, JsonValue]", orjson.loads(taken.input)), deps.clock.now())
+        with anyio.move_on_after(REPORT_SECONDS):
+            return self._judged(taken, await deps.internal_calls.call(taken.composite, given, caller=caller, surface="schedule"))
+        return failed_report("The report took longer than it may", "timeout", passing=True)
+
+    def _judged(self, taken: LeasedReport, reply: Reply) -> ReportOutcome:
+        """The body of a report, or why there is none."""
+        if reply.refusal is not None:
+            return failed_report(reply.refusal.message, reply.refusal.error_code, passing=may_succeed_later(reply.refusal))
+        found = orjson.loads(reply.body)
+        sheet = self._sheets[taken.composite](found)
+        return ReportOutcome(orjson.dumps({"finding": found, "sheet": sheet}).decode(), sheet)
+
+    async def _put_back(self, taken: LeasedReport, token: str, pause: float, *, counted: bool) -> None:
+        again_ms = int((self._deps.clock.now() + pause) * 1000)
+        await self._deps.store.write(return_report, report=taken.id, token=token, again_ms=again_ms, counted=counted)
+
+    async def _finish(self, taken: LeasedReport, token: str, outcome: ReportOutcome) -> None:
+        """Stores the outcome and tells the webhook; does nothing if the lease was lost or the schedule deleted."""
+        deps, now = self._deps, self._deps.clock.now()
+        state = "failed" if outcome.body is None else "done"
+        why = None if outcome.failure is None else orjson.dumps(outcome.failure).decode()
+        ended = EndedReport(taken.id, taken.schedule, token, state, outcome.body, why, now)
+        event = report_event(deps.ids.new("evt_"), taken, report_notice(taken, deps.site.base_url, state, outcome.sheet), now)
+        if await deps.store.write(finish_report, ended=ended, event=event, ids=deps.ids):
+            deps.wake_worker()
+
+
+def failed_report(error: str, code: str, *, passing: bool = False) -> ReportOutcome:
+    """The outcome of a report that could not be made."""
+    return ReportOutcome(failure={"error": error, "code": code}, passing=passing)
+
+
+def may_succeed_later(refusal: Refusal) -> bool:
+    """Whether another try in a minute may succeed: faults of the upstream, the store and the service, and the burst limit."""
+    if isinstance(refusal, QuotaExceeded):
+        return refusal.error_code == "rate_limited"
+    return isinstance(refusal, (ProviderError, StoreUnavailable, KeyUnknown, Internal))
+
 
 ReportState = Literal["waiting", "running", "done", "failed"]
 ENDED_REPORT_STATES = ("done", "failed")
@@ -95,7 +303,6 @@ FAILED_REPORT_EXAMPLE: ScheduleReport = {
 
 
 def render_report(row: ReportRow, *, with_sheet: bool) -> ScheduleReport:
-    """The report of a row."""
     body: ReportBody | None = None if row.body is None else cast(ReportBody, orjson.loads(row.body))
     return {
         "id": row.id,
@@ -136,7 +343,7 @@ async def get_intelligence_schedule_report(ctx: Ctx, params: ReportRef) -> Sched
 
 
 def read_schedule_report(connection: Connection, *, schedule: str, organisation: str, report: str | None) -> ReportRow | None:
-    """The report that is meant, or a refusal that says what there is; None when there is no such schedule."""
+    """The report that was asked for, or a refusal that says which there are; None without such a schedule."""
     if not has_schedule(connection, schedule=schedule, organisation=organisation):
         return None
     if report is not None:
@@ -153,7 +360,7 @@ def read_schedule_report(connection: Connection, *, schedule: str, organisation:
 
 
 def no_report_yet(schedule: str, row: ReportRow | None) -> NotFound:
-    """The first report is still to come."""
+    """The refusal while the first report is still to come."""
     if row is None:
         hint = "Wait for next_run, or have one made now with POST /v1/intelligence/schedules/{id}/run"
         return NotFound(f"{schedule} has no report yet", code="no_report_yet", param="id", hint=hint)
@@ -200,7 +407,7 @@ async def run_intelligence_schedule(ctx: Ctx, params: ScheduleRef) -> ScheduleRe
 
 
 def ask_for_report(connection: Connection, *, id: str, schedule: str, organisation: str, now: float, upgrade_url: str) -> ScheduleReport:
-    """The report that waits, or a refusal."""
+    """The report that waits now. Raises NotFound, ScheduleResting, or QuotaExceeded."""
     begun = ask_report(connection, id=id, schedule=schedule, organisation=organisation, now=now)
     row = read_report(connection, schedule=schedule, organisation=organisation, report=id)
     if begun is False:
@@ -213,7 +420,7 @@ def ask_for_report(connection: Connection, *, id: str, schedule: str, organisati
 
 
 def run_limit_reached(schedule: str, now: float, upgrade_url: str) -> QuotaExceeded:
-    """The hour is used up."""
+    """The refusal when the runs of the hour are used up."""
     return QuotaExceeded(
         f"{schedule} was run {RUNS_PER_HOUR} times in the last hour; its boundaries come as ever",
         code="rate_limited",
@@ -233,5 +440,5 @@ SHEETS: Mapping[str, Callable[..., Sheet]] = {
     "fleet_health": fleet_health.health_sheet,
     "high_cost_subscribers": high_cost_subscribers.cost_sheet,
     "marketing_intelligence": marketing_intelligence.market_sheet,
-    "optimize_package": package_savings.savings_sheet,
+    "optimize_package": savings.savings_sheet,
 }

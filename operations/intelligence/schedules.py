@@ -1,19 +1,30 @@
-"""Schedules: composites that run by cron, and are told to a webhook or shown behind a link."""
+"""Schedules: composites that run by cron, and are told to a webhook or shown behind a link; which composites, and when.
 
+Choice: as Debian's cron, which cronsim follows. A time that the clock skips comes once, at the moment after the gap; one that it shows
+twice comes once, the first time. Where the minute or the hour begins with a star the schedule goes by elapsed time: hourly stays hourly.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
 from typing import Annotated, Literal, NotRequired, cast
+from zoneinfo import ZoneInfo
 
 import orjson
-from pydantic import Field, JsonValue
+from cronsim import CronSim, CronSimError
+from pydantic import Field, JsonValue, WithJsonSchema
 from typing_extensions import TypedDict
 
 from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
 from operations.deps import Ctx
-from operations.intelligence.scheduling.composites import Composite, CompositeInput, check_composite_input
-from operations.intelligence.scheduling.cron import first_boundary
 from operations.ledger.webhooks import check_webhook_address
 from operations.secret_tokens import new_secret_token, secret_digest
+from operations.times import utc_today
 from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
-from registry.errors import Conflict, NotFound, Restricted
+from registry.answer import InternalCalls
+from registry.errors import BadRequest, Conflict, NotFound, Restricted
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
@@ -23,6 +34,187 @@ from registry.restrictions import check_restricted_operation
 from storage.engine.connection import Connection
 from storage.schedules import END_OF_TIME_MS, NewSchedule, ScheduleEndpoint, ScheduleRow, delete_schedule, insert_schedule, list_schedules
 from storage.sealing import webhook_secret_field
+
+# How far back the newest boundary is looked for, step by step: most schedules have one in the last hour, some one in four years.
+BOUNDARY_WINDOWS = tuple(timedelta(hours=hours) for hours in (1, 24, 24 * 40, 24 * 400))
+
+
+def next_boundary(cron: str, timezone: str, after_ms: int) -> int | None:
+    """The first time after `after_ms`, Unix milliseconds; None when there is none in the next fifty years."""
+    after = datetime.fromtimestamp(after_ms // 1000, UTC)
+    for found in CronSim(cron, after.astimezone(ZoneInfo(timezone))):
+        # In an hour that the clock shows twice cronsim names the first of two equal times, which may lie behind us.
+        if (moment := found.astimezone(UTC)) > after:
+            return int(moment.timestamp()) * 1000
+    return None
+
+
+def newest_boundary(cron: str, timezone: str, since_ms: int, now_ms: int) -> int:
+    """The last time that has come by `now_ms`, of a schedule that waits for the one at `since_ms`; Unix milliseconds."""
+    for window in BOUNDARY_WINDOWS:
+        start_ms = now_ms - int(window.total_seconds()) * 1000
+        if start_ms <= since_ms:
+            break
+        found = newest_boundary_after(cron, timezone, start_ms, now_ms)
+        if found is not None:
+            return found
+    return newest_boundary_after(cron, timezone, since_ms, now_ms) or since_ms
+
+
+def newest_boundary_after(cron: str, timezone: str, start_ms: int, now_ms: int) -> int | None:
+    """The last time after `start_ms` that has come by `now_ms`; Unix milliseconds."""
+    newest, found = None, next_boundary(cron, timezone, start_ms)
+    while found is not None and found <= now_ms:
+        newest, found = found, next_boundary(cron, timezone, found)
+    return newest
+
+
+CRON_CHECK_START = datetime(2026, 1, 1, tzinfo=UTC)
+CRON_FIELDS = 5
+DAY_MINUTES = 24 * 60
+# Choice: a report reads a whole fleet and its figures change slowly; oftener it would only use up the daily quota.
+SCHEDULE_INTERVAL_MINUTES = 15
+CRON_EXAMPLES = "`0 6 * * *` is daily at 6, `30 7 * * MON` Mondays at 7:30, `*/15 * * * *` every 15 minutes"
+
+
+def first_boundary(cron: str, timezone: str, now: float) -> int:
+    """The first time from now on, Unix milliseconds. Raises BadRequest for a time zone or expression that cannot be a schedule."""
+    check_timezone(timezone)
+    check_cron(cron)
+    found = next_boundary(cron, timezone, int(now * 1000))
+    if found is None:
+        raise BadRequest(f"cron: {quote_schedule_text(cron)} names no day of the next fifty years", param="cron", hint=CRON_EXAMPLES)
+    return found
+
+
+def check_cron(cron: str) -> None:
+    """Raises BadRequest unless `cron` has five fields that cronsim reads, and no two times are too close to each other."""
+    count = len(cron.split())
+    if count != CRON_FIELDS:
+        raise BadRequest(
+            f"cron: {quote_schedule_text(cron)} has {count} field{'' if count == 1 else 's'}; "
+            f"minute, hour, day, month and weekday are {CRON_FIELDS}",
+            param="cron",
+            hint=CRON_EXAMPLES,
+        )
+    try:
+        parsed = CronSim(cron, CRON_CHECK_START)
+    except (CronSimError, ValueError, AssertionError) as error:
+        field = str(error).removeprefix("Bad ") if isinstance(error, CronSimError) else "one of its fields"
+        raise BadRequest(
+            f"cron: {quote_schedule_text(cron)} cannot be read; look at its {field}", param="cron", hint=CRON_EXAMPLES
+        ) from None
+    nearest = shortest_interval(parsed.minutes, parsed.hours)
+    if nearest < SCHEDULE_INTERVAL_MINUTES:
+        raise BadRequest(
+            f"cron: {quote_schedule_text(cron)} comes again after {nearest} minute{'' if nearest == 1 else 's'}; "
+            f"at least {SCHEDULE_INTERVAL_MINUTES} must be between two reports",
+            param="cron",
+            hint=CRON_EXAMPLES,
+        )
+
+
+def shortest_interval(minutes: set[int], hours: set[int]) -> int:
+    """The least minutes between two times of a day, or of a day and the next."""
+    times = sorted(hour * 60 + minute for hour in hours for minute in minutes)
+    return min(later - earlier for earlier, later in zip(times, [*times[1:], times[0] + DAY_MINUTES], strict=True))
+
+
+def check_timezone(timezone: str) -> None:
+    """Raises BadRequest unless `timezone` is a name of the IANA database, spelled as there: neither a zone of this machine nor a path."""
+    known = timezone_names()
+    if timezone in known:
+        return
+    near = get_close_matches(timezone.casefold()[:40], list(known.values()), n=1) if timezone else []
+    meant = next((name for name, folded in known.items() if near and folded == near[0]), None)
+    names = "a name such as Europe/Berlin, America/New_York or UTC"
+    hint = f"Did you mean {meant}? Else give {names}" if meant else f"Give {names}"
+    raise BadRequest(f"timezone: {quote_schedule_text(timezone)} is no time zone of the IANA database", param="timezone", hint=hint)
+
+
+@cache
+def timezone_names() -> dict[str, str]:
+    """Every time zone's name by its casefolded form."""
+    return {name: name.casefold() for name in (files("tzdata") / "zones").read_text().split()}
+
+
+def quote_schedule_text(text: str) -> str:
+    return repr(redact(text[:60]))
+
+
+Composite = Literal[
+    "audit_network_coverage",
+    "churn_risk",
+    "detect_usage_anomalies",
+    "diagnose_subscriber",
+    "fleet_health",
+    "high_cost_subscribers",
+    "marketing_intelligence",
+    "optimize_package",
+]
+"""The composites that may be scheduled (decisions.md 10)."""
+COMPOSITES_WITH_RANGE = ("high_cost_subscribers",)
+REPORT_WINDOW_DAYS = 28
+CompositeArguments = Mapping[str, JsonValue]
+CompositeInput = Annotated[
+    dict[str, JsonValue],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {
+                "accountId": {"type": "integer", "minimum": 1, "description": "Only this account, where the composite takes one."},
+                "iccid": {"type": "string", "description": "SIM number of one line, where the composite takes one; absent: the fleet."},
+                "start": {"type": "string", "format": "date", "description": "First UTC day of high_cost_subscribers."},
+                "end": {"type": "string", "format": "date", "description": "Its last; without both: the last 28 days, at every run anew."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 500, "description": "Rows of the report."},
+            },
+            "additionalProperties": False,
+        }
+    ),
+]
+"""The input of a composite. Which of the fields one takes, `checked_input` says."""
+
+
+def check_composite_input(inside: InternalCalls, composite: Composite, given: CompositeArguments, now: float) -> str:
+    """The input as JSON text, if the composite takes it; a refusal that names the field of `input` when not.
+
+    Choice: only the form is checked here. Whether accounts and lines are the organisation's is asked at every run, since lines move.
+    """
+    if "starting_after" in given:
+        raise BadRequest(
+            "input.starting_after: a report always begins at the first row",
+            param="input.starting_after",
+            hint="Leave it out, and give a larger limit",
+        )
+    pipeline = inside.pipeline
+    binding = pipeline.binding(pipeline.catalogue.operations[composite])
+    try:
+        binding.validate(binding.arguments(complete_input(composite, given, now)))
+    except BadRequest as refusal:
+        raise refusal_of_input(refusal) from None
+    return orjson.dumps(given).decode()
+
+
+def refusal_of_input(refusal: BadRequest) -> BadRequest:
+    """The composite's refusal, with the schedule's field as its `param`."""
+    field, text = refusal.param, refusal.message
+    if field is None:
+        return BadRequest(f"input: {text}", code=refusal.error_code, param="input", hint=refusal.hint)
+    told = f"input.{text}" if text.startswith(field) else f"input.{field}: {text}"
+    return BadRequest(told, code=refusal.error_code, param=f"input.{field}", hint=refusal.hint)
+
+
+def complete_input(composite: str, given: CompositeArguments, now: float) -> CompositeArguments:
+    """The input of one run.
+
+    Choice: a composite that wants a range of days and is given none looks at the last 28 whole UTC days, anew at every run. A range
+    that is given stays as it is.
+    """
+    if composite not in COMPOSITES_WITH_RANGE or "start" in given or "end" in given:
+        return given
+    last = utc_today(now) - timedelta(days=1)
+    return {**given, "start": (last - timedelta(days=REPORT_WINDOW_DAYS - 1)).isoformat(), "end": last.isoformat()}
+
 
 ScheduleObject = Literal["intelligence.schedule"]
 ScheduleId = Annotated[str, Field(max_length=64, description="Schedule id, sch_...")]
@@ -134,7 +326,6 @@ def schedule_not_found(schedule: str) -> NotFound:
 
 
 def render_schedule(row: ScheduleRow) -> Schedule:
-    """The schedule of a row."""
     last: LastReport | None = None
     if row.report is not None and row.report_finished is not None:
         state = cast(Literal["done", "failed"], row.report_state)
@@ -251,7 +442,7 @@ async def create_intelligence_schedule(ctx: Ctx, params: NewSchedules) -> Create
 
 
 def new_schedule_endpoint(ctx: Ctx, schedule: str, url: str | None) -> tuple[str | None, ScheduleEndpoint | None]:
-    """A signing secret, and the hidden endpoint that keeps it sealed."""
+    """A signing secret, and the hidden endpoint that stores it sealed."""
     if url is None:
         return None, None
     id, secret = ctx.deps.ids.new("we_"), new_webhook_secret(ctx.deps.ids.bytes(WEBHOOK_SECRET_BYTES))
@@ -260,13 +451,13 @@ def new_schedule_endpoint(ctx: Ctx, schedule: str, url: str | None) -> tuple[str
 
 
 def check_composite_allowed(ctx: Ctx, composite: Composite) -> None:
-    """Refuse a composite that the caller's restrictions leave out, now rather than in every report."""
+    """Refuses a composite that the caller's restrictions exclude, now and not in every report."""
     catalogue, held = ctx.deps.internal_calls.pipeline.catalogue, ctx.caller.restrictions
     check_restricted_operation(catalogue.operations[composite], held, catalogue.operations_in(held.toolsets or ()))
 
 
 def created_schedule(row: NewSchedule, url: str | None, ends: int | None) -> CreatedSchedule:
-    """The answer without what is shown once. `ends`: when the credential expires that the schedule is made with, Unix seconds."""
+    """The answer without the secret. `ends`: when the credential that made the schedule expires, Unix seconds."""
     status = None if url is None else "enabled"
     shared = 0 if row.share_digest is None else 1
     given = (row.id, row.composite, row.input, row.cron, row.timezone, row.next_ms, url, status, shared, row.created)
@@ -294,7 +485,7 @@ async def delete_intelligence_schedule(ctx: Ctx, params: ScheduleRef) -> Deleted
 
 
 def remove_schedule(connection: Connection, *, schedule: str, organisation: str) -> DeletedSchedule:
-    """The schedule with all it has, or a refusal."""
+    """Deletes the schedule and all its rows. Raises NotFound."""
     if not delete_schedule(connection, schedule=schedule, organisation=organisation):
         raise schedule_not_found(schedule)
     return {"id": schedule, "object": "intelligence.schedule", "deleted": True}

@@ -138,7 +138,7 @@ async def get_intelligence_share(ctx: Ctx, params: ShareRef, shared: SharedLink)
 
 
 def shared_report_answer(shared: SharedLink) -> tuple[SharedReport, list[str]]:
-    """The answer, and the kinds whose values did not look like them."""
+    """The answer, and the kinds of values that did not look like their kind."""
     link, report = shared
     answer: SharedReport = {
         "object": "intelligence.shared_report",
@@ -164,7 +164,7 @@ def shared_report_answer(shared: SharedLink) -> tuple[SharedReport, list[str]]:
 
 
 def shared_report_content(answer: SharedReport) -> ReportContent:
-    """The answer as a page has it."""
+    """The answer as a page shows it."""
     return ReportContent(
         organisation=answer["organization"],
         sheet=answer["sheet"],
@@ -176,14 +176,14 @@ def shared_report_content(answer: SharedReport) -> ReportContent:
 
 
 def short_json_number(value: object) -> orjson.Fragment:
-    """A number of very many digits, with four of them: written out it would look like an identifier."""
+    """A number with very many digits, shortened to four: written out it would look like an identifier."""
     if not isinstance(value, RoundedNumber):
         raise TypeError(f"a shared report holds a {type(value).__name__}")
     return orjson.Fragment(f"{float(value):.3e}")
 
 
 def tell_leak(ctx: Ctx, composite: str, faults: list[str], found: RedactionScan) -> None:
-    """What had to be blotted out is told to the operator, but for what it was."""
+    """Reports to the operator what was removed as an identifier, without the identifier itself."""
     parts = [f"no {kind}" for kind in sorted(set(faults))]
     parts += [f"{found.hits} like identifiers"] if found.hits else []
     if parts:

@@ -10,15 +10,39 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.anomalies.line_anomalies import AnomalyContext, AnomalyKind, LineAnomalies, LineAnomaly, find_anomalies
-from operations.intelligence.anomalies.spikes import FALSE_SPIKES_PER_1000, SPIKE_THRESHOLD
-from operations.intelligence.lines.calendar import last_whole_days, line_calendar
-from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet
+from operations.intelligence.line_anomalies import (
+    FALSE_SPIKES_PER_1000,
+    SPIKE_THRESHOLD,
+    AnomalyContext,
+    AnomalyKind,
+    LineAnomalies,
+    LineAnomaly,
+    find_anomalies,
+)
+from operations.intelligence.lines.fleet_lines import (
+    FleetLine,
+    LinesAsked,
+    LineTarget,
+    own_line_or_fleet,
+    ranking_page,
+    read_each_line,
+    read_fleet,
+)
 from operations.intelligence.lines.line_state import LinesNotInUse, LineState, count_not_in_use, lines_by_state
-from operations.intelligence.lines.query import LinesAsked, LineTarget, own_line_or_fleet, ranking_page
-from operations.intelligence.lines.usage import euros, read_line_use
-from operations.intelligence.reports.finding import Finding, Incomplete, cached_result, make_finding, missing_parts
-from operations.intelligence.reports.sheet import Chart, Column, Figure, Sheet, SheetValue, Table
+from operations.intelligence.lines.usage import euros, last_whole_days, line_calendar, read_line_use
+from operations.intelligence.reports.sheet import (
+    Chart,
+    Column,
+    Figure,
+    Finding,
+    Incomplete,
+    Sheet,
+    SheetValue,
+    Table,
+    cached_result,
+    make_finding,
+    missing_parts,
+)
 from operations.upstream.connection import Upstream
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
@@ -183,7 +207,7 @@ async def search_fleet_anomalies(ctx: Ctx, upstream: Upstream) -> AnomalySearch:
 
 
 async def search_line_anomalies(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *, unlisted: bool = False) -> AnomalySearch:
-    """What stands out of these lines. Each is judged when it is read, so that the loop is never held up for a fleet."""
+    """The anomalies of `lines`. Each line is judged as soon as it is read, so the event loop stays free. Waits for the network."""
     window = last_whole_days(ctx.now)
     sorted_ = lines_by_state(lines, window.first)
 
@@ -202,7 +226,7 @@ async def search_line_anomalies(ctx: Ctx, upstream: Upstream, lines: Sequence[Fl
 
 
 def anomaly_answer(searched: AnomalySearch, page: list[FoundAnomaly]) -> Finding[UsageAnomalies]:
-    """The answer around a page of anomalies."""
+    """The finding with one page of anomalies."""
     window = last_whole_days(searched.now)
     kinds = Counter(found.anomaly.kind for found in searched.found)
     data: UsageAnomalies = {
@@ -224,7 +248,7 @@ def anomaly_answer(searched: AnomalySearch, page: list[FoundAnomaly]) -> Finding
 
 
 def anomalies_by_day(found: Sequence[FoundAnomaly]) -> list[AnomalousDay]:
-    """How many began when."""
+    """How many anomalies began on each day."""
     days: dict[str, AnomalousDay] = {}
     for one in found:
         day = one.anomaly.day.isoformat()
@@ -233,7 +257,6 @@ def anomalies_by_day(found: Sequence[FoundAnomaly]) -> list[AnomalousDay]:
 
 
 def usage_anomaly(found: FoundAnomaly) -> UsageAnomaly:
-    """An anomaly as the answer shows it."""
     one = found.anomaly
     shown = euros if one.kind == "cost" else int
     return {
@@ -261,7 +284,7 @@ ANOMALY_CONTEXT_WORDS = {
 
 
 def anomaly_sheet(found: Finding[UsageAnomalies]) -> Sheet:
-    """What stands out, by day and by line."""
+    """The report: anomalies by day and by line."""
     data = found["data"]
     return {
         "title": "Usage anomalies",
@@ -273,7 +296,6 @@ def anomaly_sheet(found: Finding[UsageAnomalies]) -> Sheet:
 
 
 def anomaly_headline(data: UsageAnomalies) -> str:
-    """What to know before anything else."""
     kinds = data["kinds"]
     if not data["lines"]:
         return "No line used or cost far more than usual, or fell silent, in four weeks."
@@ -284,7 +306,6 @@ def anomaly_headline(data: UsageAnomalies) -> str:
 
 
 def anomaly_figures(found: Finding[UsageAnomalies]) -> list[Figure]:
-    """The totals."""
     data, others = found["data"], found["data"]["not_judged"]
     return [
         *(Figure(label=label, kind="number", value=data["kinds"][kind]) for kind, label in ANOMALY_LABELS.items()),
@@ -296,7 +317,7 @@ def anomaly_figures(found: Finding[UsageAnomalies]) -> list[Figure]:
 
 
 def anomaly_day_chart(data: UsageAnomalies) -> Chart:
-    """Anomalies by the day that they begin on, every day of the window."""
+    """Anomalies by the day on which they began, for every day of the window."""
     first, last = (date.fromisoformat(data["window"][end]) for end in ("first", "last"))
     days = [(first + timedelta(days=place)).isoformat() for place in range((last - first).days + 1)]
     found = {day["day"]: day for day in data["days"]}
@@ -314,7 +335,7 @@ def anomaly_day_chart(data: UsageAnomalies) -> Chart:
 
 
 def anomaly_spikes_table(data: UsageAnomalies, kind: AnomalyKind, unit: str) -> Table:
-    """Days of much data, or of much cost."""
+    """Days with much data, or with high costs."""
     measured: list[Column] = [
         {"label": "Observed", "kind": "bytes" if unit == "bytes" else "money"},
         {"label": "Expected at most", "kind": "bytes" if unit == "bytes" else "money"},
@@ -337,7 +358,7 @@ def anomaly_spikes_table(data: UsageAnomalies, kind: AnomalyKind, unit: str) -> 
 
 
 def anomaly_silences_table(data: UsageAnomalies) -> Table:
-    """Silences from their first day on."""
+    """Silences with their first day."""
     rows = [row for row in data["anomalies"] if row["kind"] == "silence"]
     return {
         "title": ANOMALY_LABELS["silence"],
@@ -355,16 +376,15 @@ def anomaly_silences_table(data: UsageAnomalies) -> Table:
 
 
 def anomaly_cells(row: UsageAnomaly) -> list[SheetValue]:
-    """Which line, when, and how much."""
     return [row["iccid"], row["day"], row["observed"], row["expected"]["most"]]
 
 
 def anomaly_context_text(row: UsageAnomaly) -> str | None:
-    """What may explain it."""
+    """What may explain the anomaly."""
     return ", ".join(ANOMALY_CONTEXT_WORDS[word] for word in row["context"]) or None
 
 
 def anomalies_left_out(data: UsageAnomalies, kind: AnomalyKind, shown: int) -> str | None:
-    """How many more there are."""
+    """How many more anomalies of `kind` there are."""
     rest = data["kinds"][kind] - shown
     return f"{rest} with lower scores are left out." if rest > 0 else None

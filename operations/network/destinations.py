@@ -68,12 +68,10 @@ async def list_destination_lists(ctx: Ctx, params: ResellerPage) -> Data[list[De
 
 
 async def read_destination_lists(upstream: Upstream, requested: int | None) -> list[DetailedDestinationList]:
-    """All destination lists of a reseller."""
     return await read_reseller_list(upstream, DESTINATION_LISTS, requested, upstream.ocs.templates.detailed_destination_lists)
 
 
 def destination_list_number(row: DetailedDestinationList) -> int:
-    """The number of a list."""
     return row.get("listId", 0)
 
 
@@ -113,14 +111,14 @@ async def list_destination_prefixes(ctx: Ctx, params: DestinationPrefixQuery) ->
 
 
 async def merged_prefixes(upstream: Upstream, requested: int | None) -> Prefixes:
-    """Every prefix that any list of the reseller has, once."""
+    """Every prefix of any list of the reseller, once."""
     rows = await read_destination_lists(upstream, requested)
     found = {prefix for row in rows for prefix in row.get("prefixes", [])}
     return {"listId": None, "listName": None, "resellerId": await resolve_reseller(upstream, requested), "prefixes": sorted(found)}
 
 
 async def read_prefixes(upstream: Upstream, list_id: int) -> DestinationPrefixes:
-    """The prefixes of a list that is the caller's to see."""
+    """The prefixes of a list. Raises NotFound unless it is the caller's to see. Waits for the network."""
     if upstream.managed:
         await require_destination_list(upstream, list_id)
     try:

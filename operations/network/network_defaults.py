@@ -42,7 +42,7 @@ class NetworkChoice(CamelInput):
 
     @model_validator(mode="after")
     def check(self) -> "NetworkChoice":
-        """A list if, and only if, it is used."""
+        """Raises ValueError unless a list is given if, and only if, the mode uses one."""
         if (self.mode == "custom") != (self.list_id is not None):
             raise ValueError("listId: the mode custom needs it, the other modes take none")
         return self
@@ -69,13 +69,12 @@ class StoredDefault(Chosen):
 
 
 async def stored_network_choice(ctx: Ctx) -> tuple[NetworkMode, int | None]:
-    """What the organisation chose, or what holds for all who chose nothing."""
+    """Mode and list of the organisation, or the defaults for those who chose nothing."""
     stored = await ctx.deps.store.read(find_network_default, organisation=ctx.organisation)
     return ("cheapest_available", None) if stored is None else (cast(NetworkMode, stored.mode), stored.list_id)
 
 
 def render_network_choice(mode: NetworkMode, list_id: int | None) -> Chosen:
-    """A choice as it is shown."""
     return {"mode": mode} if list_id is None else {"mode": mode, "listId": list_id}
 
 
@@ -109,7 +108,7 @@ async def get_network_default(ctx: Ctx, params: Nothing) -> Data[StoredDefault]:
 
 
 async def effective_network_choice(ctx: Ctx, mode: NetworkMode, list_id: int | None) -> Effective:
-    """The choice with its list's name. A list that has gone leaves what holds for all who chose nothing."""
+    """The choice with its list's name. A deleted list leaves the default. Waits for the network."""
     if list_id is None:
         return {"mode": mode}
     if ctx.caller.connection is None:
@@ -121,13 +120,13 @@ async def effective_network_choice(ctx: Ctx, mode: NetworkMode, list_id: int | N
 
 
 async def steering_list_name(upstream: Upstream, list_id: int) -> str | None:
-    """The name of a steering list of the caller's reseller; nothing when there is no such list."""
+    """The name of the list; None when the caller's reseller has no such list. Waits for the network."""
     rows = await read_reseller_list(upstream, STEERING_LISTS, None, upstream.ocs.reseller.list_steering_list)
     return next((row.get("name", "") for row in rows if row.get("id") == list_id), None)
 
 
 async def require_choice_list(ctx: Ctx, params: NetworkChoice) -> None:
-    """A steering list that the caller's reseller has; the other modes need no account."""
+    """Raises NotFound unless the caller's reseller has the list; other modes need no account."""
     if params.list_id is not None:
         await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
         await require_steering_list(await connect_upstream(ctx), params.list_id, "listId")
@@ -183,7 +182,7 @@ class PlanQuery(CamelInput):
 
     @model_validator(mode="after")
     def check(self) -> "PlanQuery":
-        """A list if, and only if, it is used."""
+        """Raises ValueError unless a list is given if, and only if, its mode uses one."""
         for name, mode, number in (("sim", self.sim_mode, self.sim_list_id), ("package", self.package_mode, self.package_list_id)):
             if (mode == "custom") != (number is not None):
                 raise ValueError(f"{name}ListId: {name}Mode custom needs it, without that mode it means nothing")
@@ -258,7 +257,8 @@ async def plan_network_default(ctx: Ctx, params: PlanQuery) -> Data[NetworkPlan]
 
 
 async def require_planned_reseller(upstream: Upstream, requested: int | None) -> int:
-    """The reseller a call names; another one is asked for its lists first, so that an unknown one is told from one without a tariff."""
+    """The reseller that a call names. Another reseller's lists are read first, so that an unknown reseller differs from one without a
+    tariff."""
     reseller = await resolve_reseller(upstream, requested)
     if reseller != await upstream.reseller_id():
         await read_reseller_list(upstream, STEERING_LISTS, reseller, upstream.ocs.reseller.list_steering_list)
@@ -266,7 +266,7 @@ async def require_planned_reseller(upstream: Upstream, requested: int | None) ->
 
 
 async def decide_network_mode(ctx: Ctx, upstream: Upstream, params: PlanQuery) -> NetworkDecision:
-    """SIM, package, organisation, in this order. Every list that is named must be the caller's to see."""
+    """The mode of the SIM, else the package, else the organisation. Raises NotFound unless the caller may see each list that is named."""
     for param, number in (("simListId", params.sim_list_id), ("packageListId", params.package_list_id)):
         if number is not None:
             await require_steering_list(upstream, number, param)
@@ -280,7 +280,7 @@ async def decide_network_mode(ctx: Ctx, upstream: Upstream, params: PlanQuery) -
 
 
 async def hidden_list_warnings(upstream: Upstream, list_id: int | None) -> list[str]:
-    """What a steering list holds is not shown, so the plan cannot follow it."""
+    """The warning that the plan cannot follow a steering list, since its networks are not shown."""
     if list_id is None:
         return []
     name = await steering_list_name(upstream, list_id)
@@ -291,7 +291,7 @@ async def hidden_list_warnings(upstream: Upstream, list_id: int | None) -> list[
 
 
 async def read_tariff_offer(ctx: Ctx, upstream: Upstream, reseller: int) -> NetworkOffer | None:
-    """The networks of the tariff; nothing when there is no tariff, or an empty one."""
+    """The networks of the tariff; None without a tariff, or with an empty one. Waits for the network."""
     try:
         rules = await read_tariff_rules(upstream, reseller)
     except OcsNotFound:
@@ -300,7 +300,7 @@ async def read_tariff_offer(ctx: Ctx, upstream: Upstream, reseller: int) -> Netw
 
 
 def plan_country(country: str, mode: NetworkMode, offer: NetworkOffer, warnings: list[str]) -> CountryPlan:
-    """A country's networks by mode; what is missing is added to the warnings."""
+    """A country's networks by `mode`; appends what is missing to `warnings`."""
     networks = offer.get(country, [])
     if len({network.get("currency") for network in networks if "currency" in network}) > 1:
         warnings.append(f"{country}: prices are in several currencies and were compared as they are")
@@ -313,7 +313,7 @@ def plan_country(country: str, mode: NetworkMode, offer: NetworkOffer, warnings:
 
 
 def zone_offer(zones: Iterable[DetailedLocationZone]) -> NetworkOffer:
-    """The networks of the zones, by country: what is known without a tariff."""
+    """The networks of the zones by country, which is what is known without a tariff."""
     networks: dict[tuple[str, int], OfferedNetwork] = {}
     for operator in (row for zone in zones for row in zone.get("operators", [])):
         found = render_zone_network(operator)
@@ -326,7 +326,7 @@ def zone_offer(zones: Iterable[DetailedLocationZone]) -> NetworkOffer:
 
 
 def cheapest_networks(networks: list[OfferedNetwork]) -> list[OfferedNetwork]:
-    """Those with the lowest price, which may be several; none without a price."""
+    """The networks with the lowest price, which may be several; none without a price."""
     lowest = min((network["dataPerMb"] for network in networks if "dataPerMb" in network), default=None)
     return [] if lowest is None else [network for network in networks if network.get("dataPerMb") == lowest]
 
@@ -351,5 +351,4 @@ async def list_steering_lists(ctx: Ctx, params: ResellerPage) -> Data[list[Steer
 
 
 def steering_list_number(row: SteeringList) -> int:
-    """The number of a list."""
     return row.get("id", 0)

@@ -45,7 +45,7 @@ class TariffQuery(FieldsQuery):
 
     @property
     def everything(self) -> bool:
-        """All rules as they are: they need not be decoded."""
+        """Whether all rules are asked for as they are, so that they need not be decoded."""
         return self.verbose and self.is_unrestricted and self.country is None and self.traffic_type is None
 
 
@@ -95,14 +95,14 @@ async def get_tariff(ctx: Ctx, params: TariffQuery) -> Data[list[TariffRow]] | D
 
 
 def rule_matches(rule: TariffRule, params: TariffQuery) -> bool:
-    """Of the country, and with a price for the traffic."""
+    """Whether the rule is of the country, and has a price for the traffic."""
     if params.country is not None and not rule_in_country(rule, params.country.strip()):
         return False
     return params.traffic_type is None or any(rule.get(name) is not None for name in TARIFF_PRICES[params.traffic_type])
 
 
 def rule_in_country(rule: TariffRule, country: str) -> bool:
-    """By code or by name, in any case."""
+    """Whether `country` is its code or its name, in any case."""
     operator, sought = rule.get("operator", {}), country.casefold()
     return sought in ((operator.get("countryIso2") or "").casefold(), (operator.get("countryName") or "").casefold())
 
@@ -147,7 +147,6 @@ async def list_subscriber_voip_tariff(ctx: Ctx, params: ResellerPage) -> Data[li
 
 
 def voip_plan_number(row: VoipTariff) -> int:
-    """The number of a plan."""
     return row.get("id", 0)
 
 
@@ -183,7 +182,7 @@ async def list_voip_tariff_rule(ctx: Ctx, params: VoipRuleQuery) -> Data[list[Vo
 
 
 def render_voip_rule(row: VoipRule) -> VoipRule:
-    """The rule with its day as RFC 3339; one that cannot be read stays as it came."""
+    """The rule with its day as RFC 3339; a day that cannot be read stays as it is."""
     try:
         return cast(VoipRule, {**row, "fromdate": utc_text(parse_wire_time(row.get("fromdate", "")))})
     except (ValueError, TypeError):

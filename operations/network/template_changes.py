@@ -34,7 +34,7 @@ from registry.operation import Example, operation
 
 
 def present_fields(row: Template, names: tuple[str, ...]) -> dict[str, object]:
-    """What a template shows of a group; lists leave some groups out."""
+    """The fields of a group that a template shows; lists leave some groups out."""
     return {name: row[name] for name in names if name in row}
 
 
@@ -54,7 +54,7 @@ class MergedGroup(NamedTuple):
 
 
 async def own_template(ctx: Ctx, template_id: int) -> OwnTemplate:
-    """In managed mode one that the caller's organisation made."""
+    """The template as it is now. Raises NotFound; in managed mode, unless the caller's organisation made it."""
     upstream = await connect_upstream(ctx)
     row = await read_template(upstream, template_id, "templateId")
     await require_creator(ctx, upstream, "template", template_id, "templateId")
@@ -62,7 +62,7 @@ async def own_template(ctx: Ctx, template_id: int) -> OwnTemplate:
 
 
 def refuse_template_fault(fault: tuple[str, str] | None, *, merged: bool) -> None:
-    """A rule that the whole group breaks, once what is there was added to what was given."""
+    """Raises BadRequest for `fault`, a rule that the group breaks once it was completed by the present values (`merged`)."""
     if fault is None:
         return
     param, text = fault
@@ -94,7 +94,7 @@ class TemplateCoreChange(TemplateLimits, TemplateRef):
 
     @model_validator(mode="after")
     def check(self) -> "TemplateCoreChange":
-        """Something has to change. A template keeps a name, a zone and a duration: null leaves them as they are."""
+        """Raises ValueError when no field would change. Null leaves name, zone and days as they are, since a template needs them."""
         if len(given_fields(self)) == 1:
             raise ValueError("give at least one field besides templateId: name, locationZoneId, validityDays, dataLimit, cost, ...")
         return self
@@ -110,7 +110,7 @@ class MergedCore(NamedTuple):
 
 
 async def merge_core(ctx: Ctx, params: TemplateCoreChange) -> MergedCore:
-    """The upstream replaces the whole core, so what is not given is read from the template."""
+    """The whole core, which the upstream replaces: what is not given is read from the template."""
     upstream, id, row = await own_template(ctx, params.template_id)
     reseller = template_owner(row) or await upstream.reseller_id()
     if params.location_zone_id is not None:
@@ -182,7 +182,7 @@ class TemplateThrottlingChange(TemplateThrottling, TemplateRef):
 
 
 async def merge_throttling(ctx: Ctx, params: TemplateThrottlingChange) -> MergedGroup:
-    """The upstream replaces the group, so what is not given is read from the template, where lists show it."""
+    """The whole group, which the upstream replaces: what is not given is read from the template, if lists show it."""
     upstream, id, row = await own_template(ctx, params.template_id)
     changes = given_fields(params)
     changes.pop("templateId")
@@ -244,14 +244,14 @@ class TemplateRecurrenceChange(TemplateRecurrence, TemplateRef):
 
     @model_validator(mode="after")
     def check(self) -> "TemplateRecurrenceChange":
-        """What ends has no rhythm."""
+        """Raises ValueError for a recurrence without recurring."""
         if self.recurring is False and any(getattr(self, name) is not None for name in TemplateRecurrence.model_fields):
             raise ValueError("recurring is false, so the recurrence means nothing: send recurring: true, or leave the recurrence out")
         return self
 
 
 async def merge_recurrence(ctx: Ctx, params: TemplateRecurrenceChange) -> MergedGroup:
-    """The upstream replaces the group, so what is not given is read from the template, where lists show it."""
+    """The whole group, which the upstream replaces: what is not given is read from the template, if lists show it."""
     upstream, id, row = await own_template(ctx, params.template_id)
     if params.recurring is False:
         return MergedGroup(upstream, merge_template_fields({"prepaidpackagetemplateid": id, "recurring": False}))

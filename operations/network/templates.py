@@ -34,7 +34,7 @@ THRESHOLD_NUMBERS = range(1, 5)
 
 
 def check_throttle_speed(value: int) -> int:
-    """The speeds that the network can throttle to."""
+    """Raises ValueError unless the network can throttle to `value`, kbit/s."""
     if value not in THROTTLE_SPEEDS:
         raise ValueError(f"a throttled speed is one of {THROTTLE_SPEEDS_TEXT} kbit/s")
     return value
@@ -131,7 +131,7 @@ def given_fields(params: Input) -> dict[str, object]:
 
 
 def merge_template_fields(*parts: Mapping[str, object]) -> TemplateFields:
-    """What goes to the wire; later parts win."""
+    """The fields for the wire; later parts win."""
     merged: dict[str, object] = {}
     for part in parts:
         merged |= part
@@ -139,7 +139,7 @@ def merge_template_fields(*parts: Mapping[str, object]) -> TemplateFields:
 
 
 def throttling_fault(group: Mapping[str, object]) -> tuple[str, str] | None:
-    """The member at fault and the rule it breaks."""
+    """The field at fault and the rule that it breaks; None where none is broken."""
     for number in THRESHOLD_NUMBERS:
         percent, limit = f"throttlingThreshold{number}Perc", f"throttlingThreshold{number}Limit"
         if (group.get(percent) is None) != (group.get(limit) is None):
@@ -156,7 +156,7 @@ def throttling_fault(group: Mapping[str, object]) -> tuple[str, str] | None:
 
 
 def recurrence_fault(group: Mapping[str, object]) -> tuple[str, str] | None:
-    """The member at fault and the rule it breaks."""
+    """The field at fault and the rule that it breaks; None where none is broken."""
     if not group.get("recurring"):
         return None
     missing = [name for name in RECURRENCE_NEEDED if group.get(name) is None]
@@ -186,17 +186,16 @@ def template_row(row: Template) -> TemplateRow:
 
 
 def template_number(row: Template) -> int:
-    """The number of a template."""
     return row.get("prepaidpackagetemplateid", 0)
 
 
 def template_owner(row: Template) -> int | None:
-    """Whose template it is."""
+    """The id of the reseller that the template belongs to."""
     return row.get("resellerid") or row.get("reseller", {}).get("resellerid")
 
 
 def changed_template(upstream: Upstream, row: Template) -> TemplateRow:
-    """The answer of a change; kept answers about templates are stale now."""
+    """The answer to a change; drops cached answers about templates."""
     upstream.reads.forget(upstream.identity, TEMPLATE_CACHE_KEY)
     return template_row(row)
 
@@ -225,7 +224,7 @@ class TemplateQuery(FieldsQuery):
 
     @model_validator(mode="after")
     def check(self) -> "TemplateQuery":
-        """The upstream takes one selector."""
+        """Raises ValueError for more than one selector, since the upstream takes one."""
         if sum(getattr(self, name) is not None for name in TEMPLATE_SELECTORS) > 1:
             raise ValueError("give at most one of templateId, sponsorId, locationZoneId, destinationListId, resellerId")
         if self.q is not None and not self.q.strip():
@@ -270,20 +269,20 @@ async def list_package_templates(ctx: Ctx, params: TemplateQuery) -> Data[list[T
     upstream = await connect_upstream(ctx)
     await require_template_selector(upstream, params)
     rows = await read_selected_templates(upstream, params)
-    kept = [row for row in rows if params.include_deleted or not row.get("deleted")]
-    if params.template_id is not None and not kept:
+    selected = [row for row in rows if params.include_deleted or not row.get("deleted")]
+    if params.template_id is not None and not selected:
         raise template_selector_not_found("templateId")
-    found = [row for row in kept if params.q is None or template_name_contains(row, params.q)]
+    found = [row for row in selected if params.q is None or template_name_contains(row, params.q)]
     return paged_data(ctx, [template_row(row) for row in sorted(found, key=template_number)], params, template_number)
 
 
 def template_name_contains(row: Template, part: str) -> bool:
-    """Whether the part stands in the name, in whatever case."""
+    """Whether `part` is in the name, in any case."""
     return part.strip().casefold() in row.get("prepaidpackagetemplatename", "").casefold()
 
 
 async def require_template_selector(upstream: Upstream, params: TemplateQuery) -> None:
-    """On a shared token what is named must be the own reseller's. Templates are checked by their rows: asking for one only reads it."""
+    """On a shared token, raises NotFound unless what is named is the reseller's own. Templates are checked by their rows."""
     if not upstream.managed:
         return
     if params.sponsor_id is not None:
@@ -295,13 +294,13 @@ async def require_template_selector(upstream: Upstream, params: TemplateQuery) -
 
 
 async def read_selected_templates(upstream: Upstream, params: TemplateQuery) -> list[Template]:
-    """The templates of the selector, a minute old at most; without one, those of the own reseller."""
+    """The selected templates, a minute old at most; without a selector, those of the own reseller. Waits for the network."""
     given = {name: getattr(params, name) for name in TEMPLATE_SELECTOR_NAMES if getattr(params, name) is not None}
     reseller = None if given else await resolve_reseller(upstream, params.reseller_id)
     key = (upstream.identity, TEMPLATE_CACHE_KEY, "list", *given.items(), reseller)
-    kept = upstream.reads.get(key, lambda: upstream.ocs.templates.list(**given, reseller_id=reseller))
+    cached = upstream.reads.get(key, lambda: upstream.ocs.templates.list(**given, reseller_id=reseller))
     try:
-        rows = await read_of_reseller(params.reseller_id, kept)
+        rows = await read_of_reseller(params.reseller_id, cached)
     except OcsNotFound:
         if given:
             raise template_selector_not_found(TEMPLATE_SELECTOR_NAMES[next(iter(given))]) from None
@@ -311,7 +310,7 @@ async def read_selected_templates(upstream: Upstream, params: TemplateQuery) -> 
 
 
 def template_selector_not_found(param: str) -> NotFound:
-    """Unknown and foreign ones are answered alike."""
+    """The same answer for unknown and foreign ones."""
     if param == "templateId":
         text = "Your account has no package template with this id"
         return NotFound(text, param=param, hint="list_package_templates without a selector names the ones you can use")
@@ -339,7 +338,7 @@ class NewTemplate(TemplateRecurrence, TemplateThrottling, TemplateLimits):
 
     @model_validator(mode="after")
     def check(self) -> "NewTemplate":
-        """The rules of the two groups."""
+        """Raises ValueError for a rule that throttling or recurrence breaks."""
         group = {"throttlingActive": self.throttling_active, "recurring": self.recurring, **given_fields(self)}
         fault = throttling_fault(group) or recurrence_fault(group)
         if fault is not None:
@@ -350,7 +349,7 @@ class NewTemplate(TemplateRecurrence, TemplateThrottling, TemplateLimits):
 
 
 async def require_template_parts(ctx: Ctx, params: NewTemplate) -> Upstream:
-    """A zone, and where it is named a destination list, of the caller's reseller."""
+    """The connection. Raises NotFound unless zone and destination list are of the caller's reseller."""
     upstream = await connect_upstream(ctx)
     await require_zone(upstream, params.location_zone_id, "locationZoneId")
     if params.destination_list_id is not None:

@@ -76,18 +76,16 @@ class ZoneWithNetworks(TypedDict, total=False):
 
 
 async def read_zones(upstream: Upstream, requested: int | None) -> list[DetailedLocationZone]:
-    """All zones of a reseller with their networks, lowest id first."""
+    """All zones of a reseller with their networks, lowest id first. Waits for the network."""
     rows = await read_reseller_list(upstream, ZONE_LIST, requested, upstream.ocs.templates.detailed_location_zones)
     return sorted(rows, key=zone_number)
 
 
 def zone_number(row: DetailedLocationZone | ZoneRow | ZoneWithNetworks) -> int:
-    """The number of a zone."""
     return row.get("zoneId", 0)
 
 
 def network_number(row: Operator) -> int:
-    """The number of a network."""
     return row.get("networkId", 0)
 
 
@@ -125,17 +123,16 @@ async def list_location_zones(ctx: Ctx, params: ZoneQuery) -> Data[list[ZoneRow]
 
 
 def zone_summary(zone: DetailedLocationZone) -> ZoneRow:
-    """The zone at a glance."""
     networks = zone.get("operators", [])
     countries = sorted({operator_country(network) for network in networks} - {""})
     return {"zoneId": zone_number(zone), "zoneName": zone.get("zoneName", ""), "countries": countries, "operatorCount": len(networks)}
 
 
-async def read_zone_networks(upstream: Upstream, wanted: int, requested: int | None) -> list[Operator]:
-    """The networks of a zone that is the caller's to see. Answers about some zones are unreadable: the list of all zones has them too."""
-    zone = await require_zone(upstream, wanted, "zoneId", await resolve_reseller(upstream, requested))
+async def read_zone_networks(upstream: Upstream, zone_id: int, requested: int | None) -> list[Operator]:
+    """The networks of a zone that the caller may see. Where the answer about it cannot be read, those in the list of all zones."""
+    zone = await require_zone(upstream, zone_id, "zoneId", await resolve_reseller(upstream, requested))
     try:
-        return await upstream.ocs.templates.location_zone_elements(wanted)
+        return await upstream.ocs.templates.location_zone_elements(zone_id)
     except OcsError as error:
         if error.ocs_code is not None:
             raise
@@ -187,7 +184,7 @@ async def list_detailed_location_zones(
 
 
 def render_zone(zone: DetailedLocationZone) -> ZoneWithNetworks:
-    """The zone with what identifies its networks."""
+    """The zone, its networks reduced to what identifies them."""
     return {
         "zoneId": zone_number(zone),
         "zoneName": zone.get("zoneName", ""),
@@ -197,7 +194,6 @@ def render_zone(zone: DetailedLocationZone) -> ZoneWithNetworks:
 
 
 def render_zone_network(row: Operator) -> ZoneNetwork:
-    """A network's identity."""
     return {
         "networkId": network_number(row),
         "operatorName": (row.get("operatorName") or "").strip(),
@@ -241,7 +237,7 @@ class ZoneMade(TypedDict):
 
 
 async def require_new_zone_profile(ctx: Ctx, params: NewZone) -> Upstream:
-    """A profile that the caller's reseller has."""
+    """The connection. Raises NotFound unless the caller's reseller has the profile."""
     upstream = await connect_upstream(ctx)
     await require_network_profile(upstream, params.network_profile_id)
     return upstream
@@ -306,7 +302,7 @@ class ZoneProfileChanged(TypedDict):
 
 
 async def own_zone(ctx: Ctx, params: ZoneProfileChange) -> Upstream:
-    """A zone that the caller made, and a profile that its reseller has."""
+    """The connection. Raises NotFound unless the caller made the zone and its reseller has the profile."""
     upstream = await connect_upstream(ctx)
     await require_zone(upstream, params.location_zone_id, "locationZoneId")
     await require_creator(ctx, upstream, "zone", params.location_zone_id, "locationZoneId")
@@ -355,7 +351,7 @@ async def change_network_profile_of_location_zone(ctx: Ctx, params: ZoneProfileC
 
 
 def unknown_zone_method() -> OcsError:
-    """The one method whose name may be wrong; a call of an unknown one changes nothing."""
+    """The refusal for the one method whose name may be wrong; a call of an unknown method changes nothing."""
     return OcsError(
         "The charging system does not know the method that changes a zone's profile; nothing was changed. Its name is undocumented "
         "and therefore a setting, SERVICE_OCS_ZONE_METHOD",
@@ -401,10 +397,9 @@ async def list_network_profiles(ctx: Ctx, params: NetworkProfileQuery) -> Data[l
     rows = await read_reseller_list(
         upstream, NETWORK_PROFILE_LIST, params.reseller_id, lambda reseller: zones.list_network_profile(reseller_id=reseller)
     )
-    kept = [row for row in rows if params.sponsor_id in (None, row.get("sponsorId"))]
-    return paged_data(ctx, sorted(kept, key=network_profile_number), params, network_profile_number)
+    selected = [row for row in rows if params.sponsor_id in (None, row.get("sponsorId"))]
+    return paged_data(ctx, sorted(selected, key=network_profile_number), params, network_profile_number)
 
 
 def network_profile_number(row: NetworkProfile) -> int:
-    """The number of a profile."""
     return row.get("id", 0)

@@ -80,7 +80,7 @@ class PlanChanged(TypedDict):
 
 
 async def own_line_and_mobile_plan(ctx: Ctx, params: MobilePlanChange) -> Line:
-    """The caller's own line, and a plan that its reseller has."""
+    """The caller's own line. Raises NotFound unless its reseller has the plan."""
     line = await own_line(ctx, params)
     if params.plan_id is not None:
         upstream = line.upstream
@@ -98,7 +98,7 @@ async def own_line_and_mobile_plan(ctx: Ctx, params: MobilePlanChange) -> Line:
 
 
 async def own_line_and_voip_plan(ctx: Ctx, params: VoipPlanChange) -> Line:
-    """The caller's own line, and a plan that its reseller has and did not delete."""
+    """The caller's own line. Raises NotFound unless its reseller has the plan and did not delete it."""
     line = await own_line(ctx, params)
     if params.plan_id is not None:
         await require_voip_plan(line.upstream, params.plan_id, "planId")

@@ -31,7 +31,7 @@ class ContactChange(LineRef):
 
     @model_validator(mode="after")
     def check(self) -> "ContactChange":
-        """Something has to change."""
+        """Raises ValueError when no field would change."""
         if all(value is None for name, value in self if name != "iccid"):
             raise ValueError("give at least one of firstName, lastName, company, email, phoneNumber")
         return self
@@ -101,7 +101,7 @@ class PhoneNumberChange(LineRef):
 
     @model_validator(mode="after")
     def check(self) -> "PhoneNumberChange":
-        """A real number has to be named."""
+        """Raises ValueError when a real number is not given."""
         if self.phone_type == "real" and self.phone_number is None:
             raise ValueError("phoneNumber is required when phoneType is real, for example +4790000001")
         return self

@@ -67,7 +67,7 @@ ROLLED_BACK_EXAMPLE = {
 
 
 async def account_to_draw_from(ctx: Ctx, params: FromInventory) -> Upstream:
-    """The caller's account, asked again at every replay; keys that our own ids would meet are refused."""
+    """The connection, if the account is the caller's; checked again at every replay. Keys that could be ids of our own are refused."""
     key = ctx.call.idempotency_key or ""
     if key.startswith(RESERVED_KEY_PREFIXES):
         raise BadRequest(
@@ -145,7 +145,7 @@ async def issue_esim_from_inventory(ctx: Ctx, params: FromInventory, upstream: U
 
 
 def require_period_ahead(params: FromInventory, now: float) -> None:
-    """A package that has ended before it begins would cost an eSIM. Asked after the replay, which is for ever."""
+    """Refuses dates that have ended, since the call would cost an eSIM. Checked after the replay, which answers for ever."""
     dates = params.active_period
     if dates is not None and dates.end.timestamp() <= now:
         raise BadRequest(
@@ -163,7 +163,7 @@ class OwnIssuance(NamedTuple):
 
 
 async def own_issuance(ctx: Ctx, params: IssuanceRef) -> OwnIssuance:
-    """The row, of an account that still is the caller's, and of a line that still is there; a foreign one is not found."""
+    """The issuance, if its account and its line still are the caller's. Raises NotFound otherwise."""
     row = await ctx.deps.store.read(find_issuance_named, organisation=ctx.organisation, named=params.issuance_key)
     if row is None:
         raise issuance_not_found()
@@ -180,7 +180,7 @@ async def own_issuance(ctx: Ctx, params: IssuanceRef) -> OwnIssuance:
 
 
 def issuance_not_found() -> NotFound:
-    """Unknown keys, those of others, and those whose line was moved to others are answered alike."""
+    """The same answer for unknown keys, foreign ones, and those whose line was moved to another account."""
     return NotFound(
         "Your organisation issued nothing under this key",
         param="idempotencyKey",

@@ -18,7 +18,7 @@ LineStatusTarget = Literal["ACTIVE", "SUSPENDED", "INACTIVE", "DISCONNECTED", "E
 
 
 def canonical_target_status(value: object) -> object:
-    """TERMINATED is another word for the end of life."""
+    """TERMINATED is a synonym of END_OF_LIFE."""
     return "END_OF_LIFE" if value == "TERMINATED" else value
 
 
@@ -32,7 +32,7 @@ class LineStatusChange(LineRef):
 
     @model_validator(mode="after")
     def check(self) -> "LineStatusChange":
-        """What cannot be undone is said twice."""
+        """Raises ValueError unless an irreversible change is confirmed by a second field."""
         if self.status == "END_OF_LIFE" and not self.irreversible:
             raise ValueError(
                 "status END_OF_LIFE is final: the line can never be used again. "

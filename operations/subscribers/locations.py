@@ -139,7 +139,7 @@ NO_CELL_HINT = "subscriber_network_events shows whether it tried to register"
 
 
 async def locate_cell(line: Line, cell: Cell) -> Location:
-    """Where the cell stands, for all the network knows."""
+    """The position of `cell`, as far as the network knows it. Raises NotFound. Waits for the network."""
     try:
         found = await line.upstream.ocs.subscriber.get_location_by_cell_id(
             radio=cell["radioType"], mcc=cell["mcc"], mnc=cell["mnc"], lac=cell["lac"], cell_id=cell["cellId"]
@@ -150,21 +150,20 @@ async def locate_cell(line: Line, cell: Cell) -> Location:
 
 
 def cell_place_unknown() -> NotFound:
-    """The cell is known, its place is not."""
+    """The refusal when the cell is known and its position is not."""
     return NotFound(
         "Nobody knows where the last radio cell of this line stands", param="iccid", hint="get_subscriber_location may know more"
     )
 
 
 def registered_cell(line: Line) -> CellSighting | None:
-    """The cell of the last registration."""
     info = line.row.get("networkInfo", {})
     cell = read_cell(info.get("lastRat"), info.get("lastMcc"), info.get("lastMnc"), info.get("lastLac"), info.get("lastCellId"))
     return None if cell is None else CellSighting(cell, utc_time_text(info.get("time")))
 
 
 async def used_cell(ctx: Ctx, line: Line) -> CellSighting | None:
-    """The cell of the newest data session of the last seven days."""
+    """The cell of the newest data session of the last seven days. Waits for the network."""
     last = utc_today(ctx.now)
     usage = await line.upstream.ocs.statistics.usage_over_period(line.subscriber_id, last - timedelta(days=WEEK_DAYS - 1), last)
     days = [day for row in usage.get("usages", []) for day in row.get("subsPeriodUsages", [])]
@@ -174,18 +173,17 @@ async def used_cell(ctx: Ctx, line: Line) -> CellSighting | None:
 
 
 def usage_time(record: CallRecord) -> str:
-    """When it was used; the wire's times sort as they are written."""
+    """The time of use as the wire writes it; such texts sort by time."""
     return record.get("usageDateUtc", "")
 
 
 def record_cell(record: CallRecord) -> CellSighting | None:
-    """The cell that a record names."""
     cell = read_cell(record.get("rat"), record.get("mcc"), record.get("mnc"), record.get("lac"), record.get("cellId"))
     return None if cell is None else CellSighting(cell, utc_time_text(record.get("usageDateUtc")))
 
 
 def read_cell(rat: object, mcc: object, mnc: object, lac: object, cell: object) -> Cell | None:
-    """The tuple, unless a part that it cannot be without is missing."""
+    """The cell, or None where a part that it needs is missing."""
     country, network, area = read_whole_number(mcc), read_whole_number(mnc), read_whole_number(lac)
     if not country or network is None or area is None:
         return None
@@ -193,19 +191,19 @@ def read_cell(rat: object, mcc: object, mnc: object, lac: object, cell: object) 
 
 
 def read_whole_number(value: object) -> int | None:
-    """A number, also where a server writes it as a string."""
+    """A number, also where a server writes it as text; None otherwise."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value[:18])
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def radio_type(rat: object) -> RadioType:
-    """From words such as "4G - LTE". Choice: what names no generation counts as 4G, which most networks are."""
+    """The generation in a text such as "4G - LTE". Choice: a text that names none counts as 4G, as most networks are."""
     return RADIO_TYPES.get(rat.strip()[:2].upper(), "4G") if isinstance(rat, str) else "4G"
 
 
 def utc_time_text(time: str | None) -> str | None:
-    """The wire's time as answers write it."""
+    """A time of the wire as answers write it; None where it cannot be read."""
     try:
         return None if time is None else utc_text(parse_wire_time(time))
     except ValueError:
@@ -271,7 +269,6 @@ async def subscriber_country_history(ctx: Ctx, params: CountryHistoryQuery, line
 
 
 def render_country_entry(iccid: str, entry: CountryEntry) -> CountryEntered:
-    """An entry as it is answered."""
     return {
         "type": "country.entered",
         "iccid": iccid,

@@ -60,7 +60,7 @@ class SpeedChange(NamedTuple):
 
 
 def speed_bits(limit: str) -> int | None:
-    """The limit in bit/s; 0 when there is none, None for a word we do not know."""
+    """The limit in bit/s; 0 for no limit, None for an unknown word."""
     if limit == "UNLIMITED":
         return 0
     kilobits = limit.removeprefix("KB_")
@@ -68,7 +68,6 @@ def speed_bits(limit: str) -> int | None:
 
 
 def render_speed(limit: str) -> Bitrate:
-    """The limit in both spellings."""
     speed = speed_bits(limit)
     answer: Bitrate = {"limit": limit, "unlimited": limit == "UNLIMITED"}
     if speed is not None:
@@ -77,7 +76,7 @@ def render_speed(limit: str) -> Bitrate:
 
 
 def speed_level(params: BitrateChange) -> SpeedLimit:
-    """Exactly one spelling, and one of the network's levels."""
+    """The network's level for `params`. Raises BadRequest unless exactly one spelling names one."""
     if (params.bitrate is None) == (params.bitrate_string is None):
         raise BadRequest(
             "Send either bitrate or bitrateString", param="bitrate", hint='For example {"bitrate": 256000} or {"bitrateString": "KB_256"}'
@@ -92,7 +91,7 @@ def speed_level(params: BitrateChange) -> SpeedLimit:
 
 
 async def own_speed_change(ctx: Ctx, params: BitrateChange) -> SpeedChange:
-    """The level is checked before anybody is asked."""
+    """The line and the level; a wrong level is refused before any call upstream."""
     limit = speed_level(params)
     line = await own_line(ctx, params)
     return SpeedChange(line, line.imsi, limit)
@@ -179,7 +178,7 @@ class SteeringPushed(TypedDict):
 
 
 async def own_line_and_steering_list(ctx: Ctx, params: SteeringChange) -> Line:
-    """The caller's own line, and a list that its reseller has."""
+    """The caller's own line. Raises NotFound unless its reseller has the list."""
     line = await own_line(ctx, params)
     if params.list_id is not None:
         await require_steering_list(line.upstream, params.list_id, "listId")
@@ -229,7 +228,7 @@ async def push_steering_to_subscriber(ctx: Ctx, params: LineRef, line: Line) -> 
 
 
 async def has_steering_list(line: Line) -> bool:
-    """Whether the line or its account, read afresh, has a steering list; without one there is nothing to push, however often."""
+    """Whether the line or its account, read anew, has a steering list; without one a push can never succeed."""
     if line.row.get("steeringListId") is not None:
         return True
     line.upstream.reads.forget(line.upstream.identity, "accounts")
@@ -258,7 +257,7 @@ class TrafficRestrictions(LineRef):
 
     @model_validator(mode="after")
     def check(self) -> "TrafficRestrictions":
-        """Something has to change."""
+        """Raises ValueError when no flag would change."""
         if self.data is None and self.moc is None and self.mtc is None and self.sms is None:
             raise ValueError("give at least one of data, moc, mtc, sms, each true or false")
         return self
@@ -281,7 +280,7 @@ class MergedRestrictions(NamedTuple):
 
 
 async def merge_restrictions(ctx: Ctx, params: TrafficRestrictions) -> MergedRestrictions:
-    """The upstream takes all four flags at once: what is not named is read from the line."""
+    """All four flags, which the upstream takes at once: a flag that is not given is read from the line."""
     line = await own_line(ctx, params)
     row = line.row
     found = {

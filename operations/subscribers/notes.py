@@ -17,7 +17,7 @@ from storage.notes import NoteRow, add_note, put_notes, read_notes
 
 
 async def note_access(ctx: Ctx, params: HasIccid) -> None:
-    """The access rule of what we keep about a line. Only a credential for named accounts has to know which one the line is in."""
+    """The access rule of notes. Only a credential for certain accounts needs to know the account of the line."""
     if ctx.caller.restrictions.account_ids is None:
         return
     if ctx.caller.connection is None:
@@ -164,5 +164,4 @@ async def put_subscriber_notes(ctx: Ctx, params: NotesChange, seen: None) -> Not
 
 
 def render_note(row: NoteRow) -> SubscriberNote:
-    """An entry as it is answered."""
     return {"id": row.id, "note": row.note, "author": row.author, "created": rfc3339_utc(row.created)}

@@ -66,7 +66,7 @@ class PackageWindow(CamelInput):
 
     @property
     def period(self) -> Period | None:
-        """The dates as the wire writes them."""
+        """The dates as the wire writes them; None without dates."""
         dates = self.active_period
         return None if dates is None else {"start": wire_time(dates.start), "end": wire_time(dates.end)}
 
@@ -105,14 +105,15 @@ class HasTemplateId(HasIccid, Protocol):
 
 
 async def own_line_and_template(ctx: Ctx, params: HasTemplateId) -> Line:
-    """The caller's own line, and a template that its reseller has."""
+    """The caller's own line. Raises NotFound unless its reseller has the template."""
     line = await own_line(ctx, params)
     await find_template(line.upstream, params.package_template_id, "packageTemplateId")
     return line
 
 
 async def explain_mismatch(assigning: Awaitable[AssignedT], reasons: str) -> AssignedT:
-    """What was made. Where line and template do not go together, the general words about states would mislead."""
+    """The result of `assigning`. When line and template do not match, the refusal gives `reasons` in place of the general text about
+    states."""
     try:
         return await assigning
     except OcsError as refusal:
@@ -305,16 +306,16 @@ async def assign_recurring_package(ctx: Ctx, params: SeriesToStart, line: Line) 
 
 
 async def own_series(ctx: Ctx, params: SeriesStatusChange) -> OwnSeries:
-    """The series of a package of the line, or the one with this id."""
+    """The series of a package of the line, or the series with this id. Raises NotFound."""
     line = await own_line(ctx, params)
     return OwnSeries(line, find_series(await read_packages(line), params.package_id))
 
 
-def find_series(held: PackageList, id: int) -> int:
-    """Choice: a package with this id comes before a series with it."""
-    package = find_package(held, id)
+def find_series(packages: PackageList, id: int) -> int:
+    """The id of the series. Choice: a package with this id takes precedence over a series with it."""
+    package = find_package(packages, id)
     if package is None:
-        if any(series.get("id") == id for series in held.get("recurring", [])):
+        if any(series.get("id") == id for series in packages.get("recurring", [])):
             return id
         raise package_not_found()
     series = package.get("recurringPackage")
@@ -343,7 +344,7 @@ def find_series(held: PackageList, id: int) -> int:
         )
     ],
 )
-async def stop_resume_recurring_package(ctx: Ctx, params: SeriesStatusChange, held: OwnSeries) -> Data[SeriesSwitched]:
+async def stop_resume_recurring_package(ctx: Ctx, params: SeriesStatusChange, series: OwnSeries) -> Data[SeriesSwitched]:
     """Stop or resume a series of packages.
 
     Packages already made stay.
@@ -352,8 +353,8 @@ async def stop_resume_recurring_package(ctx: Ctx, params: SeriesStatusChange, he
     series, or, for a series that has made no package yet, the id of the series itself.
     """
     active = params.action == "resume"
-    await held.line.upstream.ocs.packages.stop_resume_recurring(active=active, recurring_id=held.id)
-    return {"data": {"recurringId": held.id, "active": active}}
+    await series.line.upstream.ocs.packages.stop_resume_recurring(active=active, recurring_id=series.id)
+    return {"data": {"recurringId": series.id, "active": active}}
 
 
 class PackagesRemoved(TypedDict):

@@ -60,13 +60,12 @@ class PackageDone(TypedDict):
     packageId: int
 
 
-def package_done(held: OwnPackage) -> PackageDone:
-    """What every change of a package answers with."""
-    return {"ok": True, "iccid": held.line.iccid, "packageId": held.id}
+def package_done(own: OwnPackage) -> PackageDone:
+    return {"ok": True, "iccid": own.line.iccid, "packageId": own.id}
 
 
 async def own_package(ctx: Ctx, params: HasPackageId) -> OwnPackage:
-    """The access rule of every operation on one package."""
+    """The access rule of operations on one package. Raises NotFound unless the line has it."""
     line = await own_line(ctx, params)
     found = find_package(await read_packages(line), params.package_id)
     if found is None:
@@ -75,17 +74,17 @@ async def own_package(ctx: Ctx, params: HasPackageId) -> OwnPackage:
 
 
 async def read_packages(line: Line) -> PackageList:
-    """All packages and series of a line."""
+    """All packages and series of a line. Waits for the network."""
     return await line.upstream.ocs.packages.list_packages(line.subscriber_id, version="v2")
 
 
-def find_package(held: PackageList, package_id: int) -> Package | None:
-    """The package with this id, if the line has it."""
-    return next((package for package in held.get("packages", []) if package.get("subscriberprepaidpackageid") == package_id), None)
+def find_package(packages: PackageList, package_id: int) -> Package | None:
+    """The package with this id; None if the line has none."""
+    return next((package for package in packages.get("packages", []) if package.get("subscriberprepaidpackageid") == package_id), None)
 
 
 def package_not_found() -> NotFound:
-    """Unknown packages and those of other lines are answered alike."""
+    """The same answer for unknown packages and those of other lines."""
     return NotFound("This line has no package with this id", param="packageId", hint="list_subscriber_packages names its packages")
 
 
@@ -114,7 +113,7 @@ class PackageListQuery(FieldsQuery, LineRef):
 
 
 def line_packages(found: PackageList, now: float) -> list[HeldPackage]:
-    """Every package with its state and series, then the series that have none."""
+    """Every package with its state and series, then the series without a package."""
     packages, series = found.get("packages", []), found.get("recurring", [])
     single = found.get("callUseSingleCounter", False)
     by_id = {row.get("id"): row for row in series}
@@ -124,7 +123,6 @@ def line_packages(found: PackageList, now: float) -> list[HeldPackage]:
 
 
 def render_package(package: Package, series: RecurringSeries | None, single: bool, now: float) -> HeldPackage:
-    """A package as it is shown."""
     return {
         **package,
         "packageId": package.get("subscriberprepaidpackageid"),
@@ -135,18 +133,17 @@ def render_package(package: Package, series: RecurringSeries | None, single: boo
 
 
 def render_upcoming_series(series: RecurringSeries, single: bool) -> HeldPackage:
-    """A series whose package is yet to be made."""
     return {"packageId": None, "state": "upcoming", "recurring": series, "callUseSingleCounter": single}
 
 
 def is_series_finished(series: RecurringSeries) -> bool:
-    """Choice: a series that has made all its packages, and whose packages are gone, is not upcoming and not shown."""
+    """Choice: a series that made all its packages, of which none is left, is neither upcoming nor shown."""
     most = series.get("nbOccurrence")
     return most is not None and series.get("nbCreated", 0) >= most
 
 
 def package_order(row: HeldPackage) -> int:
-    """Packages by id, then series by id."""
+    """Sort key: packages by id, then series by id."""
     id = row.get("packageId")
     return id if id is not None else SERIES_ORDER_OFFSET + ((row.get("recurring") or {}).get("id") or 0)
 
@@ -197,7 +194,7 @@ LIMITS_HINT = "Send at least one of dataLimit, mocLimit, mtcLimit, moSmsLimit, m
 
 
 def unwrap_limits(values: object) -> object:
-    """The members of `limits` as if they stood beside it: taken, and not shown, since the wrapper says nothing more."""
+    """`values` with the members of `limits` moved up. The schema does not show `limits`, since it adds nothing."""
     if not isinstance(values, dict) or "limits" not in values:
         return cast(object, values)
     given = dict(cast(dict[str, object], values))
@@ -246,7 +243,7 @@ class PackageLimitsChange(PackageRef):
 
     @property
     def limits(self) -> PackageLimits:
-        """In the wire's words; None leaves one as it is."""
+        """The limits by the wire's names; None leaves a limit as it is."""
         return {
             "dataByte": self.data_limit,
             "mocSecond": self.moc_limit,
@@ -268,7 +265,7 @@ class LimitsChanged(PackageDone):
 
 
 def canonical_package_status(value: object) -> object:
-    """Resume and pause are other words for the two."""
+    """`resume` and `pause` are synonyms of ACTIVE and INACTIVE."""
     return {"resume": "ACTIVE", "pause": "INACTIVE"}.get(value, value) if isinstance(value, str) else value
 
 
@@ -304,7 +301,7 @@ class PackageSwitched(PackageDone):
         )
     ],
 )
-async def modify_package_limits(ctx: Ctx, params: PackageLimitsChange, held: OwnPackage) -> Data[LimitsChanged]:
+async def modify_package_limits(ctx: Ctx, params: PackageLimitsChange, own: OwnPackage) -> Data[LimitsChanged]:
     """Set how much a package holds in all; limits not named stay as they are.
 
     New totals, not additions.
@@ -313,9 +310,9 @@ async def modify_package_limits(ctx: Ctx, params: PackageLimitsChange, held: Own
     The limits may also stand in an object `limits`, under these names or the charging system's (dataByte, mocSecond, mtcSecond,
     moSms, mtSms). null means the same as absent. A limit below what is used already ends that use.
     """
-    await held.line.upstream.ocs.packages.modify_limits(held.id, params.limits, comment=params.comment)
+    await own.line.upstream.ocs.packages.modify_limits(own.id, params.limits, comment=params.comment)
     given = params.model_dump(by_alias=True, exclude_none=True, exclude={"iccid", "package_id"})
-    return {"data": cast(LimitsChanged, {**package_done(held), **given})}
+    return {"data": cast(LimitsChanged, {**package_done(own), **given})}
 
 
 @operation(
@@ -334,15 +331,15 @@ async def modify_package_limits(ctx: Ctx, params: PackageLimitsChange, held: Own
         )
     ],
 )
-async def modify_package_status(ctx: Ctx, params: PackageStatusChange, held: OwnPackage) -> Data[PackageSwitched]:
+async def modify_package_status(ctx: Ctx, params: PackageStatusChange, own: OwnPackage) -> Data[PackageSwitched]:
     """Pause or resume one package.
 
     Paused, it keeps its data and its end date. modify_subscriber_status pauses the whole line.
 
     `action` with resume or pause is taken as well.
     """
-    await held.line.upstream.ocs.packages.modify_status(held.id, active=params.status == "ACTIVE")
-    return {"data": {**package_done(held), "status": params.status}}
+    await own.line.upstream.ocs.packages.modify_status(own.id, active=params.status == "ACTIVE")
+    return {"data": {**package_done(own), "status": params.status}}
 
 
 # Choice: the wire wants a text with every change of dates.
@@ -405,7 +402,7 @@ class ExpiryChanged(PackageDone):
 class PackagePeriod(NamedTuple):
     """Both dates, as the wire wants them."""
 
-    held: OwnPackage
+    own: OwnPackage
     start: datetime
     end: datetime
 
@@ -413,16 +410,16 @@ class PackagePeriod(NamedTuple):
 class PackageExpiry(NamedTuple):
     """The new end; nothing for a package that waits for its first use and only learns how long it will run."""
 
-    held: OwnPackage
+    own: OwnPackage
     expires: datetime | None
 
 
 async def own_package_period(ctx: Ctx, params: PackagePeriodChange) -> PackagePeriod:
-    """The package, and the date that was not given."""
-    held = await own_package(ctx, params)
+    """The package and both dates; a date that was not given follows from the package's days."""
+    own = await own_package(ctx, params)
     if params.start is not None and params.end is not None:
-        return PackagePeriod(held, params.start, params.end)
-    days = package_days(held.package)
+        return PackagePeriod(own, params.start, params.end)
+    days = package_days(own.package)
     if days is None:
         missing = "end" if params.end is None else "start"
         raise BadRequest(
@@ -430,26 +427,26 @@ async def own_package_period(ctx: Ctx, params: PackagePeriodChange) -> PackagePe
         )
     if params.end is None:
         start = params.start or datetime.fromtimestamp(ctx.now, UTC)
-        return PackagePeriod(held, start, start + timedelta(days=days))
-    return PackagePeriod(held, params.end - timedelta(days=days), params.end)
+        return PackagePeriod(own, start, start + timedelta(days=days))
+    return PackagePeriod(own, params.end - timedelta(days=days), params.end)
 
 
 async def own_package_expiry(ctx: Ctx, params: PackageExpiryChange) -> PackageExpiry:
-    """The package, and its new end when it has one already."""
-    held = await own_package(ctx, params)
-    if package_start(held.package) is None and package_end(held.package) is None:
+    """The package, and its new end if it already has dates."""
+    own = await own_package(ctx, params)
+    if package_start(own.package) is None and package_end(own.package) is None:
         if params.expires is not None:
             raise BadRequest(
                 "expires: this package waits for its first use, so it has no end to move",
                 param="expires",
                 hint="Send validityDays: so many days from its first use; modify_subscriber_package_active_period gives it two dates",
             )
-        return PackageExpiry(held, None)
-    return PackageExpiry(held, end_after_start(held.package, params, ctx.now))
+        return PackageExpiry(own, None)
+    return PackageExpiry(own, end_after_start(own.package, params, ctx.now))
 
 
 def end_after_start(package: Package, params: PackageExpiryChange, now: float) -> datetime:
-    """The end that was asked for. The charging system counts days from the start, callers count them from now."""
+    """The requested end. The charging system counts days from the start of a package, callers count them from now."""
     end = params.expires or datetime.fromtimestamp(int(now), UTC) + timedelta(days=params.validity_days or 0)
     start = package_start(package)
     if start is not None and end <= start:
@@ -490,12 +487,12 @@ async def modify_subscriber_package_active_period(ctx: Ctx, params: PackagePerio
 
     A package that has dates is refused: modify_package_expiry moves its end.
     """
-    held = new.held
-    if package_start(held.package) is not None or package_end(held.package) is not None:  # not in access: a replay must not meet it
+    own = new.own
+    if package_start(own.package) is not None or package_end(own.package) is not None:  # not in access: a replay must not meet it
         raise Conflict("This package has its dates already", param="packageId", hint="modify_package_expiry moves its end")
     comment = params.comment or DEFAULT_PERIOD_COMMENT
-    await held.line.upstream.ocs.packages.modify_active_period(held.id, start=new.start, end=new.end, comment=comment)
-    changed: PeriodChanged = {**package_done(held), "start": utc_text(new.start), "end": utc_text(new.end)}
+    await own.line.upstream.ocs.packages.modify_active_period(own.id, start=new.start, end=new.end, comment=comment)
+    changed: PeriodChanged = {**package_done(own), "start": utc_text(new.start), "end": utc_text(new.end)}
     if params.comment is not None:
         changed["comment"] = params.comment
     return {"data": changed}
@@ -524,10 +521,10 @@ async def modify_package_expiry(ctx: Ctx, params: PackageExpiryChange, new: Pack
 
     An end in the past ends the package. The answer says which of the two applies now: `expires` or `validityDays`.
     """
-    held, packages = new.held, new.held.line.upstream.ocs.packages
+    own, packages = new.own, new.own.line.upstream.ocs.packages
     if new.expires is not None:
-        await packages.modify_exp_date(held.id, new_expiration=new.expires)
-        return {"data": {**package_done(held), "expires": utc_text(new.expires)}}
+        await packages.modify_exp_date(own.id, new_expiration=new.expires)
+        return {"data": {**package_done(own), "expires": utc_text(new.expires)}}
     days = params.validity_days or 0
-    await packages.modify_exp_date(held.id, validity_days=days)
-    return {"data": {**package_done(held), "validityDays": days}}
+    await packages.modify_exp_date(own.id, validity_days=days)
+    return {"data": {**package_done(own), "validityDays": days}}

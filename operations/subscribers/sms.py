@@ -28,7 +28,7 @@ class SmsLength(NamedTuple):
 
     @property
     def most(self) -> int:
-        """What fits into one message."""
+        """The most that fits into one message."""
         return SMS_UNICODE_LIMIT if self.unicode else SMS_SEPTET_LIMIT
 
 
@@ -47,7 +47,7 @@ SMS_SENDER_LENGTH = 11
 
 
 def check_sms_length(text: str) -> str:
-    """One message: the upstream joins none."""
+    """Raises ValueError for more than one message, since the upstream joins none."""
     found = measure_sms(text)
     if found.length > found.most:
         alphabet = "Unicode characters, since one of them is not in the GSM alphabet's ASCII part" if found.unicode else "GSM characters"
@@ -84,7 +84,7 @@ class MessageSent(TypedDict):
 
 
 async def own_line_with_number(ctx: Ctx, params: SmsMessage) -> Line:
-    """The caller's own line; a number that is not its own is not found."""
+    """The caller's own line. Raises NotFound for a number that is not the line's."""
     line = await own_line(ctx, params)
     if params.msisdn is not None:
         current = {row.get("phoneNumber") for row in line.row.get("phoneNumberList", []) if row.get("endDate") is None}

@@ -49,7 +49,7 @@ def select_line_fields(ctx: Ctx, rows: list[SubscriberRow], fields: Sequence[str
 
 
 def without_install_codes(row: SubscriberRow) -> SubscriberRow:
-    """The row without what installs its profile."""
+    """`row` without the codes that install its profile."""
     sim = row.get("sim")
     if sim is None:
         return row
@@ -57,7 +57,7 @@ def without_install_codes(row: SubscriberRow) -> SubscriberRow:
 
 
 def with_install_codes(part: SubscriberRow, row: SubscriberRow, codes: Sequence[str]) -> SubscriberRow:
-    """The part of a row with these codes of it, where it has them."""
+    """`part` with the `codes` of `row`, where it has them."""
     found = {name: value for name, value in row.get("sim", {}).items() if name in codes}
     return {**part, "sim": cast(PublicSim, {**part.get("sim", {}), **found})} if found else part
 
@@ -92,7 +92,7 @@ class SearchScope(NamedTuple):
 
 
 def parse_search_term(q: str) -> SearchTerm:
-    """A number by its form (api.md 4.2), anything else is part of a name or e-mail address, or the end of a number."""
+    """A number is recognised by its form (api.md 4.2); anything else is part of a name or e-mail address, or the end of a number."""
     if ICCID_TERM.fullmatch(q):
         return SearchTerm("iccidPrefix", q)
     if IMSI_TERM.fullmatch(q):
@@ -103,7 +103,7 @@ def parse_search_term(q: str) -> SearchTerm:
 
 
 async def search_lines(scope: SearchScope, term: SearchTerm | None) -> LineList:
-    """The lines that match; none of anybody else."""
+    """The matching lines in `scope`; all lines without a term. Waits for the network."""
     if term is None or term.by == "text":
         fleet = await read_account_lines(scope.upstream, [] if scope.default is None else [scope.default])
         rows = fleet.rows if term is None else [row for row in fleet.rows if line_matches(row, term)]
@@ -112,7 +112,7 @@ async def search_lines(scope: SearchScope, term: SearchTerm | None) -> LineList:
 
 
 async def search_lines_by_number(scope: SearchScope, term: SearchTerm) -> LineList:
-    """The network's own search. Where it refuses the term as too short, or cuts its answer off, accounts are read and searched here."""
+    """The upstream's own search. Where it refuses a short term or cuts its answer off, accounts are read and searched here."""
     found = await search_upstream(scope, term)
     if found.whole or term.by == "activationCode":
         return LineList(found.rows, not found.whole)
@@ -131,7 +131,7 @@ class UpstreamSearchResult(NamedTuple):
 
 
 async def search_upstream(scope: SearchScope, term: SearchTerm) -> UpstreamSearchResult:
-    """Lines by a number, those of anybody else left out; none of a term that the network takes for too short."""
+    """Lines by a number, without foreign ones; none if the upstream finds the term too short. Waits for the network."""
     assert term.by != "text"
     try:
         answer = await scope.upstream.ocs.subscriber.list_subscriber(term.value, by=term.by)
@@ -150,17 +150,17 @@ def has_number_prefix(row: Subscriber, term: SearchTerm) -> bool:
 
 
 def drop_foreign_lines(scope: SearchScope, rows: list[Subscriber]) -> list[Subscriber]:
-    """A search sees the whole reseller: strangers are dropped without a word."""
+    """The rows in `scope`. A search sees the whole reseller; foreign lines are dropped silently."""
     return rows if scope.account is None else [row for row in rows if row.get("accountId") == scope.account]
 
 
 def line_matches(row: Subscriber, term: SearchTerm) -> bool:
-    """Whether a number begins with the term; a text is a part of the line's name or address, or the end of its ICCID or number."""
+    """Whether a number begins with the term. A text is part of the name or address, or the end of the ICCID or number."""
     return has_name_part(row, term.value) or has_number_suffix(row, term.value) if term.by == "text" else has_number_prefix(row, term)
 
 
 def has_number_suffix(row: Subscriber, digits: str) -> bool:
-    """Whether an ICCID or a number ends so: people read the last digits of a SIM."""
+    """Whether an ICCID or a number ends with `digits`: people read the last digits of a SIM."""
     if not LAST_DIGITS_TERM.fullmatch(digits):
         return False
     return any(value.endswith(digits) for column in ("iccidPrefix", "msisdnPrefix") for value in SEARCH_VALUES[column](row))
@@ -175,7 +175,7 @@ LINE_SELECTORS = ("q", "iccid", "msisdn", "imsi", "activationCode")
 
 
 def canonical_line_status(value: object) -> object:
-    """Statuses are read in title case and written in capitals: both are taken."""
+    """Upper case with underscores: statuses are read in title case and written in capitals."""
     return value.upper().replace(" ", "_") if isinstance(value, str) and len(value) <= 20 else value
 
 
@@ -220,7 +220,7 @@ LINE_SEARCH_EXAMPLE: SubscriberRow = {
 
 
 async def own_search_scope(ctx: Ctx, params: SubscriberSearch) -> SearchScope:
-    """Whose lines may be found. Choice: without an account, names are looked up in the one with the lowest id and numbers in all."""
+    """Whose lines may be found. Choice: without an account, names are searched in the account with the lowest id, numbers in all."""
     given = [name for name, value in zip(LINE_SELECTORS, selector_values(params), strict=True) if value is not None]
     if len(given) > 1:
         raise BadRequest(
@@ -240,12 +240,10 @@ async def own_search_scope(ctx: Ctx, params: SubscriberSearch) -> SearchScope:
 
 
 def selector_values(params: SubscriberSearch) -> tuple[str | None, ...]:
-    """The values of SELECTORS."""
     return params.q, params.iccid, params.msisdn, params.imsi, params.activation_code
 
 
 def search_term(params: SubscriberSearch) -> SearchTerm | None:
-    """What is looked for."""
     if params.q is not None:
         return parse_search_term(params.q)
     if params.iccid is not None:
@@ -277,38 +275,38 @@ async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: SearchScop
     Rows are sorted by subscriberId, which the cursor follows. Former ICCIDs and numbers match too. `incomplete` is true when an account
     has more lines than the network lets anybody read.
     """
-    wanted = search_term(params)
-    account = scope.default if wanted is None or wanted.by == "text" else scope.account
-    if wanted is not None and wanted.by in SEARCH_VALUES and params.limit is not None and account is not None:
-        search = await search_upstream(scope, wanted)
+    term = search_term(params)
+    account = scope.default if term is None or term.by == "text" else scope.account
+    if term is not None and term.by in SEARCH_VALUES and params.limit is not None and account is not None:
+        search = await search_upstream(scope, term)
         if search.whole:
             return page_of_lines(ctx, params, LineList(search.rows, False))
-    if params.limit is not None and account is not None and (wanted is None or wanted.by != "activationCode"):
-        return await first_matching_lines(ctx, params, scope, wanted, account)
-    return page_of_lines(ctx, params, await search_lines(scope, wanted))
+    if params.limit is not None and account is not None and (term is None or term.by != "activationCode"):
+        return await first_matching_lines(ctx, params, scope, term, account)
+    return page_of_lines(ctx, params, await search_lines(scope, term))
 
 
 def page_of_lines(ctx: Ctx, params: SubscriberSearch, fleet: LineList) -> SubscriberPage:
-    """A page of lines that were all read."""
+    """A page of `fleet`, all of which was read."""
     rows = fleet.rows if params.status is None else [row for row in fleet.rows if has_line_status(row, params.status)]
     page = page_rows(ctx, sorted(rows, key=subscriber_number), params, subscriber_number)
     return render_lines(ctx, params, page, incomplete=fleet.incomplete)
 
 
 async def first_matching_lines(
-    ctx: Ctx, params: SubscriberSearch, scope: SearchScope, wanted: SearchTerm | None, account: int
+    ctx: Ctx, params: SubscriberSearch, scope: SearchScope, term: SearchTerm | None, account: int
 ) -> SubscriberPage:
-    """A page of one account's lines: reading stops when it is full."""
+    """A page of one account's lines; reading stops when the page is full."""
 
     def fits(row: Subscriber) -> bool:
-        return (params.status is None or has_line_status(row, params.status)) and (wanted is None or line_matches(row, wanted))
+        return (params.status is None or has_line_status(row, params.status)) and (term is None or line_matches(row, term))
 
     assert params.limit is not None
     after = 0 if params.starting_after is None else cursor_value(params.starting_after)
-    filtered = params.status is not None or wanted is not None
+    filtered = params.status is not None or term is not None
     page = await read_line_page(scope.upstream, account, after=after, count=params.limit, fits=fits if filtered else None)
-    if page.incomplete and wanted is not None and wanted.by in SEARCH_VALUES:  # its own search may know lines that no part shows
-        return page_of_lines(ctx, params, await search_lines(scope, wanted))
+    if page.incomplete and term is not None and term.by in SEARCH_VALUES:  # its own search may know lines that no part shows
+        return page_of_lines(ctx, params, await search_lines(scope, term))
     if page.more:
         ctx.next_cursor = str(subscriber_number(page.rows[-1]))
         ctx.note = f"{len(page.rows)} lines." if page.total is None else f"{len(page.rows)} of {page.total}."
@@ -316,12 +314,12 @@ async def first_matching_lines(
 
 
 def has_line_status(row: Subscriber, status: str) -> bool:
-    """Whether a line has a status now, however the charging system writes it."""
+    """Whether the line has `status` now, in any spelling."""
     return canonical_line_status(current_line_status(row)) == status
 
 
 def render_lines(ctx: Ctx, params: SubscriberSearch, rows: Sequence[Subscriber], *, incomplete: bool) -> SubscriberPage:
-    """Lines with the members that were asked for."""
+    """`rows` with the requested fields."""
     data = select_line_fields(ctx, [public_line_row(row) for row in rows], params.fields)
     return {"data": data, "incomplete": True} if incomplete else {"data": data}
 

@@ -87,7 +87,7 @@ NETWORK_EVENTS_EXAMPLE: NetworkEvents = {
 
 
 async def own_line_window(ctx: Ctx, params: UsageQuery | NetworkEventQuery) -> LineWindow:
-    """The caller's own line; a range that cannot be read costs nothing."""
+    """The caller's own line and the days; a range that cannot be read is refused before any call upstream."""
     window = day_window(params.start, params.end, ctx.now)
     return LineWindow(await own_line(ctx, params), window)
 
@@ -122,17 +122,16 @@ async def subscriber_usage(ctx: Ctx, params: UsageQuery, found: LineWindow) -> D
     parts = await read_by_week(ctx, found.window, lambda first, last: statistics.usage_over_period(line.subscriber_id, first, last))
     usage = sum_usage(parts)
     usages = usage.get("usages", [])
-    shown = usages if params.records else [without_usage_records(row) for row in usages]
-    return {"data": cast(Usage, {**usage, "usages": shown, "dataBytes": usage_data_bytes(usage)})}
+    rows = usages if params.records else [without_usage_records(row) for row in usages]
+    return {"data": cast(Usage, {**usage, "usages": rows, "dataBytes": usage_data_bytes(usage)})}
 
 
 def usage_data_bytes(usage: PeriodUsage) -> int:
-    """The data of the whole period."""
     return usage.get("total", {}).get("quantityPerType", {}).get(DATA_QUANTITY_KEY, 0)
 
 
 def without_usage_records(usage: SubscriberUsage) -> SubscriberUsage:
-    """The days with their totals."""
+    """The days with their totals only."""
     days = usage.get("subsPeriodUsages", [])
     return {**usage, "subsPeriodUsages": [{**day, "subsDailyUsages": []} for day in days]}
 
@@ -171,7 +170,8 @@ WeekAnswer = TypeVar("WeekAnswer")
 
 
 async def read_by_week(ctx: Ctx, window: DayWindow, ask: Callable[[date, date], Awaitable[WeekAnswer]]) -> Sequence[WeekAnswer]:
-    """Every week's answer, in order. One that fails fails the whole: part of a sum would be a wrong sum."""
+    """The answer of `ask` for every week, in order. If one week fails, so does the call: a partial sum would be wrong. Waits for the
+    network."""
     parts: list[WeekAnswer] = []
     cut = split_weeks(window)
     for week in cut:
@@ -189,7 +189,7 @@ QUANTITY_MEMBERS = ("quantityPerType", "quantityPerCountry")
 
 
 def sum_usage(parts: Sequence[PeriodUsage]) -> PeriodUsage:
-    """One answer for all parts."""
+    """One answer for all `parts`."""
     if len(parts) == 1:
         return parts[0]
     lines = group_usage((line for part in parts for line in part.get("usages", [])), lambda line: line.get("subscriberId", 0))
@@ -197,7 +197,7 @@ def sum_usage(parts: Sequence[PeriodUsage]) -> PeriodUsage:
 
 
 def sum_line_usage(parts: Sequence[SubscriberUsage]) -> SubscriberUsage:
-    """One line: its total, and its days in order."""
+    """One line of several parts: its total, and its days in order."""
     days = group_usage((day for part in parts for day in part.get("subsPeriodUsages", [])), lambda day: day.get("day", ""))
     return {
         **parts[0],
@@ -207,7 +207,7 @@ def sum_line_usage(parts: Sequence[SubscriberUsage]) -> SubscriberUsage:
 
 
 def sum_day_usage(parts: Sequence[DayUsage]) -> DayUsage:
-    """One day, which is in one part as a rule."""
+    """One day, which is usually in one part only."""
     if len(parts) == 1:
         return parts[0]
     return {
@@ -218,7 +218,7 @@ def sum_day_usage(parts: Sequence[DayUsage]) -> DayUsage:
 
 
 def sum_usage_totals(parts: Sequence[UsageTotal]) -> UsageTotal:
-    """Costs by member, quantities by type, by country and by operator. Costs that newer servers add are added up too."""
+    """Costs by member; quantities by type, country and operator. Costs that newer servers add are included."""
     names = dict.fromkeys(name for part in parts for name in part if name not in QUANTITY_MEMBERS)
     costs: dict[str, object] = {name: sum_numbers([part.get(name) for part in parts]) for name in names}
     kinds = dict.fromkeys(kind for part in parts for kind in part.get("quantityPerType", {}))
@@ -231,7 +231,7 @@ def sum_usage_totals(parts: Sequence[UsageTotal]) -> UsageTotal:
 
 
 def sum_numbers(values: Iterable[object]) -> object:
-    """The sum of the numbers; without any, the first value."""
+    """The sum of the numbers in `values`; without any, the first value."""
     found = [value for value in values if value is not None]
     numbers = [value for value in found if isinstance(value, (int, float)) and not isinstance(value, bool)]
     return round(sum(numbers), COST_DECIMALS) if numbers else found[0] if found else None
@@ -245,12 +245,11 @@ def sum_country_usage(parts: Sequence[CountryQuantity]) -> CountryQuantity:
 
 
 def sum_operator_usage(parts: Sequence[OperatorQuantity]) -> OperatorQuantity:
-    """One network."""
     return {**parts[0], "qty": sum(part.get("qty", 0) for part in parts)}
 
 
 def group_usage(rows: Iterable[UsageRow], key: Callable[[UsageRow], UsageKey]) -> list[list[UsageRow]]:
-    """Rows with the same key together, in the order in which keys first occur."""
+    """Rows with the same `key` together, in order of the first occurrence of each key."""
     groups: dict[UsageKey, list[UsageRow]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
@@ -261,7 +260,7 @@ EVENT_SECTIONS = ("mapAnswer", "s6aAnswer", "gyAnswer")
 
 
 def merge_network_events(parts: Sequence[NetworkEvents], newest: int | None) -> NetworkEvents:
-    """All three sections, always; with `newest` the last so many events of each."""
+    """Always all three sections; with `newest`, that many of the last events of each."""
     extra = {name: value for part in parts for name, value in part.items() if name not in EVENT_SECTIONS}
     sections = {name: merge_event_section([cast(EventSection, part.get(name, {})) for part in parts], newest) for name in EVENT_SECTIONS}
     return cast(NetworkEvents, {**sections, **extra})

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.network import network
 from tests.cli.reseller import refused, reseller, said
-from transports.cli.org_connection import account_list
+from transports.cli.org import account_list
 
 WAY_OUT = "nothing was changed; --unchecked does it without asking\n"
 OWN = ("--own-token-stdin",)

@@ -14,35 +14,33 @@ import pytest
 from clients.webhooks.sender import RETRY_DELAYS
 from operations.caches.usage import RECENT_USAGE_SECONDS
 from operations.catalogue import CATALOGUE
-from operations.intelligence.anomalies import line_anomalies as usage_silences
-from operations.intelligence.anomalies import spikes as usage_spikes
-from operations.intelligence.anomalies.line_anomalies import SPIKE_BYTES_MINIMUM, SPIKE_COST_MINIMUM, AnomalyKind
-from operations.intelligence.churn import score as churn_score
-from operations.intelligence.churn.score import QUIET_CALENDAR_DAYS
-from operations.intelligence.costs.bills import PARETO_PERCENT
+from operations.intelligence import churn_risk as churn_score
+from operations.intelligence import fleet_score, line_anomalies
+from operations.intelligence import upsell as line_habits
+from operations.intelligence.bills import PARETO_PERCENT
+from operations.intelligence.churn_risk import QUIET_CALENDAR_DAYS
 from operations.intelligence.country_entry import PresenceState
-from operations.intelligence.coverage.advice import BLAMED_LIST_LINES, CoverageAction
-from operations.intelligence.coverage.audit import SEEN_LATELY_DAYS, UNCOVERED_USE_DAYS
-from operations.intelligence.coverage.verdicts import COVERAGE_PROBLEMS
-from operations.intelligence.diagnosis.causes import CAUSE_RULES, SLOW_LIMIT_KBPS
-from operations.intelligence.fleet import health as fleet_score
-from operations.intelligence.fleet.accounts import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
-from operations.intelligence.lines.calendar import CALENDAR_DAYS, inter_use_model, silence_odds
+from operations.intelligence.coverage_verdicts import (
+    BLAMED_LIST_LINES,
+    COVERAGE_PROBLEMS,
+    SEEN_LATELY_DAYS,
+    UNCOVERED_USE_DAYS,
+    CoverageAction,
+)
+from operations.intelligence.diagnosis_causes import CAUSE_RULES, SLOW_LIMIT_KBPS
+from operations.intelligence.fleet_score import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
+from operations.intelligence.line_anomalies import SPIKE_BYTES_MINIMUM, SPIKE_COST_MINIMUM, AnomalyKind
 from operations.intelligence.lines.fleet_lines import PROGRESS_EVERY_LINES, READING_SECONDS
-from operations.intelligence.lines.usage import LATE_RECORD_DAYS
-from operations.intelligence.market import usage_profile as line_habits
-from operations.intelligence.market.market import PACKAGE_SAMPLE_LINES, SMALLEST_GROUP
-from operations.intelligence.market.upsell import HALF_USED_SHARE, NEARLY_USED_SHARE, UpsellKind
-from operations.intelligence.packages import cover as package_cover
-from operations.intelligence.packages.need import NEED_MARGIN_PERCENT
-from operations.intelligence.packages.plans import PlanVerdict
-from operations.intelligence.reports.finding import Finding
+from operations.intelligence.lines.usage import CALENDAR_DAYS, LATE_RECORD_DAYS, inter_use_model, silence_odds
+from operations.intelligence.market_figures import PACKAGE_SAMPLE_LINES, SMALLEST_GROUP
+from operations.intelligence.offers import plans as package_cover
+from operations.intelligence.offers.offers import NEED_MARGIN_PERCENT
+from operations.intelligence.offers.plans import PlanVerdict
 from operations.intelligence.reports.redaction import IDENTIFIER_NUMBER
-from operations.intelligence.reports.sheet import SheetKind
-from operations.intelligence.schedule_reports import SHEETS
-from operations.intelligence.scheduling.composites import REPORT_WINDOW_DAYS
-from operations.intelligence.scheduling.cron import SCHEDULE_INTERVAL_MINUTES
-from operations.intelligence.scheduling.runs import NOTICE_FIGURES, REPORT_LEASE_SECONDS, REPORT_PAUSES, REPORT_TRIES
+from operations.intelligence.reports.sheet import Finding, SheetKind
+from operations.intelligence.schedule_reports import NOTICE_FIGURES, REPORT_LEASE_SECONDS, REPORT_PAUSES, REPORT_TRIES, SHEETS
+from operations.intelligence.schedules import REPORT_WINDOW_DAYS, SCHEDULE_INTERVAL_MINUTES
+from operations.intelligence.upsell import HALF_USED_SHARE, NEARLY_USED_SHARE, UpsellKind
 from operations.times import RANGE_DAYS_LIMIT
 from registry.clock import COMPOSITE_SECONDS
 from registry.limits import Limits
@@ -253,12 +251,12 @@ def test_the_figures_of_the_page_are_those_of_the_code() -> None:
         ((churn_score.EXPECTED_SILENCE_ODDS, churn_score.UNUSUAL_SILENCE_ODDS), "at odds of 3 in 10, all at 1 in 100", (0.3, 0.01)),
         ((churn_score.CHURN_PAUSE_SHARE, churn_score.CHURN_PAUSE_DAYS), "two fifths of them", (0.4, 14)),
         ((churn_score.STEADY_TREND, churn_score.FALLING_TREND), "from 5 % a week on, all at 30 %", (0.05, 0.3)),
-        (usage_spikes.SPIKE_THRESHOLD, "2.8 robust standard deviations", 2.8),
-        (usage_spikes.FALSE_SPIKES_PER_1000, "Of normal values 2.6 in 1,000", 2.6),
+        (line_anomalies.SPIKE_THRESHOLD, "2.8 robust standard deviations", 2.8),
+        (line_anomalies.FALSE_SPIKES_PER_1000, "Of normal values 2.6 in 1,000", 2.6),
         (SPIKE_BYTES_MINIMUM, "at least a megabyte more", 10**6),
         (SPIKE_COST_MINIMUM, "at least ten euros more", 10 * 10**6),
-        (usage_silences.SILENCE_ODDS_LIMIT, "odds of at most 1 in 1,000", 0.001),
-        (usage_silences.REGULAR_USE_SHARE, "used on half of its days", 0.5),
+        (line_anomalies.SILENCE_ODDS_LIMIT, "odds of at most 1 in 1,000", 0.001),
+        (line_anomalies.REGULAR_USE_SHARE, "used on half of its days", 0.5),
     )
     text = " ".join(page().split())
     assert [words for number, words, meant in told if number != meant or words not in text] == []

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from clients.webhooks.sender import WebhookSender
-from operations.intelligence.scheduling.runs import ScheduleRuns
+from operations.intelligence.schedule_reports import ScheduleRuns
 from operations.ledger.reconciliation import Reconciliation
 from registry.limits import TIERS, Limits, Tier, TierLimits
 from registry.policy import quota_period

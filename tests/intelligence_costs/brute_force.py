@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
-from operations.intelligence.packages.cover import PackageOption
+from operations.intelligence.offers.plans import PackageOption
 
 
 class Problem(NamedTuple):

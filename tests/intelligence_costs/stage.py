@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import orjson
 
-from operations.intelligence import high_cost_subscribers, package_savings
+from operations.intelligence import high_cost_subscribers, savings
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
 from simulators.network.entities import Line
@@ -22,7 +22,7 @@ from tests.mcp.house import House, open_house, request
 from tests.originals import Original
 from tests.world import NOON, Credentials, World, no_sleep
 
-CATALOGUE = Catalogue([Toolset("intelligence", "Money.", (high_cost_subscribers, high_cost_subscribers, package_savings))])
+CATALOGUE = Catalogue([Toolset("intelligence", "Money.", (high_cost_subscribers, high_cost_subscribers, savings))])
 COSTS, PACKAGES = "/v1/intelligence/high-cost-subscribers", "/v1/intelligence/optimize-package"
 SMALL, DEMO = 24, 400
 WINDOW = {"start": "2026-12-18", "end": "2027-01-14"}

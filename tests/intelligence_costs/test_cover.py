@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from operations.intelligence.packages.cover import COVER_PACKAGE_LIMIT, CoverResult, PackageChoice, PackageOption, cheapest_cover
-from operations.intelligence.packages.need import packages_in_turn
+from operations.intelligence.offers.offers import packages_in_turn
+from operations.intelligence.offers.plans import COVER_PACKAGE_LIMIT, CoverResult, PackageChoice, PackageOption, cheapest_cover
 from tests.intelligence_costs.brute_force import Problem, covers, two_cheapest
 
 MOST = 4

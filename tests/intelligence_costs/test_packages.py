@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from operations.intelligence import package_savings
-from operations.intelligence.packages.cover import PackageOption
-from operations.intelligence.packages.need import packages_in_turn
+from operations.intelligence import savings
+from operations.intelligence.offers.offers import packages_in_turn
+from operations.intelligence.offers.plans import PackageOption
 from registry.limits import Tier
 from simulators.network.entities import DATA, DAY_SECONDS, Line, PackageTemplate
 from tests.intelligence_costs.brute_force import Problem, covers, sets
@@ -60,7 +60,7 @@ def chosen(problem: Problem, told: dict[str, Any]) -> list[PackageOption]:
 async def test_a_line_is_told_what_it_needs_has_and_could_have(stage: Stage) -> None:
     row = (await stage.packages(limit=1))["data"]["lines"][0]
     found = await stage.packages(iccid=row["iccid"])
-    assert found.pop("method") == package_savings.PLAN_METHOD
+    assert found.pop("method") == savings.PLAN_METHOD
     assert found == snapshot(
         {
             "generated_at": "2027-01-15T12:00:00Z",

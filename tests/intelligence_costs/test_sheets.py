@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 from inline_snapshot import snapshot
 
-from operations.intelligence import high_cost_subscribers, package_savings
+from operations.intelligence import high_cost_subscribers, savings
 from operations.intelligence.reports.sheet import Sheet
 from tests.intelligence_costs.stage import Stage
 
@@ -102,7 +102,7 @@ async def test_the_sheet_of_costs(stage: Stage) -> None:
 
 
 async def test_the_sheet_of_savings(stage: Stage) -> None:
-    sheet = checked(package_savings.savings_sheet(await stage.packages(limit=2)))  # pyright: ignore[reportArgumentType]  # JSON
+    sheet = checked(savings.savings_sheet(await stage.packages(limit=2)))  # pyright: ignore[reportArgumentType]  # JSON
     assert sheet == snapshot(
         {
             "title": "Cheapest packages",
@@ -161,7 +161,7 @@ async def test_the_sheet_of_savings(stage: Stage) -> None:
 
 async def test_no_name_and_no_number_of_a_line_is_public(demo: Stage) -> None:
     costs, packages = await demo.costs(limit=500), await demo.packages(limit=500)
-    for sheet in (high_cost_subscribers.cost_sheet(costs), package_savings.savings_sheet(packages)):  # pyright: ignore[reportArgumentType]  # JSON
+    for sheet in (high_cost_subscribers.cost_sheet(costs), savings.savings_sheet(packages)):  # pyright: ignore[reportArgumentType]  # JSON
         text = public(checked(sheet))
         names = {network.name for network in demo.network.networks.values()} | {one.name for one in demo.network.templates.values()}
         assert [line.iccid for line in demo.lines() if line.iccid in text] == []

@@ -7,10 +7,17 @@ from random import Random
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from operations.intelligence.anomalies.line_anomalies import SILENCE_ODDS_LIMIT, find_silences
-from operations.intelligence.anomalies.spikes import FALSE_SPIKES_PER_1000, DaySample, find_spikes, pooled_deviation, robust_deviation
-from operations.intelligence.churn.score import ChurnSigns, score_churn, silence_points, theil_sen_slope, use_by_week
-from operations.intelligence.lines.calendar import inter_use_model, silence_odds
+from operations.intelligence.churn_risk import ChurnSigns, score_churn, silence_points, theil_sen_slope, use_by_week
+from operations.intelligence.line_anomalies import (
+    FALSE_SPIKES_PER_1000,
+    SILENCE_ODDS_LIMIT,
+    DaySample,
+    find_silences,
+    find_spikes,
+    pooled_deviation,
+    robust_deviation,
+)
+from operations.intelligence.lines.usage import inter_use_model, silence_odds
 
 days = st.lists(st.booleans(), min_size=1, max_size=56)
 figures = st.lists(st.integers(1_000, 10**11), min_size=1, max_size=28)

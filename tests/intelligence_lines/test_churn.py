@@ -4,8 +4,7 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
-from operations.intelligence.churn.score import CHURN_BANDS
-from operations.intelligence.churn_risk import CHURN_METHOD, churn_sheet
+from operations.intelligence.churn_risk import CHURN_BANDS, CHURN_METHOD, churn_sheet
 from registry.caller import Restrictions
 from registry.limits import Tier
 from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, Stage, Told, found

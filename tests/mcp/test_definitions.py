@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from operations.catalogue import CATALOGUE
-from operations.intelligence.scheduling.composites import Composite
+from operations.intelligence.schedules import Composite
 from registry.binding import Binding
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, ProviderError

@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from operations.intelligence.reports.charts import draw_chart
-from operations.intelligence.reports.drawing import ChartDrawing
+from operations.intelligence.reports.charts import ChartDrawing, draw_chart
 from operations.intelligence.reports.page import ReportContent, render_report_page, report_style
-from operations.intelligence.reports.redaction import redact_sheet
+from operations.intelligence.reports.redaction import format_short, format_value, redact_sheet
 from operations.intelligence.reports.sheet import Chart, Sheet
-from operations.intelligence.reports.values import format_short, format_value
 from tests.reports.paper import Paper
 from tests.reports.sheets import DAYS, WHOLE, chart, sheet, table
 

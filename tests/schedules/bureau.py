@@ -10,7 +10,7 @@ import httpx
 import sqlalchemy as sa
 
 from clients.webhooks.sender import WebhookSender
-from operations.intelligence.scheduling.runs import ScheduleRuns
+from operations.intelligence.schedule_reports import ScheduleRuns
 from registry.limits import Limits, Tier
 from storage.deliveries import DeliveryTable
 from storage.engine.connection import Connection

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import anyio
 
-from operations.intelligence.scheduling.runs import ScheduleRuns
+from operations.intelligence.schedule_reports import ScheduleRuns
 from tests.schedules.thin import SCRIPT, SHEETS, THIN
 from tests.world import open_world
 

@@ -9,7 +9,7 @@ import anyio
 import orjson
 import pytest
 
-from operations.intelligence.scheduling.runs import REPORT_LEASE_SECONDS, ScheduleRuns
+from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, ScheduleRuns
 from tests.children import Child
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import read

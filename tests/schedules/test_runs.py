@@ -4,7 +4,7 @@ import anyio
 import pytest
 from inline_snapshot import snapshot
 
-from operations.intelligence.scheduling.runs import REPORT_LEASE_SECONDS
+from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS
 from registry.errors import OcsError
 from registry.limits import Tier
 from storage.upstream_connections import set_connection

@@ -11,8 +11,7 @@ from typing_extensions import TypedDict
 from operations.connectivity import events, webhook_endpoints
 from operations.deps import Ctx
 from operations.intelligence import schedule_reports, schedules, shared_reports
-from operations.intelligence.reports.finding import Finding, make_finding
-from operations.intelligence.reports.sheet import Sheet
+from operations.intelligence.reports.sheet import Finding, Sheet, make_finding
 from registry.catalogue import Catalogue, Toolset
 from registry.errors import Refusal
 from registry.model import CamelInput

@@ -1,17 +1,15 @@
 """`reseller audit`: who did what in an organisation."""
 
-import asyncio
 import shlex
 import sys
 from typing import Annotated
 
 import typer
 
-from registry.call import Reply
 from registry.clock import SystemClock
 from registry.policy import rfc3339_utc
 from transports.cli.render import next_cursor, print_reply
-from transports.cli.target import JsonOption, KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, open_target, require_success
+from transports.cli.target import JsonOption, KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, call_once
 from transports.cli.terminal import past_moment as moment_of
 
 
@@ -30,7 +28,7 @@ def audit(
     data: LocalDataOption = None,
 ) -> None:
     """List who called what and how it ended, newest first; for admins."""
-    asked: dict[str, object] = {
+    fields: dict[str, object] = {
         "operation": operation,
         "principal": principal,
         "outcome": outcome,
@@ -39,16 +37,10 @@ def audit(
         "limit": limit,
         "starting_after": starting_after,
     }
-    arguments = {name: value for name, value in asked.items() if value is not None}
-    reply = require_success(asyncio.run(call_audit_log(TargetOptions(url, key, org, data), arguments)), "reseller audit")
+    arguments = {name: value for name, value in fields.items() if value is not None}
+    reply = call_once(TargetOptions(url, key, org, data), "list_audit_log", arguments, "reseller audit")
     print_reply(reply, as_json=as_json)
     cursor = next_cursor(reply)
     if cursor is not None:
         sys.stdout.flush()
         sys.stderr.write(f"more: --starting-after {shlex.quote(cursor)}\n")
-
-
-async def call_audit_log(where: TargetOptions, arguments: dict[str, object]) -> Reply:
-    """One call."""
-    async with open_target(where) as door:
-        return await door.ask("list_audit_log", arguments)

@@ -3,7 +3,6 @@
 import asyncio
 import dataclasses
 import inspect
-import os
 import shlex
 import sys
 import types
@@ -26,15 +25,14 @@ from registry.ids import SystemIds
 from registry.model import Input, Secret, shown_field_name
 from transports.cli.render import CURSOR_FIELD, EVENT_STREAM_TYPE, explain_refusal, next_cursor, print_reply, stream_failure
 from transports.cli.target import call_locally, call_remotely, require_one_place
-from transports.cli.terminal import Failure, harmless_text, input_text, secret_text, warn_of_argument
-from transports.settings_files import load_settings
+from transports.cli.terminal import Failure, command_settings, harmless_text, input_text, secret_text, warn_of_argument
 
 PLAIN_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool}
 METAVARS = {"int": "INTEGER", "float": "NUMBER"}
 NUMBER_KINDS = {"int": (QUERY_INTEGER, int, "an integer"), "float": (QUERY_NUMBER, float, "a number")}
 
 
-def field_options(model: type[Input], taken: Collection[str]) -> list[inspect.Parameter]:
+def field_options(model: type[Input], reserved: Collection[str]) -> list[inspect.Parameter]:
     """One option per input field; prefixed, so that none collides with an option of every command."""
     found: list[inspect.Parameter] = []
     written = model.model_json_schema(by_alias=True).get("properties", {})
@@ -43,12 +41,12 @@ def field_options(model: type[Input], taken: Collection[str]) -> list[inspect.Pa
         word, nullable = text_kind(info.annotation), takes_null(model, info)
         word = "str" if is_text_field(written.get(info.alias or name, {})) else word
         words, metavar = (
-            option_flag(shown_field_name(name, info), taken),
+            option_flag(shown_field_name(name, info), reserved),
             "-|@FILE" if is_secret_field(info) else metavar_of(info, nullable=nullable),
         )
         if word == "bool":
             words = f"{words}/--no-{words.removeprefix('--')}"
-        option = typer.Option(words, metavar=metavar, help=field_help(shown_field_name(name, info), info, taken))
+        option = typer.Option(words, metavar=metavar, help=field_help(shown_field_name(name, info), info, reserved))
         kind = list[str] if word == "list" else str if nullable else PLAIN_TYPES.get(word, str)
         annotation = Annotated[kind if needed else kind | None, option]
         default = inspect.Parameter.empty if needed else None
@@ -57,22 +55,22 @@ def field_options(model: type[Input], taken: Collection[str]) -> list[inspect.Pa
 
 
 def is_text_field(schema: Mapping[str, object]) -> bool:
-    """Whether a field is written as a text, whatever it is kept as: a time is a number of seconds inside."""
+    """Whether a field is written as text, whatever its type inside is: a time is a number of seconds there."""
     kinds = cast("list[Mapping[str, object]]", schema.get("anyOf", [schema]))
     return any(kind.get("type") == "string" for kind in kinds)
 
 
 def is_secret_field(info: FieldInfo) -> bool:
-    """Whether a field holds a credential, which no command line is to hold."""
+    """Whether a field holds a credential, which must not be on the command line."""
     return any(mark is Secret for mark in info.metadata)
 
 
-def option_flag(field: str, taken: Collection[str]) -> str:
-    """A field's option. Choice: where every command has the word already, as with a webhook's url, it is `--input-url`."""
-    return f"--{'input-' if field in taken else ''}{field.replace('_', '-')}"
+def option_flag(field: str, reserved: Collection[str]) -> str:
+    """The option of `field`. Choice: where every command already has that word, as with a webhook's url, it is `--input-url`."""
+    return f"--{'input-' if field in reserved else ''}{field.replace('_', '-')}"
 
 
-def field_help(field: str, info: FieldInfo, taken: Collection[str]) -> str:
+def field_help(field: str, info: FieldInfo, reserved: Collection[str]) -> str:
     """What the field means, the values it may have, and the name it has everywhere else."""
     allowed = ", ".join(field_choices(info))
     keys = next((", ".join(shown_field_name(*item) for item in model.model_fields.items()) for model in object_models(info.annotation)), "")
@@ -80,7 +78,7 @@ def field_help(field: str, info: FieldInfo, taken: Collection[str]) -> str:
         info.description or "",
         f"One of: {allowed}." if allowed else "",
         f"An object with {keys}." if keys else "",
-        f"The field `{field}`." if field in taken else "",
+        f"The field `{field}`." if field in reserved else "",
         "A secret: - reads it from standard input, @FILE from a file." if is_secret_field(info) else "",
         "" if info.is_required() else "Optional.",
     ]
@@ -97,10 +95,10 @@ def metavar_of(info: FieldInfo, *, nullable: bool) -> str | None:
 
 
 def takes_null(model: type[Input], info: FieldInfo) -> bool:
-    """Whether null asks for something that leaving the field out does not."""
+    """Whether null means something else than leaving the field out."""
     kinds = union_members(info.annotation)
-    told = info.is_required() or any(model.model_fields[name] is info for name in model.null_clears)
-    return told and type(None) in kinds and not {"bool", "list"} & {text_kind(kind) for kind in kinds}
+    distinct = info.is_required() or any(model.model_fields[name] is info for name in model.null_clears)
+    return distinct and type(None) in kinds and not {"bool", "list"} & {text_kind(kind) for kind in kinds}
 
 
 def union_members(annotation: object) -> list[object]:
@@ -114,12 +112,11 @@ def union_members(annotation: object) -> list[object]:
 
 
 def item_kind(annotation: object) -> str:
-    """The kind of a list's items."""
     return next((text_kind(get_args(kind)[0]) for kind in union_members(annotation) if get_origin(kind) is list and get_args(kind)), "str")
 
 
 def object_models(annotation: object) -> Iterator[type[BaseModel]]:
-    """The models among them."""
+    """The models in `annotation`."""
     yield from (kind for kind in union_members(annotation) if isinstance(kind, type) and issubclass(kind, BaseModel))
 
 
@@ -129,7 +126,7 @@ def takes_object(annotation: object) -> bool:
 
 
 def takes_anything(annotation: object) -> bool:
-    """Whether a field holds any JSON: a text is a text there, and what begins like an object or an array is one."""
+    """Whether a field holds any JSON. There, text that begins like an object or an array is parsed, other text stays text."""
     return any(str(kind) == "JsonValue" for kind in union_members(annotation))
 
 
@@ -141,7 +138,7 @@ def field_choices(info: FieldInfo) -> list[str]:
 
 
 def literal_values(annotation: object) -> list[object]:
-    """The values of every Literal in it, or of an enumeration that only its schema tells."""
+    """The values of every Literal in `annotation`, or of an enumeration that only its schema names."""
     if get_origin(annotation) is Literal:
         return list(get_args(annotation))
     if isinstance(annotation, FieldInfo):
@@ -149,10 +146,10 @@ def literal_values(annotation: object) -> list[object]:
     return [value for part in get_args(annotation) for value in literal_values(part)]
 
 
-def read_field(model: type[Input], name: str, given: object, taken: Collection[str]) -> object:
+def read_field(model: type[Input], name: str, given: object, reserved: Collection[str]) -> object:
     """Objects and arrays are given as JSON text; an array of words or numbers may be `DE,FR`, or its option given several times."""
     info = model.model_fields[name]
-    option = option_flag(shown_field_name(name, info), taken)
+    option = option_flag(shown_field_name(name, info), reserved)
     if isinstance(given, list):
         kind = item_kind(info.annotation)
         return [list_item(option, kind, word) for text in cast("list[str]", given) for word in list_words(option, text)]
@@ -166,12 +163,12 @@ def read_field(model: type[Input], name: str, given: object, taken: Collection[s
 
 
 def list_item(option: str, kind: str, word: object) -> object:
-    """One item of a list; what was JSON is what it is."""
+    """One item of a list; a value that was JSON stays as it is."""
     return parse_number(option, kind, word) if isinstance(word, str) else word
 
 
 def parse_number(option: str, kind: str, text: str, other: str = "") -> object:
-    """The number of an option that takes `other` things as well; text that is to be text stays as it is."""
+    """The number in `text`. `other`: what else the option takes, for the message. Text of another kind stays as it is."""
     if kind not in NUMBER_KINDS:
         return text
     pattern, convert, rule = NUMBER_KINDS[kind]
@@ -181,12 +178,10 @@ def parse_number(option: str, kind: str, text: str, other: str = "") -> object:
 
 
 def list_words(option: str, text: str) -> list[object]:
-    """What one use of a list's option holds."""
     return cast("list[object]", parse_json(option, text)) if text.startswith("[") else [word.strip() for word in text.split(",")]
 
 
 def parse_json(option: str, text: str) -> object:
-    """JSON text as a value."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -194,7 +189,6 @@ def parse_json(option: str, text: str) -> object:
 
 
 def whole_input(option: str, text: str) -> dict[str, object]:
-    """The whole input as one JSON object."""
     value = parse_json(option, text)
     if not isinstance(value, dict):
         raise Failure(f"{option}: must be a JSON object with the operation's fields; got {text[:60]}")
@@ -202,7 +196,7 @@ def whole_input(option: str, text: str) -> dict[str, object]:
 
 
 def all_or_nothing(context: typer.Context, text: str | None) -> str | None:
-    """With the whole input in one option no field's own option is needed."""
+    """An option callback: with the whole input in one option, no field's own option is required."""
     if text is not None:
         for parameter in context.command.params:
             parameter.required = False
@@ -242,7 +236,7 @@ TAKEN_OPTIONS = frozenset({field.name for field in dataclasses.fields(CallOption
 
 
 def call_app(words: list[str]) -> typer.Typer:
-    """Every operation as a command, in catalogue order; only the one that is asked for, since making them all takes a while."""
+    """Every operation as a command, in catalogue order; only the named one where there is one, since making all of them takes a while."""
     app = typer.Typer(no_args_is_help=True, help="Call one operation; prints JSON, or a table on a terminal.")
     for operation in operations_named(words):
         app.command(operation.id, help=operation.description, short_help=operation.summary)(operation_command(operation))
@@ -258,7 +252,7 @@ def operations_named(words: list[str]) -> list[AnyOperation]:
 
 
 def operation_command(operation: AnyOperation) -> Callable[..., None]:
-    """The command of one operation; its options are the fields of the input model and those of How."""
+    """The command of one operation; its options are the fields of the input model and those of CallOptions."""
     model = operation.params
 
     def run(**given: object) -> None:
@@ -266,12 +260,12 @@ def operation_command(operation: AnyOperation) -> Callable[..., None]:
         how = CallOptions(**given)  # pyright: ignore[reportArgumentType]  # typer has parsed them to these types
         finish_call(operation, call_arguments(model, {name: text for name, text in texts.items() if text is not None}, how), how)
 
-    wanted = {"yes", "confirm_token"} if operation.confirmable else set[str]()
-    wanted |= {"idempotency_key"} if operation.once is not None else set()
+    needed = {"yes", "confirm_token"} if operation.confirmable else set[str]()
+    needed |= {"idempotency_key"} if operation.once is not None else set()
     common = [
         p
         for p in inspect.signature(CallOptions).parameters.values()
-        if p.name in wanted or p.name not in {"yes", "confirm_token", "idempotency_key"}
+        if p.name in needed or p.name not in {"yes", "confirm_token", "idempotency_key"}
     ]
     parameters = [*field_options(model, TAKEN_OPTIONS), *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in common)]
     run.__name__ = operation.id
@@ -281,7 +275,7 @@ def operation_command(operation: AnyOperation) -> Callable[..., None]:
 
 
 def call_arguments(model: type[Input], texts: dict[str, object], how: CallOptions) -> dict[str, object]:
-    """The input as the options say it, one by one or as a whole."""
+    """The input, from one option per field or from `--json-input`."""
     names = {name: shown_field_name(name, info) for name, info in model.model_fields.items()}
     if how.json_input is None:
         return {names[name]: field_value(model, name, text) for name, text in texts.items()}
@@ -289,17 +283,17 @@ def call_arguments(model: type[Input], texts: dict[str, object], how: CallOption
         given = ", ".join(option_flag(names[name], TAKEN_OPTIONS) for name in texts)
         raise Failure(f"--json-input: is the whole input; leave out {given}, or put what it says into the object")
     value = whole_input("--json-input", input_text("--json-input", how.json_input))
-    held = [names[name] for name, info in model.model_fields.items() if is_secret_field(info) and names[name] in value]
-    if held and not how.json_input.startswith(("-", "@")):
+    secrets = [names[name] for name, info in model.model_fields.items() if is_secret_field(info) and names[name] in value]
+    if secrets and not how.json_input.startswith(("-", "@")):
         raise Failure(
-            f"--json-input: {held[0]} is a secret, and is not taken from the command line, where others can read it; nothing was sent. "
+            f"--json-input: {secrets[0]} is a secret, and is not taken from the command line, where others can read it; nothing was sent. "
             "Give `--json-input -` and pipe the object, or `--json-input @FILE`"
         )
     return without_nulls(model, value)
 
 
 def field_value(model: type[Input], name: str, given: object) -> object:
-    """What an option says; that of a secret says where the secret is."""
+    """The value of an option; the option of a secret says where the secret is."""
     info = model.model_fields[name]
     return (
         secret_text(option_flag(shown_field_name(name, info), TAKEN_OPTIONS), str(given))
@@ -309,7 +303,7 @@ def field_value(model: type[Input], name: str, given: object) -> object:
 
 
 def finish_call(operation: AnyOperation, arguments: dict[str, object], how: CallOptions) -> None:
-    """Call, ask for a confirmation where one is needed, and show what came of it."""
+    """Calls, asks for confirmation where one is needed, and prints the answer."""
     if how.idempotency_key is None and operation.once is not None and operation.once.required:
         # Choice: a person at a terminal gets a key made for them, shown so that the very call can be repeated.
         how = replace(how, idempotency_key=SystemIds(SystemClock()).new("cli-"))
@@ -331,32 +325,32 @@ def finish_call(operation: AnyOperation, arguments: dict[str, object], how: Call
 
 
 def repeatable_command(words: list[str]) -> str:
-    """The command to type again: the API key is left to the reader, and a token that was used up is left out."""
-    kept = ["reseller"]
+    """The command to type again, with a placeholder for the API key and without a used confirm token."""
+    shown_words = ["reseller"]
     following = iter(words)
     for word in following:
         option, equals, _ = word.partition("=")
         if option in ("--key", "--confirm-token"):
             if not equals:
                 next(following, None)
-            kept += ["--key", "<API_KEY>"] if option == "--key" else []
+            shown_words += ["--key", "<API_KEY>"] if option == "--key" else []
         elif word != "--json":
-            kept.append(word)
-    return shlex.join(kept)
+            shown_words.append(word)
+    return shlex.join(shown_words)
 
 
 def user_agrees(reply: Reply) -> bool:
-    """The person at the terminal says yes; in a pipe nobody does."""
+    """Whether the person at the terminal says yes; False in a pipe."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     return typer.confirm(harmless_text(orjson.loads(reply.body)["message"]) + " Do it?")
 
 
 async def send_call(operation: AnyOperation, arguments: dict[str, object], how: CallOptions) -> Reply:
-    """One call, here or there."""
+    """One call, to the local database or to a server."""
     key, token = how.idempotency_key, how.confirm_token
     require_one_place(how.url, how.org, how.data)
     if how.url:
         return await call_remotely(how.url, how.key, operation, arguments, idempotency_key=key, confirm_token=token)
-    settings = load_settings(os.environ, env_file=Path(".env"), data=how.data)
+    settings = command_settings(data=how.data)
     return await call_locally(settings, operation, arguments, organisation=how.org, idempotency_key=key, confirm_token=token)

@@ -54,28 +54,30 @@ class SentBatch(NamedTuple):
 class RecordSender:
     """Sends batches; one record that is refused does not keep the others from being stored."""
 
-    def __init__(self, door: CallTarget, clock: Clock, *, say: Callable[[str], None], pause: Callable[[float], Awaitable[object]]) -> None:
-        self._door, self._clock, self._say, self._pause = door, clock, say, pause
+    def __init__(
+        self, target: CallTarget, clock: Clock, *, say: Callable[[str], None], pause: Callable[[float], Awaitable[object]]
+    ) -> None:
+        self._target, self._clock, self._say, self._pause = target, clock, say, pause
 
     async def send(self, records: Sequence[CdrRecord]) -> SentBatch:
-        """Have a batch stored. Sending it twice does no harm: each record counts once."""
+        """Has a batch stored. Sending it twice is harmless: each record counts once."""
         places, refused = list(range(len(records))), dict[int, str]()
         while places:
             reply = await self._answered({"events": [records[place] for place in places]})
             found = REFUSED_RECORD.match(str(refusal_body(reply).get("param"))) if reply.status == 400 else None
             if found is None:
-                counts = ingest_counts(require_success(reply, "reseller cdr import"), self._door.name)
+                counts = ingest_counts(require_success(reply, "reseller cdr import"), self._target.name)
                 return SentBatch(counts["stored"], counts["skipped"], refused)
             reason = str(refusal_body(reply).get("error")).removeprefix(found[0]).lstrip(".: ")
             refused[places.pop(int(found[1]))] = reason
         return SentBatch(0, 0, refused)
 
     async def _answered(self, batch: CdrRecord) -> Reply:
-        """The answer, however long whoever gives it asks to wait."""
+        """The answer to `batch`; waits as long as the server asks for."""
         failed = 0
         while True:
             try:
-                reply = await self._door.ask("ingest_cdr_events", batch)
+                reply = await self._target.ask("ingest_cdr_events", batch)
                 trouble = f"{self._door.name} answers {reply.status}"
             except Unreachable as error:
                 reply, trouble = None, error.message
@@ -99,7 +101,7 @@ class RecordSender:
 
 
 def refusal_text_of(reply: Reply) -> str:
-    """A refusal of the server's own making, in its words."""
+    """A refusal in the server's own words."""
     try:
         require_success(reply, "reseller cdr import")
     except Failure as failure:
@@ -108,7 +110,6 @@ def refusal_text_of(reply: Reply) -> str:
 
 
 def ingest_counts(reply: Reply, where: str) -> CdrIngested:
-    """The answer's figures."""
     try:
         counts = cast(CdrIngested, orjson.loads(reply.body))
         if counts["stored"] + counts["skipped"] != counts["received"]:
@@ -145,7 +146,6 @@ class ImportReport:
             self._errors.close()
 
     def say(self, text: str) -> None:
-        """A line of its own."""
         if self._bar is not None:
             self._bar.console.print(harmless_text(text), markup=False, highlight=False, soft_wrap=True)
             return
@@ -153,7 +153,7 @@ class ImportReport:
         sys.stderr.flush()
 
     def tell_bad(self, lines: Iterable[BadLine]) -> None:
-        """The first few; all of them go into the file that was asked for."""
+        """Prints the first bad lines; all of them go into the file that was asked for."""
         for line in lines:
             if self._errors is not None:
                 self._errors.write(f"{line}\n")
@@ -166,7 +166,7 @@ class ImportReport:
             self._errors.flush()
 
     def tell(self, progress: ImportProgress, done: int, *, last: bool = False) -> None:
-        """How far it has come."""
+        """Shows the progress. `done`: bytes of the file that were read."""
         now = self._clock.monotonic()
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=done, description=self.counts(progress))
@@ -176,7 +176,7 @@ class ImportReport:
             self._last = now
 
     def counts(self, progress: ImportProgress) -> str:
-        """The figures, and the pace of this run."""
+        """The counts, and the speed of this run."""
         before, seconds = self._began, max(self._clock.monotonic() - self._start, 0.001)
         rows = progress.records - before.records
         bad = f", bad {progress.bad}" if progress.bad else ""
@@ -184,7 +184,6 @@ class ImportReport:
 
 
 def terminal_bar() -> "bars.Progress":
-    """A bar, the share, the figures, the time it will take."""
     from rich import progress as bars  # rich is loaded for a person only
     from rich.console import Console
 
@@ -193,7 +192,7 @@ def terminal_bar() -> "bars.Progress":
 
 
 def open_error_file(path: Path | None, *, again: bool) -> TextIO | None:
-    """The file for bad lines; an import that goes on adds to it."""
+    """The file for bad lines; a resumed import appends to it."""
     if path is None:
         return None
     try:
@@ -223,7 +222,7 @@ class RecordBatch:
 
     @property
     def full(self) -> bool:
-        """Whether it is to be sent. Bad lines count as well, so that a file of nothing else is told of as it is read."""
+        """Whether the batch should be sent. Bad lines count too, so that a file of bad lines only is reported while it is read."""
         return len(self.records) + len(self.bad) >= CDR_BATCH_LIMIT
 
 
@@ -254,40 +253,40 @@ def import_cdr_file(
     Each id counts once, however often it is sent, so an import can be repeated. One that was killed goes on where it was. Lines that
     are no records are told with their number and the reason, the others are stored, and the exit code is 1.
     """
-    wanted = CdrImport(TargetOptions(url, key, org, data), find_cdr_file(file, format), again, errors)
+    job = CdrImport(TargetOptions(url, key, org, data), find_cdr_file(file, format), again, errors)
     try:
-        came = asyncio.run(run_import(wanted, SystemClock()))
+        progress = asyncio.run(run_import(job, SystemClock()))
     except KeyboardInterrupt:
         raise Failure(f"stopped; {GO_ON_HINT}", exit_code=130) from None
-    counts = {"lines": came.records, "stored": came.stored, "skipped": came.skipped, "bad": came.bad}
+    counts = {"lines": progress.records, "stored": progress.stored, "skipped": progress.skipped, "bad": progress.bad}
     words = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     sys.stdout.write((orjson.dumps(counts).decode() if as_json else words) + "\n")
-    if came.bad:
-        raise Failure(f"{came.bad:,} of the lines could not be used; mend them and import the file once more", exit_code=1)
+    if progress.bad:
+        raise Failure(f"{progress.bad:,} of the lines could not be used; mend them and import the file once more", exit_code=1)
 
 
-async def run_import(wanted: CdrImport, clock: Clock) -> ImportProgress:
-    """Send all of the file that was not sent before; what came of the whole import."""
-    kept = await progress_file(wanted.where, wanted.file)
-    progress = ImportProgress() if wanted.again else kept.read()
-    with wanted.file.opened() as reading, ImportReport(clock, progress, reading.size, wanted.errors) as report:
+async def run_import(job: CdrImport, clock: Clock) -> ImportProgress:
+    """Sends the part of the file that was not sent before; the counts of the whole import."""
+    progress_store = await progress_file(job.where, job.file)
+    progress = ImportProgress() if job.again else progress_store.read()
+    with job.file.opened() as reading, ImportReport(clock, progress, reading.size, job.errors) as report:
         if progress.line:
             report.say(f"goes on after line {progress.line:,}; --again begins with the first line")
-        async with open_target(wanted.where) as door:
-            sender = RecordSender(door, clock, say=report.say, pause=anyio.sleep)
-            for batch in record_batches(wanted.file, reading, progress, clock):
+        async with open_target(job.where) as target:
+            sender = RecordSender(target, clock, say=report.say, pause=anyio.sleep)
+            for batch in record_batches(job.file, reading, progress, clock):
                 progress = await send_batch(sender, batch, progress, report)
-                kept.write(progress)
+                progress_store.write(progress)
                 report.tell(progress, reading.done)
         report.tell(progress, reading.size, last=True)
-        if not kept.works:
+        if not progress_store.works:
             report.say("how far it came could not be kept: had it been killed, it would have begun anew")
-    kept.forget()
+    progress_store.forget()
     return progress
 
 
 async def send_batch(sender: RecordSender, batch: RecordBatch, progress: ImportProgress, report: ImportReport) -> ImportProgress:
-    """Have a batch stored, and tell what of it was not."""
+    """Has a batch stored, and reports the lines that were not."""
     try:
         sent = await sender.send(batch.records)
     except Failure as failure:
@@ -305,7 +304,7 @@ async def send_batch(sender: RecordSender, batch: RecordBatch, progress: ImportP
 
 
 def record_batches(file: CdrFile, reading: CdrReader, progress: ImportProgress, clock: Clock) -> Iterator[RecordBatch]:
-    """The rest of the file, a thousand records at a time."""
+    """The rest of the file, in batches of a thousand records."""
     columns, named = read_header(file, reading)
     first = RecordBatch(progress.line, progress.offset) if progress.line or named is None else RecordBatch(named.number, named.after)
     batch, begun = first, first.line

@@ -24,8 +24,7 @@ from registry.clock import SystemClock
 from registry.errors import BadRequest
 from transports.cli.stored_logins import logins_file, stored_token
 from transports.cli.target import TargetOptions
-from transports.cli.terminal import Failure
-from transports.settings_files import load_settings
+from transports.cli.terminal import Failure, command_settings
 
 LONGEST_LINE = 64 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -59,7 +58,6 @@ class CdrFile:
 
     @contextmanager
     def opened(self) -> Generator["CdrReader"]:
-        """The file from its beginning."""
         try:
             raw = self.path.open("rb")
         except OSError as error:
@@ -77,11 +75,11 @@ class CdrReader:
 
     @property
     def done(self) -> int:
-        """Bytes of the file, as it lies on the disk, that were read."""
+        """Bytes of the file, as it is on the disk, that were read."""
         return self._raw.tell()
 
     def lines(self, *, offset: int = 0, number: int = 0) -> Iterator[CdrLine]:
-        """All lines behind an offset, at which line `number` has ended."""
+        """All lines behind `offset`, at which line `number` ended."""
         try:
             self._text.seek(offset)
             while raw := self._text.readline(LONGEST_LINE + 2):
@@ -101,7 +99,7 @@ class CdrReader:
 
 
 def find_cdr_file(path: Path, format: CdrFormat | None) -> CdrFile:
-    """The file, read as its name or the option says."""
+    """The file with the format that its name or the option says. Raises Failure."""
     if path.is_dir():
         raise Failure(f"{path}: is a directory; name a file of call records in it")
     endings = [ending.lower() for ending in path.suffixes]
@@ -147,7 +145,7 @@ def read_header(file: CdrFile, reading: CdrReader) -> tuple[Sequence[str], CdrLi
 
 
 def check_columns(file: CdrFile, columns: Sequence[str]) -> None:
-    """Each once, all that are needed, and no other."""
+    """Raises Failure unless every needed column occurs, each once, and no other."""
     missing = [name for name in NEEDED_COLUMNS if name not in columns]
     unknown = [printable_text(name[:40]) for name in dict.fromkeys(columns) if name not in CDR_COLUMNS]
     twice = [name for name in CDR_COLUMNS if columns.count(name) > 1]
@@ -159,7 +157,7 @@ def check_columns(file: CdrFile, columns: Sequence[str]) -> None:
 
 
 def read_record(line: CdrLine, columns: Sequence[str], now: float) -> dict[str, object] | BadLine:
-    """The record as the operation takes it."""
+    """The record as the operation takes it, or why it is none."""
     try:
         if line.raw is None:
             raise ValueError("longer than 64 KiB, which no record is")
@@ -175,7 +173,6 @@ def read_record(line: CdrLine, columns: Sequence[str], now: float) -> dict[str, 
 
 
 def read_row(raw: bytes, columns: Sequence[str]) -> NewCdrEvent:
-    """A row of CSV."""
     found = csv_cells(raw)
     if len(found) != len(columns):
         raise ValueError(f"has {len(found)} columns, and the header has {len(columns)}")
@@ -184,7 +181,7 @@ def read_row(raw: bytes, columns: Sequence[str]) -> NewCdrEvent:
 
 
 def csv_cells(raw: bytes) -> list[str]:
-    """The cells of a row, without space around them. A quote that is not closed ends with its line: no record goes over two."""
+    """The cells of a row, without surrounding spaces. A quote that is not closed ends with its line, since no record spans two lines."""
     try:
         return [cell.strip() for cell in next(csv.reader([raw.decode()], strict=True))]
     except UnicodeDecodeError:
@@ -194,12 +191,11 @@ def csv_cells(raw: bytes) -> list[str]:
 
 
 def cell_value(name: str, cell: str) -> str | int:
-    """Numbers where they belong; everything else is text, and refused where it should be a number."""
+    """A number in the columns of numbers; otherwise text, which is refused where a number is needed."""
     return int(cell) if name in WHOLE_NUMBER_COLUMNS and cell.isascii() and cell.isdigit() and len(cell) <= MOST_DIGITS else cell
 
 
 def read_object(raw: bytes) -> NewCdrEvent:
-    """A line of JSON."""
     try:
         found = cast(object, guard.parse_json(raw))
     except BadRequest as refusal:
@@ -228,7 +224,7 @@ class ImportProgress(BaseModel):
 
     @property
     def records(self) -> int:
-        """Lines that are a record or should have been one: neither the header nor empty ones."""
+        """Lines that are a record or should be one, without the header and empty lines."""
         return self.stored + self.skipped + self.bad
 
 
@@ -240,14 +236,14 @@ class ProgressFile:
         self.works = True
 
     def read(self) -> ImportProgress:
-        """Where the import was; the beginning when nobody knows."""
+        """The progress of the import; its beginning when nothing is known."""
         try:
             return ImportProgress.model_validate_json(self._path.read_bytes())
         except (OSError, ValidationError):
             return ImportProgress()
 
     def write(self, progress: ImportProgress) -> None:
-        """Replace it whole; where it cannot be written the import goes on without."""
+        """Replaces the file as a whole; if that fails, the import continues without it."""
         fresh = self._path.with_suffix(f".{os.getpid()}")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -257,7 +253,7 @@ class ProgressFile:
             self.works = False
 
     def forget(self) -> None:
-        """The import is over."""
+        """Deletes the file at the end of an import."""
         try:
             self._path.unlink(missing_ok=True)
         except OSError:
@@ -265,8 +261,8 @@ class ProgressFile:
 
 
 async def progress_file(where: TargetOptions, file: CdrFile) -> ProgressFile:
-    """One for each file, as it is now, and each organisation it is imported for: in the data directory, or beside the logins."""
-    folder = logins_file().parent if where.url else load_settings(os.environ, env_file=Path(".env"), data=where.data).data
+    """One file for each imported file in its present state and each organisation: in the data directory, or beside the logins."""
+    folder = logins_file().parent if where.url else command_settings(data=where.data).data
     seen = file.path.stat()
     with file.path.open("rb") as opened:
         block = hashlib.sha256(opened.read(FIRST_BLOCK)).hexdigest()
@@ -276,11 +272,11 @@ async def progress_file(where: TargetOptions, file: CdrFile) -> ProgressFile:
 
 
 async def organisation_of_login(url: str) -> str:
-    """Whom the stored login acts for; its token says so, and whether it may is the server's to decide."""
+    """The organisation that the stored login acts for, by its token; the server decides whether it may."""
     token = await stored_token(url, SystemClock()) or ""
     claims = token.split(".")[1] if token.count(".") == 2 else ""
     try:
-        said = cast("dict[str, object]", orjson.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))))
-        return str(said.get("org_id") or said["sub"])
+        payload = cast("dict[str, object]", orjson.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))))
+        return str(payload.get("org_id") or payload["sub"])
     except (binascii.Error, ValueError, LookupError, AttributeError):
         return token

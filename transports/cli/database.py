@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -19,16 +18,16 @@ from storage.engine.store import open_store
 from storage.replicas import last_lease_end
 from transports.cli.render import print_line
 from transports.cli.target import DatabaseOption
-from transports.cli.terminal import Failure, to_stderr
+from transports.cli.terminal import Failure, command_settings, to_stderr
 from transports.settings import Settings
-from transports.settings_files import load_settings, make_data_directory
+from transports.settings_files import make_data_directory
 
 database_app = typer.Typer(no_args_is_help=True, help="Upgrade, back up and restore the database.")
 
 
 def database_settings(data: Path | None) -> Settings:
-    """The settings, with the directory made if it is missing."""
-    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    """The settings; makes the directory if it is missing."""
+    settings = command_settings(data=data)
     make_data_directory(settings, to_stderr)
     return settings
 
@@ -60,14 +59,14 @@ def restore_database(file: Annotated[Path, typer.Argument(help="Backup to read."
     settings = database_settings(data)
     refuse_in_use(settings)
     try:
-        kept = copy_in(file, settings.store_url)
+        previous = copy_in(file, settings.store_url)
     except BackupRefused as refused:
         raise Failure(str(refused)) from None
-    print_line(f"restored from {file}" + (f"; what was there before is in {kept}" if kept else ""))
+    print_line(f"restored from {file}" + (f"; what was there before is in {previous}" if previous else ""))
 
 
 def refuse_in_use(settings: Settings) -> None:
-    """A process that goes on serving would answer from what is no longer there."""
+    """Raises Failure while a process serves, since it would answer from the replaced database."""
     if not settings.embedded or not (settings.data / "service.db").exists() or current_revision(settings.store_url) is None:
         return
     left = asyncio.run(lease_left(settings.store_url))
@@ -76,7 +75,7 @@ def refuse_in_use(settings: Settings) -> None:
 
 
 async def lease_left(url: str) -> float:
-    """Seconds until nobody can be using the database."""
+    """Seconds until no process can be using the database."""
     store = open_store(url)
     try:
         return await store.read(last_lease_end) - SystemClock().now()

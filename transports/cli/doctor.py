@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Annotated
 
@@ -39,16 +40,16 @@ from transports.cli.outside_checks import (
     examine_upstream,
 )
 from transports.cli.render import print_line
-from transports.cli.terminal import Failure
+from transports.cli.terminal import Failure, command_settings
 from transports.keyring import checked_keyring, keyring_path, others_may_read, refuse_lost_keyring
 from transports.settings import SETTING_PREFIX, BadSettings, Settings, UnknownSetting
-from transports.settings_files import files_open_to_others, load_settings
+from transports.settings_files import files_open_to_others
 
 PUT_KEYRING_BACK = "put back the keyring that sealed this database; every replica needs the same one"
 
 
 def examine_keyring(settings: Settings) -> Iterator[Finding]:
-    """A keyring there must be, the one that sealed this database; and all processes must know the key that seals."""
+    """There must be a keyring, the one that sealed this database, and all processes must know the key that seals."""
     path, ids = keyring_path(settings), SystemIds(SystemClock())
     try:
         if path is not None and not path.exists():
@@ -71,7 +72,7 @@ def examine_keyring(settings: Settings) -> Iterator[Finding]:
 
 
 def examine_database_keys(url: str, key_ids: Sequence[str]) -> Iterator[Finding]:
-    """What the database tells: values that no key here opens, and processes that know other keys."""
+    """Stored values that no key here opens, and processes that know other keys."""
     running, unopened = asyncio.run(read_key_use(url, key_ids))
     if unopened:
         yield Finding("keyring", f"{unopened} stored values are sealed with a key that is not in the keyring", PUT_KEYRING_BACK)
@@ -81,7 +82,7 @@ def examine_database_keys(url: str, key_ids: Sequence[str]) -> Iterator[Finding]
 
 
 async def read_key_use(url: str, key_ids: Sequence[str]) -> tuple[list[ReplicaKeys], int]:
-    """The processes that run, and how many values no key of these opens."""
+    """The running processes, and how many values none of these keys opens."""
     store = open_store(url)
     try:
         running = await store.read(running_keys, now=SystemClock().now())
@@ -91,12 +92,12 @@ async def read_key_use(url: str, key_ids: Sequence[str]) -> tuple[list[ReplicaKe
 
 
 def count_unopened(connection: Connection, *, key_ids: Sequence[str]) -> int:
-    """How many values were sealed with no key of these."""
+    """How many values were sealed with none of these keys."""
     return count_sealed(connection) - sum(count_of_key(connection, key_id=key_id) for key_id in key_ids)
 
 
 def key_difference(process: ReplicaKeys, key_ids: Sequence[str]) -> Iterator[Finding]:
-    """How a process's keys differ from these."""
+    """How the keys of `process` differ from these."""
     seals, missing = process.known[0], [key_id for key_id in key_ids if key_id not in process.known]
     if seals not in key_ids:
         yield Finding("keyring", f"process {process.id} seals with key {seals}, which is not in the keyring", PUT_KEYRING_BACK)
@@ -115,7 +116,7 @@ PARTITION_FIX = "run a worker: it makes the partitions and moves the rows within
 
 
 def examine_partitions(settings: Settings) -> Finding:
-    """The months that are ready."""
+    """The months that have partitions."""
     try:
         state = partition_state(settings.store_url)
     except Refusal as error:
@@ -141,7 +142,7 @@ LATE_WORK_FIX = "run a worker, or one more (reseller worker); if one runs, its l
 
 
 def examine_late_work(settings: Settings) -> Finding:
-    """What waits for longer than two minutes after it was due."""
+    """Work that is late by more than two minutes."""
     try:
         found = late_work(settings.store_url, now=SystemClock().now())
     except Refusal as error:
@@ -162,7 +163,7 @@ NO_ADDRESS_NOTE = (
 
 
 def examine_defaults(settings: Settings) -> Iterator[Finding]:
-    """Limits, authorities and proxies. Only in production is a proxy to be expected."""
+    """Limits, authorities and proxies. A proxy is expected in production only."""
     for tier, limits in settings.tiers.items():
         name, shown = f"SERVICE_LIMITS_{tier.upper()}", limits_text(limits)
         yield Finding("limits", f"{tier}: {shown}" + (f"; {name} is unset" if limits == TIERS[tier] else ""))
@@ -176,7 +177,6 @@ def examine_defaults(settings: Settings) -> Iterator[Finding]:
 
 
 def limits_text(limits: TierLimits) -> str:
-    """In words."""
     return (
         f"{limits.calls_per_day} calls a day, {limits.burst_per_second:g} a second ({limits.burst_size} at once), "
         f"{limits.ai_calls_per_day} questions to a model a day"
@@ -184,7 +184,6 @@ def limits_text(limits: TierLimits) -> str:
 
 
 def trust_text(settings: Settings) -> str:
-    """Whose certificates are accepted."""
     instead = os.environ.get("SSL_CERT_FILE", "")
     public = f"the authorities in {instead} (SSL_CERT_FILE)" if instead else "public authorities"
     return public + (f", and those in {settings.ca_file}" if settings.ca_file is not None else "; SERVICE_CA_FILE is unset")
@@ -197,7 +196,7 @@ FIRST_START_NOTE = "made at the first start; where `serve` has another directory
 def doctor(data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None) -> None:
     """Check Python, packages, settings, database, port, clock, upstream, payments, model and mail; every problem comes with its fix."""
     try:
-        settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+        settings = command_settings(data=data)
         found = list(examine_everything(settings))
     except BadSettings as wrong:
         found = [Finding("settings", str(wrong), settings_fix(wrong))]
@@ -208,7 +207,7 @@ def doctor(data: Annotated[Path | None, typer.Option("--data", help="Directory w
 
 
 def settings_fix(wrong: BadSettings) -> str:
-    """What to do about settings that cannot be read."""
+    """How to fix settings that cannot be read."""
     if not isinstance(wrong, UnknownSetting):
         return "change it in the environment, in .env or in the directory of SERVICE_SECRETS_DIR"
     known = "known settings: " + ", ".join(SETTING_PREFIX + name.upper() for name in Settings.model_fields)
@@ -244,7 +243,7 @@ def examine_everything(settings: Settings) -> Iterator[Finding]:
 
 
 def examine_directory(settings: Settings) -> Iterator[Finding]:
-    """Whoever may write there can replace the database and the keyring."""
+    """Files that others may write: whoever can do that can replace database and keyring."""
     if settings.embedded and settings.data.is_dir():
         for found in files_open_to_others(settings.data):
             shown, _, way = found.rpartition(": ")
@@ -252,7 +251,7 @@ def examine_directory(settings: Settings) -> Iterator[Finding]:
 
 
 def examine_database(settings: Settings) -> Finding:
-    """Reachable, and at which schema version."""
+    """Whether it can be reached, and its schema version."""
     shown = str(settings.data / "service.db") if settings.embedded else "PostgreSQL"
     try:
         schema = current_schema(settings.store_url)
@@ -293,7 +292,7 @@ def examine_capacity(settings: Settings) -> Finding:
 
 
 def examine_clock(settings: Settings) -> Finding:
-    """Signatures, tokens and schedules need the right time; a clock that went back is seen by what was written later."""
+    """Signatures, tokens and schedules need the right time; a clock that went back is noticed by later writes."""
     now, file = SystemClock().now(), settings.data / "service.db"
     behind = max((path.stat().st_mtime - now for path in (file, Path(f"{file}-wal")) if settings.embedded and path.exists()), default=0.0)
     if behind > CLOCK_TOLERANCE_SECONDS:
@@ -302,7 +301,7 @@ def examine_clock(settings: Settings) -> Finding:
 
 
 def examine_port(settings: Settings) -> Finding:
-    """Free, or held by somebody."""
+    """Whether the port is free, or who has it."""
     with socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -317,8 +316,6 @@ def examine_port(settings: Settings) -> Finding:
 
 def is_own_server(settings: Settings) -> bool:
     """Whether a server of ours holds the port."""
-    from http.client import HTTPConnection, HTTPException  # only when the port is taken
-
     connection = HTTPConnection(settings.host, settings.port, timeout=2)
     try:
         connection.request("GET", "/health")

@@ -8,6 +8,9 @@ import typer
 
 from operations.catalogue import CATALOGUE
 from transports.cli.render import print_line
+from transports.openapi.page import openapi_bytes
+from transports.reference.files import write_reference
+from transports.reference.llms import llms_text
 from transports.service import site_of
 from transports.settings_files import load_settings
 
@@ -17,15 +20,11 @@ DOCUMENT_ADDRESS = "http://127.0.0.1:8000"
 
 def openapi(base_url: BaseUrlOption = DOCUMENT_ADDRESS) -> None:
     """Print the OpenAPI 3.1 document."""
-    from transports.openapi.page import openapi_bytes  # building it is for those who ask
-
     sys.stdout.buffer.write(openapi_bytes(CATALOGUE, site_of(load_settings({}), base_url), pretty=True))
 
 
 def llms() -> None:
     """Print llms.txt: every guide and operation as a link into the source tree. A server has its own at /llms.txt."""
-    from transports.reference.llms import llms_text  # as above
-
     sys.stdout.write(llms_text(CATALOGUE))
 
 
@@ -34,7 +33,5 @@ def reference(
     base_url: BaseUrlOption = DOCUMENT_ADDRESS,
 ) -> None:
     """Write the reference: one Markdown page per toolset, and an index."""
-    from transports.reference.files import write_reference  # as above
-
     for path in write_reference(CATALOGUE, directory, site_of(load_settings({}), base_url)):
         print_line(str(path))

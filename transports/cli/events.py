@@ -46,21 +46,21 @@ class EventLog:
         self._floor = ""  # this id and those before it are old
         self._last_news = float("-inf")
 
-    async def begin(self, last: int | None, wanted: Callable[[Event], bool]) -> list[Event]:
-        """The newest `last` that are wanted of those that are there already (None: all); `news` goes on from here."""
+    async def begin(self, last: int | None, matches: Callable[[Event], bool]) -> list[Event]:
+        """The newest `last` of the wanted events so far, oldest first; all of them for None. `news` continues from here."""
         found: list[Event] = []
         page = await self._page(None)
         found += page.events
-        while page.more and (last is None or sum(map(wanted, found)) < last):
+        while page.more and (last is None or sum(map(matches, found)) < last):
             page = await self._page(found[-1]["id"])
             found += page.events
         self._floor = found[-1]["id"] if page.more else ""
         self._seen.update(event["id"] for event in found)
-        chosen = [event for event in found if wanted(event)]
+        chosen = [event for event in found if matches(event)]
         return list(reversed(chosen if last is None else chosen[:last]))
 
     async def news(self) -> list[Event]:
-        """What has come since; read on until a page brings nothing new, and far enough for those that came late."""
+        """The events since the last call. Reads on until a page has nothing new, and far enough back for late ones."""
         page = await self._page(None)
         newest = page.events[0]["created"] if page.events else 0
         found = fresh = self._fresh(page)
@@ -117,7 +117,7 @@ class FollowOptions:
 
 
 def chosen_types(given: list[str] | None) -> frozenset[str]:
-    """The types, or a refusal that names them all."""
+    """The types. Raises Failure, which names all types, for an unknown one."""
     unknown = [type for type in given or [] if type not in KNOWN_EVENT_TYPES]
     if unknown:
         raise Failure(f"--type {unknown[0]}: no such type; there are {', '.join(KNOWN_EVENT_TYPES)}")
@@ -125,24 +125,24 @@ def chosen_types(given: list[str] | None) -> frozenset[str]:
 
 
 def until_interrupted(work: Coroutine[object, object, None]) -> None:
-    """Run to its end, or until Ctrl-C, which is how following ends and no failure."""
+    """Runs `work` to its end, or until Ctrl-C, which is the normal way to end it."""
     with suppress(KeyboardInterrupt):
         asyncio.run(work)
 
 
 async def follow_events(where: TargetOptions, following: FollowOptions, take: Callable[[Event], Awaitable[None]]) -> None:
-    """Hand on every event that is wanted, in order, until the count is full."""
-    clock, taken = SystemClock(), 0
-    async with open_target(where) as door:
-        lookout = EventReader(door, following, clock)
-        log = EventLog(lookout.page, clock)
+    """Hands every wanted event to `take`, in order, until the count is reached."""
+    clock, count = SystemClock(), 0
+    async with open_target(where) as target:
+        reader = EventReader(target, following, clock)
+        log = EventLog(reader.page, clock)
         batch = await log.begin(following.last, following.wants)
-        say_beside(f"following the events of {door.name}; Ctrl-C ends")
+        say_beside(f"following the events of {target.name}; Ctrl-C ends")
         while True:
             for event in filter(following.wants, batch):
                 await take(event)
-                taken += 1
-                if taken == following.count:
+                count += 1
+                if count == following.count:
                     return
             await anyio.sleep(following.every)
             batch = await log.news()
@@ -151,17 +151,17 @@ async def follow_events(where: TargetOptions, following: FollowOptions, take: Ca
 class EventReader:
     """Reads pages of the list, and waits where the other side is away or asks to wait."""
 
-    def __init__(self, door: CallTarget, following: FollowOptions, clock: Clock) -> None:
-        self._door, self._following, self._clock = door, following, clock
+    def __init__(self, target: CallTarget, following: FollowOptions, clock: Clock) -> None:
+        self._target, self._following, self._clock = target, following, clock
         self._answered, self._trouble = False, ""
 
     async def page(self, after: str | None) -> EventPage:
-        """One page, however long it takes to get it; a refusal that waiting does not mend ends the command."""
+        """One page, however long it takes. Raises Failure for a refusal that waiting does not cure."""
         arguments = {"limit": EVENT_PAGE_SIZE, "starting_after": after, "intent": self._following.intent}
         given: dict[str, object] = {name: value for name, value in arguments.items() if value is not None}
         while True:
             try:
-                reply = await self._door.ask("list_connectivity_events", given)
+                reply = await self._target.ask("list_connectivity_events", given)
             except Unreachable:
                 if not self._answered:
                     raise
@@ -169,11 +169,11 @@ class EventReader:
                 continue
             if reply.status == 200:
                 self._well(reply)
-                return event_page(reply, self._door.name)
+                return event_page(reply, self._target.name)
             await self._wait_as_told(reply)
 
     async def _wait_as_told(self, reply: Reply) -> None:
-        """The time that a refusal names; others are final."""
+        """Waits as long as a refusal asks for; raises Failure for other refusals."""
         if reply.status != 429 and not (self._answered and reply.status >= 500):
             require_success(reply, "reseller events tail")
             raise Failure(f"--url: {self._door.name} answers {reply.status}; is this the service's address?")
@@ -182,7 +182,7 @@ class EventReader:
         await self._wait(f"{reply.status} {refusal_body(reply).get('code', '')}".strip(), max(1.0, seconds))
 
     async def _wait(self, trouble: str, seconds: float) -> None:
-        """Said once for each kind of trouble, not with every try."""
+        """Waits; says why once for each kind of trouble, not with every try."""
         if trouble != self._trouble:
             until = f" (at {rfc3339_utc(self._clock.now() + seconds)})" if seconds >= 60 else ""
             say_beside(f"{trouble}; nothing is lost, the next try is in {seconds:g} s{until}")
@@ -198,7 +198,7 @@ class EventReader:
 
 
 def warn_of_quota(reply: Reply, every: float) -> None:
-    """Say how long the calls of today will do, where that is not long."""
+    """Says how long today's calls will last, if that is not long."""
     header = next((value for name, value in reply.headers.items() if name.lower() == "ratelimit"), "")
     found = CALLS_LEFT.search(header)
     lasting = int(found[1]) * every if found else float("inf")
@@ -207,7 +207,6 @@ def warn_of_quota(reply: Reply, every: float) -> None:
 
 
 def event_page(reply: Reply, where: str) -> EventPage:
-    """The page that the answer holds."""
     try:
         answer = cast("dict[str, object]", orjson.loads(reply.body))
         events = cast("list[Event]", answer["data"])
@@ -220,7 +219,6 @@ def event_page(reply: Reply, where: str) -> EventPage:
 
 
 def say_beside(text: str) -> None:
-    """For the person, beside the events."""
     sys.stderr.write(text_for(sys.stderr, text) + "\n")
     sys.stderr.flush()
 
@@ -264,13 +262,13 @@ def tail_events(
 
 
 def print_event(event: Event, *, for_programs: bool) -> None:
-    """One line, at once: whoever reads a pipe waits for it."""
+    """Prints the event as one line and flushes, since a pipe's reader waits for it."""
     sys.stdout.write(text_for(sys.stdout, orjson.dumps(event).decode() if for_programs else event_line(event)) + "\n")
     sys.stdout.flush()
 
 
 def event_line(event: Event) -> str:
-    """When, what, whose; then what else the event says."""
+    """Time, type and subject; then the other members of the event."""
     about = event["data"]
     first = [about.get(name) or "-" for name in SHOWN_FIRST]
     rest = [f"{name}={table_cell(value)}" for name, value in about.items() if name not in SHOWN_FIRST and value is not None]
@@ -332,45 +330,47 @@ def trigger(
     Nothing is faked: a test intent is created, the bridge's observation recorded or usage reported, as it is in earnest. Live
     intents are refused.
     """
-    wanted = TriggerOptions(event, intent, int(percent.value), internal_key)
-    came = asyncio.run(make_happen(TargetOptions(url, key, org, data), wanted))
-    if not came:
+    options = TriggerOptions(event, intent, int(percent.value), internal_key)
+    events = asyncio.run(make_happen(TargetOptions(url, key, org, data), options))
+    if not events:
         raise Failure(
             f"no event came of it: {intent} had its {event} before, and each comes once; leave --intent out for a new one", exit_code=1
         )
-    for one in came:
-        print_event(one, for_programs=as_json or not sys.stdout.isatty())
+    for made in events:
+        print_event(made, for_programs=as_json or not sys.stdout.isatty())
 
 
-async def make_happen(where: TargetOptions, wanted: TriggerOptions) -> list[Event]:
-    """The events that came of it, oldest first."""
-    if wanted.event is TriggerEvent.ISSUED and wanted.intent is not None:
+async def make_happen(where: TargetOptions, options: TriggerOptions) -> list[Event]:
+    """The events that were caused, oldest first."""
+    if options.event is TriggerEvent.ISSUED and options.intent is not None:
         raise Failure("--intent: esim.issued is about a new intent; leave the option out")
-    if wanted.event is TriggerEvent.ATTACHED and where.url and not wanted.internal_key:
+    if options.event is TriggerEvent.ATTACHED and where.url and not options.internal_key:
         raise Failure(
             "--internal-key: esim.first_attach is observed by the network bridge, which has a key of its own; "
             "give the server's SERVICE_INTERNAL_API_KEY"
         )
-    async with open_target(where) as door:
-        intent, plan, iccid = require_test_esim(await trigger_intent(door, wanted))
-        before = set[str]() if wanted.intent is None else {event["id"] for event in await events_of_intent(door, intent)}
-        if wanted.event is TriggerEvent.ATTACHED:
-            await attach_network(door, iccid, plan, wanted.internal_key)
-        elif wanted.event is TriggerEvent.THRESHOLD:
-            await use_data(door, intent, plan, wanted.percent)
-        came = [event for event in await events_of_intent(door, intent) if event["id"] not in before]
-        return sorted(came, key=lambda event: event["id"])
+    async with open_target(where) as target:
+        intent, plan, iccid = require_test_esim(await trigger_intent(target, options))
+        before = set[str]() if options.intent is None else {event["id"] for event in await events_of_intent(target, intent)}
+        if options.event is TriggerEvent.ATTACHED:
+            await attach_network(target, iccid, plan, options.internal_key)
+        elif options.event is TriggerEvent.THRESHOLD:
+            await use_data(target, intent, plan, options.percent)
+        events = [event for event in await events_of_intent(target, intent) if event["id"] not in before]
+        return sorted(events, key=lambda event: event["id"])
 
 
-async def trigger_intent(door: CallTarget, wanted: TriggerOptions) -> Intent:
-    """The one that was named, or a new one."""
-    if wanted.intent is not None:
-        return cast(Intent, trigger_answer(await door.ask("get_connectivity_intent", {"id": wanted.intent})))
-    return cast(Intent, trigger_answer(await door.ask("create_connectivity_intent", {"plan": TRIGGER_PLAN}, idempotency_key=trigger_key())))
+async def trigger_intent(target: CallTarget, options: TriggerOptions) -> Intent:
+    """The intent that was named, or a new one."""
+    if options.intent is not None:
+        return cast(Intent, trigger_answer(await target.ask("get_connectivity_intent", {"id": options.intent})))
+    return cast(
+        Intent, trigger_answer(await target.ask("create_connectivity_intent", {"plan": TRIGGER_PLAN}, idempotency_key=trigger_key()))
+    )
 
 
 def require_test_esim(intent: Intent) -> tuple[str, Plan, str]:
-    """Intent, plan and ICCID of a test eSIM; real ones are for real networks to speak of."""
+    """Intent id, plan and ICCID of a test eSIM. Raises Failure for a live one, or one without an eSIM."""
     if intent["livemode"]:
         raise Failure(
             f"{intent['id']} is live: a trigger is a test and touches no real SIM; leave --intent out for a test intent", exit_code=1
@@ -380,33 +380,33 @@ def require_test_esim(intent: Intent) -> tuple[str, Plan, str]:
     return intent["id"], intent["plan"], intent["esim"]["iccid"]
 
 
-async def attach_network(door: CallTarget, iccid: str, plan: Plan, internal_key: str | None) -> None:
-    """The SIM joins a network in the first country of its plan, as the bridge would tell it."""
+async def attach_network(target: CallTarget, iccid: str, plan: Plan, internal_key: str | None) -> None:
+    """Reports, as the bridge would, that the SIM joined a network in the first country of its plan."""
     seen = {"bridge_type": "network.attach", "iccid": iccid, "data": {"country": plan["countries"][0]}}
-    reply = await door.ask("observe_connectivity_event", seen, credential=internal_key)
+    reply = await target.ask("observe_connectivity_event", seen, credential=internal_key)
     if reply.status == 401:
-        raise Failure(f"--internal-key: {door.name} does not accept it; it is the server's SERVICE_INTERNAL_API_KEY", exit_code=1)
+        raise Failure(f"--internal-key: {target.name} does not accept it; it is the server's SERVICE_INTERNAL_API_KEY", exit_code=1)
     trigger_answer(reply)
 
 
-async def use_data(door: CallTarget, intent: str, plan: Plan, percent: int) -> None:
-    """Report a part of the plan's data as used."""
+async def use_data(target: CallTarget, intent: str, plan: Plan, percent: int) -> None:
+    """Reports `percent` of the plan's data as used."""
     if plan["data_mb"] <= 0:
         raise Failure(f"{intent}: its plan is unlimited, so there is no threshold to reach", exit_code=1)
     record = {"intent": intent, "quantity_mb": plan["data_mb"] * percent / 100}
-    trigger_answer(await door.ask("create_connectivity_usage_record", record, idempotency_key=trigger_key()))
+    trigger_answer(await target.ask("create_connectivity_usage_record", record, idempotency_key=trigger_key()))
 
 
-async def events_of_intent(door: CallTarget, intent: str) -> list[Event]:
-    """All of an intent: at most five of a test intent, since each comes once."""
-    return cast("list[Event]", trigger_answer(await door.ask("list_connectivity_events", {"intent": intent}))["data"])
+async def events_of_intent(target: CallTarget, intent: str) -> list[Event]:
+    """All events of an intent: at most five of a test intent, since each occurs once."""
+    return cast("list[Event]", trigger_answer(await target.ask("list_connectivity_events", {"intent": intent}))["data"])
 
 
 def trigger_answer(reply: Reply) -> Mapping[str, object]:
-    """The answer's object, or its refusal as a failure."""
+    """The answer's object. Raises Failure for a refusal."""
     return orjson.loads(require_success(reply, "reseller trigger").body)
 
 
 def trigger_key() -> str:
-    """Every trigger is a call of its own."""
+    """An idempotency key; every trigger is a new call."""
     return SystemIds(SystemClock()).new("trigger-")

@@ -1,6 +1,5 @@
 """`reseller invoice preview`: see an invoice as its recipient does."""
 
-import asyncio
 import tempfile
 import webbrowser
 from pathlib import Path
@@ -9,9 +8,8 @@ from typing import Annotated
 import typer
 
 from operations.invoicing.invoice_document import get_invoice_document
-from registry.call import Reply
 from transports.cli.render import print_line
-from transports.cli.target import KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, open_target, require_success
+from transports.cli.target import KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, call_once
 from transports.cli.terminal import Failure
 
 invoice_app = typer.Typer(no_args_is_help=True, help="Look at invoices.")
@@ -33,7 +31,7 @@ def preview_invoice(
     data: LocalDataOption = None,
 ) -> None:
     """Open an invoice: a draft as a page in the browser, one that was sent as its PDF. Both show the same figures."""
-    reply = asyncio.run(fetch_invoice_document(TargetOptions(url, key, org, data), id))
+    reply = call_once(TargetOptions(url, key, org, data), get_invoice_document.id, {"id": id}, get_invoice_document.id)
     suffix = ".pdf" if reply.media_type.startswith("application/pdf") else ".html"
     path = save or Path(tempfile.mkdtemp(prefix="invoice-")) / f"{id}{suffix}"
     try:
@@ -43,9 +41,3 @@ def preview_invoice(
     print_line(str(path))
     if save is None and not no_open and not webbrowser.open(path.absolute().as_uri()):
         print_line("no browser could be opened here: open the file yourself")
-
-
-async def fetch_invoice_document(where: TargetOptions, id: str) -> Reply:
-    """The document, or the refusal as a failure."""
-    async with open_target(where) as door:
-        return require_success(await door.ask(get_invoice_document.id, {"id": id}), get_invoice_document.id)

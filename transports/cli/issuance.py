@@ -1,7 +1,6 @@
 """`reseller issuance`: what was drawn from stock under which key, and settling what no evidence could."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,15 +30,14 @@ from storage.organisations import list_organisations
 from storage.reconciliation import newest_issuances, unresolved_issuances
 from transports.cli.render import draw_record, draw_rows, indented_json, print_line
 from transports.cli.target import DatabaseOption, decider_name, open_local
-from transports.cli.terminal import Failure
+from transports.cli.terminal import Failure, command_settings
 from transports.service import Service
-from transports.settings_files import load_settings
 
 AGE_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def issuance_row(row: IssuanceRow, now: float, *, advised: bool) -> dict[str, object]:
-    """A row as a line of the list."""
+    """A row of the list; `advised`: with the reason and the next step."""
     shown: dict[str, object] = {
         "organisation": row.organisation,
         "key": row.key,
@@ -56,18 +54,17 @@ def issuance_row(row: IssuanceRow, now: float, *, advised: bool) -> dict[str, ob
 
 
 def validity_window(row: IssuanceRow) -> str:
-    """When the package was to be valid."""
     return row.period or ("from first use" if row.validity_days is None else f"{row.validity_days} days")
 
 
 def age_text(seconds: float) -> str:
-    """In the largest unit that says enough."""
+    """`seconds` in the largest unit of which there are two or more."""
     whole = max(0, int(seconds))
     return next((f"{whole // size} {unit}" for size, unit in AGE_UNITS if whole >= 2 * size), f"{whole} s")
 
 
 def unsettled_reason(row: IssuanceRow) -> str:
-    """What keeps it from being settled by itself."""
+    """What prevents it from being settled automatically."""
     if row.state not in UNRESOLVED_ISSUANCE_STATES:
         return "what was sent to take the eSIM back had no answer that proves anything"
     seen = f" ({age_text(row.clear_seconds or 0.0)} so far)" if row.obstacle == "waiting" else ""
@@ -75,7 +72,7 @@ def unsettled_reason(row: IssuanceRow) -> str:
 
 
 def next_step(row: IssuanceRow) -> str:
-    """What whoever runs the service does about it."""
+    """What the operator should do about it."""
     command = f"reseller issuance settle {row.key} --org {row.organisation}"
     if row.state == "outcome_unknown":
         return "nothing yet: the worker looks again by itself, and leaves it to you 24 hours after the dispatch if nothing is proved"
@@ -87,7 +84,7 @@ def next_step(row: IssuanceRow) -> str:
 
 
 def issuance_details(row: IssuanceRow, now: float) -> dict[str, object]:
-    """All that the ledger knows of a row that a person has to settle; no code of an eSIM is part of it."""
+    """All that the ledger knows of a row that a person has to settle, without codes of an eSIM."""
     known: dict[str, object] = {
         **issuance_row(row, now, advised=False),
         "intent": row.intent,
@@ -104,26 +101,23 @@ def issuance_details(row: IssuanceRow, now: float) -> dict[str, object]:
 
 
 def rollback_steps(row: IssuanceRow) -> str | None:
-    """Each step with how it went."""
     if row.steps is None:
         return None
     done: list[list[str]] = orjson.loads(row.steps)
     return "; ".join(": ".join(step) for step in done)
 
 
-def account_lines(weighed: MatchResult) -> list[str]:
-    """What the account shows of the draw."""
+def account_lines(match: MatchResult) -> list[str]:
     lines = [
         f"may be it: {found.iccid}, package {found.package.get('subscriberprepaidpackageid')} assigned {found.package.get('tsassigned')}"
-        for found in weighed.candidates
+        for found in match.candidates
     ]
-    lines += iccid_lines("has the template, in another window or from another time", weighed.similar)
-    lines += iccid_lines("was in stock before, and nothing tells what became of it", weighed.unexplained)
+    lines += iccid_lines("has the template, in another window or from another time", match.similar)
+    lines += iccid_lines("was in stock before, and nothing tells what became of it", match.unexplained)
     return lines or ["nothing in the account shows a draw: no line left the stock that is not accounted for"]
 
 
 def iccid_lines(what: str, iccids: Sequence[str]) -> list[str]:
-    """Lines of a kind."""
     return [f"{what}: {iccid}" for iccid in iccids]
 
 
@@ -180,13 +174,13 @@ def decide_issuance(
     The key answers from then on what you said, for ever; nothing is sent to the charging system. --issued reads the eSIM there, and
     takes only a line of the issuance's account with its template that no other issuance has.
     """
-    said: dict[IssuanceRuling, bool] = {
+    options: dict[IssuanceRuling, bool] = {
         "issued": issued is not None,
         "failed": failed,
         "rolled_back": rolled_back,
         "still_issued": still_issued,
     }
-    chosen: list[IssuanceRuling] = [decision for decision, given in said.items() if given]
+    chosen: list[IssuanceRuling] = [decision for decision, given in options.items() if given]
     if len(chosen) != 1:
         raise Failure(
             "give exactly one of --issued ICCID, --failed, --rolled-back and --still-issued: what you found at the charging system"
@@ -200,27 +194,22 @@ def decide_issuance(
 
 
 async def read_issuances(data: Path | None, organisation: str | None, most: int, *, unknown: bool) -> list[dict[str, object]]:
-    """The rows of the list."""
-    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
-    try:
+    async with open_local(command_settings(data=data)) as service:
         if organisation is not None:
             await require_organisation(service, organisation)
         rows = await service.store.read(unresolved_issuances if unknown else newest_issuances, most=most, organisation=organisation)
         return [issuance_row(row, service.clock.now(), advised=unknown) for row in rows]
-    finally:
-        await service.stop()
 
 
 async def require_organisation(service: Service, organisation: str) -> None:
-    """A wrong id is told, not taken for an organisation that issued nothing."""
+    """Raises Failure for an unknown id, which would look like an organisation that issued nothing."""
     if organisation not in {row.id for row in await service.store.read(list_organisations)}:
         raise Failure(f"--org {organisation}: no such organisation; `reseller org list` names them", exit_code=1)
 
 
 async def apply_decision(data: Path | None, decided: IssuanceDecision) -> IssuanceRow:
-    """Show what is known, ask, and settle; the row as it is then."""
-    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
-    try:
+    """Shows what is known, asks, and settles; returns the row afterwards."""
+    async with open_local(command_settings(data=data)) as service:
         await require_organisation(service, decided.organisation)
         row = await undecided_row(service, decided)
         require_patience(row, decided, service.clock.now())
@@ -231,12 +220,10 @@ async def apply_decision(data: Path | None, decided: IssuanceDecision) -> Issuan
         return await service.store.write(
             apply_issuance_settlement, deps=deps, organisation=row.organisation, key=row.key, settlement=settlement, now=now
         )
-    finally:
-        await service.stop()
 
 
 async def undecided_row(service: Service, decided: IssuanceDecision) -> IssuanceRow:
-    """The row, if there is something to settle about it in this way."""
+    """The row. Raises Failure unless it can be settled in this way."""
     row = await service.store.read(find_issuance_named, organisation=decided.organisation, named=decided.key)
     if row is None:
         raise Failure(
@@ -247,13 +234,13 @@ async def undecided_row(service: Service, decided: IssuanceDecision) -> Issuance
         raise Failure(f"{row.key}: is {row.state}, so there is nothing to settle", exit_code=1)
     allowed = ISSUE_DECISIONS if of_issue else ROLLBACK_DECISIONS
     if decided.decision not in allowed:
-        options = " or ".join("--issued ICCID" if one == "issued" else "--" + one.replace("_", "-") for one in allowed)
+        options = " or ".join("--issued ICCID" if option == "issued" else "--" + option.replace("_", "-") for option in allowed)
         raise Failure(f"{row.key}: is {row.state}, which is settled with {options}", exit_code=1)
     return row
 
 
 def require_patience(row: IssuanceRow, decided: IssuanceDecision, now: float) -> None:
-    """A call may still take effect for a while after it was sent; who says "failed" before may sell the eSIM twice."""
+    """Raises Failure for --failed while the call may still take effect: the eSIM might be sold twice."""
     passed = now - row.dispatched
     if decided.decision == "failed" and passed < NO_DRAW_SECONDS and not decided.early:
         raise Failure(
@@ -264,7 +251,7 @@ def require_patience(row: IssuanceRow, decided: IssuanceDecision, now: float) ->
 
 
 async def named_esim(service: Service, row: IssuanceRow, iccid: str | None) -> DrawnEsim | None:
-    """The eSIM that is named, as the charging system knows it."""
+    """The eSIM with `iccid`, as the charging system knows it. Waits for the network."""
     if iccid is None:
         return None
     if service.upstream.simulation is not None:
@@ -277,7 +264,7 @@ async def named_esim(service: Service, row: IssuanceRow, iccid: str | None) -> D
 
 
 async def confirm_decision(service: Service, row: IssuanceRow, decided: IssuanceDecision) -> None:
-    """Show what is known, and ask; in a pipe nobody can be asked."""
+    """Shows what is known and asks. Raises Failure in a pipe, where nobody can answer."""
     if decided.yes:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -291,7 +278,7 @@ async def confirm_decision(service: Service, row: IssuanceRow, decided: Issuance
 
 
 async def account_now(service: Service, row: IssuanceRow) -> list[str]:
-    """What the account shows; a charging system that cannot be asked hinders no decision."""
+    """What the account shows; if the charging system cannot be asked, the decision goes on."""
     if service.upstream.simulation is not None:
         return ["not known here: the charging system is simulated inside the server's process"]
     try:

@@ -1,13 +1,13 @@
 """`reseller keys`: make, list and revoke API keys, change the key that seals stored secrets, and the one that signs session tokens."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, cast
 
+import orjson
 import typer
 
 from operations.people.signing_keys import KeyRotation, make_next_signing_key
@@ -16,7 +16,7 @@ from storage.engine.store import Store
 from storage.rekey import SEALED_COLUMNS, ResealResult, UnopenedValue, count_of_key, count_older, reseal
 from storage.replicas import running_keys
 from storage.sealing import Keyring
-from transports.cli.render import indented_json, print_line, table_cell
+from transports.cli.render import print_line, print_rows
 from transports.cli.target import (
     DatabaseOption,
     JsonOption,
@@ -25,13 +25,11 @@ from transports.cli.target import (
     OrgOption,
     TargetOptions,
     UrlOption,
-    call_for_object,
+    call_once,
     open_local,
-    open_target,
     read_every_page,
 )
-from transports.cli.terminal import Failure
-from transports.settings_files import load_settings
+from transports.cli.terminal import Failure, command_settings
 
 
 def rekey_database(data: DatabaseOption = None) -> None:
@@ -46,9 +44,8 @@ def rekey_database(data: DatabaseOption = None) -> None:
 
 
 async def run_rekey(data: Path | None) -> bool:
-    """Column by column; whether the first key is all that is needed now."""
-    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
-    try:
+    """Seals column by column; returns whether only the first key is needed now."""
+    async with open_local(command_settings(data=data)) as service:
         store, keyring = service.store, service.pipeline.deps.keyring
         unopened = 0
         for column in SEALED_COLUMNS:
@@ -58,12 +55,10 @@ async def run_rekey(data: Path | None) -> bool:
         now = service.clock.now()
         running = [each for each in await store.read(running_keys, now=now) if each.id != service.journal.replica]
         return await print_key_needs(store, keyring, unopened, {each.known[0] for each in running if each.known})
-    finally:
-        await service.stop()
 
 
 def print_column(name: str, done: ResealResult) -> None:
-    """What came of a column; flushed, since the next one may take long."""
+    """Prints the result of a column and flushes, since the next one may take long."""
     print_line(f"{name:<33} {done.resealed} sealed again" + (f", {done.unopened} cannot be opened:" if done.unopened else ""))
     for value in done.named:
         print_line(f"  {value.row}: {unopened_reason(value)}")
@@ -73,21 +68,21 @@ def print_column(name: str, done: ResealResult) -> None:
 
 
 def unopened_reason(value: UnopenedValue) -> str:
-    """Why it stays as it is, and the fix where there is one."""
+    """Why the value cannot be opened, and the fix where there is one."""
     if value.missing_key is None:
         return "changed, or moved here from another row; only a backup has what it was"
     return f"sealed with key {value.missing_key}, which is not in the keyring: put that key back behind the first and run this again"
 
 
 def key_need(count: int, fix: str | None) -> str:
-    """Whether a key is needed: `count` values are sealed with it; `fix` is what ends that a process seals with it."""
+    """Whether a key is needed: `count` values are sealed with it; `fix` ends its use by a running process."""
     if fix is not None:
         return f"still needed, a process that runs seals with it: {fix}, and run this again"
     return f"still needed, {count} sealed with it" if count else "no longer needed by this database"
 
 
 async def print_key_needs(store: Store, keyring: Keyring, unopened: int, sealing: AbstractSet[str]) -> bool:
-    """Say which keys are needed from now on; `sealing`: the keys that processes which run seal with."""
+    """Prints which keys are needed from now on. `sealing`: the keys that running processes seal with."""
     first, *older = keyring.key_ids
     for key in older:
         count = await store.read(count_of_key, key_id=key)
@@ -113,15 +108,11 @@ def rotate_signing_key(data: DatabaseOption = None) -> None:
 
 
 async def make_signing_key(data: Path | None) -> KeyRotation:
-    """Make it."""
-    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    settings = command_settings(data=data)
     if not settings.own_identity:
         raise Failure("session tokens come from SERVICE_AUTH_ISSUER here, so there is no key of ours to sign them with", exit_code=1)
-    service = await open_local(settings)
-    try:
+    async with open_local(settings) as service:
         return await make_next_signing_key(service.pipeline.deps, service.clock.now())
-    finally:
-        await service.stop()
 
 
 keys_app = typer.Typer(no_args_is_help=True, help="Make, list and revoke API keys; seal stored secrets with a new key.")
@@ -150,18 +141,18 @@ def create_key(
     arguments: dict[str, object] = {"name": name}
     if days:
         arguments["seconds_until_expiration"] = days * 86_400
-    asked: dict[str, object] = {
+    limits: dict[str, object] = {
         "read_only": read_only,
         "toolsets": toolset,
         "iccids": iccid,
         "account_ids": account,
         "calls_per_day": calls_per_day,
     }
-    restrictions = {name: value for name, value in asked.items() if value}
+    restrictions = {name: value for name, value in limits.items() if value}
     if restrictions:
         arguments["restrictions"] = restrictions
-    made = asyncio.run(call_for_object(TargetOptions(url, key, org, data), "create_api_key", arguments, "reseller keys create"))
-    print_line(cast("dict[str, str]", made)["secret"])
+    made = call_once(TargetOptions(url, key, org, data), "create_api_key", arguments, "reseller keys create")
+    print_line(orjson.loads(made.body)["secret"])
 
 
 @keys_app.command("list")
@@ -169,14 +160,14 @@ def list_keys(
     as_json: JsonOption = False, url: UrlOption = None, key: KeyOption = None, org: OrgOption = None, data: LocalDataOption = None
 ) -> None:
     """List keys: id, first characters, name, last day of use, state, and what each is restricted to."""
-    rows = asyncio.run(read_keys(TargetOptions(url, key, org, data)))
-    if as_json:
-        print_line(indented_json({"data": rows}))
-        return
-    for row in rows:
-        held = row["restrictions"]
-        words = [row["id"], row["prefix"] + "...", row["name"], row["last_used_on"] or "never used", key_state(row)]
-        print_line("\t".join(map(table_cell, words if held is None else [*words, restrictions_text(held)])))
+    rows = read_every_page(TargetOptions(url, key, org, data), "list_api_keys", "reseller keys list")
+    print_rows(cast("list[ListedApiKey]", rows), key_cells, as_json=as_json)
+
+
+def key_cells(row: ListedApiKey) -> list[str]:
+    cells = [row["id"], row["prefix"] + "...", row["name"], row["last_used_on"] or "never used", key_state(row)]
+    restrictions = row["restrictions"]
+    return cells if restrictions is None else [*cells, restrictions_text(restrictions)]
 
 
 @keys_app.command("revoke")
@@ -188,29 +179,21 @@ def revoke_key(
     data: LocalDataOption = None,
 ) -> None:
     """Revoke a key and those that were made with it; a running server refuses them from the next call on."""
-    asyncio.run(call_for_object(TargetOptions(url, key, org, data), "revoke_api_key", {"id": id}, f"reseller keys revoke {id}"))
+    call_once(TargetOptions(url, key, org, data), "revoke_api_key", {"id": id}, f"reseller keys revoke {id}")
     print_line(f"revoked {id}")
 
 
 def key_state(row: ListedApiKey) -> str:
-    """In words."""
     expires = row["expires_at"]
     if row["status"] != "active":
         return row["status"]
     return "never expires" if expires is None else f"expires {expires[:10]}"
 
 
-def restrictions_text(held: ShownRestrictions) -> str:
-    """What a key may not do, in words."""
-    lists = (("toolsets", held["toolsets"]), ("lines", held["iccids"]), ("accounts", held["account_ids"]))
-    found = ["read only"] if held["read_only"] else []
-    found += ["no admin"] if held["no_admin"] else []
-    found += [f"{what} {' '.join(map(str, names))}" for what, names in lists if names is not None]
-    found += [] if held["calls_per_day"] is None else [f"{held['calls_per_day']} calls a day"]
-    return ", ".join(found)
-
-
-async def read_keys(where: TargetOptions) -> list[ListedApiKey]:
-    """Every key."""
-    async with open_target(where) as door:
-        return cast("list[ListedApiKey]", await read_every_page(door, "list_api_keys", "reseller keys list"))
+def restrictions_text(restrictions: ShownRestrictions) -> str:
+    lists = (("toolsets", restrictions["toolsets"]), ("lines", restrictions["iccids"]), ("accounts", restrictions["account_ids"]))
+    parts = ["read only"] if restrictions["read_only"] else []
+    parts += ["no admin"] if restrictions["no_admin"] else []
+    parts += [f"{what} {' '.join(map(str, names))}" for what, names in lists if names is not None]
+    parts += [] if restrictions["calls_per_day"] is None else [f"{restrictions['calls_per_day']} calls a day"]
+    return ", ".join(parts)

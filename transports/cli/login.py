@@ -56,14 +56,14 @@ class CallbackListener:
         self._answer: asyncio.Future[CallbackAnswer] = asyncio.get_running_loop().create_future()
 
     async def wait(self, seconds: float) -> CallbackAnswer | None:
-        """The parameters of the redirect, or nothing in the time."""
+        """The parameters of the redirect; None after `seconds`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 return await self._answer
         return None
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection. Browsers open some that they never use, so each waits for itself."""
+        """Answers one connection. Browsers open some that they never use, so each is read separately."""
         try:
             with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -77,7 +77,7 @@ class CallbackListener:
             writer.close()
 
     def _read(self, request: list[str]) -> tuple[str, str, CallbackAnswer | None]:
-        """Status, page and answer for a request line."""
+        """Status, page and parameters for a request line."""
         parts = urlsplit(request[1] if len(request) == 3 and request[0] == "GET" else "")
         if parts.path != CALLBACK_PATH:
             return "404 Not Found", "", None
@@ -89,7 +89,7 @@ class CallbackListener:
 
 @asynccontextmanager
 async def listen_for_callback(state: str) -> AsyncGenerator[CallbackListener]:
-    """A listener for the length of a block."""
+    """A listener on a free port until the block ends."""
     listener = CallbackListener(state)
     server = await asyncio.start_server(listener.serve, "127.0.0.1", 0, limit=LARGEST_CALLBACK)
     listener.redirect_uri = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{CALLBACK_PATH}"
@@ -134,16 +134,16 @@ def logout(url: LoginUrlOption) -> None:
     sys.stdout.write(f"logged out at {login_name(url)}\n")
 
 
-async def log_in(wanted: LoginOptions, clock: Clock, ids: Ids) -> str:
-    """Authorization code with PKCE (RFC 7636, RFC 8252): what was granted."""
+async def log_in(options: LoginOptions, clock: Clock, ids: Ids) -> str:
+    """Authorization code with PKCE (RFC 7636, RFC 8252); returns the granted scope."""
     outbound = Outbound()
     try:
-        authority = await discover_server(outbound, wanted.url)
+        authority = await discover_server(outbound, options.url)
         state, verifier = random_text(ids), random_text(ids)
         async with listen_for_callback(state) as listener:
             client = await register_client(outbound, authority, listener.redirect_uri)
             code = authorization_code(
-                await browser_answer(listener, authority, client, state, pkce_challenge(verifier), wanted), authority, wanted.seconds
+                await browser_answer(listener, authority, client, state, pkce_challenge(verifier), options), authority, options.seconds
             )
         form = {
             "grant_type": "authorization_code",
@@ -151,7 +151,7 @@ async def log_in(wanted: LoginOptions, clock: Clock, ids: Ids) -> str:
             "redirect_uri": listener.redirect_uri,
             "code_verifier": verifier,
             "client_id": client,
-            "resource": wanted.url,
+            "resource": options.url,
         }
         answer = await post_form(outbound, authority.token_endpoint, form)
         tokens = read_body_as(answer, TokenAnswer) if answer.status == 200 else None
@@ -161,14 +161,14 @@ async def log_in(wanted: LoginOptions, clock: Clock, ids: Ids) -> str:
         await outbound.aclose()
     async with open_logins() as logins:
         # Choice: a login that stood here before is replaced and not ended, since keys that were made with it would end, too.
-        logins[wanted.url] = new_login(authority, client, tokens, clock)
-    return printable_text(tokens.scope or wanted.scope)
+        logins[options.url] = new_login(authority, client, tokens, clock)
+    return printable_text(tokens.scope or options.scope)
 
 
 async def browser_answer(
-    listener: CallbackListener, authority: AuthorizationServer, client: str, state: str, challenge: str, wanted: LoginOptions
+    listener: CallbackListener, authority: AuthorizationServer, client: str, state: str, challenge: str, options: LoginOptions
 ) -> CallbackAnswer | None:
-    """Send the person to the authorization server; what their browser brings back."""
+    """Sends the person to the authorization server; returns the parameters of the redirect."""
     query = {
         "response_type": "code",
         "client_id": client,
@@ -176,20 +176,20 @@ async def browser_answer(
         "code_challenge": challenge,
         "code_challenge_method": "S256",
         "state": state,
-        "scope": wanted.scope,
-        "resource": wanted.url,
+        "scope": options.scope,
+        "resource": options.url,
     }
     endpoint = authority.authorization_endpoint
     address = f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
     sys.stderr.write(f"Log in with your browser:\n\n{address}\n\n")
     sys.stderr.flush()
-    if wanted.browser:
+    if options.browser:
         webbrowser.open(address)
-    return await listener.wait(wanted.seconds)
+    return await listener.wait(options.seconds)
 
 
 def authorization_code(answer: CallbackAnswer | None, authority: AuthorizationServer, seconds: int) -> str:
-    """The code of the redirect. An issuer that is named must be the one that was asked (RFC 9207)."""
+    """The code of the redirect. Raises Failure when it names another issuer (RFC 9207)."""
     if answer is None:
         raise Failure(f"nobody logged in within {seconds} seconds", exit_code=1)
     if answer.get("iss", authority.issuer) != authority.issuer:
@@ -202,13 +202,12 @@ def authorization_code(answer: CallbackAnswer | None, authority: AuthorizationSe
 
 
 def new_login(authority: AuthorizationServer, client: str, tokens: TokenAnswer, clock: Clock) -> StoredLogin:
-    """A login as it is kept."""
     endpoints = {"token_endpoint": authority.token_endpoint, "revocation_endpoint": authority.revocation_endpoint}
     return StoredLogin.model_validate(endpoints | {"client_id": client} | token_fields(tokens, clock))
 
 
 async def log_out(url: str) -> None:
-    """Forgotten here first: a server that is away keeps nobody logged in on this machine."""
+    """Deletes the login here first, so that an unreachable server keeps nobody logged in on this machine."""
     async with open_logins() as logins:
         found = logins.pop(url, None)
     if found is None:
@@ -225,7 +224,6 @@ async def log_out(url: str) -> None:
 
 
 def pkce_challenge(verifier: str) -> str:
-    """What the authorization server sees of the verifier."""
     return base64url(hashlib.sha256(verifier.encode()).digest())
 
 
@@ -235,5 +233,4 @@ def random_text(ids: Ids) -> str:
 
 
 def base64url(data: bytes) -> str:
-    """base64url without padding."""
     return base64.urlsafe_b64encode(data).decode().rstrip("=")

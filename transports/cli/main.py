@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, NamedTuple, cast
 
 import typer
@@ -13,9 +12,8 @@ import typer
 from registry.errors import Refusal
 from storage.engine.migrate import SchemaMismatch
 from transports.cli.render import print_line
-from transports.cli.terminal import Failure, text_for
+from transports.cli.terminal import Failure, command_settings, text_for
 from transports.settings import BadSettings
-from transports.settings_files import load_settings
 from transports.version import VERSION, build_sha
 
 RESELLER_HELP = "Issue eSIMs and follow what happens to them: over HTTP, MCP and here."
@@ -62,11 +60,11 @@ COMMANDS = {
 
 
 def show_version(asked: bool) -> None:
-    """The version and the build as /health shows them; settings that are wrong do not hide the version."""
+    """Version and build as /health shows them; wrong settings do not hide the version."""
     if not asked:
         return
     try:
-        build = build_sha(load_settings(os.environ, env_file=Path(".env")).build_sha)
+        build = build_sha(command_settings().build_sha)
     except BadSettings:
         build = "unknown, since the settings are wrong: see `reseller doctor`"
     print_line(f"reseller {VERSION} (build {build})")
@@ -81,7 +79,7 @@ def root_options(
 
 
 def make_app(words: list[str]) -> typer.Typer:
-    """The commands. Only the module of the command that `words` begin with is imported; all of them where it is none, for the help."""
+    """The commands. Imports only the module of the command that `words` begin with, or all of them for the help."""
     app = typer.Typer(name="reseller", help=RESELLER_HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback(help=RESELLER_HELP)(root_options)  # keeps a command a word of the command line where it is the only one here
     if words[:1] == ["--version"]:
@@ -99,12 +97,12 @@ def make_app(words: list[str]) -> typer.Typer:
 
 
 def loaded(source: CommandSource) -> object:
-    """What stands there; its module is imported now, since importing all of them takes seconds."""
+    """The object that `source` names. Its module is imported now, since importing all of them takes seconds."""
     return getattr(import_module(source.module), source.name)
 
 
 def main() -> None:
-    """Run a command; what the user can mend is one line on stderr, not a traceback."""
+    """Runs a command; what the user can fix is one line on stderr, not a traceback."""
     words = sys.argv[1:]
     try:
         app = make_app(words)
@@ -124,6 +122,5 @@ def main() -> None:
 
 
 def exit_with(message: str, code: int) -> None:
-    """One line, and the exit code."""
     sys.stderr.write(text_for(sys.stderr, message) + "\n")
     sys.exit(code)

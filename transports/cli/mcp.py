@@ -1,7 +1,6 @@
 """`reseller mcp`: connect an MCP client, or be one's server over stdio."""
 
 import asyncio
-import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -18,28 +17,26 @@ from operations.catalogue import CATALOGUE
 from registry.call import Call
 from registry.errors import StoreUnavailable
 from transports.cli.render import print_line
-from transports.cli.target import local_caller, open_local
-from transports.cli.terminal import to_stderr, warn_of_argument
+from transports.cli.target import local_caller, only_organisation, open_local
+from transports.cli.terminal import command_settings, to_stderr, warn_of_argument
 from transports.mcp.selection import select_tools
 from transports.service import mcp_settings
 from transports.settings import Settings
-from transports.settings_files import load_settings
 
 
 def report_stdio_fault(call: Call, error: BaseException) -> None:
-    """Faults go to stderr, as all that is said here does: stdout belongs to the protocol."""
+    """Reports a fault on stderr, since stdout belongs to the protocol."""
     to_stderr(f"{call.request_id} {call.operation.id}: {type(error).__name__}")
 
 
 async def serve_stdio(settings: Settings, *, organisation: str | None, toolsets: str, read_only: bool) -> None:
-    """Serve one client until it hangs up; on the embedded database webhooks are delivered meanwhile."""
+    """Serves one client until it hangs up; with the embedded database, delivers webhooks meanwhile."""
     from transports.mcp.server import run_stdio  # brings the MCP SDK
 
     database = (settings.data / "service.db").absolute()
     if settings.embedded and not database.exists():
         to_stderr(f"there is no database at {database} yet: making one{', with a demo organisation' if settings.with_demo else ''}")
-    service = await open_local(settings, seed=True)
-    try:
+    async with open_local(settings, seed=True) as service:
         caller = await local_caller(service, organisation)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.write_buffers)
@@ -49,8 +46,6 @@ async def serve_stdio(settings: Settings, *, organisation: str | None, toolsets:
             await run_stdio(CATALOGUE, service.pipeline, mcp_settings(service), report_stdio_fault, caller=caller, chosen=chosen)
             service.worker.stop()
             tasks.cancel_scope.cancel()
-    finally:
-        await service.stop()
 
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
@@ -88,7 +83,7 @@ def print_config(
         header = shlex.quote(f"Authorization: Bearer {key}")
         print_line(f"claude mcp add --transport http connectivity {shlex.quote(url)} --header {header}")
         return
-    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    settings = command_settings(data=data)
     if client is McpClient.CLAUDE_DESKTOP:
         if org is None:
             asyncio.run(require_one_organisation(settings))
@@ -103,34 +98,29 @@ def print_config(
 
 async def require_one_organisation(settings: Settings) -> None:
     """Refuse a block that could not start, because the database has several organisations and it names none."""
-    from transports.cli.target import only_organisation, open_local  # brings the whole service
-
     if settings.embedded and not (settings.data / "service.db").exists():
         return  # a warning says so
     try:
-        service = await open_local(settings)
+        async with open_local(settings) as service:
+            await only_organisation(service)
     except StoreUnavailable as error:
         sys.stderr.write(f"the database does not answer ({error.message}): if it has several organisations, name one with --org\n")
-        return
-    try:
-        await only_organisation(service)
-    finally:
-        await service.stop()
 
 
 def local_program(settings: Settings, organisation: str | None) -> dict[str, object]:
-    """What starts this program on the same database from anywhere: no shell's settings and no `.env` of this directory are known there."""
+    """The command that starts this program on the same database from anywhere, where neither the shell's settings nor this `.env` are
+    known."""
     words = ["mcp", "stdio"]
     words += ["--data", str(settings.data.absolute())] if settings.embedded else []
     words += ["--org", organisation] if organisation else []
     passed = given_settings(settings)
-    return {"command": reseller_path(), "args": words, **({"env": passed} if passed else {})}
+    return {"command": str(Path(sys.executable).with_name("reseller")), "args": words, **({"env": passed} if passed else {})}
 
 
 def given_settings(settings: Settings) -> dict[str, str]:
-    """The settings that were made, but for those that only a server has; a secret's value is left to the reader."""
-    said = settings.model_dump(mode="json", include=settings.model_fields_set - SERVER_ONLY_SETTINGS)
-    named = {f"SERVICE_{name.upper()}": (name, value) for name, value in said.items()}
+    """The settings that were made, without those of a server; the value of a secret is left to the reader."""
+    values = settings.model_dump(mode="json", include=settings.model_fields_set - SERVER_ONLY_SETTINGS)
+    named = {f"SERVICE_{name.upper()}": (name, value) for name, value in values.items()}
     return {
         word: f"<{word}>" if isinstance(getattr(settings, name), SecretStr) else setting_text(value)
         for word, (name, value) in named.items()
@@ -138,14 +128,13 @@ def given_settings(settings: Settings) -> dict[str, str]:
 
 
 def setting_text(value: object) -> str:
-    """A setting as the environment has it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
 
 
 def desktop_warnings(settings: Settings, server_url: str | None) -> Iterator[str]:
-    """What a reader of the block for Claude Desktop may not expect."""
+    """What may surprise a reader of the block for Claude Desktop."""
     here = settings.data.absolute()
     if server_url:
         place = f"the database in {here}" if settings.embedded else "the database of SERVICE_DATABASE_URL"
@@ -157,11 +146,6 @@ def desktop_warnings(settings: Settings, server_url: str | None) -> Iterator[str
         yield f"there is no database in {here}: name the directory of `serve` with --data"
 
 
-def reseller_path() -> str:
-    """This command's own path, for clients that start it."""
-    return str(Path(sys.executable).with_name("reseller"))
-
-
 @mcp_app.command("stdio")
 def mcp_stdio(
     toolsets: ToolsetsOption = "",
@@ -170,5 +154,5 @@ def mcp_stdio(
     data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None,
 ) -> None:
     """Serve MCP over standard input and output, on the local database, as the organisation's admin."""
-    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    settings = command_settings(data=data)
     asyncio.run(serve_stdio(settings, organisation=org, toolsets=toolsets, read_only=read_only))

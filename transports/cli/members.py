@@ -1,13 +1,13 @@
 """`reseller members`: who is in an organisation, asking somebody in, putting somebody out."""
 
-import asyncio
 from typing import Annotated, cast
 
+import orjson
 import typer
 
 from operations.setup.members import Member
 from registry.limits import Role
-from transports.cli.render import indented_json, print_line, table_cell
+from transports.cli.render import print_line, print_rows
 from transports.cli.target import (
     JsonOption,
     KeyOption,
@@ -15,8 +15,7 @@ from transports.cli.target import (
     OrgOption,
     TargetOptions,
     UrlOption,
-    call_for_object,
-    open_target,
+    call_once,
     read_every_page,
 )
 
@@ -28,13 +27,12 @@ def list_org_members(
     as_json: JsonOption = False, url: UrlOption = None, key: KeyOption = None, org: OrgOption = None, data: LocalDataOption = None
 ) -> None:
     """List members and those who are invited: id, role, status, address, name."""
-    rows = asyncio.run(read_members(TargetOptions(url, key, org, data)))
-    if as_json:
-        print_line(indented_json({"data": rows}))
-        return
-    for row in rows:
-        words = (row["id"], row["role"], row["status"], row["email"] or "no address", row["name"] or "")
-        print_line("\t".join(map(table_cell, words)).rstrip("\t"))
+    rows = read_every_page(TargetOptions(url, key, org, data), "list_members", "reseller members list")
+    print_rows(cast("list[Member]", rows), member_cells, as_json=as_json)
+
+
+def member_cells(row: Member) -> list[str]:
+    return [row["id"], row["role"], row["status"], row["email"] or "no address", *([row["name"]] if row["name"] else [])]
 
 
 @members_app.command("invite")
@@ -48,9 +46,7 @@ def invite_org_member(
 ) -> None:
     """Invite somebody by mail, for 7 days; again renews it. A running server sends the mail."""
     arguments: dict[str, object] = {"email": email, "role": role.value}
-    made = cast(
-        Member, asyncio.run(call_for_object(TargetOptions(url, key, org, data), "invite_member", arguments, "reseller members invite"))
-    )
+    made: Member = orjson.loads(call_once(TargetOptions(url, key, org, data), "invite_member", arguments, "reseller members invite").body)
     print_line(f"{made['id']} invites {made['email']} as {made['role']}")
 
 
@@ -63,11 +59,5 @@ def remove_org_member(
     data: LocalDataOption = None,
 ) -> None:
     """Remove a member with the keys they made, or withdraw an invitation; the last admin stays."""
-    asyncio.run(call_for_object(TargetOptions(url, key, org, data), "remove_member", {"id": id}, f"reseller members remove {id}"))
+    call_once(TargetOptions(url, key, org, data), "remove_member", {"id": id}, f"reseller members remove {id}")
     print_line(f"removed {id}")
-
-
-async def read_members(where: TargetOptions) -> list[Member]:
-    """Everybody."""
-    async with open_target(where) as door:
-        return cast("list[Member]", await read_every_page(door, "list_members", "reseller members list"))

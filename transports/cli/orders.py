@@ -1,7 +1,6 @@
 """`reseller orders` and `reseller storefront settle`: what whoever runs the service does about buyers' orders."""
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +17,7 @@ from storage.engine.connection import Connection
 from storage.orders import OrderRow
 from transports.cli.render import print_line
 from transports.cli.target import DatabaseOption, decider_name, open_local
-from transports.cli.terminal import Failure
-from transports.settings_files import load_settings
+from transports.cli.terminal import Failure, command_settings
 
 
 def decide_order(
@@ -45,13 +43,9 @@ def decide_order(
 
 
 async def apply_order_decision(data: Path | None, order: str, decision: OrderDecision, by: str) -> OrderRow:
-    """The row as it is then."""
-    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
-    try:
+    async with open_local(command_settings(data=data)) as service:
         now = service.clock.now()
         return await service.store.write(fulfil_by_decision, deps=service.pipeline.deps, order=order, decision=decision, by=by, now=now)
-    finally:
-        await service.stop()
 
 
 orders_app = typer.Typer(no_args_is_help=True, help="Look after the orders of buyers.")
@@ -80,16 +74,15 @@ def renew_orders(
 
 
 async def renew_each(data: Path | None, orders: list[str], by: str) -> list[str]:
-    """Each order in a transaction of its own; says why those were refused that were."""
-    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    """Renews each order in its own transaction; returns why some were refused."""
+    settings = command_settings(data=data)
     if not settings.base_url:  # the address that `serve` would listen on by default need not be the one where it does
         raise Failure(
             "SERVICE_BASE_URL: not set, and the links in the mails are made of it; nothing was done. Set it to the address at which buyers "
             "reach the service, for example SERVICE_BASE_URL=http://127.0.0.1:8000"
         )
-    service = await open_local(settings)
     refused: list[str] = []
-    try:
+    async with open_local(settings) as service:
         for place, order in enumerate(orders, start=1):
             try:
                 row = await service.store.write(
@@ -104,13 +97,10 @@ async def renew_each(data: Path | None, orders: list[str], by: str) -> list[str]
                 refused.append(f"order {place} of {len(orders)}: {refusal.message}")
             else:
                 print_line(f"{row.id}: its links are ended, and a new one is mailed to its buyer")
-    finally:
-        await service.stop()
     return refused
 
 
 def renew_and_record(connection: Connection, *, deps: Deps, named: str, by: str, request: str, now: float) -> OrderRow:
-    """The renewal and its audit row."""
     row = renew_order_access(connection, deps=deps, order=order_number_of(connection, named=named), organisation=None, now=now)
     append_audit_record(connection, AuditRecord(now, row.organisation, "cli", RENEW_ORDER_ACCESS, by, "", "renewed", 200, 0.0, request))
     return row

@@ -36,7 +36,6 @@ class Finding(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """What stands before it."""
         return "BAD" if self.fix else "ok"
 
 
@@ -45,7 +44,6 @@ class FindingNote(Finding):
 
     @property
     def mark(self) -> str:
-        """What stands before it."""
         return "note"
 
 
@@ -57,7 +55,7 @@ CERTIFICATE_FIX = (
 
 
 def certificate_fault(address: str, settings: Settings) -> str | None:
-    """Why the certificate at an https address is not accepted, in OpenSSL's words; None where it is, or where nobody answers."""
+    """Why the certificate at an https address is not accepted, in OpenSSL's words; None if it is, or if nothing answers."""
     parts = urlsplit(address)
     if parts.scheme != "https" or parts.hostname is None:
         return None
@@ -82,7 +80,7 @@ def unanswered_finding(subject: str, address: str, why: str, fix: str, settings:
 
 
 def examine_identity(settings: Settings) -> Finding:
-    """The identity provider: ours, or whether the certificate at the address of its keys is accepted."""
+    """The identity provider: built in, or whether the certificate at the address of its keys is accepted."""
     if settings.own_identity:
         return Finding("identity", "built in")
     fault = certificate_fault(settings.auth_jwks_url, settings)
@@ -101,7 +99,7 @@ OCS_FIXES = {
 
 
 def examine_upstream(settings: Settings) -> Finding:
-    """Simulated, or asked for the reseller that the service's token belongs to."""
+    """Simulated, or asked which reseller the service's token belongs to."""
     token = settings.ocs_token.get_secret_value()
     if not settings.ocs_url:
         return Finding("upstream", "simulated network in this process; SERVICE_OCS_URL names a real charging system")
@@ -115,13 +113,13 @@ def examine_upstream(settings: Settings) -> Finding:
 
 
 async def reseller_of_token(wire: OcsSettings, token: str) -> int | None:
-    """The reseller a token belongs to: the cheapest question there is, and it changes nothing."""
+    """The reseller that a token belongs to, by the cheapest call, which changes nothing. Raises Refusal. Waits for the network."""
     async with client_of_token(wire, token) as ocs:
         return (await ocs.reseller.get_reseller_info()).get("id")
 
 
 async def accounts_of_token(wire: OcsSettings, token: str) -> dict[int, str]:
-    """The names of all accounts that a token sees, by id, lowest first."""
+    """Names of all accounts that a token sees, by id, lowest first. Raises Refusal. Waits for the network."""
     async with client_of_token(wire, token) as ocs:
         resellers = await ocs.reseller.list_reseller_account()
     accounts = [account for reseller in resellers for account in reseller.get("account", [])]
@@ -139,7 +137,7 @@ async def client_of_token(wire: OcsSettings, token: str) -> AsyncGenerator[Ocs]:
 
 
 def fix_of_refusal(refusal: Refusal) -> str:
-    """What to do about it."""
+    """How to fix the cause of `refusal`."""
     code = refusal.ocs_code if isinstance(refusal, OcsError) else None
     return OCS_FIXES.get(code or 0, UPSTREAM_FIX)
 
@@ -169,7 +167,7 @@ def examine_payments(settings: Settings) -> Finding:
 
 
 async def ask_for_money_kind(settings: Settings) -> tuple[bool, bool]:
-    """Whether the key says that money is real, and whether the processor does."""
+    """Whether the key, and whether the processor, says that money is real."""
     wire = replace(processor_settings(settings), total_seconds=PAYMENTS_SECONDS, pauses=())
     processor = ProcessorClient(wire, Outbound(PROCESSOR_LIMITS, ca_file=settings.ca_file))
     try:
@@ -179,7 +177,6 @@ async def ask_for_money_kind(settings: Settings) -> tuple[bool, bool]:
 
 
 def money_kind(live: bool) -> str:
-    """What money it is."""
     return "REAL money" if live else "test money"
 
 
@@ -189,7 +186,7 @@ MODEL_KEY_FIX = "set SERVICE_MODEL_KEY to a key of this endpoint"
 
 
 def examine_model(settings: Settings) -> Finding:
-    """None, or asked for its list of models, which costs nothing."""
+    """None, or asked for its list of models, which is free."""
     if not settings.model_url:
         return Finding("model", "none: the assistant answers nothing, insights are measured; SERVICE_MODEL_URL names one")
     try:
@@ -208,7 +205,7 @@ def examine_model(settings: Settings) -> Finding:
 
 
 async def ask_for_models(settings: Settings) -> tuple[int, bytes]:
-    """What it says of its models."""
+    """Status and body of the answer."""
     key = settings.model_key.get_secret_value()
     outbound = Outbound(OutboundLimits(total_seconds=MODEL_SECONDS), ca_file=settings.ca_file)
     try:
@@ -237,7 +234,7 @@ MAIL_FIX = (
 
 
 def examine_mail(settings: Settings) -> Finding:
-    """Shown on the console, or handed to a server that is greeted as for a mail; none is sent."""
+    """Shown on the console, or a server that is greeted as for a mail; none is sent."""
     address = settings.smtp_url.get_secret_value()
     if not address:
         return Finding("mail", "shown on the console by serve; SERVICE_SMTP_URL names a mail server")
@@ -251,7 +248,7 @@ def examine_mail(settings: Settings) -> Finding:
 
 
 def mail_security_text(smtp: SmtpSettings, encrypted: bool) -> str:
-    """How the mails travel; never the password, and the user is often an address."""
+    """How mails travel, without the password and the user, which is often an address."""
     return ("encrypted" if encrypted else "NOT encrypted") + (", and takes our user and password" if smtp.user is not None else "")
 
 
@@ -262,21 +259,20 @@ OUTAGE_FIX = "calls are sent again by themselves as soon as it answers; if this 
 
 
 def examine_outages(settings: Settings) -> list[Finding]:
-    """One finding for each outside system that the server sends no calls to; nothing where no metrics are served."""
+    """One finding for each outside system that gets no calls from the server; none where no metrics are served."""
     if not settings.metrics_port:
         return []
     text = read_metrics(settings)
     if text is None:
         return [FindingNote("outages", f"nothing serves metrics at {settings.metrics_host}:{settings.metrics_port}: {METRICS_PORT_FIX}")]
-    told: dict[str, dict[str, float]] = {}
+    samples: dict[str, dict[str, float]] = {}
     for name, system, value in METRIC_SAMPLE.findall(text):
-        told.setdefault(system, {})[name] = float(value)
-    found = [finding for system, values in told.items() for finding in outage_findings(system.replace("_", " "), values)]
+        samples.setdefault(system, {})[name] = float(value)
+    found = [finding for system, values in samples.items() for finding in outage_findings(system.replace("_", " "), values)]
     return found or [Finding("outages", "none: the process that was asked sends its calls to every outside system")]
 
 
 def outage_findings(system: str, values: dict[str, float]) -> list[Finding]:
-    """How one stands."""
     waiting = f"{values.get('waiting', 0):g} requests wait for it"
     if values.get("open"):
         return [Finding("outages", f"the {system} does not answer: the running server refuses calls to it; {waiting}", OUTAGE_FIX)]
@@ -287,7 +283,7 @@ def outage_findings(system: str, values: dict[str, float]) -> list[Finding]:
 
 
 def read_metrics(settings: Settings) -> str | None:
-    """What the server tells Prometheus; None where nobody answers."""
+    """The metrics of the server; None where nothing answers."""
     connection = HTTPConnection(settings.metrics_host, settings.metrics_port, timeout=OUTAGE_SECONDS)
     try:
         connection.request("GET", "/metrics")

@@ -1,7 +1,6 @@
 """`reseller payments`: have what the payment processor holds read again."""
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +12,9 @@ from storage.connect_accounts import ConnectAccount, find_connect_account
 from storage.engine.connection import Connection
 from storage.organisations import list_organisations
 from transports.cli.render import print_line
-from transports.cli.target import DatabaseOption, open_local
-from transports.cli.terminal import Failure
+from transports.cli.target import DatabaseOption, open_local, unknown_organisation
+from transports.cli.terminal import Failure, command_settings
 from transports.service import Service
-from transports.settings_files import load_settings
 
 payments_app = typer.Typer(no_args_is_help=True, help="Read from the payment processor what its events did not tell.")
 
@@ -41,37 +39,34 @@ def sync_processor_accounts(
 
 
 async def sync_every_account(data: Path | None, organisation: str | None) -> bool:
-    """Whether all went well; a processor that fails at one account is asked for the next all the same."""
-    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
-    service = await open_local(settings)
-    try:
+    """Whether all went well; after a failure at one account the next is tried all the same."""
+    settings = command_settings(data=data)
+    async with open_local(settings) as service:
         accounts = await service.store.read(connected_accounts, organisation=organisation)
         if settings.simulates_payments:
             raise Failure("the payment processor is simulated inside the running server, whose events are never lost: nothing to do here")
         if not accounts:
             print_line("No organisation has an account at the payment processor.")
         return all([await sync_account(service, account) for account in accounts])
-    finally:
-        await service.stop()
 
 
 async def sync_account(service: Service, account: ConnectAccount) -> bool:
-    """One account, and a line about it."""
+    """Reads one account again and prints a line about it."""
     try:
-        news = await sync_payments(service.pipeline.deps, organisation=account.organisation, account=account.account)
+        updated = await sync_payments(service.pipeline.deps, organisation=account.organisation, account=account.account)
     except Refusal as refusal:
         print_line(f"{account.organisation}: failed at {account.account}: {refusal.message}")
         return False
-    records = "1 record" if news == 1 else f"{news:,} records"
+    records = "1 record" if updated == 1 else f"{updated:,} records"
     print_line(f"{account.organisation}: {records} brought up to date at {account.account}")
     return True
 
 
 def connected_accounts(connection: Connection, *, organisation: str | None) -> list[ConnectAccount]:
-    """The accounts of all organisations, or of one; a wrong id is told."""
+    """The accounts of all organisations, or of one. Raises Failure for an unknown id."""
     known = [row.id for row in list_organisations(connection)]
     if organisation is not None and organisation not in known:
-        raise Failure(f"{organisation}: no such organisation; `reseller org list` names them", exit_code=1)
-    wanted = known if organisation is None else [organisation]
-    found = [find_connect_account(connection, organisation=each) for each in wanted]
+        raise unknown_organisation(organisation)
+    organisations = known if organisation is None else [organisation]
+    found = [find_connect_account(connection, organisation=each) for each in organisations]
     return [account for account in found if account is not None]

@@ -2,8 +2,8 @@
 
 import io
 import sys
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import orjson
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 EVENT_STREAM_TYPE = "text/event-stream"
 JsonObject = dict[str, object]
+RowT = TypeVar("RowT")
 
 
 class StreamEvent(NamedTuple):
@@ -26,7 +27,7 @@ class StreamEvent(NamedTuple):
 
 
 def stream_events(body: bytes) -> Iterator[StreamEvent]:
-    """Every event with JSON in it; comments keep a connection alive and say nothing."""
+    """Every event with JSON in it; comments only keep the connection alive."""
     for block in body.decode(errors="replace").split("\n\n"):
         parts = [line.partition(": ") for line in block.split("\n") if not line.startswith(":")]
         fields = {name: value for name, _, value in parts}
@@ -35,21 +36,20 @@ def stream_events(body: bytes) -> Iterator[StreamEvent]:
 
 
 def event_lines(body: bytes) -> str:
-    """An event a line."""
     return "\n".join(orjson.dumps(event._asdict()).decode() for event in stream_events(body))
 
 
 def event_text(body: bytes) -> str:
-    """What was said, without what would command a terminal, and what it rests on."""
+    """The streamed text without control characters, and the quota that it used."""
     events = list(stream_events(body))
-    said = "".join(str(event.data.get("text", "")) for event in events if event.name == "delta")
-    clean = "".join(c if c.isprintable() or c == "\n" else "?" for c in said)
+    text = "".join(str(event.data.get("text", "")) for event in events if event.name == "delta")
+    clean = "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
     used = [f"{event.data.get('used')} of {event.data.get('limit')} AI calls used today" for event in events if event.name == "quota"]
     return "\n\n".join([*([clean] if clean else []), *used])
 
 
 def stream_failure(body: bytes) -> str | None:
-    """Why the answer stopped early."""
+    """Why the answer stopped early; None if it did not."""
     last = next((event.data for event in stream_events(body) if event.name == "error"), None)
     return None if last is None else f"{last.get('error')}  [{last.get('code')}]"
 
@@ -58,7 +58,7 @@ CURSOR_FIELD = "starting_after"
 
 
 def next_cursor(reply: Reply) -> str | None:
-    """Told beside the answer, or the last id of a list that says it has more."""
+    """The cursor of the answer's headers, else the last id of a list that says it has more; None at the end."""
     if reply.next_cursor is not None or "json" not in reply.media_type:
         return reply.next_cursor
     try:
@@ -79,7 +79,7 @@ NOT_DRAWABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticEr
 
 
 def print_reply(reply: Reply, *, as_json: bool) -> None:
-    """Print the answer: JSON unless a person is looking."""
+    """Prints the answer: as JSON unless a person reads it."""
     person = sys.stdout.isatty() and not as_json
     if "json" in reply.media_type:
         sys.stdout.write((terminal_json(reply.body) if person else text_for(sys.stdout, plain_json(reply.body))) + "\n")
@@ -101,7 +101,7 @@ def document_text(reply: Reply) -> str:
 
 
 def terminal_json(body: bytes) -> str:
-    """For a person; what cannot be drawn is JSON, since the call was made and its answer may be the only one."""
+    """`body` for a person. JSON where it cannot be drawn, since the call was made and its answer may be the only one."""
     try:
         return draw_answer(orjson.loads(body)).rstrip("\n")
     except NOT_DRAWABLE:
@@ -109,7 +109,7 @@ def terminal_json(body: bytes) -> str:
 
 
 def plain_json(body: bytes) -> str:
-    """For a program; what is nested too deeply to be indented, or no JSON at all, as it came."""
+    """`body` for a program, indented; as it is if it is nested too deeply or is no JSON."""
     try:
         return indented_json(orjson.loads(body))
     except NOT_DRAWABLE:
@@ -117,7 +117,6 @@ def plain_json(body: bytes) -> str:
 
 
 def indented_json(answer: object) -> str:
-    """As JSON for people."""
     return text_for(sys.stdout, orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
 
 
@@ -142,7 +141,7 @@ def draw_answer(answer: object) -> str:
 
 
 def draw_rows(rows: list[JsonObject]) -> str:
-    """A list, one row a line; where that would cut words and ids, which are there to be copied, a field a line."""
+    """A table, one row a line; where it would cut words and ids, a field a line, since people copy them."""
     from rich.console import Console  # rich is loaded for a person only
     from rich.table import Table
     from rich.text import Text
@@ -162,7 +161,6 @@ def draw_rows(rows: list[JsonObject]) -> str:
 
 
 def longest_word(text: str) -> int:
-    """Columns between two places where a line may break."""
     from rich.cells import cell_len  # as above
 
     return max(map(cell_len, text.split()), default=0)
@@ -185,7 +183,7 @@ def draw_record(value: Mapping[str, object]) -> str:
 
 
 def rendered_table(table: "Table") -> str:
-    """What the terminal has to be sent."""
+    """The text that the terminal gets."""
     from rich.console import Console  # as above
 
     console = Console()
@@ -195,7 +193,7 @@ def rendered_table(table: "Table") -> str:
 
 
 def dotted_fields(value: JsonObject) -> JsonObject:
-    """Objects in an object as dotted names; what lies deeper stays JSON."""
+    """Members of inner objects under dotted names; deeper ones stay JSON."""
     found: JsonObject = {}
     for name, field in value.items():
         inner = cast(JsonObject, field) if isinstance(field, dict) else {}
@@ -204,7 +202,7 @@ def dotted_fields(value: JsonObject) -> JsonObject:
 
 
 def table_cell(value: object, widest: int | None = None) -> str:
-    """A value on one line: compact JSON where it is no text, without control characters, and short where it has to be."""
+    """A value on one line, without control characters: compact JSON if it is no text; cut at `widest` characters."""
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
     clean = "".join(c if c.isprintable() else "?" for c in text)
     return clean if widest is None or len(clean) <= widest else clean[: widest - 3] + "..."
@@ -226,13 +224,22 @@ def qr_picture(code: str) -> str:
     return picture.getvalue()
 
 
+def print_rows(rows: Sequence[RowT], cells: Callable[[RowT], Iterable[str]], *, as_json: bool) -> None:
+    """Print `rows` as one JSON object, or each as a line of its `cells` with tabs between them."""
+    if as_json:
+        print_line(indented_json({"data": rows}))
+        return
+    for row in rows:
+        print_line("\t".join(map(table_cell, cells(row))))
+
+
 def print_line(text: str) -> None:
-    """The command's output; names in it may be customers'."""
+    """Print a line of the command's output; names in it may be customers', so a terminal gets it without control characters."""
     sys.stdout.write(text_for(sys.stdout, text) + "\n")
 
 
 def explain_refusal(reply: Reply, command: str) -> str:
-    """A refusal, and the next thing to do."""
+    """The refusal, and what to do next. `command`: what to type again."""
     body = refusal_body(reply)
     lines = [f"{body.get('error', body.get('message', ''))}  [{body.get('code', reply.status)}]"]
     if body.get("hint") and reply.status != 202:  # a header's name is of no use here, and the command is told below
@@ -250,7 +257,7 @@ def explain_refusal(reply: Reply, command: str) -> str:
 
 
 def refusal_body(reply: Reply) -> JsonObject:
-    """What the refusal says; whoever stands between may have answered something else."""
+    """The body of a refusal; a proxy's answer has only its status."""
     try:
         body = cast(object, orjson.loads(reply.body)) if "json" in reply.media_type else None
     except orjson.JSONDecodeError:

@@ -21,13 +21,15 @@ from transports.payments import PAYMENTS_WEBHOOK_PATH, SIMULATED_PROCESSOR_CLIEN
 from transports.settings import PROCESSOR_KEY_PATTERN, PROCESSOR_SECRET_PATTERN
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from simulators.network.seed.scenario import ScenarioTruth
     from simulators.network.world import World
     from simulators.processor.simulated_processor import SimulatedProcessor
 
 
 def planted_world(seed: int, start: int, *, lines: int, history_days: int, truth: Path | None) -> "World":
-    """The world; its truth goes into the file, and nowhere else."""
+    """A world with planted cases; which ones is written to `truth` only."""
     from simulators.network.seed.scenario import build_scenario  # only where it is asked for, as all of the simulated systems
 
     if truth is not None and not truth.parent.is_dir():
@@ -42,7 +44,7 @@ def planted_world(seed: int, start: int, *, lines: int, history_days: int, truth
 
 
 def write_truth(path: Path, truth: "ScenarioTruth") -> None:
-    """Replace the file whole; only its owner may read it."""
+    """Replaces the file as a whole; only its owner may read it."""
     import orjson
 
     fresh = path.with_name(f"{path.name}.new")
@@ -74,7 +76,6 @@ def run_sandbox_model(
 
 
 async def serve_model(host: str, port: int, key: str) -> None:
-    """Until it is told to stop."""
     from simulators.model.fleet_script import FLEET_SKILLS, fleet_script
     from simulators.model.server import model_server
 
@@ -135,7 +136,7 @@ def run_sandbox_payments(
 
 
 def check_processor_options(key: str, webhook_url: str, webhook_secret: str) -> None:
-    """What the service would not take is not begun with."""
+    """Raises Failure for values that the service would refuse."""
     if not PROCESSOR_KEY_PATTERN.fullmatch(key):
         raise Failure("--key: must be sk_test_ or the like and 8 letters or digits or more")
     if not PROCESSOR_SECRET_PATTERN.fullmatch(webhook_secret):
@@ -145,25 +146,25 @@ def check_processor_options(key: str, webhook_url: str, webhook_secret: str) -> 
 
 
 async def serve_processor(bound: socket.socket, sandbox: "SimulatedProcessor", say: Callable[[], None]) -> None:
-    """Until it is told to stop."""
-    import uvicorn
-
     from simulators.processor.app import make_processor_app
 
+    await serve_app(make_processor_app(sandbox), bound, say)
+
+
+async def serve_app(app: "Starlette", bound: socket.socket, say: Callable[[], None]) -> None:
+    """Serves a simulated system until it is told to stop; calls `say` when it listens."""
+    import uvicorn
+
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a dropped answer is what was asked for, not an error
-    config = uvicorn.Config(
-        make_processor_app(sandbox), lifespan="on", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5
-    )
+    config = uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5)
     await uvicorn_server_type(say)(config).serve(sockets=[bound])
 
 
 def tell_starter(text: str) -> None:
-    """To whoever started it."""
     sys.stderr.write(f"{text}\n")
 
 
 def print_processor(address: str, sandbox: "SimulatedProcessor") -> None:
-    """Where it is, and what the service is to be started with."""
     from simulators.processor.control import PROCESSOR_CONTROL_PATHS
 
     rows = [
@@ -237,16 +238,22 @@ def run_sandbox_ocs(
     except OSError as error:
         raise Failure(f"port {port} on {host}: {error.strerror}; {PORT_HINT}") from None
     with bound:
+        from simulators.network.entities import PushTarget
+        from simulators.network.seed.build import build_world
+
         if plant:
             world = planted_world(seed, moment, lines=lines, history_days=history_days, truth=truth)
         else:
             world = build_world(seed, moment, lines=lines, history_days=history_days)
-        set_up_world(world, row_cap=row_cap, push_to=push_to)
+        world.row_cap = row_cap
+        for reseller in world.resellers.values():
+            if push_to:
+                reseller.push = PushTarget(push_to, push_to, push_to, reseller.push.thresholds)
         run_on_uvloop(serve_world(bound, world, following=clock is ClockPolicy.FOLLOW, say=lambda: print_network(bound, host, world)))
 
 
 def start_moment(text: str) -> int:
-    """Simulated time at the start: given as such, or by how long ago it is."""
+    """Simulated Unix seconds at the start, from a time or an age. Raises Failure."""
     from simulators.network.wire import parse_wire_moment, wire_moment
 
     ago = START_AGO.fullmatch("-0d" if text == "now" else text)
@@ -256,37 +263,14 @@ def start_moment(text: str) -> int:
     return found
 
 
-def build_world(seed: int, start: int, *, lines: int, history_days: int) -> "World":
-    """The plain network."""
-    from simulators.network.seed.build import build_world
-
-    return build_world(seed, start, history_days=history_days, lines=lines)
-
-
-def set_up_world(world: "World", *, row_cap: int, push_to: str) -> None:
-    """How long its lists are, and where its notifications go."""
-    from simulators.network.entities import PushTarget
-
-    world.row_cap = row_cap
-    for reseller in world.resellers.values():
-        if push_to:
-            reseller.push = PushTarget(push_to, push_to, push_to, reseller.push.thresholds)
-
-
 async def serve_world(bound: socket.socket, world: "World", *, following: bool, say: Callable[[], None]) -> None:
-    """Until it is told to stop."""
-    import uvicorn
-
     from simulators.network.simulated_network import SimulatedNetwork, make_network_app
 
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a dropped answer is what was asked for, not an error
     app = make_network_app(SimulatedNetwork(world, wall=SystemClock().now, following=following))
-    config = uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5)
-    await uvicorn_server_type(say)(config).serve(sockets=[bound])
+    await serve_app(app, bound, say)
 
 
 def print_network(bound: socket.socket, host: str, world: "World") -> None:
-    """Where it is and how to talk to it."""
     from simulators.network.control import NETWORK_CONTROL_PATHS
 
     address = f"http://{f'[{host}]' if ':' in host else host}:{socket_port(bound)}"

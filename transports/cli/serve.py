@@ -23,7 +23,7 @@ from registry.catalogue import ToolSelection
 from registry.ports import Site
 from storage.engine.migrate import SchemaMismatch
 from storage.engine.postgres_server import wait_for_start
-from transports.cli.terminal import Failure, to_stderr
+from transports.cli.terminal import Failure, command_settings, to_stderr
 from transports.http.connections import Connections
 from transports.http.limits import Deadlines
 from transports.http.server import (
@@ -36,13 +36,13 @@ from transports.http.server import (
     socket_port,
 )
 from transports.logs import Logs, OpeningLog, loaded_secrets, log_process_output
+from transports.service import Service, build_service
 from transports.settings import Settings
-from transports.settings_files import load_settings
+from transports.worker.chores import keep_running
 
 if TYPE_CHECKING:
     from transports.app import Application
     from transports.metrics import HttpServerState
-    from transports.service import Service
 
 ALL_ADDRESSES = ("0.0.0.0", "::")
 
@@ -85,7 +85,7 @@ class StartBanner:
 
     @property
     def way_to_a_key(self) -> str:
-        """How to get a key that no start shows: only the demo's organisation has been given one by the start that made it."""
+        """How to get a key when none is shown: only the start that made the demo's organisation shows one."""
         if self.organisation is not None:
             return f"made by an earlier start; a new one: {self.new_key}"
         return f"none is made without demo data; for an organisation (`reseller org create`): {self.new_key} --org ID"
@@ -113,7 +113,8 @@ class StartBanner:
             *([("Open", self.opened)] if self.opened else []),
         ]
         lines = ["Connectivity reseller"]
-        lines += [f"{'└' if last else '├'}─ {name:<9} {value}" for last, (name, value) in mark_last(branches)]
+        lines += [f"├─ {name:<9} {value}" for name, value in branches[:-1]]
+        lines += [f"└─ {name:<9} {value}" for name, value in branches[-1:]]
         return "\n".join(
             [
                 *lines,
@@ -130,7 +131,7 @@ class StartBanner:
 
 
 def opened_text(host: str, demo: bool, base_url: str) -> str:
-    """What a demo opens, and to whom, where it does not listen to this machine alone."""
+    """What a demo opens, and to whom, if it listens for other machines; else empty."""
     if not demo or is_loopback_host(host):
         return ""
     whom = "every machine that reaches this one" if host in ALL_ADDRESSES else f"every machine that reaches {host}"
@@ -143,17 +144,12 @@ def opened_text(host: str, demo: bool, base_url: str) -> str:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether only this machine reaches it."""
+    """Whether only this machine reaches `host`."""
     return host in ("localhost", "::1") or (host.startswith("127.") and host.count(".") == 3)
 
 
-def mark_last(branches: list[tuple[str, str]]) -> list[tuple[bool, tuple[str, str]]]:
-    """Which branch is the last."""
-    return [(index == len(branches) - 1, branch) for index, branch in enumerate(branches)]
-
-
 def first_esim_curl(site: Site, key: str | None) -> str:
-    """A first eSIM by curl, ready to paste; a key that is not known is taken from the shell's environment."""
+    """A curl command for a first eSIM; an unknown key is taken from the shell's environment."""
     header = f"'Authorization: Bearer {key}'" if key else '"Authorization: Bearer $RESELLER_API_KEY"'
     return (
         f"curl -s {site.base_url}/v1/connectivity/intents -H {header} "
@@ -169,7 +165,7 @@ def mcp_client_block(site: Site, key: str) -> str:
 
 @contextmanager
 def metrics_socket(settings: Settings) -> Generator[socket.socket | None]:
-    """The bound address of the metrics, before anything else is begun; nothing when they are off."""
+    """The bound address of the metrics; None when they are off. Raises Failure before anything else starts."""
     host, port = settings.metrics_host, settings.metrics_port
     if port == 0:
         yield None
@@ -185,9 +181,9 @@ def metrics_socket(settings: Settings) -> Generator[socket.socket | None]:
 
 @asynccontextmanager
 async def serve_process_metrics(
-    service: "Service", bound: socket.socket | None, served: "HttpServerState | None" = None
+    service: Service, bound: socket.socket | None, served: "HttpServerState | None" = None
 ) -> AsyncGenerator[None]:
-    """Answer there for the length of a block; `served` where the process serves HTTP."""
+    """Serves metrics until the block ends. `served`: the HTTP server's state, where the process has one."""
     if bound is None:
         yield
         return
@@ -209,7 +205,7 @@ def serve(
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the tree, then serve.")] = False,
 ) -> None:
     """Run the service: API, MCP, docs and, on SQLite, the worker. An empty database gets demo data."""
-    settings = load_settings(os.environ, env_file=Path(".env"), port=port, host=host, data=data)
+    settings = command_settings(port=port, host=host, data=data)
     try:
         run_on_uvloop(bind_and_serve(settings, as_json=as_json))
     except (MissingPackage, SchemaMismatch) as wrong:
@@ -217,7 +213,7 @@ def serve(
 
 
 async def bind_and_serve(settings: Settings, *, as_json: bool) -> None:
-    """Bind first, so that the printed address is the real one; then build, then serve until told to stop."""
+    """Binds first, so that the printed address is real; then builds the service and serves until told to stop."""
     try:
         bound = bind_socket(settings.host, settings.port)
     except OSError as error:
@@ -229,8 +225,7 @@ async def bind_and_serve(settings: Settings, *, as_json: bool) -> None:
 
 async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings: Settings, *, as_json: bool) -> None:
     """The service behind a bound socket, and its metrics behind another."""
-    from transports.app import Application
-    from transports.service import build_service
+    from transports.app import Application  # a worker needs none of it
 
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host
@@ -270,7 +265,6 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
 
 
 def http_server_state(app: "Application", connections: Connections) -> "HttpServerState":
-    """What the metrics read of the server."""
     from transports.metrics import HttpServerState  # only where metrics are on: start-up time
 
     return HttpServerState(app.http.large, connections, app.requests, app.http.turns)
@@ -287,7 +281,6 @@ def strict_transport(settings: Settings, base_url: str) -> tuple[tuple[str, str]
 
 
 def payments_text(settings: Settings) -> str:
-    """Which payment processor it is."""
     if settings.simulates_payments:
         return "simulated in this process, no real money; a real one by SERVICE_PAYMENTS_KEY (`reseller doctor` shows the settings)"
     return settings.payments_url or f"real, {'live' if '_live_' in settings.payments_key.get_secret_value()[:8] else 'test'} mode"
@@ -300,7 +293,7 @@ def new_key_command(settings: Settings) -> str:
 
 
 def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None:
-    """Where everything is, for people or for programs."""
+    """Prints the addresses, for people or for programs."""
     settings, site = app.service.settings, app.service.site
     started = StartBanner(
         site=site,
@@ -322,7 +315,7 @@ def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None
 
 def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None) -> None:
     """Deliver webhooks and do the chores beside it, until stopped."""
-    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    settings = command_settings(data=data)
     try:
         with metrics_socket(settings) as scraped:
             run_on_uvloop(run_worker(settings, scraped))
@@ -331,10 +324,7 @@ def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory w
 
 
 async def run_worker(settings: Settings, scraped: socket.socket | None) -> None:
-    """One worker; SIGTERM and SIGINT let it finish the deliveries under way."""
-    from transports.service import build_service
-    from transports.worker.chores import keep_running
-
+    """Runs one worker; on SIGTERM and SIGINT it finishes the deliveries under way."""
     opening = OpeningLog()
     await wait_for_start(settings.store_url, opening.early(settings, sys.stderr, to_stderr))
     service = build_service(settings, "http://127.0.0.1:8000", report=opening.note, apart=True)
@@ -366,7 +356,7 @@ async def run_worker(settings: Settings, scraped: socket.socket | None) -> None:
 
 
 async def stop_on_signal(stop: Callable[[], None], *, task_status: TaskStatus[None]) -> None:
-    """Wait for a signal, then ask the worker to end. Begun when signals are heard: one that comes right after is no sudden death."""
+    """Waits for a signal, then calls `stop`. Started only when signals are handled, so that an early one does not kill the process."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()
         async for _ in signals:

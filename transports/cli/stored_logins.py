@@ -41,7 +41,7 @@ LOGINS_ADAPTER = TypeAdapter(dict[str, StoredLogin])
 
 
 def logins_file() -> Path:
-    """Where logins are kept (XDG base directories; a relative one does not count there)."""
+    """The file of logins (XDG base directories; a relative one is ignored). Raises Failure without a home directory."""
     try:
         named = Path(os.environ.get("XDG_CONFIG_HOME", ""))
         return (named if named.is_absolute() else Path.home() / ".config") / "reseller" / "logins.json"
@@ -50,12 +50,12 @@ def logins_file() -> Path:
 
 
 def login_name(url: str) -> str:
-    """What a server is kept under."""
+    """The name under which the login at `url` is stored."""
     return url.rstrip("/")
 
 
 def read_logins() -> dict[str, StoredLogin]:
-    """What the file holds; one that is not ours any more is a thing to be told, not to be overwritten."""
+    """The stored logins. Raises Failure for a file of another kind, which is not overwritten."""
     path = logins_file()
     try:
         return LOGINS_ADAPTER.validate_json(path.read_bytes())
@@ -69,7 +69,7 @@ def read_logins() -> dict[str, StoredLogin]:
 
 @asynccontextmanager
 async def open_logins() -> AsyncGenerator[dict[str, StoredLogin]]:
-    """The logins, for one command at a time: a refresh token is good once. What is changed inside is written at the end."""
+    """The logins, for one command at a time, since a refresh token works once. Changes are written when the block ends."""
     path = logins_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ async def open_logins() -> AsyncGenerator[dict[str, StoredLogin]]:
 
 
 async def lock_logins(lock: TextIO) -> None:
-    """Wait until no other command has the file open, nor another task of this one."""
+    """Waits until no other command, and no other task of this one, has the file open."""
     while True:
         try:
             return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -96,7 +96,7 @@ async def lock_logins(lock: TextIO) -> None:
 
 
 def write_logins(path: Path, logins: dict[str, StoredLogin]) -> None:
-    """Replace the file whole; it is never readable by others, not even for a moment."""
+    """Replaces the file as a whole; others can never read it."""
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -155,7 +155,7 @@ Document = TypeVar("Document", bound=BaseModel)
 
 
 async def discover_server(outbound: Outbound, base: str) -> AuthorizationServer:
-    """The authorization server that the service names."""
+    """The authorization server that the service at `base` names. Raises Failure. Waits for the network."""
     parts = urlsplit(base)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise Failure("--url: must be http(s)://host[:port][/path], for example https://esim.example")
@@ -178,13 +178,13 @@ async def discover_server(outbound: Outbound, base: str) -> AuthorizationServer:
 
 
 def is_secure(authority: AuthorizationServer) -> bool:
-    """Whether nothing travels in the clear."""
+    """Whether all its endpoints are https."""
     return all(address.startswith("https://") for name, address in authority if name.endswith("_endpoint"))
 
 
 async def register_client(outbound: Outbound, authority: AuthorizationServer, redirect_uri: str) -> str:
-    """A client id for this one login (RFC 7591): a public client, so there is no secret to keep."""
-    asked = {
+    """A client id for this one login (RFC 7591); a public client has no secret. Raises Failure. Waits for the network."""
+    metadata = {
         "client_name": "reseller command line",
         "redirect_uris": [redirect_uri],
         "token_endpoint_auth_method": "none",
@@ -192,7 +192,7 @@ async def register_client(outbound: Outbound, authority: AuthorizationServer, re
         "response_types": ["code"],
         "application_type": "native",
     }
-    answer = await send_request(outbound, "POST", authority.registration_endpoint, "application/json", orjson.dumps(asked))
+    answer = await send_request(outbound, "POST", authority.registration_endpoint, "application/json", orjson.dumps(metadata))
     registered = read_body_as(answer, RegisteredClient) if answer.status == 201 else None
     if registered is None:
         raise Failure(f"the server did not register this program: {server_words(answer)}", exit_code=1)
@@ -200,24 +200,23 @@ async def register_client(outbound: Outbound, authority: AuthorizationServer, re
 
 
 async def revoke_login(outbound: Outbound, login: StoredLogin) -> HttpReply:
-    """End a login (RFC 7009)."""
+    """Ends a login (RFC 7009). Waits for the network."""
     form = {"token": login.refresh_token or login.access_token, "client_id": login.client_id}
     return await post_form(outbound, login.revocation_endpoint, form)
 
 
 async def fetch_metadata(outbound: Outbound, url: str, kind: type[Document]) -> Document | None:
-    """A metadata document, if that is what is there."""
+    """The metadata document at `url`; None if there is none."""
     answer = await send_request(outbound, "GET", url)
     return read_body_as(answer, kind) if answer.status == 200 else None
 
 
 async def post_form(outbound: Outbound, url: str, form: dict[str, str]) -> HttpReply:
-    """A form, as the endpoints of OAuth take them."""
+    """Posts a form, as OAuth endpoints take them. Raises Unreachable."""
     return await send_request(outbound, "POST", url, TOKEN_FORM_TYPE, urlencode(form).encode())
 
 
 async def send_request(outbound: Outbound, method: str, url: str, media_type: str | None = None, content: bytes = b"") -> HttpReply:
-    """One request."""
     headers = {"accept": "application/json"} | ({} if media_type is None else {"content-type": media_type})
     try:
         return await outbound.exchange(method, url, headers=headers, content=content)
@@ -227,7 +226,7 @@ async def send_request(outbound: Outbound, method: str, url: str, media_type: st
 
 
 def read_body_as(answer: HttpReply, kind: type[Document]) -> Document | None:
-    """The body, if it is one of these."""
+    """The body as `kind`; None if it is something else."""
     try:
         return kind.model_validate_json(answer.body)
     except ValidationError:
@@ -235,18 +234,17 @@ def read_body_as(answer: HttpReply, kind: type[Document]) -> Document | None:
 
 
 def read_refusal(answer: HttpReply) -> OauthRefusal:
-    """What the server said went wrong: of OAuth, or of the service itself."""
     return read_body_as(answer, OauthRefusal) or OauthRefusal(error=f"HTTP {answer.status}")
 
 
 def server_words(answer: HttpReply) -> str:
-    """The same in words."""
+    """The server's refusal in words."""
     refused = read_refusal(answer)
     return printable_text(refused.error_description or refused.error)
 
 
 def printable_text(text: str) -> str:
-    """Somebody else's words, for a terminal."""
+    """Text from outside, for a terminal."""
     return "".join(c if c.isprintable() else "?" for c in text[:LONGEST_SERVER_TEXT])
 
 
@@ -254,7 +252,7 @@ ENDED_LOGIN_ERRORS = ("invalid_grant", "invalid_client")
 
 
 async def stored_token(url: str, clock: Clock) -> str | None:
-    """The access token of the login at a server; nothing without a login."""
+    """The access token of the login at `url`, renewed if needed; None without a login. Raises Failure."""
     name = login_name(url)
     found = read_logins().get(name)
     if found is None or found.lasts(clock):
@@ -274,7 +272,7 @@ async def stored_token(url: str, clock: Clock) -> str | None:
 
 
 async def renew_login(login: StoredLogin, clock: Clock) -> StoredLogin | None:
-    """The login with new tokens; None when it is over. Whatever else goes wrong may go right the next time, so it is kept then."""
+    """The login with new tokens; None when it has ended. After any other trouble it is kept, since a later try may succeed."""
     if not login.refresh_token:
         return None
     form = {"grant_type": "refresh_token", "refresh_token": login.refresh_token, "client_id": login.client_id}
@@ -294,7 +292,7 @@ async def renew_login(login: StoredLogin, clock: Clock) -> StoredLogin | None:
 
 
 def token_fields(tokens: TokenAnswer, clock: Clock) -> dict[str, object]:
-    """What is kept of an answer of the token endpoint."""
+    """The stored fields of an answer of the token endpoint."""
     return {
         "access_token": tokens.access_token,
         "refresh_token": tokens.refresh_token,

@@ -13,9 +13,10 @@ from operations.storefronts.storefronts import ShownStorefront
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from transports.cli.orders import decide_order
-from transports.cli.render import indented_json, print_line, table_cell
+from transports.cli.render import print_line, print_rows
 from transports.cli.target import (
     CallTarget,
+    JsonOption,
     KeyOption,
     LocalDataOption,
     OrgOption,
@@ -27,7 +28,6 @@ from transports.cli.target import (
 )
 from transports.cli.terminal import Failure
 
-CREATE_COMMAND, LIST_COMMAND = "reseller storefront create", "reseller storefront list"
 LONGEST_SLUG = 40
 
 storefront_app = typer.Typer(no_args_is_help=True, help="Open shops where buyers pay your plans.")
@@ -66,23 +66,23 @@ def create_shop(
 
 @storefront_app.command("list")
 def list_shops(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
     url: UrlOption = None,
     key: KeyOption = None,
     org: OrgOption = None,
     data: LocalDataOption = None,
 ) -> None:
     """List shops: id, slug, status, currency and name."""
-    rows = asyncio.run(read_shops(TargetOptions(url, key, org, data)))
-    if as_json:
-        print_line(indented_json({"data": rows}))
-        return
-    for row in rows:
-        print_line("\t".join(map(table_cell, (row["id"], row["slug"], row["status"], row["currency"], row["name"]))))
+    rows = read_every_page(TargetOptions(url, key, org, data), "list_storefronts", "reseller storefront list")
+    print_rows(cast("list[ShownStorefront]", rows), shop_cells, as_json=as_json)
+
+
+def shop_cells(row: ShownStorefront) -> tuple[str, ...]:
+    return row["id"], row["slug"], row["status"], row["currency"], row["name"]
 
 
 def slug_of_name(name: str) -> str:
-    """The name in the letters of an address."""
+    """A slug made of the name. Raises Failure."""
     made = plan_slug(name, 0, ())
     if made == f"{NAMELESS_PLAN_SLUG}-0":
         raise Failure("--slug: the name has no letter that an address could be made of, so name one")
@@ -90,25 +90,25 @@ def slug_of_name(name: str) -> str:
 
 
 async def make_shop(where: TargetOptions, wish: NewShop) -> str:
-    """The shop's id. Everything that can be wrong with the products is found before there is a shop."""
-    async with open_target(where) as door:
-        products = [cast(Plan, await call_storefront(door, "get_connectivity_product", {"id": id})) for id in wish.products]
-        wanted = {"slug": wish.slug, "name": wish.name, "currency": shop_currency(products, wish.currency)}
-        shop = await call_storefront(door, "create_storefront", wanted, key=SystemIds(SystemClock()).new("cli-"))
+    """The id of the new shop. All faults of the products are found before it is made."""
+    async with open_target(where) as target:
+        products = [cast(Plan, await call_storefront(target, "get_connectivity_product", {"id": id})) for id in wish.products]
+        fields = {"slug": wish.slug, "name": wish.name, "currency": shop_currency(products, wish.currency)}
+        shop = await call_storefront(target, "create_storefront", fields, key=SystemIds(SystemClock()).new("cli-"))
         id = str(shop["id"])
-        taken: set[str] = set()
+        slugs: set[str] = set()
         for place, product in enumerate(products):
-            slug = plan_slug(product["name"], place, taken)
-            taken.add(slug)
+            slug = plan_slug(product["name"], place, slugs)
+            slugs.add(slug)
             plan = {"id": id, "slug": slug, "product_id": product["id"], "position": place}
-            await call_storefront(door, "upsert_storefront_plan", plan, made=id)
+            await call_storefront(target, "upsert_storefront_plan", plan, made=id)
         if wish.publish:
-            await call_storefront(door, "update_storefront", {"id": id, "status": "published"}, made=id)
+            await call_storefront(target, "update_storefront", {"id": id, "status": "published"}, made=id)
         return id
 
 
 def shop_currency(products: Sequence[Plan], named: str | None) -> str:
-    """What the shop sells in: a shop has one currency, and so have its products."""
+    """The currency of the shop, which is that of all its products. Raises Failure."""
     found = {product["id"]: product["price"]["currency"] for product in products if product["price"] is not None}
     chosen = named or next(iter(found.values()), None)
     if chosen is None:
@@ -122,19 +122,13 @@ def shop_currency(products: Sequence[Plan], named: str | None) -> str:
 
 
 async def call_storefront(
-    door: CallTarget, operation: str, arguments: Mapping[str, object], *, key: str | None = None, made: str | None = None
+    target: CallTarget, operation: str, arguments: Mapping[str, object], *, key: str | None = None, made: str | None = None
 ) -> dict[str, object]:
-    """One call's answer; a refusal says which shop is there by then."""
-    reply = await door.ask(operation, arguments, idempotency_key=key)
+    """The answer's object. Raises Failure, which names the shop `made` so far."""
+    reply = await target.ask(operation, arguments, idempotency_key=key)
     try:
-        return orjson.loads(require_success(reply, CREATE_COMMAND).body)
+        return orjson.loads(require_success(reply, "reseller storefront create").body)
     except Failure as failure:
         if made is None:
             raise
         raise Failure(f"{failure.message}\nthe shop {made} was made, as a draft", exit_code=failure.exit_code) from None
-
-
-async def read_shops(where: TargetOptions) -> list[ShownStorefront]:
-    """Every shop."""
-    async with open_target(where) as door:
-        return cast("list[ShownStorefront]", await read_every_page(door, "list_storefronts", LIST_COMMAND))

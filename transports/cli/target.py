@@ -1,7 +1,7 @@
 """The service that a command calls: the local database in this process, where the operator is trusted, or a server elsewhere."""
 
+import asyncio
 import getpass
-import os
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -30,32 +30,39 @@ from storage.memberships import list_members
 from storage.organisations import list_organisations
 from transports.cli.render import EVENT_STREAM_TYPE, explain_refusal
 from transports.cli.stored_logins import stored_token
-from transports.cli.terminal import Failure, Unreachable, progress_line, to_stderr, warn_of_argument
+from transports.cli.terminal import Failure, Unreachable, command_settings, progress_line, to_stderr, warn_of_argument
 from transports.service import Service, build_service
 from transports.settings import Settings
-from transports.settings_files import load_settings
 
 LOCAL_BASE_URL = "http://127.0.0.1:8000"
 DatabaseOption = Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")]
 
 
 def report_fault(call: Call, error: BaseException) -> None:
-    """A fault of ours, without what it says."""
+    """Reports a fault of the service's own, without its message."""
     to_stderr(f"{call.request_id}: {type(error).__name__}")
 
 
-async def open_local(settings: Settings, *, seed: bool = False, create: bool = False) -> Service:
-    """The service without doors. Only what is meant to begin a database makes one: a wrong directory is more likely."""
+@asynccontextmanager
+async def open_local(settings: Settings, *, seed: bool = False, create: bool = False) -> AsyncGenerator[Service]:
+    """The service without doors, started, and stopped when the block ends.
+
+    A database that is missing is made only with `seed` (and demo data in it) or `create`; else it is a `Failure`, since a wrong directory
+    is more likely.
+    """
     database = (settings.data / "service.db").absolute()
     if settings.embedded and not (seed or create or database.exists()):
         raise Failure(f"there is no database at {database}; start the service there, or name its directory with --data or SERVICE_DATA")
     service = build_service(settings, LOCAL_BASE_URL, report=to_stderr, apart=True)
     await service.start(seed=seed)
-    return service
+    try:
+        yield service
+    finally:
+        await service.stop()
 
 
 async def local_caller(service: Service, organisation: str | None) -> Caller:
-    """The admin of the organisation named, or of the only one there is."""
+    """The admin of `organisation`, or of the only one. Raises Failure."""
     chosen = organisation or await only_organisation(service)
     if chosen is None:
         raise Failure("the database has no organisation yet; `reseller serve` on an empty one makes a demo organisation")
@@ -67,7 +74,7 @@ async def local_caller(service: Service, organisation: str | None) -> Caller:
 
 
 async def only_organisation(service: Service) -> str | None:
-    """The id of the one organisation that there is, or None when there is none yet; of several one has to be named."""
+    """The id of the only organisation; None when there is none. Raises Failure when there are several."""
     known = await service.store.read(list_organisations)
     if len(known) > 1:
         names = ", ".join(f"{o.id} ({o.name})" for o in known)
@@ -76,12 +83,12 @@ async def only_organisation(service: Service) -> str | None:
 
 
 def is_simulated(operation: AnyOperation, settings: Settings) -> bool:
-    """Whether what it asks is a simulation, which another process has its own of."""
+    """Whether the operation needs a simulation, of which every process has its own."""
     return (operation.upstream and not settings.ocs_url) or (operation.processor and settings.simulates_payments)
 
 
 def refuse_simulated(operation: AnyOperation) -> None:
-    """A simulated network, or processor, lives as long as its process: what this command changed there would be gone when it ends."""
+    """Raises Failure for a change: a simulated network or processor ends with its process. A read gets a warning."""
     what = "payment processor" if operation.processor else "network"
     where = f"the {what} is simulated, and this command would have one of its own"
     if not operation.read_only:
@@ -98,18 +105,15 @@ async def call_locally(
     idempotency_key: str | None,
     confirm_token: str | None,
 ) -> Reply:
-    """One call through the same pipeline as every other door."""
+    """One call through the pipeline of every door. Raises Failure."""
     if operation.id not in CATALOGUE.operations:
         raise Failure(f"{operation.id}: no such operation")
     if is_simulated(operation, settings):
         refuse_simulated(operation)
-    service = await open_local(settings)
-    try:
+    async with open_local(settings) as service:
         return await ask_locally(
             service, operation, arguments, organisation=organisation, idempotency_key=idempotency_key, confirm_token=confirm_token
         )
-    finally:
-        await service.stop()
 
 
 async def ask_locally(
@@ -121,7 +125,7 @@ async def ask_locally(
     idempotency_key: str | None,
     confirm_token: str | None,
 ) -> Reply:
-    """One call of a service that is open already."""
+    """One call of a service that is already open."""
     caller = ANONYMOUS_CALLER if operation.public else BRIDGE_CALLER
     if not operation.public and operation.auth is not Auth.INTERNAL:
         caller = await local_caller(service, organisation)
@@ -154,7 +158,7 @@ async def call_remotely(
     idempotency_key: str | None,
     confirm_token: str | None,
 ) -> Reply:
-    """One call, over a connection of its own."""
+    """One call over its own connection. Raises Unreachable. Waits for the network."""
     outbound = Outbound(OutboundLimits(total_seconds=answer_patience(operation)))
     try:
         return await exchange_call(outbound, url, key, operation, arguments, idempotency_key=idempotency_key, confirm_token=confirm_token)
@@ -163,7 +167,7 @@ async def call_remotely(
 
 
 def answer_patience(operation: AnyOperation) -> float:
-    """How long its whole answer may take: whoever makes events ends them, within what every door gives them."""
+    """Seconds that the whole answer may take; an event stream ends by itself within what every door allows."""
     return EVENT_STREAM_SECONDS if EVENT_STREAM_TYPE in get_args(operation.result) else ANSWER_PATIENCE_SECONDS
 
 
@@ -177,7 +181,7 @@ async def exchange_call(
     idempotency_key: str | None,
     confirm_token: str | None,
 ) -> Reply:
-    """The same call as curl would make it."""
+    """The same call as curl would make it. Raises Unreachable. Waits for the network."""
     binding = Binding(operation)
     rest = dict(arguments)
     path = operation.path
@@ -210,7 +214,7 @@ async def exchange_call(
 
 
 def take_path_value(operation: AnyOperation, values: dict[str, object], name: str) -> object:
-    """The value that the path needs, taken out of the input under whichever of its names it was given."""
+    """The value for the path, removed from `values`, under any of its spellings. Raises Failure."""
     known = field_spellings(operation.params)
     written = next((word for word in values if known.get(word) == known[name]), None)
     value = values.pop(written) if written is not None else None
@@ -220,7 +224,7 @@ def take_path_value(operation: AnyOperation, values: dict[str, object], name: st
 
 
 def next_link_cursor(link: str) -> str | None:
-    """Where the next page begins, from the Link header of an answer that has more."""
+    """The cursor of the next page, from the Link header; None on the last page."""
     found = NEXT_LINK.search(link)
     if found is None:
         return None
@@ -228,7 +232,6 @@ def next_link_cursor(link: str) -> str | None:
 
 
 def query_text(value: object) -> str:
-    """A value as a query parameter."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
@@ -260,13 +263,13 @@ class CallTarget(Protocol):
 
     @property
     def name(self) -> str:
-        """Where it leads, for the person at the terminal."""
+        """The name of the target for the person at the terminal."""
         ...
 
     async def ask(
         self, operation: str, arguments: Mapping[str, object], *, idempotency_key: str | None = None, credential: str | None = None
     ) -> Reply:
-        """One call; `credential` stands in for the key where another one is asked for."""
+        """One call; `credential` replaces the key where another one is needed. Raises Unreachable."""
         ...
 
 
@@ -318,7 +321,7 @@ class LocalTarget:
 
 @asynccontextmanager
 async def open_target(where: TargetOptions) -> AsyncGenerator[CallTarget]:
-    """The way there, closed when the block ends."""
+    """The target, closed when the block ends. Raises Failure."""
     require_one_place(where.url, where.org, where.data)
     if where.url:
         outbound = Outbound()
@@ -327,15 +330,12 @@ async def open_target(where: TargetOptions) -> AsyncGenerator[CallTarget]:
         finally:
             await outbound.aclose()
         return
-    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=where.data))
-    try:
+    async with open_local(command_settings(data=where.data)) as service:
         yield LocalTarget(service, where.org)
-    finally:
-        await service.stop()
 
 
 def require_one_place(url: str | None, org: str | None, data: Path | None) -> None:
-    """Refuse a server together with what is for the local database: one of them would be passed over in silence."""
+    """Raises Failure for a server together with options of the local database, since one of them would be ignored."""
     local = [name for name, value in (("--org", org), ("--data", data)) if value is not None]
     if url and local:
         raise Failure(
@@ -346,17 +346,21 @@ def require_one_place(url: str | None, org: str | None, data: Path | None) -> No
 
 
 def require_success(reply: Reply, command: str) -> Reply:
-    """The answer, or the refusal as a failure of the command."""
+    """`reply` itself. Raises Failure for a refusal; `command`: what to type again."""
     if reply.status == 202 or reply.status >= 400:
         raise Failure(explain_refusal(reply, command), exit_code=3 if reply.status >= 500 else 1)
     return reply
+
+
+def unknown_organisation(organisation: str) -> Failure:
+    return Failure(f"{organisation}: no such organisation; `reseller org list` names them", exit_code=1)
 
 
 NAMELESS_OPERATOR = "operator"
 
 
 def operator_name() -> str:
-    """The user's name; a user without one, as in some containers, is the operator."""
+    """The user's name; `operator` for a user without one, as in some containers."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -366,36 +370,45 @@ def operator_name() -> str:
 def operator_audit_record(
     ids: Ids, *, organisation: str, operation: str, outcome: str, now: float, change: str | None = None
 ) -> AuditRecord:
-    """The audit row of a change that is no call of an operation. `change`: what it changed of who gets money and SIMs."""
+    """The audit row of a change that is not a call. `now`: Unix seconds; `change`: what it changed about the receivers of money or SIMs."""
     return AuditRecord(now, organisation, "cli", operation, operator_name(), "", outcome, 200, 0.0, ids.new("req_"), change)
 
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-async def call_for_object(where: TargetOptions, operation: str, arguments: dict[str, object], command: str) -> object:
-    """One call's answer."""
-    async with open_target(where) as door:
-        return orjson.loads(require_success(await door.ask(operation, arguments), command).body)
+def call_once(where: TargetOptions, operation: str, arguments: Mapping[str, object], command: str) -> Reply:
+    """The answer to one call; a refusal is a `Failure` in the words of `command`, which is to be typed again."""
+
+    async def call() -> Reply:
+        async with open_target(where) as target:
+            return await target.ask(operation, arguments)
+
+    return require_success(asyncio.run(call()), command)
 
 
-async def read_every_page(door: CallTarget, operation: str, command: str) -> list[dict[str, object]]:
-    """Every page of a list."""
-    rows: list[dict[str, object]] = []
-    more: dict[str, object] = {}
-    while True:
-        page = orjson.loads(require_success(await door.ask(operation, {"limit": 100, **more}), command).body)
-        rows += page["data"]
-        if not page["has_more"]:
-            return rows
-        more = {"starting_after": rows[-1]["id"]}
+def read_every_page(where: TargetOptions, operation: str, command: str) -> list[dict[str, object]]:
+    """The rows of all pages of a list; a refusal is a `Failure` in the words of `command`."""
+
+    async def read() -> list[dict[str, object]]:
+        rows: list[dict[str, object]] = []
+        more: dict[str, object] = {}
+        async with open_target(where) as target:
+            while True:
+                page = orjson.loads(require_success(await target.ask(operation, {"limit": 100, **more}), command).body)
+                rows += page["data"]
+                if not page["has_more"]:
+                    return rows
+                more = {"starting_after": rows[-1]["id"]}
+
+    return asyncio.run(read())
 
 
 LONGEST_DECIDER_NAME = 64
 
 
 def decider_name(by: str | None) -> str:
-    """Who decides."""
+    """`by`, or the user's name, for the audit log. Raises Failure."""
     if by is None:
         try:
             by = getpass.getuser()

@@ -1,6 +1,7 @@
 """The terminal: failures in one line, text that commands no terminal, progress, secrets and moments that a person gives."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Generator
@@ -14,6 +15,8 @@ from operations.times import LATEST_UNIX_SECONDS, unix_seconds
 from registry.call import Progress, no_progress
 from registry.characters import COMMANDING_CHARACTERS
 from registry.clock import Clock
+from transports.settings import Settings
+from transports.settings_files import load_settings
 
 
 class Failure(Exception):
@@ -30,12 +33,12 @@ class Unreachable(Failure):
 
 
 def harmless_text(text: str) -> str:
-    r"""The text with such characters as \u escapes, which JSON reads as the same characters."""
+    r"""`text` with control characters as \u escapes, which JSON reads as the same characters."""
     return COMMANDING_CHARACTERS.sub(lambda found: json.dumps(found[0])[1:-1] if found[0] != "\x7f" else r"\u007f", text)
 
 
 def text_for(stream: TextIO, text: str) -> str:
-    """As it is written there. Choice: a pipe gets the text as it is: programs read it, and no terminal obeys it."""
+    """`text` as `stream` gets it. Choice: a pipe gets it unchanged, since programs read it and no terminal obeys it."""
     return harmless_text(text) if stream.isatty() else text
 
 
@@ -44,17 +47,17 @@ CLEAR_LINE = "\r\x1b[K"
 
 @contextmanager
 def progress_line() -> Generator[Progress]:
-    """What a call is given to tell of its progress; in a pipe nobody reads along."""
+    """The progress callback for a call; it does nothing in a pipe."""
     stream = sys.stderr
     if not stream.isatty():
         yield no_progress
         return
 
-    told = False
+    written = False
 
     async def tell(done: float, total: float | None, message: str | None) -> None:
-        nonlocal told
-        told = True
+        nonlocal written
+        written = True
         share = f"{100 * done / total:.0f} %  " if total else ""
         stream.write(f"{CLEAR_LINE}{share}{message or ''}")
         stream.flush()
@@ -62,7 +65,7 @@ def progress_line() -> Generator[Progress]:
     try:
         yield tell
     finally:
-        if told:
+        if written:
             stream.write(CLEAR_LINE)
             stream.flush()
 
@@ -71,7 +74,7 @@ LONGEST_INPUT = 64 * 1024
 
 
 def secret_text(option: str, given: str) -> str:
-    """What `-` (standard input, asked for without echo where a person sits) or `@FILE` holds, without the end of its line."""
+    """The secret from `-` (standard input, without echo for a person) or `@FILE`, without its line end. Raises Failure."""
     if given == "-":
         text = typer.prompt(option.removeprefix("--"), hide_input=True, err=True) if sys.stdin.isatty() else read_stdin(option)
     elif given.startswith("@"):
@@ -85,14 +88,13 @@ def secret_text(option: str, given: str) -> str:
 
 
 def input_text(option: str, given: str) -> str:
-    """The text of an option that may hold a secret: itself, standard input (`-`) or a file (`@FILE`)."""
+    """The text of an option that may hold a secret: itself, or from `-` (standard input) or `@FILE`. Raises Failure."""
     if given == "-":
         return read_stdin(option)
     return read_option_file(option, Path(given[1:])) if given.startswith("@") else given
 
 
 def read_stdin(option: str) -> str:
-    """All of standard input."""
     try:
         return sys.stdin.read(LONGEST_INPUT + 1)[:LONGEST_INPUT]
     except UnicodeDecodeError:
@@ -100,7 +102,6 @@ def read_stdin(option: str) -> str:
 
 
 def read_option_file(option: str, path: Path) -> str:
-    """All of a file."""
     try:
         return path.read_text()[:LONGEST_INPUT]
     except OSError as error:
@@ -110,7 +111,7 @@ def read_option_file(option: str, path: Path) -> str:
 
 
 def warn_of_argument(context: typer.Context, parameter: typer.CallbackParam, given: str | None) -> str | None:
-    """An option callback. Choice: a key that is given as an argument still works, and a person is told once how not to."""
+    """An option callback. Choice: a key given as an argument works, and a person is told once how to avoid that."""
     source = context.get_parameter_source(parameter.name or "")
     if given and sys.stderr.isatty() and source is not None and source.name == "COMMANDLINE":
         variable = parameter.envvar if isinstance(parameter.envvar, str) else "the environment"
@@ -125,7 +126,7 @@ MOMENT_RULE = "must be Unix seconds, a time with its offset such as 2026-11-20T0
 
 
 def past_moment(option: str, text: str, clock: Clock) -> int:
-    """Whole Unix seconds; a moment that has not come yet is a mistake."""
+    """Whole Unix seconds. Raises Failure for a moment in the future."""
     now = clock.now()
     found = parse_moment(option, text, now)
     if found > now:
@@ -134,7 +135,7 @@ def past_moment(option: str, text: str, clock: Clock) -> int:
 
 
 def parse_moment(option: str, text: str, now: float) -> float:
-    """In each of the ways it may be written."""
+    """Unix seconds, from any of the forms of MOMENT_RULE. `now`: Unix seconds. Raises Failure."""
     ago = AGO_PATTERN.fullmatch(text)
     if ago is not None:
         return max(0.0, now - int(ago[1]) * UNIT_SECONDS[ago[2]])
@@ -148,7 +149,13 @@ def parse_moment(option: str, text: str, now: float) -> float:
 
 
 def to_stderr(text: str) -> None:
-    """Faults of ours, for the person at the terminal."""
-    import sys
-
+    """Write `text` as a line for the person at the terminal."""
     sys.stderr.write(text_for(sys.stderr, text) + "\n")
+
+
+def command_settings(**options: object) -> Settings:
+    """The settings of a command: its `options` before the environment, and that before the file `.env` of this directory.
+
+    Raises `BadSettings` where they cannot be read or contradict each other.
+    """
+    return load_settings(os.environ, env_file=Path(".env"), **options)

@@ -1,6 +1,5 @@
 """`reseller webhooks`: listen without a public address, list endpoints, send again what failed."""
 
-import asyncio
 import sys
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -12,7 +11,6 @@ from clients.http import Outbound, OutboundFailed
 from clients.webhooks.sender import SENDER_LIMITS
 from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret, sign_delivery
 from operations.ledger.webhooks import WEBHOOK_USER_AGENT, Event, event_bytes
-from registry.call import Reply
 from registry.clock import Clock, SystemClock
 from registry.ids import SystemIds
 from transports.cli.events import (
@@ -27,7 +25,7 @@ from transports.cli.events import (
     until_interrupted,
 )
 from transports.cli.render import print_line, print_reply
-from transports.cli.target import KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, open_target, require_success
+from transports.cli.target import KeyOption, LocalDataOption, OrgOption, TargetOptions, UrlOption, call_once
 from transports.cli.terminal import Failure, warn_of_argument
 from transports.cli.terminal import past_moment as moment_of
 
@@ -72,7 +70,7 @@ def listen_for_events(
 
 
 def checked_receiver(url: str) -> str:
-    """Any address a person names; deliveries to strangers' addresses are what the server vets."""
+    """`url`, if it is one; a person may name any address, while the server vets those of strangers. Raises Failure."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -84,7 +82,7 @@ def checked_receiver(url: str) -> str:
 
 
 def checked_secret(secret: str) -> str:
-    """A secret that can sign; the refusal does not repeat it."""
+    """`secret`, if it can sign. Raises Failure, which does not repeat it."""
     try:
         sign_delivery([secret], "evt_", 0, b"")
     except ValueError as error:
@@ -100,35 +98,33 @@ class EventForwarder:
         self._outbound = Outbound(SENDER_LIMITS)  # as patient as a delivery, and a connection for each
 
     async def aclose(self) -> None:
-        """Close its connections."""
         await self._outbound.aclose()
 
     async def take(self, event: Event) -> None:
-        """One event: the very bytes and headers of a delivery's attempt."""
+        """Sends or prints one event, with the bytes and headers of a real delivery."""
         body = event_bytes(event)
         headers = sign_delivery([self._secret], event["id"], int(self._clock.now()), body)
         headers |= {"content-type": "application/json", "user-agent": WEBHOOK_USER_AGENT}
         if self._target is None:
-            shown = [*(f"{name}: {value}" for name, value in headers.items()), "", body.decode(), ""]
+            lines = [*(f"{name}: {value}" for name, value in headers.items()), "", body.decode(), ""]
         else:
-            shown = [f"{event['type']} {event['id']} -> {await self._post(self._target, headers, body)}"]
-        print_line("\n".join(shown))
+            lines = [f"{event['type']} {event['id']} -> {await self._post(self._target, headers, body)}"]
+        print_line("\n".join(lines))
         sys.stdout.flush()
 
     async def _post(self, target: str, headers: dict[str, str], body: bytes) -> str:
-        """How it went, and how long it took."""
+        """The status or the fault, and how long it took."""
         started = self._clock.monotonic()
         try:
             reply = await self._outbound.exchange("POST", target, headers=headers, content=body, keep=KEPT_ANSWER_BYTES)
         except OutboundFailed as error:
-            said = error.kind
+            outcome = error.kind
         else:
-            said = str(reply.status)
-        return f"{said} ({(self._clock.monotonic() - started) * 1000:.0f} ms)"
+            outcome = str(reply.status)
+        return f"{outcome} ({(self._clock.monotonic() - started) * 1000:.0f} ms)"
 
 
 async def run_forwarder(where: TargetOptions, following: FollowOptions, forwarder: EventForwarder) -> None:
-    """Until interrupted."""
     try:
         await follow_events(where, following, forwarder.take)
     finally:
@@ -145,8 +141,8 @@ def list_endpoints(
     as_json: TerminalJsonOption = False, url: UrlOption = None, key: KeyOption = None, org: OrgOption = None, data: LocalDataOption = None
 ) -> None:
     """List the webhook endpoints."""
-    reply = asyncio.run(call_webhooks(TargetOptions(url, key, org, data), "list_connectivity_webhook_endpoints", {}))
-    print_reply(require_success(reply, "reseller webhooks list"), as_json=as_json)
+    reply = call_once(TargetOptions(url, key, org, data), "list_connectivity_webhook_endpoints", {}, "reseller webhooks list")
+    print_reply(reply, as_json=as_json)
 
 
 @webhooks_app.command("replay")
@@ -173,10 +169,8 @@ def replay_deliveries(
         arguments["since"] = moment_of("--since", since, SystemClock())
     if delivery is not None:
         arguments["delivery"] = delivery
-    reply = require_success(
-        asyncio.run(call_webhooks(TargetOptions(url, key, org, data), "replay_failed_deliveries", arguments)),
-        f"reseller webhooks replay {endpoint}",
-    )
+    command = f"reseller webhooks replay {endpoint}"
+    reply = call_once(TargetOptions(url, key, org, data), "replay_failed_deliveries", arguments, command)
     if as_json or not sys.stdout.isatty():
         print_reply(reply, as_json=True)
         return
@@ -185,14 +179,7 @@ def replay_deliveries(
 
 
 def replay_text(ended: int, waiting: int, delivery: str | None) -> str:
-    """In words."""
     if delivery is not None:
         return f"{delivery} is on the way now" if ended or waiting else f"{delivery} is on its way already, so it was left alone"
     failed = f"{ended or 'no'} failed {'delivery is' if ended == 1 else 'deliveries are'} on the way again"
     return f"{failed}, and {waiting or 'no'} waiting {'one' if waiting == 1 else 'ones'} now"
-
-
-async def call_webhooks(where: TargetOptions, operation: str, arguments: dict[str, object]) -> Reply:
-    """One call."""
-    async with open_target(where) as door:
-        return await door.ask(operation, arguments)

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from operations.deps import Deps
-from operations.intelligence.schedule_reports import SHEETS
-from operations.intelligence.scheduling.runs import REPORT_LEASE_SECONDS, ScheduleRuns
+from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, SHEETS, ScheduleRuns
 from operations.ledger.reconciliation import Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.clock import Clock

@@ -1,19 +1,29 @@
-"""Reading something of every line of a fleet: several at once, as many as can be had in the time there is, and honest about the rest."""
+"""Reading something of every line of a fleet: several lines at once, as many as fit into the time; what was left out is said.
+
+Also the query that such composites share: one line, or the pages of a ranking of the caller's fleet.
+"""
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Annotated, Generic, NamedTuple, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
+from pydantic import Field
 
 from clients.ocs.wire.subscriber import Subscriber
+from operations.deps import Ctx
+from operations.upstream.access import connect_upstream
 from operations.upstream.account_lines import LineList, read_account_lines
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import current_entry
+from operations.upstream.lines import find_own_line
+from operations.upstream.paging import cursor_index
+from operations.vocabulary import Iccid
 from registry.call import Progress
 from registry.clock import Clock, limit_reading_time, request_is_over, seconds_left
 from registry.errors import NotFound, OcsError, Refusal
+from registry.model import CamelInput
 
 LineReading = TypeVar("LineReading")
 PARALLEL_LINES = 8
@@ -63,18 +73,18 @@ class FleetReading(NamedTuple, Generic[LineReading]):
 
     @property
     def missing(self) -> int:
-        """Lines that the answer says nothing about."""
+        """How many lines the answer says nothing about."""
         return self.failed + self.left
 
 
 def begin_fleet_reading() -> float:
-    """How long an answer may go on reading. From now on no read outlasts that: the answer is then made of what there is."""
+    """Seconds that an answer may go on reading. From this call on no read takes longer: the answer is made of what was read by then."""
     limit_reading_time()
     return seconds_left(READING_SECONDS)
 
 
 async def read_fleet(upstream: Upstream, account_id: int | None = None) -> FleetLines:
-    """Every line of the caller's accounts, or of one of them. The list is a minute old at most."""
+    """Every line of the caller's accounts, or of `account_id`; the list is at most a minute old. Waits for the network."""
     limit_reading_time()
     accounts = [account.get("id", 0) for account in await upstream.accounts()]
     if account_id is not None:
@@ -108,7 +118,7 @@ async def fleet_lines(fleet: LineList) -> FleetLines:
 
 
 def fleet_line(row: Subscriber) -> FleetLine | None:
-    """The line of a row; nothing when the row does not say its number or its ICCID, or has something else in its place."""
+    """The line of `row`; None where its number or its ICCID is missing or malformed."""
     number, iccid = row.get("subscriberId"), fleet_line_iccid(row)
     if number is None or iccid is None or not FLEET_ICCID.fullmatch(iccid):
         return None
@@ -116,7 +126,7 @@ def fleet_line(row: Subscriber) -> FleetLine | None:
 
 
 def slim_line_row(row: Subscriber) -> Subscriber:
-    """The row without what no report needs: it is kept for a minute, and codes that install an eSIM are secrets."""
+    """`row` without what no report needs: it is cached for a minute, and the codes that install an eSIM are secrets."""
     kept = {name: value for name, value in row.items() if name not in DROPPED_LINE_FIELDS}
     sim = row.get("sim")
     if sim is not None:
@@ -125,13 +135,13 @@ def slim_line_row(row: Subscriber) -> Subscriber:
 
 
 def fleet_line_iccid(row: Subscriber) -> str | None:
-    """The ICCID in use."""
+    """The ICCID in use now."""
     history = current_entry(row.get("imsiList", ()))
     return None if history is None else history.get("iccid")
 
 
 def line_status_word(row: Subscriber) -> str:
-    """The status in words of ours: ACTIVE, INACTIVE, SUSPENDED, PENDING, DISCONNECTED, END_OF_LIFE; UNKNOWN where none is told."""
+    """The status as ACTIVE, INACTIVE, SUSPENDED, PENDING, DISCONNECTED or END_OF_LIFE; UNKNOWN where the row has none."""
     history = current_entry(row.get("status", ()))
     word = (history.get("status") or "") if history is not None else ""
     said = word.upper().replace(" ", "_")
@@ -149,7 +159,7 @@ async def read_each_line(
     tell: Progress,
     seconds: float = READING_SECONDS,
 ) -> FleetReading[LineReading]:
-    """Read all lines, a few at a time. What fails is counted; when nothing but failures comes, or the time is over, the rest is left."""
+    """Calls `read` for all lines, a few at a time. Failures are counted; the rest is left when only failures come, or after `seconds`."""
     return await FleetReader(lines, read, clock, tell, seconds).run()
 
 
@@ -203,6 +213,46 @@ class FleetReader(Generic[LineReading]):
 
 
 def sample_evenly(lines: Sequence[FleetLine], most: int) -> list[FleetLine]:
-    """So many of them, evenly over the list; the same ones every time."""
+    """`most` of `lines`, evenly spread over the list; the same ones in every call."""
     count = len(lines)
     return list(lines) if count <= most else [lines[place * count // most] for place in range(most)]
+
+
+RankedRow = TypeVar("RankedRow")
+RankingLimit = Annotated[int, Field(ge=1, le=500, description="Lines per page, 1-500.")]
+PageCursor = Annotated[str | None, Field(alias="starting_after", max_length=64, description="`next` of the page before.")]
+
+
+def ranking_page(ctx: Ctx, rows: Sequence[RankedRow], limit: int, cursor: str | None) -> list[RankedRow]:
+    """The page of `rows` behind `cursor`; sets the context's cursor and note where more rows follow."""
+    start = cursor_index(range(1, len(rows) + 1), cursor)
+    if start + limit < len(rows):
+        ctx.next_cursor = str(start + limit)
+        ctx.note = f"{limit} of {len(rows)}."
+    return list(rows[start : start + limit])
+
+
+class LinesAsked(CamelInput):
+    """Which lines."""
+
+    iccid: Annotated[Iccid | None, Field(description="One line; without it the fleet.")] = None
+    limit: RankingLimit = 100
+    starting_after: PageCursor = None
+
+
+class LineTarget(NamedTuple):
+    """The way to the lines; the one that was named, or nothing for the fleet."""
+
+    upstream: Upstream
+    line: FleetLine | None
+
+
+async def own_line_or_fleet(ctx: Ctx, params: LinesAsked) -> LineTarget:
+    """The access rule: a line that is named must be the caller's. Raises NotFound."""
+    upstream = await connect_upstream(ctx)
+    if params.iccid is None:
+        return LineTarget(upstream, None)
+    line = fleet_line((await find_own_line(ctx, upstream, params.iccid)).row)
+    if line is None:
+        raise OcsError("The charging system answered without the line's ICCID", before_execution=True)
+    return LineTarget(upstream, line)

@@ -14,7 +14,7 @@ from operations.intelligence.lines.fleet_lines import FleetLine
 
 
 def parse_day(text: str | None) -> date | None:
-    """The UTC day of a time; nothing where none is told, or none that can be read."""
+    """The UTC day of a wire time; None where it is absent or cannot be read."""
     if text is None:
         return None
     try:
@@ -24,23 +24,23 @@ def parse_day(text: str | None) -> date | None:
 
 
 def is_in_stock(line: FleetLine) -> bool:
-    """Whether nobody has it yet."""
+    """Whether the SIM of `line` is in stock, so that no customer has it."""
     return line.row.get("sim", {}).get("status") == SIM_FREE
 
 
 def issue_day(line: FleetLine) -> date | None:
-    """When its SIM left the stock; where that is not told, when it was activated."""
+    """The UTC day on which its SIM left the stock; where that is unknown, the day of its activation; else None."""
     return parse_day(line.row.get("sim", {}).get("affectationDateUtc")) or parse_day(line.row.get("activationDate"))
 
 
 def was_used_since(line: FleetLine, day: date) -> bool:
-    """Whether it was used on that day or later."""
+    """Whether `line` was used on `day` or later, by the list."""
     used = parse_day(line.row.get("lastUsageDate"))
     return used is not None and used >= day
 
 
 def last_use_day(line: FleetLine) -> date | None:
-    """The UTC day that the list tells of; nothing for a line that never was used, or of which it is not told."""
+    """The UTC day of the last use by the list; None where the line was never used or the list does not say."""
     told = line.row.get("lastUsageDate")
     try:
         return None if told is None else parse_wire_time(told).date()
@@ -68,7 +68,7 @@ class LinesByState(NamedTuple):
 
 
 def lines_by_state(lines: Iterable[FleetLine], first: date) -> LinesByState:
-    """Lines by where they stand."""
+    """Lines by their state. `first`: the first day of the window."""
     in_use: list[FleetLine] = []
     others: Counter[LineState] = Counter({"stock": 0, "never_used": 0, "ended": 0, "lapsed": 0})
     for line in lines:
@@ -81,7 +81,7 @@ def lines_by_state(lines: Iterable[FleetLine], first: date) -> LinesByState:
 
 
 def line_state(line: FleetLine, first: date) -> LineState:
-    """Where a line stands. Choice: lines that have ended are no news, and one silent since before the window is gone, not at risk."""
+    """The state of `line`. Choice: ended lines are not reported, and one without use since before `first` is lost, not at risk."""
     if line.status in ENDED_STATUSES:
         return "ended"
     used = last_use_day(line)
@@ -91,5 +91,5 @@ def line_state(line: FleetLine, first: date) -> LineState:
 
 
 def count_not_in_use(others: Mapping[LineState, int]) -> LinesNotInUse:
-    """The lines that are left out, as answers count them; each has a word of its own for those that are silent."""
+    """The lines in stock, never used and ended, as answers count them; each composite has its own word for silent lines."""
     return {"stock": others["stock"], "never_used": others["never_used"], "ended": others["ended"]}

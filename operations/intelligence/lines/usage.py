@@ -1,13 +1,20 @@
-"""What a line used over some days, kept small: bytes and costs by day, and by country, network and kind of use.
+"""What a line used over some days: bytes and costs by day, country, network and kind of use; and how long it rests between two days of use.
 
-Costs are whole micro-euros, so that sums are exact whatever their order. Days that ended a while ago do not change any more and are cached.
+Costs are whole micro-euros, so that sums are exact whatever their order. Days that ended a while ago do not change any more and are
+cached.
+
+A rest is a run of days without use. Whether a line comes back on a given day of rest has a probability of its own, unknown, which its past
+rests teach; so long a silence then has beta-geometric odds (Fader, Hardie and Shang 2010). A traveller who rested for two weeks before
+teaches that rests are long, and a line that is used on nearly every day that they are short.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
-from typing import Literal
+from itertools import groupby
+from typing import Literal, NamedTuple
 
 from clients.ocs.wire.statistics import CallRecord, DayUsage, PeriodUsage
+from clients.ocs.wire.values import parse_wire_time
 from operations.caches.usage import (
     RECENT_USAGE_SECONDS,
     CountryVisit,
@@ -33,7 +40,7 @@ USE_KINDS: dict[int, UseKind] = {33: "data", 1: "calls_out", 40: "calls_out", 15
 
 
 def use_kind(usage_type: int) -> UseKind:
-    """The word for a usage type; `other` for one that nobody told us of."""
+    """The word for a usage type of the wire; `other` for an unknown one."""
     return USE_KINDS.get(usage_type, "other")
 
 
@@ -78,7 +85,7 @@ def last_day_to_read(line: FleetLine) -> int:
 
 
 def next_missing_week(known: UsageSpan | None, first: int, last: int) -> tuple[int, int] | None:
-    """Seven days at most that are to be read next to what is known: first what lies before it, then what comes after."""
+    """At most seven days to read next to the cached ones: first the days before them, then those after."""
     if known is None:
         return first, min(first + WEEK_DAYS - 1, last)
     if first < known.first:
@@ -89,14 +96,14 @@ def next_missing_week(known: UsageSpan | None, first: int, last: int) -> tuple[i
 
 
 async def read_use_week(upstream: Upstream, line: FleetLine, week: tuple[int, int], kept: UsageCache) -> UsageSpan:
-    """A week or less, as the charging system tells it now."""
+    """The use of `week` (seven days or fewer) as the charging system reports it now. Waits for the network."""
     first, last = week
     answer = await upstream.ocs.statistics.usage_over_period(line.subscriber_id, date.fromordinal(first), date.fromordinal(last))
     return kept.pack(first, last, day_totals(answer), day_places(answer))
 
 
 def cache_line_use(upstream: Upstream, line: FleetLine, known: UsageSpan, kept: UsageCache, now: float) -> None:
-    """Keep what was read of days that have ended: the newest of them for a short while only."""
+    """Caches the days that have ended; the newest of them only for a short time."""
     ended = utc_today(now).toordinal() - 1
     if known.first <= ended:
         stretch = cut_span(known, known.first, min(known.last, ended))
@@ -106,7 +113,7 @@ def cache_line_use(upstream: Upstream, line: FleetLine, known: UsageSpan, kept: 
 
 
 def day_totals(answer: PeriodUsage) -> Iterator[DayUse]:
-    """The totals of days in an answer, in order."""
+    """The daily totals in `answer`, in order of days."""
     days: dict[date, DayUse] = {}
     for row in usage_rows(answer):
         day, total = usage_day(row), row.get("total", {})
@@ -117,7 +124,7 @@ def day_totals(answer: PeriodUsage) -> Iterator[DayUse]:
 
 
 def day_places(answer: PeriodUsage) -> Iterator[DayPlace]:
-    """The records of an answer by day, network and kind."""
+    """The records in `answer` by day, network and kind."""
     found: dict[tuple[int, int, int, int], DayPlace] = {}
     for row in usage_rows(answer):
         day = usage_day(row).toordinal()
@@ -130,12 +137,10 @@ def day_places(answer: PeriodUsage) -> Iterator[DayPlace]:
 
 
 def usage_rows(answer: PeriodUsage) -> Iterator[DayUsage]:
-    """Every day of every part."""
     return (row for usage in answer.get("usages", []) for row in usage.get("subsPeriodUsages", []))
 
 
 def usage_day(row: DayUsage) -> date:
-    """Which day it is."""
     try:
         return date.fromisoformat(row.get("day", "")[:10])
     except ValueError:
@@ -143,7 +148,7 @@ def usage_day(row: DayUsage) -> date:
 
 
 def place_use(row: CallRecord) -> PlaceUse:
-    """Where and how much."""
+    """Network, kind and amount of a record."""
     mcc, mnc = row.get("mcc", 0), row.get("mnc", 0)
     return PlaceUse(
         mcc,
@@ -159,14 +164,14 @@ def place_use(row: CallRecord) -> PlaceUse:
 
 
 def usage_country(told: str, mcc: int, mnc: int) -> str:
-    """The country as it is told, where that is a code; else by the network's."""
+    """The country that a record names, if that is a code; else the country of its network."""
     if len(told) == 2 and told.isascii() and told.isalpha():
         return told.upper()
     return network_country(f"{mcc:03}", f"{mnc:02}") or ""
 
 
 def sum_line_days(known: UsageSpan, first: int, last: int) -> LineUse:
-    """The use of some of the days that are known."""
+    """The use of the cached days from `first` to `last`."""
     days, placed = tuple(span_days(known, first, last)), list(span_places(known, first, last))
     visits = dict.fromkeys((day, place.iso2) for day, place in placed if place.iso2)
     return LineUse(
@@ -179,7 +184,7 @@ def sum_line_days(known: UsageSpan, first: int, last: int) -> LineUse:
 
 
 def sum_places(places: Iterable[PlaceUse]) -> tuple[PlaceUse, ...]:
-    """The same network and kind once, in the order of their codes."""
+    """One entry for each network and kind, in order of codes."""
     found: dict[tuple[int, int, int], PlaceUse] = {}
     for place in places:
         key = place.mcc, place.mnc, place.usage_type
@@ -189,7 +194,7 @@ def sum_places(places: Iterable[PlaceUse]) -> tuple[PlaceUse, ...]:
 
 
 def add_place_use(one: PlaceUse, other: PlaceUse) -> PlaceUse:
-    """Two uses of the same network and kind."""
+    """The sum of two uses of the same network and kind."""
     return one._replace(
         quantity=one.quantity + other.quantity,
         reseller_cost=one.reseller_cost + other.reseller_cost,
@@ -199,7 +204,7 @@ def add_place_use(one: PlaceUse, other: PlaceUse) -> PlaceUse:
 
 
 def add_day_use(one: DayUse | None, other: DayUse) -> DayUse:
-    """Two parts of the same day."""
+    """The sum of two parts of the same day."""
     if one is None:
         return other
     bytes_, reseller, subscriber = one.data_bytes + other.data_bytes, one.reseller_cost, one.subscriber_cost
@@ -207,7 +212,7 @@ def add_day_use(one: DayUse | None, other: DayUse) -> DayUse:
 
 
 def join_spans(one: UsageSpan, other: UsageSpan, kept: UsageCache) -> UsageSpan:
-    """Two stretches of days next to each other as one; what was known before says how long it is believed."""
+    """Two adjoining ranges of days as one; `one` decides how long it stays cached."""
     early, late = (one, other) if one.first < other.first else (other, one)
     days = (day for part in (early, late) for day in span_days(part, part.first, part.last))
     places = (place for part in (early, late) for place in span_places(part, part.first, part.last))
@@ -215,10 +220,94 @@ def join_spans(one: UsageSpan, other: UsageSpan, kept: UsageCache) -> UsageSpan:
 
 
 def micro_euros(cost: float | None) -> int:
-    """A cost in whole micro-euros. The upstream's floats are such numbers to begin with; one that no bill can hold is cut."""
+    """`cost`, EUR, in whole micro-euros. The upstream's floats are multiples of these; a value too large for any bill is cut."""
     return round(max(-COST_LIMIT_EUR, min(COST_LIMIT_EUR, cost or 0.0)) * MICROS_PER_EURO)
 
 
 def euros(micro: int) -> float:
-    """The nearest number to the exact amount, which has six decimals at most."""
+    """The float nearest to the exact amount in EUR, which has at most six decimals."""
     return micro / MICROS_PER_EURO
+
+
+CALENDAR_DAYS = 28
+"""Choice: four weeks, so that every weekday counts alike, for four calls a line."""
+
+
+class LineCalendar(NamedTuple):
+    """Whole UTC days in a row. `begun`: the line was in use before them, so that empty days at their beginning are days of rest."""
+
+    window: DayWindow
+    days: tuple[DayUse | None, ...]
+    countries: tuple[tuple[str, ...], ...]
+    """Where it was used on each day."""
+    begun: bool
+
+    @property
+    def used(self) -> list[bool]:
+        """For each day whether the line was used, without the days before the line began."""
+        known = [day is not None for day in self.days]
+        return known if self.begun or True not in known else known[known.index(True) :]
+
+
+def last_whole_days(now: float, days: int = CALENDAR_DAYS) -> DayWindow:
+    """The last `days` UTC days that have ended at `now`, Unix seconds."""
+    last = utc_today(now) - timedelta(days=1)
+    return DayWindow(last - timedelta(days=days - 1), last)
+
+
+def line_calendar(line: FleetLine, use: LineUse, window: DayWindow) -> LineCalendar:
+    days: list[DayUse | None] = [None] * window.days
+    countries: list[tuple[str, ...]] = [()] * window.days
+    for day in use.days:
+        days[(day.day - window.first).days] = day
+    for visit in use.visits:
+        place = (visit.day - window.first).days
+        countries[place] = (*countries[place], visit.iso2)
+    return LineCalendar(window, tuple(days), tuple(countries), was_active_before(line, window))
+
+
+def was_active_before(line: FleetLine, window: DayWindow) -> bool:
+    """Whether the line was active before `window`. Choice: a line without a known start began with its first use."""
+    told = line.row.get("activationDate")
+    try:
+        return told is not None and parse_wire_time(told).date() < window.first
+    except ValueError:
+        return False
+
+
+INTER_USE_PRIOR = 8.0
+"""Days of rest that a line's share of used days counts for, before its own rests have taught anything."""
+
+
+class InterUseModel(NamedTuple):
+    """What a line did from its first day to its last use."""
+
+    days: int
+    used: int
+    returns: int
+    """Rests that ended."""
+    rested: int
+    """Days of these rests."""
+
+    @property
+    def share(self) -> float:
+        """The share of days with use, moved slightly towards one half, since few days prove little."""
+        return (self.used + 1) / (self.days + 2)
+
+
+def inter_use_model(used: Sequence[bool]) -> InterUseModel:
+    """The model of consecutive days. The days after the last use are left out, since that rest has not ended."""
+    last = max((place for place, day in enumerate(used) if day), default=-1)
+    known = used[: last + 1]
+    rests = [len(list(run)) for day, run in groupby(known) if not day]
+    return InterUseModel(len(known), sum(known), len(rests), sum(rests))
+
+
+def silence_odds(inter_use: InterUseModel, days: int) -> float:
+    """The probability that a line of this model stays silent for `days` days after a use; 1 for 0 days."""
+    back = INTER_USE_PRIOR * inter_use.share + inter_use.returns
+    away = INTER_USE_PRIOR * (1 - inter_use.share) + inter_use.rested - inter_use.returns
+    odds = 1.0
+    for day in range(days):
+        odds *= (away + day) / (away + back + day)
+    return odds

@@ -4,11 +4,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from operations.intelligence.reports.charts import PATH_WIDTH, draw_chart
-from operations.intelligence.reports.drawing import CHART_COLOURS, ChartDrawing
-from operations.intelligence.reports.redaction import REDACTION_MARK
+from operations.intelligence.reports.charts import CHART_COLOURS, PATH_WIDTH, ChartDrawing, draw_chart
+from operations.intelligence.reports.redaction import NUMBER_KINDS, REDACTION_MARK, decimal_places, format_place, format_value
 from operations.intelligence.reports.sheet import Chart, Sheet, SheetKind, Table
-from operations.intelligence.reports.values import NUMBER_KINDS, decimal_places, format_place, format_value
 from operations.languages import texts_in
 from operations.web_pages import page_policy, page_templates
 from registry.characters import MISLEADING_CHARACTERS
@@ -45,41 +43,38 @@ class ChartView(NamedTuple):
 
 @cache
 def report_style() -> str:
-    """The one style sheet."""
     return (REPORT_TEMPLATES / "report.css").read_text()
 
 
 @cache
 def report_template() -> "Template":
-    """A report's."""
     return report_environment().get_template("report.html")
 
 
 @cache
 def dead_link_html() -> bytes:
-    """The page behind a link that leads to no report: the same bytes for everybody."""
+    """The page for a link that leads to no report: the same bytes for everybody."""
     return report_environment().get_template("dead_link.html").render(css=report_style()).encode()
 
 
 @cache
 def report_environment() -> "Environment":
-    """Escapes what it is given."""
+    """The template environment; it escapes all values."""
     return page_templates(REPORT_TEMPLATES, visible_value)
 
 
 def visible_value(value: object) -> object:
-    """Whatever a page says is without characters that hide something; markup of our own is not looked at."""
+    """`value` without invisible characters. The service's own markup is not changed."""
     return visible_line(value, REPORT_TEXT_LENGTH) if type(value) is str else value
 
 
 def visible_line(text: str, longest: int) -> str:
-    """One line of what can be seen, not longer than that."""
+    """One line of visible characters of `text`, at most `longest`."""
     line = MISLEADING_CHARACTERS.sub(" ", text).strip()
     return line if len(line) <= longest else f"{line[: longest - 1]}\u2026"
 
 
 def render_report_page(report: ReportContent) -> bytes:
-    """The page."""
     charts = [] if report.sheet is None else [chart_view(chart) for chart in report.sheet["charts"]]
     report = report._replace(organisation=visible_line(report.organisation, ORGANISATION_NAME_LENGTH))
     tables = [] if report.sheet is None else [(table, column_decimals(table)) for table in report.sheet["tables"]]
@@ -88,7 +83,7 @@ def render_report_page(report: ReportContent) -> bytes:
 
 
 def has_redactions(sheet: Sheet | None) -> bool:
-    """Whether a table or a chart of the report shows that something is left out."""
+    """Whether a table or a chart shows that something is left out."""
     if sheet is None:
         return False
     cells = [value for table in sheet["tables"] for row in table["rows"] for value in row]
@@ -96,18 +91,16 @@ def has_redactions(sheet: Sheet | None) -> bool:
 
 
 def column_decimals(table: Table) -> list[int | None]:
-    """How many places behind the point each column's numbers have, so that they stand under each other."""
+    """Decimals of each column's numbers, so that they line up."""
     columns = [[row[at] for row in table["rows"] if at < len(row)] for at in range(len(table["columns"]))]
     return [decimal_places(column["kind"], values) for column, values in zip(table["columns"], columns, strict=True)]
 
 
 def chart_view(chart: Chart) -> ChartView:
-    """A chart as the page has it."""
     return ChartView(chart, draw_chart(chart), describe_chart(chart))
 
 
 def describe_chart(chart: Chart) -> str:
-    """What the picture shows, in words."""
     kind = chart["kind"]
     pairs = [
         (value, format_place(chart["places_kind"], name))
@@ -123,13 +116,12 @@ def describe_chart(chart: Chart) -> str:
 
 
 def axis_words(kind: SheetKind, count: int) -> str:
-    """What stands along the axis, in a word."""
     one, many = {"day": ("day", "days"), "country": ("country", "countries"), "line": ("line", "lines")}.get(kind, ("entry", "entries"))
     return one if count == 1 else many
 
 
 def format_moment(text: str | None) -> str:
-    """A moment as people say it, in UTC."""
+    """`text`, an RFC 3339 time, as people write it, in UTC."""
     return "" if text is None else texts_in("en").moment(text)
 
 
@@ -146,7 +138,7 @@ REPORT_TEMPLATE_WORDS = {
 
 
 def report_headers() -> dict[str, str]:
-    """What keeps a browser from doing anything but showing it (security.md 3.9)."""
+    """Headers by which a browser only shows the page (security.md 3.9)."""
     return {
         "Content-Security-Policy": page_policy(report_style()),
         "Referrer-Policy": "no-referrer",

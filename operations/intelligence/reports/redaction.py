@@ -1,4 +1,5 @@
-"""A report for strangers: made anew of the kinds of its values, so that what nobody thought of is left out (security.md, abuse case 16).
+"""Values of a report as people read them, and a report for strangers: only values of public kinds are copied into it (security.md, abuse
+case 16).
 
 A value that does not look like its kind is not shown, whatever the kind says. Choice: a word is told from what somebody typed by its form
 alone, so a sheet has to keep the texts of others out of cells of this kind. At last the bytes themselves are scanned for identifiers.
@@ -34,7 +35,7 @@ class RoundedNumber(float):
 
 
 def public_number(value: object) -> str | float | None:
-    """A finite number. Choice: one of 15 digits and more is an identifier, unless it counts bytes; a place along an axis may be written."""
+    """A finite number. Choice: a number of 15 digits or more counts as an identifier, unless it counts bytes."""
     if isinstance(value, str):
         return value if PUBLIC_NUMBER.fullmatch(value) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or abs(value) >= IDENTIFIER_NUMBER:
@@ -43,7 +44,6 @@ def public_number(value: object) -> str | float | None:
 
 
 def public_bytes(value: object) -> str | float | None:
-    """Bytes, of which a hundred terabytes have 15 digits."""
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) < IDENTIFIER_NUMBER:
         return public_number(value)
     return RoundedNumber(value) if abs(value) < REPORT_BYTES_LIMIT else None
@@ -55,12 +55,10 @@ def public_country(value: object) -> str | None:
 
 
 def public_network(value: object) -> str | None:
-    """MCC and MNC."""
     return value if isinstance(value, str) and PUBLIC_NETWORK.fullmatch(value) else None
 
 
 def public_day(value: object) -> str | None:
-    """A day that there is."""
     if not isinstance(value, str) or not PUBLIC_DAY.fullmatch(value):
         return None
     try:
@@ -71,12 +69,12 @@ def public_day(value: object) -> str | None:
 
 
 def public_word(value: object) -> str | None:
-    """A short text in the letters that ours have."""
+    """A short text in the letters of the service's own words."""
     return value if isinstance(value, str) and PUBLIC_WORD.fullmatch(value) and not LONG_DIGIT_RUN.search(value) else None
 
 
 def public_sentence(value: object) -> str | None:
-    """A sentence or a title of ours."""
+    """A sentence or title of the service's own."""
     return value if isinstance(value, str) and PUBLIC_SENTENCE.fullmatch(value) and not LONG_DIGIT_RUN.search(value) else None
 
 
@@ -117,7 +115,7 @@ class RedactionScan(NamedTuple):
 
 
 def redact_text(text: str) -> tuple[str, int]:
-    """The text without identifiers, and how many there were."""
+    """`text` without identifiers, and how many there were."""
     hits = 0
     for pattern in IDENTIFIER_PATTERNS:
         text, found = pattern.subn(REDACTION_MARK, text)
@@ -126,7 +124,7 @@ def redact_text(text: str) -> tuple[str, int]:
 
 
 def has_disguised_identifier(text: str) -> bool:
-    """Whether an identifier shows once wide digits are narrow and what nobody sees is away."""
+    """Whether an identifier appears once wide digits are narrow and invisible characters are removed."""
     if text.isascii():
         return False
     plain = "".join(each for each in unicodedata.normalize("NFKC", text) if unicodedata.category(each) != "Cf")
@@ -134,7 +132,7 @@ def has_disguised_identifier(text: str) -> bool:
 
 
 def redact_json(content: bytes) -> RedactionScan:
-    """JSON, in which every text and every number is looked at."""
+    """JSON `content` without identifiers in texts and numbers, and how many there were."""
     hits = 0
 
     def token(match: re.Match[str]) -> str:
@@ -148,7 +146,7 @@ def redact_json(content: bytes) -> RedactionScan:
 
 
 def redact_html(content: bytes) -> RedactionScan:
-    """HTML, in which the text between tags and every attribute is looked at as a reader sees it."""
+    """HTML `content` without identifiers in texts and attributes as a reader sees them, and how many there were."""
     hits = 0
 
     def place(match: re.Match[str]) -> str:
@@ -170,7 +168,7 @@ class RedactedSheet(NamedTuple):
 
 
 def redact_sheet(sheet: Sheet) -> RedactedSheet:
-    """The sheet without identifiers and without the texts of others."""
+    """`sheet` without identifiers and without text from outside."""
     censor = SheetRedactor()
     return RedactedSheet(censor.sheet(sheet), censor.faults)
 
@@ -184,7 +182,7 @@ class SheetRedactor:
         self._names: dict[str, int] = {}
 
     def sheet(self, sheet: Sheet) -> Sheet:
-        """All of it, in its order."""
+        """The whole sheet, in its order."""
         return {
             "title": self._said(sheet["title"]),
             "headline": self._said(sheet["headline"]),
@@ -212,7 +210,7 @@ class SheetRedactor:
         }
 
     def _cell(self, kind: str, at: int, row: Sequence[SheetValue]) -> SheetValue:
-        """A cell; the name of a row, where somebody else gave it, is numbered as in charts."""
+        """A cell. The name of a row that comes from outside is numbered, as in charts."""
         if at >= len(row) or row[at] is None:
             return None
         return self._name(kind, str(row[at])) if kind == "text" else self._value(kind, row[at])
@@ -234,13 +232,13 @@ class SheetRedactor:
         return {"label": self._name(chart["series_kind"], series["label"]), "values": numbers}
 
     def _name(self, kind: str, text: str) -> str:
-        """What a part of a chart, or a row, is called. Choice: names that somebody gave are numbered, to be told apart."""
+        """The name of a row or a part of a chart. Choice: names from outside are numbered, so that they can be told apart."""
         if redacted_kind(kind) == "text":
             return f"Name {self._names.setdefault(text, len(self._names) + 1)}"
         return str(self._value(kind, text))
 
     def _value(self, kind: str, value: SheetValue) -> SheetValue:
-        """What strangers see of a value: never more than its kind allows, and the mark where that is nothing."""
+        """What strangers see of `value`: never more than its kind allows, else the redaction mark."""
         if value is None:
             return None
         if kind == "line":
@@ -258,5 +256,114 @@ class SheetRedactor:
 
 
 def redacted_kind(kind: str) -> SheetKind:
-    """The kind; one that nobody knows is what somebody else wrote."""
+    """`kind`; an unknown kind counts as text from outside."""
     return cast(SheetKind, kind) if kind in PUBLIC_VALUES or kind == "line" else "text"
+
+
+NO_VALUE = "\u2013"
+DATA_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+MONTH_NAMES = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+NUMBER_KINDS = frozenset({"number", "money", "bytes", "percent", "days"})
+LARGE_NUMBER = 1e15
+SHORT_UNITS = ((1e12, "T"), (1e9, "bn"), (1e6, "M"), (1e4, "k"))
+
+
+def format_value(kind: str, value: object, places: int | None = None) -> str:
+    """`value` as people read it; `places`: decimals, where it stands in a column."""
+    if value is None:
+        return NO_VALUE
+    if kind in NUMBER_KINDS and isinstance(value, int | float):
+        return format_number(kind, value, places) if isfinite(value) else NO_VALUE
+    if value == REDACTION_MARK:
+        return REDACTION_MARK
+    return format_word(kind, str(value))
+
+
+def format_word(kind: str, text: str) -> str:
+    """A day, a country, or the text itself."""
+    if kind == "day":
+        return format_day(text, year=True)
+    return texts_in("en").country(text) if kind == "country" else text
+
+
+def decimal_places(kind: str, values: Sequence[object]) -> int | None:
+    """The decimals of the numbers in a column; None where each has its own, as with amounts and data."""
+    numbers = [value for value in values if isinstance(value, int | float) and isfinite(value)]
+    if (
+        kind not in ("number", "percent", "days")
+        or not numbers
+        or any(0 < abs(value) < 0.01 or abs(value) >= LARGE_NUMBER for value in numbers)
+    ):
+        return None
+    return next(count for count in (0, 1, 2) if count == 2 or all(round(value, count) == round(value, 2) for value in numbers))
+
+
+def format_number(kind: str, value: float, places: int | None = None) -> str:
+    """A number with its unit."""
+    sign = "\u2212" if value < 0 else ""
+    size = abs(value)
+    if kind == "money":
+        return f"{sign}\u20ac{format_money(size)}"
+    if kind == "bytes":
+        return f"{sign}{format_data(size)}"
+    return f"{sign}{format_plain_number(size) if places is None else f'{size:,.{places}f}'}{number_unit(kind, size)}"
+
+
+def number_unit(kind: str, size: float) -> str:
+    """The unit behind a number of `kind`."""
+    units: Mapping[str, str] = {"percent": "%", "days": "\u00a0day" if size == 1 else "\u00a0days"}
+    return units.get(kind, "")
+
+
+def format_plain_number(size: float) -> str:
+    """With separators for thousands, and two decimals where they matter."""
+    if size >= LARGE_NUMBER:
+        return f"{size:.3g}"
+    text = f"{size:,.2f}" if size >= 0.01 or size == 0 else f"{size:.2g}"
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def format_money(size: float) -> str:
+    """With cents; below one cent with four decimals."""
+    if size >= LARGE_NUMBER:
+        return f"{size:.3g}"
+    return f"{size:,.4f}" if 0 < size < 0.01 else f"{size:,.2f}"
+
+
+def format_data(size: float) -> str:
+    """In the unit that leaves one to three digits before the point; a gigabyte has 10^9 bytes."""
+    place = 0
+    while size >= 999.5 and place < len(DATA_UNITS) - 1:
+        size, place = size / 1000, place + 1
+    text = f"{size:,.0f}" if place == 0 or size >= 100 else f"{size:.1f}" if size >= 10 else f"{size:.2f}"
+    if size >= LARGE_NUMBER:
+        text = f"{size:.3g}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text and 'e' not in text else text}\u00a0{DATA_UNITS[place]}"
+
+
+def format_short(kind: str, value: float) -> str:
+    """A number beside an axis, where there is little room."""
+    sign, size = "\u2212" if value < 0 else "", abs(value)
+    if kind == "bytes":
+        return f"{sign}{format_data(size)}"
+    mark = "\u20ac" if kind == "money" else ""
+    over = next(((limit, letter) for limit, letter in SHORT_UNITS if size >= limit), None)
+    if size >= LARGE_NUMBER or over is None:
+        tail = "%" if kind == "percent" else ""
+        return f"{sign}{mark}{format_plain_number(size)}{tail}"
+    limit, letter = over
+    return f"{sign}{mark}{format_plain_number(size / (limit if letter != 'k' else 1e3))}{letter}{'%' if kind == 'percent' else ''}"
+
+
+def format_day(text: str, *, year: bool) -> str:
+    """15 Jan 2027; a text that is no day stays as it is."""
+    try:
+        found = date.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{found.day} {MONTH_NAMES[found.month - 1]}" + (f" {found.year}" if year else "")
+
+
+def format_place(kind: str, text: str) -> str:
+    """The name of a place along an axis."""
+    return format_day(text, year=False) if kind == "day" else format_value(kind, text)

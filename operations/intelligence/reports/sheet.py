@@ -1,13 +1,122 @@
-"""A report before it is drawn: a headline, figures, charts and tables, every value of a kind that says whether strangers may read it.
+"""The answer of a composite, and its report before it is drawn: a headline, figures, charts and tables.
 
-Redaction is by these kinds alone: what is not of a public kind is never shown to whoever holds a share link. So a composite's sheet puts
-no upstream text into a title, a label or a cell of a public kind: countries are ISO codes, networks their MCC and MNC, lines are `line`.
+Every value has a kind that says whether strangers may read it. Redaction is by these kinds alone: what is not of a public kind is never
+shown to whoever holds a share link. So a composite's sheet puts no upstream text into a title, a label or a cell of a public kind:
+countries are ISO codes, networks their MCC and MNC, lines are `line`.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Annotated, Generic, Literal, Protocol, TypeVar
 
 from pydantic import Field
 from typing_extensions import TypedDict
+
+from operations.upstream.connection import Upstream
+from operations.vocabulary import MISLEADING_CHARACTERS
+from registry.policy import rfc3339_utc
+
+FindingData = TypeVar("FindingData")
+UNLISTED_LINES = "The charging system's lists did not show every line; those it left out are in no figure."
+
+
+class Factor(TypedDict):
+    """One part of a score."""
+
+    name: Annotated[str, Field(description="What was looked at")]
+    value: Annotated[float, Field(description="What was seen, in the unit that `name` says")]
+    weight: Annotated[float, Field(description="Points it adds to the score; the weights of a score add up to it")]
+
+
+class Incomplete(TypedDict):
+    """What the figures leave out."""
+
+    lines: Annotated[int, Field(description="Lines that nothing could be read of, or that the time did not suffice for")]
+    reasons: Annotated[list[str], Field(description="Why, a sentence each")]
+
+
+class Finding(TypedDict, Generic[FindingData]):
+    """A composite's answer. Figures are estimates of what the charging system and our call records told at `generated_at`."""
+
+    generated_at: Annotated[str, Field(description="RFC 3339, UTC")]
+    sampled: Annotated[int, Field(description="Lines that were looked into")]
+    of: Annotated[int, Field(description="Lines there are")]
+    method: Annotated[str, Field(description="How the figures were made, in a sentence")]
+    incomplete: Annotated[Incomplete | None, Field(description="What is missing; null: nothing")]
+    data: FindingData
+
+
+def missing_parts(*, failed: int = 0, left: int = 0, unlisted: bool = False, others: Sequence[str] = ()) -> Incomplete | None:
+    """What is missing: `failed` could not be read, `left` for lack of time, `unlisted` by no list; `others` are sentences. None where
+    nothing is."""
+    reasons: list[str] = []
+    if failed:
+        reasons.append(f"The charging system did not answer for {failed} lines.")
+    if left:
+        reasons.append(f"{left} lines were not looked into: the time was over, or too many reads failed; ask again, what was read is kept.")
+    if unlisted:
+        reasons.append(UNLISTED_LINES)
+    reasons += others
+    return {"lines": failed + left, "reasons": reasons} if reasons else None
+
+
+def make_finding(
+    data: FindingData, *, now: float, sampled: int, of: int, method: str, incomplete: Incomplete | None = None
+) -> Finding[FindingData]:
+    """The answer around `data`. `now`: Unix seconds; `sampled` of `of` lines were read."""
+    return {"generated_at": rfc3339_utc(now), "sampled": sampled, "of": of, "method": method, "incomplete": incomplete, "data": data}
+
+
+def weighted_score(weights: Mapping[str, tuple[float, float]]) -> tuple[float, list[Factor]]:
+    """The score of factors, by name: (value seen, points). Points are rounded first, so that the shown ones add up to the shown score."""
+    factors: list[Factor] = [
+        {"name": name, "value": round(value, 3), "weight": round(weight, 1)} for name, (value, weight) in weights.items()
+    ]
+    shown: Sequence[Factor] = [factor for factor in factors if factor["weight"]]
+    return round(sum(factor["weight"] for factor in shown), 1), list(shown)
+
+
+class CachedFigures(Protocol):
+    """Figures that may be of a part of the fleet."""
+
+    @property
+    def incomplete(self) -> Incomplete | None:
+        """What is missing, and may be there in a later call."""
+        ...
+
+
+CachedFiguresT = TypeVar("CachedFiguresT", bound=CachedFigures)
+
+
+async def cached_result(
+    upstream: Upstream, key: tuple[object, ...], load: Callable[[], Awaitable[CachedFiguresT]], *, further: bool
+) -> CachedFiguresT:
+    """Returns the figures cached under `key`, a minute old at most, or what `load` makes.
+
+    Where something is missing in them, the first page loads them anew, and `further` pages go on with what there is.
+    """
+    whole, fresh = (upstream.identity, upstream.account_id, *key), False  # an organisation may be connected to another account
+
+    async def made() -> CachedFiguresT:
+        nonlocal fresh
+        fresh = True
+        return await load()
+
+    found = await upstream.reads.get(whole, made)
+    if found.incomplete is not None and not fresh and not further:
+        upstream.reads.forget(*whole)
+        return await upstream.reads.get(whole, made)
+    return found
+
+
+UPSTREAM_TEXT_LENGTH = 80
+"""Choice: a report names networks and statuses, and none of these has a longer name."""
+
+
+def upstream_text(text: object, longest: int = UPSTREAM_TEXT_LENGTH) -> str:
+    """One line of `text` without invisible characters, at most `longest`; empty where it is no text."""
+    shown = MISLEADING_CHARACTERS.sub("", text).strip() if isinstance(text, str) else ""
+    return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
+
 
 PublicKind = Literal["number", "money", "bytes", "percent", "days", "day", "country", "network", "word"]
 """`money` is EUR; `bytes` are whole bytes; `percent` is 12.5 for 12.5 %; `day` YYYY-MM-DD; `country` ISO 3166-1 alpha-2; `network` MCC-MNC;
@@ -59,6 +168,22 @@ class Chart(TypedDict):
     places: list[str]
     series_kind: SheetKind
     series: list[Series]
+
+
+def bar_chart_of(
+    title: str, label: str, places: list[str], values: list[float], *, kind: SheetKind = "number", places_kind: SheetKind = "word"
+) -> Chart:
+    """A bar chart of one series, named `label`, with one of `values` for each of `places`."""
+    series: list[Series] = [{"label": label, "values": [*values]}]
+    return {
+        "title": title,
+        "shape": "bar",
+        "kind": kind,
+        "places_kind": places_kind,
+        "places": places,
+        "series_kind": "word",
+        "series": series,
+    }
 
 
 class Sheet(TypedDict):

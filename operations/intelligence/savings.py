@@ -10,13 +10,18 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.lines.calendar import CALENDAR_DAYS, last_whole_days
-from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet
-from operations.intelligence.lines.query import LinesAsked, LineTarget, own_line_or_fleet, ranking_page
-from operations.intelligence.lines.usage import euros, read_line_use
-from operations.intelligence.packages.need import MONTH_DAYS, NEED_MARGIN_PERCENT
-from operations.intelligence.packages.offers import OfferCatalogue, read_offers
-from operations.intelligence.packages.plans import (
+from operations.intelligence.lines.fleet_lines import (
+    FleetLine,
+    LinesAsked,
+    LineTarget,
+    own_line_or_fleet,
+    ranking_page,
+    read_each_line,
+    read_fleet,
+)
+from operations.intelligence.lines.usage import CALENDAR_DAYS, euros, last_whole_days, read_line_use
+from operations.intelligence.offers.offers import MONTH_DAYS, NEED_MARGIN_PERCENT, OfferCatalogue, read_offers
+from operations.intelligence.offers.plans import (
     LinePackagePlan,
     LinePlan,
     PlanVerdict,
@@ -26,8 +31,18 @@ from operations.intelligence.packages.plans import (
     line_plan,
     named_templates,
 )
-from operations.intelligence.reports.finding import Finding, Incomplete, cached_result, make_finding, missing_parts
-from operations.intelligence.reports.sheet import Chart, Sheet, SheetValue, Table
+from operations.intelligence.reports.sheet import (
+    Chart,
+    Finding,
+    Incomplete,
+    Sheet,
+    SheetValue,
+    Table,
+    bar_chart_of,
+    cached_result,
+    make_finding,
+    missing_parts,
+)
 from operations.upstream.connection import Upstream
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsError
@@ -154,14 +169,14 @@ async def optimize_package(ctx: Ctx, params: PackageQuery, target: LineTarget) -
 
 
 async def plan_fleet_packages(ctx: Ctx, upstream: Upstream) -> PlanSearch:
-    """The plans of all lines. What is sold is read before the lines are listed, since without it no line can be advised."""
+    """The plans of all lines. Offers are read before the lines, since without them no line can be advised. Waits for the network."""
     await read_offers(upstream)
     fleet = await read_fleet(upstream)
     return await plan_line_packages(ctx, upstream, fleet.lines, unlisted=fleet.incomplete)
 
 
 async def plan_line_packages(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *, unlisted: bool = False) -> PlanSearch:
-    """The plans of these lines, largest saving first. Searching is work for a thread: the loop has others to serve."""
+    """The plans of `lines`, largest saving first. The search runs in a thread, so the event loop stays free."""
     offers, window = await read_offers(upstream), last_whole_days(ctx.now)
 
     async def read(line: FleetLine) -> LinePackagePlan:
@@ -179,7 +194,7 @@ async def plan_line_packages(ctx: Ctx, upstream: Upstream, lines: Sequence[Fleet
 
 
 def rank_plans(plans: Sequence[LinePackagePlan]) -> PlanRanking:
-    """Largest saving first; then what costs most."""
+    """Largest saving first; then highest cost."""
     telling = [plan for plan in plans if plan.now or plan.need.parts or len(plans) == 1]
     return PlanRanking(
         sorted(telling, key=lambda plan: (-plan.saving, -plan.now, plan.iccid)),
@@ -190,7 +205,6 @@ def rank_plans(plans: Sequence[LinePackagePlan]) -> PlanRanking:
 
 
 def savings_answer(plans: PlanSearch, page: Sequence[LinePackagePlan]) -> FleetSavings:
-    """The answer around a page of lines."""
     window = last_whole_days(plans.now)
     return {
         "start": window.first.isoformat(),
@@ -216,7 +230,6 @@ PLAN_VERDICT_LABELS: Mapping[PlanVerdict, str] = {
 
 
 def savings_sheet(found: Finding[FleetSavings]) -> Sheet:
-    """The report of a finding."""
     data = found["data"]
     return {
         "title": "Cheapest packages",
@@ -235,36 +248,23 @@ def savings_sheet(found: Finding[FleetSavings]) -> Sheet:
 
 
 def savings_verdict_chart(verdicts: Mapping[PlanVerdict, int]) -> Chart:
-    """How many lines fall where."""
     ordered = sorted(verdicts, key=lambda verdict: (-verdicts[verdict], verdict))
-    return {
-        "title": "Lines by verdict",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "word",
-        "places": [PLAN_VERDICT_LABELS[verdict] for verdict in ordered],
-        "series_kind": "word",
-        "series": [{"label": "Lines", "values": [verdicts[verdict] for verdict in ordered]}],
-    }
+    return bar_chart_of(
+        "Lines by verdict", "Lines", [PLAN_VERDICT_LABELS[verdict] for verdict in ordered], [verdicts[verdict] for verdict in ordered]
+    )
 
 
 def savings_country_chart(rows: Sequence[LinePlan]) -> Chart:
-    """Where the listed lines that could save use most data."""
+    """The countries where the listed lines that could save use most data."""
     found: Counter[str] = Counter(row["need"]["countries"][0] for row in rows if row["saving"] > 0 and row["need"]["countries"])
     places = [country for country, _ in sorted(found.items(), key=lambda item: (-item[1], item[0]))[:SAVINGS_CHART_COUNTRIES]]
-    return {
-        "title": "Listed lines that could save, by country of most use",
-        "shape": "bar",
-        "kind": "number",
-        "places_kind": "country",
-        "places": places,
-        "series_kind": "word",
-        "series": [{"label": "Lines", "values": [found[place] for place in places]}],
-    }
+    return bar_chart_of(
+        "Listed lines that could save, by country of most use", "Lines", places, [found[place] for place in places], places_kind="country"
+    )
 
 
 def savings_lines_table(rows: Sequence[LinePlan]) -> Table:
-    """The lines with the largest saving. Templates are named by their numbers: their names are somebody's text."""
+    """The lines with the largest saving. Templates are named by number, since their names are text from outside."""
     saving = [row for row in rows if row["saving"] > 0]
     return {
         "title": "Largest savings",
@@ -284,7 +284,6 @@ def savings_lines_table(rows: Sequence[LinePlan]) -> Table:
 
 
 def savings_line_row(row: LinePlan) -> list[SheetValue]:
-    """A line."""
     best, following = row["best"], row["next"]
     packages = "" if best is None else ", ".join(f"{one['count']} x {one['template_id']}" for one in best["packages"])
     return [

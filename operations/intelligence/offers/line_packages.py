@@ -6,9 +6,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from clients.ocs.wire.package import Package, PackageList, RecurringSeries
-from operations.intelligence.lines.calendar import CALENDAR_DAYS
-from operations.intelligence.lines.usage import micro_euros
-from operations.intelligence.packages.need import MONTH_DAYS
+from operations.intelligence.lines.usage import CALENDAR_DAYS, micro_euros
+from operations.intelligence.offers.offers import MONTH_DAYS
 from operations.times import DayWindow
 from operations.upstream.lines import PackageState, package_end, package_start, package_state
 
@@ -29,7 +28,7 @@ class DataPackage(NamedTuple):
 
     @property
     def usable(self) -> bool:
-        """Whether data would be taken from it where it covers."""
+        """Whether data can be taken from it where it works."""
         return self.state in USABLE_STATES
 
     @property
@@ -39,7 +38,7 @@ class DataPackage(NamedTuple):
 
 
 def data_packages(found: PackageList, now: float) -> list[DataPackage]:
-    """Packages that hold data, by id; others cannot be a reason for data or for none."""
+    """The packages that hold data, by id; others cannot explain why there is data or none."""
     single = found.get("callUseSingleCounter", False)
     held = [data_package(row, now, single) for row in found.get("packages", []) if row.get("pckdatabyte", 0) > 0]
     return sorted(held)
@@ -67,12 +66,12 @@ def data_package(row: Package, now: float, single: bool) -> DataPackage:
 
 
 def usable_packages(packages: Iterable[DataPackage]) -> list[DataPackage]:
-    """Those that data can be taken from now."""
+    """The packages from which data can be taken now."""
     return [package for package in packages if package.usable]
 
 
 def packages_in_date(packages: Sequence[DataPackage], now: float) -> list[DataPackage]:
-    """Those that have not expired, blocked ones among them."""
+    """The packages that have not expired, blocked ones included."""
     return [package for package in packages if package.state != "expired" and (package.ends is None or package.ends > now)]
 
 
@@ -88,7 +87,7 @@ class PackageSupply(NamedTuple):
 
 
 def package_supply(found: PackageList, now: float, used: date) -> PackageSupply:
-    """What there is. A package that has nothing left ended with the line's last use."""
+    """The supply of packages. A package without anything left ended with the line's last use, `used`."""
     packages, series = found.get("packages", []), found.get("recurring", [])
     single = found.get("callUseSingleCounter", False)
     stopped = any(not series_continues(row) for row in series)
@@ -98,20 +97,20 @@ def package_supply(found: PackageList, now: float, used: date) -> PackageSupply:
 
 
 def is_package_supplying(package: Package, now: float, single: bool) -> bool:
-    """Choice: a package that holds data and has none left is used up, whatever calls it has left."""
+    """Choice: a package of data without data left is used up, even if it has calls left."""
     held = package.get("pckdatabyte") or 0
     return package_state(package, now, single_counter=single) in SUPPLYING_STATES and (held <= 0 or package.get("useddatabyte", 0) < held)
 
 
 def package_end_day(package: Package, now: float, single: bool, used: date) -> date:
-    """The day on which it was of no use any more."""
+    """The day from which the package was of no use."""
     end = package_end(package)
     expired = end is not None and package_state(package, now, single_counter=single) == "expired"
     return end.date() if end is not None and expired else used
 
 
 def series_continues(series: RecurringSeries) -> bool:
-    """Whether it will make another package."""
+    """Whether the series will make another package."""
     most = series.get("nbOccurrence")
     return series.get("active", True) and (most is None or series.get("nbCreated", 0) < most)
 
@@ -131,7 +130,7 @@ class PackageSpend(NamedTuple):
 
 
 def package_spend(found: PackageList, window: DayWindow, costs: Mapping[int, int]) -> PackageSpend:
-    """Packages in force in the window. One that waits for its first use costs nothing yet; `costs` are those of templates."""
+    """The cost of packages in force in `window`. One that waits for its first use costs nothing yet. `costs`: by template, micro-euros."""
     first = int(datetime(window.first.year, window.first.month, window.first.day, tzinfo=UTC).timestamp())
     price, counts, destinations = Fraction(0), dict[int, int](), set[int]()
     for package in found.get("packages", []):
@@ -145,7 +144,7 @@ def package_spend(found: PackageList, window: DayWindow, costs: Mapping[int, int
 
 
 def package_share_in(package: Package, first: int, end: int) -> Fraction:
-    """The part of its life that lies between two moments."""
+    """The share of the package's life that lies between two moments, Unix seconds."""
     starts, ends = package_start(package), package_end(package)
     if starts is None or ends is None or ends <= starts:
         return Fraction(0)
@@ -154,16 +153,14 @@ def package_share_in(package: Package, first: int, end: int) -> Fraction:
 
 
 def package_cost(package: Package, otherwise: int) -> int:
-    """Its price: its own, else its template's."""
+    """The package's own cost, else that of its template."""
     return micro_euros(package.get("cost")) or otherwise
 
 
 def package_template(package: Package) -> int:
-    """What it was made from."""
     return package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0)
 
 
 def package_destinations(package: Package) -> Iterable[int]:
-    """Its list of numbers, if it has one."""
     found = package.get("destinationzoneid") or package.get("rdbDestinationZones", {}).get("destinationzoneid")
     return () if found is None else (found,)

@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.wire.network import DetailedLocationZone, Operator
-from operations.intelligence.reports.finding import upstream_text
+from operations.intelligence.reports.sheet import upstream_text
 from operations.mobile_countries import network_country
 from operations.upstream.connection import Upstream
 from operations.upstream.resellers import read_reseller_list
@@ -42,7 +42,6 @@ class CoverageMap:
         self._in_country: dict[str, int] = {}
 
     def add(self, zone: DetailedLocationZone) -> None:
-        """One zone more."""
         operators = zone.get("operators", [])
         for operator in operators:
             self._know(operator)
@@ -54,7 +53,7 @@ class CoverageMap:
             self._in_country[country] = self._in_country.get(country, 0) + 1
 
     def _know(self, operator: Operator) -> None:
-        """The network under all its codes; one that shows none that can be read is no place a line can be seen in."""
+        """Stores the network under all its codes; a network without a readable code is no place where a line can be seen."""
         pairs = [pair for pair in operator.get("mccMncs", []) if network_code(pair.get("mcc"), pair.get("mnc")) is not None]
         if not pairs:
             return
@@ -66,20 +65,19 @@ class CoverageMap:
             self._by_code.setdefault((int(pair.get("mcc", "")), int(pair.get("mnc", ""))), known)
 
     def find(self, code: NetworkCode) -> KnownNetwork | None:
-        """The network of a code, where a zone holds it."""
+        """The network of `code`; None where no zone holds it."""
         return self._by_code.get(code)
 
     def network(self, id: int) -> KnownNetwork | None:
-        """A network by its number."""
+        """The network with number `id`."""
         return self._networks.get(id)
 
     def country(self, code: NetworkCode) -> str | None:
-        """The country of a code; nothing where the codes do not tell."""
         found = self.find(code)
         return (found.country if found is not None else "") or network_country(f"{code[0]:03d}", str(code[1]))
 
     def knows(self, zone_id: int) -> bool:
-        """Whether the zone is one of the reseller's."""
+        """Whether the zone belongs to the reseller."""
         return zone_id in self._zones
 
     def covers(self, zone_ids: Iterable[int], code: NetworkCode) -> bool:
@@ -88,16 +86,16 @@ class CoverageMap:
         return found is not None and any(found.id in self._zones.get(zone_id, ()) for zone_id in zone_ids)
 
     def options(self, zone_ids: Iterable[int], country: str) -> list[KnownNetwork]:
-        """The networks of a country that the zones hold, by number."""
+        """The networks of `country` that the zones hold, by number."""
         ids = frozenset[int]().union(*(self._zones.get(zone_id, frozenset()) for zone_id in zone_ids))
         return [found for id in sorted(ids) if (found := self._networks.get(id)) is not None and found.country == country]
 
     def zones_with(self, network_id: int) -> Collection[int]:
-        """The zones that hold a network."""
+        """The zones that hold the network."""
         return {zone_id for zone_id, held in self._zones.items() if network_id in held}
 
     def outside_rank(self, code: NetworkCode | None) -> int:
-        """How likely a line on this network is outside its zone, 0 most: zones have other networks of the country; none has it; all do."""
+        """How likely a line on this network is outside its zone; 0 is most likely."""
         found = None if code is None else self.find(code)
         if found is None:
             return 1
@@ -105,7 +103,7 @@ class CoverageMap:
 
 
 def network_code(mcc: object, mnc: object) -> NetworkCode | None:
-    """The code of two members of the wire; nothing where they are none."""
+    """The code of two members of the wire; None where one of them is no number, or the country is 0."""
     numbers = [_code_number(part) for part in (mcc, mnc)]
     return None if numbers[0] is None or numbers[1] is None or numbers[0] == 0 else (numbers[0], numbers[1])
 
@@ -117,7 +115,7 @@ def _code_number(part: object) -> int | None:
 
 
 async def read_coverage_map(upstream: Upstream) -> CoverageMap:
-    """The zones of the caller's reseller, two minutes old at most, and gone when the list of zones is forgotten."""
+    """The zones of the caller's reseller, two minutes old at most. Waits for the network."""
     zones = await read_reseller_list(upstream, COVERAGE_ZONES, None, upstream.ocs.templates.detailed_location_zones)
 
     async def index() -> CoverageMap:
@@ -127,7 +125,7 @@ async def read_coverage_map(upstream: Upstream) -> CoverageMap:
 
 
 async def index_zones(zones: Sequence[DetailedLocationZone]) -> CoverageMap:
-    """The map of these zones; others get a turn after each, since a world zone holds hundreds of networks."""
+    """The map of `zones`. Other tasks get a turn after each, since a zone can hold hundreds of networks."""
     made = CoverageMap()
     for zone in zones:
         made.add(zone)
@@ -144,7 +142,7 @@ class NetworkTold(TypedDict):
 
 
 def network_view(network: KnownNetwork | None, code: NetworkCode | None) -> NetworkTold:
-    """The network by the code that was seen, as any look at the line shows it; by its first one where none was."""
+    """A network by the code under which it was seen; without one, by its first code."""
     if network is None:
         mcc, mnc = code or (0, 0)
         return {"mcc": f"{mcc:03d}", "mnc": f"{mnc:02d}"}

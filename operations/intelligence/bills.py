@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from operations.caches.usage import LineUse, PlaceUse
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.intelligence.lines.usage import UseKind, euros, use_kind
-from operations.intelligence.reports.finding import upstream_text
+from operations.intelligence.reports.sheet import upstream_text
 from operations.mobile_countries import network_country
 
 
@@ -24,11 +24,9 @@ class UseCost(NamedTuple):
     charged: int
 
     def plus(self, other: "UseCost") -> "UseCost":
-        """Both together."""
         return UseCost(self.reseller + other.reseller, self.charged + other.charged)
 
     def minus(self, other: "UseCost") -> "UseCost":
-        """What is left."""
         return UseCost(self.reseller - other.reseller, self.charged - other.charged)
 
 
@@ -57,35 +55,36 @@ class LineBill(NamedTuple):
 
 
 def line_bill(line: FleetLine, use: LineUse) -> LineBill:
-    """The bill of what a line used."""
+    """The cost of `use`, what a line used in the window, divided over networks, countries and kinds of use."""
     networks: dict[tuple[int, int], tuple[BillNetwork, UseCost]] = {}
     kinds: dict[UseKind, UseCost] = {}
-    told = NO_COST
+    recorded = NO_COST
     for place in use.places:
         cost = UseCost(place.reseller_cost, place.subscriber_cost)
-        told = told.plus(cost)
+        recorded = recorded.plus(cost)
         code = place.mcc, place.mnc
         network, former = networks.get(code) or (bill_network(place), NO_COST)
         networks[code] = network, former.plus(cost)
         kind = use_kind(place.usage_type)
         kinds[kind] = kinds.get(kind, NO_COST).plus(cost)
     total = UseCost(use.reseller_cost, use.subscriber_cost)
-    return LineBill(line.iccid, line.account_id, total, dearest_first(networks.values()), tuple(sorted(kinds.items())), total.minus(told))
+    return LineBill(
+        line.iccid, line.account_id, total, dearest_first(networks.values()), tuple(sorted(kinds.items())), total.minus(recorded)
+    )
 
 
 def bill_network(place: PlaceUse) -> BillNetwork:
-    """The network of a record; its name is somebody else's text."""
+    """The network of `place`. Its name is text from outside."""
     country = place.iso2 or network_country(f"{place.mcc:03d}", str(place.mnc)) or ""
     return BillNetwork(country, place.mcc, place.mnc, upstream_text(place.operator))
 
 
 def dearest_first(networks: Iterable[tuple[BillNetwork, UseCost]]) -> tuple[tuple[BillNetwork, UseCost], ...]:
-    """By cost, then by what was charged, then by code: always the same order."""
+    """Sorted by cost, then by charge, then by network code, so that the order is always the same."""
     return tuple(sorted(networks, key=lambda found: (-found[1].reseller, -found[1].charged, found[0][:3])))
 
 
 def sum_costs(costs: Iterable[UseCost]) -> UseCost:
-    """All together."""
     total = NO_COST
     for cost in costs:
         total = total.plus(cost)
@@ -116,7 +115,7 @@ class FleetBill(NamedTuple):
 
 
 def fleet_bill(bills: Iterable[LineBill]) -> FleetBill:
-    """All bills together. Lines that cost nothing and were charged nothing are left out of the list."""
+    """The sum of `bills`. Lines that cost nothing and were charged nothing are left out of the list."""
     ranked = sorted((bill for bill in bills if has_costs(bill)), key=lambda bill: (-bill.total.reseller, -bill.total.charged, bill.iccid))
     networks: dict[tuple[int, int], tuple[BillNetwork, UseCost]] = {}
     kinds: dict[UseKind, UseCost] = {}
@@ -135,12 +134,12 @@ def fleet_bill(bills: Iterable[LineBill]) -> FleetBill:
 
 
 def has_costs(bill: LineBill) -> bool:
-    """Whether there is anything to pay, or to explain."""
+    """Whether `bill` has an amount to pay or to explain."""
     return bill.total != NO_COST or bill.unattributed != NO_COST or any(cost != NO_COST for _, cost in bill.networks)
 
 
 def country_bills(networks: Iterable[tuple[BillNetwork, UseCost]]) -> Sequence[CountryBill]:
-    """Networks under their countries, both dearest first."""
+    """Networks grouped by country; countries and networks sorted by cost, highest first."""
     found: dict[str, list[tuple[BillNetwork, UseCost]]] = {}
     for network, cost in networks:
         found.setdefault(network.country, []).append((network, cost))
@@ -149,7 +148,7 @@ def country_bills(networks: Iterable[tuple[BillNetwork, UseCost]]) -> Sequence[C
 
 
 def pareto_count(costs: Sequence[int], total: int) -> int:
-    """How many of the dearest make 80 % of the total; none where nothing was paid."""
+    """How many of the highest `costs` make 80 % of `total`; None where `total` is 0."""
     reached = 0
     for count, cost in enumerate(costs):
         if reached * 100 >= total * PARETO_PERCENT:
@@ -216,27 +215,26 @@ class LineCost(CostFigures):
 
 
 def cost_figures(cost: UseCost) -> CostFigures:
-    """Both amounts."""
+    """Cost and charge in EUR, as answers show them."""
     return {"cost": euros(cost.reseller), "charged": euros(cost.charged)}
 
 
 def cost_margin(cost: UseCost) -> float:
-    """What is left of what was charged."""
     return euros(cost.charged - cost.reseller)
 
 
 def unattributed_figures(cost: UseCost) -> CostFigures | None:
-    """What has no record, where there is such."""
+    """The part of the cost that no usage record explains; None where there is none."""
     return None if cost == NO_COST else cost_figures(cost)
 
 
 def cost_percent(part: int, whole: int) -> float:
-    """A share, to a tenth of a percent; 0 of nothing."""
+    """`part` of `whole` in percent, with one decimal; 0 where `whole` is 0."""
     return round(100 * part / whole, 1) if whole > 0 else 0.0
 
 
 def network_costs(networks: Sequence[tuple[BillNetwork, UseCost]]) -> list[NetworkCost]:
-    """The dearest by name."""
+    """The networks with the highest costs, by name."""
     named = networks[:NETWORKS_SHOWN]
     return [
         {"country": one.country or None, "mcc": one.mcc, "mnc": one.mnc, "operator": one.operator, **cost_figures(cost)}
@@ -245,13 +243,12 @@ def network_costs(networks: Sequence[tuple[BillNetwork, UseCost]]) -> list[Netwo
 
 
 def other_networks(networks: Sequence[tuple[BillNetwork, UseCost]]) -> OtherNetworks | None:
-    """The others as one."""
+    """All networks that are not shown by name, added up."""
     rest = networks[NETWORKS_SHOWN:]
     return {"networks": len(rest), **cost_figures(sum_costs(cost for _, cost in rest))} if rest else None
 
 
 def line_cost(bill: LineBill, fleet: UseCost) -> LineCost:
-    """A line's row."""
     return {
         "iccid": bill.iccid,
         "account_id": bill.account_id,
@@ -266,12 +263,10 @@ def line_cost(bill: LineBill, fleet: UseCost) -> LineCost:
 
 
 def kind_costs(kinds: Sequence[tuple[UseKind, UseCost]]) -> dict[UseKind, float]:
-    """Cost by kind; kinds that cost nothing are left out."""
     return {kind: euros(cost.reseller) for kind, cost in kinds if cost.reseller}
 
 
 def country_cost(bill: CountryBill, fleet: UseCost) -> CountryCost:
-    """A country's row."""
     return {
         "country": bill.country or None,
         **cost_figures(bill.total),
@@ -282,5 +277,5 @@ def country_cost(bill: CountryBill, fleet: UseCost) -> CountryCost:
 
 
 def other_countries(bills: Sequence[CountryBill]) -> OtherCountries | None:
-    """The others as one."""
+    """All countries that are not shown by name, added up."""
     return {"countries": len(bills), **cost_figures(sum_costs(bill.total for bill in bills))} if bills else None

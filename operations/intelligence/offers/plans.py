@@ -1,6 +1,16 @@
-"""What packages a line should have: its need, the cheapest that cover it, what it has instead, and the difference."""
+"""What packages a line should have: the cheapest set that covers its need, the packages it has now, and the difference.
+
+The search is exact: it proves what it finds by what it rules out. A set of packages (a template may occur several times) covers the need
+when the need can be divided among them so that of each package no more is taken than it holds of a kind, only at places where it works,
+and of no place more than its share of the time. Whether it can is a question of flow, and a flow exists when no cut forbids it: for every
+kind and every choice of places, the packages together must be able to take what is needed there. So each choice of places is a row, and
+what a package takes of a row does not depend on the other packages. The search branches over the packages that may serve the row that
+costs most, and drops a branch once even its cheapest end would cost no less than the two sets that are known.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
+from math import lcm
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
@@ -10,20 +20,187 @@ from clients.ocs.wire.package import PackageList
 from operations.caches.usage import LineUse
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.intelligence.lines.usage import UseKind, euros
-from operations.intelligence.packages.cover import COVER_PLACE_LIMIT, CoverResult, PackageChoice, PackageOption, cheapest_cover
-from operations.intelligence.packages.line_packages import PackageSpend, package_spend
-from operations.intelligence.packages.need import (
+from operations.intelligence.offers.line_packages import PackageSpend, package_spend
+from operations.intelligence.offers.offers import (
     PACKAGE_KINDS,
+    MonthlyOffer,
     NeedPart,
+    OfferCatalogue,
     PackageNeed,
     monthly_cost,
     need_countries,
     package_need,
     packages_in_turn,
 )
-from operations.intelligence.packages.offers import MonthlyOffer, OfferCatalogue
-from operations.intelligence.reports.finding import upstream_text
+from operations.intelligence.reports.sheet import upstream_text
 from operations.times import DayWindow
+
+COVER_PLACE_LIMIT = 10
+"""A row for each choice of places: 1,023 of ten."""
+COVER_PACKAGE_LIMIT = 60
+"""Choice: in a set; nobody puts more on a line in a month."""
+COVER_STEP_LIMIT = 20_000
+"""Choice: a second or so. A search that was ended says that it proves nothing."""
+
+
+class PackageOption(NamedTuple):
+    """A package that may be bought, as often as is needed."""
+
+    id: int
+    price: int
+    """Micro-euros."""
+    turns: int
+    """How many of it, one after another, reach over the time; of each place's need one takes a share of 1/turns at most."""
+    volumes: tuple[int, ...]
+    """What it holds, by kind."""
+    places: frozenset[int]
+
+
+class PackageChoice(NamedTuple):
+    """A set of packages: its price, and how many of which."""
+
+    price: int
+    counts: tuple[tuple[int, int], ...]
+    """Option ids, in order, with how many of each."""
+
+    @property
+    def order(self) -> tuple[int, int, tuple[tuple[int, int], ...]]:
+        """Sort key: lowest price, then fewest packages."""
+        return self.price, sum(count for _, count in self.counts), self.counts
+
+
+class CoverResult(NamedTuple):
+    """The cheapest set in which no package is superfluous, and the next one. `proven`: nothing cheaper was left out."""
+
+    best: PackageChoice | None
+    next: PackageChoice | None
+    proven: bool
+
+
+class CoverRow(NamedTuple):
+    """What the packages must take of one kind at some places together, and what one of each option takes of it."""
+
+    need: int
+    takes: tuple[int, ...]
+
+
+def cheapest_cover(options: Sequence[PackageOption], needs: Sequence[Sequence[int]]) -> CoverResult:
+    """The cheapest sets of `options` that cover `needs`, which are by kind, then by place."""
+    kept = undominated_options(options)
+    return CoverSearch(kept, cover_rows(kept, needs)).run()
+
+
+def undominated_options(options: Iterable[PackageOption]) -> list[PackageOption]:
+    """`options` without those that two others beat in every respect. Neither the cheapest set nor the second needs one: either of the two
+    replaces it."""
+    kept: list[PackageOption] = []
+    for option in sorted(options, key=lambda one: (one.price, one.turns, [-volume for volume in one.volumes], -len(one.places), one.id)):
+        if sum(is_better_option(other, option) for other in kept) < 2:
+            kept.append(option)
+    return kept
+
+
+def is_better_option(one: PackageOption, other: PackageOption) -> bool:
+    """Whether `one` costs no more, holds no less, works wherever `other` does, and lasts as long."""
+    holds = all(mine >= theirs for mine, theirs in zip(one.volumes, other.volumes, strict=True))
+    return holds and one.price <= other.price and one.turns <= other.turns and one.places >= other.places
+
+
+def cover_rows(options: Sequence[PackageOption], needs: Sequence[Sequence[int]]) -> list[CoverRow]:
+    """A row for each kind and each choice of places; in whole numbers, since all shares have one denominator."""
+    whole = lcm(*(option.turns for option in options))
+    made: dict[CoverRow, None] = {}
+    for kind, amounts in enumerate(needs):
+        places = [place for place, amount in enumerate(amounts) if amount]
+        for chosen in place_subsets(places):
+            takes = tuple(option_share(option, kind, amounts, chosen, whole) for option in options)
+            made[CoverRow(whole * sum(amounts[place] for place in chosen), takes)] = None
+    return list(made)
+
+
+def place_subsets(places: Sequence[int]) -> Iterable[list[int]]:
+    """Every non-empty choice of places."""
+    for bits in range(1, 1 << len(places)):
+        yield list(compress(places, (bits >> index & 1 for index in range(len(places)))))
+
+
+def option_share(option: PackageOption, kind: int, amounts: Sequence[int], chosen: Iterable[int], whole: int) -> int:
+    """What one package takes of the need at these places: its share, up to its volume."""
+    there = sum(amounts[place] for place in chosen if place in option.places)
+    return min(option.volumes[kind] * whole, there * (whole // option.turns))
+
+
+class CoverSearch:
+    """One search under way."""
+
+    def __init__(self, options: Sequence[PackageOption], rows: Sequence[CoverRow], nodes: int = COVER_STEP_LIMIT) -> None:
+        self._options, self._rows, self._most = options, rows, nodes
+        self._prices = [option.price for option in options]
+        self._best: list[PackageChoice] = []
+        self._nodes = 0
+        self._chosen: list[int] = []
+
+    def run(self) -> CoverResult:
+        """Searches until every set was looked at or ruled out."""
+        self._go(list(range(len(self._options))), [row.need for row in self._rows], 0)
+        best, second = [*self._best, None, None][:2]
+        return CoverResult(best, second, self._nodes <= self._most)
+
+    def _go(self, allowed: Sequence[int], left: Sequence[int], price: int) -> None:
+        """Visits every set of the chosen packages and any of the allowed ones."""
+        self._nodes += 1
+        if self._nodes > self._most:
+            return
+        hardest = self._hardest(allowed, left)
+        if hardest is None:
+            return
+        row, bound = hardest
+        if row < 0:
+            self._note(left, price)
+        elif len(self._chosen) < COVER_PACKAGE_LIMIT and not self._too_dear(price + bound):
+            self._branch(row, allowed, left, price)
+
+    def _branch(self, row: int, allowed: Sequence[int], left: Sequence[int], price: int) -> None:
+        """One of these options must be in the set: with the first; else with the second; and so on. So no set is visited twice."""
+        takes, rest = self._rows[row].takes, list(allowed)
+        serving = sorted((option for option in allowed if takes[option]), key=lambda option: (self._cost(option, takes, left[row]), option))
+        for option in serving:
+            self._chosen.append(option)
+            self._go(rest, [need - one.takes[option] for need, one in zip(left, self._rows, strict=True)], price + self._prices[option])
+            self._chosen.pop()
+            rest.remove(option)
+
+    def _hardest(self, allowed: Sequence[int], left: Sequence[int]) -> tuple[int, int] | None:
+        """The row that costs most to serve, and its least cost; -1 when all rows are served, None when one cannot be."""
+        hardest, most = -1, 0
+        for number, need in enumerate(left):
+            if need > 0:
+                takes = self._rows[number].takes
+                least = min((self._cost(option, takes, need) for option in allowed if takes[option]), default=None)
+                if least is None:
+                    return None
+                if hardest < 0 or least > most:
+                    hardest, most = number, least
+        return hardest, most
+
+    def _cost(self, option: int, takes: Sequence[int], need: int) -> int:
+        """The least cost of serving a row with this option alone: a whole package, or its part of as many as are needed."""
+        price, share = self._prices[option], takes[option]
+        return price if share >= need else -(-price * need // share)
+
+    def _too_dear(self, price: int) -> bool:
+        """Whether two sets are known that cost no more."""
+        return len(self._best) == 2 and price >= self._best[1].price
+
+    def _note(self, left: Sequence[int], price: int) -> None:
+        """Records a set that covers. One with a superfluous package is dropped, since the set without it is found elsewhere."""
+        counts = {option: self._chosen.count(option) for option in self._chosen}
+        for option in counts:
+            if all(need + row.takes[option] <= 0 for need, row in zip(left, self._rows, strict=True)):
+                return
+        made = PackageChoice(price, tuple(sorted((self._options[option].id, count) for option, count in counts.items())))
+        self._best = sorted([*self._best, made], key=lambda one: one.order)[:2]
+
 
 PlanVerdict = Literal["change", "keep", "unused", "no_replacement", "no_sponsor", "unsolved"]
 CALLS_OUT_INDEX = PACKAGE_KINDS.index("calls_out")
@@ -52,7 +229,7 @@ class LinePackagePlan(NamedTuple):
 
     @property
     def saving(self) -> int:
-        """What a change saves; nothing where nothing is to be changed."""
+        """What the change saves; None where nothing should be changed."""
         if self.found.best is None or self.verdict not in ("change", "unused"):
             return 0
         return self.now - self.found.best.price - self.charged_then
@@ -74,12 +251,11 @@ def draft_plan(line: FleetLine, use: LineUse, packages: PackageList, offers: Off
 
 
 def finish_plans(plans: Sequence[LinePackagePlan], offers: OfferCatalogue) -> list[LinePackagePlan]:
-    """The plans with the cheapest packages: a few milliseconds of work for each."""
+    """The plans with the cheapest packages; the search takes a few milliseconds for each."""
     return [solve_plan(plan, offers.of_sponsor(plan.sponsor), offers) if plan.verdict == "unsolved" else plan for plan in plans]
 
 
 def solve_plan(plan: LinePackagePlan, offers: Sequence[MonthlyOffer], catalogue: OfferCatalogue) -> LinePackagePlan:
-    """The plan with the search's result."""
     need, usable = plan.need, [fit_offer(offer, plan) for offer in offers]
     works = {code: working_offers(usable, code, catalogue) for code in sorted({part.code for part in need.parts})}
     uncovered = tuple(part for part in need.parts if not is_offered(usable, works[part.code], part))
@@ -95,19 +271,19 @@ def solve_plan(plan: LinePackagePlan, offers: Sequence[MonthlyOffer], catalogue:
 
 
 def fit_offer(offer: MonthlyOffer, plan: LinePackagePlan) -> MonthlyOffer:
-    """Choice: calls to a list of numbers replace calls to that list only, since records do not say on which lists a number is."""
+    """Choice: calls to a list of numbers replace only calls to that list, since records do not say on which list a number is."""
     if offer.destination_id is None or offer.destination_id in plan.spend.destinations:
         return offer
     return offer._replace(volumes=tuple(0 if kind == CALLS_OUT_INDEX else volume for kind, volume in enumerate(offer.volumes)))
 
 
 def working_offers(offers: Sequence[MonthlyOffer], code: tuple[int, int], catalogue: OfferCatalogue) -> frozenset[int]:
-    """Which offers work on a network: networks where the same ones do are one place."""
+    """Which offers work on a network; networks with the same offers count as one place."""
     return frozenset(place for place, offer in enumerate(offers) if catalogue.coverage.covers([offer.zone_id], code))
 
 
 def is_offered(offers: Sequence[MonthlyOffer], works: frozenset[int], part: NeedPart) -> bool:
-    """Whether any offer holds something of the kind there."""
+    """Whether any offer holds this kind of use there."""
     kind = PACKAGE_KINDS.index(part.kind)
     return any(offers[place].volumes[kind] for place in works)
 
@@ -115,7 +291,7 @@ def is_offered(offers: Sequence[MonthlyOffer], works: frozenset[int], part: Need
 def search_cover(
     offers: Sequence[MonthlyOffer], parts: Sequence[NeedPart], works: OffersByNetwork, places: Sequence[frozenset[int]], need: PackageNeed
 ) -> CoverResult:
-    """The search over what is of use."""
+    """The search, over the offers that are of use."""
     needs = [
         [sum(part.amount for part in parts if part.kind == kind and works[part.code] == place) for place in places]
         for kind in PACKAGE_KINDS
@@ -223,7 +399,6 @@ class TemplateFigures(TypedDict):
 
 
 def line_plan(plan: LinePackagePlan) -> LinePlan:
-    """A line's row."""
     found = plan.found
     return {
         "iccid": plan.iccid,
@@ -243,7 +418,7 @@ def line_plan(plan: LinePackagePlan) -> LinePlan:
 
 
 def line_need_figures(plan: LinePackagePlan) -> LineNeed:
-    """The need at a glance."""
+    """The need in short."""
     others: dict[UseKind, int] = {}
     for part in plan.need.parts:
         if part.kind != "data":
@@ -257,7 +432,6 @@ def line_need_figures(plan: LinePackagePlan) -> LineNeed:
 
 
 def package_set(price: int, charged: int, counts: Iterable[tuple[int, int]]) -> PackageSet:
-    """Packages with their cost."""
     packages: list[Count] = [{"template_id": template, "count": count} for template, count in counts]
     return {"price": euros(price), "charged": euros(charged), "total": euros(price + charged), "packages": packages}
 
@@ -268,7 +442,7 @@ def package_choice_figures(chosen: PackageChoice | None, charged: int) -> Packag
 
 
 def uncovered_figures(part: NeedPart) -> Uncovered:
-    """A part without a package."""
+    """A part of the need without a package."""
     mcc, mnc = part.code
     return {
         "country": part.country or None,
@@ -281,7 +455,7 @@ def uncovered_figures(part: NeedPart) -> Uncovered:
 
 
 def named_templates(plans: Iterable[LinePackagePlan], offers: Sequence[MonthlyOffer]) -> list[TemplateFigures]:
-    """The templates whose numbers the rows name."""
+    """The templates whose numbers `plans` name."""
     named: set[int] = set()
     for plan in plans:
         sets = [plan.spend.counts, *(chosen.counts for chosen in (plan.found.best, plan.found.next) if chosen is not None)]
@@ -290,7 +464,6 @@ def named_templates(plans: Iterable[LinePackagePlan], offers: Sequence[MonthlyOf
 
 
 def template_figures(offer: MonthlyOffer) -> TemplateFigures:
-    """A template at a glance."""
     return {
         "template_id": offer.template_id,
         "name": offer.name,
@@ -302,5 +475,5 @@ def template_figures(offer: MonthlyOffer) -> TemplateFigures:
 
 
 def megabytes(count: int) -> float:
-    """Bytes as 10^6 bytes, to a thousandth."""
+    """Bytes as megabytes of 10^6 bytes, with three decimals."""
     return round(count / MEGABYTE_BYTES, 3)

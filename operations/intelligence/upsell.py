@@ -1,5 +1,6 @@
-"""Which packages of the catalogue sell, how much of them is used, and to whom another could be sold."""
+"""How a line was used in four weeks, which packages of the catalogue sell, how much of them is used, and to whom another could be sold."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
@@ -7,12 +8,88 @@ from typing import Literal, NamedTuple
 from clients.ocs.wire.package import Package, PackageList
 from clients.ocs.wire.template import Template
 from operations.intelligence.lines.line_state import parse_day
-from operations.intelligence.lines.usage import micro_euros
-from operations.intelligence.market.usage_profile import UsageProfile
-from operations.intelligence.reports.finding import upstream_text
+from operations.intelligence.lines.usage import USAGE_TYPE_DATA, micro_euros
+from operations.intelligence.reports.sheet import upstream_text
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import PackageState, package_state
 from operations.upstream.resellers import own_templates, zone_countries
+from operations.upstream.usage_cache import LineUse
+
+LineSegment = Literal["machine", "heavy", "frequent_traveller", "occasional_traveller", "at_home", "dormant", "not_active"]
+MACHINE_DAYS, MACHINE_BYTES = 4, 2_000_000
+HEAVY_BYTES, HEAVY_MEDIANS = 1_000_000_000, 4
+TRAVEL_DAYS, TRAVEL_COUNTRIES = 7, 3
+SEGMENT_RULES: dict[LineSegment, str] = {
+    "machine": "data only, on 4 days or more, at most 2 MB per day with use",
+    "heavy": "no machine; at least 1 GB and 4 times the median of lines with data",
+    "frequent_traveller": "of the others: in 3 countries, or 7 days outside its main one",
+    "occasional_traveller": "of the others: in 2 countries",
+    "at_home": "of the others: in one country",
+    "dormant": "ACTIVE, and no use",
+    "not_active": "not ACTIVE, and no use",
+}
+
+
+class CountryStay(NamedTuple):
+    """A country in which a line was used: on how many days, and how much data."""
+
+    iso2: str
+    days: int
+    data_bytes: int
+
+
+class UsageProfile(NamedTuple):
+    """A line's four weeks. `late` is the second half of them."""
+
+    days: int
+    early_bytes: int
+    late_bytes: int
+    early_used: bool
+    late_used: bool
+    data_only: bool
+    stays: tuple[CountryStay, ...]
+    """The main country first: where it was on most days, of equals with most data."""
+
+    @property
+    def data_bytes(self) -> int:
+        return self.early_bytes + self.late_bytes
+
+
+def usage_profile(use: LineUse, middle: date) -> UsageProfile:
+    """The figures of `use`; `middle` is the first day of the second half."""
+    days = Counter(visit.iso2 for visit in use.visits)
+    data = Counter[str]()
+    for place in use.places:
+        if place.usage_type == USAGE_TYPE_DATA:
+            data[place.iso2] += place.quantity
+    stays = sorted(
+        (CountryStay(iso2, count, data[iso2]) for iso2, count in days.items()), key=lambda stay: (-stay.days, -stay.data_bytes, stay.iso2)
+    )
+    late = [day for day in use.days if day.day >= middle]
+    late_bytes = sum(day.data_bytes for day in late)
+    return UsageProfile(
+        len(use.days),
+        use.data_bytes - late_bytes,
+        late_bytes,
+        len(late) < len(use.days),
+        bool(late),
+        all(place.usage_type == USAGE_TYPE_DATA for place in use.places),
+        tuple(stays),
+    )
+
+
+def line_segment(found: UsageProfile, status: str, median: float) -> LineSegment:
+    """The one segment of a line. `median`: the median data of lines with data, bytes."""
+    if not found.days:
+        return "dormant" if status == "ACTIVE" else "not_active"
+    if found.data_only and found.days >= MACHINE_DAYS and found.data_bytes <= MACHINE_BYTES * found.days:
+        return "machine"
+    if found.data_bytes >= max(HEAVY_BYTES, HEAVY_MEDIANS * median):
+        return "heavy"
+    away = sum(stay.days for stay in found.stays[1:])
+    if len(found.stays) >= TRAVEL_COUNTRIES or away >= TRAVEL_DAYS:
+        return "frequent_traveller"
+    return "occasional_traveller" if len(found.stays) > 1 else "at_home"
 
 
 class TemplateForSale(NamedTuple):
@@ -29,14 +106,13 @@ class TemplateForSale(NamedTuple):
 
 
 async def read_templates_for_sale(upstream: Upstream) -> dict[int, TemplateForSale]:
-    """Every template that can be given to a line, by number; a minute old at most, the countries two."""
+    """Every template that lines can get, by number; a minute old at most, its countries two. Waits for the network."""
     templates = await own_templates(upstream)
     countries = {zone: frozenset(names) for zone, names in (await zone_countries(upstream)).items()}
     return {row.id: row for row in (template_for_sale(template, countries) for template in templates)}
 
 
 def template_for_sale(template: Template, countries: Mapping[int | None, frozenset[str]]) -> TemplateForSale:
-    """A template with the countries of its zone."""
     zone = template.get("locationzoneid") or template.get("rdbLocationZones", {}).get("locationzoneid", 0)
     return TemplateForSale(
         template.get("prepaidpackagetemplateid", 0),
@@ -51,7 +127,7 @@ def template_for_sale(template: Template, countries: Mapping[int | None, frozens
 
 
 def next_larger_template(template: TemplateForSale, templates: Iterable[TemplateForSale]) -> TemplateForSale | None:
-    """What to offer instead: in the same zone and of the same sponsor, the next one with more data, for more money and no fewer days."""
+    """The next template of the same zone and sponsor with more data, a higher price and no fewer days."""
     fit = [
         other
         for other in templates
@@ -64,7 +140,7 @@ def next_larger_template(template: TemplateForSale, templates: Iterable[Template
 
 
 def cheapest_template_in(country: str, templates: Iterable[TemplateForSale]) -> TemplateForSale | None:
-    """The cheapest package with data that works in a country."""
+    """The cheapest package with data that works in `country`."""
     fit = [template for template in templates if country in template.countries and template.data_bytes > 0 and template.price > 0]
     return min(fit, key=lambda template: (template.price, template.id), default=None)
 
@@ -105,7 +181,6 @@ def sold_packages(found: PackageList, now: float) -> tuple[SoldPackage, ...]:
 
 
 def sold_package(row: Package, now: float, *, single: bool) -> SoldPackage:
-    """One package."""
     return SoldPackage(
         row.get("templateId") or row.get("packageTemplate", {}).get("prepaidpackagetemplateid", 0),
         parse_day(row.get("tsassigned")),
@@ -119,7 +194,7 @@ def sold_package(row: Package, now: float, *, single: bool) -> SoldPackage:
 def upsell_offer(
     packages: Sequence[SoldPackage], profile: UsageProfile, templates: Mapping[int, TemplateForSale], first: date
 ) -> UpsellOffer | None:
-    """What could be sold to a line; nothing where the catalogue has no price for it."""
+    """What could be sold to a line; None where the catalogue has no price for it."""
     current = [package for package in packages if package.state in CURRENT_PACKAGE_STATES]
     if current:
         return larger_package_offer(current, templates)
@@ -133,7 +208,7 @@ def upsell_offer(
 
 
 def larger_package_offer(current: Iterable[SoldPackage], templates: Mapping[int, TemplateForSale]) -> UpsellOffer | None:
-    """For the newest package that is nearly used up, when no other has data left."""
+    """An offer for the newest package that is nearly used up, if no other package has data left."""
     listed = list(current)
     if any(package.used < NEARLY_USED_SHARE * package.limit for package in listed):
         return None
@@ -143,7 +218,7 @@ def larger_package_offer(current: Iterable[SoldPackage], templates: Mapping[int,
 
 
 def renewal_offer(last: SoldPackage, templates: Mapping[int, TemplateForSale]) -> UpsellOffer | None:
-    """The same once more."""
+    """An offer of the same package again."""
     template = templates.get(last.template_id)
     return (
         UpsellOffer("renewal", template.price)
@@ -153,7 +228,7 @@ def renewal_offer(last: SoldPackage, templates: Mapping[int, TemplateForSale]) -
 
 
 def has_package_since(packages: Iterable[SoldPackage], first: date) -> bool:
-    """Whether the line was given one on that day or later."""
+    """Whether the line got a package on `first` or later."""
     return any(package.assigned is not None and package.assigned >= first for package in packages)
 
 
@@ -168,7 +243,7 @@ class TemplateSales(NamedTuple):
 
 
 def template_sales(held: Mapping[int, Sequence[SoldPackage]], first: date, days: int) -> dict[int, TemplateSales]:
-    """By template: packages of these days and of as many before."""
+    """By template: packages of the last `days` days, and of as many days before."""
     before, found = first - timedelta(days=days), dict[int, TemplateSales]()
     for line, packages in held.items():
         for package in packages:
@@ -178,7 +253,7 @@ def template_sales(held: Mapping[int, Sequence[SoldPackage]], first: date, days:
 
 
 def add_package_sale(former: TemplateSales | None, line: int, package: SoldPackage, new: bool) -> TemplateSales:
-    """One package more. Data beyond a limit is not the package's."""
+    """Counts one more package. Data beyond its limit does not belong to it."""
     one = former or TemplateSales(set(), 0, 0, 0, 0)
     one.lines.add(line)
     used = min(package.used, package.limit)
@@ -186,7 +261,7 @@ def add_package_sale(former: TemplateSales | None, line: int, package: SoldPacka
 
 
 def merge_template_sales(parts: Iterable[TemplateSales]) -> TemplateSales:
-    """Several templates as one."""
+    """The sales of several templates as one."""
     listed = list(parts)
     return TemplateSales(
         set[int]().union(*(part.lines for part in listed)),

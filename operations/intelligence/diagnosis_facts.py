@@ -17,9 +17,9 @@ from operations.caches.usage import LineUse
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import fleet_line, line_status_word
 from operations.intelligence.lines.usage import read_line_use
-from operations.intelligence.packages.coverage_map import CoverageMap, NetworkCode, network_code, read_coverage_map
-from operations.intelligence.packages.line_packages import DataPackage, data_packages
-from operations.intelligence.reports.finding import upstream_text
+from operations.intelligence.offers.coverage_map import CoverageMap, NetworkCode, network_code, read_coverage_map
+from operations.intelligence.offers.line_packages import DataPackage, data_packages
+from operations.intelligence.reports.sheet import upstream_text
 from operations.times import WEEK_DAYS, DayWindow, event_seconds, utc_today, wire_seconds
 from operations.upstream.lines import Line
 from registry.clock import limit_reading_time
@@ -50,12 +50,11 @@ class LineSignalling(NamedTuple):
 
     @property
     def last_registration(self) -> NetworkAttempt | None:
-        """The newest."""
         return self.registrations[-1] if self.registrations else None
 
     @property
     def last_refused_session(self) -> NetworkAttempt | None:
-        """The newest session, when it was refused."""
+        """The newest data session, if it was refused."""
         return self.sessions[-1] if self.sessions and self.sessions[-1].refused else None
 
 
@@ -72,24 +71,24 @@ def line_signalling(events: NetworkEvents) -> LineSignalling:
 
 
 def is_registration(event: Mapping[str, object], member: str) -> bool:
-    """Whether it is a registration; an event that does not say what it is counts as one."""
+    """Whether `event` is a registration. An event without a command name counts as one."""
     name = event.get(member)
     return not isinstance(name, str) or name in ("", UNKNOWN_COMMAND) or name.upper().split("-")[0] in REGISTRATION_COMMANDS
 
 
 def network_attempt(event: Mapping[str, object], member: str) -> NetworkAttempt:
-    """What came of it."""
+    """What `event` tried, and its result."""
     result = upstream_text(str(event.get(member, "")), 40)
     return NetworkAttempt(event_seconds(event), is_refusal(result), result, event_network_code(event))
 
 
 def is_refusal(result: str) -> bool:
-    """Diameter answers 2xxx to what it grants (RFC 6733 section 7.1), and 3xxx to 5xxx to what it does not."""
+    """Whether `result` is a refusal. Diameter answers 2xxx for success (RFC 6733 section 7.1), and 3xxx to 5xxx otherwise."""
     return result[0] in "345" if DIAMETER_RESULT.fullmatch(result) else bool(REFUSAL_WORDS.search(result))
 
 
 def event_network_code(event: Mapping[str, object]) -> NetworkCode | None:
-    """The network, where the event names its code: MAP does, Diameter only in its realm."""
+    """The network code, if the event names it: MAP events do, Diameter events only in their realm."""
     code = network_code(event.get("mcc"), event.get("mnc"))
     if code is not None:
         return code
@@ -121,29 +120,28 @@ class LineFacts:
 
     @property
     def status(self) -> str:
-        """In our words."""
+        """The status in the service's own words."""
         return line_status_word(self.row)
 
     @property
     def code(self) -> NetworkCode | None:
-        """The network it was seen on last."""
+        """The code of the network that it was seen on last."""
         info = self.row.get("networkInfo", {})
         told = network_code(info.get("lastMcc"), info.get("lastMnc"))
         return told or network_code(self.row.get("lastMcc"), self.row.get("lastMnc"))
 
     @property
     def seen(self) -> float | None:
-        """When."""
         return wire_seconds(self.row.get("networkInfo", {}).get("time"))
 
     @property
     def usable(self) -> list[DataPackage]:
-        """Packages that data can be taken from."""
+        """Packages from which data can be taken now."""
         return [package for package in self.packages or () if package.usable]
 
 
 async def read_line_facts(ctx: Ctx, line: Line) -> LineFacts:
-    """All parts at once. Choice: signalling of the last seven days with today, and use of as many."""
+    """All parts at once. Choice: signalling and use of the last seven days, today included. Waits for the network."""
     limit_reading_time()
     last = utc_today(ctx.now)
     facts = LineFacts(ctx.now, line.row, DayWindow(last - timedelta(days=WEEK_DAYS - 1), last), [])
@@ -165,7 +163,7 @@ async def read_line_facts(ctx: Ctx, line: Line) -> LineFacts:
 
 
 async def read_fact(facts: LineFacts, part: FactPart, read: Callable[[], Awaitable[None]]) -> None:
-    """One part, or a note that it is missing, whoever refused it."""
+    """Reads one part into `facts`; a part that is refused is noted as missing."""
     try:
         await read()
     except Refusal:
@@ -180,40 +178,37 @@ class FactReader:
         self._ocs = line.upstream.ocs
 
     async def packages(self) -> None:
-        """Packages and series."""
         found = await self._ocs.packages.list_packages(self._line.subscriber_id, version="v2")
         self._facts.packages = data_packages(found, self._facts.now)
         self._facts.upcoming = has_upcoming_series(found)
 
     async def speed(self) -> None:
-        """The limit that holds now."""
         self._facts.limit = await self._ocs.subscriber.hlr_get_bitrate(self._line.imsi)
 
     async def profile(self) -> None:
-        """What the provider said of the profile; one that does not know it has said nothing."""
+        """What the provider said of the profile; a provider that does not know it has said nothing."""
         try:
             self._facts.profile = await self._ocs.subscriber.get_sim_provider_status(self._line.sim_id)
         except OcsNotFound:
             self._facts.profile = []
 
     async def signalling(self) -> None:
-        """Registrations and sessions."""
         window = self._facts.window
         found = await self._ocs.statistics.network_events_over_period(self._line.subscriber_id, window.first, window.last)
         self._facts.signalling = line_signalling(found)
 
     async def usage(self) -> None:
-        """What it used. A row that does not tell its own ICCID is of no line that could be read."""
+        """The use of the line. A row without an ICCID belongs to no line that could be read."""
         line = fleet_line(self._line.row)
         if line is not None:
             self._facts.usage = await read_line_use(self._line.upstream, line, self._facts.window, self._ctx.deps.weeks, self._facts.now)
 
     async def zones(self) -> None:
-        """Where packages work."""
+        """The zones of the line's packages."""
         self._facts.zones = await read_coverage_map(self._line.upstream)
 
     async def balance(self) -> None:
-        """The line's own balance, or its account's where that pays; an account of packages only has none to spend."""
+        """The line's own balance, or the account's if that pays; an account that has packages only has no balance to spend."""
         row = self._facts.row
         if not row.get("useAccountForCharging"):
             self._facts.balance = row.get("balance")
@@ -224,5 +219,5 @@ class FactReader:
 
 
 def has_upcoming_series(found: PackageList) -> bool:
-    """Whether a series has not made its first package."""
+    """Whether a series has not yet made its first package."""
     return any(series.get("active") is not False and not series.get("nbCreated") for series in found.get("recurring", []))

@@ -7,23 +7,25 @@ from statistics import median
 from typing import Literal, NamedTuple, TypeVar
 
 from operations.deps import Ctx
-from operations.intelligence.lines.calendar import CALENDAR_DAYS, last_whole_days
 from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet, sample_evenly
 from operations.intelligence.lines.line_state import is_in_stock, issue_day
-from operations.intelligence.lines.usage import read_line_use
-from operations.intelligence.market.upsell import (
+from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days, read_line_use
+from operations.intelligence.reports.sheet import Incomplete, cached_result, missing_parts
+from operations.intelligence.upsell import (
+    LineSegment,
     SoldPackage,
     TemplateForSale,
     TemplateSales,
     UpsellKind,
+    UsageProfile,
+    line_segment,
     merge_template_sales,
     read_templates_for_sale,
     sold_packages,
     template_sales,
     upsell_offer,
+    usage_profile,
 )
-from operations.intelligence.market.usage_profile import LineSegment, UsageProfile, line_segment, usage_profile
-from operations.intelligence.reports.finding import Incomplete, cached_result, missing_parts
 from operations.times import DayWindow
 from operations.upstream.connection import Upstream
 from registry.errors import OcsError
@@ -57,13 +59,8 @@ class FleetMarket(NamedTuple):
         return {line: seen.packages for line, seen in self.seen.items() if seen.packages is not None}
 
 
-def window_middle(window: DayWindow) -> date:
-    """The first day of its second half."""
-    return window.first + timedelta(days=CALENDAR_DAYS // 2)
-
-
 async def fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetMarket:
-    """The market as it was less than a minute ago."""
+    """The market figures, less than a minute old. Waits for the network."""
 
     async def load() -> FleetMarket:
         return await read_fleet_market(ctx, upstream, account_id)
@@ -72,7 +69,6 @@ async def fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> 
 
 
 async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> FleetMarket:
-    """Read all issued lines."""
     fleet, window = await read_fleet(upstream, account_id), last_whole_days(ctx.now)
     templates, gaps = await read_prices(upstream)
     lines = [line for line in fleet.lines if not is_in_stock(line)]
@@ -83,7 +79,7 @@ async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None
         held = None
         if line.subscriber_id in sample:
             held = sold_packages(await upstream.ocs.packages.list_packages(line.subscriber_id), ctx.now)
-        return MarketLine(usage_profile(use, window_middle(window)), held)
+        return MarketLine(usage_profile(use, window.first + timedelta(days=CALENDAR_DAYS // 2)), held)
 
     reading = await read_each_line(lines, read, clock=ctx.deps.clock, tell=ctx.progress)
     incomplete = missing_parts(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete, others=gaps)
@@ -91,7 +87,7 @@ async def read_fleet_market(ctx: Ctx, upstream: Upstream, account_id: int | None
 
 
 async def read_prices(upstream: Upstream) -> tuple[Mapping[int, TemplateForSale], tuple[str, ...]]:
-    """The templates, or why there are none: what lines did is worth telling without prices."""
+    """The templates, or why they could not be read: usage is worth reporting without prices."""
     try:
         return await read_templates_for_sale(upstream), ()
     except OcsError:
@@ -116,7 +112,7 @@ def merge_small_groups(groups: Mapping[GroupKey, set[int]]) -> tuple[list[GroupK
 
 
 def is_showable(lines: int) -> bool:
-    """Whether a part of a group is nobody, or many enough."""
+    """Whether a part of a group has no line, or enough lines that nobody can be recognised."""
     return lines == 0 or lines >= SMALLEST_GROUP
 
 
@@ -178,7 +174,7 @@ class TrendValues(NamedTuple):
 
 
 def country_figures(market: FleetMarket) -> list[CountryFigures]:
-    """By country, most lines first."""
+    """Figures by country, most lines first."""
     groups, rows = defaultdict[str, set[int]](set), defaultdict[str, Counter[str]](Counter)
     for line, seen in market.seen.items():
         for rank, stay in enumerate(seen.profile.stays):
@@ -191,7 +187,6 @@ def country_figures(market: FleetMarket) -> list[CountryFigures]:
 
 
 def country_row(country: str, lines: set[int], rows: Iterable[Counter[str]]) -> CountryFigures:
-    """One row."""
     total = Counter[str]()
     for row in rows:
         total.update(row)
@@ -200,7 +195,7 @@ def country_row(country: str, lines: set[int], rows: Iterable[Counter[str]]) -> 
 
 
 def segment_figures(market: FleetMarket) -> list[SegmentFigures]:
-    """Every line that was read is in one segment."""
+    """Figures by segment; every line that was read is in exactly one."""
     used = [seen.profile.data_bytes for seen in market.seen.values() if seen.profile.data_bytes]
     half = median(used) if used else 0.0
     status = {line.subscriber_id: line.status for line in market.lines}
@@ -214,12 +209,11 @@ def segment_figures(market: FleetMarket) -> list[SegmentFigures]:
 
 
 def data_of_lines(market: FleetMarket, lines: Iterable[int]) -> int:
-    """The data of some lines."""
     return sum(market.seen[line].profile.data_bytes for line in lines)
 
 
 def sales_figures(market: FleetMarket) -> list[SalesFigures]:
-    """By template, what most lines have first."""
+    """Figures by template, the one that most lines have first."""
     found = template_sales(market.packages, market.window.first, CALENDAR_DAYS)
     shown, other = merge_small_groups({number: row.lines for number, row in found.items()})
     rows = [sales_row(market.templates, number, found[number]) for number in shown]
@@ -230,13 +224,13 @@ def sales_figures(market: FleetMarket) -> list[SalesFigures]:
 
 
 def sales_row(templates: Mapping[int, TemplateForSale], number: int, row: TemplateSales) -> SalesFigures:
-    """A template with its price in the catalogue, which one that was deleted does not have."""
+    """A template with its price in the catalogue; a deleted template has none."""
     template = templates.get(number)
     return SalesFigures(template, number, row, 0 if template is None else row.sold * template.price)
 
 
 def upsell_figures(market: FleetMarket) -> list[UpsellFigures]:
-    """What could be sold, the most valuable first."""
+    """What could be sold, most valuable first."""
     groups, prices = defaultdict[UpsellKind, set[int]](set), Counter[UpsellKind]()
     for line, packages in market.packages.items():
         found = upsell_offer(packages, market.seen[line].profile, market.templates, market.window.first)
@@ -250,7 +244,7 @@ def upsell_figures(market: FleetMarket) -> list[UpsellFigures]:
 
 
 def trend_values(market: FleetMarket) -> list[TrendValues]:
-    """The second half of the days against the first, and these 28 days against the 28 before where that needs no more calls."""
+    """The second half of the days compared with the first; and these 28 days with the 28 before, where that needs no more calls."""
     profiles: list[UsageProfile] = [seen.profile for seen in market.seen.values()]
     half, first = CALENDAR_DAYS // 2, market.window.first
     sums = template_sales(market.packages, first, CALENDAR_DAYS).values()
@@ -264,7 +258,7 @@ def trend_values(market: FleetMarket) -> list[TrendValues]:
 
 
 def period_of_day(day: date | None, market: FleetMarket) -> str:
-    """Whether a day is one of the 28, of the 28 before, or neither."""
+    """Whether `day` is in the 28 days, in the 28 before them, or in neither."""
     first, last = market.window
     if day is None or day > last or day < first - timedelta(days=CALENDAR_DAYS):
         return ""

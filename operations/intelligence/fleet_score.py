@@ -1,29 +1,114 @@
-"""The health of a fleet as one number, made of counts of its lines and of how long eSIMs and balances of its accounts last."""
+"""The health of a fleet as one number: counts of its lines, and how long free eSIMs and balances of its accounts will last.
+
+Choice: the charging system tells no account's spending, so it is estimated from the last seven days of some of the lines that charge it.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Annotated, Literal, NamedTuple
 
+import anyio
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.reseller import Account
+from clients.ocs.wire.reseller import Account, AccountStock
 from operations.deps import Ctx
-from operations.intelligence.fleet.accounts import (
-    AccountSpending,
-    FleetSpending,
-    FreeEsims,
-    days_left,
-    read_fleet_spending,
-    read_free_esims,
-)
-from operations.intelligence.lines.fleet_lines import FleetLine, FleetLines, read_fleet
-from operations.intelligence.lines.line_state import is_in_stock, issue_day, parse_day
-from operations.intelligence.lines.usage import MICROS_PER_EURO
-from operations.intelligence.reports.finding import UNLISTED_LINES, Factor, Incomplete, cached_result, weighted_score
-from operations.times import utc_today
+from operations.intelligence.lines.fleet_lines import PARALLEL_LINES, FleetLine, FleetLines, read_each_line, read_fleet, sample_evenly
+from operations.intelligence.lines.line_state import is_in_stock, issue_day, parse_day, was_used_since
+from operations.intelligence.lines.usage import MICROS_PER_EURO, read_line_use
+from operations.intelligence.reports.sheet import UNLISTED_LINES, Factor, Incomplete, cached_result, weighted_score
+from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
+from operations.upstream.usage_cache import LineUse
+from registry.errors import OcsError
+
+FREE_ESIM_STATUS = 0
+SPENDING_LINES_PER_ACCOUNT, SPENDING_LINES_IN_ALL = 40, 160
+
+
+class FreeEsims(NamedTuple):
+    """Free eSIMs by account, and how many accounts could not be counted and were counted by the list instead."""
+
+    free: Mapping[int, int]
+    failed: int
+
+
+class AccountSpending(NamedTuple):
+    """What an account pays a day, in micro-euros: None where nothing could be read. Of how many lines it was read, and how many pay."""
+
+    daily: int | None
+    read: int
+    lines: int
+
+
+class FleetSpending(NamedTuple):
+    """By account; `failed`: lines of the sample that could not be read."""
+
+    of: Mapping[int, AccountSpending]
+    failed: int
+
+
+async def read_free_esims(upstream: Upstream, accounts: Sequence[int], lines: Sequence[FleetLine]) -> FreeEsims:
+    """Free eSIMs by account, as the charging system counts them. Waits for the network."""
+    found: dict[int, int] = {}
+    failed = Counter[int]()
+    waiting = iter(accounts)
+
+    async def work() -> None:
+        for account in waiting:
+            try:
+                rows = await upstream.ocs.reseller.esim_status_per_account(account_id=account)
+                found[account] = free_esim_count(row for row in rows if row.get("id") == account)
+            except OcsError:
+                failed[account] += 1
+
+    async with anyio.create_task_group() as group:
+        for _ in range(min(PARALLEL_LINES, len(accounts))):
+            group.start_soon(work)
+    listed = Counter(line.account_id for line in lines if is_in_stock(line) and line.row.get("sim", {}).get("esim", True))
+    return FreeEsims({account: found.get(account, listed[account]) for account in accounts}, len(failed))
+
+
+def free_esim_count(rows: Iterable[AccountStock]) -> int:
+    statuses = (status for row in rows for sponsor in row.get("sponsor", []) for status in sponsor.get("esim", {}).get("status", []))
+    return sum(status.get("count", 0) for status in statuses if status.get("statusNum") == FREE_ESIM_STATUS)
+
+
+async def read_fleet_spending(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine]) -> FleetSpending:
+    """What each account pays a day for use outside packages. Waits for the network."""
+    last = utc_today(ctx.now) - timedelta(days=1)
+    week = DayWindow(last - timedelta(days=WEEK_DAYS - 1), last)
+    paying: defaultdict[int, list[FleetLine]] = defaultdict(list)
+    for line in lines:
+        if line.row.get("useAccountForCharging", True) and was_used_since(line, week.first):
+            paying[line.account_id].append(line)
+    most = min(SPENDING_LINES_PER_ACCOUNT, max(1, SPENDING_LINES_IN_ALL // max(1, len(paying))))
+    chosen = {account: sample_evenly(own, most) for account, own in paying.items()}
+    sample = [line for own in chosen.values() for line in own]
+
+    async def read(line: FleetLine) -> LineUse:
+        return await read_line_use(upstream, line, week, ctx.deps.weeks, ctx.now)
+
+    try:
+        reading = await read_each_line(sample, read, clock=ctx.deps.clock, tell=ctx.progress)
+    except OcsError:
+        return FleetSpending({account: AccountSpending(None, 0, len(own)) for account, own in paying.items()}, len(sample))
+    found = {account: account_spending(own, reading.found, len(paying[account])) for account, own in chosen.items()}
+    return FleetSpending(found, reading.missing)
+
+
+def account_spending(sample: Sequence[FleetLine], found: Mapping[int, LineUse], lines: int) -> AccountSpending:
+    """An estimate for all paying lines of an account, from the lines of `sample` that were read."""
+    costs = [found[line.subscriber_id].subscriber_cost for line in sample if line.subscriber_id in found]
+    daily = None if not costs else sum(costs) * lines // (len(costs) * WEEK_DAYS)
+    return AccountSpending(daily, len(costs), lines)
+
+
+def days_left(amount: float, daily: float) -> float | None:
+    """Days until `amount` is used up at `daily`, with one decimal; None where nothing is used."""
+    return round(max(0.0, amount) / daily, 1) if daily > 0 else None
+
 
 COUNT_WEEK_DAYS, COUNT_MONTH_DAYS, SILENT_LINE_DAYS = 7, 30, 60
 
@@ -46,7 +131,6 @@ class FleetCounts(NamedTuple):
 
 
 def count_lines(lines: Iterable[FleetLine], today: date) -> FleetCounts:
-    """The lines, counted."""
     week, month, silent = (today - timedelta(days=days) for days in (COUNT_WEEK_DAYS, COUNT_MONTH_DAYS, SILENT_LINE_DAYS))
     statuses, found = Counter[str](), Counter[str]()
     for line in lines:
@@ -121,7 +205,7 @@ class HealthScore(NamedTuple):
 
 
 def score_fleet(counts: FleetCounts, supplies: Sequence[AccountSupply]) -> HealthScore:
-    """From 100 points, what is wrong takes some."""
+    """The score: 100 points less the points of each problem."""
     active = max(1, counts.statuses["ACTIVE"])
     shares = {
         "idle_share": (counts.idle / active, IDLE_RULE),
@@ -143,22 +227,21 @@ def score_fleet(counts: FleetCounts, supplies: Sequence[AccountSupply]) -> Healt
 
 
 def share_points(share: float, rule: ScoreRule) -> float:
-    """Points that a share takes."""
+    """Points that a problem costs when `share` of the lines have it."""
     return round(rule.points * min(1.0, share / rule.all_at), 1)
 
 
 def shortage_points(days: float, points: float) -> float:
-    """Points that an end so near takes."""
+    """Points that a shortage in `days` days costs."""
     return round(points * max(0.0, 1.0 - days / HEALTHY_DAYS), 1)
 
 
 def earliest_end(days: Iterable[float | None]) -> float | None:
-    """The nearest end."""
     return min((each for each in days if each is not None), default=None)
 
 
 def first_todos(counts: FleetCounts, supplies: Sequence[AccountSupply], points: dict[str, float]) -> list[ToDo]:
-    """What takes most points, first; of equals what is named first."""
+    """What to do, by the points it costs, highest first; equal ones in the order of the score."""
     stock = [(supply.stock_days, supply.account_id) for supply in supplies if supply.stock_days is not None]
     balance = [(supply.balance_days, supply.account_id) for supply in supplies if supply.balance_days is not None]
     found = [
@@ -172,7 +255,7 @@ def first_todos(counts: FleetCounts, supplies: Sequence[AccountSupply], points: 
 
 
 def shortage_todos(do: HealthAction, ends: Sequence[tuple[float, int]], points: float) -> Iterable[ToDo]:
-    """What runs out: the account where it does first, and how many others follow."""
+    """A shortage: the account where it comes first, and how many others follow."""
     for days, account_id in sorted(ends)[:1]:
         more = sum(each < HEALTHY_DAYS for each, _ in ends) - 1
         yield {
@@ -186,7 +269,7 @@ def shortage_todos(do: HealthAction, ends: Sequence[tuple[float, int]], points: 
 
 
 def lines_todo(do: HealthAction, lines: int, points: float) -> ToDo:
-    """Something about lines."""
+    """A task about some lines."""
     return {"do": do, "account_id": None, "more_accounts": 0, "lines": lines, "days": None, "points": points}
 
 
@@ -215,7 +298,7 @@ class HealthSnapshot(NamedTuple):
 
 
 async def health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None, *, further: bool) -> HealthSnapshot:
-    """The fleet as it was less than a minute ago."""
+    """The state of the fleet, less than a minute old. Waits for the network."""
 
     async def load() -> HealthSnapshot:
         return await read_health_snapshot(ctx, upstream, account_id)
@@ -224,7 +307,7 @@ async def health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None, 
 
 
 async def read_health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | None) -> HealthSnapshot:
-    """The list, the stocks, and some lines' spending."""
+    """Reads the list of lines, the stocks, and the spending of some lines."""
     fleet = await read_fleet(upstream, account_id)
     accounts = [row for row in await upstream.accounts() if account_id is None or row.get("id") == account_id]
     stock = await read_free_esims(upstream, [row.get("id", 0) for row in accounts], fleet.lines)
@@ -240,7 +323,7 @@ async def read_health_snapshot(ctx: Ctx, upstream: Upstream, account_id: int | N
 
 
 def account_health(account: Account, counts: FleetCounts, stock: FreeEsims, spent: FleetSpending) -> AccountHealth:
-    """An account with how long it lasts. One without a balance of its own cannot run out of it."""
+    """An account and how long its supplies last. An account without a balance of its own cannot run out of it."""
     number = account.get("id", 0)
     free, spending, balance = stock.free[number], spent.of.get(number, NO_SPENDING), account.get("balance")
     spends = spending.daily is not None and balance is not None and not account.get("packageOnly")
@@ -250,7 +333,7 @@ def account_health(account: Account, counts: FleetCounts, stock: FreeEsims, spen
 
 
 def health_gaps(fleet: FleetLines, stock: FreeEsims, spent: FleetSpending) -> Incomplete | None:
-    """What is missing. Only lines that no list shows are missing from the counts; the others from estimates."""
+    """What is missing. Only lines that no list shows are missing from the counts; others are missing from estimates."""
     reasons = [UNLISTED_LINES] if fleet.incomplete else []
     if stock.failed:
         reasons.append(f"The eSIMs of {stock.failed} accounts could not be counted; theirs are those that the list shows as free.")

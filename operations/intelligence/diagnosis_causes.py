@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from clients.ocs.wire.subscriber import ProviderStatus
-from operations.intelligence.diagnosis.facts import LineFacts
-from operations.intelligence.packages.coverage_map import CoverageMap
-from operations.intelligence.packages.line_packages import DataPackage, packages_in_date
-from operations.intelligence.reports.finding import upstream_text
+from operations.intelligence.diagnosis_facts import LineFacts
+from operations.intelligence.offers.coverage_map import CoverageMap
+from operations.intelligence.offers.line_packages import DataPackage, packages_in_date
+from operations.intelligence.reports.sheet import upstream_text
 from operations.times import wire_seconds
 
 ProfileStage = Literal["not_installed", "disabled", "deleted"]
@@ -31,7 +31,7 @@ class ProfileProblem(NamedTuple):
 
 
 def current_profile_row(rows: Sequence[ProviderStatus]) -> ProviderStatus | None:
-    """The row without an end; of several, or of none, the newest."""
+    """The row without an end time; of several, or of none, the newest."""
     current = [row for row in rows if row.get("end") is None]
     return max(current or rows, key=lambda row: row.get("start", ""), default=None)
 
@@ -97,18 +97,18 @@ def status_rules(facts: LineFacts) -> list[DiagnosisRule]:
 
 
 def data_allowed_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """Traffic restrictions."""
+    """Whether traffic restrictions forbid data."""
     return [DiagnosisRule("data_allowed", facts.row.get("allowedData") is False, facts.row.get("allowedData"))]
 
 
 def sim_stock_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """The card or profile is nobody's, at platform level."""
+    """Whether the SIM is in stock at platform level, so that it belongs to nobody."""
     status = facts.row.get("sim", {}).get("status", "").upper()
     return [DiagnosisRule("sim_status", status == "FREE", status)]
 
 
 def profile_rules(stage: str) -> Callable[[LineFacts], list[DiagnosisRule]]:
-    """What the profile's provider said last, unless the line was seen on a network since."""
+    """What the profile's provider said last, unless the line was seen on a network since then."""
 
     def rules(facts: LineFacts) -> list[DiagnosisRule]:
         esim = facts.row.get("sim", {}).get("esim", False)
@@ -124,7 +124,7 @@ def profile_rules(stage: str) -> Callable[[LineFacts], list[DiagnosisRule]]:
 
 
 def no_package_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """None that holds data, and no series that will make one. A line that lives from its balance needs none."""
+    """No package holds data, and no series will make one. A line that pays from its balance needs none."""
     if facts.packages is None:
         return [DiagnosisRule("data_packages", None, None)]
     none = not facts.packages and not facts.upcoming
@@ -132,14 +132,14 @@ def no_package_rules(facts: LineFacts) -> list[DiagnosisRule]:
 
 
 def is_charged_to_balance(facts: LineFacts) -> bool:
-    """Whether all that a line without packages used lately was charged to a balance, and nothing of it came from a package."""
+    """Whether all recent use of a line without packages was charged to a balance."""
     if facts.packages or facts.usage is None:
         return False
     return facts.usage.subscriber_cost > 0 and not any(place.in_package for place in facts.usage.places)
 
 
 def package_start_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """All that can still be used begin later."""
+    """All packages that can still be used begin later."""
     if facts.packages is None:
         return [DiagnosisRule("packages_in_date", None, None)]
     held = packages_in_date(facts.packages, facts.now)
@@ -150,7 +150,7 @@ def package_start_rules(facts: LineFacts) -> list[DiagnosisRule]:
 
 
 def package_expiry_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """Nothing is in date."""
+    """No package is within its dates."""
     if facts.packages is None:
         return [DiagnosisRule("packages_in_date", None, None)]
     over = bool(facts.packages) and not facts.upcoming and not packages_in_date(facts.packages, facts.now)
@@ -159,7 +159,7 @@ def package_expiry_rules(facts: LineFacts) -> list[DiagnosisRule]:
 
 
 def package_data_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """What is in date is used up."""
+    """The packages within their dates have no data left."""
     spent = unusable_packages(facts, "exhausted")
     if spent is None:
         return [DiagnosisRule("data_left", None, None)]
@@ -171,7 +171,7 @@ def package_data_rules(facts: LineFacts) -> list[DiagnosisRule]:
 
 
 def package_block_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """What is in date is paused."""
+    """The packages within their dates are paused."""
     paused = unusable_packages(facts, "blocked")
     if paused is None:
         return [DiagnosisRule("package_blocked", None, None)]
@@ -179,14 +179,14 @@ def package_block_rules(facts: LineFacts) -> list[DiagnosisRule]:
 
 
 def unusable_packages(facts: LineFacts, state: str) -> list[DataPackage] | None:
-    """The packages in date of this state, where none can be used; None: they were not read."""
+    """The packages within their dates in `state`, if none of them can be used; None if packages were not read."""
     if facts.packages is None:
         return None
     return [] if facts.usable else [package for package in packages_in_date(facts.packages, facts.now) if package.state == state]
 
 
 def refused_session_rule(facts: LineFacts) -> DiagnosisRule:
-    """Whether the charging system refused the newest data session: nobody paid for it."""
+    """Whether the charging system refused the newest data session, because nobody paid for it."""
     if facts.signalling is None:
         return DiagnosisRule("session_refused", None, None)
     last = facts.signalling.last_refused_session
@@ -194,7 +194,7 @@ def refused_session_rule(facts: LineFacts) -> DiagnosisRule:
 
 
 def zone_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """The packages with data work elsewhere."""
+    """The packages with data work in other networks."""
     code, zones = facts.code, facts.zones
     if facts.packages is None or zones is None or code is None:
         return [DiagnosisRule("network_covered", None, None)]
@@ -209,13 +209,13 @@ def zone_rules(facts: LineFacts) -> list[DiagnosisRule]:
 
 
 def country_coverage(zones: CoverageMap, ids: Sequence[int], facts: LineFacts) -> tuple[bool | None, str | None]:
-    """Whether the zones hold other networks of the country: the line is steered wrongly, then. That they do not speaks for nothing."""
+    """Whether the zones hold other networks of the country; then the line is steered wrongly. If not, it proves nothing."""
     country = None if facts.code is None else zones.country(facts.code)
     return (None, None) if country is None else (bool(zones.options(ids, country)) or None, country)
 
 
 def speed_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """A speed limit, as the home register tells it, else as the line's row does."""
+    """A speed limit, by the home register if it was read, else by the line's row."""
     kbps = speed_limit_kbps(facts)
     row = facts.row.get("throttlingLimit")
     unknown = facts.limit is None and row is None
@@ -228,7 +228,7 @@ def speed_rules(facts: LineFacts) -> list[DiagnosisRule]:
 
 
 def speed_limit_kbps(facts: LineFacts) -> int | None:
-    """The limit in kbit/s; None where there is none."""
+    """The limit in kbit/s; None without a limit."""
     if facts.limit is None:
         return facts.row.get("throttlingLimit")
     kilobits = facts.limit.removeprefix("KB_")
@@ -236,7 +236,7 @@ def speed_limit_kbps(facts: LineFacts) -> int | None:
 
 
 def balance_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """Nobody pays for use that no package pays."""
+    """No package and no balance pays for the use."""
     if facts.packages is None or (facts.balance is None and not is_served_by_package(facts)):
         return [DiagnosisRule("balance_eur", None, facts.balance)]
     return [
@@ -266,7 +266,7 @@ def registration_rules(facts: LineFacts) -> list[DiagnosisRule]:
 
 
 def attachment_rules(facts: LineFacts) -> list[DiagnosisRule]:
-    """No network has seen it."""
+    """No network has seen the line."""
     signalled = None if facts.signalling is None else not facts.signalling.registrations
     return [
         DiagnosisRule("network_seen", facts.code is None and signalled is not False, None),
@@ -303,12 +303,12 @@ class CauseMatch(NamedTuple):
 
     @property
     def fired(self) -> list[DiagnosisRule]:
-        """Those that hold."""
+        """The rules that hold."""
         return [rule for rule in self.rules if rule.holds]
 
 
 def find_causes(facts: LineFacts) -> list[CauseMatch]:
-    """Every cause whose first rule holds, in the order of the table."""
+    """Every cause of which the first rule holds, in the order of the table."""
     found: list[CauseMatch] = []
     for cause, judge in CAUSE_RULES.items():
         rules = judge(facts)
@@ -318,7 +318,7 @@ def find_causes(facts: LineFacts) -> list[CauseMatch]:
 
 
 def is_undecided(facts: LineFacts) -> bool:
-    """Whether something that would have told a cause could not be read."""
+    """Whether a part that could have shown a cause could not be read."""
     return any(judge(facts)[0].holds is None for judge in CAUSE_RULES.values())
 
 
@@ -385,7 +385,7 @@ CAUSE_STEPS: Mapping[DiagnosisCause, tuple[DiagnosisStep, ...]] = {
 
 
 def steps_for_cause(found: CauseMatch) -> tuple[DiagnosisStep, ...]:
-    """What to do; outside a zone, steering helps only where the zone has another network of the country."""
+    """What to do. Outside a zone, steering helps only where the zone has another network of the country."""
     steps = CAUSE_STEPS[found.cause]
     if found.cause != "zone_not_covering":
         return steps

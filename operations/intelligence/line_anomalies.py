@@ -1,14 +1,108 @@
-"""What stands out in a line's last four weeks: data spikes, silences and spikes of cost outside packages, each with what was expected."""
+"""What stands out in a line's last four weeks: data spikes, silences and spikes of cost outside packages, each with what was expected.
+
+Spikes: the cube root of a day's figure is compared. It makes sums of sessions, which are skewed, nearly normal (Wilson and Hilferty 1931),
+and multiplying all figures by a number changes nothing. The centre is the median of the line's days of the same class, and the scale is
+their MAD; where days are few, both are drawn towards the values of more days. So it is a Hampel identifier (Hampel 1974) whose scale
+cannot collapse.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import date, timedelta
 from itertools import groupby
-from statistics import NormalDist
+from math import sqrt
+from statistics import NormalDist, median
 from typing import Literal, NamedTuple
 
-from operations.intelligence.anomalies.spikes import SPIKE_DAYS_NEEDED, DaySample, UsageSpike, find_spikes
-from operations.intelligence.lines.calendar import InterUseModel, LineCalendar, inter_use_model, silence_odds
+from operations.intelligence.lines.usage import InterUseModel, LineCalendar, inter_use_model, silence_odds
+
+MAD_TO_DEVIATION = 1.4826
+"""Makes the MAD of normal values their standard deviation."""
+
+
+def robust_deviation(distances: Iterable[float]) -> float:
+    """The scale of `distances` from a centre: their median, scaled to a standard deviation (Rousseeuw and Croux 1993)."""
+    return MAD_TO_DEVIATION * median(abs(distance) for distance in distances)
+
+
+def pooled_deviation(scale: float, count: int, usual: float, weight: float) -> float:
+    """`scale`, of `count` values, drawn towards `usual`: variances are averaged, and `usual` counts as `weight` values."""
+    return sqrt((count * scale**2 + weight * usual**2) / (count + weight))
+
+
+SPIKE_THRESHOLD = 2.8
+"""Robust standard deviations."""
+FALSE_SPIKES_PER_1000 = 2.6
+"""Of normal days so many in 1,000 lie beyond: the rate that the threshold is chosen by. docs/intelligence.md has what was measured."""
+ROOT_ROUNDING = 1e-9
+"""Of the median: roots of equal figures may differ by so little once they were averaged."""
+SPIKE_DAYS_NEEDED = 6
+"""Days with use that a verdict takes."""
+DAY_CLASS_WEIGHT = 4.0
+"""Days that the median of all days counts for beside those of a class."""
+USUAL_SPIKE_SCALE, USUAL_SCALE_WEIGHT = 0.25, 28.0
+"""Of the median: the scale that days of sums of sessions have. Choice: it counts as much as a whole window of the line's own days."""
+
+
+class DaySample(NamedTuple):
+    """A day with use: its place in the window, its figure, and the class of days that it belongs to."""
+
+    place: int
+    figure: int
+    kind: Hashable
+
+
+class UsageSpike(NamedTuple):
+    """A day that stands out, and between what its figure would not."""
+
+    place: int
+    figure: int
+    least: int
+    most: int
+    score: float
+
+
+def find_spikes(samples: Sequence[DaySample], floor: int) -> list[UsageSpike]:
+    """The days that exceed the threshold, and `floor`. The rest is measured again without them until no day stands out."""
+    found: dict[int, UsageSpike] = {}
+    rest = list(samples)
+    while len(rest) >= SPIKE_DAYS_NEEDED:
+        new = {spike.place: spike for spike in outlying_days(rest, floor)}
+        if not new:
+            break
+        found |= new
+        rest = [sample for sample in rest if sample.place not in new]
+    return [found[place] for place in sorted(found)]
+
+
+def outlying_days(samples: Sequence[DaySample], floor: int) -> list[UsageSpike]:
+    roots = [sample.figure ** (1 / 3) for sample in samples]
+    usual = median(roots)
+    centres = [usual_of_day(place, samples, roots, usual) for place in range(len(samples))]
+    distances = [root - centre for root, centre in zip(roots, centres, strict=True)]
+    above = [distance for distance in distances if distance >= -ROOT_ROUNDING * usual]  # a day just as usual is no day below
+    scale = pooled_deviation(
+        max(robust_deviation(distances), robust_deviation(above) if above else 0.0),
+        len(samples),
+        USUAL_SPIKE_SCALE * usual,
+        USUAL_SCALE_WEIGHT,
+    )
+    scale = scale or floor ** (1 / 3) / SPIKE_THRESHOLD  # most days had nothing: the floor decides
+    found: list[UsageSpike] = []
+    for sample, centre, distance in zip(samples, centres, distances, strict=True):
+        if distance > SPIKE_THRESHOLD * scale and sample.figure - centre**3 >= floor:
+            least = round(max(0.0, centre - SPIKE_THRESHOLD * scale) ** 3)
+            most = max(round((centre + SPIKE_THRESHOLD * scale) ** 3), round(centre**3) + floor)
+            found.append(UsageSpike(sample.place, sample.figure, least, most, round(distance / scale, 1)))
+    return found
+
+
+def usual_of_day(place: int, samples: Sequence[DaySample], roots: Sequence[float], usual: float) -> float:
+    """The usual value of other days of the same class; a day is not compared with itself."""
+    kind = samples[place].kind
+    own = [roots[other] for other, sample in enumerate(samples) if sample.kind == kind and other != place]
+    return (len(own) * median(own) + DAY_CLASS_WEIGHT * usual) / (len(own) + DAY_CLASS_WEIGHT) if own else usual
+
 
 SILENCE_ODDS_LIMIT = 0.001
 """How likely a silence has to be at most: about as rare as what the threshold of spikes lets by."""
@@ -120,7 +214,7 @@ class LinePlaces:
 
 
 def data_spikes(calendar: LineCalendar, places: LinePlaces) -> list[UsageSpike]:
-    """Days of much data, each compared with days of its class: abroad, at weekends, on weekdays."""
+    """Days with much data. Each is compared with days of its class: abroad, weekend, weekday."""
     samples = [
         DaySample(place, day.data_bytes, "abroad" if places.abroad(place) else is_weekend(day.day))
         for place, day in enumerate(calendar.days)
@@ -130,7 +224,7 @@ def data_spikes(calendar: LineCalendar, places: LinePlaces) -> list[UsageSpike]:
 
 
 def cost_spikes(calendar: LineCalendar) -> list[UsageSpike]:
-    """Days that cost much outside packages, among all days with use."""
+    """Days with high costs outside packages, compared with all days with use."""
     samples = [DaySample(place, max(0, day.subscriber_cost), None) for place, day in enumerate(calendar.days) if day is not None]
     found = find_spikes(samples, SPIKE_COST_MINIMUM)
     apart = {spike.place for spike in found}
@@ -139,7 +233,7 @@ def cost_spikes(calendar: LineCalendar) -> list[UsageSpike]:
 
 
 def spike_anomaly(kind: AnomalyKind, spike: UsageSpike, calendar: LineCalendar, places: LinePlaces) -> LineAnomaly:
-    """With where it was."""
+    """A spike with the place where it happened."""
     day, abroad = calendar.window.first + timedelta(days=spike.place), places.abroad(spike.place)
     words: list[AnomalyContext] = []
     if abroad is not None:
@@ -154,7 +248,7 @@ def spike_anomaly(kind: AnomalyKind, spike: UsageSpike, calendar: LineCalendar, 
 
 
 def silence_anomaly(silence: UsageSilence, calendar: LineCalendar) -> LineAnomaly:
-    """On its first day."""
+    """A silence, dated on its first day."""
     skipped = len(calendar.days) - len(calendar.used)
     day = calendar.window.first + timedelta(days=skipped + silence.place)
     words: tuple[AnomalyContext, ...] = ("lasting",) if silence.lasting else ()
@@ -162,5 +256,4 @@ def silence_anomaly(silence: UsageSilence, calendar: LineCalendar) -> LineAnomal
 
 
 def is_weekend(day: date) -> bool:
-    """Saturday or Sunday, UTC."""
     return day.weekday() >= SATURDAY

@@ -1,1 +1,0 @@
-"""What stands out in the use of a line."""

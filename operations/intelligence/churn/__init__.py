@@ -1,1 +1,0 @@
-"""Which lines are being given up."""

@@ -1,1 +1,0 @@
-"""What lines cost, and where."""

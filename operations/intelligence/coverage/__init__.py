@@ -1,1 +1,0 @@
-"""Lines on networks that their packages do not cover."""

@@ -1,1 +1,0 @@
-"""Why a line has no data."""

@@ -1,1 +1,0 @@
-"""The health of a whole fleet, and what its accounts have left."""

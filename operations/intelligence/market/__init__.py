@@ -1,1 +1,0 @@
-"""What four weeks of a fleet say to a seller."""

@@ -1,0 +1,1 @@
+"""Packages that cover what a line uses, and the networks where they work."""

@@ -1,1 +1,0 @@
-"""What packages lines need, have and could have."""

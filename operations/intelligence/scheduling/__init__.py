@@ -1,1 +1,0 @@
-"""Schedules of reports: when they fire, what they run, and how."""
