@@ -13,7 +13,7 @@ NOT_RUN = {  # the blocks of README and CONTRIBUTING that no test runs, each wit
     "python3 ./run serve\npython3 ./run test\n": (["run"], "starts what this test is part of; tests/cli starts `serve`"),
     "python3 ./run test\npython3 ./run test tests/docs -k settings\n.ci/run\n": (["run", ".ci/run"], "starts what this test is part of"),
     "python3 ./run test --inline-snapshot=fix\n": (
-        ["run", "tests/contract/test_snapshots.py", "tests/contract/test_outcomes.py", "tests/contract/test_identities.py"],
+        ["run", "tests/contract/test_declarations.py", "tests/contract/test_outcomes.py", "tests/contract/test_identities.py"],
         "rewrites tests",
     ),
     "python3 ./run bench\npython3 ./run bench --render\n": (["run", "benchmarks/__main__.py"], "takes minutes"),
