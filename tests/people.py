@@ -9,8 +9,8 @@ from pathlib import Path
 
 import httpx
 
+from tests.harness.processes import Running
 from tests.pages.browser import Browser, Seen
-from tests.running import Running
 
 CODE = re.compile(r"^(\d{6}|[0-9A-Z]{4}-[0-9A-Z]{4})$", re.MULTILINE)
 SECONDS = 60

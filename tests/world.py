@@ -50,10 +50,10 @@ from storage.quota import QuotaBlocks
 from storage.replicas import renew_replica
 from storage.sealing import OWN_TOKEN_FIELD, Keyring, new_key_setting
 from storage.upstream_connections import set_connection
+from tests.copies import Original
 from tests.databases import migrated_sqlite
 from tests.direct import Direct
-from tests.leaving import leave
-from tests.originals import Original
+from tests.membership_rows import leave
 from transports.http.door import HttpDoor, InnerApplication
 from transports.http.limits import HttpRules
 from transports.logs import RequestLine

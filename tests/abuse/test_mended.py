@@ -7,8 +7,8 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import TIERS, Tier
+from tests.harness.processes import running
 from tests.mcp.house import open_house, request
-from tests.running import running
 from tests.world import open_world
 
 pytestmark = pytest.mark.anyio

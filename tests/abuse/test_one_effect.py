@@ -12,7 +12,7 @@ import httpx
 
 from tests.abuse.canaries import Json, bearer, call_tool
 from tests.cli.reseller import said
-from tests.running import Running, running, start, stop
+from tests.harness.processes import Running, running, start, stop
 
 INTENTS = "/v1/connectivity/intents"
 PLAN: Json = {"plan": "test_eu_1gb", "metadata": {"order": "1042"}}

@@ -15,7 +15,7 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
 
 from tests.browser.test_docs_pages import QUIET
-from tests.running import ROOT, Running, running
+from tests.harness.processes import ROOT, Running, running
 from tests.shop_pages.qr_reader import read_qr
 
 CHROMIUM = shutil.which("chromium")

@@ -9,9 +9,9 @@ from queue import Queue
 from threading import Thread
 from typing import IO
 
-from tests.children import Child
 from tests.cli.reseller import environment
-from tests.nursery import reseller
+from tests.harness.fork_server import reseller
+from tests.harness.processes import Child
 
 SECONDS = 60
 

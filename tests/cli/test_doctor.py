@@ -18,7 +18,7 @@ from clients.outside_system import OutsideSystem
 from registry.clock import SystemClock
 from storage.engine.revision import HEAD
 from tests.cli.reseller import refused, reseller, said
-from tests.running import running
+from tests.harness.processes import running
 from transports.metrics import MetricsSnapshot, outside_system_metrics
 from transports.settings import SETTING_PREFIX, Settings
 

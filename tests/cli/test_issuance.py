@@ -20,7 +20,7 @@ from tests.cli.network import network
 from tests.cli.reseller import refused, reseller, said
 from tests.cli.terminal import at_terminal
 from tests.databases import migrated_postgres, sqlite_url
-from tests.running import running
+from tests.harness.processes import running
 
 AFFECT, FREE_SIM = "affectPackageToSubscriber", "changeSimStatus"
 TOKEN = "sandbox-7001-token"

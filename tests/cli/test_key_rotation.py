@@ -10,7 +10,7 @@ import pytest
 
 from storage.sealing import Keyring, claim_field, esim_field
 from tests.cli.reseller import refused, reseller, said
-from tests.running import Running, running, start, stop
+from tests.harness.processes import Running, running, start, stop
 
 OLD = "old:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 NEW = "new:HxwdHhsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="

@@ -18,9 +18,9 @@ import pytest
 
 from tests.cli.follower import Follower, following
 from tests.cli.reseller import COMMAND, environment, refused, said
-from tests.nursery import reseller
+from tests.harness.fork_server import reseller
+from tests.harness.processes import Running, running
 from tests.people import Person, code_in, console_of
-from tests.running import Running, running
 
 ADA = "ada@fjord.example"
 LOGIN = ("login", "--no-browser")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.running import start, stop
+from tests.harness.processes import start, stop
 
 
 def assigned(base_url: str, key: str) -> httpx.Response:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.cli.reseller import refused, reseller, said
 from tests.cli.terminal import at_terminal
-from tests.running import Running
+from tests.harness.processes import Running
 from transports.cli.terminal import COMMANDING_CHARACTERS, harmless_text
 
 TURNED = "invoice\u202egpj.exe\u2066\u2069"

@@ -12,12 +12,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.children import Child
 from tests.cli.hook import listening
 from tests.cli.reseller import COMMAND, environment, refused, said
 from tests.databases import NO_POSTGRES, postgres_url
-from tests.nursery import reseller
-from tests.running import Running, running, start, stop
+from tests.harness.fork_server import reseller
+from tests.harness.processes import Child, Running, running, start, stop
 
 LOOPBACK = {"SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8"}
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

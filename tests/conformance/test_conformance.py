@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.children import Child
+from tests.harness.processes import Child
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MODULES = ROOT / "tools" / "node" / "node_modules"

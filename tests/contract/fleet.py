@@ -17,7 +17,7 @@ from simulators.network.seed.resellers import SIMULATED_TOKENS
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.transport import NetworkTransport
 from simulators.network.world import World as Network
-from tests.originals import Original
+from tests.copies import Original
 from tests.world import SettableClock
 
 FJORD, ALPINE = SIMULATED_TOKENS

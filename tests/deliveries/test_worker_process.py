@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.children import Child
 from tests.cli.reseller import environment
+from tests.harness.processes import Child
 
 WATCHED = """
 import atexit, gc

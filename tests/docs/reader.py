@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 from tests.docs.blocks import Block, blocks
-from tests.nursery import reseller
-from tests.running import Running
+from tests.harness.fork_server import reseller
+from tests.harness.processes import Running
 
 ADDRESS = "http://127.0.0.1:8000"
 NOT_RUN = {  # the blocks of README and CONTRIBUTING that no test runs, each with what must exist for it, and the reason

@@ -7,7 +7,7 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import ToolSelection
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done, others
-from tests.running import Running
+from tests.harness.processes import Running
 from transports.cli.mcp import McpClient
 from transports.mcp.prompts import PROMPT_TASKS
 from transports.mcp.resources import INTENT_RESOURCE, OPERATION_RESOURCE, OPERATIONS_RESOURCE, PLANS_RESOURCE

@@ -53,7 +53,7 @@ from tests.cli.hook import listening
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done, find, others, shell
 from tests.docs.test_simulated_network import free_port
-from tests.running import Running
+from tests.harness.processes import Running
 
 PAGE = "intelligence.md"
 FIRST, SCHEDULE, READ, DELETE = STARTS = (

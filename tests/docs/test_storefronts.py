@@ -21,7 +21,7 @@ from storage.orders import OrderStatus
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.conftest import STOREFRONT_KEY
 from tests.docs.reader import as_reader, done, find
-from tests.running import Running
+from tests.harness.processes import Running
 from transports.worker.retention import UNPAID_ORDERS_SECONDS
 
 PAGE = "storefronts.md"

@@ -21,7 +21,7 @@ from benchmarks.endurance_page import SHORTEST_MINUTES, judgement, judges_memory
 from benchmarks.results import RESULTS, SAMPLES, load, render
 from tests.cli.reseller import ROOT, environment
 from tests.endurance.circumstances import circumstances
-from tests.endurance.house import ENGINES, Engine
+from tests.harness.service_processes import ENGINES, Engine
 
 RECORDS = 2_500_000
 """A file that is larger than what SQLite maps and caches (256 and 64 MB) fills its caches in the warm-up, and not all the while."""

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from registry.limits import Tier
-from tests.fuzz.loop import ACCOUNT, ROOT, new_key, p99, processor_seconds, say, serving
+from tests.fuzz.loop import ACCOUNT, ROOT, new_key, p99, processor_seconds, say, serving_tree
 from tests.fuzz.loop_shapes import http
 from tests.fuzz.outage import ask, every
 
@@ -154,7 +154,7 @@ async def trial(given: argparse.Namespace, folder: Path, made: Network) -> bool:
         "SERVICE_OCS_TOKEN": TOKEN,
         "SERVICE_BURST_LIMIT": "false",
     }
-    with serving(given.tree, folder / "data", settings) as server:
+    with serving_tree(given.tree, folder / "data", settings) as server:
         requests = Requests(await new_key(server.data, "accounts", Tier.ENTERPRISE), given.lines, given.seed)
         cheap = given.cold or await singles(server.port, made, requests)
         load, before = Load(server.port, requests), made.calls()

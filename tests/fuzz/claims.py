@@ -13,7 +13,7 @@ from registry.policy import DAY_SECONDS
 from storage.claims import release_orphaned_claims, sweep_claims
 from storage.engine.sweep import sweep_in_steps
 from storage.replicas import renew_replica
-from tests.fuzz.seat import Machine
+from tests.harness.machine_runner import ServiceMachine
 from tests.registry import things
 from tests.registry.bench import Bench, open_bench
 from tests.world import Credentials
@@ -36,7 +36,7 @@ class Kept:
     until: float | None
 
 
-class ClaimMachine(Machine):
+class ClaimMachine(ServiceMachine):
     """Two members of one organisation and one of another use the same few keys."""
 
     async def open(self, folder: Path, url: str | None) -> None:

@@ -22,10 +22,10 @@ from pathlib import Path
 from registry.limits import Tier
 from registry.shared_limits import bucket_portion
 from tests.databases import postgres_url
-from tests.fuzz.loop import ROOT, Server, key_in, say, serving
+from tests.fuzz.loop import ROOT, TreeServer, key_in, say, serving_tree
 from tests.fuzz.loop_shapes import http
 from tests.fuzz.outage import ANSWER, NEEDS_IT, ask
-from tests.replicas.cluster import KEYS
+from tests.harness.cluster import KEYS
 
 COMMAND = (sys.executable, "-P", "-m", "transports.cli")
 CALLS_A_DAY = 1_000_000
@@ -126,10 +126,10 @@ def settings_of(port: int, rate: float, size: int) -> dict[str, str]:
 
 
 @contextmanager
-def servers(tree: Path, folder: Path, given: dict[str, str], count: int) -> Generator[list[Server]]:
+def servers(tree: Path, folder: Path, given: dict[str, str], count: int) -> Generator[list[TreeServer]]:
     """So many on one database, which `given` names; without a name all use the file of one directory."""
     with ExitStack() as stack:
-        yield [stack.enter_context(serving(tree, folder / "data", given)) for _ in range(count)]
+        yield [stack.enter_context(serving_tree(tree, folder / "data", given)) for _ in range(count)]
 
 
 async def trial(given: argparse.Namespace, folder: Path, url: str | None) -> bool:

@@ -42,7 +42,7 @@ ACCOUNT = 8101
 HEALTH = http("GET", "/health")
 
 
-class Server(NamedTuple):
+class TreeServer(NamedTuple):
     """A server that listens."""
 
     pid: int
@@ -50,10 +50,10 @@ class Server(NamedTuple):
     data: Path
 
 
-class Stand(NamedTuple):
+class LoopAttack(NamedTuple):
     """What is measured, the process that attacks it, and for how many seconds."""
 
-    server: Server
+    server: TreeServer
     attacker: "subprocess.Popen[bytes]"
     seconds: float
 
@@ -75,7 +75,7 @@ class Row:
 
 
 @contextmanager
-def serving(tree: Path, data: Path, settings: Mapping[str, str] | None = None) -> Generator[Server]:
+def serving_tree(tree: Path, data: Path, settings: Mapping[str, str] | None = None) -> Generator[TreeServer]:
     """`reseller serve` of a tree of sources, on an empty directory."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SERVICE_")}
     with data.with_suffix(".log").open("ab") as log:
@@ -89,7 +89,7 @@ def serving(tree: Path, data: Path, settings: Mapping[str, str] | None = None) -
     assert process.stdout is not None
     try:
         said = json.loads(process.stdout.readline())
-        yield Server(process.pid, int(said["base_url"].rpartition(":")[2]), data)
+        yield TreeServer(process.pid, int(said["base_url"].rpartition(":")[2]), data)
     finally:
         process.terminate()
         process.wait(60)
@@ -173,7 +173,7 @@ def processor_seconds(pid: int) -> float:
     return time.clock_gettime(~pid << 3 | 2)
 
 
-def measure(stand: Stand, row: Row, attack: Attack, addresses: Sequence[str], each: int) -> None:
+def measure(stand: LoopAttack, row: Row, attack: Attack, addresses: Sequence[str], each: int) -> None:
     """One round of one attack."""
     server, attacker, seconds = stand
     assert attacker.stdin is not None
@@ -196,7 +196,7 @@ def shown(row: Row) -> str:
     return f"{row.added:8.1f} {alone:8.1f} {beside:8.1f} {cost:8.2f}  {row.name:<64} {statuses}"
 
 
-def campaign(stand: Stand, given: argparse.Namespace) -> list[Row]:
+def campaign(stand: LoopAttack, given: argparse.Namespace) -> list[Row]:
     """All attacks, each by somebody who has attacked nothing before."""
     rows: dict[str, Row] = {}
     wanted = [word.lower() for word in given.only]
@@ -229,9 +229,9 @@ def main(arguments: Sequence[str]) -> int:
     with (
         tempfile.TemporaryDirectory(prefix="loop-") as folder,
         attacking() as attacker,
-        serving(given.tree, Path(folder) / "data") as server,
+        serving_tree(given.tree, Path(folder) / "data") as server,
     ):
-        rows = campaign(Stand(server, attacker, given.seconds), given)
+        rows = campaign(LoopAttack(server, attacker, given.seconds), given)
     say(f"{'added ms':>8} {'alone':>8} {'beside':>8} {'cpu ms':>8}  {'p99 of /health; processor time for an answer':<64} answers")
     for row in rows:
         say(shown(row))

@@ -13,10 +13,10 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from tests import ramdisk
 from tests.fuzz import accounts, limits, loop, outage
+from tests.fuzz.app_under_test import AppUnderTest
 from tests.fuzz.engine import STEPS, Plan, Verdict, fuzz
 from tests.fuzz.furnished import KINDS
 from tests.fuzz.machines import MACHINES, play
-from tests.fuzz.stand import Stand
 
 PARTS = ("calls", "sequences", "machines")
 COMMANDS = {"loop": loop.main, "limits": limits.main, "outage": outage.main, "accounts": accounts.main}
@@ -68,7 +68,7 @@ def ask(name: str, operation: AnyOperation | None, plan: Plan, total: Total) -> 
     """One operation, or sequences of all."""
     started, again = time.perf_counter(), f"--as {plan.kind} --examples {plan.examples} --seed {plan.seed}"
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        verdict = fuzz(Stand(Path(folder), operation), plan)
+        verdict = fuzz(AppUnderTest(Path(folder), operation), plan)
     total.calls += verdict.calls
     total.statuses += verdict.statuses
     total.checks += verdict.checks

@@ -11,7 +11,7 @@ from hypothesis.stateful import invariant, precondition, rule
 from operations.storefronts.sales.checkout import OrderCancelled
 from registry.errors import PaymentsError
 from tests.fulfilment.floor import HOUR, MINUTE, PRICE, Floor, open_floor
-from tests.fuzz.seat import Machine
+from tests.harness.machine_runner import ServiceMachine
 
 PICK = st.integers(0, 9)
 STRIKES: dict[str, dict[str, Any]] = {"none left": {"code": 6}, "lost": {"drop_after": True}, "not sent": {"code": 3}}
@@ -42,7 +42,7 @@ class Seen:
     top_ups: list[str] = field(default_factory=list[str])
 
 
-class OrderMachine(Machine):
+class OrderMachine(ServiceMachine):
     """A few buyers, a worker, the shop's own server and its operator."""
 
     async def open(self, folder: Path, url: str | None) -> None:

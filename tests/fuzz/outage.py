@@ -22,7 +22,7 @@ from pathlib import Path
 import orjson
 
 from registry.limits import Tier
-from tests.fuzz.loop import ACCOUNT, HEALTH, ROOT, new_key, p99, processor_seconds, say, serving
+from tests.fuzz.loop import ACCOUNT, HEALTH, ROOT, new_key, p99, processor_seconds, say, serving_tree
 from tests.fuzz.loop_attack import answered
 from tests.fuzz.loop_shapes import http
 
@@ -160,7 +160,7 @@ async def trial(given: argparse.Namespace, folder: Path) -> bool:
     """Before, during and after."""
     async with charging_system() as (system, at):
         settings = {"SERVICE_OCS_URL": f"http://127.0.0.1:{at}/v1", "SERVICE_OCS_TOKEN": "outage-token", "SERVICE_BURST_LIMIT": "false"}
-        with serving(given.tree, folder / "data", settings) as server:
+        with serving_tree(given.tree, folder / "data", settings) as server:
             keys = [await new_key(server.data, f"outage {number}", Tier.ENTERPRISE) for number in range(ORGANISATIONS)]
             requests = beside_of(await new_key(server.data, "beside", Tier.ENTERPRISE))
             asking = partial(ask, server.port)

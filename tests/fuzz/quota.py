@@ -11,7 +11,7 @@ from registry.limits import Limits, Tier, TierLimits
 from registry.policy import DAY_SECONDS, quota_period
 from registry.ports import QuotaPeriod
 from storage.quota import read_quota_used
-from tests.fuzz.seat import Machine
+from tests.harness.machine_runner import ServiceMachine
 from tests.registry import things
 from tests.registry.bench import Bench, Replica, Said, open_bench
 from tests.world import Credentials
@@ -36,7 +36,7 @@ class Day:
     own_lost: int = 0
 
 
-class QuotaMachine(Machine):
+class QuotaMachine(ServiceMachine):
     """Three keys of one organisation, one of them limited, and two processes."""
 
     async def open(self, folder: Path, url: str | None) -> None:

@@ -11,7 +11,7 @@ from hypothesis.stateful import invariant, precondition, rule
 from registry.call import Surface
 from registry.catalogue import AnyOperation
 from storage.confirm_tokens import sweep_confirm_tokens
-from tests.fuzz.seat import Machine
+from tests.harness.machine_runner import ServiceMachine
 from tests.registry import things
 from tests.registry.bench import Bench, Said, open_bench
 from tests.world import Credentials
@@ -57,7 +57,7 @@ class Token:
     spent: bool = False
 
 
-class TokenMachine(Machine):
+class TokenMachine(ServiceMachine):
     """A person in two organisations, their colleague, and a stranger; all may do the same."""
 
     async def open(self, folder: Path, url: str | None) -> None:

@@ -18,8 +18,8 @@ from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
+from tests.copies import Original
 from tests.mcp.house import House, open_house, request
-from tests.originals import Original
 from tests.world import NOON, Credentials, World, no_sleep
 
 CATALOGUE = Catalogue([Toolset("intelligence", "Money.", (high_cost_subscribers, high_cost_subscribers, package_savings))])

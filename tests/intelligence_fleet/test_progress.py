@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.terminal import at_terminal
+from tests.harness.processes import running
 from tests.intelligence_fleet.stage import Stage
-from tests.running import running
 
 
 @pytest.mark.anyio

@@ -18,8 +18,8 @@ from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
+from tests.copies import Original
 from tests.mcp.house import House, open_house, request
-from tests.originals import Original
 from tests.sandbox.planted import original
 from tests.world import NOON, Credentials, World, no_sleep
 

@@ -11,8 +11,8 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.catalogue import ToolSelection
+from tests.harness.processes import ROOT, Running, running
 from tests.interop.walk import walk
-from tests.running import ROOT, Running, running
 from transports.mcp.calls import REPLAY_REMARK
 
 HERE = Path(__file__).parent

@@ -9,8 +9,8 @@ from mcp_types import Tool
 
 from operations.catalogue import CATALOGUE
 from registry.catalogue import ToolSelection
+from tests.harness.processes import ROOT
 from tests.mcp import house
-from tests.running import ROOT
 from transports.mcp.tools import Tools, count_tokens, is_tool, measure_tools, model_view, tool_definition
 
 BUDGETS = {"operator": 10_500, "connectivity": 3_000}

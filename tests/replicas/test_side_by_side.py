@@ -10,10 +10,10 @@ import pytest
 
 from tests.cli.reseller import environment
 from tests.databases import NO_POSTGRES
-from tests.replicas.cluster import Cluster, cluster
+from tests.harness.cluster import Cluster, cluster
+from tests.harness.processes import Running, running, stop
 from tests.replicas.next_release import NEXT, next_release
 from tests.replicas.traffic import traffic
-from tests.running import Running, running, stop
 
 pytestmark = pytest.mark.postgres
 REPLICAS = "select id from replica order by expires_at"

@@ -10,7 +10,7 @@ from typing import Any, cast
 from simulators.network.seed.scenario import build_scenario as with_trouble
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
-from tests.originals import Original
+from tests.copies import Original
 from tests.world import NOON, no_sleep
 
 BIRD = "Zqcanary"

@@ -5,7 +5,7 @@ from functools import cache
 from simulators.network.entities import DAY_SECONDS
 from simulators.network.seed.scenario import ScenarioTruth, ScenarioWorld, build_scenario
 from simulators.network.world import World
-from tests.originals import Original
+from tests.copies import Original
 
 MIDNIGHT = 1_799_971_200
 """2027-01-15T00:00:00 UTC."""

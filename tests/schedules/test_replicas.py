@@ -10,10 +10,9 @@ import orjson
 import pytest
 
 from operations.intelligence.scheduling.runs import REPORT_LEASE_SECONDS, ScheduleRuns
-from tests.children import Child
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import read
-from tests.running import ROOT
+from tests.harness.processes import ROOT, Child
 from tests.schedules.bureau import Bureau, script
 from tests.schedules.test_boundaries import at_minutes, at_times
 

@@ -23,8 +23,8 @@ from storage.engine.store import Store, open_store
 from storage.engine.table import table_of
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 from tests.evidence.issuing import open_issuing
-from tests.replicas.cluster import free_port
-from tests.running import Running, running
+from tests.harness.cluster import free_port
+from tests.harness.processes import Running, running
 from tests.signals.test_alerts import series
 from tests.world import SettableClock
 from transports.metrics import stock_metrics

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
-from tests.simulation.history import Key
+from tests.harness.history import Key
 from tests.simulation.tenants import INVENTORY_TEMPLATES, Tenant
 
 Want = Literal["inventory", "intent", "confirm", "test"]

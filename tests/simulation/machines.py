@@ -12,7 +12,7 @@ LONGEST_DOWN = 45.0
 LONGEST_JUMP = 600.0
 
 
-class Machine:
+class SimulatedMachine:
     """One of them. What it runs changes; who it is stays."""
 
     def __init__(self, outside: Outside, name: str) -> None:
@@ -41,12 +41,12 @@ class Machine:
             self.replica.process.crash()
 
 
-class Machines:
+class SimulatedMachines:
     """All of them, behind one address."""
 
     def __init__(self, outside: Outside, count: int) -> None:
         self._outside = outside
-        self.all = [Machine(outside, f"m{number}") for number in range(count)]
+        self.all = [SimulatedMachine(outside, f"m{number}") for number in range(count)]
         self._keepers: list[Task[None]] = []
 
     def begin(self) -> None:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from tests.simulation import planted
-from tests.simulation.episode import Episode, Stage, Verdict, build_stage, run_episode
+from tests.simulation.episode import Episode, EpisodeStage, Verdict, build_stage, run_episode
 
 KNOWN = Path(__file__).resolve().parent.parent / "seeds.txt"
 CHUNK = 50
@@ -30,10 +30,10 @@ def run_chunk(seeds: list[int]) -> list[Verdict]:
     return [run_episode(stage, seed) for seed in seeds]
 
 
-_STAGES: list[Stage] = []
+_STAGES: list[EpisodeStage] = []
 
 
-def stage_of_process() -> Stage:
+def stage_of_process() -> EpisodeStage:
     """Prepared once per OS process: the pool's workers keep it between chunks."""
     if not _STAGES:
         logging.getLogger("clients.ocs").setLevel(logging.ERROR)  # garbage is ordered here

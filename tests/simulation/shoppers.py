@@ -8,10 +8,10 @@ from typing import Any
 import anyio
 
 from registry.errors import Refusal
+from tests.harness.history import History, Key, Kind
 from tests.simulation.agenda import Agenda
 from tests.simulation.clients import RELEASE, UNSURE
-from tests.simulation.history import History, Key, Kind
-from tests.simulation.machines import Machines
+from tests.simulation.machines import SimulatedMachines
 from tests.simulation.process import Gone
 from tests.simulation.processor import Processor
 from tests.simulation.replica import STOREFRONT_KEY, Outside, Said
@@ -50,7 +50,7 @@ class Shoppers:
     """All buyers of an episode, and those who take back what they were given."""
 
     rng: Random
-    machines: Machines
+    machines: SimulatedMachines
     history: History
     outside: Outside
     processor: Processor

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from tests.simulation.history import History, Key, Record
+from tests.harness.history import History, Key, Record
 from tests.simulation.provider import Dispatch
 
 DRAW, DELETE = "affectPackageToSubscriber", "deleteSubscriberPackage"

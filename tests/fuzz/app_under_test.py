@@ -30,7 +30,7 @@ Scope = Any
 
 
 @dataclass
-class Stand:
+class AppUnderTest:
     """A house for one operation, or for all of them."""
 
     folder: Path

@@ -16,8 +16,8 @@ from clients.http import Outbound
 from clients.ocs.client import Ocs, OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
 from tests.cli.reseller import environment
-from tests.kill.clock import SharedClock
-from tests.nursery import reseller
+from tests.harness.fork_server import reseller
+from tests.harness.shared_clock import SharedClock
 
 TOKEN = "sandbox-7001-token"
 ACCOUNTS = (8101, 8103)
@@ -47,7 +47,7 @@ class Given(NamedTuple):
 
 
 @dataclass(slots=True)
-class Network:
+class NetworkProcess:
     """Its addresses, what it has been seen to give, and the time that it shares with the service."""
 
     url: str
@@ -138,7 +138,7 @@ def days_between(begins: str, ends: str) -> int:
 
 
 @asynccontextmanager
-async def network(place: Path, *, lines: int = LINES) -> AsyncGenerator[Network]:
+async def network_process(place: Path, *, lines: int = LINES) -> AsyncGenerator[NetworkProcess]:
     """`reseller sandbox ocs` for the length of a block, with enough free eSIMs for a long run."""
     clock = SharedClock(place / "clock")
     words = ("sandbox", "ocs", "--port", "0", "--lines", str(lines), "--history-days", "0", "--row-cap", str(max(lines, 5000)))
@@ -154,7 +154,7 @@ async def network(place: Path, *, lines: int = LINES) -> AsyncGenerator[Network]
     pool = OcsPool(Outbound(ocs_limits(wire)), wire, clock)
     try:
         async with httpx.AsyncClient(base_url=base + "/control", timeout=60, verify=False, limits=FRESH) as control:
-            made = Network(base + "/v1", clock, control, pool.for_token(TOKEN), process.pid)
+            made = NetworkProcess(base + "/v1", clock, control, pool.for_token(TOKEN), process.pid)
             await made.look()
             yield made
     finally:

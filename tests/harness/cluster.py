@@ -14,9 +14,8 @@ import psycopg
 
 from tests.cli.reseller import environment
 from tests.databases import migrated_postgres
-from tests.nursery import reseller
-from tests.ports import free_port
-from tests.running import Running, running
+from tests.harness.fork_server import reseller
+from tests.harness.processes import Running, free_port, running
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
@@ -102,7 +101,7 @@ def finish(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def metrics(port: int) -> dict[str, float]:
+def shown_metrics(port: int) -> dict[str, float]:
     """The plain numbers that a process shows."""
     text = httpx.get(f"http://127.0.0.1:{port}/metrics").text
     return {name: float(value) for name, value in re.findall(r"^reseller_(\S+) (\S+)$", text, re.MULTILINE)}

@@ -3,16 +3,20 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from types import TracebackType
+from typing import AnyStr
 
 from tests.databases import migrated_sqlite
-from tests.nursery import reseller
+from tests.harness.fork_server import reseller
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +76,29 @@ def running(data: Path, environment: Mapping[str, str] | None = None, *, port: i
     finally:
         if server.process.poll() is None:
             stop(server)
+
+
+class Child(subprocess.Popen[AnyStr]):
+    """A program whose block waits for its end, as a `Popen` does, but not when the block failed: what it waits for may never come then."""
+
+    def __exit__(self, exc_type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
+        if exc_type is not None:
+            self.kill()
+        super().__exit__(exc_type, value, traceback)
+
+
+FIRST, LAST = 10_000, 32_000
+"""Below those that the system gives to clients: none of another test's connections gets one while its server is away."""
+TAKEN = count(os.getpid() * 97)
+
+
+def free_port() -> int:
+    """One on which nobody listens, and that this process has not given yet."""
+    while True:
+        port = FIRST + next(TAKEN) % (LAST - FIRST)
+        with socket.socket() as found:
+            try:
+                found.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port

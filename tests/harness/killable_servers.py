@@ -12,13 +12,13 @@ from pathlib import Path
 import orjson
 
 from tests.cli.reseller import environment
-from tests.kill.trap import Point
-from tests.ports import free_port
+from tests.harness.kill_points import Point
+from tests.harness.processes import free_port
 
-LONGEST = 30.0
+SERVER_ANSWER_SECONDS = 30.0
 
 
-class Nursery:
+class ServerForks:
     """A process with all imports done, which is forked for every server: it serves any number of stages, one at a time."""
 
     def __init__(self, process: Process) -> None:
@@ -36,11 +36,11 @@ class Nursery:
 
 
 @asynccontextmanager
-async def nursery(place: Path) -> AsyncGenerator[Nursery]:
+async def server_forks(place: Path) -> AsyncGenerator[ServerForks]:
     """It ends with its input, and a server with it: no process is left behind."""
-    with (place / "nursery.log").open("ab") as log:
+    with (place / "forks.log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "tests.kill.server"),
+            *(sys.executable, "-P", "-m", "tests.harness.forked_server"),
             cwd=place,
             env=environment(),
             stdin=asyncio.subprocess.PIPE,
@@ -49,7 +49,7 @@ async def nursery(place: Path) -> AsyncGenerator[Nursery]:
         )
     assert process.stdin is not None and process.stdout is not None
     try:
-        yield Nursery(process)
+        yield ServerForks(process)
     finally:
         process.stdin.close()
         await process.stdout.read()
@@ -59,8 +59,8 @@ async def nursery(place: Path) -> AsyncGenerator[Nursery]:
 class Servers:
     """The one that runs."""
 
-    def __init__(self, nursery: Nursery, place: Path, clock: Path, settings: Mapping[str, str]) -> None:
-        self._nursery, self._place, self._clock, self._settings = nursery, place, clock, settings
+    def __init__(self, forks: ServerForks, place: Path, clock: Path, settings: Mapping[str, str]) -> None:
+        self._forks, self._place, self._clock, self._settings = forks, place, clock, settings
         self._log = place / "servers.log"
         self.port = free_port()
         self._pid: int | None = None
@@ -73,7 +73,7 @@ class Servers:
     async def start(self, point: Point | None = None, *, settles: bool = True) -> None:
         """The next one, which dies at a point where one is given; returns when it listens. `settles`: it does the chores of the ledger."""
         assert self._pid is None
-        self._nursery.order(
+        self._forks.order(
             place=str(self._place),
             log=str(self._log),
             clock=str(self._clock),
@@ -106,9 +106,9 @@ class Servers:
         return self._log.read_text() if self._log.exists() else ""
 
     async def _hear(self, wanted: str) -> str:
-        async with asyncio.timeout(LONGEST):
+        async with asyncio.timeout(SERVER_ANSWER_SECONDS):
             while True:
-                line = await self._nursery.line()
+                line = await self._forks.line()
                 ended = line.startswith("ended ")
                 if ended:
                     self._pid = None

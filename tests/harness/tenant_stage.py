@@ -24,10 +24,10 @@ from storage.people import create_person
 from storage.sealing import Keyring, webhook_secret_field
 from storage.webhook_endpoints import insert_endpoint
 from tests.databases import migrated_postgres, migrated_sqlite
-from tests.kill.network import TOKEN, Network
-from tests.kill.servers import Nursery, Servers
-from tests.replicas.cluster import KEYS
-from tests.replicas.receivers import Receiver, receiving
+from tests.harness.cluster import KEYS
+from tests.harness.held_receiver import Receiver, receiving
+from tests.harness.killable_servers import ServerForks, Servers
+from tests.harness.network_process import TOKEN, NetworkProcess
 
 # Two organisations draw from one account; the third one's stock is soon empty.
 DRAWS_FROM = (8101, 8101, 8103)
@@ -47,10 +47,10 @@ class Tenant:
 
 
 @dataclass(slots=True)
-class Stage:
+class TenantStage:
     """Everything outside the servers."""
 
-    network: Network
+    network: NetworkProcess
     servers: Servers
     tenants: tuple[Tenant, ...]
     url: str
@@ -78,31 +78,33 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(place: Path, network: Network, nursery: Nursery, *, postgres: bool) -> AsyncGenerator[Stage | None]:
+async def open_tenant_stage(
+    place: Path, network: NetworkProcess, forks: ServerForks, *, postgres: bool
+) -> AsyncGenerator[TenantStage | None]:
     """A new database and its people; nothing without PostgreSQL where that is asked for. No server runs yet."""
     async with AsyncExitStack() as stack:
         url = stack.enter_context(migrated_postgres()) if postgres else migrated_sqlite(place)
         if url is None:
             yield None
             return
-        yield await stack.enter_async_context(stage_on(url, place, network, nursery))
+        yield await stack.enter_async_context(tenant_stage_on(url, place, network, forks))
 
 
 @asynccontextmanager
-async def stage_on(
-    url: str, place: Path, network: Network, nursery: Nursery, *, settings: Mapping[str, str] | None = None
-) -> AsyncGenerator[Stage]:
+async def tenant_stage_on(
+    url: str, place: Path, network: NetworkProcess, forks: ServerForks, *, settings: Mapping[str, str] | None = None
+) -> AsyncGenerator[TenantStage]:
     """The same on a database at HEAD that somebody else made; `settings` come on top of those that every server is told."""
     async with AsyncExitStack() as stack:
         receivers = [stack.enter_context(receiving()) for _ in DRAWS_FROM]
         tenants = await settle_in(url, receivers)
-        servers = Servers(nursery, place, network.clock.path, {**settings_of(place, network, url), **(settings or {})})
+        servers = Servers(forks, place, network.clock.path, {**server_settings(place, network, url), **(settings or {})})
         stack.push_async_callback(servers.kill)
         await network.look()
-        yield Stage(network, servers, tenants, url, max(network.log, default=0))
+        yield TenantStage(network, servers, tenants, url, max(network.log, default=0))
 
 
-def settings_of(place: Path, network: Network, url: str) -> Mapping[str, str]:
+def server_settings(place: Path, network: NetworkProcess, url: str) -> Mapping[str, str]:
     """What the servers are told."""
     return {
         "SERVICE_DATA": str(place),
@@ -133,12 +135,12 @@ async def settle_in(url: str, receivers: Sequence[Receiver]) -> tuple[Tenant, ..
 
 def move_in(connection: Connection, *, ids: SystemIds, account: int, receiver: Receiver) -> Tenant:
     """One of them, with all it needs."""
-    organisation, key = found(connection, ids=ids, account=account)
+    organisation, key = found_tenant(connection, ids=ids, account=account)
     endpoint, secret = listen(connection, ids=ids, organisation=organisation, url=receiver.url)
     return Tenant(organisation, key, account, endpoint, receiver, secret)
 
 
-def found(connection: Connection, *, ids: Ids, account: int) -> tuple[str, str]:
+def found_tenant(connection: Connection, *, ids: Ids, account: int) -> tuple[str, str]:
     """An organisation with an account, and an API key of its admin."""
     now = SystemClock().now()
     organisation, person, key = ids.new("org_"), ids.new("usr_"), new_api_key(ids)

@@ -39,15 +39,15 @@ class Handler(BaseHTTPRequestHandler):
     """One call of the wire."""
 
     def do_POST(self) -> None:
-        parrot, address = cast(Parrot, self.server), urlsplit(self.path)
+        echo, address = cast(TokenEchoServer, self.server), urlsplit(self.path)
         body = self.rfile.read(int(self.headers["content-length"]))
         self.token = parse_qs(address.query)["token"][0]
         self.method: str = next(iter(orjson.loads(body)))
         self.key = ANSWER_KEYS.get(self.method, self.method)
-        parrot.heard.add(self.token)
-        self.answer = parrot.ask(address.path, address.query, body)
-        if parrot.squawk is not None and self.method == parrot.strikes:
-            parrot.squawk(self)
+        echo.heard.add(self.token)
+        self.answer = echo.ask(address.path, address.query, body)
+        if echo.squawk is not None and self.method == echo.strikes:
+            echo.squawk(self)
         else:
             self.say(200, self.answer)
 
@@ -114,7 +114,7 @@ SQUAWKS: dict[str, Callable[[Handler], None]] = {
 }
 
 
-class Parrot(HTTPServer):
+class TokenEchoServer(HTTPServer):
     """A simulated network behind a server that takes one call at a time. `squawk` answers calls of the method `strikes`."""
 
     squawk: Callable[[Handler], None] | None = None
@@ -147,9 +147,9 @@ class Parrot(HTTPServer):
 
 
 @contextmanager
-def parrot(*tokens: str) -> Generator[Parrot]:
+def token_echo_server(*tokens: str) -> Generator[TokenEchoServer]:
     """On a free port."""
-    server = Parrot(*tokens)
+    server = TokenEchoServer(*tokens)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

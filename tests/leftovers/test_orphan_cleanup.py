@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import heir, ramdisk
-from tests.children import Child
+from tests import ramdisk
+from tests.harness import orphan_cleanup
+from tests.harness.processes import Child
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = """
@@ -22,7 +23,7 @@ folder = ramdisk.use()
 """
 FULL = """
 from tests.databases import server_url
-from tests.nursery import reseller
+from tests.harness.fork_server import reseller
 server_url()
 words = [reseller(), "serve", "--port", "0", "--data", folder / "data", "--json"]
 server = subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True)
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="who works in a 
 
 
 def end_of(program: str, place: Path, how: signal.Signals | None) -> Path:
-    """Play a run until it waits, end it by a signal or as it ends by itself, and wait for its heir. Which folder it had."""
+    """Play a run until it waits, end it by a signal or as it ends by itself, and wait for its clean-up. Which folder it had."""
     words, pipe = [sys.executable, "-c", RUN + program + WAIT], subprocess.PIPE
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(place)}
     with Child(words, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as run:
@@ -50,15 +51,19 @@ def end_of(program: str, place: Path, how: signal.Signals | None) -> Path:
         else:
             run.send_signal(how)
         for descriptor in waiting:
-            assert select.select([descriptor], [], [], LONGEST / 1000)[0], "its heir still waits"
+            assert select.select([descriptor], [], [], LONGEST / 1000)[0], "its clean-up still waits"
             os.close(descriptor)
     return folder
 
 
 def heirs(folder: Path) -> list[int]:
     """Those of a run, as descriptors that can be read once they have ended."""
-    wanted = [os.fsencode(heir.__file__), os.fsencode(folder)]
-    return [os.pidfd_open(pid) for pid in heir.workers(folder) if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[2:4] == wanted]
+    wanted = [os.fsencode(orphan_cleanup.__file__), os.fsencode(folder)]
+    return [
+        os.pidfd_open(pid)
+        for pid in orphan_cleanup.workers(folder)
+        if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[2:4] == wanted
+    ]
 
 
 @pytest.mark.postgres
@@ -66,7 +71,7 @@ def test_a_killed_run_leaves_no_server_no_database_and_no_folder(tmp_path: Path)
     with tempfile.TemporaryDirectory() as place:  # the socket of a database needs a short path
         Path(place).chmod(0o755)
         folder = end_of(FULL, Path(place), signal.SIGKILL)
-        assert (list(heir.workers(folder)), list(Path(place).iterdir())) == ([], [])
+        assert (list(orphan_cleanup.workers(folder)), list(Path(place).iterdir())) == ([], [])
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None])

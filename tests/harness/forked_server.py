@@ -1,8 +1,8 @@
 """The service as `reseller serve` composes it, except for its clock, and for the ports at whose points it is to die.
 
-`python -m tests.kill.server` is a nursery: it imports everything, and for each line on its input it forks a server, which is a process of
-its own, has the settings, the directory and the clock of that line, and does all the rest of a start. It says `pid`, then `ended` with
-the exit code; the server says `ready` when it listens, and `settled SECONDS` when it has done what was due at a moment that the clock
+`python -m tests.harness.forked_server` is a fork server: it imports everything, and for each line on its input it forks a server, which is a
+process of its own, has the settings, the directory and the clock of that line, and does all the rest of a start. It says `pid`, then `ended`
+with the exit code; the server says `ready` when it listens, and `settled SECONDS` when it has done what was due at a moment that the clock
 was moved to.
 """
 
@@ -24,8 +24,8 @@ from operations.ledger.reconciliation import Reconciliation
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from storage.orphans import recover_orphans
 from storage.replicas import renew_replica
-from tests.kill.clock import SharedClock
-from tests.kill.trap import Point, Trap, TrappedJournal, TrappedOutbound
+from tests.harness.kill_points import Point, Trap, TrappedJournal, TrappedOutbound
+from tests.harness.shared_clock import SharedClock
 from transports.app import Application
 from transports.http.limits import Deadlines
 from transports.http.server import bind_socket, make_http_server, run_on_uvloop
@@ -106,7 +106,7 @@ async def live(clock: SharedClock, port: int, point: Point | None, *, settles: b
             tasks.cancel_scope.cancel()
 
 
-def serve(order: dict[str, Any]) -> None:
+def serve_fork(order: dict[str, Any]) -> None:
     """What a forked server does."""
     os.chdir(order["place"])
     os.environ.update(order["settings"])
@@ -116,7 +116,7 @@ def serve(order: dict[str, Any]) -> None:
     run_on_uvloop(live(SharedClock(Path(order["clock"])), order["port"], point, settles=order["settles"]))
 
 
-def attend(pid: int) -> None:
+def attend_fork(pid: int) -> None:
     """Until it has ended, or nobody wants it any more. It is not reaped before the next order: its number stays its own."""
     while True:
         ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
@@ -127,7 +127,7 @@ def attend(pid: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def main() -> None:
+def serve_forks() -> None:
     """Bear servers until the input ends."""
     for name in LATER:
         importlib.import_module(name)
@@ -139,11 +139,11 @@ def main() -> None:
             os.waitpid(pid, 0)
         pid = os.fork()
         if pid == 0:
-            serve(orjson.loads(line))
+            serve_fork(orjson.loads(line))
             return
         say(f"pid {pid}")
-        attend(pid)
+        attend_fork(pid)
 
 
 if __name__ == "__main__":
-    main()
+    serve_forks()

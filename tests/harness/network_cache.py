@@ -1,4 +1,4 @@
-"""The simulated network of a day, built by the first process of the nursery that asks for it and taken over by the later ones.
+"""The simulated network of a day, built by the first process of the fork server that asks for it and taken over by the later ones.
 
 To live through its history takes 1.5 s of every server that is asked about it; that the same arguments build the same network is
 what tests/sandbox/test_seed.py proves.

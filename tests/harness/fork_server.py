@@ -1,7 +1,7 @@
 """A process that has imported everything: what tests start as `reseller` is a fork of it, which saves a second of imports each.
 
 `reseller()` is a program that takes the place of the real one: it hands its words, its directory, its environment and its streams to
-the nursery, hands on the signals it gets, and ends as the fork ends. That a real process starts and ends well is what
+the fork server, hands on the signals it gets, and ends as the fork ends. That a real process starts and ends well is what
 tests/cli/test_serve.py and others prove with the real command.
 """
 
@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 if TYPE_CHECKING:  # those who only want the program do without
-    from tests.kept import Kept
+    from tests.harness.network_cache import Kept
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 # What commands import only when they need it.
 LATER = (
     *("aiohttp", "aiosmtplib", "alembic.command", "httptools", "httpx", "jinja2", "jwt", "mcp.server", "psycopg", "rich.console"),
@@ -43,21 +43,21 @@ LATER = (
 )
 CLIENT = """#!{python} -IS
 import _socket, marshal, os, signal, sys
-nursery = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+forks = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
 try:
-    nursery.connect({address!r})
+    forks.connect({address!r})
 except OSError as error:
-    sys.exit(f"the nursery does not answer ({{error}}): {{open({log!r}).read()}}")
+    sys.exit(f"the fork server does not answer ({{error}}): {{open({log!r}).read()}}")
 def hand_on(number, frame):
-    nursery.send(bytes([number]))
+    forks.send(bytes([number]))
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
     if signal.getsignal(number) is not signal.SIG_IGN:
         signal.signal(number, hand_on)
 order = marshal.dumps((sys.argv[1:], os.getcwd(), dict(os.environ)))
 streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
-nursery.sendmsg([len(order).to_bytes(4, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
-nursery.sendall(order)
-status = int.from_bytes(nursery.recv(4), "big")
+forks.sendmsg([len(order).to_bytes(4, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+forks.sendall(order)
+status = int.from_bytes(forks.recv(4), "big")
 if os.WIFSIGNALED(status):
     signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
     os.kill(os.getpid(), os.WTERMSIG(status))
@@ -67,8 +67,8 @@ os._exit(os.waitstatus_to_exitcode(status))
 
 @cache
 def reseller() -> Path:
-    """The program; its nursery starts on first use, and ends with this process."""
-    folder = Path(tempfile.mkdtemp(prefix="nursery-"))
+    """The program; its fork server starts on first use, and ends with this process."""
+    folder = Path(tempfile.mkdtemp(prefix="forks-"))
     program = folder / "reseller"
     if not hasattr(os, "pidfd_open"):  # not Linux: the real command
         program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -m transports.cli "$@"\n')
@@ -78,7 +78,7 @@ def reseller() -> Path:
     listening.bind(str(folder / "socket"))
     listening.listen(64)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "RESELLER_"))}
-    words = [sys.executable, "-P", "-m", "tests.nursery", str(listening.fileno()), str(folder)]
+    words = [sys.executable, "-P", "-m", "tests.harness.fork_server", str(listening.fileno()), str(folder)]
     given = {**environment, "PYTHONPATH": str(ROOT)}
     pipe, none = subprocess.PIPE, subprocess.DEVNULL
     with (folder / "log").open("wb") as log:
@@ -187,7 +187,7 @@ def main() -> None:
     make_app(["all"])
     for name in LATER:
         importlib.import_module(name)
-    from tests.kept import Kept
+    from tests.harness.network_cache import Kept
 
     kept = Kept(Path(sys.argv[2]))
     kept.use()

@@ -15,9 +15,9 @@ from benchmarks.postgres import database as postgres_database
 from storage.engine.migrate import upgrade_database
 from tests.cli.reseller import COMMAND, environment
 from tests.databases import migrated_sqlite
-from tests.kill.network import FRESH, Network, network
-from tests.kill.servers import nursery
-from tests.kill.stage import Stage, settings_of, stage_on
+from tests.harness.killable_servers import server_forks
+from tests.harness.network_process import FRESH, NetworkProcess, network_process
+from tests.harness.tenant_stage import TenantStage, server_settings, tenant_stage_on
 from transports.payments import PAYMENTS_WEBHOOK_PATH, SIMULATED_PROCESSOR_CLIENT, SIMULATED_PROCESSOR_KEY
 
 Engine = Literal["sqlite", "postgres"]
@@ -28,19 +28,19 @@ LONGEST_STOP = 30.0
 
 
 @dataclass(slots=True)
-class House:
+class ServiceProcesses:
     """All of them."""
 
     engine: Engine
     place: Path
-    stage: Stage
+    stage: TenantStage
     processor: httpx.AsyncClient
     processor_pid: int
     ports: list[int]
     processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict[str, "subprocess.Popen[bytes]"])
 
     @property
-    def network(self) -> Network:
+    def network(self) -> NetworkProcess:
         """The simulated network."""
         return self.stage.network
 
@@ -74,7 +74,7 @@ class House:
 
 
 @contextmanager
-def process(
+def reseller_process(
     words: Sequence[str], folder: Path, settings: Mapping[str, str], program: Sequence[str] = COMMAND
 ) -> "Generator[subprocess.Popen[bytes]]":
     """`reseller` with these words, and its log in a folder of its own; it is gone when the block ends. `program`: another `reseller`."""
@@ -91,7 +91,7 @@ def process(
             running.wait()
 
 
-def payments(port: int) -> Mapping[str, str]:
+def payment_settings(port: int) -> Mapping[str, str]:
     """The settings of a service whose processor is simulated in a process of its own."""
     address = f"http://127.0.0.1:{port}"
     return {
@@ -116,18 +116,18 @@ def database(engine: Engine, place: Path) -> Generator[str | None]:
 
 
 @asynccontextmanager
-async def opened(engine: Engine, place: Path, lines: int) -> AsyncGenerator[House | None]:
+async def open_processes(engine: Engine, place: Path, lines: int) -> AsyncGenerator[ServiceProcesses | None]:
     """All but the service, which `serve` starts; nothing without a database."""
     with database(engine, place) as url:
         if url is None:
             yield None
             return
-        async with opened_on(engine, url, place, lines, [free_port() for _ in range(SERVERS[engine])]) as house:
+        async with open_processes_on(engine, url, place, lines, [free_port() for _ in range(SERVERS[engine])]) as house:
             yield house
 
 
 @asynccontextmanager
-async def opened_on(
+async def open_processes_on(
     engine: Engine,
     url: str,
     place: Path,
@@ -136,25 +136,25 @@ async def opened_on(
     *,
     events_to: str | None = None,
     trusting: Mapping[str, str] | None = None,
-) -> AsyncGenerator[House]:
+) -> AsyncGenerator[ServiceProcesses]:
     """The same on a database at HEAD that somebody else made, with `ports` for the servers.
 
     `events_to`: where the processor sends its events, else to the first server; `trusting`: its settings, where that is https.
     """
     async with AsyncExitStack() as stack:
         paid = free_port()
-        upstream = await stack.enter_async_context(network(place, lines=lines))
-        born_by = await stack.enter_async_context(nursery(place))
-        stage = await stack.enter_async_context(stage_on(url, place, upstream, born_by, settings=payments(paid)))
+        upstream = await stack.enter_async_context(network_process(place, lines=lines))
+        born_by = await stack.enter_async_context(server_forks(place))
+        stage = await stack.enter_async_context(tenant_stage_on(url, place, upstream, born_by, settings=payment_settings(paid)))
         stage.servers.port = ports[0]  # those that come when all is over, for the processor's events
         events = (events_to or f"http://127.0.0.1:{ports[0]}") + PAYMENTS_WEBHOOK_PATH
         words = ("sandbox", "payments", "--port", str(paid), "--webhook-url", events)
-        running = stack.enter_context(process(words, place / "processor", trusting or {}))
+        running = stack.enter_context(reseller_process(words, place / "processor", trusting or {}))
         processor = await stack.enter_async_context(
             httpx.AsyncClient(base_url=f"http://127.0.0.1:{paid}", timeout=60, verify=False, limits=FRESH)
         )
         await answering(processor, running)
-        yield House(engine, place, stage, processor, running.pid, ports)
+        yield ServiceProcesses(engine, place, stage, processor, running.pid, ports)
 
 
 async def answering(processor: httpx.AsyncClient, running: "subprocess.Popen[bytes]") -> None:
@@ -167,16 +167,16 @@ async def answering(processor: httpx.AsyncClient, running: "subprocess.Popen[byt
 
 
 @contextmanager
-def serving(house: House, paid: int) -> Generator[None]:
+def serving_processes(house: ServiceProcesses, paid: int) -> Generator[None]:
     """The service itself, as whoever runs it starts it."""
-    settings = {**settings_of(house.place, house.network, house.stage.url), **payments(paid), "SERVICE_OCS_CONCURRENCY": "16"}
+    settings = {**server_settings(house.place, house.network, house.stage.url), **payment_settings(paid), "SERVICE_OCS_CONCURRENCY": "16"}
     with ExitStack() as stack:
         for number, port in enumerate(house.ports):
             name = f"server {number + 1}" if len(house.ports) > 1 else "server"
             folder = house.place / name
-            running = stack.enter_context(process(("serve", "--port", str(port)), folder, settings))
+            running = stack.enter_context(reseller_process(("serve", "--port", str(port)), folder, settings))
             await_health(port, running, folder)
             house.processes[name] = running
         if house.engine == "postgres":
-            house.processes["worker"] = stack.enter_context(process(("worker",), house.place / "worker", settings))
+            house.processes["worker"] = stack.enter_context(reseller_process(("worker",), house.place / "worker", settings))
         yield
