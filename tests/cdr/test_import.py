@@ -13,9 +13,9 @@ from inline_snapshot import snapshot
 
 from tests.cdr.between import HANG, LOSE, NO_MORE, PASS, WAIT, Between, between
 from tests.cdr.records import iccid
-from tests.cli.reseller import COMMAND, Done, environment, reseller, said
+from tests.cli.reseller import Done, reseller, said
 from tests.cli.terminal import at_terminal
-from tests.harness.processes import Child, Running, running
+from tests.harness.processes import COMMAND, Child, Running, environment, running
 
 HEADER = "id,iccid,occurred_at,bytes_up,bytes_down,network,country"
 

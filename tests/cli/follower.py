@@ -9,9 +9,8 @@ from queue import Queue
 from threading import Thread
 from typing import IO
 
-from tests.cli.reseller import environment
 from tests.harness.fork_server import reseller
-from tests.harness.processes import Child
+from tests.harness.processes import Child, environment
 
 SECONDS = 60
 

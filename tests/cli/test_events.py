@@ -14,10 +14,10 @@ import httpx
 import pytest
 
 from tests.cli.follower import following
-from tests.cli.reseller import COMMAND, environment, refused, said
+from tests.cli.reseller import refused, said
 from tests.cli.terminal import at_terminal
 from tests.harness.fork_server import reseller
-from tests.harness.processes import Child, Running, free_port, running
+from tests.harness.processes import COMMAND, Child, Running, environment, free_port, running
 
 FOLLOWING = "following the events of "
 

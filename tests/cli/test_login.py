@@ -17,9 +17,9 @@ import httpx
 import pytest
 
 from tests.cli.follower import Follower, following
-from tests.cli.reseller import COMMAND, environment, refused, said
+from tests.cli.reseller import refused, said
 from tests.harness.fork_server import reseller
-from tests.harness.processes import Running, running
+from tests.harness.processes import COMMAND, Running, environment, running
 from tests.people import Person, code_in, console_of
 
 ADA = "ada@fjord.example"

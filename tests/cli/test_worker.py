@@ -13,10 +13,10 @@ import httpx
 import pytest
 
 from tests.cli.hook import listening
-from tests.cli.reseller import COMMAND, environment, refused, said
+from tests.cli.reseller import refused, said
 from tests.databases import NO_POSTGRES, postgres_url
 from tests.harness.fork_server import reseller
-from tests.harness.processes import Child, Running, running, start, stop
+from tests.harness.processes import COMMAND, Child, Running, environment, running, start, stop
 
 LOOPBACK = {"SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8"}
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

@@ -14,9 +14,8 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
-from tests.cli.reseller import environment
 from tests.endurance.disks import Disk, Pages, can_mount, small_disk
-from tests.harness.processes import start, stop
+from tests.harness.processes import environment, start, stop
 from tests.world import World, open_world
 
 pytestmark = pytest.mark.anyio

@@ -26,6 +26,7 @@ from registry.limits import Tier
 from tests.fuzz.loop import ACCOUNT, ROOT, new_key, p99, processor_seconds, say, serving_tree
 from tests.fuzz.loop_shapes import http
 from tests.fuzz.outage import ask, every
+from tests.harness.processes import COMMAND, environment
 
 TOKEN, TEMPLATE = "sandbox-7001-token", 55010
 ROW_CAP = 1000
@@ -51,13 +52,7 @@ def network(lines: int, folder: Path) -> Generator[Network]:
     """`reseller sandbox ocs` with so many lines, most of them in one account."""
     options = ("--port", "0", "--lines", str(lines), "--history-days", "0", "--row-cap", str(ROW_CAP), "--clock", "frozen")
     with (folder / "network.log").open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "transports.cli", "sandbox", "ocs", *options],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.PIPE,
-            stderr=log,
-        )
+        process = subprocess.Popen([*COMMAND, "sandbox", "ocs", *options], cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=log)
     assert process.stdout is not None
     try:
         found = re.search(rb"http://[0-9.]+:(\d+)", process.stdout.readline())

@@ -7,8 +7,6 @@ each answer, which says more where other programs run beside it.
 
 import argparse
 import asyncio
-import json
-import os
 import pickle
 import statistics
 import subprocess
@@ -34,6 +32,7 @@ from storage.organisations import create_organisation
 from storage.people import create_person
 from tests.fuzz.loop_attack import answered
 from tests.fuzz.loop_shapes import Attack, anonymous, http, organisation
+from tests.harness.processes import COMMAND, running
 
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESSES, PER_ADDRESS, OF_ORGANISATION = 8, 4, 12
@@ -77,23 +76,9 @@ class Row:
 @contextmanager
 def serving_tree(tree: Path, data: Path, settings: Mapping[str, str] | None = None) -> Generator[TreeServer]:
     """`reseller serve` of a tree of sources, on an empty directory."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SERVICE_")}
-    with data.with_suffix(".log").open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "transports.cli", "serve", "--port", "0", "--data", str(data), "--json"],
-            cwd=tree,
-            env={**kept, **(settings or {}), "PYTHONPATH": str(tree)},
-            stdout=subprocess.PIPE,
-            stderr=log,
-        )
-    assert process.stdout is not None
-    try:
-        said = json.loads(process.stdout.readline())
-        yield TreeServer(process.pid, int(said["base_url"].rpartition(":")[2]), data)
-    finally:
-        process.terminate()
-        process.wait(60)
-        process.stdout.close()
+    given = {**(settings or {}), "PYTHONPATH": str(tree)}
+    with running(data, given, bare=True, program=COMMAND, folder=tree) as server:
+        yield TreeServer(server.process.pid, int(server.base_url.rpartition(":")[2]), data)
 
 
 @contextmanager

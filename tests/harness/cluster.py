@@ -12,10 +12,9 @@ from pathlib import Path
 import httpx
 import psycopg
 
-from tests.cli.reseller import environment
 from tests.databases import migrated_postgres
 from tests.harness.fork_server import reseller
-from tests.harness.processes import Running, free_port, running
+from tests.harness.processes import Running, environment, free_port, running
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 

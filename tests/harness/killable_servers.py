@@ -11,9 +11,8 @@ from pathlib import Path
 
 import orjson
 
-from tests.cli.reseller import environment
 from tests.harness.kill_points import Point
-from tests.harness.processes import free_port
+from tests.harness.processes import environment, free_port
 
 SERVER_ANSWER_SECONDS = 30.0
 

@@ -15,8 +15,8 @@ import httpx
 from clients.http import Outbound
 from clients.ocs.client import Ocs, OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
-from tests.cli.reseller import environment
 from tests.harness.fork_server import reseller
+from tests.harness.processes import environment
 from tests.harness.shared_clock import SharedClock
 
 TOKEN = "sandbox-7001-token"

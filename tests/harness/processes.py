@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,14 @@ from tests.databases import migrated_sqlite
 from tests.harness.fork_server import reseller
 
 ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-P", "-m", "transports.cli"]
+"""The real command; `reseller()` is a fork of a process that has its imports done."""
+
+
+def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Ours without the settings of the machine the tests run on."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "RESELLER_"))}
+    return {**inherited, "PYTHONPATH": str(ROOT), **(given or {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +40,27 @@ class Running:
 
 
 def start(
-    data: Path, environment: Mapping[str, str] | None = None, *, bare: bool = False, port: int = 0, program: Sequence[str] = ()
+    data: Path,
+    settings: Mapping[str, str] | None = None,
+    *,
+    bare: bool = False,
+    port: int = 0,
+    program: Sequence[str] = (),
+    folder: Path = ROOT,
 ) -> Running:
     """`reseller serve --json`, on a free port unless one is given; returns once it listens. Its log goes beside the data directory.
 
     A new data directory gets a database at HEAD with nothing in it, as `reseller db upgrade` leaves it, unless it is to stay bare.
-    `program`: another `reseller` than this one's.
+    `program`: another `reseller` than this one's; `folder`: where it starts.
     """
-    if not (bare or data.exists()) and "SERVICE_DATABASE_URL" not in (environment or {}):
+    if not (bare or data.exists()) and "SERVICE_DATABASE_URL" not in (settings or {}):
         data.mkdir(parents=True)
         migrated_sqlite(data)
     log = data.with_name(f"{data.name}.log").open("ab")
     process = subprocess.Popen(
         [*(program or [reseller()]), "serve", "--port", str(port), "--data", str(data), "--json"],
-        cwd=ROOT,
-        env={**os.environ, **(environment or {})},
+        cwd=folder,
+        env=environment(settings),
         stdout=subprocess.PIPE,
         stderr=log,
     )
@@ -68,9 +83,17 @@ def stop(server: Running, how: signal.Signals = signal.SIGTERM) -> int:
 
 
 @contextmanager
-def running(data: Path, environment: Mapping[str, str] | None = None, *, port: int = 0, program: Sequence[str] = ()) -> Generator[Running]:
+def running(
+    data: Path,
+    settings: Mapping[str, str] | None = None,
+    *,
+    bare: bool = False,
+    port: int = 0,
+    program: Sequence[str] = (),
+    folder: Path = ROOT,
+) -> Generator[Running]:
     """A server for the length of a block."""
-    server = start(data, environment, port=port, program=program)
+    server = start(data, settings, bare=bare, port=port, program=program, folder=folder)
     try:
         yield server
     finally:

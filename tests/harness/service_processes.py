@@ -13,10 +13,10 @@ import httpx
 from benchmarks.contestant import await_health, free_port
 from benchmarks.postgres import database as postgres_database
 from storage.engine.migrate import upgrade_database
-from tests.cli.reseller import COMMAND, environment
 from tests.databases import migrated_sqlite
 from tests.harness.killable_servers import server_forks
 from tests.harness.network_process import FRESH, NetworkProcess, network_process
+from tests.harness.processes import COMMAND, environment
 from tests.harness.tenant_stage import TenantStage, server_settings, tenant_stage_on
 from transports.payments import PAYMENTS_WEBHOOK_PATH, SIMULATED_PROCESSOR_CLIENT, SIMULATED_PROCESSOR_KEY
 

@@ -13,9 +13,9 @@ from operations.catalogue import CATALOGUE
 from simulators.model.fleet_script import fleet_script
 from simulators.model.script import ModelRequest, ModelScript, ModelTurn
 from simulators.model.server import model_server
-from tests.cli.reseller import COMMAND, environment, reseller, said
+from tests.cli.reseller import reseller, said
 from tests.cli.terminal import at_terminal
-from tests.harness.processes import Child, running
+from tests.harness.processes import COMMAND, Child, environment, running
 from transports.cli.target import ANSWER_PATIENCE_SECONDS, answer_patience
 
 

@@ -8,10 +8,9 @@ import httpx
 import psycopg
 import pytest
 
-from tests.cli.reseller import environment
 from tests.databases import NO_POSTGRES
 from tests.harness.cluster import Cluster, cluster
-from tests.harness.processes import Running, running, stop
+from tests.harness.processes import Running, environment, running, stop
 from tests.replicas.next_release import NEXT, next_release
 from tests.replicas.traffic import traffic
 

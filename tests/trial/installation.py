@@ -18,10 +18,9 @@ import httpx
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.engine.store import open_store
-from tests.cli.reseller import COMMAND, environment
 from tests.endurance.people import ACCOUNT, Seller, open_for_business
 from tests.harness.postgres_processes import OwnPostgres, PostgresProcesses, children, own_postgres
-from tests.harness.processes import free_port
+from tests.harness.processes import COMMAND, environment, free_port
 from tests.harness.service_processes import LONGEST_STOP, ServiceProcesses, open_processes_on, payment_settings, reseller_process
 from tests.harness.tenant_stage import found_tenant, server_settings
 from tests.proxies.front import NGINX, Front, front, proxying, whole_nginx_file
