@@ -25,6 +25,7 @@ from tests.clients.webhooks.receiver import receiver
 from tests.clients.webhooks.receiver import status as answering
 from tests.deliveries.post_office import read
 from tests.issuance.road import Gate
+from tests.stage import opened
 from transports.upstream import deliver_network_push
 from transports.worker.worker import Worker
 
@@ -44,10 +45,7 @@ class Count(NamedTuple):
 KEPT_EARLY = Query(Count, sa.select(sa.func.count().label("rows")).select_from(EARLY))
 
 
-@pytest.fixture
-async def operator(tmp_path: Path) -> AsyncGenerator[Operator]:
-    async with open_operator(tmp_path) as operator:
-        yield operator
+operator = opened(open_operator)
 
 
 @pytest.fixture

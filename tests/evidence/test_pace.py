@@ -1,7 +1,6 @@
 """One account's trouble is not another's: rows, turns and steps end in time, and organisations are looked into by turns."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import pytest
 
@@ -11,6 +10,7 @@ from registry.limits import Tier
 from storage.issuance import find_issuance
 from tests.evidence.crooked_road import CrookedRoad, crooked
 from tests.evidence.issuing import ACCOUNT, AFFECT, HOUR, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
+from tests.stage import opened
 from tests.world import Credentials
 
 pytestmark = pytest.mark.anyio
@@ -21,10 +21,7 @@ IMPATIENT = ReconciliationLimits(row=0.5)
 ONE_BY_ONE = ReconciliationLimits(turn=0.0)
 
 
-@pytest.fixture
-async def issuing(tmp_path: Path) -> AsyncGenerator[Issuing]:
-    async with open_issuing(tmp_path) as issuing:
-        yield issuing
+issuing = opened(open_issuing)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """The service as `reseller serve` composes it, except for its clock, and for the ports at whose points it is to die.
 
 `python -m tests.harness.forked_server` is a fork server: it imports everything, and for each line on its input it forks a server. This is a
-process of its own, has the settings, the directory and the clock of that line, and does all the rest of a start. The fork server says `pid`,
+process of its own and has the settings, the directory and the clock of that line, and starts as usual. The fork server says `pid`
 then `ended` with the exit code; the server says `ready` when it listens, and `settled SECONDS` when it has done what was due at a moment
 that the clock was moved to.
 """

@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 
 from operations.intelligence import high_cost_subscribers, package_savings
 from operations.intelligence.reports.sheet import Sheet
-from tests.intelligence_costs.stage import Stage
+from tests.intelligence_costs.stage import CostsStage
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ def public(sheet: Sheet) -> str:
     return orjson.dumps(shown).decode()
 
 
-async def test_the_sheet_of_costs(stage: Stage) -> None:
+async def test_the_sheet_of_costs(stage: CostsStage) -> None:
     sheet = checked(high_cost_subscribers.cost_sheet(await stage.costs(limit=2)))  # pyright: ignore[reportArgumentType]  # JSON
     assert sheet == snapshot(
         {
@@ -104,7 +104,7 @@ async def test_the_sheet_of_costs(stage: Stage) -> None:
     )
 
 
-async def test_the_sheet_of_savings(stage: Stage) -> None:
+async def test_the_sheet_of_savings(stage: CostsStage) -> None:
     sheet = checked(package_savings.savings_sheet(await stage.packages(limit=2)))  # pyright: ignore[reportArgumentType]  # JSON
     assert sheet == snapshot(
         {
@@ -162,7 +162,7 @@ async def test_the_sheet_of_savings(stage: Stage) -> None:
     )
 
 
-async def test_no_name_and_no_number_of_a_line_is_public(demo: Stage) -> None:
+async def test_no_name_and_no_number_of_a_line_is_public(demo: CostsStage) -> None:
     costs, packages = await demo.costs(limit=500), await demo.packages(limit=500)
     for sheet in (high_cost_subscribers.cost_sheet(costs), package_savings.savings_sheet(packages)):  # pyright: ignore[reportArgumentType]  # JSON
         text = public(checked(sheet))
@@ -171,7 +171,7 @@ async def test_no_name_and_no_number_of_a_line_is_public(demo: Stage) -> None:
         assert [name for name in names if len(name) > 5 and f'"{name}"' in text] == []
 
 
-async def test_a_fleet_that_cost_nothing_has_a_sheet(stage: Stage) -> None:
+async def test_a_fleet_that_cost_nothing_has_a_sheet(stage: CostsStage) -> None:
     empty = await stage.costs(start="2026-06-01", end="2026-06-02")
     sheet = checked(high_cost_subscribers.cost_sheet(empty))  # pyright: ignore[reportArgumentType]  # JSON
     assert sheet["tables"][0]["rows"] == []

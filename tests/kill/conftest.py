@@ -9,6 +9,7 @@ from tests.databases import NO_POSTGRES
 from tests.harness.killable_servers import ServerForks, server_forks
 from tests.harness.network_process import NetworkProcess, network_process
 from tests.harness.tenant_stage import TenantStage, open_tenant_stage
+from tests.stage import opened
 
 ENGINES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 
@@ -25,10 +26,7 @@ async def shared_forks(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerat
         yield made
 
 
-@pytest.fixture
-async def own_network(tmp_path: Path) -> AsyncGenerator[NetworkProcess]:
-    async with network_process(tmp_path) as made:
-        yield made
+own_network = opened(network_process)
 
 
 @pytest.fixture(params=ENGINES)

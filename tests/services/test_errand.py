@@ -1,9 +1,7 @@
 """What the worker sends without having been asked: one commit before, one after, and no outcome is lost with a store that is away."""
 
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import anyio
 import pytest
@@ -16,16 +14,14 @@ from registry.ports import Conclusion
 from storage.engine.connection import Connection
 from tests.fulfilment.mortal import Forgetful
 from tests.registry.things import add, add_and_crash, counters
+from tests.stage import opened
 from tests.world import World, open_world
 
 pytestmark = pytest.mark.anyio
 DONE = Conclusion(200, {}, unknown=False, outcome="ok")
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE) as world:
-        yield world
+world = opened(open_world, CATALOGUE)
 
 
 def concluded(connection: Connection, *, name: str) -> Conclusion:
