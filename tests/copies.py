@@ -48,7 +48,6 @@ class Original(Generic[T]):
         self._written = file.getvalue()
 
     def copy(self) -> T:
-        """A copy of its own."""
         reader = pickle.Unpickler(io.BytesIO(self._written))
         reader.persistent_load = self._shared.__getitem__
         return reader.load()

@@ -17,6 +17,5 @@ REMOVE = Command(
 
 
 def leave(connection: Connection, *, person: str, organisation: str) -> None:
-    """The membership is gone."""
     connection.run(REMOVE, person=person, organisation=organisation)
     count_change(connection, name=CALLERS)

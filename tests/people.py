@@ -58,7 +58,6 @@ class Person:
         return asyncio.run(self.answer(address, "Allow", **({"scope_admin": "on"} if admin else {})))
 
     def deny(self, address: str) -> str:
-        """Follow it, and say no."""
         return asyncio.run(self.answer(address, "Deny"))
 
     async def answer(self, address: str, button: str, **ticked: str) -> str:
@@ -78,7 +77,6 @@ class Person:
 
     @asynccontextmanager
     async def browser(self) -> AsyncGenerator[Browser]:
-        """Their browser, with its cookies."""
         async with httpx.AsyncClient(base_url=self.server.base_url, cookies=self.cookies) as http:
             yield Browser(http)
             self.cookies = http.cookies

@@ -81,11 +81,9 @@ class OperatorStage:
         self.world.sandbox.faults.add(NetworkFault(method, **kind))
 
     def lines(self, account: int = ACCOUNT) -> list[Line]:
-        """The lines of an account."""
         return list(self.network.lines_of(account))
 
     def template(self, name: str, reseller: int = 7001) -> int:
-        """The number of a template."""
         return next(id for id, row in self.network.templates.items() if (row.name, row.reseller_id) == (name, reseller))
 
     async def answer(self, path: str, status: int = 200, **body: Any) -> Any:

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import cast
 
 import httpx
-import pytest
 
 from tests.abuse.canaries import LOST_KEY, SESSION, SETTINGS, Json, ask, bearer, call_tool, everything_below, hits, second_tenant, text_of
 from tests.cli.reseller import said
 from tests.harness.processes import Running, start, stop
 
-pytestmark = pytest.mark.anyio
 INTENTS = "/v1/connectivity/intents"
 ENDPOINTS = "/v1/connectivity/webhook_endpoints"
 ECHOED = "receiver-canary-1f0e9d8c"

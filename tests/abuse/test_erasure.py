@@ -1,13 +1,11 @@
 """Erasing a buyer is confirmed for one buyer of one shop, by whoever asked, once."""
 
 import httpx
-import pytest
 
 from registry.limits import Tier
 from tests.orders.stage import ADA, Shop, open_shop
 from tests.stage import opened
 
-pytestmark = pytest.mark.anyio
 BO = "bo@example.com"
 
 
@@ -15,7 +13,6 @@ shop = opened(open_shop)
 
 
 async def ask(http: httpx.AsyncClient, storefront: str, email: str, token: str | None = None) -> httpx.Response:
-    """One step."""
     headers = {} if token is None else {"X-Confirm-Token": token}
     return await http.post(f"/v1/storefronts/{storefront}/erase-buyer", json={"email": email}, headers=headers)
 

@@ -14,7 +14,6 @@ from registry.policy import quota_period
 from storage.quota import read_quota_used
 from tests.world import Credentials, World, open_world
 
-pytestmark = pytest.mark.anyio
 ISSUE = CATALOGUE.operations["create_connectivity_intent"]
 READ = CATALOGUE.operations["list_connectivity_intents"]
 

@@ -25,15 +25,12 @@ from storage.metadata import SQLModel
 from tests.abuse.nasty import instead
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 INTERNAL = "internal-key-0123456789"
 KEPT = ("intent", "event", "delivery", "claim", "product", "usage_record", "metered_line", "network_event", "webhook_endpoint", "api_key")
 OPERATIONS = [pytest.param(operation, id=operation.id) for operation in CATALOGUE.operations.values()]
 
 
 class Rows(NamedTuple):
-    """How many."""
-
     rows: int
 
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import httpx
-import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import TIERS, Tier
@@ -11,7 +10,6 @@ from tests.harness.processes import running
 from tests.mcp.house import open_house, request
 from tests.world import open_world
 
-pytestmark = pytest.mark.anyio
 JSON_RPC = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}'
 

@@ -17,7 +17,6 @@ from tests.faults.inputs import Inputs
 from tests.faults.rows import READS, ROWS, Row
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 SECRETS = SharedSecrets(internal=INTERNAL, bridge=SECRET)
 LINES = [row for row in ROWS if "{iccid}" in CATALOGUE.operations[row.operation].path]
 

@@ -10,7 +10,6 @@ from registry.limits import Limits
 from registry.ports import SharedSecrets
 from tests.shop_pages.market import SHOP, Market, open_market, order_of, token_of
 
-pytestmark = pytest.mark.anyio
 WAYS = [("GET", ""), ("GET", "/usage"), ("GET", "/top-up-options"), ("POST", "/cancel"), ("POST", "/top-up-checkouts/tuc_x/cancel")]
 
 

@@ -35,7 +35,6 @@ from tests.contract.stage import Answered, House, Input, open_house
 from tests.world import NOON, SITE
 from transports.sessions import ProviderSessions
 
-pytestmark = pytest.mark.anyio
 AUDIENCE, PARTY = "https://api.reseller.test", "https://console.reseller.test"
 DOORS = ("http", "mcp")
 INTENTS, PRODUCTS, PRODUCT, EMPTYING = (
@@ -65,7 +64,6 @@ class Scene:
     async def call(
         self, door: str, token: str, operation: str = INTENTS.id, given: Input | None = None, key: str | None = None
     ) -> Answered:
-        """One call at a door."""
         ask = self.house.http if door == "http" else self.house.mcp
         return await ask(CATALOGUE.operations[operation], token, given or {}, key=key)
 

@@ -9,7 +9,6 @@ from tests.issuance.stage import untold
 from tests.orders.stage import ADA, KEY, SLUG, Shop, open_shop
 from tests.world import SettableClock
 
-pytestmark = pytest.mark.anyio
 LIST = f"/api/orders?storefront={SLUG}&email={ADA}"
 HEADERS = [
     None,

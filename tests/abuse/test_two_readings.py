@@ -16,7 +16,6 @@ from tests.world import World, open_world
 from transports.mcp.calls import tool_result
 from transports.mcp.selection import read_selection
 
-pytestmark = pytest.mark.anyio
 INGEST = "/v1/connectivity/usage_records/ingest"
 OBSERVE = "/v1/connectivity/events/observe"
 

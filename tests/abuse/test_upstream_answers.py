@@ -24,7 +24,6 @@ from tests.faults.rows import ROWS, Row
 from tests.faults.stage import Stage, open_stage
 from transports.upstream import SIMULATED_OCS_TOKEN, SIMULATED_OCS_URL
 
-pytestmark = pytest.mark.anyio
 Change = Callable[[Any], bytes]
 Place = tuple[str | int, ...]
 DEEP = "deeply nested"
@@ -68,8 +67,6 @@ def places(value: object, at: Place = ()) -> Iterator[Place]:
 
 
 def wrong_at(place: Place, value: object) -> Change:
-    """The document with this value there."""
-
     def change(document: Any) -> bytes:
         holder = document
         for step in place[:-1]:

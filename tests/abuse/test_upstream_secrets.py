@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
-import pytest
 
 from operations.secret_tokens import new_api_key
 from registry.limits import Role, Tier
@@ -28,7 +27,6 @@ from tests.faults.rows import ROWS, Row
 from tests.harness.processes import Running, start, stop
 from tests.world import CountingIds, SettableClock
 
-pytestmark = pytest.mark.anyio
 MANAGED = "managed-token-canary-8c51f0d2e7"
 OWN = "own-token-canary/+=-3b9e77a4"
 BRIDGE = "bridge-secret-canary-90ab12cd34"
@@ -96,7 +94,6 @@ def over_http(http: httpx.Client, row: Row, given: dict[str, Any], who: Tenant, 
 
 
 def over_mcp(http: httpx.Client, server: Running, row: Row, given: dict[str, Any], who: Tenant, number: int) -> str:
-    """The tool."""
     key = {} if CATALOGUE.operations[row.operation].once is None else {"idempotency_key": f"mcp-{number}"}
     params = {"name": row.operation, "arguments": {**given, **key}}
     return text_of(ask(http, f"{server.mcp_url}?toolsets=all", who.key, "tools/call", params))

@@ -24,7 +24,6 @@ from tests.world import HOST, Credentials
 from transports.http.asgi import Message, Scope
 from transports.http.concurrency import STREAMS_OF_ONE
 
-pytestmark = pytest.mark.anyio
 URL = "https://ocs.example/ocs-custo/main/v1"
 LINE = orjson.dumps({"status": {"code": 0}, "getSingleSubscriber": {"subscriberId": 1}})
 LONG = "/v1/tariffs/7001"
@@ -212,7 +211,6 @@ class Answer:
 
 
 async def waited(there: Callable[[], bool]) -> None:
-    """Until it is so."""
     with anyio.fail_after(60):
         while not there():
             await asyncio.sleep(0.001)

@@ -133,7 +133,6 @@ class TokenEchoServer(HTTPServer):
 
     @property
     def url(self) -> str:
-        """Its main address."""
         return f"http://127.0.0.1:{self.server_port}/ocs-custo/main/v1"
 
     def ask(self, path: str, query: str, body: bytes) -> bytes:
@@ -141,14 +140,12 @@ class TokenEchoServer(HTTPServer):
         return self._loop.run_until_complete(self._sandbox.handle("POST", path, query, {}, body)).body
 
     def server_close(self) -> None:
-        """The socket and the loop."""
         super().server_close()
         self._loop.close()
 
 
 @contextmanager
 def token_echo_server(*tokens: str) -> Generator[TokenEchoServer]:
-    """On a free port."""
     server = TokenEchoServer(*tokens)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

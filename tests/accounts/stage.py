@@ -31,7 +31,6 @@ class AccountsStage(OperatorStage):
 
     @property
     def operator(self) -> str:
-        """The organisation in managed mode."""
         return self.who.organisation
 
     def used(self) -> Line:
@@ -45,7 +44,6 @@ class AccountsStage(OperatorStage):
 
 @asynccontextmanager
 async def open_accounts_stage(folder: Path, sandbox: SimulatedNetwork | None = None) -> AsyncGenerator[AccountsStage]:
-    """A faultless service."""
     async with open_operator(folder, CATALOGUE, AccountsStage, sandbox=sandbox) as stage:
         stage.own = await stage.beside(token=OWN_TOKEN)
         yield stage

@@ -8,8 +8,6 @@ from registry.clock import ACTIVE_REQUEST, ActiveRequest
 from registry.errors import OcsUnavailable
 from tests.world import SettableClock
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_all_who_ask_while_a_read_is_under_way_share_the_next_one() -> None:
     shared, gates, told = SharedRead[int](), [anyio.Event() for _ in range(3)], list[int]()

@@ -10,8 +10,6 @@ from registry.limits import Tier
 from tests.accounts.stage import AccountsStage, confirmed
 from tests.stage import OWN_TOKEN
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.rule("4.2.1")
 async def test_a_managed_organisation_sees_its_own_account_only(stage: AccountsStage) -> None:

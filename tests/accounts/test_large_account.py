@@ -18,7 +18,6 @@ from simulators.network.simulated_network import SimulatedNetwork
 from tests.accounts.stage import AccountsStage, open_accounts_stage
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 ACCOUNT, CAP, PATH = 8101, 100, "/v1/subscribers"
 FIRST_TIME, KNOWN = 12, 2
 

@@ -11,8 +11,6 @@ from simulators.network.entities import Line
 from tests.accounts.stage import AccountsStage
 from tests.stage import OWN_TOKEN
 
-pytestmark = pytest.mark.anyio
-
 PATH = "/v1/accounts/8101/move-subscribers"
 
 

@@ -18,8 +18,6 @@ from tests.assistant.stage import Event, Stage, events_of, open_stage, user
 from tests.databases import NO_POSTGRES, migrated_postgres
 from transports.worker.retention import retention_chore
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def database_url(request: pytest.FixtureRequest) -> Generator[str | None]:
@@ -33,7 +31,6 @@ def database_url(request: pytest.FixtureRequest) -> Generator[str | None]:
 
 
 async def charged(stage: Stage) -> int:
-    """Ordinary calls of the organisation."""
     organisation, period = stage.me.organisation, quota_period(stage.world.clock.now())
     leased = stage.world.blocks.unspent(organisation, period)
     return await stage.world.store.read(read_quota_used, organisation=organisation, period=period.name) - leased

@@ -22,7 +22,6 @@ from tests.assistant.stage import Event, Stage, events_of, open_stage, said, use
 from tests.http.test_server import serving
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 PROMPT = 10.0
 """Seconds: one, but on a machine that is busy; no limit of the model's client is shorter than thirty."""
 

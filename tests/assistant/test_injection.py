@@ -15,7 +15,6 @@ from simulators.model.script import ModelRequest, ModelTurn, ToolUse
 from simulators.network.entities import Line
 from tests.assistant.stage import Stage, said
 
-pytestmark = pytest.mark.anyio
 ORDER = re.compile(r"CALL (\S+) (\{.*?\})(?=;)")
 KEPT = {"audit", "quota", "replica"}
 """Tables that every call writes."""
@@ -70,7 +69,6 @@ def iccid(line: Line) -> str:
 
 
 def attack(mine: str, theirs: str) -> str:
-    """What a hostile text says."""
     orders = [
         ("modify_subscriber_status", {"iccid": mine, "status": "SUSPENDED"}),
         ("clean_all_packages", {"iccid": mine, "confirm_token": "c" * 43}),

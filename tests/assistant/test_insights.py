@@ -14,12 +14,10 @@ from simulators.model.script import ModelFault, ModelRequest, ModelScript, Model
 from storage.quota import charge_ai_call, read_quota_used
 from tests.assistant.stage import Stage, open_stage
 
-pytestmark = pytest.mark.anyio
 CANARY = "Canary of the Upstream Text"
 
 
 def measured(heard: ModelRequest) -> list[dict[str, Any]]:
-    """What the model was given."""
     return json.loads(heard.question)["measured"]
 
 

@@ -18,7 +18,6 @@ from storage.upstream_connections import set_connection
 from tests.assistant.stage import Stage, open_stage, said
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 Change = Callable[[Stage], Awaitable[object]]
 
 
@@ -96,6 +95,5 @@ async def test_whoever_is_looked_up_again_is_the_same_caller_until_their_login_o
 
 
 def required(caller: Caller | None) -> Caller:
-    """Who was found."""
     assert caller is not None
     return caller

@@ -9,8 +9,6 @@ from simulators.model.fleet_script import FLEET_SKILLS, fleet_script
 from simulators.network.entities import Line
 from tests.assistant.stage import Stage, said
 
-pytestmark = pytest.mark.anyio
-
 
 class Question(NamedTuple):
     text: str

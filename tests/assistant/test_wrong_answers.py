@@ -15,7 +15,6 @@ from tests.abuse.test_upstream_answers import Twisting
 from tests.assistant.stage import Stage, said
 from transports.upstream import SIMULATED_OCS_URL
 
-pytestmark = pytest.mark.anyio
 ACCOUNTS = "listResellerAccount"
 
 

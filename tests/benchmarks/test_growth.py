@@ -3,8 +3,6 @@
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
-
 from benchmarks.fill import CALLS, opened
 from benchmarks.fill import measured as calls_measured
 from benchmarks.fill import page as calls_page
@@ -13,8 +11,6 @@ from benchmarks.growth import measured as growth_measured
 from benchmarks.growth import page as growth_page
 from benchmarks.names import OURS_SQLITE
 from storage.engine.migrate import upgrade_database
-
-pytestmark = pytest.mark.anyio
 
 
 async def test_a_read_leaves_a_tenth_of_a_write_behind(tmp_path: Path) -> None:

@@ -18,8 +18,6 @@ from operations.ledger.stock import is_sim_in_stock
 from operations.upstream.line_rows import iccid_in_use
 from tests.clients.clock import ManualClock
 
-pytestmark = pytest.mark.anyio
-
 ACCOUNT, OTHER = 9001, 9002
 
 
@@ -83,7 +81,6 @@ def made_up() -> list[Row]:
 
 
 def figures(number: int, speed: int) -> dict[str, object]:
-    """A turn of a second."""
     return {"round": number, "requests": speed, "seconds": 1.0, "errors": 0, "cpu_us": 1e6 / speed, "p50_ms": 2.0, "p99_ms": 9.0}
 
 

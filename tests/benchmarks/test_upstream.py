@@ -20,8 +20,6 @@ from clients.ocs.wire.subscriber import Subscriber
 from operations.upstream.line_rows import public_line_row, subscriber_number
 from tests.clients.clock import ManualClock
 
-pytestmark = pytest.mark.anyio
-
 
 def client(lines: int, tariff_bytes: int) -> Ocs:
     app = speaking(Bodies(lines, tariff_bytes))

@@ -14,7 +14,6 @@ from tests.billing_connect.asking import BILLING, ask, onboarded, trouble
 from tests.contract.stage import House, StubProvider
 from tests.world import HOST, open_world
 
-pytestmark = pytest.mark.anyio
 BALANCE = f"{BILLING}/balance"
 
 

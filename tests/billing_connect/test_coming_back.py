@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.pages.site import open_site
 
-pytestmark = pytest.mark.anyio
 CODE, STATE = "ac_R8x2Lk9QvWm4", "rG3vJq0sYbX1mT9kD4wZ7uHc2eLfP6aNi8oVxQyRtKE"
 
 

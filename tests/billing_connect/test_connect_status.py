@@ -13,7 +13,6 @@ from tests.billing_connect.asking import BILLING, ask, attached, finish, onboard
 from tests.contract.stage import House
 from tests.world import NOON, Credentials
 
-pytestmark = pytest.mark.anyio
 STATUS, FULL = "/v1/invoices/payments/connect/status", f"{BILLING}/connect/status"
 NOTHING = {
     "status": "not_connected",

@@ -10,7 +10,6 @@ from tests.billing_connect.asking import BILLING, Said, ask, trouble
 from tests.contract.stage import House
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 REVIEWS = f"{BILLING}/fraud/reviews"
 LISTS = f"{BILLING}/fraud/value-lists"
 EMPTY = {"object": "list", "data": [], "has_more": False}

@@ -19,7 +19,6 @@ from tests.contract.stage import House, StubProvider
 from tests.world import HOST, SettableClock, open_world
 from transports.payments import SIMULATED_PROCESSOR_KEY
 
-pytestmark = pytest.mark.anyio
 BEGIN = f"{BILLING}/connect/begin"
 
 

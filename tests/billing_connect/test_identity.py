@@ -9,7 +9,6 @@ from registry.limits import Tier
 from tests.billing_connect.asking import BILLING, Said, ask
 from tests.contract.stage import INTERNAL, House
 
-pytestmark = pytest.mark.anyio
 SESSIONS = f"{BILLING}/identity/sessions"
 STATUS = f"{BILLING}/identity/status"
 

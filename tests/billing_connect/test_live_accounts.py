@@ -13,7 +13,6 @@ from tests.billing_connect.asking import BILLING, ask, brought, consented, let_g
 from tests.contract.stage import House
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 PATHS = ("/v1/invoices/payments/connect/begin", f"{BILLING}/connect/begin")
 LINK, OAUTH = f"{BILLING}/connect/dashboard-link", f"{BILLING}/connect/oauth"
 
@@ -34,7 +33,6 @@ class Organisation:
         return f"login.{grant.person_id}.{grant.id}"
 
     async def session(self, role: Role) -> str:
-        """A session of somebody new."""
         world, subject = self.house.world, self.house.world.ids.new("sub_")
         await world.join(await world.person(subject=subject), self.admin.organisation, role)
         return f"session.{subject}.{self.admin.organisation}"
@@ -54,7 +52,6 @@ class Organisation:
 
 
 async def organisation(house: House, tier: Tier = Tier.PRO) -> Organisation:
-    """A new one."""
     return Organisation(house, await house.world.caller(tier))
 
 

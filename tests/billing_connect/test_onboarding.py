@@ -12,7 +12,6 @@ from storage.connect_accounts import attach_connect_account, find_connect_accoun
 from tests.billing_connect.asking import BILLING, accounts, ask, brought, let_go, onboarded, person, session_of, trouble
 from tests.contract.stage import House
 
-pytestmark = pytest.mark.anyio
 PATHS = ("/v1/invoices/payments/connect/begin", f"{BILLING}/connect/begin")
 MANY = 32
 

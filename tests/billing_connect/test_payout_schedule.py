@@ -9,7 +9,6 @@ from tests.billing_connect.asking import BILLING, Said, ask, trouble
 from tests.contract.stage import House
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 SCHEDULE = f"{BILLING}/payouts/schedule"
 
 

@@ -10,7 +10,6 @@ from tests.billing_connect.asking import BILLING, Said, ask, onboarded, trouble
 from tests.contract.stage import House
 from tests.world import NOON, Credentials
 
-pytestmark = pytest.mark.anyio
 PROMOTIONS = f"{BILLING}/promotions"
 MANY = 16
 

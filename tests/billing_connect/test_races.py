@@ -13,7 +13,6 @@ from tests.billing_connect.asking import BILLING, accounts, ask, consented, fini
 from tests.contract.stage import House, StubProvider
 from tests.world import open_world
 
-pytestmark = pytest.mark.anyio
 BEGIN, COMPLETE = f"{BILLING}/connect/oauth/begin", f"{BILLING}/connect/oauth/complete"
 MANY = 32
 

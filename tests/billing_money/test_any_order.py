@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +13,6 @@ from storage.payment_attempts import find_refunds, open_refunds
 from storage.payment_records import list_payment_records
 from tests.billing_money.stage import START, Object, Stage, charge, dispute, event, fee, payout, refund, with_account
 
-pytestmark = pytest.mark.anyio
 KINDS = ("charge", "refund", "dispute", "payout", "fee")
 ENDS = ["failed", "canceled"]
 MOMENTS = st.integers(0, 3)

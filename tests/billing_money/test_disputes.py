@@ -8,8 +8,6 @@ from inline_snapshot import snapshot
 
 from tests.billing_money.stage import START, Object, Stage, dispute, event
 
-pytestmark = pytest.mark.anyio
-
 
 async def disputed(shop: Stage) -> str:
     """A dispute of a charge of the account's."""

@@ -10,7 +10,6 @@ from tests.setup.signing_up import BOTH, address_of
 from transports.settings import SHORTEST_HISTORY
 from transports.worker.retention import retention_chore
 
-pytestmark = pytest.mark.anyio
 DAY = 86_400.0
 
 

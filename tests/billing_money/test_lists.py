@@ -14,7 +14,6 @@ from storage.payment_records import LIST_PAYMENT_RECORDS
 from tests.billing_money.stage import OTHER_ACCOUNT, START, Object, Stage, charge, dispute, event, fee, payout, refund, with_account
 from tests.databases import migrated_sqlite
 
-pytestmark = pytest.mark.anyio
 LISTS = ("charges", "refunds", "disputes", "payouts", "fees")
 
 

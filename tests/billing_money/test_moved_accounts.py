@@ -10,8 +10,6 @@ from tests.billing_money.stage import Stage
 from tests.billing_money.test_disputes import answer, disputed
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
-
 
 async def move(shop: Stage, heir: Credentials) -> None:
     """Its owner lets the service out, and a while later lets another organisation in."""

@@ -13,8 +13,6 @@ from storage.quota import read_quota_used
 from tests.billing_money.stage import Stage
 from transports.payments import simulated_processor
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def system(shop: Stage) -> OutsideSystem:

@@ -5,8 +5,6 @@ from inline_snapshot import snapshot
 
 from tests.billing_money.stage import Object, Stage
 
-pytestmark = pytest.mark.anyio
-
 
 def said(body: Object) -> Object:
     """An answer without what differs from call to call."""

@@ -10,7 +10,6 @@ from storage.engine.connection import Connection
 from storage.invoices import Invoice, insert_invoice
 from tests.billing_money.stage import ACCOUNT, START, PlatformFee, Stage, charge, event, fee, with_account
 
-pytestmark = pytest.mark.anyio
 KEPT_INVOICE: dict[str, Any] = {
     "revision": 0,
     "discarded": 0,

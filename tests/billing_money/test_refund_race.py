@@ -12,8 +12,6 @@ from registry.limits import Limits, Tier
 from tests.billing_money.stage import CATALOGUE, Object, Stage, charge, event, fee, open_stage, with_account
 from tests.world import open_world
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def shop(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Stage]:

@@ -9,8 +9,6 @@ from inline_snapshot import snapshot
 from registry.limits import Tier
 from tests.billing_money.stage import OTHER_ACCOUNT, START, Stage, charge, event, refund, with_account
 
-pytestmark = pytest.mark.anyio
-
 
 def without_id(body: dict[str, Any]) -> dict[str, Any]:
     """A refusal without what differs from call to call."""

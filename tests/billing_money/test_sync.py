@@ -7,7 +7,6 @@ from storage.invoices import find_invoice
 from tests.billing_money.stage import START, Stage, charge, event
 from tests.billing_money.test_platform_fees import keep_invoice
 
-pytestmark = pytest.mark.anyio
 LISTS = ("charges", "refunds", "disputes", "payouts", "fees")
 
 

@@ -12,7 +12,6 @@ from storage.claims import CLAIM, claim_is
 from storage.engine.statement import Command
 from tests.billing_money.stage import Object, Stage
 
-pytestmark = pytest.mark.anyio
 # What the processor does, whether it has its effect all the same, and how many attempts of one call meet it.
 TROUBLES = [
     (kind, after, times)

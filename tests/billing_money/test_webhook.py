@@ -8,7 +8,6 @@ from registry.limits import Tier
 from storage.connect_accounts import find_connect_account
 from tests.billing_money.stage import ACCOUNT, OTHER_ACCOUNT, START, Stage, charge, event, sign, with_account
 
-pytestmark = pytest.mark.anyio
 NEWS = event("charge.succeeded", charge())
 
 

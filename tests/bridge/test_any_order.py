@@ -20,7 +20,6 @@ from tests.bridge.operator import Operator, open_operator, used_of
 from tests.bridge.pushing import place
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 MB = 1_000_000
 PLAN = {**TEST_PLANS["test_eu_1gb"], "id": "cnp_live", "livemode": True}
 BEFORE, AFTER = NOON - 3600, NOON + 3600  # the draw is at noon, and now is two hours later
@@ -90,7 +89,6 @@ async def sent(operator: Operator, number: int, at: float = NOON) -> Draw:
 
 
 def target_of(operator: Operator, made: Draw) -> IntentTarget:
-    """What the draw is for."""
     plan = orjson.dumps(PLAN).decode()
     intent = IntentRow(made.intent, operator.me.organisation, "processing", 1, "cnp_live", plan, "{}", None, None, None, int(NOON))
     return IntentTarget(intent, False, 201, operator.world.pipeline.deps.keyring, operator.world.ids)

@@ -29,7 +29,6 @@ from tests.stage import opened
 from transports.upstream import deliver_network_push
 from transports.worker.worker import Worker
 
-pytestmark = pytest.mark.anyio
 ISSUED = "esim.issued"
 ANOTHER = 8102
 LOOPBACK = parse_networks(["127.0.0.0/8"])
@@ -61,7 +60,6 @@ async def kept_early(operator: Operator) -> int:
 
 
 async def free_lines(operator: Operator) -> set[str]:
-    """ICCIDs in stock."""
     network = await operator.world.network()
     return {line.iccid for line in network.lines_of(ACCOUNT) if line.sim.status == "FREE"}
 

@@ -20,7 +20,6 @@ from transports.http.door import HttpDoor
 from transports.http.limits import HttpRules
 from transports.logs import LibraryLog, Logs
 
-pytestmark = pytest.mark.anyio
 BODY = orjson.dumps(place())
 TYPED = {"content-type": "application/json"}
 TOKEN = f"?token={quote(SECRET, safe='')}"

@@ -9,7 +9,6 @@ from tests.bridge.operator import GIB, Operator, open_operator, used_of
 from tests.bridge.pushing import OK, PATH, kept, push_signed, remembered
 from tests.stage import opened
 
-pytestmark = pytest.mark.anyio
 ISSUED = "esim.issued"
 HALF, MOST = GIB // 2, GIB * 85 // 100
 

@@ -15,7 +15,6 @@ from tests.connectivity.requests import events, issued
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.world import NOON, World, open_world
 
-pytestmark = pytest.mark.anyio
 ATTACH = "esim.first_attach"
 DAY = 86_400
 

@@ -61,7 +61,6 @@ class Stage:
     unlisted: str
 
     def open(self, origin: str) -> Page:
-        """A page of a site."""
         page = self.browser.new_context().new_page()
         page.goto(f"{origin}/empty.html")
         return page

@@ -68,8 +68,6 @@ class Platform:
         )
 
     def ask(self, call: Callable[[Processor], Awaitable[T]]) -> T:
-        """Something of the API."""
-
         async def asked() -> T:
             processor = simulated_processor(self.sandbox)
             try:

@@ -76,7 +76,6 @@ class Person:
         raise AssertionError("no mail came")
 
     def press(self, label: str) -> None:
-        """Press a button."""
         self.page.get_by_role("button", name=label, exact=True).click()
 
 

@@ -6,8 +6,6 @@ from inline_snapshot import snapshot
 
 from tests.cdr.records import AGGREGATE, event, iccid, month, send
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.rule("4.4.1")
 async def test_sims_come_largest_first_and_those_that_used_the_same_by_iccid(http: httpx.AsyncClient) -> None:

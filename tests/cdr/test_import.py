@@ -68,7 +68,6 @@ def through(way: Between, server: Running) -> tuple[str, ...]:
 
 
 def kept(place: Path) -> list[Path]:
-    """What imports remember."""
     return [path for folder in (place / "data", place / "config" / "reseller") for path in (folder / "imports").glob("*")]
 
 

@@ -13,7 +13,6 @@ from storage.engine.connection import Connection
 from tests.cdr.records import INGEST, PERIODS, Json, Raw, assert_exact, event, everything, iccid, month, send
 from tests.world import NOON, Credentials, World
 
-pytestmark = pytest.mark.anyio
 MOST = 2**53 - 1
 
 

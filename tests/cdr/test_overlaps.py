@@ -17,7 +17,6 @@ from tests.cdr.records import assert_exact, everything, iccid, send
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 from tests.world import CountingIds, SettableClock, World
 
-pytestmark = pytest.mark.anyio
 NOW = 1_800_014_400.0
 MONTHS = (1_796_000_000, 1_798_761_599, 1_798_761_600, 1_799_000_000)
 

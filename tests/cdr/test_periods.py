@@ -10,8 +10,6 @@ from storage.invoice_periods import mark_period_invoiced
 from tests.cdr.records import PERIODS, Json, event, month, send
 from tests.world import World
 
-pytestmark = pytest.mark.anyio
-
 
 def at(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()

@@ -34,15 +34,12 @@ from tests.world import CountingIds, Credentials, SettableClock, World
 from transports.settings import SHORTEST_HISTORY, HistoryDays
 from transports.worker.retention import retention_chore
 
-pytestmark = pytest.mark.anyio
 DAY = 86_400
 KEPT = SHORTEST_HISTORY.call_records
 DIGEST, REPLICA = table_of(CallRecordDigestTable), table_of(ReplicaTable)
 
 
 class Rows(NamedTuple):
-    """How many."""
-
     rows: int
 
 
@@ -280,8 +277,6 @@ class Month:
 
 @dataclass
 class Bill:
-    """An invoice of the model."""
-
     selected: bool
     lines: dict[str, int]
     stands: bool = True

@@ -11,8 +11,6 @@ from tests.world import SettableClock
 from transports.cli.cdr import RecordSender, SentBatch
 from transports.cli.terminal import Failure, Unreachable
 
-pytestmark = pytest.mark.anyio
-
 
 def reply(status: int, *, wait: str | None = None, **body: object) -> Reply:
     return Reply(status, orjson.dumps(body), headers={} if wait is None else {"retry-after": wait})

@@ -39,7 +39,6 @@ class Follower:
         return code, rest(self._out)
 
     def interrupted(self) -> tuple[int, list[str]]:
-        """How it ends with Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
         return self.ended()
 
@@ -58,7 +57,6 @@ def gathering(stream: IO[str]) -> "Queue[str]":
 
 
 def rest(lines: "Queue[str]") -> list[str]:
-    """Until the stream ends."""
     return list(iter(lambda: lines.get(timeout=SECONDS), ""))
 
 

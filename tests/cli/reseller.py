@@ -15,8 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Done(NamedTuple):
-    """How a command ended."""
-
     returncode: int
     stdout: str
     stderr: str

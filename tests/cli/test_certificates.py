@@ -67,7 +67,6 @@ def test_doctor_names_the_certificate_of_the_identity_provider(endpoint: tuple[s
     assert f"ok   identity   {url}/jwks" in reseller("doctor", cwd=tmp_path, **issuer, SERVICE_CA_FILE=str(ca_file)).stdout
 
 
-@pytest.mark.anyio
 async def test_ssl_cert_file_takes_the_place_of_the_public_authorities(endpoint: tuple[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     url, ca_file = endpoint
     for name, value, trusted in (

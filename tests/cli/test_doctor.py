@@ -131,7 +131,6 @@ TOKEN = "s3cret-reseller-token"
 
 @pytest.fixture
 def charging() -> Iterator[str]:
-    """Its address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -5,8 +5,6 @@ import pytest
 from operations.ledger.webhooks import Event
 from transports.cli.events import EventLog, EventPage
 
-pytestmark = pytest.mark.anyio
-
 
 class Journal:
     """Events by the number in their id, in pages of 20, and a clock that a test turns."""

@@ -94,7 +94,6 @@ class Counter:
         return refused("issuance", "settle", key, "--org", self.organisation, "--yes", *words, cwd=self.place, **self.settings)
 
     def listed(self, *words: str) -> dict[str, dict[str, object]]:
-        """The list, by key."""
         shown = said("issuance", "list", *words, cwd=self.place, **self.settings)
         return {row["key"]: row for row in json.loads(shown)["data"]}
 

@@ -74,7 +74,6 @@ def test_claude_desktop_gets_the_settings_too_since_it_reads_no_env_file_but_no_
 
 
 @pytest.mark.postgres
-@pytest.mark.anyio
 async def test_the_block_of_claude_desktop_works_on_postgresql_from_any_directory(tmp_path: Path, postgres: str) -> None:
     made = {"SERVICE_DATABASE_URL": postgres, "SERVICE_SECRET_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}
     block = await anyio.to_thread.run_sync(lambda: said("mcp", "config", "claude-desktop", cwd=tmp_path, **made))
@@ -116,7 +115,6 @@ def test_a_first_start_says_that_it_makes_a_database_and_a_second_one_nothing(tm
         assert (done.stdout, done.stderr) == ("", told)
 
 
-@pytest.mark.anyio
 async def test_a_python_client_issues_an_esim_over_stdio(tmp_path: Path) -> None:
     words = [*COMMAND[1:], "mcp", "stdio", "--toolsets", "connectivity"]
     server = StdioServerParameters(command=COMMAND[0], args=words, cwd=tmp_path, env=environment())

@@ -174,7 +174,6 @@ def test_a_postgresql_server_that_starts_is_waited_for(command: tuple[str, ...],
 
 @contextmanager
 def patched_wait(seconds: float) -> Generator[None]:
-    """A minute that is shorter."""
     with patch("storage.engine.postgres_server.WAIT_SECONDS", seconds):
         yield
 

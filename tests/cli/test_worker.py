@@ -27,7 +27,6 @@ def client(server: Running) -> httpx.Client:
 
 
 def register(http: httpx.Client, url: str) -> str:
-    """A new endpoint's secret."""
     made = http.post("/webhook_endpoints", json={"url": url})
     assert made.status_code == 201, made.text
     return made.json()["secret"]

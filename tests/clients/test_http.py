@@ -14,8 +14,6 @@ from starlette.routing import Route
 from clients.http import Outbound, OutboundFailed, OutboundLimits
 from tests.clients.webhooks.receiver import receiver, status
 
-pytestmark = pytest.mark.anyio
-
 SECRET = "s3cret"
 
 

@@ -8,7 +8,6 @@ import pytest
 from clients.http import HttpReply, Outbound, OutboundFailed, OutboundLimits
 from tests.clients.webhooks.receiver import receiver, silence, status
 
-pytestmark = pytest.mark.anyio
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
 
 

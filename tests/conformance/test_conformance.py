@@ -40,7 +40,6 @@ def serving(mode: str) -> Generator[str]:
 
 
 def run_suite(mode: str, *arguments: str, suite: Path = SUITE) -> dict[str, int]:
-    """Failed checks by scenario."""
     with serving(mode) as url:
         command = [str(NODE), str(suite / "dist" / "index.js"), "server", "--url", url, *arguments]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)

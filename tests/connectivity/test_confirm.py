@@ -8,8 +8,6 @@ from inline_snapshot import snapshot
 
 from tests.connectivity.requests import INTENTS, create, events, issued
 
-pytestmark = pytest.mark.anyio
-
 
 async def confirm(http: httpx.AsyncClient, id: object, plan: object, **headers: str) -> httpx.Response:
     return await http.post(f"{INTENTS}/{id}/confirm", json={"plan": plan}, headers=headers)

@@ -11,8 +11,6 @@ from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import PostOffice, open_post_office, read
 from tests.stage import opened
 
-pytestmark = pytest.mark.anyio
-
 PATH = "/v1/connectivity/events"
 
 

@@ -13,8 +13,6 @@ from registry.limits import Tier
 from tests.connectivity.requests import INTENTS, create, events, issued
 from tests.world import Credentials, World
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_a_test_plan_issues_an_esim_at_once(http: httpx.AsyncClient) -> None:
     answer = await create(http, "k", plan="test_eu_1gb", metadata={"order": "1042"})

@@ -13,7 +13,6 @@ from storage.sightings import NetworkEventTable
 from tests.connectivity.requests import events, issued
 from tests.world import World
 
-pytestmark = pytest.mark.anyio
 SEEN = table_of(NetworkEventTable)
 OBSERVE = "/v1/connectivity/events/observe"
 ATTACH = "esim.first_attach"

@@ -4,7 +4,6 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-pytestmark = pytest.mark.anyio
 PLANS = "/v1/connectivity/plans"
 PRODUCT = {
     "name": "Nordic 5 GB",

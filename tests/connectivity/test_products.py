@@ -6,7 +6,6 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-pytestmark = pytest.mark.anyio
 PRODUCTS = "/v1/connectivity/products"
 PRODUCT: dict[str, object] = {
     "name": "Nordic 5 GB",

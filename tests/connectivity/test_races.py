@@ -20,8 +20,6 @@ from tests.connectivity.test_products import PRODUCTS, define
 from tests.connectivity.test_usage import INGEST, LINE, key_of, percents
 from tests.world import Credentials, World, open_world
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def world(tmp_path: Path, database_url: str | None) -> AsyncGenerator[World]:

@@ -12,7 +12,6 @@ from tests.connectivity.live import ICCID, live_intent
 from tests.connectivity.requests import USAGE, create, events, issued, report
 from tests.world import Credentials, World
 
-pytestmark = pytest.mark.anyio
 INGEST = f"{USAGE}/ingest"
 THRESHOLD = "usage.threshold_reached"
 LINE: dict[str, object] = {"ref": "r", "iccid": ICCID, "bytes": 48_000_000, "usage_type": "data", "occurred_at": 1_800_014_000}

@@ -16,8 +16,6 @@ from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.deliveries.post_office import PostOffice, open_post_office, read
 from tests.stage import opened
 
-pytestmark = pytest.mark.anyio
-
 PATH = "/v1/connectivity/webhook_endpoints"
 URL = "https://hooks.example.com/esim"
 

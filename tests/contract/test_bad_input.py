@@ -9,7 +9,6 @@ from registry.operation import Auth
 from tests.contract.bad_input import BROKEN, ICCIDS, Bad, bad_calls
 from tests.contract.stage import OPERATIONS, SERVED, Answered, House, Input, Stage, key_for
 
-pytestmark = pytest.mark.anyio
 # Notifications are taken from senders of any age: what they hold beyond the known is skipped, what is odd is not believed.
 LENIENT = {"receive_bridge4ip_webhook", "observe_connectivity_event", "operator_billing_payments_webhook"}
 STRICT = [o for o in SERVED if o.id not in LENIENT]
@@ -27,7 +26,6 @@ def refused(bad: Bad, said: Answered) -> str | None:
 
 
 async def untouched(house: House, stage: Stage) -> tuple[object, ...]:
-    """What must not change."""
     return stage.asked(), await house.charged(stage.who.organisation), len(await house.committed())
 
 
@@ -95,7 +93,6 @@ def needs_body(operation: AnyOperation) -> bool:
 
 
 async def raw(house: House, operation: AnyOperation, stage: Stage, given: Input, body: bytes) -> tuple[int, str]:
-    """A body as it is."""
     path = operation.path
     for name, value in given.items():
         path = path.replace("{" + name + "}", str(value))

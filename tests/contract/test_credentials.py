@@ -7,7 +7,6 @@ from registry.limits import Tier
 from registry.operation import Auth
 from tests.contract.stage import INTERNAL, OPERATIONS, SHOP, House, key_for
 
-pytestmark = pytest.mark.anyio
 # api.md 5.1: of the public routes these are operations that are declared; /openapi.json is a page.
 SHOPS = {"get_hosted_storefront", "get_hosted_storefront_plan_readiness", "list_storefront_templates"}
 PUBLIC = {"get_intelligence_share", "health_check", "signup_start", "signup_verify", *SHOPS}

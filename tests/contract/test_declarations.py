@@ -36,7 +36,6 @@ def key_rule(operation: AnyOperation) -> str:
 
 
 def declaration(operation: AnyOperation) -> str:
-    """The line of an operation."""
     refusals = " ".join(sorted(refusal.__name__ for refusal in operation.raises))
     steps, tool = ("yes" if each else "-" for each in (operation.confirm, operation.tool))
     words = [operation.id, operation.auth.value, operation.scope.name, key_rule(operation), steps, tool, refusals or "-"]

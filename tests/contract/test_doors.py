@@ -13,7 +13,6 @@ from tests.contract.fleet import UNKNOWN_ICCID, UNKNOWN_ID, writes
 from tests.contract.stage import NEVER, OPERATIONS, Answered, House, Input, Stage, key_for
 from tests.contract.test_rows import ROWS
 
-pytestmark = pytest.mark.anyio
 TOOLS = [o for o in OPERATIONS if o.tool]
 MASKS = (
     (re.compile(r"\b([a-z]{2,4})_[0-9a-z]{26}\b"), r"\1_*"),
@@ -27,7 +26,6 @@ Vary = Callable[[AnyOperation, Input], Input]
 
 
 def missing_resource(operation: AnyOperation, given: Input) -> Input:
-    """Ids that nobody has."""
     return {name: nowhere(name, value) for name, value in given.items()}
 
 

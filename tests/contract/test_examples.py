@@ -15,7 +15,6 @@ from tests.contract.fleet import writes
 from tests.contract.outcomes import code_of
 from tests.contract.stage import GUARD, NEVER, OPERATIONS, SERVED, VERIFY, House, Input, Stage, is_document, key_for
 
-pytestmark = pytest.mark.anyio
 EXAMPLES = [pytest.param(o, number, id=f"{o.id}-{number}") for o in SERVED for number in range(len(o.examples))]
 WRITES = [pytest.param(o, id=o.id) for o in SERVED if not o.read_only]
 KEYED = [pytest.param(o, id=o.id) for o in SERVED if o.once is not None]

@@ -14,7 +14,6 @@ from registry.redaction import redact
 from tests.contract.fleet import ALPINE, FOREIGN_ACCOUNT, FOREIGN_LIST, SIBLING, UNKNOWN_ICCID, UNKNOWN_ID, writes
 from tests.contract.stage import MOVE, NEVER, OPERATIONS, Answered, House, Input, Stage, key_for
 
-pytestmark = pytest.mark.anyio
 STORED = [pytest.param(o, id=o.id) for o in OPERATIONS if o.auth in (Auth.BEARER, Auth.SESSION) and "{id}" in o.path and o.id not in NEVER]
 UNKNOWN_TEXT = "999999999999999"
 # What an input needs beside the field, so that the field means something.

@@ -22,7 +22,6 @@ from tests.contract.outcomes import code_of
 from tests.contract.stage import OPERATIONS, SERVED, Answered, House, key_for
 from tests.registry.ledgers import AUDIT, CLAIM
 
-pytestmark = pytest.mark.anyio
 ALL = [pytest.param(o, id=o.id) for o in OPERATIONS]
 IDENTITY = PATH.parent / "identity.md"
 EARLY = (401, 402, 403, 409)

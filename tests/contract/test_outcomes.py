@@ -3,13 +3,9 @@
 UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_outcomes.py writes docs/outcomes.md again.
 """
 
-import pytest
-
 from tests.contract.committed import hold
 from tests.contract.outcomes import COMMAND, PATH, SITUATIONS, row, table
 from tests.contract.stage import OPERATIONS, House
-
-pytestmark = pytest.mark.anyio
 
 
 async def test_the_committed_table_is_what_every_operation_answers_in_every_situation(house: House) -> None:

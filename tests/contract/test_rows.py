@@ -19,8 +19,6 @@ SCOPES = {"read": Scope.READ, "read*": Scope.ANY, "write": Scope.WRITE, "admin":
 
 
 class Row(NamedTuple):
-    """One operation of the specification."""
-
     id: str
     method: str
     path: str
@@ -34,7 +32,6 @@ class Row(NamedTuple):
 
 
 def rows() -> list[Row]:
-    """operations.tsv and extra_operations.tsv."""
     found: list[Row] = []
     for name in ("operations.tsv", "extra_operations.tsv"):
         lines = [line for line in (SPEC / name).read_text().splitlines() if line and not line.startswith("#")]

@@ -12,7 +12,6 @@ from registry.operation import Auth
 from tests.contract.fleet import ACCOUNT, ALPINE, SIBLING, writes
 from tests.contract.stage import NEVER, OPERATIONS, Answered, House, Stage, key_for
 
-pytestmark = pytest.mark.anyio
 ASKED = [pytest.param(o, id=o.id) for o in OPERATIONS if o.auth in (Auth.BEARER, Auth.SESSION)]
 LISTS = [o for o in OPERATIONS if o.read_only and o.auth is Auth.BEARER and o.id.startswith("list_connectivity_")]
 # Whoever calls these is no organisation, and so no stranger to one.

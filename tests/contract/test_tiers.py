@@ -8,7 +8,6 @@ from registry.operation import Auth
 from tests.contract.connections import REPLACING
 from tests.contract.stage import OPERATIONS, Answered, House, key_for
 
-pytestmark = pytest.mark.anyio
 ASKED = [pytest.param(o, id=o.id) for o in OPERATIONS if o.auth in (Auth.BEARER, Auth.SESSION)]
 MEMBERS = {
     "free": (Tier.FREE, Role.ADMIN),

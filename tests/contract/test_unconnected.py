@@ -10,7 +10,6 @@ from tests.contract.fleet import ACCOUNT
 from tests.contract.payments import prepared
 from tests.contract.stage import OPERATIONS, Answered, House, Stage, key_for
 
-pytestmark = pytest.mark.anyio
 UPSTREAM = [pytest.param(o, id=o.id) for o in OPERATIONS if o.upstream]
 
 

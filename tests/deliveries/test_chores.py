@@ -12,8 +12,6 @@ from tests.deliveries.test_worker import until
 from transports.worker.chores import Chore
 from transports.worker.worker import Worker
 
-pytestmark = pytest.mark.anyio
-
 SOON = 0.01  # real seconds between looks; whether it is due, the test's clock says
 
 

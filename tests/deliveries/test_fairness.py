@@ -70,7 +70,6 @@ async def until_all(quick: Receiver, events: set[str]) -> None:
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.anyio
 async def test_a_backlog_of_thousands_for_receivers_that_hang_delays_no_other_organisation(on_both: PostOffice) -> None:
     office, hanging = on_both, Hanging()
     sender = WebhookSender(office.clock, exempt=LOOPBACK, limits=PATIENT)
@@ -86,7 +85,6 @@ async def test_a_backlog_of_thousands_for_receivers_that_hang_delays_no_other_or
     await sender.aclose()
 
 
-@pytest.mark.anyio
 async def test_receivers_that_time_out_take_turns_within_their_own_eight_places(on_both: PostOffice) -> None:
     office, hanging = on_both, Hanging()
     sender = WebhookSender(office.clock, exempt=LOOPBACK, limits=OutboundLimits(200, None, 5.0, 0.1))
@@ -103,7 +101,6 @@ async def test_receivers_that_time_out_take_turns_within_their_own_eight_places(
     await sender.aclose()
 
 
-@pytest.mark.anyio
 async def test_a_process_keeps_to_the_places_it_has_room_for_and_takes_the_oldest_first(on_both: PostOffice) -> None:
     office = on_both
     async with receiver(status("200 OK")) as quick:

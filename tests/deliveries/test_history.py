@@ -21,14 +21,11 @@ from tests.deliveries.test_worker import answers
 from transports.settings import HistoryDays
 from transports.worker.retention import retention_chore
 
-pytestmark = pytest.mark.anyio
 DAY = 86_400.0
 DELIVERY, ATTEMPT, EVENT = table_of(DeliveryTable), table_of(DeliveryAttemptTable), table_of(EventTable)
 
 
 class Rows(NamedTuple):
-    """How many."""
-
     rows: int
 
 
@@ -42,7 +39,6 @@ QUEUE = Command(
 
 
 def count(connection: Connection) -> tuple[int, ...]:
-    """Deliveries, attempts, events."""
     return tuple(row.rows for query in COUNTS.values() if (row := connection.first(query)))
 
 

@@ -27,8 +27,6 @@ from transports.metrics_server import serve_metrics
 from transports.readiness import Readiness
 from transports.signals import HttpSignals, WorkerTally
 
-pytestmark = pytest.mark.anyio
-
 
 async def values(metrics: Metrics) -> dict[str, float]:
     """Every sample by its name and labels."""

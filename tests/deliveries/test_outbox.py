@@ -19,8 +19,6 @@ from storage.outbox import (
 )
 from tests.deliveries.post_office import PostOffice
 
-pytestmark = pytest.mark.anyio
-
 URL = "http://127.0.0.1:9/"
 
 

@@ -2,16 +2,12 @@
 
 import socket
 
-import pytest
-
 from clients.webhooks.addresses import parse_private_receivers
 from clients.webhooks.sender import WebhookSender
 from storage.organisations import set_private_access
 from storage.sealing import webhook_secret_field
 from storage.webhook_endpoints import insert_endpoint
 from tests.deliveries.post_office import PostOffice
-
-pytestmark = pytest.mark.anyio
 
 
 async def test_only_deliveries_of_a_named_organisation_look_for_a_receiver_inside_and_no_longer_when_it_is_taken_back(

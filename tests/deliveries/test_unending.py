@@ -5,8 +5,6 @@ import pytest
 from transports.worker import chores
 from transports.worker.chores import keep_running
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_what_fails_begins_again_and_says_so_and_what_ends_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chores, "RESTART_SECONDS", 0.0)

@@ -28,8 +28,6 @@ from tests.clients.webhooks.receiver import Answer, receiver, status
 from tests.databases import sqlite_url
 from tests.deliveries.post_office import JitterIds, PostOffice, read
 
-pytestmark = pytest.mark.anyio
-
 HOUR = 3600.0
 
 
@@ -512,8 +510,6 @@ async def test_a_step_forgets_what_has_outlived_its_time(on_both: PostOffice) ->
 
 
 class Rows(NamedTuple):
-    """How many."""
-
     rows: int
 
 

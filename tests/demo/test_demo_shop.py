@@ -28,7 +28,6 @@ from transports.service import Service, build_service
 from transports.settings_files import load_settings
 from transports.upstream import DEMO_ACCOUNT
 
-pytestmark = pytest.mark.anyio
 REAL = {"SERVICE_PAYMENTS_KEY": "sk_test_12345678", "SERVICE_PAYMENTS_WEBHOOK_SECRET": "whsec_12345678"}
 
 

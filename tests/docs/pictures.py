@@ -48,7 +48,6 @@ def report(server: Running) -> str:
 
 
 def taken(browser: Browser, picture: Picture) -> bytes:
-    """A PNG with a palette."""
     page = browser.new_page(viewport=picture.size, locale="en-GB", device_scale_factor=1.5, java_script_enabled=False)
     page.goto(picture.address)
     whole = Image.open(BytesIO(page.screenshot())).convert("RGB")
@@ -59,7 +58,6 @@ def taken(browser: Browser, picture: Picture) -> bytes:
 
 
 def main(folder: Path = FOLDER) -> None:
-    """Take both."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, running(Path(place) / "data") as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=QUIET)

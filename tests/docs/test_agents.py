@@ -19,7 +19,6 @@ KEY, PROGRAM = "reseller call create_api_key", "python examples/mcp_agent.py"
 
 
 def test_the_python_of_the_page_is_that_of_the_program() -> None:
-    """tests/examples runs it."""
     program = (ROOT / "examples" / "mcp_agent.py").read_text()
     assert [block.text for block in blocks("python", document=PAGE) if block.text not in program] == []
     assert 'command("mcp_agent"' in (ROOT / "tests" / "examples" / "test_mcp_agent.py").read_text()

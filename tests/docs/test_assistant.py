@@ -105,7 +105,6 @@ def test_the_page_names_every_operation_and_every_failure() -> None:
     assert [name for name in (*calls, *ModelFailure) if f"`{name}`" not in text()] == []
 
 
-@pytest.mark.anyio
 async def test_a_model_is_given_as_many_tools_as_the_page_says(tmp_path: Path) -> None:
     heard = list[ModelRequest]()
 
@@ -151,5 +150,4 @@ def test_the_figures_of_the_page_are_those_of_the_code() -> None:
 
 
 def most(field: FieldInfo) -> int:
-    """Its longest value."""
     return next(rule.max_length for rule in field.metadata if hasattr(rule, "max_length"))

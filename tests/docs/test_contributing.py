@@ -14,8 +14,6 @@ from tests.docs.blocks import blocks
 from tests.mcp.house import open_house
 from tests.mcp.refusals import refusal_of
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 def module(tmp_path: Path) -> Iterator[ModuleType]:

@@ -70,7 +70,6 @@ def page() -> str:
 
 
 def section(name: str) -> str:
-    """One composite's."""
     return page().split(f"\n## {name}\n")[1].split("\n## ")[0]
 
 

@@ -43,7 +43,6 @@ def test_the_page_leads_from_a_new_shop_to_a_buyer_who_is_erased(server: Running
 
 
 def test_the_visit_to_the_demo_is_that_of_the_tour() -> None:
-    """It is run there."""
     assert find(VISIT, "tour.md") == blocks("sh", document=PAGE)[0].text
 
 

@@ -11,8 +11,6 @@ from tests.documents.reader import Page, ink, pages_of
 from tests.documents.stage import ask, invoiced
 from tests.world import HOST
 
-pytestmark = pytest.mark.anyio
-
 HOSTILE = '<img src=x onerror=alert(1)> #strong[x] $x^2$ "@import" & Söhne'
 
 

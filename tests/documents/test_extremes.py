@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pypdfium2
-import pytest
 
 from operations.invoicing.invoice_document import INVOICE_SHEET_LIMIT, invoice_sheet, typeset_invoice_pdf
 from storage.invoice_lines import InvoiceLineRow
@@ -11,7 +10,6 @@ from storage.invoices import Invoice
 from tests.documents.reader import Page, pages_of
 from tests.documents.stage import invoiced
 
-pytestmark = pytest.mark.anyio
 MOST = 2**53 - 1
 MARGIN = 20 / 210
 """Of the width of A4: what the template keeps free at each side."""

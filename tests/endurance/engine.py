@@ -65,7 +65,6 @@ class Plan:
 
 
 def say(word: str) -> None:
-    """To the command."""
     sys.stdout.write(word + "\n")
     sys.stdout.flush()
 
@@ -88,7 +87,6 @@ class Run:
         self.outages = Outages(systems if plan.outages else {}, plan.seconds)
 
     async def play(self, go: asyncio.Event) -> dict[str, Any]:
-        """Capacity, load, end, verdict."""
         doors = [Wires(port) for port in self.house.ports]
         crowd = Crowd(list(self.members), doors, self.tally, random.Random(self.plan.seed + 1))
         async with AsyncExitStack() as stack:
@@ -182,13 +180,11 @@ class Run:
 
 
 def figures(times: Sequence[float]) -> dict[str, float]:
-    """Of some calls."""
     ordered = sorted(times)
     return {"calls": len(ordered), "p50_ms": part(ordered, 0.5), "p99_ms": part(ordered, 0.99)}
 
 
 async def run(plan: Plan) -> None:
-    """Open the house, play, tell."""
     go, loop = asyncio.Event(), asyncio.get_running_loop()
     ids = SystemIds(SystemClock())
     folder = tempfile.mkdtemp(prefix=f"endure-{plan.engine}-", dir=plan.work)
@@ -235,7 +231,6 @@ def listen(go: asyncio.Event, stopped: asyncio.Event) -> None:
 
 
 def main() -> None:
-    """The process."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run(Plan(**json.loads(sys.argv[1]))))
 

@@ -29,13 +29,11 @@ RECORDS = 2_500_000
 
 
 def say(text: str) -> None:
-    """To whoever runs this."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def read(arguments: Sequence[str]) -> argparse.Namespace:
-    """The words of the command."""
     parser = argparse.ArgumentParser(prog="run endure", description=__doc__)
     parser.add_argument(
         "--minutes", type=float, default=30.0, help=f"how long the load lasts (30); memory is judged from {SHORTEST_MINUTES}"
@@ -52,8 +50,6 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 class Running:
-    """One engine's process."""
-
     def __init__(self, engine: Engine, process: Process) -> None:
         self.engine: Engine = engine
         self._process = process
@@ -124,7 +120,6 @@ async def run(given: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command."""
     given = read(arguments)
     about = circumstances()
     worst = 0

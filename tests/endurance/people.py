@@ -53,7 +53,6 @@ async def gather_crowd(store: Store, receivers: Receivers) -> list[Member]:
 
 
 def join(connection: Connection, *, ids: Ids, manners: tuple[Manner, ...], receivers: Receivers) -> Member:
-    """One more."""
     organisation, secret = found_tenant(connection, ids=ids, account=ACCOUNT)
     member = Member(organisation, secret, seldom=len(manners) == len(MANNERS))
     for manner in manners:

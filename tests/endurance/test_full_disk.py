@@ -18,7 +18,6 @@ from tests.endurance.disks import Disk, Pages, can_mount, small_disk
 from tests.harness.processes import environment, start, stop
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 DRAW = "affectPackageToSubscriber"
 COUNTED = ("claim", "issuance", "intent", "event", "payment_attempt", "charge_refunds", "cdr_event", "cdr_sum", "invoice", "invoice_line")
 MOST = 400
@@ -40,11 +39,9 @@ class Shop:
         return await self.http.post(path, json=body, headers={} if key is None else {"Idempotency-Key": key})
 
     def draws(self) -> int:
-        """As the network has it."""
         return sum(call.method == DRAW for call in self.world.sandbox.calls)
 
     def refunds(self) -> int:
-        """As the processor has it."""
         return sum(call.path.endswith("/refunds") and call.method == "POST" for call in self.world.payments.calls)
 
     def rows(self) -> dict[str, int]:

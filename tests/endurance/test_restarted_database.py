@@ -18,7 +18,7 @@ from tests.harness.tenant_stage import TenantStage, tenant_stage_on
 from tests.kill.campaign import finish
 from tests.kill.errands import Callers, Errand, bearer, inventory_errand
 
-pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
+pytestmark = pytest.mark.postgres
 CALLERS, ENOUGH = 4, 12
 
 
@@ -33,7 +33,6 @@ class Load:
     ended: bool = False
 
     async def call(self, http: httpx.AsyncClient) -> None:
-        """One caller."""
         tenant = self.stage.tenants[0]
         while not self.ended:
             if len(self.errands) < 40:

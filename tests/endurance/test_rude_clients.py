@@ -12,8 +12,6 @@ from tests.endurance.rude import crowd_of_dribblers, dribble, leave, visits
 from tests.http.test_server import SHORT, Running, serving, status_of
 from tests.world import Credentials, World, open_world
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncGenerator[World]:

@@ -28,7 +28,6 @@ from tests.schedules.bureau import open_bureau
 from tests.world import SettableClock, World
 from transports.worker.worker import Worker
 
-pytestmark = pytest.mark.anyio
 DELIVERY = table_of(DeliveryTable)
 DRAW, DELETE = "affectPackageToSubscriber", "deleteSubscriberPackage"
 ISSUE = "/v1/subscribers/issue-from-inventory"

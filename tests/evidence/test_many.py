@@ -13,7 +13,6 @@ from tests.evidence.crooked_road import CrookedRoad, crooked
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_TEMPLATE, Issuing, open_issuing
 from tests.stage import opened
 
-pytestmark = pytest.mark.anyio
 MANY = FEW_CANDIDATES + 5
 
 

@@ -13,7 +13,6 @@ from tests.evidence.issuing import ACCOUNT, AFFECT, HOUR, OTHER_ACCOUNT, OTHER_T
 from tests.stage import opened
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 ITS_TEMPLATE = 55038
 HASTY = ReconciliationLimits(row=0.05)
 IMPATIENT = ReconciliationLimits(row=0.5)
@@ -52,7 +51,6 @@ async def state_of(issuing: Issuing, other: Credentials, key: str) -> str:
 
 
 def worker(issuing: Issuing, pace: ReconciliationLimits) -> Reconciliation:
-    """A worker in a hurry."""
     return Reconciliation(issuing.world.pipeline.deps, issuing.reports.append, pace)
 
 

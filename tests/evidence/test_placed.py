@@ -1,16 +1,11 @@
 """What our own other operations put on lines is no evidence of a draw."""
 
-import pytest
-
 from registry.limits import Tier
 from simulators.network.entities import Line
 from storage.placed_packages import insert_placed_package, placed_packages_among
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, TEMPLATE, Issuing, open_issuing
 from tests.stage import opened
 from transports.worker.retention import PLACED_SECONDS, retention_chore
-
-pytestmark = pytest.mark.anyio
-
 
 issuing = opened(open_issuing)
 

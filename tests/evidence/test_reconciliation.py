@@ -15,9 +15,6 @@ from tests.databases import migrated_postgres
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
 from tests.stage import opened
 
-pytestmark = pytest.mark.anyio
-
-
 issuing = opened(open_issuing)
 
 

@@ -11,7 +11,6 @@ from tests.evidence.crooked_road import Bend, CrookedRoad, crooked
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, Issuing, open_issuing
 from tests.stage import opened
 
-pytestmark = pytest.mark.anyio
 Rows = list[dict[str, Any]]
 ENDED = "2026-01-01T00:00:00"
 

@@ -14,8 +14,6 @@ import pytest
 
 from tests.deliveries.post_office import PostOffice, open_post_office
 
-pytestmark = pytest.mark.anyio
-
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "webhook_receiver.py"
 
 

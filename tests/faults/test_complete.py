@@ -1,14 +1,11 @@
 """The rows are the truth: every operation that reaches the network has one, and it names every method that the operation calls."""
 
-import pytest
-
 from registry.operation import Auth
 from simulators.network.dispatch import STATISTICS_METHODS, VERSION_1_METHODS, VERSION_2_METHODS
 from tests.faults.inputs import CATALOGUE
 from tests.faults.rows import DEGRADING, LEDGER, READS, ROWS, UNUSED, Row
 from tests.faults.stage import Stage
 
-pytestmark = pytest.mark.anyio
 METHODS = {*VERSION_1_METHODS, *VERSION_2_METHODS, *STATISTICS_METHODS}
 
 

@@ -10,7 +10,6 @@ from tests.faults.rows import ROWS
 from tests.faults.stage import open_stage
 from tests.faults.test_reads import UNKNOWN, shown
 
-pytestmark = pytest.mark.anyio
 PATIENCE = 0.4
 NAMED = {row.name: row for row in ROWS}
 READING = ("list_sponsors", "get_tariff verbose=True", "esim_status_per_account", "get_subscriber_location")
@@ -18,7 +17,6 @@ CHANGING = ("assign_package", "send_sms", "create_location_zone", "modify_templa
 
 
 async def silent(seconds: float) -> None:
-    """No answer, ever."""
     await anyio.sleep_forever()
 
 

@@ -9,7 +9,6 @@ from tests.faults.inputs import CATALOGUE
 from tests.faults.rows import ROWS, Row
 from tests.faults.stage import Ready, Stage
 
-pytestmark = pytest.mark.anyio
 UNKNOWN = "It may have been carried out all the same: read the state before you repeat it."
 TIMEOUT, LIMIT = 18, 100
 PASSING: dict[str, dict[str, Any]] = {

@@ -10,7 +10,6 @@ from tests.faults.rows import ROWS, Row
 from tests.faults.stage import Ready, Stage
 from tests.faults.test_reads import LIMIT, TIMEOUT, UNKNOWN, shown
 
-pytestmark = pytest.mark.anyio
 WRITES = [(row, row.write, f"w{number}") for number, row in enumerate(ROWS) if row.write is not None]
 UNSURE: dict[str, dict[str, Any]] = {
     "code 18 before the commit": {"code": TIMEOUT},

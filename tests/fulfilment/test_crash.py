@@ -9,7 +9,6 @@ from registry.errors import StoreUnavailable
 from tests.fulfilment.floor import MINUTE, Floor
 from tests.fulfilment.mortal import Forgetful, Killed, Mortal
 
-pytestmark = pytest.mark.anyio
 MOST_COMMITS = 20
 
 

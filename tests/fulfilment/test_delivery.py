@@ -19,7 +19,6 @@ from storage.upstream_connections import set_connection
 from tests.fulfilment.floor import ACCOUNT, BUYER, DRAW, HOUR, MINUTE, Floor
 from tests.top_ups.counter import NORDIC
 
-pytestmark = pytest.mark.anyio
 OPERATOR = "help@fjord.test"
 
 

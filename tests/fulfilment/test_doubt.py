@@ -13,7 +13,6 @@ from storage.replicas import renew_replica
 from tests.fulfilment.floor import MINUTE, Floor
 from tests.wrapped_store import WrappedStore
 
-pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
 T = TypeVar("T")
 MOST_COMMITS = 12

@@ -18,7 +18,6 @@ from tests.fulfilment.floor import BUYER, Floor
 from tests.issuance.road import Gate
 from tests.wrapped_store import WrappedStore
 
-pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
 T = TypeVar("T")
 TEMPLATES = "listPrepaidPackageTemplate"

@@ -11,7 +11,6 @@ from tests.fulfilment.floor import DRAW, Floor
 from tests.fulfilment.test_stock import sold
 from tests.issuance.road import Gate
 
-pytestmark = pytest.mark.anyio
 LEASE = ORDER_LEASE_MS / 1000
 LOOK = "listSubscriber"
 
@@ -22,7 +21,6 @@ class Crowd(Gate):
     held = 0
 
     async def pass_through(self) -> None:
-        """One more."""
         self.held += 1
         await super().pass_through()
 

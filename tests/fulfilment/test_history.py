@@ -1,13 +1,10 @@
 """An order and a top-up draw once, whatever was swept since and whoever tells of the payment again."""
 
-import pytest
-
 from tests.fulfilment.floor import Floor
 from tests.fulfilment.test_payment import session_of, take
 from transports.settings import SHORTEST_HISTORY
 from transports.worker.retention import retention_chore
 
-pytestmark = pytest.mark.anyio
 YEAR = 365 * 86_400.0
 
 

@@ -17,7 +17,6 @@ FILE = Attachment("esim.png", "image/png", b"\x89PNG\r\n\x1a\n" + bytes(range(25
 LETTER = Letter("buyer@home.test", "Ihre eSIM", "Grüße\n", FILE)
 
 
-@pytest.mark.anyio
 async def test_a_mail_with_a_file_arrives_as_two_parts() -> None:
     async with open_server() as office:
         await SmtpMail(smtp_settings(f"smtp://localhost:{office.port}", "Shop <noreply@esim.example>"), SettableClock()).send(
@@ -32,7 +31,6 @@ async def test_a_mail_with_a_file_arrives_as_two_parts() -> None:
     assert file["Content-Disposition"] == snapshot('attachment; filename="esim.png"')
 
 
-@pytest.mark.anyio
 async def test_a_sealed_mail_opens_with_its_file_and_those_of_before_without(floor: Floor) -> None:
     sealed = seal_letter(LETTER, ids=floor.deps.ids, keyring=floor.deps.keyring, expires_at=0)
     assert open_letter(sealed.id, sealed.text, floor.deps.keyring) == LETTER
@@ -43,7 +41,6 @@ async def test_a_sealed_mail_opens_with_its_file_and_those_of_before_without(flo
             unpack_letter(spoilt)
 
 
-@pytest.mark.anyio
 async def test_the_console_shows_only_the_name_of_the_file_and_nothing_shows_what_is_in_it() -> None:
     shown: list[str] = []
     await ConsoleMail(shown.append).send(LETTER, "mail_1")

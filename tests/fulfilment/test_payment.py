@@ -15,7 +15,6 @@ from storage.order_queue import sweep_pending
 from storage.orders import find_order
 from tests.fulfilment.floor import BUYER, HOUR, MINUTE, Floor
 
-pytestmark = pytest.mark.anyio
 WEBHOOK = "/v1/operator-billing/payments-webhook"
 
 
@@ -26,7 +25,6 @@ async def session_of(floor: Floor, order: str) -> CheckoutSession:
 
 
 async def take(floor: Floor, session: CheckoutSession, account: str | None = None) -> bool:
-    """Somebody tells of a page."""
     now = floor.shop.world.clock.now()
     return await floor.deps.store.write(take_checkout, deps=floor.deps, account=account or floor.shop.payee, session=session, now=now)
 

@@ -23,7 +23,6 @@ from storage.order_queue import (
 from storage.order_queue import OrderEsim as Kept
 from tests.fulfilment.floor import Floor
 
-pytestmark = pytest.mark.anyio
 KEPT = Kept("8988303000000000001", "sealed", 7)
 
 

@@ -8,7 +8,6 @@ from simulators.processor.refunds import fail_refund
 from storage.order_queue import retry_refund
 from tests.fulfilment.floor import HOUR, MINUTE, Floor
 
-pytestmark = pytest.mark.anyio
 TROUBLES = [
     (kind, after)
     for kind in ("timeout", "closed", "error", "garbage", "rate_limited")

@@ -18,7 +18,6 @@ from tests.fulfilment.floor import HOUR, MINUTE, Floor
 from tests.fulfilment.test_payment import on_the_wire, take, tell
 from tests.fulfilment.test_refund import FAILED, failing
 
-pytestmark = pytest.mark.anyio
 OPERATOR = "help@fjord.test"
 DONE = ("failed", FAILED, "done")
 

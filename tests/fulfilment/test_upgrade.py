@@ -18,7 +18,6 @@ from tests.fulfilment.release_1_0 import as_release_1_0, every_text, upgraded
 from tests.fulfilment.test_refund import FAILED, failing
 from tests.fulfilment.test_refund_doubt import begun, owed, synced
 
-pytestmark = pytest.mark.anyio
 TOKEN = re.compile(r"ord_[0-9a-z]{26}")
 
 

@@ -35,8 +35,6 @@ PATIENCE = 60.0
 
 
 class Network:
-    """The simulated network."""
-
     def __init__(self, port: int, pid: int) -> None:
         self.port, self.pid = port, pid
 
@@ -65,13 +63,10 @@ def network(lines: int, folder: Path) -> Generator[Network]:
 
 
 class Requests:
-    """What the operator asks for."""
-
     def __init__(self, key: str, lines: int, seed: int) -> None:
         self._key, self._lines, self._chance = key, lines, random.Random(seed)
 
     def first_page(self) -> bytes:
-        """The first two lines."""
         return http("GET", "/v1/subscribers?limit=2", authorization=f"Bearer {self._key}")
 
     def some_page(self) -> bytes:
@@ -80,7 +75,6 @@ class Requests:
         return http("GET", f"/v1/subscribers?limit=2&starting_after={after}", authorization=f"Bearer {self._key}")
 
     def draw(self, number: int) -> bytes:
-        """An eSIM from stock."""
         body = json.dumps({"accountId": ACCOUNT, "packageTemplateId": TEMPLATE})
         key = f"accounts-{os.getpid()}-{number}"
         return http("POST", "/v1/subscribers/issue-from-inventory", body, authorization=f"Bearer {self._key}", x_idempotency_key=key)
@@ -143,7 +137,6 @@ class Load:
 
 
 async def trial(given: argparse.Namespace, folder: Path, made: Network) -> bool:
-    """Single requests, then the load."""
     settings = {
         "SERVICE_OCS_URL": f"http://127.0.0.1:{made.port}/v1",
         "SERVICE_OCS_TOKEN": TOKEN,

@@ -91,7 +91,6 @@ class AppUnderTest:
 
 
 async def read(receive: Receive) -> bytes:
-    """A whole body."""
     body, more = b"", True
     while more:
         message: Any = await receive()
@@ -110,14 +109,12 @@ def again(body: bytes, rest: Receive) -> Receive:
 
 
 async def reply(send: Send, body: bytes) -> None:
-    """JSON."""
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
     await send({"type": "http.response.body", "body": body})
 
 
 @cache
 def whole() -> Any:
-    """The document of the service."""
     return build_openapi(CATALOGUE, SITE)
 
 

@@ -53,12 +53,10 @@ class ClaimMachine(ServiceMachine):
         """Organisations that may not order."""
 
     async def ask(self, who: str, what: str, key: str, given: dict[str, str]) -> httpx.Response:
-        """One call."""
         headers = {"Authorization": f"Bearer {self.people[who].secret}", "Idempotency-Key": key}
         return await self.http.post(PATHS[what], json=given, headers=headers)
 
     def given(self, what: str, name: str, how: str) -> dict[str, str]:
-        """Its body."""
         return {"name": name, "how": how} if what == "order" else {"name": name}
 
     def place(self, who: str, what: str, key: str) -> tuple[str, str, str]:
@@ -66,7 +64,6 @@ class ClaimMachine(ServiceMachine):
         return self.people[who].organisation, what, key
 
     def known(self, place: tuple[str, str, str]) -> Kept | None:
-        """What is kept there by now."""
         kept = self.kept.get(place)
         return None if kept is None or (kept.until is not None and kept.until <= self.bench.clock.now()) else kept
 
@@ -134,7 +131,6 @@ class ClaimMachine(ServiceMachine):
 
     @rule(who=WHO)
     def revoke(self, who: str) -> None:
-        """A key ends."""
         self.run(self.bench.world.revoke(self.people[who]))
         self.shut.add(who)
 

@@ -61,8 +61,6 @@ OFTEN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much of what."""
-
     examples: int
     seed: int = 1
     kind: str = "admin"
@@ -174,14 +172,12 @@ def left_out(asked: frozenset[str] | None) -> list[OperationConfig]:
 
 
 def only(id: str) -> FilterSet:
-    """One operation."""
     found = FilterSet()
     found.include(operation_id=id)
     return found
 
 
 def take(event: EngineEvent, verdict: Verdict) -> None:
-    """Note what an event tells."""
     if isinstance(event, FatalError):
         raise event.exception
     if isinstance(event, NonFatalError):

@@ -44,7 +44,6 @@ class Holding:
         self.under_way = self.most = self.calls = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
         with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             while head := (await reader.readuntil(b"\r\n\r\n")).lower():
                 await reader.readexactly(int(head.partition(b"content-length:")[2].partition(b"\r\n")[0]))
@@ -61,7 +60,6 @@ class Holding:
 
 @asynccontextmanager
 async def holding() -> AsyncGenerator[tuple[Holding, int]]:
-    """On a free port."""
     system = Holding()
     server = await asyncio.start_server(system.serve, "127.0.0.1", 0)
     try:

@@ -42,8 +42,6 @@ HEALTH = http("GET", "/health")
 
 
 class TreeServer(NamedTuple):
-    """A server that listens."""
-
     pid: int
     port: int
     data: Path
@@ -83,7 +81,6 @@ def serving_tree(tree: Path, data: Path, settings: Mapping[str, str] | None = No
 
 @contextmanager
 def attacking() -> Generator["subprocess.Popen[bytes]"]:
-    """The process that attacks."""
     command = [sys.executable, "-m", "tests.fuzz.loop_attack"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -99,7 +96,6 @@ async def new_key(data: Path, name: str, tier: Tier = Tier.FREE) -> str:
 
 
 async def key_in(url: str, name: str, tier: Tier) -> str:
-    """The same in any database."""
     ids, now = SystemIds(SystemClock()), SystemClock().now()
     store = open_store(url)
     try:
@@ -142,7 +138,6 @@ async def waits(port: int, seconds: float, pause: float = 0.01) -> list[float]:
 
 
 def say(line: str, to: TextIO = sys.stdout) -> None:
-    """To whoever runs this."""
     to.write(line + "\n")
     to.flush()
 
@@ -159,7 +154,6 @@ def processor_seconds(pid: int) -> float:
 
 
 def measure(stand: LoopAttack, row: Row, attack: Attack, addresses: Sequence[str], each: int) -> None:
-    """One round of one attack."""
     server, attacker, seconds = stand
     assert attacker.stdin is not None
     assert attacker.stdout is not None
@@ -175,7 +169,6 @@ def measure(stand: LoopAttack, row: Row, attack: Attack, addresses: Sequence[str
 
 
 def shown(row: Row) -> str:
-    """One line."""
     statuses = " ".join(f"{status}:{count}" for status, count in sorted(row.statuses.items()))
     alone, beside, cost = (statistics.median(each) for each in (row.alone, row.beside, row.cost))
     return f"{row.added:8.1f} {alone:8.1f} {beside:8.1f} {cost:8.2f}  {row.name:<64} {statuses}"

@@ -14,7 +14,6 @@ ALSO = r"\x1f\x85\ufeff"
 
 
 def patterns(value: Any) -> Iterator[str]:
-    """Every pattern of a document."""
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if isinstance(value, dict) and isinstance(value.get("pattern"), str):
         yield value["pattern"]

@@ -21,8 +21,6 @@ KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
 @dataclass(slots=True)
 class Worker:
-    """A worker process."""
-
     process: subprocess.Popen[str]
     metrics_port: int
 
@@ -67,7 +65,6 @@ class Cluster:
         return Worker(process, port)
 
     def register(self, url: str) -> str:
-        """A new endpoint's secret."""
         made = self.clients[0].post("/webhook_endpoints", json={"url": url})
         assert made.status_code == 201, made.text
         return made.json()["secret"]
@@ -88,13 +85,11 @@ class Cluster:
         return {event["id"] for event in found["data"]}
 
     def rows(self, statement: str) -> Sequence[tuple[object, ...]]:
-        """What the database says."""
         with psycopg.connect(self.url, autocommit=True) as admin:
             return admin.execute(statement.encode()).fetchall()
 
 
 def finish(process: subprocess.Popen[str]) -> None:
-    """Leave no process behind."""
     if process.poll() is None:
         process.kill()
     process.communicate()

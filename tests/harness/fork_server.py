@@ -105,7 +105,6 @@ class Order(NamedTuple):
 
 
 def ordered(caller: socket.socket) -> Order:
-    """The order of a caller."""
     head, streams, _, _ = socket.recv_fds(caller, 4, 3)
     text = bytearray()
     while len(text) < int.from_bytes(head, "big"):
@@ -180,7 +179,6 @@ def attend(listening: socket.socket, kept: "Kept") -> None:
 
 
 def main() -> None:
-    """Import everything, then attend."""
     gc.disable()  # as the command line begins
     from transports.cli.main import make_app
 

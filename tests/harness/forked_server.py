@@ -51,13 +51,11 @@ LATER = (
 
 
 def say(line: str) -> None:
-    """To the suite."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def complain(text: str) -> None:
-    """To the log file."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
@@ -107,7 +105,6 @@ async def live(clock: SharedClock, port: int, point: Point | None, *, settles: b
 
 
 def serve_fork(order: dict[str, Any]) -> None:
-    """What a forked server does."""
     os.chdir(order["place"])
     os.environ.update(order["settings"])
     with Path(order["log"]).open("ab") as log:

@@ -22,11 +22,9 @@ class Receiver(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """What to register."""
         return f"http://127.0.0.1:{self.server_port}/hook"
 
     def wait(self, posts: int) -> None:
-        """Until so many have come."""
         with self.news:
             assert self.news.wait_for(lambda: len(self.posts) >= posts, timeout=60), f"{len(self.posts)} of {posts} posts"
 
@@ -36,7 +34,6 @@ class Receiver(ThreadingHTTPServer):
             assert self.news.wait_for(lambda: events <= set(self.ids()), timeout=60), events - set(self.ids())
 
     def ids(self) -> Counter[str]:
-        """How often each event came."""
         return Counter(headers["webhook-id"] for headers, _ in self.posts)
 
     def check(self, secret: str) -> None:

@@ -40,7 +40,6 @@ class History:
 
     @property
     def calls(self) -> int:
-        """How many there were."""
         return len(self.of_call)
 
     def begin(self, at: float, operation: str, key: Key) -> int:
@@ -51,7 +50,6 @@ class History:
         return number
 
     def add(self, at: float, kind: Kind, call: int, operation: str, key: Key, detail: str = "", answer: str = "") -> None:
-        """One more line."""
         self.records.append(Record(at, kind, call, operation, key, detail, answer))
 
     def digest(self, *others: Iterable[object]) -> str:

@@ -28,7 +28,6 @@ class Trap:
         self._point, self._passed = point, 0
 
     def at(self, place: str, subject: str) -> None:
-        """A call passes here."""
         point = self._point
         if point is None or (place, subject) != (point.place, point.subject):
             return

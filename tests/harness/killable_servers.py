@@ -24,7 +24,6 @@ class ServerForks:
         self._process = process
 
     def order(self, **order: object) -> None:
-        """One more server."""
         assert self._process.stdin is not None
         self._process.stdin.write(orjson.dumps(order) + b"\n")
 
@@ -56,8 +55,6 @@ async def server_forks(place: Path) -> AsyncGenerator[ServerForks]:
 
 
 class Servers:
-    """The one that runs."""
-
     def __init__(self, forks: ServerForks, place: Path, clock: Path, settings: Mapping[str, str]) -> None:
         self._forks, self._place, self._clock, self._settings = forks, place, clock, settings
         self._log = place / "servers.log"
@@ -66,7 +63,6 @@ class Servers:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
 
     async def start(self, point: Point | None = None, *, settles: bool = True) -> None:
@@ -95,13 +91,11 @@ class Servers:
             await self.died()
 
     async def died(self) -> None:
-        """Until it has ended."""
         said = await self._hear("ended ")
         assert said == f"ended {signal.SIGKILL.value}", f"{said}: {self.log[-2000:]}"
 
     @property
     def log(self) -> str:
-        """What they said."""
         return self._log.read_text() if self._log.exists() else ""
 
     async def _hear(self, wanted: str) -> str:

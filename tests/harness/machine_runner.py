@@ -59,19 +59,15 @@ class ServiceMachine(RuleBasedStateMachine):
         raise AssertionError("each machine opens its own")
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do it now."""
         return self.runner.get_loop().run_until_complete(work)
 
     def together(self, *work: Coroutine[Any, Any, T]) -> list[T]:
-        """Do them at once."""
-
         async def gathered() -> list[T]:
             return await asyncio.gather(*work)
 
         return self.run(gathered())
 
     def teardown(self) -> None:
-        """Nothing stays."""
         self.run(self.stack.aclose())
         self.runner.close()
         self.folder.cleanup()
@@ -87,7 +83,6 @@ def postgres() -> str | None:
 
 
 def clean_postgres() -> str:
-    """The same, empty."""
     url = postgres()
     assert url is not None, "no PostgreSQL"
     empty(url)

@@ -87,7 +87,6 @@ class NetworkProcess:
         await self._control("POST", "faults", fault)
 
     async def heal(self) -> None:
-        """No more faults."""
         await self._control("DELETE", "faults", {})
 
     async def packages(self) -> set[int]:
@@ -132,7 +131,6 @@ class NetworkProcess:
 
 
 def days_between(begins: str, ends: str) -> int:
-    """Two of the wire's dates."""
     first, last = datetime.fromisoformat(begins), datetime.fromisoformat(ends)
     return round((last - first).total_seconds() / 86_400)
 

@@ -43,7 +43,6 @@ def workers(folder: Path) -> Generator[int]:
 
 
 def end(pid: int, *, gently: bool) -> None:
-    """Now."""
     with suppress(OSError):
         postgres = (PROCESSES / str(pid) / "comm").read_text() == "postgres\n"
         os.kill(pid, signal.SIGQUIT if postgres and gently else signal.SIGKILL)

@@ -29,8 +29,6 @@ LONGEST_STOP = 30.0
 
 @dataclass(slots=True)
 class ServiceProcesses:
-    """All of them."""
-
     engine: Engine
     place: Path
     stage: TenantStage
@@ -41,7 +39,6 @@ class ServiceProcesses:
 
     @property
     def network(self) -> NetworkProcess:
-        """The simulated network."""
         return self.stage.network
 
     def pids(self) -> dict[str, int]:
@@ -158,7 +155,6 @@ async def open_processes_on(
 
 
 async def answering(processor: httpx.AsyncClient, running: "subprocess.Popen[bytes]") -> None:
-    """Until it does."""
     while running.poll() is None:
         with suppress(httpx.TransportError):
             await processor.get("/control")

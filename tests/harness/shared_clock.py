@@ -34,5 +34,4 @@ class SharedClock:
         self._shared[:] = SECONDS.pack(self.ahead + seconds)
 
     def close(self) -> None:
-        """Let go of the file."""
         self._shared.close()

@@ -48,8 +48,6 @@ class Tenant:
 
 @dataclass(slots=True)
 class TenantStage:
-    """Everything outside the servers."""
-
     network: NetworkProcess
     servers: Servers
     tenants: tuple[Tenant, ...]
@@ -73,7 +71,6 @@ class TenantStage:
             return admin.execute(statement.encode()).fetchall()
 
     def number(self, statement: str) -> int:
-        """A count."""
         return int(self.rows(statement)[0][0])
 
 
@@ -105,7 +102,6 @@ async def tenant_stage_on(
 
 
 def server_settings(place: Path, network: NetworkProcess, url: str) -> Mapping[str, str]:
-    """What the servers are told."""
     return {
         "SERVICE_DATA": str(place),
         "SERVICE_DATABASE_URL": "" if url.startswith("sqlite") else url,
@@ -120,7 +116,6 @@ def server_settings(place: Path, network: NetworkProcess, url: str) -> Mapping[s
 
 
 async def settle_in(url: str, receivers: Sequence[Receiver]) -> tuple[Tenant, ...]:
-    """The organisations."""
     store = open_store(url, pool=1)
     ids = SystemIds(SystemClock())
     try:

@@ -13,8 +13,6 @@ from tests.world import World, open_world
 from transports.http.asgi import Receive, Scope, Send
 from transports.http.door import InnerApplication
 
-pytestmark = pytest.mark.anyio
-
 # RFC 9651: a list of strings, each with integer parameters.
 KEY = r"[a-z*][a-z0-9_.*-]*"
 ITEM = rf'"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"(?:;[ ]*{KEY}=-?[0-9]{{1,15}})*'

@@ -7,7 +7,6 @@ from registry.limits import Tier
 from tests.http.asking import GONE, Answer, ask, bearer, json_body
 from tests.world import World
 
-pytestmark = pytest.mark.anyio
 LIMIT = 256 * 1024
 
 

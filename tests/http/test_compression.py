@@ -14,7 +14,6 @@ from tests.pages.site import Site
 from tests.world import HOST, World
 from transports.http.compression import may_be_compressed
 
-pytestmark = pytest.mark.anyio
 TAKES = (b"accept-encoding", b"gzip, deflate, br")
 
 

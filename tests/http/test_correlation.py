@@ -18,7 +18,6 @@ TOLD, UNTOLD = ("198.51.100.7", "edge-7f3a", TRACE), ("203.0.113.9", "", "")
 HEADERS = [(b"x-request-id", b"edge-7f3a"), (b"traceparent", PARENT), (b"x-forwarded-for", b"198.51.100.7")]
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(("trusted", "told"), [("203.0.113.0/24", TOLD), ("10.0.0.0/8", UNTOLD), ("", UNTOLD)])
 async def test_names_of_a_request_are_taken_from_a_trusted_proxy_alone(world: World, trusted: str, told: tuple[str, str, str]) -> None:
     lines = list[RequestLine]()

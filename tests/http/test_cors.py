@@ -13,7 +13,6 @@ from transports.openapi.document import RESPONSE_HEADERS
 from transports.settings import BadSettings
 from transports.settings_files import load_settings
 
-pytestmark = pytest.mark.anyio
 LISTED, OTHER, UNLISTED = "https://app.example", "http://localhost:5173", "https://evil.example"
 PROGRAMS = (
     "/health",

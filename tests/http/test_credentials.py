@@ -11,7 +11,6 @@ from registry.policy import expected_credential, key_advice
 from tests.http.asking import ask
 from tests.world import SITE, World
 
-pytestmark = pytest.mark.anyio
 NOTES = b"/v1/notes/x"
 SECRET = b"ak_" + b"S3cr3t" * 7 + b"abcd"
 WITHOUT_BEARER = "No credential: Authorization was sent without the word Bearer"

@@ -13,7 +13,6 @@ from tests.http.conftest import CATALOGUE
 from tests.http.test_server import serving
 from tests.world import open_world
 
-pytestmark = pytest.mark.anyio
 OURS = (RequestResponseCycle, Call, Reply, Refusal)
 HEAD = "Host: reseller.test\r\nAuthorization: Bearer %s\r\n"
 NOTE = 'POST /v1/notes HTTP/1.1\r\n%sContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{"name":"x"}'

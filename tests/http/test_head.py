@@ -6,7 +6,6 @@ from tests.http.asking import ask, bearer, json_body
 from tests.world import HOST, ORIGIN, World
 from transports.http.limits import HttpRules
 
-pytestmark = pytest.mark.anyio
 BODY = b'{"name":"x"}'
 
 

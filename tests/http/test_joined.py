@@ -16,7 +16,6 @@ from transports.http.connections import Connections
 from transports.http.limits import Deadlines
 from transports.http.protocol import COPY_LIMIT_BYTES, DeadlineProtocol, HeadJoiningTransport
 
-pytestmark = pytest.mark.anyio
 GET = b"GET /%s HTTP/1.1\r\nHost: h\r\n\r\n"
 LARGE = b"x" * (COPY_LIMIT_BYTES + 1)
 

@@ -11,7 +11,6 @@ from tests.world import HOST, Credentials, World
 from transports.http.asgi import Headers, Message, Scope
 from transports.http.concurrency import LargeAnswers
 
-pytestmark = pytest.mark.anyio
 LARGE_SIZE, STREAM_SIZE = 8_000_000, 2_100_000
 
 
@@ -48,17 +47,14 @@ class Reader:
         return self
 
     def begin_to_read(self) -> None:
-        """Take what comes."""
         self._reads.set()
 
     async def read(self) -> "Reader":
-        """To the end."""
         self.begin_to_read()
         await self.task
         return self
 
     def hang_up(self) -> None:
-        """Read no more."""
         self._gone.set()
 
     @property

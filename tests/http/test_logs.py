@@ -81,7 +81,6 @@ def test_a_person_at_a_terminal_gets_one_short_line_at_once() -> None:
     assert b"".join(written.pieces) == b"12:00:00.000 200 GET    get_note  1.2 ms  org_1 req_1\n"
 
 
-@pytest.mark.anyio
 async def test_lines_wait_for_one_write() -> None:
     written = Written()
     for _ in range(100):
@@ -92,7 +91,6 @@ async def test_lines_wait_for_one_write() -> None:
     assert written.pieces[0].count(b"\n") == 100
 
 
-@pytest.mark.anyio
 async def test_a_waiting_line_is_written_without_another_one() -> None:
     done = asyncio.Event()
     logs = Logs(lambda piece: done.set(), SettableClock(), delay=0.0)
@@ -100,7 +98,6 @@ async def test_a_waiting_line_is_written_without_another_one() -> None:
     await asyncio.wait_for(done.wait(), 60)
 
 
-@pytest.mark.anyio
 async def test_many_lines_are_written_before_the_buffer_grows_large() -> None:
     written = Written()
     for _ in range(1000):
@@ -163,7 +160,6 @@ def test_what_the_server_library_says_is_masked_too(canary: str) -> None:
     assert orjson.loads(written.text())["level"] == "error"
 
 
-@pytest.mark.anyio
 async def test_no_path_query_body_or_credential_of_a_request_reaches_the_log(world: World) -> None:
     written, caller = Written(), await world.caller()
     door = HttpDoor(CATALOGUE, world.pipeline, rules=HttpRules(hosts=frozenset({"*"})), log=written.logs.request, fault=written.logs.fault)
@@ -181,7 +177,6 @@ async def test_no_path_query_body_or_credential_of_a_request_reaches_the_log(wor
     assert [orjson.loads(line).get("status", "fault") for line in text.splitlines()] == [400, 404, 405, 400, "fault", 500]
 
 
-@pytest.mark.anyio
 async def test_a_401_is_logged_although_it_has_no_audit_row(world: World) -> None:
     await ask(world.door, "GET", b"/v1/notes", [bearer("x")])
     line = world.lines[-1]

@@ -20,8 +20,6 @@ from tests.http.notes import UsageRef
 from tests.world import World
 from transports.http.router import OperationRouter
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.parametrize(
     ("method", "path", "route", "value"),

@@ -26,7 +26,6 @@ from transports.http.limits import Deadlines
 from transports.http.server import MissingPackage, bind_socket, make_http_server, require_packages, run_on_uvloop, serve_app, socket_port
 from transports.logs import Logs
 
-pytestmark = pytest.mark.anyio
 Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 SHORT = Deadlines(headers=0.3, body=0.6, keep_alive=1, stall=0.3)
 GET = b"GET /health HTTP/1.1\r\nHost: reseller.test\r\n\r\n"

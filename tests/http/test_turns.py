@@ -15,7 +15,6 @@ from tests.world import World, open_world
 from transports.http.concurrency import RequestTurns
 from transports.http.door import credential_of
 
-pytestmark = pytest.mark.anyio
 BAD = orjson.dumps({f"k{number}": 1 for number in range(19_000)})
 LIMITS = Limits(refused_bytes=2 * len(BAD), refused_bytes_per_second=len(BAD) // 10)
 

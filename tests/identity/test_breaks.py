@@ -15,7 +15,6 @@ from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.identity.house import House, open_house
 from tests.identity.test_client_documents import programs_page
 
-pytestmark = pytest.mark.anyio
 PEOPLE = 24
 
 

@@ -20,8 +20,6 @@ from tests.identity.house import CALLBACK, LOOPBACK, House, answered, open_house
 from tests.world import NOON, SITE
 from transports.http.asgi import Receive, Scope, Send
 
-pytestmark = pytest.mark.anyio
-
 
 class Page:
     """A server with TLS whose answer a test can change."""

@@ -13,7 +13,6 @@ from storage.access_grants import grants_of
 from tests.identity.house import CALLBACK, STATE, House, answered
 from tests.world import NOON, SITE
 
-pytestmark = pytest.mark.anyio
 ISSUER = f"{SITE.base_url}/auth"
 
 

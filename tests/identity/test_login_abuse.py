@@ -31,7 +31,6 @@ from tests.world import BASE, NOON, SITE
 from transports.oauth import registration
 from transports.oauth.programs import GRANT_TYPES
 
-pytestmark = pytest.mark.anyio
 CLIENT = table_of(OauthClientTable)
 REWRITE = Command(sa.update(CLIENT).where(CLIENT.c.id == sa.bindparam("named")).values(metadata_json=sa.bindparam("kept")))
 OWN_COMPUTER = "http://127.0.0.1:49152/callback"

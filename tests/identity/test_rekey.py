@@ -3,8 +3,6 @@
 import base64
 from dataclasses import replace
 
-import pytest
-
 from clients.mail.letter import Letter
 from operations.letters import open_letter, queue_letter, seal_letter
 from operations.people.signing_keys import signing_keys_at
@@ -15,8 +13,6 @@ from storage.rekey import SEALED_COLUMNS, count_of_key, count_older, reseal
 from storage.sealing import Keyring
 from tests.identity.house import House
 from tests.world import NOON
-
-pytestmark = pytest.mark.anyio
 
 
 async def test_after_rekey_tokens_verify_secrets_open_and_mails_can_be_sent(house: House) -> None:
@@ -54,5 +50,4 @@ async def test_after_rekey_tokens_verify_secrets_open_and_mails_can_be_sent(hous
 
 
 def keyring_text(keyring: Keyring) -> str:
-    """A keyring as a setting."""
     return ",".join(f"{name}:{base64.b64encode(key).decode()}" for name, key in keyring._keys.items())

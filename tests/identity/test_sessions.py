@@ -20,7 +20,6 @@ from tests.identity import session_only
 from tests.world import NOON, SITE, World, open_world
 from transports.sessions import ProviderSessions
 
-pytestmark = pytest.mark.anyio
 CATALOGUE = Catalogue([Toolset("people", "Who calls.", (session_only,))])
 AUDIENCE = "https://api.reseller.test"
 

@@ -22,7 +22,6 @@ from tests.identity.house import House, open_house
 from tests.world import NOON
 from transports.sessions import own_sessions
 
-pytestmark = pytest.mark.anyio
 HOURS = 3600
 
 

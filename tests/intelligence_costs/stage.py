@@ -35,11 +35,9 @@ class CostsStage(OperatorStage):
     """The operator's questions about money."""
 
     async def costs(self, **given: Any) -> dict[str, Any]:
-        """What lines cost."""
         return await self.answer(COSTS, **{**WINDOW, **given})
 
     async def packages(self, **given: Any) -> dict[str, Any]:
-        """What packages lines should have."""
         return await self.answer(PACKAGES, **given)
 
 
@@ -47,7 +45,6 @@ class CostsStage(OperatorStage):
 async def open_costs_stage(
     folder: Path, *, lines: int = SMALL, kind: type[SimulatedNetwork] = SimulatedNetwork
 ) -> AsyncGenerator[CostsStage]:
-    """A faultless service."""
     sandbox = kind(lambda: pristine(lines).copy(), wall=lambda: NOON, following=True, sleep=no_sleep)
     async with open_operator(folder, CATALOGUE, CostsStage, tier=Tier.PRO, sandbox=sandbox) as stage:
         yield stage

@@ -8,7 +8,6 @@ from registry.limits import Tier
 from tests.intelligence_costs.stage import COSTS, CostsStage
 from tests.registry.ledgers import used_by
 
-pytestmark = pytest.mark.anyio
 QUERIES = ("", "?threshold=5", "?threshold=1&threshold=2", "?start=2027-01-01&end=2027-01-07", "?%ff=%ff", "?limit=x", "?" + "a=1&" * 200)
 
 

@@ -17,8 +17,6 @@ from simulators.network.world_runtime import NetworkAnswer
 from tests.intelligence_costs.stage import COSTS, WINDOW, CostsStage, open_costs_stage
 from tests.stage import OWN_TOKEN
 
-pytestmark = pytest.mark.anyio
-
 
 def records(stage: CostsStage, first: str = WINDOW["start"], last: str = WINDOW["end"]) -> list[Cdr]:
     """What the network recorded of the account's lines on these days."""
@@ -34,7 +32,6 @@ def micro(euros: float) -> int:
 
 
 def total(rows: list[dict[str, Any] | None], name: str = "cost") -> int:
-    """Amounts added up."""
     return sum(micro(row[name]) for row in rows if row is not None)
 
 

@@ -15,7 +15,6 @@ from simulators.network.entities import DATA, DAY_SECONDS, Line, PackageTemplate
 from tests.intelligence_costs.brute_force import Problem, covers, sets
 from tests.intelligence_costs.stage import PACKAGES, WINDOW, CostsStage
 
-pytestmark = pytest.mark.anyio
 FIRST = (date.fromisoformat(WINDOW["start"]) - date(1970, 1, 1)).days
 UNKNOWN = "8988303700009999999"
 
@@ -42,7 +41,6 @@ def fits(template: PackageTemplate, line: Line) -> bool:
 
 
 def option(stage: CostsStage, template: PackageTemplate, networks: list[int], turns: int) -> PackageOption:
-    """The template in thirty days."""
     days, held = max(30, template.period_days), template.data_bytes or 0
     works = frozenset(place for place, one in enumerate(networks) if one in stage.network.zones[template.zone_id].network_ids)
     return PackageOption(template.id, -(-template.cost * 30 // days), turns, (held * 30 // days,), works)

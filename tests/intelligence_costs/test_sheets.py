@@ -3,18 +3,14 @@
 from typing import Any
 
 import orjson
-import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence import high_cost_subscribers, package_savings
 from operations.intelligence.reports.sheet import Sheet
 from tests.intelligence_costs.stage import CostsStage
 
-pytestmark = pytest.mark.anyio
-
 
 def checked(sheet: Sheet) -> Sheet:
-    """A sheet that fits together."""
     for table in sheet["tables"]:
         assert all(len(row) == len(table["columns"]) for row in table["rows"])
     for chart in sheet["charts"]:

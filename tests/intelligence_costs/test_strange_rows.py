@@ -14,7 +14,6 @@ from simulators.network.world_runtime import NetworkAnswer
 from storage.upstream_connections import set_connection
 from tests.intelligence_costs.stage import COSTS, PACKAGES, WINDOW, CostsStage, open_costs_stage
 
-pytestmark = pytest.mark.anyio
 UNLISTED = ["The charging system's lists did not show every line; those it left out are in no figure."]
 Change = Callable[[Any], None]
 

@@ -40,7 +40,6 @@ class FleetStage(OperatorStage):
 
 @asynccontextmanager
 async def open_fleet_stage(folder: Path) -> AsyncGenerator[FleetStage]:
-    """A faultless service."""
     async with open_operator(folder, CATALOGUE, FleetStage, tier=Tier.FREE, limits=Limits()) as stage:
         stage.own = await stage.world.caller(Tier.FREE, token=OWN_TOKEN)
         stage.all = await stage.clients.enter_async_context(stage.world.client(stage.own.secret))
@@ -48,12 +47,10 @@ async def open_fleet_stage(folder: Path) -> AsyncGenerator[FleetStage]:
 
 
 async def found(http: httpx.AsyncClient, path: str, **body: Any) -> dict[str, Any]:
-    """An answer."""
     said = await http.post(path, json=body)
     assert said.status_code == 200, said.text
     return said.json()
 
 
 def total(rows: Iterable[dict[str, Any]], name: str) -> Any:
-    """A sum over rows."""
     return sum(row[name] for row in rows)

@@ -9,8 +9,6 @@ from inline_snapshot import snapshot
 from operations.intelligence.fleet_health import HEALTH_METHOD, HEALTH_NOTES
 from tests.intelligence_fleet.stage import ACCOUNT, FOREIGN, HEALTH, SIBLING, FleetStage, found, total
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.rule("4.7.40")
 async def test_an_operator_sees_the_whole_state_of_the_fleet(stage: FleetStage) -> None:

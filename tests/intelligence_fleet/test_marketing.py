@@ -11,7 +11,6 @@ from operations.intelligence.marketing_intelligence import MARKET_METHOD
 from simulators.network.methods.statistics import network_country
 from tests.intelligence_fleet.stage import ACCOUNT, FOREIGN, MARKET, SIBLING, FleetStage, found, total
 
-pytestmark = pytest.mark.anyio
 USE, PACKAGES = "subscriberUsageOverPeriod", "listSubscriberPrepaidPackages"
 
 

@@ -10,7 +10,6 @@ from tests.harness.processes import running
 from tests.intelligence_fleet.stage import FleetStage
 
 
-@pytest.mark.anyio
 async def test_a_model_is_told_of_every_fifty_lines(stage: FleetStage) -> None:
     told: list[tuple[float, float | None, str | None]] = []
 

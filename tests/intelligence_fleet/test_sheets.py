@@ -2,13 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from operations.intelligence import fleet_health, marketing_intelligence
 from operations.intelligence.reports.sheet import Sheet
 from tests.intelligence_fleet.stage import HEALTH, MARKET, FleetStage, found
 
-pytestmark = pytest.mark.anyio
 CANARY = "Canary 4711"
 
 
@@ -31,7 +28,6 @@ def private(sheet: Sheet) -> set[Any]:
 
 
 def public(sheet: Sheet) -> str:
-    """All the rest."""
     tables = [
         [
             table["title"],

@@ -38,11 +38,9 @@ class UsageStage(OperatorStage):
     """The operator's questions about how lines are used."""
 
     async def churn(self, **given: Any) -> dict[str, Any]:
-        """Lines at risk."""
         return await self.answer(CHURN, **given)
 
     async def anomalies(self, **given: Any) -> dict[str, Any]:
-        """What stands out."""
         return await self.answer(ANOMALIES, **given)
 
 
@@ -59,7 +57,6 @@ class Told(NamedTuple):
 
 
 async def found(http: httpx.AsyncClient, path: str, **given: Any) -> dict[str, Any]:
-    """An answer."""
     said = await http.post(path, json=given)
     assert said.status_code == 200, said.text
     return said.json()
@@ -67,7 +64,6 @@ async def found(http: httpx.AsyncClient, path: str, **given: Any) -> dict[str, A
 
 @asynccontextmanager
 async def open_usage_stage(folder: Path, *, lines: int = SMALL, planted: bool = False) -> AsyncGenerator[UsageStage]:
-    """A faultless service."""
     first = original(SEED, PLANTED) if planted else usual(lines)
     sandbox = SimulatedNetwork(first.copy, wall=lambda: NOON, sleep=no_sleep)
     async with open_operator(folder, CATALOGUE, UsageStage, tier=Tier.PRO, sandbox=sandbox) as stage:

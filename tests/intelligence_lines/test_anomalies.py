@@ -15,8 +15,6 @@ from simulators.network.seed.scenario import ScenarioTruth
 from tests.intelligence_lines.stage import ANOMALIES, PLANTED, SEED, Told, UsageStage
 from tests.sandbox.planted import planted
 
-pytestmark = pytest.mark.anyio
-
 
 def truth_of(told: Told) -> tuple[ScenarioTruth, set[str]]:
     """What is true, and the lines that the caller has."""
@@ -24,7 +22,6 @@ def truth_of(told: Told) -> tuple[ScenarioTruth, set[str]]:
 
 
 def days_of(row: dict[str, Any]) -> set[date]:
-    """The days of an anomaly."""
     first = date.fromisoformat(row["day"])
     return {first + timedelta(days=place) for place in range(row["observed"] if row["kind"] == "silence" else 1)}
 

@@ -11,8 +11,6 @@ from registry.limits import Tier
 from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, Told, UsageStage, found
 from tests.sandbox.planted import planted
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_a_small_fleet_is_ranked_worst_first(stage: UsageStage) -> None:
     said = await stage.churn()

@@ -38,7 +38,6 @@ class DiagnosisStage(OperatorStage):
     line: Line = field(init=False)
 
     async def diagnosis(self, **body: Any) -> Any:
-        """Of the line."""
         return await self.answer(DIAGNOSE, iccid=self.line.iccid, **body)
 
     async def causes(self) -> list[str]:
@@ -63,7 +62,6 @@ class DiagnosisStage(OperatorStage):
         return allowed[place]
 
     async def use(self, quantity: int, network_id: int, line: Line | None = None) -> None:
-        """The line uses data."""
         await self.control("usage", iccid=(line or self.line).iccid, networkId=network_id, usageType=DATA, quantity=quantity)
 
     async def advance(self, days: int) -> None:
@@ -86,7 +84,6 @@ class DiagnosisStage(OperatorStage):
         self.line.events.append(NetworkEvent(at, "s6a", "ULR", network.network_id, seen.mcc, seen.mnc, result, f"refused.{at}"))
 
     def fail(self, method: str, **kind: Any) -> None:
-        """A method fails from now on."""
         self.world.sandbox.faults.add(NetworkFault(method, times=None, **(kind or {"code": 3})))
 
     def zone(self, name: str, network_ids: tuple[int, ...]) -> int:
@@ -104,7 +101,6 @@ class DiagnosisStage(OperatorStage):
 
 @asynccontextmanager
 async def open_diagnosis_stage(folder: Path) -> AsyncGenerator[DiagnosisStage]:
-    """The line is healthy."""
     async with open_operator(folder, CATALOGUE, DiagnosisStage) as stage:
         deps = stage.world.pipeline.deps
         stage.ocs, stage.line = deps.ocs.for_token(deps.ocs_token), healthy(stage.network)

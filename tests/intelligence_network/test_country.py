@@ -15,8 +15,6 @@ from tests.bridge.pushing import PATH as WEBHOOK
 from tests.intelligence_network.stage import CATALOGUE, COUNTRY, SECRETS
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncGenerator[World]:

@@ -14,8 +14,6 @@ from tests.intelligence_network.stage import AUDIT, NORDIC_1GB, DiagnosisStage
 from tests.intelligence_network.test_diagnosis import expire, leave_the_zone, strip
 from tests.intelligence_network.test_diagnosis_gaps import HOSTILE
 
-pytestmark = pytest.mark.anyio
-
 
 def networks(stage: DiagnosisStage, iso2: str) -> list[int]:
     """The networks of a country that the line's sponsor has."""

@@ -11,8 +11,6 @@ from operations.intelligence.diagnosis.causes import CAUSE_RULES, CAUSE_STEPS
 from simulators.network.entities import DAY_SECONDS
 from tests.intelligence_network.stage import NORDIC_1GB, WORLD_1GB, DiagnosisStage
 
-pytestmark = pytest.mark.anyio
-
 
 async def suspend(stage: DiagnosisStage) -> None:
     await stage.ocs.subscriber.modify_status(stage.line.id, "SUSPENDED")

@@ -10,7 +10,6 @@ from simulators.network.entities import ProviderRow
 from tests.intelligence_network.stage import DIAGNOSE, NORDIC_1GB, DiagnosisStage
 from tests.intelligence_network.test_diagnosis import disable, leave_the_zone, slow_down, strip
 
-pytestmark = pytest.mark.anyio
 PARTS = {
     "hlrGetBitrate": "hlr_get_bitrate",
     "listSubscriberPrepaidPackages": "list_subscriber_packages",

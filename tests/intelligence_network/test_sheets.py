@@ -3,7 +3,6 @@
 from typing import Any, get_args
 
 import orjson
-import pytest
 
 from operations.intelligence import line_diagnosis, network_coverage
 from operations.intelligence.diagnosis.causes import DiagnosisCause
@@ -14,7 +13,6 @@ from tests.intelligence_network.test_coverage import missteer, others
 from tests.intelligence_network.test_diagnosis import leave_the_zone, slow_down
 from tests.intelligence_network.test_diagnosis_gaps import HOSTILE
 
-pytestmark = pytest.mark.anyio
 PUBLIC = frozenset(get_args(PublicKind))
 
 

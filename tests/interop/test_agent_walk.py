@@ -23,8 +23,6 @@ from tests.mcp.house import House, open_house
 from tests.mcp.refusals import refusal_of
 from tests.mcp.test_confirm import Person
 
-pytestmark = pytest.mark.anyio
-
 READS = ("list", "get", "subscriber")
 WAYS = [("auto", True), ("auto", False), ("legacy", True), ("legacy", False)]
 NAMES = ["modern, a person is asked", "modern, by token", "legacy that could ask, by token", "legacy, by token"]
@@ -48,7 +46,6 @@ async def agent(house: House, era: str = "auto", *, elicits: bool = False) -> As
 
 
 def sent(house: House, since: int = 0) -> list[tuple[str, Any]]:
-    """What was written upstream."""
     calls = house.world.sandbox.calls[since:]
     return [(call.method, call.payload) for call in calls if not call.method.startswith(READS)]
 

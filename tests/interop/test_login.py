@@ -26,7 +26,6 @@ from tests.interop.test_clients import HERE, MODULES, NODE
 
 CLIENT = MODULES / "@modelcontextprotocol" / "client" / "dist" / "index.mjs"
 
-pytestmark = pytest.mark.anyio
 CALLBACK = "http://localhost:53682/callback"
 
 

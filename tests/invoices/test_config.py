@@ -12,8 +12,6 @@ from storage.connect_accounts import attach_connect_account
 from storage.organisations import set_fee_bps
 from tests.invoices.billing import CONFIG, Billing
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.rule("2.10.1")
 @pytest.mark.rule("4.4.27")

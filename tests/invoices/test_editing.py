@@ -10,7 +10,6 @@ from inline_snapshot import snapshot
 from registry.limits import Tier
 from tests.invoices.billing import INVOICES, Billing
 
-pytestmark = pytest.mark.anyio
 DAY = 86_400
 NOW = 1_800_014_400
 TEXTS: dict[str, Any] = {

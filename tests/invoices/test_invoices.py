@@ -10,7 +10,6 @@ from registry.limits import Tier
 from storage.organisations import set_fee_bps
 from tests.invoices.billing import DECEMBER, GB, INVOICES, PERIODS, SIM, Billing, invoice_of, sim
 
-pytestmark = pytest.mark.anyio
 DAY = 86_400
 
 

@@ -18,7 +18,6 @@ from registry.limits import Tier
 from tests.invoices.billing import INVOICES, Billing, Json, sim
 from tests.mcp.house import open_house
 
-pytestmark = pytest.mark.anyio
 SIMS = MANY_INVOICE_LINES + 500
 
 

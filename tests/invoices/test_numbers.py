@@ -11,7 +11,6 @@ from registry.limits import Limits
 from tests.invoices.billing import GB, INVOICES, Billing, sim
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 NEW_YEAR = 1_830_297_600  # 2028-01-01T00:00:00Z
 
 

@@ -11,7 +11,6 @@ from storage.invoices import begin_invoice_sending, find_invoice
 from tests.invoices.billing import Billing
 from tests.invoices.test_sending import TO
 
-pytestmark = pytest.mark.anyio
 NOW = 1_800_014_400
 
 

@@ -20,7 +20,6 @@ from simulators.network.faults import NetworkFault
 from tests.invoices.billing import DECEMBER, GB, INVOICES, Billing, Json, sim
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 TO = {"recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"}
 MEMORY = "/dev/shm"
 

@@ -13,7 +13,6 @@ from tests.documents.reader import pages_of
 from tests.invoices.billing import GB, INVOICES, SIM, Billing
 from tests.world import World
 
-pytestmark = pytest.mark.anyio
 TO: dict[str, Any] = {"recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"}
 DAY = 86_400
 

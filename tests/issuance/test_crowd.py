@@ -14,7 +14,6 @@ from tests.issuance.road import Gate
 from tests.issuance.stage import ACCOUNT, Stage, untold
 from tests.world import SettableClock
 
-pytestmark = pytest.mark.anyio
 READ = "getSingleSubscriber"
 PLACES, RESERVED = 8, 2
 

@@ -25,7 +25,6 @@ from tests.setup.signing_up import BOTH, address_of
 from transports.settings import SHORTEST_HISTORY
 from transports.worker.retention import retention_chore
 
-pytestmark = pytest.mark.anyio
 DAY = 86_400.0
 USAGE = "/v1/connectivity/usage_records"
 PRODUCT = {"name": "Week", "data_mb": 1, "validity_days": 7, "price_cents": 9, "currency": "EUR", "package_template_id": 55010}
@@ -41,8 +40,6 @@ class Small(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """How many."""
-
     rows: int
 
 

@@ -16,8 +16,6 @@ from tests.mcp.house import open_house
 from tests.mcp.refusals import refusal_of
 from tests.registry import ledgers
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.rule("4.2.48")
 async def test_an_esim_is_drawn_from_stock(stage: Stage) -> None:

@@ -6,7 +6,6 @@ from operations.upstream.access import upstream_of_organisation
 from storage.stock_snapshots import StockSnapshot
 from tests.issuance.stage import ACCOUNT, FREE_ESIMS, Stage, another_process
 
-pytestmark = pytest.mark.anyio
 CAP = 20
 READS = ("listSubscriber", "esimStatusPerAccount")
 

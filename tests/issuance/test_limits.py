@@ -19,7 +19,6 @@ from tests.issuance.stage import ACCOUNT, INTENTS, PLAN, open_stage
 from tests.world import World, open_world
 from tests.wrapped_store import WrappedStore
 
-pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -113,5 +112,4 @@ def opening(world: World, number: int) -> CallRecord:
 
 
 def over(used: int) -> QuotaExceeded:
-    """Never asked here."""
     raise AssertionError(used)

@@ -13,7 +13,6 @@ from tests.issuance.road import Gate, held
 from tests.issuance.stage import ACCOUNT, DRAW, FREE_ESIMS, INTENTS, PLAN, TEMPLATE, Stage, untold, whole
 from tests.registry import ledgers
 
-pytestmark = pytest.mark.anyio
 PRODUCTS = "/v1/connectivity/products"
 
 

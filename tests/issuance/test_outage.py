@@ -17,7 +17,6 @@ from tests.issuance.stage import ACCOUNT, DRAW, Stage, at_once, untold, whole
 from tests.registry import ledgers
 from tests.world import SettableClock
 
-pytestmark = pytest.mark.anyio
 RESELLER = "/v1/reseller"
 PROBE = "getResellerInfo"
 Ask = Callable[[Stage], Awaitable[httpx.Response]]

@@ -21,7 +21,6 @@ from tests.issuance.stage import DELETE, FREE_ESIMS, INTENTS, ISSUE, Stage, anot
 from tests.mcp.house import open_house
 from tests.world import Credentials, World, open_world
 
-pytestmark = pytest.mark.anyio
 OPERATION = {"inventory": "issue_esim_from_inventory", "intent": "create_connectivity_intent"}
 TEST_PLAN = {"plan": "test_eu_1gb"}
 

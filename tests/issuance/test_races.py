@@ -12,8 +12,6 @@ from registry.policy import quota_period
 from tests.issuance.stage import DELETE, DRAW, FREE_ESIMS, INTENTS, PLAN, Stage, another_process, at_once, open_stage, whole
 from tests.registry import ledgers
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def stage(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Stage]:

@@ -18,7 +18,6 @@ from storage.upstream_connections import set_connection
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import ACCOUNT, DELETE, DRAW, FREE_ESIMS, ISSUE, TEMPLATE, WRITES, Stage, another_process, untold
 
-pytestmark = pytest.mark.anyio
 PROVIDER, FREE, LINE, PACKAGES = "getSimProviderStatus", "changeSimStatus", "getSingleSubscriber", "listSubscriberPrepaidPackages"
 LOOK = [LINE, PACKAGES]
 STEPS = [*LOOK, DELETE, PROVIDER, *LOOK, FREE, *LOOK]

@@ -1,7 +1,6 @@
 """The look at an account's stock before a draw: one at a time, shared by all who ask while it is taken, whatever comes of it."""
 
 import anyio
-import pytest
 
 from operations.upstream.access import upstream_of_organisation
 from operations.upstream.connection import Upstream
@@ -11,7 +10,6 @@ from storage.stock_snapshots import StockSnapshot
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import ACCOUNT, Stage
 
-pytestmark = pytest.mark.anyio
 LIST = "listSubscriber"
 LOOKS = 20
 
@@ -32,7 +30,6 @@ class Asking:
 
 
 async def asking(stage: Stage) -> Asking:
-    """With the operator's credential."""
     return Asking(stage, await upstream_of_organisation(stage.world.pipeline.deps, stage.me.organisation))
 
 

@@ -13,7 +13,7 @@ from registry.errors import StoreUnavailable
 from tests.harness.postgres_processes import PostgresProcesses, stoppable
 from tests.issuance.stage import Stage, open_stage
 
-pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
+pytestmark = pytest.mark.postgres
 
 SECONDS = 3.0
 

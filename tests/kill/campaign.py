@@ -67,13 +67,11 @@ class Campaign:
         self._latest: list[Errand] = []
 
     async def run(self, kills: int) -> list[str]:
-        """What it broke."""
         for number in range(kills):
             await self._cycle(number)
         return await finish(self._stage, self.callers, self.errands)
 
     async def _cycle(self, number: int) -> None:
-        """Start, retry, call, kill."""
         stage, rng = self._stage, self._rng
         blow = draw_blow(rng)
         await stage.servers.start(blow.point)
@@ -169,7 +167,6 @@ async def finish(
 
 
 async def ask_all(http: httpx.AsyncClient, callers: Callers, errands: Sequence[Errand]) -> None:
-    """Every key once more."""
     for start in range(0, len(errands), 8):
         await asyncio.gather(*(callers.issue(http, errand) for errand in errands[start : start + 8]))
 

@@ -41,7 +41,6 @@ def dispatches(network: NetworkProcess, errands: Sequence[Errand], since: int) -
 
 
 def package_of(given: Given) -> int:
-    """Numbers are given in order."""
     return given.package
 
 
@@ -71,7 +70,6 @@ def give_back(call: Mapping[str, Any], packages: Mapping[int, Owned], removed: d
 
 
 def entry_of(call: Mapping[str, Any], by: int, drawn: Drawn | None, given: Given | None) -> Dispatch:
-    """A line of the log."""
     return Dispatch(
         at=datetime.fromisoformat(call["at"]).timestamp(),
         by=by,
@@ -87,5 +85,4 @@ def entry_of(call: Mapping[str, Any], by: int, drawn: Drawn | None, given: Given
 
 
 def took_effect(call: Mapping[str, Any]) -> bool:
-    """Whether it changed anything."""
     return call["code"] == 0 and "drop_before" not in call["faults"]

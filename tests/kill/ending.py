@@ -62,13 +62,11 @@ async def read_ending(stage: TenantStage, errands: Sequence[Errand], history: Hi
 
 
 def told_of(stage: TenantStage, intents: Mapping[str, Key]) -> list[Told]:
-    """The events."""
     ours = {tenant.id for tenant in stage.tenants}
     return [told(id, organisation, orjson.loads(data), intents) for id, organisation, data in stage.rows(EVENTS) if organisation in ours]
 
 
 def deliveries(stage: TenantStage) -> list[Delivery]:
-    """How each ended."""
     outcomes: defaultdict[str, list[str]] = defaultdict(list)
     for delivery, outcome in stage.rows(ATTEMPTS):
         outcomes[delivery].append(outcome)
@@ -90,7 +88,6 @@ def forged(tenant: Tenant) -> list[str]:
 
 
 def under_way(stage: TenantStage) -> dict[str, int]:
-    """What has not ended."""
     return {what: stage.number(statement) for what, statement in UNDER_WAY.items()}
 
 

@@ -19,8 +19,6 @@ ISSUE, ROLLBACK = INVENTORY, RELEASE
 
 @dataclass(slots=True)
 class Errand:
-    """One eSIM that somebody wants."""
-
     tenant: Tenant
     key: str
     asks: Drawn
@@ -44,7 +42,6 @@ class Errand:
 
     @property
     def operation(self) -> str:
-        """Which operation draws it."""
         return ISSUE if self.asks.days is not None else INTENT
 
 
@@ -73,7 +70,6 @@ async def intent_errand(http: httpx.AsyncClient, network: NetworkProcess, tenant
 
 
 def bearer(tenant: Tenant) -> dict[str, str]:
-    """The caller's credential."""
     return {"Authorization": f"Bearer {tenant.secret}"}
 
 

@@ -25,7 +25,6 @@ KILLS = 20
 
 
 def say(line: str) -> None:
-    """To whoever runs this."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -59,7 +58,6 @@ def attempt(seed: int, engine: Engine, kills: int, *, tell: bool) -> tuple[bool,
 
 
 def main(arguments: list[str]) -> int:
-    """The command."""
     parser = argparse.ArgumentParser(prog="run kill", description=__doc__)
     parser.add_argument("--runs", type=int, default=500, help="how many kills in all")
     parser.add_argument("--seed", type=int, default=0, help="of the first campaign; the next ones count on")

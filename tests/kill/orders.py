@@ -24,7 +24,6 @@ class PaidOrder(NamedTuple):
 
 
 async def open_for_business(stage: TenantStage) -> Shop:
-    """The first organisation sells."""
     tenant, ids, clock = stage.tenants[0], SystemIds(SystemClock()), stage.network.clock
     store = open_store(stage.url, pool=1)
     try:
@@ -48,7 +47,6 @@ async def paid_order(stage: TenantStage, shop: Shop) -> PaidOrder:
 
 
 def insert_paid(connection: Connection, *, id: str, shop: Shop, plan: StorefrontPlan, template: int, now: float) -> None:
-    """Begun, shown its page, paid."""
     order = NewOrder(
         id=id,
         top_up_of=None,

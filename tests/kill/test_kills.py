@@ -1,11 +1,8 @@
 """kill -9 at random moments and named points, with calls under way (security.md 1a 8)."""
 
-import pytest
-
 from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import Campaign
 
-pytestmark = pytest.mark.anyio
 SEED = 1
 KILLS = {"sqlite": 24, "postgresql": 16}
 

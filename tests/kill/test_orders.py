@@ -5,15 +5,12 @@ The processor is not here: that a refund is sent once, whatever dies, is tried i
 
 import asyncio
 
-import pytest
-
 from tests.harness.kill_points import Point
 from tests.harness.network_process import DRAW
 from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import HELD_SECONDS, LEASE_OVER, PAUSES
 from tests.kill.orders import PaidOrder, open_for_business, paid_order
 
-pytestmark = pytest.mark.anyio
 TEMPLATES = "listPrepaidPackageTemplate"
 CHORE_LEASE = 70
 """Seconds: a chore that its process died in is anybody's again."""

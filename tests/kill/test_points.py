@@ -10,8 +10,6 @@ from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import HELD_SECONDS, LEASE_OVER, Blow, finish, strike
 from tests.kill.errands import INTENT, ISSUE, Callers, Errand, intent_errand, inventory_errand
 
-pytestmark = pytest.mark.anyio
-
 
 class Expected(NamedTuple):
     """What the key answers when the next process is asked, whether that is a replay, and what it answers for ever."""
@@ -37,7 +35,6 @@ POINTS: dict[str, Expected] = {
 
 
 def blow_at(place: str, operation: str) -> Blow:
-    """How to kill there."""
     if place == "after send":
         return Blow("after send")
     return Blow("point", Point(place, DRAW if place in ("before send", "after reply") else operation))

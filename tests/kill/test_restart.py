@@ -2,15 +2,12 @@
 
 import json
 
-import pytest
-
 from tests.harness.kill_points import Point
 from tests.harness.network_process import CHANGE, DELETE, DRAW
 from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import LEASE_OVER, finish
 from tests.kill.errands import ISSUE, ROLLBACK, Callers, inventory_errand
 
-pytestmark = pytest.mark.anyio
 STATES = "select issuance.state, claim.state from issuance join claim on claim.key = claim_key"
 A_DAY = 86_400
 

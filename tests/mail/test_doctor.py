@@ -10,7 +10,7 @@ from tests.mail.office import PASSWORD, USER, open_server
 from transports.cli.outside_checks import CERTIFICATE_FIX, MAIL_FIX, Finding, examine_mail
 from transports.settings_files import load_settings
 
-pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore:Session.login_data:DeprecationWarning")]  # of the server's own code
+pytestmark = [pytest.mark.filterwarnings("ignore:Session.login_data:DeprecationWarning")]  # of the server's own code
 Contexts = tuple[ssl.SSLContext, ssl.SSLContext]
 LOGIN = f"{quote(USER, safe='')}:{quote(PASSWORD, safe='')}@"
 

@@ -28,15 +28,12 @@ from tests.world import CountingIds, SettableClock
 from tests.wrapped_store import WrappedStore
 from transports.worker.mailer import MAIL_BATCH, MAIL_RETRY_SECONDS, Mailer
 
-pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
 T = TypeVar("T")
 HOUR = 3600.0
 
 
 class Left(NamedTuple):
-    """A mail in the queue."""
-
     id: str
     attempts: int
 

@@ -30,14 +30,11 @@ from tests.setup.signing_up import BOTH, address_of
 from tests.world import NOON, SettableClock
 from transports.worker.retention import retention_chore
 
-pytestmark = pytest.mark.anyio
 DAY = 86_400.0
 Row = Mapping[str, Value]
 
 
 class Count(NamedTuple):
-    """How many rows."""
-
     many: int
 
 

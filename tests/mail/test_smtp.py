@@ -14,7 +14,6 @@ from tests.mail.office import PASSWORD, USER, Office, open_server
 from tests.world import SettableClock
 
 pytestmark = [  # the warnings are about the server's own code, and about one that is TLS from the start, which it does not see
-    pytest.mark.anyio,
     pytest.mark.filterwarnings("ignore:Session.login_data:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS:UserWarning"),
 ]

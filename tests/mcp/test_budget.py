@@ -42,7 +42,6 @@ def test_a_real_tokenizer_counts_no_more_than_the_estimate() -> None:
 
 
 def tools_of(name: str) -> list[Tool]:
-    """The definitions of a selection."""
     ids = CATALOGUE.chosen(ToolSelection((name,)))
     return [tool_definition(operation) for operation in CATALOGUE.operations.values() if operation.id in ids and is_tool(operation)]
 

@@ -15,8 +15,6 @@ from tests.mcp.notes import every
 from tests.mcp.refusals import refusal_in, refusal_of
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
-
 Elicit = Callable[[ClientRequestContext, ElicitRequestParams], Awaitable[ElicitResult]]
 ARGUMENTS = {"name": "first"}
 ASKING = {"elicitation": {"form": {}}}

@@ -12,8 +12,6 @@ from tests.world import Credentials, open_world
 from transports.mcp.door import McpDoor
 from transports.mcp.settings import McpSettings
 
-pytestmark = pytest.mark.anyio
-
 LIST = request("tools/list")
 
 

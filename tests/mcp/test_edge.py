@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import httpx
-import pytest
 
 from operations.catalogue import CATALOGUE as OPERATIONS
 from registry.limits import Tier
@@ -16,15 +15,12 @@ from tests.mcp.house import MODERN, House, open_house, request, wire_headers
 from tests.world import HOST, ORIGIN
 from transports.mcp.tools import tool_definition
 
-pytestmark = pytest.mark.anyio
 LEGACY = "2025-11-25"
 DRAWN = re.compile(r"req_\w+|(?<![\w-])[\w-]{43}(?![\w-])")
 NOTE: dict[str, Any] = {"name": "get_note", "arguments": {"name": "first"}}
 
 
 class Case(NamedTuple):
-    """One request."""
-
     name: str
     body: Any
     headers: Mapping[str, str | None] = MappingProxyType({})

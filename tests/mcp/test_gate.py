@@ -13,8 +13,6 @@ from tests.mcp.house import MODERN, House, open_house, request
 from tests.mcp.refusals import refusal_in
 from tests.world import HOST, ORIGIN, Credentials
 
-pytestmark = pytest.mark.anyio
-
 LIST = request("tools/list")
 CALL = request("tools/call", name="get_note", arguments={"name": "x"})
 METADATA_URL = f"https://{HOST}/.well-known/oauth-protected-resource/mcp"

@@ -15,7 +15,6 @@ from tests.mcp.refusals import refusal_of
 from tests.world import Credentials
 from transports.mcp.tools import is_tool
 
-pytestmark = pytest.mark.anyio
 READS = [operation for operation in CATALOGUE.operations.values() if is_tool(operation) and operation.read_only]
 
 

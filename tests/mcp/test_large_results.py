@@ -12,7 +12,6 @@ from tests.mcp.house import open_house
 from transports.http.concurrency import AnswerReader
 from transports.mcp.calls import LONG_STRING
 
-pytestmark = pytest.mark.anyio
 CATALOGUE = Catalogue([Toolset("texts", "Texts.", (large,))], core=("get_text",))
 
 

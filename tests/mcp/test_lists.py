@@ -10,8 +10,6 @@ from tests.mcp.house import ERAS, House, open_house, request
 from tests.world import Credentials
 from transports.mcp.tools import is_tool
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_every_tool_is_on_the_first_page_in_catalogue_order(tmp_path: Path, era: str) -> None:

@@ -7,7 +7,6 @@ import pytest
 from registry.limits import Tier
 from tests.mcp.house import open_house, request
 
-pytestmark = pytest.mark.anyio
 FIRST = {"name": "first"}
 
 

@@ -12,7 +12,6 @@ from tests.mcp.house import House, open_house, request
 from transports.mcp.message import shorten_message
 from transports.mcp.tools import is_tool
 
-pytestmark = pytest.mark.anyio
 TOOLS = [operation.id for operation in CATALOGUE.operations.values() if is_tool(operation)]
 MANY: dict[str, Any] = {
     "unknown": {f"k{number}": 1 for number in range(19_000)},
@@ -25,7 +24,6 @@ MOST = 1_100
 
 
 def values(root: object) -> int:
-    """How many values there are."""
     members = root.values() if isinstance(root, dict) else root if isinstance(root, list) else ()
     return 1 + sum(values(member) for member in members)
 

@@ -17,8 +17,6 @@ from tests.mcp.house import ERAS, House, open_house
 from tests.stage import opened
 from transports.mcp.tools import Tools, is_tool, measure_tools
 
-pytestmark = pytest.mark.anyio
-
 COUNT = 52
 ANSWER = 8_000  # characters, which is 2,000 tokens
 FIELDS = frozenset({"idempotency_key", "confirm_token", "starting_after"})

@@ -13,8 +13,6 @@ from tests.mcp.house import ERAS, House, request
 from tests.world import Credentials
 from transports.mcp.prompts import PROMPT_TASKS
 
-pytestmark = pytest.mark.anyio
-
 
 async def prompt(house: House, who: Credentials, name: str, arguments: dict[str, str], era: str = "auto") -> str:
     async with house.connect(who, era) as client:

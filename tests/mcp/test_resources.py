@@ -15,8 +15,6 @@ from tests.mcp import ledgers
 from tests.mcp.house import ERAS, House, open_house, request
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
-
 
 def text_of(result: ReadResourceResult) -> str:
     (content,) = result.contents

@@ -9,8 +9,6 @@ from tests.mcp.house import ERAS, House, request
 from tests.mcp.refusals import refusal_of
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
-
 LEDGERS = {"read_ledger", "write_ledger"}
 
 

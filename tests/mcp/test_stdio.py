@@ -20,8 +20,6 @@ from transports.mcp.server import make_mcp_server
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-pytestmark = pytest.mark.anyio
-
 
 def child(folder: Path, toolsets: str = "", access: str = "all") -> StdioServerParameters:
     return StdioServerParameters(command=sys.executable, args=["-m", "tests.mcp.stdio_child", str(folder), toolsets, access], cwd=ROOT)

@@ -16,8 +16,6 @@ from tests.world import Credentials
 
 LEGACY = "2025-11-25"
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 def gate() -> Generator[Gate]:

@@ -13,8 +13,6 @@ from tests.mcp.refusals import refusal_in, refusal_of
 from tests.registry.ledgers import audited
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
-
 
 class Row(NamedTuple):
     surface: str

@@ -16,8 +16,6 @@ from simulators.model.script import ModelFault, ModelRequest, ModelTurn, ToolUse
 from simulators.model.server import FAILURE_TEXT
 from tests.model.server import QUESTION, QUICK, TOOL, client_of, saying, whole
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_a_text_comes_in_the_pieces_it_is_made_in() -> None:
     async with client_of(saying("All is well.")) as (client, _):

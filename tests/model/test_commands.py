@@ -20,7 +20,6 @@ from transports.cli.target import ANSWER_PATIENCE_SECONDS, answer_patience
 
 
 def asked(question: str) -> tuple[str, ...]:
-    """The words of a chat."""
     return ("call", "ai_chat", "--json-input", json.dumps({"messages": [{"role": "user", "content": question}]}))
 
 

@@ -11,7 +11,6 @@ import pytest
 from operations.mobile_countries import network_country
 from tests.month.fleet import ACCOUNT, CALL, DATA, MIB, SMS, Month, days_of, micro, micro_sum, open_month, records
 
-pytestmark = pytest.mark.anyio
 FIRST, LAST = date(2027, 1, 12), date(2027, 2, 14)
 BEGIN = "2027-01-15T12:00:00"
 COUNTERS = {
@@ -70,7 +69,6 @@ async def sell(month: Month, books: Books) -> None:
 
 
 async def read(month: Month, books: Books) -> None:
-    """Everything at the end."""
     books.balances.append(await balance(month))
     window = {"start": str(FIRST), "end": str(LAST)}
     for row in await month.get("subscribers"):

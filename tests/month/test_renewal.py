@@ -2,15 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from tests.month.fleet import MIB, Month, Phone
-
-pytestmark = pytest.mark.anyio
 
 
 async def start(phone: Phone, template: str, **body: Any) -> dict[str, Any]:
-    """A series on the line."""
     return await phone.month.post(f"{phone.path}/packages/recurring", {"packageTemplateId": await phone.month.template(template), **body})
 
 

@@ -6,8 +6,6 @@ import pytest
 from simulators.network.entities import DAY_SECONDS, MICRO_EURO
 from tests.month.fleet import CALL, DATA, MIB, SMS, Month, Phone, micro, records
 
-pytestmark = pytest.mark.anyio
-
 
 async def countries(phone: Phone) -> list[str]:
     said = await phone.month.http.get(f"/v1/{phone.path}/country-history")
@@ -85,7 +83,6 @@ async def test_a_line_that_uses_its_package_up_is_told_twice_slowed_down_and_the
 
 
 async def balance(month: Month) -> int:
-    """The account's, in micro-euro."""
     (account,) = await month.get("accounts")
     return micro(account["balance"])
 

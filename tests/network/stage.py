@@ -47,7 +47,6 @@ class NetworkStage(OperatorStage):
     own: httpx.AsyncClient = field(init=False)
 
     async def data(self, path: str, **query: Any) -> Any:
-        """A read that succeeds."""
         said = await self.http.get(path, params=query)
         assert said.status_code == 200, said.text
         return said.json()["data"]
@@ -64,7 +63,6 @@ class NetworkStage(OperatorStage):
 
 @asynccontextmanager
 async def open_network_stage(folder: Path) -> AsyncGenerator[NetworkStage]:
-    """Everything connected, nothing asked yet."""
     async with open_operator(folder, CATALOGUE, NetworkStage) as stage:
         stage.neighbour, stage.own = await stage.beside(account=8102), await stage.beside(token=FOREIGN_TOKEN)
         yield stage

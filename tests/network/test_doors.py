@@ -3,13 +3,10 @@
 from typing import Any
 
 import orjson
-import pytest
 
 from registry.answer import answer_call, gather_reply
 from registry.call import Call, Reply
 from tests.network.stage import CATALOGUE, NetworkStage
-
-pytestmark = pytest.mark.anyio
 
 
 async def call(stage: NetworkStage, name: str, secret: str, **arguments: Any) -> Reply:

@@ -5,8 +5,6 @@ from inline_snapshot import snapshot
 
 from tests.network.stage import NetworkStage
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.rule("4.3.1")
 async def test_the_steering_lists_come_with_their_names(stage: NetworkStage) -> None:

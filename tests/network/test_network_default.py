@@ -9,8 +9,6 @@ from registry.limits import Tier
 from simulators.network.faults import NetworkFault
 from tests.network.stage import NetworkStage
 
-pytestmark = pytest.mark.anyio
-
 PATH = "/v1/network-default"
 
 

@@ -8,8 +8,6 @@ from inline_snapshot import snapshot
 from simulators.network.faults import NetworkFault
 from tests.network.stage import NetworkStage
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.rule("4.2.8")
 async def test_rows_are_on_one_level(stage: NetworkStage) -> None:

@@ -9,8 +9,6 @@ from simulators.network.methods.templates import listed_template_view, template_
 from simulators.network.world import World as Network
 from tests.network.stage import NetworkStage
 
-pytestmark = pytest.mark.anyio
-
 THROTTLED = {"throttlingActive": True, "throttlingThreshold1Perc": 80, "throttlingThreshold1Limit": 512, "throttlingErrorAction": 1}
 MONTHLY = {
     "recurring": True,

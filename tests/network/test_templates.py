@@ -8,8 +8,6 @@ from inline_snapshot import snapshot
 from simulators.network.faults import NetworkFault
 from tests.network.stage import NetworkStage
 
-pytestmark = pytest.mark.anyio
-
 NEW: dict[str, Any] = {"name": "Mine", "locationZoneId": 2301, "validityDays": 30}
 THROTTLED = {"throttlingActive": True, "throttlingThreshold1Perc": 80, "throttlingThreshold1Limit": 512, "throttlingErrorAction": 1}
 WEEKLY = {

@@ -8,8 +8,6 @@ from inline_snapshot import snapshot
 from simulators.network.faults import NetworkFault
 from tests.network.stage import NetworkStage
 
-pytestmark = pytest.mark.anyio
-
 ZONE: dict[str, Any] = {"locationZoneName": "Two countries", "tadigList": ["noraa", "SWEAA", "NORAA"], "networkProfileId": 412}
 
 

@@ -10,8 +10,6 @@ from tests.openapi.lamps import LAMPS, document
 from transports.openapi.page import openapi_app
 from transports.reference.files import COMMITTED_SITE
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:

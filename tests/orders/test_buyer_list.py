@@ -6,7 +6,6 @@ from inline_snapshot import snapshot
 from tests.issuance.stage import untold
 from tests.orders.stage import ADA, SLUG, Shop
 
-pytestmark = pytest.mark.anyio
 LIST = "/api/orders"
 MINE = {"storefront": SLUG, "email": ADA}
 

@@ -8,11 +8,8 @@ from tests.issuance.stage import at_once, untold
 from tests.orders.stage import Shop
 from tests.registry import ledgers
 
-pytestmark = pytest.mark.anyio
-
 
 async def cancel(shop: Shop, id: str, http: httpx.AsyncClient | None = None) -> httpx.Response:
-    """The call."""
     return await (http or shop.server).post(f"/api/orders/{id}/cancel", json={})
 
 

@@ -7,7 +7,6 @@ from registry.limits import Tier
 from tests.issuance.stage import untold
 from tests.orders.stage import ADA, SLUG, Shop
 
-pytestmark = pytest.mark.anyio
 LIST = "/v1/storefronts/orders"
 
 

@@ -11,7 +11,6 @@ from storage.engine.table import table_of
 from storage.storefronts import StorefrontTable
 from tests.orders.stage import Shop
 
-pytestmark = pytest.mark.anyio
 NORDIC_5GB, M2M, DELETED, OF_ANOTHER_RESELLER = 55011, 55038, 55041, 55042
 TEMPLATES = "listPrepaidPackageTemplate"
 SHOP = table_of(StorefrontTable)
@@ -19,7 +18,6 @@ UNPUBLISH = Command(SHOP.update().values(status="draft"))
 
 
 async def options(shop: Shop, id: str) -> list[dict[str, object]]:
-    """The answer."""
     said = await shop.server.get(f"/api/orders/{id}/top-up-options")
     assert said.status_code == 200, said.text
     return said.json()

@@ -10,7 +10,7 @@ from tests.orders.stage import ADA, SLUG, Shop, open_shop
 from tests.orders.test_cancel import cancel
 from tests.orders.test_erase import erase
 
-pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
+pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture

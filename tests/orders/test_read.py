@@ -10,8 +10,6 @@ from simulators.network.faults import NetworkFault
 from tests.issuance.stage import DRAW, untold
 from tests.orders.stage import KEY, Shop, open_shop
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_a_ready_order_holds_its_esim(shop: Shop) -> None:
     id = await shop.ready()

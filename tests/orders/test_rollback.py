@@ -9,8 +9,6 @@ from tests.issuance.road import Gate, held
 from tests.issuance.stage import DELETE, TEMPLATE, WRITES, untold
 from tests.orders.stage import Shop
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.rule("3.6.6")
 async def test_a_ready_order_goes_back_to_stock(shop: Shop) -> None:

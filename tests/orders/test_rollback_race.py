@@ -12,7 +12,6 @@ from storage.replicas import renew_replica
 from tests.issuance.stage import DELETE, FREE_ESIMS, another_process, at_once
 from tests.orders.stage import KEY, Shop, open_shop
 
-pytestmark = pytest.mark.anyio
 FREE = "changeSimStatus"
 ROUNDS = int(os.environ.get("ROLLBACK_ROUNDS", "16"))
 """Of one operator and one storefront on each database; 200 by command: ROLLBACK_ROUNDS=200 python3 ./run test tests/orders -k race"""
@@ -25,7 +24,6 @@ async def shop(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Shop]
 
 
 def told(answers: list[httpx.Response]) -> set[tuple[int, str | None, str | None]]:
-    """Statuses and codes."""
     return {(answer.status_code, answer.json().get("code"), answer.headers.get("Retry-After")) for answer in answers}
 
 

@@ -2,7 +2,6 @@
 
 from typing import get_args
 
-import pytest
 import sqlalchemy as sa
 
 from storage.engine.connection import Connection
@@ -11,7 +10,6 @@ from storage.issuance import ISSUANCE, DrawnSim, IssuanceState, NewIssuance, beg
 from storage.orders import STOREFRONT_ORDER, OrderStatus, find_order, list_orders, order_status_of
 from tests.orders.stage import ACCOUNT, Shop
 
-pytestmark = pytest.mark.anyio
 KEPT = ("pending_payment", "paid", "provisioning", "ready", "failed", "needs_review")
 LEDGER = (None, *get_args(IssuanceState))
 SET_ORDER = Command(sa.update(STOREFRONT_ORDER).where(STOREFRONT_ORDER.c.id == sa.bindparam("named")).values(status=sa.bindparam("to")))

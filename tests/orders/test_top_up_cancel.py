@@ -8,12 +8,10 @@ from tests.issuance.stage import untold
 from tests.orders.stage import Shop
 from tests.registry import ledgers
 
-pytestmark = pytest.mark.anyio
 SESSIONS = "/v1/checkout/sessions"
 
 
 async def cancel(shop: Shop, order: str, session: str, http: httpx.AsyncClient | None = None) -> httpx.Response:
-    """The call."""
     return await (http or shop.server).post(f"/api/orders/{order}/top-up-checkouts/{session}/cancel", json={})
 
 

@@ -11,7 +11,6 @@ from simulators.network.faults import NetworkFault
 from tests.issuance.stage import TEMPLATE
 from tests.orders.stage import Shop
 
-pytestmark = pytest.mark.anyio
 LINE, PACKAGES = "getSingleSubscriber", "listSubscriberPrepaidPackages"
 GB, MB, TELENOR = 2**30, 2**20, 1
 FAULTS: dict[str, Callable[[str], NetworkFault]] = {
@@ -25,7 +24,6 @@ FAULTS: dict[str, Callable[[str], NetworkFault]] = {
 
 
 async def use(shop: Shop, id: str, quantity: int) -> None:
-    """The buyer uses data."""
     iccid = (await shop.stored(id)).iccid
     await shop.control("usage", orjson.dumps({"iccid": iccid, "usageType": 33, "quantity": quantity, "networkId": TELENOR}))
 
@@ -36,7 +34,6 @@ async def packages(shop: Shop, id: str) -> list[Package]:
 
 
 async def usage(shop: Shop, id: str) -> dict[str, object]:
-    """The answer."""
     said = await shop.server.get(f"/api/orders/{id}/usage")
     assert said.status_code == 200, said.text
     return said.json()

@@ -30,6 +30,5 @@ async def ada(site: Site) -> str:
 
 @pytest.fixture
 async def hers(site: Site, browser: Browser, ada: str) -> Browser:
-    """The browser, signed in as Ada."""
     assert (await site.sign_in(browser, ADA)).status == 200
     return browser

@@ -1,7 +1,5 @@
 """The account's page: organisations, invitations, programs."""
 
-import pytest
-
 from registry.limits import Role
 from registry.ports import SessionClaims
 from storage.access_grants import AccessGrant, grants_of, insert_grant
@@ -11,8 +9,6 @@ from tests.pages.browser import Browser
 from tests.pages.conftest import ADA
 from tests.pages.site import Site
 from tests.pages.trail import Row, trail
-
-pytestmark = pytest.mark.anyio
 
 
 async def grant(site: Site, person: str, organisation: str | None, id: str = "gnt_1", name: str = "Chart maker") -> str:

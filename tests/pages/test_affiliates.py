@@ -8,8 +8,6 @@ from tests.pages.browser import Browser
 from tests.pages.site import Site
 from transports.web.pages.layout import format_money
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_an_organisation_joins_hands_its_link_out_and_sees_what_it_brought(site: Site, hers: Browser) -> None:
     page = (await hers.get("/auth/affiliates")).page

@@ -14,8 +14,6 @@ from tests.pages.site import Site
 from tests.pages.trail import Row, trail
 from transports.web.pages.consent import csp_source
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_who_asks_and_where_the_answer_goes_is_told(site: Site, hers: Browser) -> None:
     page = (await hers.get(f"/auth/consent?request={await ask(site)}")).page

@@ -14,8 +14,6 @@ from tests.pages.conftest import ADA
 from tests.pages.site import Site
 from transports.web.pages.app import PAGE_ROUTES
 
-pytestmark = pytest.mark.anyio
-
 HOSTILE = "<img src=x onerror=alert(1)>\"'&amp;{{7*7}}</title></style><script>alert(2)</script>"
 SHOWN = [path for path, route in PAGE_ROUTES.items() if route.show]
 

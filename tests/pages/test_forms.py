@@ -11,8 +11,6 @@ from tests.pages.site import Site
 from transports.web.forms import FormSeals
 from transports.web.pages.app import PAGE_ROUTES
 
-pytestmark = pytest.mark.anyio
-
 BEFORE = ["/sign-in", "/sign-in/code", "/sign-up", "/sign-up/code"]
 POSTED = [path for path, route in PAGE_ROUTES.items() if route.act]
 PRIVATE = [path for path in POSTED if path not in BEFORE]

@@ -1,13 +1,10 @@
 """Strangers ask for codes for somebody's address: a browser that they have signed in with before is not kept out by that."""
 
-import pytest
-
 from tests.pages.browser import Browser, Seen
 from tests.pages.conftest import ADA
 from tests.pages.site import Site
 from transports.web.pages.login_cookies import KNOWN_BROWSER_SECONDS, MOST_ADDRESSES
 
-pytestmark = pytest.mark.anyio
 BOB = "bob@fjord.example"
 
 

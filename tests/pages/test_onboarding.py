@@ -2,8 +2,6 @@
 
 import unicodedata
 
-import pytest
-
 from operations.vocabulary import COUNTRY_CODES
 from registry.limits import Tier
 from storage.organisations import list_organisations
@@ -11,8 +9,6 @@ from storage.upstream_connections import set_connection
 from tests.pages.browser import Browser
 from tests.pages.site import Site
 from transports.web.pages.countries import COUNTRIES
-
-pytestmark = pytest.mark.anyio
 
 DETAILS = {"name": "Fjord Mobile", "website": "https://fjord.example", "country": "NO", "operator_type": "travel_esim"}
 

@@ -4,14 +4,10 @@ import html
 import re
 import shlex
 
-import pytest
-
 from registry.limits import TIERS, Role, Tier
 from storage.memberships import memberships_of
 from tests.pages.browser import Browser
 from tests.pages.site import Site
-
-pytestmark = pytest.mark.anyio
 
 
 async def test_a_key_is_made_shown_once_used_and_revoked(site: Site, hers: Browser) -> None:

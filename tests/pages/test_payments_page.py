@@ -14,8 +14,6 @@ from tests.pages.site import HTTP, Site
 from tests.pages.test_every_page import HOSTILE, check
 from tests.pages.trail import trail
 
-pytestmark = pytest.mark.anyio
-
 PAGE = "/auth/payments"
 CODE, STATE = "ac_R8x2Lk9QvWm4", "rG3vJq0sYbX1mT9kD4wZ7uHc2eLfP6aNi8oVxQyRtKE"
 CHANGES = ("operator_billing_connect_begin", "operator_billing_connect_oauth_begin", "operator_billing_connect_oauth_complete")

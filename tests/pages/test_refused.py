@@ -12,7 +12,6 @@ from tests.pages.browser import Browser
 from tests.pages.document import Document
 from tests.pages.site import Site, open_site
 
-pytestmark = pytest.mark.anyio
 READS = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 

@@ -15,8 +15,6 @@ from tests.setup.signing_up import other_than
 from transports.web.pages.app import PAGE_ROUTES
 from transports.web.pages.request import OWN_PAGES, next_page
 
-pytestmark = pytest.mark.anyio
-
 NASTY = [
     "https://evil.example",
     "http://evil.example/auth/account",

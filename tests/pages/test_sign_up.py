@@ -11,8 +11,6 @@ from tests.pages.conftest import ADA
 from tests.pages.site import Site
 from tests.pages.trail import Row, trail
 
-pytestmark = pytest.mark.anyio
-
 NEW = "new@fjord.example"
 
 

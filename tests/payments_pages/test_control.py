@@ -6,8 +6,6 @@ from simulators.processor.control import OUTCOME_CARDS, PROCESSOR_CONTROL_PATHS
 from simulators.processor.refusal import ProcessorRefusal
 from tests.payments_pages.shop import Shop
 
-pytestmark = pytest.mark.anyio
-
 
 async def paid(shop: Shop, outcome: str = "available", amount: int = 5000) -> str:
     body = {"account": shop.account, "amount": amount, "currency": "usd", "outcome": outcome}

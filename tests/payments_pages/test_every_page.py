@@ -10,8 +10,6 @@ from registry.errors import PaymentsRefused
 from tests.pages.browser import Seen
 from tests.payments_pages.shop import PAGES, Shop, path_of
 
-pytestmark = pytest.mark.anyio
-
 HOSTILE = "<img src=x onerror=alert(1)>\"'&amp;{{7*7}}</title></style><script>alert(2)</script>"
 
 

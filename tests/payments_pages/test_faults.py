@@ -12,8 +12,6 @@ from simulators.processor.transport import ProcessorTransport
 from tests.payments_pages.shop import Shop
 from transports.payments import SIMULATED_PROCESSOR_URL
 
-pytestmark = pytest.mark.anyio
-
 REFUNDS = "/v1/refunds"
 
 

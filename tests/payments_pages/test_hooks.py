@@ -8,8 +8,6 @@ import stripe
 from clients.payments.port import BadProcessorEvent
 from tests.payments_pages.shop import Shop, path_of
 
-pytestmark = pytest.mark.anyio
-
 
 async def charge(shop: Shop, amount: int = 5000) -> str:
     paid = {"account": shop.account, "amount": amount, "currency": "usd", "fee": 50, "metadata": {"order": "1"}}

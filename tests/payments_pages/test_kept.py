@@ -16,8 +16,6 @@ from tests.payments_pages.shop import Post
 from tests.world import HOST, SettableClock
 from transports.payments import SIMULATED_PROCESSOR_KEY, simulated_processor
 
-pytestmark = pytest.mark.anyio
-
 
 def opened(path: Path, said: list[str] | None = None) -> SimulatedProcessor:
     """A processor that remembers in a file."""

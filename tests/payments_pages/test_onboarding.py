@@ -7,8 +7,6 @@ from tests.pages.browser import query_of
 from tests.payments_pages.shop import AGAIN, BACK, PAGES, Shop
 from tests.world import HOST
 
-pytestmark = pytest.mark.anyio
-
 CALLBACK = f"https://{HOST}/v1/operator-billing/connect/return"
 
 

@@ -4,8 +4,6 @@ import pytest
 
 from tests.payments_pages.shop import CANCEL, Shop, path_of
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_a_recipient_reads_an_invoice_and_pays_it_and_everybody_is_told(shop: Shop) -> None:
     invoice = await shop.invoice()

@@ -4,7 +4,6 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-import pytest
 from httpx import ASGITransport, AsyncClient
 
 from operations.catalogue import CATALOGUE
@@ -18,9 +17,6 @@ from transports.logs import Logs
 from transports.payments import PAYMENT_PAGES_PATH, SIMULATED_PROCESSOR_KEY, deliver_payment_event, deliver_payment_events
 from transports.service import build_service
 from transports.settings_files import load_settings
-
-pytestmark = pytest.mark.anyio
-
 
 site = opened(open_site)
 

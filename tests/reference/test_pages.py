@@ -16,8 +16,6 @@ from tests.openapi.lamps import LAMPS
 from transports.reference.files import COMMITTED_SITE
 from transports.reference.pages import reference_app
 
-pytestmark = pytest.mark.anyio
-
 PATHS = ["/docs", "/docs/lamps", "/docs/lamps/create_lamp", "/docs/nothing"]
 LOADING = {"script", "link", "img", "iframe", "object", "embed", "audio", "video", "source", "base", "form"}
 

@@ -1,6 +1,5 @@
 """The audit log: who did what and how it ended, never with what."""
 
-import pytest
 from inline_snapshot import snapshot
 
 from registry.policy import DAY_SECONDS
@@ -9,8 +8,6 @@ from storage.engine.sweep import sweep_in_steps
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench
 from tests.world import NOON, Credentials
-
-pytestmark = pytest.mark.anyio
 
 
 async def test_every_outcome_of_a_principal_has_one_row(bench: Bench) -> None:

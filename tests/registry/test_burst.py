@@ -10,7 +10,6 @@ from registry.rate_limits import TokenBuckets, TokenWait
 from tests.registry import things
 from tests.registry.bench import Bench, open_bench
 
-pytestmark = pytest.mark.anyio
 FIGURES = {Tier.FREE: (5, 10), Tier.PRO: (25, 50), Tier.ENTERPRISE: (100, 200)}
 
 

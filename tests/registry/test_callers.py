@@ -11,7 +11,6 @@ from tests.registry import things
 from tests.registry.bench import Bench, open_bench
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 CHALLENGE = 'Bearer realm="connectivity"'
 
 

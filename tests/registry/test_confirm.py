@@ -9,8 +9,6 @@ from tests.registry import ledgers, things
 from tests.registry.bench import Bench, Said, statuses
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
-
 
 async def refused(bench: Bench, said: Said, **counted: int) -> None:
     """The token was not taken, nothing was done, and no new token came."""

@@ -7,8 +7,6 @@ from tests.registry import things
 from tests.registry.bench import Bench
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_a_write_that_does_not_settle_is_a_500_and_changes_nothing(bench: Bench, pro: Credentials) -> None:
     said = await bench.ask(things.forget_to_settle, pro, key="k", name="x")

@@ -4,7 +4,6 @@ from collections import Counter
 from pathlib import Path
 
 import anyio
-import pytest
 
 from registry.caller import ANONYMOUS_CALLER
 from registry.limits import Limits
@@ -12,18 +11,15 @@ from registry.ports import SharedSecrets
 from tests.registry import things
 from tests.registry.bench import SECRETS, Bench, Said, open_bench
 
-pytestmark = pytest.mark.anyio
 OPEN = SharedSecrets(internal="internal-secret")
 HERE, THERE = "192.0.2.1", "192.0.2.2"
 
 
 async def guess(bench: Bench, count: int = 1, *, client: str = HERE) -> list[int]:
-    """So many wrong ones."""
     return [(await bench.ask(things.read_guessed, client=client, name=f"wrong {at}")).status for at in range(count)]
 
 
 async def right(bench: Bench, *, client: str = HERE) -> Said:
-    """The right one."""
     return await bench.ask(things.read_guessed, client=client, name="it")
 
 

@@ -10,7 +10,6 @@ from tests.registry import ledgers, things
 from tests.registry.bench import Bench, statuses
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 OPERATIONS = [things.make_thing, things.label_thing, things.keep_thing]
 
 

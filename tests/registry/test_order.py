@@ -11,8 +11,6 @@ from tests.registry import things
 from tests.registry.bench import Bench, statuses
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
-
 
 class Body:
     """A body that knows whether it was read."""

@@ -11,7 +11,6 @@ from tests.registry import ledgers, things
 from tests.registry.bench import Bench, open_bench, statuses
 from tests.world import NOON, SITE, Credentials
 
-pytestmark = pytest.mark.anyio
 MIDNIGHT = NOON + DAY_SECONDS / 2
 
 

@@ -12,7 +12,6 @@ from tests.registry.bench import Bench, Said
 from tests.registry.things import GATES, Gate
 from tests.world import Credentials, World
 
-pytestmark = pytest.mark.anyio
 Change = Callable[[World, Credentials], Awaitable[object]]
 CHANGES: dict[str, Change] = {
     "downgraded": lambda world, caller: world.move_to(Tier.FREE, caller.organisation),

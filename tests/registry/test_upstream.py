@@ -13,8 +13,6 @@ from tests.registry.bench import Bench, Said, statuses
 from tests.registry.things import GATES, Gate
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def caller(bench: Bench) -> Credentials:

@@ -26,8 +26,6 @@ def replicas(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster
 
 
 def until(done: Callable[[], bool]) -> None:
-    """Look again and again."""
-
     async def look() -> None:
         async with asyncio.timeout(60):
             while not done():

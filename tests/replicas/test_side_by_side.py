@@ -34,7 +34,6 @@ def kill(replicas: Cluster, server: Running, id: str) -> None:
 
 
 def ready(server: Running) -> tuple[int, object]:
-    """What it says of itself."""
     answer = httpx.get(f"{server.base_url}/health/ready")
     return answer.status_code, answer.json()
 

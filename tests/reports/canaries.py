@@ -99,7 +99,6 @@ def plant(network: Network) -> set[str]:
 
 
 def sung(told: str, numbers: set[str]) -> Iterator[str]:
-    """What of it is in a text."""
     if BIRD.lower() in told.lower():
         at = told.lower().index(BIRD.lower())
         yield told[max(0, at - 60) : at + 60]

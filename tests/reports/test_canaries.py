@@ -13,7 +13,6 @@ from tests.reports.canaries import BIRD, plant, sandbox, sung
 from tests.reports.paper import Paper
 from tests.reports.press import Press, open_press
 
-pytestmark = pytest.mark.anyio
 EIGHT = [name for name, found in CATALOGUE.operations.items() if found.path.startswith("/v1/intelligence/") and found.operator]
 
 
@@ -24,7 +23,6 @@ class Aviary:
         self.press, self.numbers, self.iccid = press, numbers, iccid
 
     async def finding(self, composite: str) -> Any:
-        """What the owner is answered."""
         inputs: dict[str, dict[str, str]] = {
             "diagnose_subscriber": {"iccid": self.iccid},
             "high_cost_subscribers": {"start": "2027-01-12", "end": "2027-01-14"},

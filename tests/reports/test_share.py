@@ -13,7 +13,6 @@ from tests.reports.sheets import ICCID, WHOLE, sheet
 from tests.stage import opened
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
-pytestmark = pytest.mark.anyio
 
 
 press = opened(open_press)

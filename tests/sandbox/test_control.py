@@ -4,7 +4,6 @@ import pytest
 
 from tests.sandbox.network import FJORD, LINES, NOON, TELENOR, Network
 
-pytestmark = pytest.mark.anyio
 HOOK = "https://hook.test/ocs"
 
 

@@ -1,13 +1,10 @@
 """The same seed and the same calls give the same bytes: answers, refusals and notifications."""
 
 import orjson
-import pytest
 
 from simulators.network.world_runtime import NetworkAnswer
 from tests.sandbox.cases import READS, WRITES
 from tests.sandbox.network import TELENOR, Network
-
-pytestmark = pytest.mark.anyio
 
 
 async def play(network: Network) -> list[NetworkAnswer | tuple[str, bytes]]:

@@ -9,7 +9,6 @@ from simulators.network.simulated_network import ConnectionDropped, SimulatedNet
 from simulators.network.transport import NetworkTransport
 from tests.sandbox.network import FJORD, Network
 
-pytestmark = pytest.mark.anyio
 CHARGE = {"accountId": 8101, "amount": -1.0}
 
 

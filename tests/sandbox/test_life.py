@@ -37,7 +37,6 @@ def lively_world(lines: int = 6) -> World:
 
 
 def digest(world: World) -> str:
-    """Everything that the engine writes."""
     parts = (
         world.now,
         world.lines,

@@ -12,7 +12,6 @@ from simulators.network.simulation import run_world_to
 from simulators.network.world import ALL_IDENTIFIERS, CURRENT_IDENTIFIERS, World
 from tests.sandbox.network import Network
 
-pytestmark = pytest.mark.anyio
 ACCOUNTS = (8101, 8102, 8103)
 
 

@@ -6,8 +6,6 @@ import pytest
 from simulators.network.entities import NumberRow
 from tests.sandbox.network import ALPINE, Network
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_a_line_is_found_by_each_of_its_identifiers() -> None:
     network = Network()

@@ -8,7 +8,6 @@ from simulators.network.dispatch import VERSION_1_METHODS, VERSION_2_METHODS
 from tests.sandbox.cases import READS, WRITES, Case
 from tests.sandbox.network import ALPINE, Network
 
-pytestmark = pytest.mark.anyio
 CASES = [*READS, *WRITES]
 BAD: list[object] = [[], "text", True, -1, 1.5, None, {"unknownMember": 1}, {"subscriber": {}}, {"subscriberId": {"subscriberId": "1"}}]
 OPEN_TO_ALL = {

@@ -6,8 +6,6 @@ from simulators.network.entities import MICRO_EURO
 from tests.sandbox.cases import CORE, LIMITS, NO_GROUPS, THROTTLE, WEEKLY
 from tests.sandbox.network import ALPINE, Network
 
-pytestmark = pytest.mark.anyio
-
 
 def who(network: Network) -> dict[str, object]:
     return {"subscriber": {"subscriberId": network.active().id}}

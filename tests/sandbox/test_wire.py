@@ -15,7 +15,6 @@ from simulators.network.world import World
 from simulators.network.world_runtime import NetworkAnswer
 from tests.sandbox.network import ALPINE, FJORD, LINES, NOON, Network
 
-pytestmark = pytest.mark.anyio
 INFO = b'{"getResellerInfo":{}}'
 NO_ACCOUNT = b'{"status":{"code":8,"msg":"no API account for this token"}}'
 

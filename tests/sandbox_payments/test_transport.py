@@ -11,8 +11,6 @@ from simulators.processor.simulated_processor import SimulatedProcessor
 from simulators.processor.transport import ProcessorTransport
 from tests.sandbox_payments.processor import BEGIN, KEY, PAGES
 
-pytestmark = pytest.mark.anyio
-
 
 @asynccontextmanager
 async def reached(sandbox: SimulatedProcessor) -> AsyncGenerator[httpx.AsyncClient]:

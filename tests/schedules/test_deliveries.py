@@ -16,8 +16,6 @@ from tests.deliveries.post_office import read
 from tests.schedules.bureau import PATH, Body, Bureau, script
 from tests.world import CountingIds
 
-pytestmark = pytest.mark.anyio
-
 EVENTS, ENDPOINTS = "/v1/connectivity/events", "/v1/connectivity/webhook_endpoints"
 
 

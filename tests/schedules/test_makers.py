@@ -19,7 +19,6 @@ from storage.schedules import IntelligenceScheduleTable
 from tests.registry.ledgers import audited_of
 from tests.schedules.bureau import DAILY, PATH, Body, Bureau, script
 
-pytestmark = pytest.mark.anyio
 SCHEDULE = table_of(IntelligenceScheduleTable)
 FORGET = Command(sa.update(SCHEDULE).values(made_with=None))
 DAY = 86_400

@@ -16,13 +16,10 @@ from tests.harness.processes import ROOT, Child
 from tests.schedules.bureau import Bureau, script
 from tests.schedules.test_boundaries import at_minutes, at_times
 
-pytestmark = pytest.mark.anyio
-
 QUARTER = 900
 
 
 def begin(bureau: Bureau, day: str) -> None:
-    """Noon, the day before."""
     noon = datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() - 43_200
     bureau.clock.advance(noon - bureau.clock.now())
 

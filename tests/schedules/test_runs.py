@@ -14,8 +14,6 @@ from tests.schedules.bureau import PATH, Bureau, Kept, script
 from transports.metrics import Metrics
 from transports.signals import WorkerTally
 
-pytestmark = pytest.mark.anyio
-
 DAY = 86_400
 NO_ANSWER = "The charging system did not answer"
 

@@ -10,8 +10,6 @@ from registry.caller import Restrictions
 from registry.limits import Tier
 from tests.schedules.bureau import DAILY, PATH, Body, Bureau
 
-pytestmark = pytest.mark.anyio
-
 
 async def refused(http: httpx.AsyncClient, **wanted: object) -> str:
     answer = await http.post(PATH, json={**DAILY, **wanted})

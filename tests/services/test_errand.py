@@ -17,7 +17,6 @@ from tests.registry.things import add, add_and_crash, counters
 from tests.stage import opened
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 DONE = Conclusion(200, {}, unknown=False, outcome="ok")
 
 
@@ -25,7 +24,6 @@ world = opened(open_world, CATALOGUE)
 
 
 def concluded(connection: Connection, *, name: str) -> Conclusion:
-    """What came of it."""
     add(connection, name=name)
     return DONE
 
@@ -45,7 +43,6 @@ def errand_of(deps: Deps, debts: DeferredWrites) -> BackgroundDispatch:
 
 
 async def sent(errand: BackgroundDispatch, *troubles: BaseException) -> Conclusion:
-    """It leaves, and meets trouble."""
     await errand.dispatch((502, {}), add, name="dispatched")
     for trouble in troubles:
         raise trouble
@@ -53,7 +50,6 @@ async def sent(errand: BackgroundDispatch, *troubles: BaseException) -> Conclusi
 
 
 async def written(world: World) -> dict[str, int]:
-    """What the store holds."""
     return await world.store.read(counters)
 
 

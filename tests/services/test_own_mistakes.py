@@ -14,7 +14,6 @@ from simulators.network.faults import NetworkFault
 from simulators.network.world import World as Network
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 TOKEN = "sandbox-7001-token"
 ACCOUNT, PACKAGES_ONLY, OTHER_ACCOUNT = 8101, 8104, 8102
 ONCE, OTHER_SPONSOR = 55010, 55036

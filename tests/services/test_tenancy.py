@@ -12,7 +12,6 @@ from storage.upstream_connections import set_connection
 from tests.subscribers.staged import WRITES, LineStage, Write
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 FJORD, ALPINE = "sandbox-7001-token", "sandbox-7002-token"
 SUSPEND: dict[str, object] = {"status": "SUSPENDED"}
 NOWHERE = "8988303700009999999"
@@ -25,7 +24,6 @@ def anonymous(answer: httpx.Response) -> dict[str, object]:
 
 
 async def connect(stage: LineStage, organisation: str, *, mode: str | None, account: int | None = None, sealed: str | None = None) -> None:
-    """Connect an organisation anew."""
     await stage.world.store.write(set_connection, organisation=organisation, mode=mode, account_id=account, own_token=sealed)
 
 

@@ -20,7 +20,6 @@ from simulators.network.transport import NetworkTransport
 from tests.subscribers.staged import WRITES, LineStage, Write, open_line_stage
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 ALL = [write.operation for write in WRITES]
 KEPT = [write.operation for write in WRITES if write.changes is not None]
 UNKNOWN = "It may have been carried out all the same: read the state before you repeat it."

@@ -17,7 +17,6 @@ from storage.engine.connection import Connection
 from tests.contract.stage import House
 from tests.world import CountingIds, Credentials
 
-pytestmark = pytest.mark.anyio
 ME = "/v1/affiliates/me"
 
 

@@ -12,7 +12,6 @@ from operations.setup.affiliates import attach_referral, join_affiliates
 from tests.contract.stage import House
 from tests.world import NOON, Credentials
 
-pytestmark = pytest.mark.anyio
 COMMISSIONS, ME = "/v1/affiliates/me/commissions", "/v1/affiliates/me"
 REFERRED = "Northwind Secret Holding"
 

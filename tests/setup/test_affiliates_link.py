@@ -13,7 +13,6 @@ from storage.affiliates import Referral, referral_of
 from tests.contract.stage import House
 from tests.world import NOON, Credentials
 
-pytestmark = pytest.mark.anyio
 LINK = "/v1/affiliates/link"
 NOBODYS = "ABCD2345"
 

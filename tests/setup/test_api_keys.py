@@ -13,7 +13,6 @@ from storage.api_keys import list_keys
 from tests.contract.stage import House
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 KEYS = "/v1/api-keys"
 
 

@@ -2,14 +2,12 @@
 
 from typing import Any
 
-import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Role, Tier
 from tests.contract.stage import House
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 KEYS = "/v1/api-keys"
 Json = dict[str, Any]
 

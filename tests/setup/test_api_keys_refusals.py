@@ -11,7 +11,6 @@ from registry.limits import Role, Tier
 from tests.contract.stage import House
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 KEYS, INTENTS, PRODUCTS, MEMBERS = "/v1/api-keys", "/v1/connectivity/intents", "/v1/connectivity/products", "/v1/members"
 ACCOUNT = 4711
 READ_ONLY = Restrictions(read_only=True)

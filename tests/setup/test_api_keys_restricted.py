@@ -15,7 +15,6 @@ from storage.access_grants import AccessGrant, insert_grant, revoke_grant
 from tests.contract.stage import House
 from tests.world import Credentials, World
 
-pytestmark = pytest.mark.anyio
 KEYS, ICCID = "/v1/api-keys", "8988303700000100286"
 PLANS, INTENTS, ACCOUNTS = "/v1/connectivity/plans", "/v1/connectivity/intents", "/v1/accounts"
 Json = dict[str, Any]

@@ -12,7 +12,6 @@ from storage.people import ensure_person
 from tests.contract.stage import House
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 AUDIT, PLANS, INTENTS = "/v1/audit-log", "/v1/connectivity/plans", "/v1/connectivity/intents"
 Json = dict[str, Any]
 

@@ -23,7 +23,6 @@ from tests.setup.newcomer import OTHER_TOKEN, SERVICE_TOKEN, Newcomer, newcomer,
 from tests.world import World, open_world
 from transports.worker.retention import retention_chore
 
-pytestmark = pytest.mark.anyio
 CONNECT, MANAGED, RESTORE = (
     CATALOGUE.operations[name]
     for name in ("onboarding_connect_ocs_token", "onboarding_start_managed_account", "onboarding_restore_ocs_token")

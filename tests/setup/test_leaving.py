@@ -22,13 +22,10 @@ from storage.engine.statement import Query
 from tests.setup.signing_up import BOTH, address_of
 from tests.world import Credentials, World, open_world
 
-pytestmark = pytest.mark.anyio
 MEMBERS, KEYS = "/v1/members", "/v1/api-keys"
 
 
 class Waiters(NamedTuple):
-    """Transactions that wait for another."""
-
     waiting: int
 
 

@@ -15,7 +15,6 @@ from storage.people import ensure_person
 from tests.contract.stage import House
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 MEMBERS = "/v1/members"
 WEEK = 7 * 86_400
 Json = dict[str, Any]

@@ -13,7 +13,6 @@ from simulators.network.faults import NetworkFault
 from tests.contract.stage import House
 from tests.setup.newcomer import newcomer, settle_in
 
-pytestmark = pytest.mark.anyio
 FJORD: dict[str, Any] = {"name": "Fjord Mobile", "website": "https://fjord.example", "country": "NO", "operator_type": "mvno"}
 TEMPLATE = 55010
 

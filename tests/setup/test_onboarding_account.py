@@ -11,7 +11,6 @@ from storage.upstream_connections import assign_account, find_upstream, leave_si
 from tests.contract.stage import House
 from tests.setup.newcomer import OTHER_TOKEN, SERVICE_TOKEN, Newcomer, newcomer, pending, settle_in
 
-pytestmark = pytest.mark.anyio
 STEP = "managed-account"
 MANAGED = (False, None, True)
 READS = {"getResellerInfo", "listResellerAccount"}

@@ -13,7 +13,6 @@ from tests.contract.stage import House
 from tests.setup.newcomer import settle_in
 from tests.world import Credentials, World, open_world
 
-pytestmark = pytest.mark.anyio
 RIVALS = 4
 
 

@@ -13,7 +13,6 @@ from storage.upstream_connections import set_connection
 from tests.contract.stage import House
 from tests.setup.newcomer import OTHER_TOKEN, Newcomer, newcomer, settle_in
 
-pytestmark = pytest.mark.anyio
 STEP = "test-esim"
 
 

@@ -16,7 +16,6 @@ from storage.upstream_connections import find_upstream
 from tests.contract.stage import House
 from tests.setup.newcomer import OTHER_TOKEN, Newcomer, newcomer, settle_in
 
-pytestmark = pytest.mark.anyio
 STEP = "ocs-connect"
 INFO = "getResellerInfo"
 SECRET = "fjord-Own-7f3a91c4-token"

@@ -13,7 +13,6 @@ from storage.access_grants import AccessGrant, insert_grant
 from tests.contract.stage import House
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 KEYS, MEMBERS = "/v1/api-keys", "/v1/members"
 ICCID = "8988303700000100286"
 RESTRICTED = [

@@ -13,7 +13,6 @@ from registry.restrictions import account_fields, names_one_line
 from tests.contract.fleet import ACCOUNT, SIBLING
 from tests.contract.stage import ROLLBACK, Answered, House, Stage, key_for
 
-pytestmark = pytest.mark.anyio
 BEARER = [o for o in CATALOGUE.operations.values() if o.auth is Auth.BEARER]
 ON_A_LINE = [pytest.param(o, id=o.id) for o in BEARER if names_one_line(o)]
 ON_ACCOUNTS = [pytest.param(o, id=o.id) for o in BEARER if not names_one_line(o) and account_fields(o)]

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from operations.catalogue import CATALOGUE
 from registry.caller import Restrictions
 from registry.limits import Role, Tier
@@ -11,7 +9,6 @@ from registry.restrictions import names_one_line
 from tests.contract.stage import MODERN, House, message
 from tests.world import Credentials
 
-pytestmark = pytest.mark.anyio
 ICCID = "8988303700000100286"
 
 

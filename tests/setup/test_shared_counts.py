@@ -13,7 +13,6 @@ from registry.limits import Limits, Tier
 from tests.setup.signing_up import BOTH, address_of
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 PLANS, KEYS, INTENTS = "/v1/connectivity/plans", "/v1/api-keys", "/v1/connectivity/intents"
 
 

@@ -33,9 +33,6 @@ from tests.setup.signing_up import (
 from tests.stage import opened
 from tests.world import World
 
-pytestmark = pytest.mark.anyio
-
-
 world = opened(open_office)
 
 

@@ -37,8 +37,6 @@ from tests.setup.signing_up import (
 from tests.stage import opened
 from tests.world import World
 
-pytestmark = pytest.mark.anyio
-
 
 class Tries(NamedTuple):
     """How often a code was guessed."""

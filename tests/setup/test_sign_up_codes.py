@@ -20,7 +20,6 @@ from tests.setup.signing_up import ADA, BOTH, address_of, asking, code_in, open_
 from tests.stage import opened
 from tests.world import World
 
-pytestmark = pytest.mark.anyio
 INVITATION = table_of(InvitationTable)
 INVITE = Command(sa.insert(INVITATION).values({column.name: sa.bindparam(column.name) for column in INVITATION.c}))
 

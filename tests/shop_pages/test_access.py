@@ -13,7 +13,6 @@ from tests.pages.browser import Browser
 from tests.shop_pages.market import SHOP, Market, heading, order_of, scanned, token_of
 from tests.top_ups.counter import BUYER, KEY
 
-pytestmark = pytest.mark.anyio
 TOKEN = re.compile(r"ord_[0-9a-z]{26}")
 OPENS = [("GET", ""), ("GET", "/usage"), ("GET", "/top-up-options"), ("POST", "/cancel"), ("POST", "/top-up-checkouts/tuc_x/cancel")]
 

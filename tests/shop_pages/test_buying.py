@@ -6,8 +6,6 @@ from simulators.processor.checkout import session_total
 from tests.pages.browser import Browser
 from tests.shop_pages.market import SHOP, Market, field_of, heading, order_of, scanned, token_of
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_a_buyer_pays_and_gets_an_esim_in_every_way_it_can_be_installed(market: Market, browser: Browser) -> None:
     checkout = await market.to_checkout(browser)

@@ -10,8 +10,6 @@ from simulators.network.faults import NetworkFault
 from tests.pages.browser import Browser, Seen
 from tests.shop_pages.market import SHOP, Market
 
-pytestmark = pytest.mark.anyio
-
 HOSTILE = "<img src=x onerror=alert(1)>\"'&amp;{{7*7}}</title></style><script>alert(2)</script>"
 HIDING = "pay\u202eevil\u202c\u200b\u0007\ufeff\u2028now"
 FORBIDDEN = frozenset({"style", "srcdoc", "formaction", "srcset", "http-equiv"})

@@ -27,7 +27,6 @@ from transports.web.shop.layout import ShopLayout, ShopPage
 from transports.web.shop.orders import usage_view
 from transports.web.shop.storefront import group_offers, offer_of, offered_countries
 
-pytestmark = pytest.mark.anyio
 DAY = 86_400
 GB = 1_000_000_000
 NOW = 1_800_014_400.0

@@ -1,13 +1,10 @@
 """What a buyer reads when it did not go as it should: sold out, failed, in doubt, taken back, or not to be told now."""
 
-import pytest
-
 from registry.limits import Limits
 from simulators.network.faults import NetworkFault
 from tests.pages.browser import Browser
 from tests.shop_pages.market import SHOP, Market, heading, order_of, scanned, token_of
 
-pytestmark = pytest.mark.anyio
 DRAW = "affectPackageToSubscriber"
 
 

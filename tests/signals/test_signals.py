@@ -43,7 +43,6 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Running
 
 
 def shown(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """Every sample."""
     families = text_string_to_metric_families(text)
     return {(each.name, frozenset(each.labels.items())): each.value for family in families for each in family.samples}
 
@@ -131,8 +130,6 @@ select 'd' || n, 'd' || n, '', '', 1, 1, 1, n, n from generate_series(1, 40000) 
 
 
 class Nothing(NamedTuple):
-    """What a lock returns."""
-
     nothing: str
 
 
@@ -206,7 +203,6 @@ def test_who_waits_for_a_lock_or_a_connection_of_postgresql_is_seen() -> None:
     assert delayed >= 1
 
 
-@pytest.mark.anyio
 async def test_what_holds_the_loop_is_seen_as_its_delay() -> None:
     clock = SettableClock()
     delay = LoopDelay(clock)
@@ -218,7 +214,6 @@ async def test_what_holds_the_loop_is_seen_as_its_delay() -> None:
     assert delay.seconds.seconds == pytest.approx(3.0)
 
 
-@pytest.mark.anyio
 async def test_accounts_are_counted_by_their_free_esims_and_never_named(tmp_path: Path) -> None:
     async with open_issuing(tmp_path) as issuing:
         stock = issuing.world.pipeline.deps.stock

@@ -22,8 +22,6 @@ FOR_GOOD = "Use a new key to"
 
 
 class Clients:
-    """All callers of an episode."""
-
     def __init__(self, rng: Random, machines: SimulatedMachines, history: History, now: Any) -> None:
         self._rng, self._machines, self._history, self._now = rng, machines, history, now
         self.intents: dict[str, Key] = {}
@@ -126,12 +124,10 @@ def understood(operation: str, said: Said) -> tuple[Kind, str]:
 
 
 def issued(body: dict[str, Any]) -> tuple[Kind, str]:
-    """An eSIM from stock."""
     return "ok", body["iccid"]
 
 
 def intent(body: dict[str, Any]) -> tuple[Kind, str]:
-    """An intent as it is."""
     match body["status"]:
         case "succeeded":
             return "ok", body["esim"]["iccid"]

@@ -65,7 +65,6 @@ class Courier:
             self._plan(body, self._rng.random() * SOON_SECONDS)
 
     def end(self) -> None:
-        """Whatever it does."""
         tasks: Sequence[Task[None]] = list(self._tasks.values())
         for task in tasks:
             task.cancel()

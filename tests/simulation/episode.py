@@ -39,8 +39,6 @@ CACHED_SECONDS = 61.0
 
 
 class Verdict(NamedTuple):
-    """How an episode ended."""
-
     seed: int
     broken: list[str]
     digest: str
@@ -58,7 +56,6 @@ class EpisodeStage:
 
 
 def build_stage() -> EpisodeStage:
-    """The two prepared worlds."""
     return EpisodeStage(prepare(shared_account=False), prepare(shared_account=True))
 
 
@@ -80,8 +77,6 @@ def run_episode(stage: EpisodeStage, seed: int, look: Callable[[Episode], object
 
 
 class Episode:
-    """The cast and the play."""
-
     def __init__(self, loop: SimLoop, rng: Random, tenants: Tenants, seed: int) -> None:
         self._loop, self._rng, self._tenants = loop, rng, tenants
         calm = rng.random() < 0.1
@@ -113,7 +108,6 @@ class Episode:
         self.market = Market(loop, self.outside, self.machines, self.history, tenants, seed, calm=calm) if sells else None
 
     async def run(self) -> list[str]:
-        """Play, heal, judge."""
         self.machines.begin()
         clients = Clients(self._rng, self.machines, self.history, self._loop.time)
         try:
@@ -175,7 +169,6 @@ class Episode:
         return last
 
     async def _settle(self) -> None:
-        """Until nothing waits any more."""
         for looks in range(1, HEALING_ROUNDS + 1):
             await self.machines.round()
             due, unknown, busy = self.outside.disk.raw.execute(DUE).fetchone()

@@ -30,13 +30,11 @@ class SimulatedMachine:
             await anyio.sleep(rng.random() * LONGEST_DOWN)
 
     def start(self) -> Replica:
-        """A new process."""
         self.starts += 1
         self.replica = Replica(self._outside, self.clock, f"{self.name}.{self.starts}")
         return self.replica
 
     def crash(self) -> None:
-        """Pull the plug."""
         if self.replica is not None:
             self.replica.process.crash()
 
@@ -50,7 +48,6 @@ class SimulatedMachines:
         self._keepers: list[Task[None]] = []
 
     def begin(self) -> None:
-        """Switch them on."""
         self._keepers = [self._task(machine.run()) for machine in self.all]
 
     async def any(self) -> Replica:

@@ -50,7 +50,6 @@ class Market:
 
     @property
     def visits(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
-        """One for each sale."""
         return [lambda sale=sale: self.shoppers.run(sale) for sale in self.sales]
 
     @property
@@ -61,12 +60,10 @@ class Market:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What went wrong, by kind."""
         return self._faults.counts | self._courier.counts
 
     @property
     def rows(self) -> Sequence[OrderEnd]:
-        """How every sale ended."""
         return [] if self.ending is None else self.ending.rows
 
     @property
@@ -97,7 +94,6 @@ class Market:
         self._courier.again()
 
     def end(self) -> None:
-        """Nothing comes any more."""
         self._agenda.end()
         self._courier.end()
 

@@ -20,8 +20,6 @@ OUTSIDE = Context()
 
 
 class SimArrived:
-    """An answer."""
-
     headers = NO_HEADERS
 
     def __init__(self, status: int, body: bytes) -> None:
@@ -36,8 +34,6 @@ class SimArrived:
 
 
 class SimRoad:
-    """One replica's connections."""
-
     failures: tuple[type[Exception], ...] = (OSError,)
 
     def __init__(

@@ -5,8 +5,6 @@ import threading
 import time
 from pathlib import Path
 
-import pytest
-
 from storage.confirm_tokens import insert_confirm_token
 from storage.engine.checkpointer import Checkpointer
 from storage.engine.sqlite import SqliteStore
@@ -29,7 +27,6 @@ def test_a_checkpointer_stops_whenever_it_is_told_to(tmp_path: Path) -> None:
         assert not closing.is_alive(), f"turn {turn}: it missed that it was to stop"
 
 
-@pytest.mark.anyio
 async def test_the_log_does_not_grow_for_ever_under_a_steady_load(tmp_path: Path) -> None:
     migrated_sqlite(tmp_path)
     store = SqliteStore(tmp_path / "service.db")
@@ -46,7 +43,6 @@ async def test_the_log_does_not_grow_for_ever_under_a_steady_load(tmp_path: Path
 
 
 async def keep(store: SqliteStore, number: int) -> None:
-    """A row of two kilobytes."""
     await store.write(
         insert_confirm_token,
         digest=number.to_bytes(8, "big"),

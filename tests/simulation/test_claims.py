@@ -148,7 +148,6 @@ class ClaimMachine(RuleBasedStateMachine):
         self.seat.run(self.seat.store.write(release_orphaned_claims, now=self.seat.clock.now()))
 
     def pass_time(self, seconds: float, without: int | None = None) -> None:
-        """Living processes renew their leases."""
         self.seat.clock.advance(seconds)
         for number, journal in enumerate(self.journals):
             if number != without:

@@ -12,7 +12,6 @@ from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 INTENTS = "/v1/connectivity/intents"
 
 

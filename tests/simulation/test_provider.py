@@ -3,14 +3,12 @@
 from typing import Any, cast
 
 import orjson
-import pytest
 
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from tests.simulation.clock import NOON
 from tests.simulation.provider import Provider, Template
 
-pytestmark = pytest.mark.anyio
 TOKEN = "sandbox-7001-token"
 # Members that only lines or accounts with a past have; the model's are new.
 PAST = {"listResellerAccount": {"reseller.account.steeringListId"}}

@@ -50,7 +50,6 @@ class QuotaBlockMachine(RuleBasedStateMachine):
 
     @rule(replica=REPLICAS, calls=st.integers(1, 12))
     def read(self, replica: int, calls: int) -> None:
-        """Calls that write nothing."""
         for _ in range(calls):
             usage = self.seat.run(self.blocks[replica].take(ORGANISATION, LIMIT, self.period, self.seat.clock.now()))
             if usage is None:
@@ -87,7 +86,6 @@ class QuotaBlockMachine(RuleBasedStateMachine):
 
     @rule(replica=REPLICAS)
     def shut_down(self, replica: int) -> None:
-        """A process ends in order."""
         self.seat.run(self.blocks[replica].drain())
         self.day.held[replica] = 0
         self.blocks[replica] = QuotaBlocks(self.seat.store, BLOCK)

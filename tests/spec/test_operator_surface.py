@@ -13,7 +13,6 @@ from storage.organisations import list_organisations
 from tests.contract.stage import OPERATIONS, House, is_document, key_for
 from tests.spec.ledgers import rules
 
-pytestmark = pytest.mark.anyio
 SHARED = {"400", "401", "409", "429", "502"}
 # What is no JSON: a picture, a stream, and what is also a page or a print.
 DOCUMENTS = {"get_connectivity_intent_qr", "ai_chat", "get_invoice_document", "get_intelligence_share"}

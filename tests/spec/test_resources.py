@@ -7,7 +7,6 @@ from tests.contract.stage import House
 from tests.spec.bodies import PRODUCT, V1, intent, listed, post
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 PLAN_FIELDS = {"id", "object", "name", "data_mb", "unlimited", "validity_days", "countries", "livemode", "price"}
 
 

@@ -13,7 +13,6 @@ from tests.contract.stage import House
 from tests.spec.bodies import PRODUCT, V1, intent, listed, post
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 TEST = {"plan": "test_eu_1gb"}
 
 

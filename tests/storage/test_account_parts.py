@@ -1,7 +1,5 @@
 """What is kept of large accounts, on both databases."""
 
-import pytest
-
 from storage.account_parts import (
     AccountPlace,
     ListingRow,
@@ -16,13 +14,11 @@ from storage.account_parts import (
 )
 from storage.engine.store import Store
 
-pytestmark = pytest.mark.anyio
 PLACE = AccountPlace("org_1", "digest", 8101)
 OTHER = PLACE._replace(organisation="org_2")
 
 
 def part(prefix: str, lowest: int, *, changed: float = 100.0) -> PartMembers:
-    """Ten lines."""
     return PartMembers(prefix, lowest, lowest + 9, 10, 100.0, changed, f"members of {prefix}")
 
 

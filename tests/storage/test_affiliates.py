@@ -2,7 +2,6 @@
 
 import asyncio
 
-import pytest
 import sqlalchemy as sa
 
 from operations.setup.affiliates import attach_referral, join_affiliates
@@ -16,7 +15,6 @@ from storage.organisations import create_organisation
 from storage.people import PERSON, create_person
 from tests.world import NOON, CountingIds, SettableClock
 
-pytestmark = pytest.mark.anyio
 IDS = CountingIds(SettableClock())
 OURS, FRESH = "org_ours", "org_fresh"
 SIGN_UP = Command(sa.update(PERSON).where(PERSON.c.id == sa.bindparam("person")).values(address=sa.bindparam("signed_up_as")))

@@ -1,7 +1,5 @@
 """Browser sessions, on both databases."""
 
-import pytest
-
 from storage.browser_sessions import (
     count_browser_sessions,
     end_browser_session,
@@ -15,8 +13,6 @@ from storage.browser_sessions import (
 from storage.engine.connection import Connection
 from storage.engine.store import Store
 from storage.people import create_person
-
-pytestmark = pytest.mark.anyio
 
 
 def stage(connection: Connection) -> None:

@@ -20,7 +20,6 @@ from storage.engine.store import Store
 from storage.organisations import create_organisation
 from tests.world import NOON, CountingIds, SettableClock
 
-pytestmark = pytest.mark.anyio
 IDS = CountingIds(SettableClock())
 AFFILIATE, FIRST, SECOND, NOBODYS = "org_affiliate", "org_first", "org_second", "org_nobodys"
 IN, OUT = ("2027-01", "2027-12"), ("2026-12", "2028-01")  # referred in January 2027
@@ -28,8 +27,6 @@ EMPTY = (Command(sa.delete(PLATFORM_FEE)), Command(sa.delete(COMMISSION)))
 
 
 class Fee(NamedTuple):
-    """What an invoice says."""
-
     ref: str
     organisation: str
     month: str
@@ -38,8 +35,6 @@ class Fee(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What an affiliate sees."""
-
     month: str
     organisation: str
     currency: str

@@ -7,7 +7,6 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
-import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -31,7 +30,6 @@ from storage.engine.statement import Command, Query
 from storage.engine.store import Store
 from tests.world import CountingIds, SettableClock
 
-pytestmark = pytest.mark.anyio
 ICCID = "8988303000000912345"
 NOW = 1000.0
 OURS, THEIRS = 8101, 8102

@@ -23,7 +23,6 @@ from tests.databases import NO_POSTGRES, postgres_url, sqlite_url
 from tests.issuance.stage import open_stage
 from transports.readiness import Readiness
 
-pytestmark = pytest.mark.anyio
 FORMER = REVISIONS[-2]
 ASKED_FOR = frozenset(
     {

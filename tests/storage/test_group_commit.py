@@ -24,8 +24,6 @@ from tests.databases import migrated_sqlite
 from tests.harness.processes import Child
 from tests.storage.counters import bump, insert, insert_then_fail, names, value_of
 
-pytestmark = pytest.mark.anyio
-
 LATER = Command(sa.text("pragma defer_foreign_keys=on"))
 ORPHAN = Command(sa.insert(table_of(MembershipTable)))
 

@@ -18,7 +18,7 @@ from tests.databases import postgres_url
 from tests.harness.postgres_processes import PostgresProcesses, stoppable
 from tests.storage.counters import insert, names, value_of
 
-pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
+pytestmark = pytest.mark.postgres
 
 SECONDS = 3.0
 

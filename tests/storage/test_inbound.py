@@ -9,8 +9,6 @@ from storage.engine.store import Store
 from storage.inbound_pushes import PUSH_DAY, InboundPush, take_push
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
-
 
 def push(body: str, subject: str = "line", id: str | None = None) -> InboundPush:
     digests = [hashlib.sha256(text.encode()).hexdigest() for text in (id or "", subject, body)]

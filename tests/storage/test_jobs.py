@@ -2,12 +2,8 @@
 
 import asyncio
 
-import pytest
-
 from storage.engine.jobs import claim_job, finish_job, job_due_at
 from storage.engine.store import Store
-
-pytestmark = pytest.mark.anyio
 
 NOW = 1_800_000_000_000
 LEASE, LATEST = 30_000, 120_000

@@ -7,8 +7,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
-import pytest
-
 from clients.ocs.places import Places
 from registry.clock import SystemClock
 from registry.limit_lease import LimitLease
@@ -23,7 +21,6 @@ from storage.engine.store import Store, open_store
 from storage.limit_ledger import LIST_PLACES, LIST_PROCESSES, StoreLimitLedger
 from tests.databases import migrated_sqlite
 
-pytestmark = pytest.mark.anyio
 SITE = Site("http://shop.example", "", "", "", "", "")
 LIMIT = 4
 

@@ -10,7 +10,7 @@ from storage.delivery_notifications import LISTENER_NAME, Listener, notify_deliv
 from storage.engine.connection import Connection
 from storage.engine.store import Store, open_store
 
-pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
+pytestmark = pytest.mark.postgres
 
 SESSIONS = "select pid from pg_stat_activity where application_name = %s and datname = current_database()"
 

@@ -18,8 +18,6 @@ from tests.databases import migrated_sqlite
 from tests.storage.counters import bump, insert, insert_then_fail, names, value_of
 from tests.storage.test_group_commit import fail_at_commit
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

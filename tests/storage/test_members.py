@@ -1,7 +1,6 @@
 """Memberships, invitations, keys and the audit log, on both databases, with others at the same moment."""
 
 import anyio
-import pytest
 
 from operations.setup.members import accept_invitation
 from registry.errors import NotFound
@@ -17,7 +16,6 @@ from storage.memberships import add_member
 from storage.organisations import create_organisation
 from storage.people import create_person
 
-pytestmark = pytest.mark.anyio
 ORG, NOW, ANY = "org_1", 1_800_000_000.0, AuditFilter()
 
 

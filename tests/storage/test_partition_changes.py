@@ -20,7 +20,7 @@ from tests.storage.test_partitions import DIALECT, MONTH, House, house_over
 from transports.settings import HistoryDays
 from transports.worker.retention import retention_chore
 
-pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
+pytestmark = pytest.mark.postgres
 NAMES = sorted(history.name for history in HISTORIES)
 WAITERS = """select count(distinct pid) from pg_locks join pg_database on pg_database.oid = database
 where not granted and datname = current_database()"""
@@ -29,7 +29,6 @@ READ_COLUMNS = "id, organisation, operation, principal, key, outcome, surface, m
 
 @pytest.fixture
 async def divided() -> AsyncGenerator[House]:
-    """A database with partitions."""
     with migrated_postgres() as url:
         if url is None:
             pytest.skip(NO_POSTGRES)

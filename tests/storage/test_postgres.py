@@ -12,7 +12,7 @@ from storage.engine.connection import Connection
 from storage.engine.store import Store, open_store
 from tests.storage.counters import bump, insert, insert_many, names, total, value_of
 
-pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
+pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture

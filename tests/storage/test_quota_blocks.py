@@ -17,7 +17,6 @@ from storage.quota import QuotaBlocks
 from tests.databases import migrated_sqlite
 from tests.world import NOON
 
-pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
 T = TypeVar("T")
 DAY = QuotaPeriod("2027-01-15", int(NOON))

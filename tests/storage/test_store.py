@@ -9,8 +9,6 @@ from storage.engine.connection import Connection
 from storage.engine.store import Store, open_store
 from tests.storage.counters import INSERT_IF_NEW, bump, insert, insert_many, insert_then_fail, names, total, value_of
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_what_was_written_is_read(store: Store) -> None:
     assert await store.write(insert, "a", value=7) == 1

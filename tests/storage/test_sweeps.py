@@ -12,7 +12,7 @@ from storage.engine.connection import Connection
 from storage.engine.store import open_store
 from storage.engine.sweep import sweep_in_steps
 
-pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
+pytestmark = pytest.mark.postgres
 NOW, DAY = 1_000_000, 86_400
 NAMES = {"organisation": "org_1", "operation": "create_connectivity_intent", "key": "k"}
 

@@ -6,8 +6,6 @@ from inline_snapshot import snapshot
 from tests.storefronts.asking import Said, everybody, on_both, seller
 from tests.world import World
 
-pytestmark = pytest.mark.anyio
-
 
 @on_both
 @pytest.mark.rule("4.6.6")

@@ -8,7 +8,6 @@ import pytest
 from tests.storefronts.asking import PLAN, SHOP, SHOPS, Said, Seller, everybody, seller
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 WHOLE = ("\x00", 2**53)
 """Nothing that holds one of these is read at all."""
 HIDDEN = ["\x00", "a\x1bb", "a\nb", "a\u202eb", "a\u2066b", "a\u200bb", "\ufeffa", "a\u2028b", "a\U000e0041b", "   ", ""]
@@ -85,7 +84,6 @@ def refused_field(said: Said) -> str | None:
 
 
 async def state(who: Seller, shop: str) -> tuple[Any, Any]:
-    """What there is."""
     return (await who.ask("GET", SHOPS)).body, (await who.ask("GET", f"{SHOPS}/{shop}")).body
 
 

@@ -9,7 +9,6 @@ from registry.limits import Tier
 from tests.storefronts.asking import PLAN, SHOP, SHOPS, Said, Seller, seller
 from tests.world import Credentials, World
 
-pytestmark = pytest.mark.anyio
 ADDRESS = {"email": "ada@example.com"}
 
 
@@ -22,7 +21,6 @@ async def narrowed(world: World, maker: Seller, **restrictions: Any) -> Seller:
 
 
 async def writes(who: Seller, shop: str, **plan: object) -> list[Said]:
-    """One of each."""
     return [
         await who.ask("POST", SHOPS, {**SHOP, "slug": "another"}, key="k"),
         await who.change(shop, name="Eve"),

@@ -9,8 +9,6 @@ from registry.caller import Restrictions
 from tests.storefronts.asking import PLAN, SHOPS, Said, Seller, on_both, seller
 from tests.world import Credentials, World
 
-pytestmark = pytest.mark.anyio
-
 
 @on_both
 @pytest.mark.rule("4.6.3")

@@ -1,12 +1,11 @@
 """Changes at the same time, on both databases."""
 
 import anyio
-import pytest
 
 from tests.storefronts.asking import SHOP, SHOPS, Said, on_both, seller
 from tests.world import World
 
-pytestmark = [pytest.mark.anyio, on_both]
+pytestmark = on_both
 
 
 async def test_of_many_who_want_a_slug_one_has_it(world: World) -> None:

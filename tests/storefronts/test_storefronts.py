@@ -8,7 +8,6 @@ from tests.contract.stage import OPERATIONS, House
 from tests.storefronts.asking import PLAN, SHOP, SHOPS, Said, everybody, on_both, seller
 from tests.world import World
 
-pytestmark = pytest.mark.anyio
 PNG = "data:image/png;base64,iVBORw0KGgo="
 LOOKS = {"tagline": "Data for the north", "logo": PNG, "accent": "#0B6E4F", "support_email": "help@fjord.example"}
 

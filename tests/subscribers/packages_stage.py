@@ -39,7 +39,6 @@ class PackagesStage(OperatorStage):
 
     @property
     def path(self) -> str:
-        """The packages of the line."""
         return f"/v1/subscribers/{self.line.iccid}/packages"
 
     def foreign(self) -> Line:
@@ -51,7 +50,6 @@ class PackagesStage(OperatorStage):
         return [(call.method, call.payload) for call in self.world.sandbox.calls if call.method not in READS]
 
     async def assign(self, name: str = ONE_TIME, **body: Any) -> Package:
-        """A package on the line."""
         said = await self.http.post(self.path, json={"packageTemplateId": self.template(name), **body})
         assert said.status_code == 201, said.text
         return self.network.packages[said.json()["data"]["packageId"]]

@@ -106,7 +106,6 @@ class LineStage(OperatorStage):
         return await http.request(method, url, json=body or {}, headers={**headers, "X-Confirm-Token": said.json()["confirm_token"]})
 
     async def write(self, write: Write, line: Line, *, key: str | None = None, http: httpx.AsyncClient | None = None) -> httpx.Response:
-        """One of the writes."""
         return await self.ask(write.path, write.body, method=write.method, key=key, iccid=line.iccid, http=http)
 
     def writes(self) -> list[tuple[str, object]]:

@@ -8,13 +8,11 @@ from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from tests.subscribers.staged import LineStage
 
-pytestmark = pytest.mark.anyio
 FIVE = 5_000_000
 
 
 @pytest.fixture
 def line(stage: LineStage) -> Line:
-    """With five euro."""
     stage.line.balance = FIVE
     return stage.line
 

@@ -4,8 +4,6 @@ import pytest
 
 from tests.subscribers.staged import LineStage
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.parametrize(
     ("body", "name"),

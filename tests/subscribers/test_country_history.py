@@ -16,7 +16,6 @@ from tests.bridge.pushing import INTERNAL, place
 from tests.bridge.pushing import PATH as WEBHOOK
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", (locations,)), Toolset("bridge", "Pushes.", (notifications,))])
 ACCOUNT = 8101
 TRAVELS = [("208", "01"), ("208", "10"), ("262", "01"), ("228", "01"), ("208", "01")]

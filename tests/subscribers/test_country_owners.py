@@ -20,7 +20,6 @@ from tests.subscribers.test_country_history import CATALOGUE
 from tests.world import NOON, World, open_world, pristine
 from transports.upstream import SIMULATED_OCS_TOKEN
 
-pytestmark = pytest.mark.anyio
 OURS, THEIRS = 8101, 8102
 MCC = {"FR": 208, "DE": 262, "ES": 214, "CH": 228}
 ASKED = "getSingleSubscriber"

@@ -11,7 +11,6 @@ from simulators.network.entities import NetworkRefusal
 from simulators.network.methods.radio import require_one_message
 from tests.subscribers.staged import LineStage
 
-pytestmark = pytest.mark.anyio
 PLAIN = "@$\n\r !\"#%&'()*+,-./0123456789:;<=>?ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 TWICE = "[\\]^{|}~"
 UNITS = "\f`éÉ£¥ñ€ЖΔ李\u00a0\u200d"

@@ -14,7 +14,6 @@ from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Role, Tier
 from tests.world import World, open_world
 
-pytestmark = pytest.mark.anyio
 CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", (notes,))])
 ICCID = "8988303000000912345"
 PATH = f"/v1/subscribers/{ICCID}/notes"

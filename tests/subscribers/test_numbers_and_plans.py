@@ -4,8 +4,6 @@ import pytest
 
 from tests.subscribers.staged import LineStage
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.parametrize("body", [{"phoneNumber": "+4790000001"}, {"phone_number": "4790000001"}, {"msisdn": "+4790000001"}])
 @pytest.mark.rule("4.2.40")
@@ -72,7 +70,6 @@ PLANS = pytest.mark.parametrize(
 
 
 def plan(stage: LineStage, path: str) -> int | None:
-    """What the line has now."""
     return stage.line.mobile_plan_id if path == "mobile-plan" else stage.line.voip_plan_id
 
 

@@ -8,9 +8,6 @@ from simulators.network.entities import DAY_SECONDS
 from tests.stage import opened
 from tests.subscribers.packages_stage import MONTHLY, ONE_TIME, PackagesStage, open_packages_stage, plain
 
-pytestmark = pytest.mark.anyio
-
-
 stage = opened(open_packages_stage)
 
 

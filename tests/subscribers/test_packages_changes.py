@@ -7,7 +7,6 @@ from simulators.network.entities import DAY_SECONDS
 from tests.stage import opened
 from tests.subscribers.packages_stage import PackagesStage, open_packages_stage
 
-pytestmark = pytest.mark.anyio
 GIB = 1024**3
 
 

@@ -7,9 +7,6 @@ from inline_snapshot import snapshot
 from tests.stage import opened
 from tests.subscribers.packages_stage import MONTHLY, ONE_TIME, PackagesStage, open_packages_stage, plain
 
-pytestmark = pytest.mark.anyio
-
-
 stage = opened(open_packages_stage)
 
 

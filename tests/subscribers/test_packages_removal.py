@@ -6,9 +6,6 @@ from inline_snapshot import snapshot
 from tests.stage import opened
 from tests.subscribers.packages_stage import MONTHLY, PackagesStage, open_packages_stage
 
-pytestmark = pytest.mark.anyio
-
-
 stage = opened(open_packages_stage)
 
 

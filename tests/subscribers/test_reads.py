@@ -9,8 +9,6 @@ from registry.limits import Tier
 from tests.accounts.stage import AccountsStage, open_accounts_stage
 from tests.stage import opened
 
-pytestmark = pytest.mark.anyio
-
 READS = ("", "/active-period", "/bitrate", "/location", "/cell-location", "/sim-status")
 
 

@@ -8,17 +8,14 @@ from simulators.network.entities import Line
 from simulators.network.methods.subscribers import subscriber_view
 from tests.subscribers.staged import LineStage
 
-pytestmark = pytest.mark.anyio
 FLAGS = ("data", "moc", "mtc", "sms")
 
 
 def allowed(line: Line) -> dict[str, bool]:
-    """What the network has."""
     return {"data": line.allowed_data, "moc": line.allowed_moc, "mtc": line.allowed_mtc, "sms": line.allowed_mo_sms}
 
 
 def permit(line: Line, flags: tuple[bool, ...]) -> None:
-    """What it is to begin with."""
     line.allowed_data, line.allowed_moc, line.allowed_mtc, line.allowed_mo_sms = flags
 
 

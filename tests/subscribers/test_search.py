@@ -18,8 +18,6 @@ from simulators.network.entities import Line
 from tests.accounts.stage import AccountsStage, open_accounts_stage
 from tests.stage import opened
 
-pytestmark = pytest.mark.anyio
-
 PATH = "/v1/subscribers"
 
 
@@ -27,14 +25,12 @@ stage = opened(open_accounts_stage)
 
 
 async def rows(http: httpx.AsyncClient, **query: Any) -> list[dict[str, Any]]:
-    """The lines that are answered."""
     said = await http.get(PATH, params=query)
     assert said.status_code == 200, said.text
     return said.json()["data"]
 
 
 async def ids(http: httpx.AsyncClient, **query: Any) -> list[int]:
-    """Their numbers."""
     return [row["subscriberId"] for row in await rows(http, **query)]
 
 

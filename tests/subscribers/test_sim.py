@@ -6,7 +6,6 @@ from inline_snapshot import snapshot
 from simulators.network.faults import NetworkFault
 from tests.subscribers.staged import LineStage
 
-pytestmark = pytest.mark.anyio
 WARNING = "A profile that was downloaded before cannot be downloaded again after this"
 
 

@@ -11,9 +11,6 @@ from operations.times import DayWindow, split_weeks
 from tests.accounts.stage import AccountsStage, open_accounts_stage
 from tests.stage import opened
 
-pytestmark = pytest.mark.anyio
-
-
 stage = opened(open_accounts_stage)
 
 
@@ -141,12 +138,10 @@ async def test_strangers_lines_tell_nothing(stage: AccountsStage) -> None:
 
 
 def day(name: str, quantity: int) -> Any:
-    """One day of one line."""
     return {"day": name, "total": {"resellerCost": 0.1, "quantityPerType": {"33": quantity}}, "subsDailyUsages": [{"quantity": quantity}]}
 
 
 def part(days: list[Any], *, mnc: int, cost: float, quantity: int) -> Any:
-    """One window's answer."""
     operator = {"mnc": mnc, "name": f"N{mnc}", "qty": quantity}
     country = {"mcc": 242, "name": "Norway", "alpha2": "no", "qty": quantity, "quantityPerOperator": [operator]}
     total = {"resellerCost": cost, "newCost": 1, "quantityPerType": {"33": quantity, "1": 1}, "quantityPerCountry": [country]}
@@ -185,7 +180,6 @@ def test_sums_are_by_member_type_country_and_operator() -> None:
 
 
 def event(time: str) -> dict[str, object]:
-    """One event of any protocol."""
     return {"eventTime": time}
 
 

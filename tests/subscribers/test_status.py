@@ -5,8 +5,6 @@ from inline_snapshot import snapshot
 
 from tests.subscribers.staged import LineStage
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.rule("4.2.44")
 async def test_a_line_is_paused_and_taken_up_again(stage: LineStage) -> None:

@@ -4,8 +4,6 @@ import pytest
 
 from tests.subscribers.staged import LineStage
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.rule("4.2.45")
 async def test_a_list_is_assigned_in_every_spelling_and_removed_with_null(stage: LineStage) -> None:

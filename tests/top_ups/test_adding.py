@@ -10,7 +10,6 @@ from storage.placed_packages import placed_packages_among
 from tests.top_ups.counter import ADD, NORDIC, NORDIC_BIG, Counter
 from transports.payments import deliver_payment_event
 
-pytestmark = pytest.mark.anyio
 FIND_LINE, LIST = "getSingleSubscriber", "listSubscriberPrepaidPackages"
 Happening = Callable[[Counter, str], Awaitable[None]]
 UNSENT = ("refused before it was sent", "the traffic limit")
@@ -111,7 +110,6 @@ async def freed(counter: Counter, order: str) -> None:
 
 
 async def untold(counter: Counter, order: str) -> None:
-    """The template is deleted."""
     del order
     network = await counter.world.network()
     network.templates[NORDIC].deleted = True
@@ -169,7 +167,6 @@ async def test_after_an_hour_of_that_the_money_goes_back(counter: Counter, how: 
 
 
 def stop(counter: Counter, how: str) -> None:
-    """Calls surely do nothing."""
     if how == UNSENT[0]:
         counter.road.refused.add(ADD)
     elif how == UNSENT[1]:
@@ -179,7 +176,6 @@ def stop(counter: Counter, how: str) -> None:
 
 
 def start(counter: Counter) -> None:
-    """They work again."""
     counter.road.refused.clear()
     counter.world.sandbox.faults.clear()
 

@@ -14,8 +14,6 @@ from storage.replicas import renew_replica
 from tests.issuance.road import Gate
 from tests.top_ups.counter import ADD, Counter, open_counter
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def counter(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Counter]:

@@ -11,7 +11,6 @@ from storage.order_queue import fail_order
 from tests.issuance.road import Gate, held
 from tests.top_ups.counter import ADD, Counter
 
-pytestmark = pytest.mark.anyio
 OPERATOR = "help@fjord.test"
 LIST = "listSubscriberPrepaidPackages"
 

@@ -14,7 +14,6 @@ from storage.orders import OrderRow
 from tests.issuance.road import Gate
 from tests.top_ups.counter import ADD, NORDIC, Counter
 
-pytestmark = pytest.mark.anyio
 LIST = "listSubscriberPrepaidPackages"
 REVIEW = "A top-up needs review: "
 LOST_AFTER = NetworkFault(ADD, drop_after=True)

@@ -133,7 +133,6 @@ def until(done: Callable[[], bool], running: "subprocess.Popen[bytes]", folder: 
 
 
 def says_that_it_runs(log: Path) -> bool:
-    """A worker."""
     return "worker runs" in log.read_text()
 
 

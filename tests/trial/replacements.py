@@ -25,7 +25,6 @@ AIM = "no call fails, no answer changes"
 
 
 async def replace(plan: Plan) -> list[Proof]:
-    """All three on one installation."""
     async with installed(plan.place, drain=plan.drain) as made:
         door = door_of(made)
         await warm_up(made, door)

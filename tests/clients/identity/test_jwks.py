@@ -12,8 +12,6 @@ from tests.clients.clock import ManualClock
 from tests.clients.identity.provider import EC_KEY, OTHER_RSA_KEY, RSA_KEY, Provider, ec_jwk, rsa_jwk
 from tests.clients.webhooks.receiver import receiver, status
 
-pytestmark = pytest.mark.anyio
-
 HOUR = 3600.0
 
 

@@ -10,8 +10,6 @@ from clients.identity.session_tokens import AudienceRule, HttpAudience, McpAudie
 from tests.clients.clock import ManualClock
 from tests.clients.identity.provider import EC_KEY, ISSUER, NOW, OTHER_RSA_KEY, RSA_KEY, Provider, b64, claims, ec_jwk, rsa_jwk, signed
 
-pytestmark = pytest.mark.anyio
-
 RESOURCE = "https://api.example.com/mcp"
 HTTP = HttpAudience("https://api.example.com", frozenset({"https://app.example.com"}))
 MCP = McpAudience(RESOURCE)

@@ -17,7 +17,6 @@ from tests.clients.ocs.examples import FIRST
 from tests.clients.ocs.upstream import TOKEN, URL, broken, raw, reply, upstream
 from tests.clients.webhooks.receiver import receiver, status
 
-pytestmark = pytest.mark.anyio
 QUOTED = b"token=t0k3n-s3cret%2B%2F%20%26%25"
 
 

@@ -23,13 +23,10 @@ from tests.clients.ocs.upstream import URL, Answer, broken, raw, reply, upstream
 from tests.clients.webhooks.receiver import Answer as RawAnswer
 from tests.clients.webhooks.receiver import receiver
 
-pytestmark = pytest.mark.anyio
 HOSTILE = "<script>upstream words</script>"
 
 
 class Told(NamedTuple):
-    """What the caller learns."""
-
     ocs_code: int | None
     outcome_unknown: bool
     before_execution: bool

@@ -6,8 +6,6 @@ from registry.errors import OcsError, Refusal
 from tests.clients.ocs.upstream import Answer, Upstream, raw, reply
 from tests.gc_probe import left_by
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.parametrize(("answer", "refusal"), [(reply(code=100), OcsError), (raw(b"{}"), Refusal)], ids=["refused", "unreadable"])
 async def test_a_refused_call_leaves_nothing_to_the_collector(answer: Answer, refusal: type[Refusal]) -> None:

@@ -14,7 +14,6 @@ from tests.clients.ocs.examples import AFFECTED, ICCID, LINE, NESTED, TEMPLATE, 
 from tests.clients.ocs.table import CASES
 from tests.clients.ocs.upstream import URL, reply, upstream
 
-pytestmark = pytest.mark.anyio
 L = 910045
 
 

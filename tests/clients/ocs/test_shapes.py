@@ -8,7 +8,6 @@ from tests.clients.ocs.examples import FIRST, ICCID, Case
 from tests.clients.ocs.table import CASES
 from tests.clients.ocs.upstream import reply, upstream
 
-pytestmark = pytest.mark.anyio
 LISTS = [case for case in CASES if isinstance(case.expected(), list)]
 
 

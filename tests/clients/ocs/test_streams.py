@@ -19,8 +19,6 @@ from tests.clients.clock import ManualClock
 from tests.clients.ocs.upstream import URL, Chunked, Upstream, broken, raw, reply, upstream
 from tests.clients.webhooks.receiver import receiver, status
 
-pytestmark = pytest.mark.anyio
-
 NASTY = {"name": 'quote " back \\ \\" brackets ]}[{ ü 😀', "empty": "", "deep": [[{"a": [1.50, -2e5, None, True]}], {}], "slash": "\\"}
 RULES = [{**NASTY, "id": number, "text": "x" * (number % 90) + "\\" * (number % 7)} for number in range(2500)]
 ARRAY = orjson.dumps(RULES)

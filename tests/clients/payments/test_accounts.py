@@ -10,8 +10,6 @@ from clients.payments.records import ConnectedAccount, HostedPage, PayoutTiming
 from registry.errors import NotFound, PaymentsError, PaymentsRefused
 from tests.clients.payments.processor import ACCOUNT, EMAIL, KEY, Answer, Vendor, account, fails, vendor
 
-pytestmark = pytest.mark.anyio
-
 EXPRESS = ConnectedAccount(ACCOUNT, "express", True, False, True, "EUR", ("external_account",), {"organisation": "org_1"})
 
 

@@ -29,8 +29,6 @@ from simulators.processor.simulated_processor import SimulatedProcessor
 from tests.clients.clock import ManualClock
 from transports.payments import simulated_processor
 
-pytestmark = pytest.mark.anyio
-
 PAGES = "https://shop.example/sandbox/payments"
 SECRET = "whsec_c2FuZGJveC1zZWNyZXQtMTIz"
 

@@ -16,8 +16,6 @@ from clients.payments.records import Charge, Payout
 from registry.errors import NotFound, PaymentsError, PaymentsRefused, Refusal
 from tests.clients.payments.processor import ACCOUNT, CLOSE, EMAIL, HANG, KEY, Answer, Vendor, charge, fails, payout, vendor
 
-pytestmark = pytest.mark.anyio
-
 Ask = Callable[[ProcessorClient], Awaitable[object]]
 CLOSED, HUNG = Answer(instead=CLOSE), Answer(instead=HANG)
 TROUBLE = fails(500, type="api_error")

@@ -10,8 +10,6 @@ from registry.errors import PaymentsError
 from tests.clients.payments import processor as there
 from tests.clients.payments.processor import ACCOUNT, Answer, listing, vendor
 
-pytestmark = pytest.mark.anyio
-
 Ask = Callable[[ProcessorClient], Awaitable[object]]
 LINK = {"object": "account_link", "created": 1, "expires_at": 1_800_000_300, "url": "https://connect.vendor.example/s/1"}
 REVIEW = {"id": "prv_1", "object": "review", "open": True, "reason": "rule", "charge": "ch_1", "created": 1}

@@ -31,8 +31,6 @@ from tests.clients.payments.processor import (
     vendor,
 )
 
-pytestmark = pytest.mark.anyio
-
 CHARGE = Charge("ch_1", 1250, 0, "EUR", "succeeded", False, False, 1_800_000_000, "pi_1", "fee_1", None, {"order": "ord_1"})
 REFUND = Refund("re_1", 500, "EUR", "pending", "ch_1", "pi_1", "requested_by_customer", 1_800_000_100)
 PAYOUT = Payout("po_1", 9000, "USD", "in_transit", False, 1_800_086_400, 1_800_000_200, None, {"by": "us"})

@@ -18,8 +18,6 @@ from clients.payments.records import (
 from registry.errors import NotFound, PaymentsError, PaymentsRefused
 from tests.clients.payments.processor import ACCOUNT, CLOSE, EMAIL, Answer, fails, invoice, session, vendor
 
-pytestmark = pytest.mark.anyio
-
 NEW = NewInvoice(
     key="inv_1",
     number="INV-2026-000001",

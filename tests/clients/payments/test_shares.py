@@ -16,7 +16,6 @@ from clients.payments.port import ProcessorSettings
 from registry.errors import PaymentsError, Refusal
 from tests.clients.payments.processor import KEY, charge, payout
 
-pytestmark = pytest.mark.anyio
 HANGING, FINE = "acct_1Hanging", "acct_1Fine"
 PLACES = ProcessorSettings(KEY, ()).calls_of_one
 

@@ -11,8 +11,6 @@ from clients.webhooks.name_lookup import ThreadedLookups
 from tests.clients.webhooks.receiver import receiver, status
 from tests.clients.webhooks.test_addresses import DENIED, PUBLIC
 
-pytestmark = pytest.mark.anyio
-
 
 def unchecked() -> Outbound:
     """The seam of the sender without its URL check."""

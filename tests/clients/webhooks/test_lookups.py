@@ -12,8 +12,6 @@ import pytest
 from clients.webhooks.name_lookup import LOOKUPS_LIMIT, ThreadedLookups
 from tests.clients.webhooks.test_sender import HOST, sender
 
-pytestmark = pytest.mark.anyio
-
 SILENT, QUICK, ODD = "silent.example.com", "quick.example.com", "odd.example.com"
 HANGING = """
 import asyncio, threading

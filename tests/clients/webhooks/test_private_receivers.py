@@ -13,7 +13,6 @@ from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url
 from clients.webhooks.sender import WebhookSender
 from tests.clients.clock import ManualClock
 
-pytestmark = pytest.mark.anyio
 NEVER = [
     "127.0.0.1",
     "0.0.0.0",

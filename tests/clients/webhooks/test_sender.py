@@ -19,8 +19,6 @@ from tests.clients.webhooks.authority import self_signed
 from tests.clients.webhooks.receiver import Answer, receiver, silence, stall, status
 from tests.clients.webhooks.test_addresses import DENIED
 
-pytestmark = pytest.mark.anyio
-
 HOST = "hooks.example.com"
 LOOPBACK = parse_networks(["127.0.0.0/8"])
 QUICK = OutboundLimits(connections=10, keepalive_seconds=None, connect_seconds=0.3, total_seconds=0.3)
