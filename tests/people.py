@@ -9,8 +9,8 @@ from pathlib import Path
 
 import httpx
 
+from tests.harness.processes import Running
 from tests.pages.browser import Browser, Seen
-from tests.running import Running
 
 CODE = re.compile(r"^(\d{6}|[0-9A-Z]{4}-[0-9A-Z]{4})$", re.MULTILINE)
 SECONDS = 60
@@ -58,7 +58,6 @@ class Person:
         return asyncio.run(self.answer(address, "Allow", **({"scope_admin": "on"} if admin else {})))
 
     def deny(self, address: str) -> str:
-        """Follow it, and say no."""
         return asyncio.run(self.answer(address, "Deny"))
 
     async def answer(self, address: str, button: str, **ticked: str) -> str:
@@ -78,7 +77,6 @@ class Person:
 
     @asynccontextmanager
     async def browser(self) -> AsyncGenerator[Browser]:
-        """Their browser, with its cookies."""
         async with httpx.AsyncClient(base_url=self.server.base_url, cookies=self.cookies) as http:
             yield Browser(http)
             self.cookies = http.cookies

@@ -11,7 +11,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from tests import heir
+from tests.harness import orphan_cleanup
 
 MOUNT, MEMORY = Path("/dev/shm"), Path("/proc/meminfo")
 NEEDED = 2 << 30
@@ -28,7 +28,7 @@ def plenty() -> bool:
 
 @cache
 def use() -> Path:
-    """For this process and all that it starts; a TMPDIR that was given holds it. However this process ends, its heir leaves nothing."""
+    """For this process and all that it starts; a TMPDIR that was given holds it. However this process ends, its clean-up leaves nothing."""
     place = Path(tempfile.gettempdir()) if "TMPDIR" in os.environ or not plenty() else MOUNT
     clear(place)
     made = Path(tempfile.mkdtemp(dir=place))
@@ -36,7 +36,7 @@ def use() -> Path:
     taken(made)
     folder = made.rename(place / f"{PREFIX}{os.getpid()}")  # only now: what has the name has an owner
     os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
-    words = [sys.executable, "-IS", heir.__file__, str(folder)]
+    words = [sys.executable, "-IS", orphan_cleanup.__file__, str(folder)]
     none = subprocess.DEVNULL  # in a session of its own: Ctrl-C and a terminal that closes do not reach it
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=none, stderr=none, start_new_session=True)
     atexit.register(process.communicate)  # closes its input, as our death would
@@ -44,11 +44,11 @@ def use() -> Path:
 
 
 def clear(place: Path) -> None:
-    """What runs have left whose heir was killed, too."""
+    """What runs have left whose clean-up was killed, too."""
     for left in place.glob(f"{PREFIX}*"):
         descriptor = taken(left)
         if descriptor is not None:
-            heir.inherit(left)
+            orphan_cleanup.inherit(left)
             os.close(descriptor)
 
 

@@ -50,10 +50,10 @@ from storage.quota import QuotaBlocks
 from storage.replicas import renew_replica
 from storage.sealing import OWN_TOKEN_FIELD, Keyring, new_key_setting
 from storage.upstream_connections import set_connection
+from tests.copies import Original
 from tests.databases import migrated_sqlite
 from tests.direct import Direct
-from tests.leaving import leave
-from tests.originals import Original
+from tests.membership_rows import leave
 from transports.http.door import HttpDoor, InnerApplication
 from transports.http.limits import HttpRules
 from transports.logs import RequestLine
@@ -192,15 +192,12 @@ class World:
         return id
 
     async def join(self, person: str, organisation: str, role: Role = Role.ADMIN) -> None:
-        """Make a person a member."""
         await self.store.write(add_member, person=person, organisation=organisation, role=role, now=self.clock.now())
 
     async def leave(self, person: str, organisation: str) -> None:
-        """End a membership."""
         await self.store.write(leave, person=person, organisation=organisation)
 
     async def move_to(self, tier: Tier, organisation: str) -> None:
-        """Change an organisation's tier."""
         await self.store.write(set_tier, organisation=organisation, tier=tier)
 
     async def key(
@@ -223,7 +220,6 @@ class World:
         return id, key.secret
 
     async def revoke(self, caller: Credentials) -> None:
-        """End a key."""
         await self.store.write(revoke_key, key=caller.key_id, organisation=caller.organisation, now=self.clock.now())
 
     async def caller(

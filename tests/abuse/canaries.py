@@ -47,7 +47,6 @@ async def second_tenant(database: Path) -> str:
 
 
 def bearer(secret: str, **more: str) -> dict[str, str]:
-    """The header of a credential."""
     return {"Authorization": f"Bearer {secret}", **more}
 
 
@@ -57,7 +56,6 @@ def text_of(answer: httpx.Response) -> str:
 
 
 def ask(http: httpx.Client, url: str, secret: str, method: str, params: Mapping[str, object]) -> httpx.Response:
-    """One JSON-RPC request."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     accept = "application/json, text/event-stream"
     return http.post(url, json=body, headers=bearer(secret, Accept=accept, **{"MCP-Protocol-Version": "2025-11-25"}))

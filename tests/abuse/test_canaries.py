@@ -11,7 +11,7 @@ import httpx
 
 from tests.abuse.canaries import LOST_KEY, SESSION, SETTINGS, Json, ask, bearer, call_tool, everything_below, hits, second_tenant, text_of
 from tests.cli.reseller import said
-from tests.running import Running, start, stop
+from tests.harness.processes import Running, start, stop
 
 INTENTS = "/v1/connectivity/intents"
 ENDPOINTS = "/v1/connectivity/webhook_endpoints"

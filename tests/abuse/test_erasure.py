@@ -1,25 +1,18 @@
 """Erasing a buyer is confirmed for one buyer of one shop, by whoever asked, once."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
 import httpx
-import pytest
 
 from registry.limits import Tier
 from tests.orders.stage import ADA, Shop, open_shop
+from tests.stage import opened
 
 BO = "bo@example.com"
 
 
-@pytest.fixture
-async def shop(tmp_path: Path) -> AsyncGenerator[Shop]:
-    async with open_shop(tmp_path) as shop:
-        yield shop
+shop = opened(open_shop)
 
 
 async def ask(http: httpx.AsyncClient, storefront: str, email: str, token: str | None = None) -> httpx.Response:
-    """One step."""
     headers = {} if token is None else {"X-Confirm-Token": token}
     return await http.post(f"/v1/storefronts/{storefront}/erase-buyer", json={"email": email}, headers=headers)
 

@@ -31,8 +31,6 @@ OPERATIONS = [pytest.param(operation, id=operation.id) for operation in CATALOGU
 
 
 class Rows(NamedTuple):
-    """How many."""
-
     rows: int
 
 

@@ -6,8 +6,8 @@ import httpx
 
 from operations.catalogue import CATALOGUE
 from registry.limits import TIERS, Tier
+from tests.harness.processes import running
 from tests.mcp.house import open_house, request
-from tests.running import running
 from tests.world import open_world
 
 JSON_RPC = {"accept": "application/json, text/event-stream", "content-type": "application/json"}

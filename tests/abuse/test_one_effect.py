@@ -12,7 +12,7 @@ import httpx
 
 from tests.abuse.canaries import Json, bearer, call_tool
 from tests.cli.reseller import said
-from tests.running import Running, running, start, stop
+from tests.harness.processes import Running, running, start, stop
 
 INTENTS = "/v1/connectivity/intents"
 PLAN: Json = {"plan": "test_eu_1gb", "metadata": {"order": "1042"}}
@@ -20,19 +20,16 @@ OPEN = {"SERVICE_BURST_LIMIT": "false"}
 
 
 def issue(base_url: str, secret: str, key: str) -> httpx.Response:
-    """One order over HTTP."""
     headers = bearer(secret, **{"Idempotency-Key": key})
     return httpx.post(base_url + INTENTS, json=PLAN, headers=headers, timeout=60)
 
 
 def issue_by_tool(server: Running, secret: str, key: str) -> Json:
-    """The same order over MCP."""
     with httpx.Client(timeout=60) as http:
         return call_tool(http, server.mcp_url, secret, "create_connectivity_intent", {**PLAN, "idempotency_key": key})
 
 
 def count(database: Path, table: str) -> int:
-    """Rows of a table."""
     with closing(sqlite3.connect(database)) as raw:
         return int(raw.execute(f"select count(*) from {table}").fetchone()[0])
 

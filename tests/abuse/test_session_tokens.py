@@ -64,7 +64,6 @@ class Scene:
     async def call(
         self, door: str, token: str, operation: str = INTENTS.id, given: Input | None = None, key: str | None = None
     ) -> Answered:
-        """One call at a door."""
         ask = self.house.http if door == "http" else self.house.mcp
         return await ask(CATALOGUE.operations[operation], token, given or {}, key=key)
 

@@ -67,8 +67,6 @@ def places(value: object, at: Place = ()) -> Iterator[Place]:
 
 
 def wrong_at(place: Place, value: object) -> Change:
-    """The document with this value there."""
-
     def change(document: Any) -> bytes:
         holder = document
         for step in place[:-1]:

@@ -19,12 +19,12 @@ from storage.people import create_person
 from storage.sealing import OWN_TOKEN_FIELD, Keyring
 from storage.upstream_connections import set_connection
 from tests.abuse.canaries import ask, bearer, everything_below, hits, text_of
-from tests.abuse.parrot import PIN, SQUAWKS, Parrot, parrot
+from tests.abuse.token_echo_server import PIN, SQUAWKS, TokenEchoServer, token_echo_server
 from tests.cli.reseller import reseller, said
 from tests.contract.stage import request_of
 from tests.faults.inputs import CATALOGUE, OWN_TOKEN, Inputs
 from tests.faults.rows import ROWS, Row
-from tests.running import Running, start, stop
+from tests.harness.processes import Running, start, stop
 from tests.world import CountingIds, SettableClock
 
 MANAGED = "managed-token-canary-8c51f0d2e7"
@@ -67,7 +67,7 @@ async def tenants(data: Path) -> tuple[Tenant, Tenant]:
     return made
 
 
-def furnish(http: httpx.Client, managed: Tenant, upstream: Parrot) -> Inputs:
+def furnish(http: httpx.Client, managed: Tenant, upstream: TokenEchoServer) -> Inputs:
     """A template and a zone that are the managed organisation's own."""
     inputs, own = Inputs(upstream.world), bearer(managed.key)
     body: dict[str, object] = {"name": "Mine", "locationZoneId": 2301, "validityDays": 30, "dataLimit": 1 << 30, "cost": 4.5}
@@ -94,13 +94,12 @@ def over_http(http: httpx.Client, row: Row, given: dict[str, Any], who: Tenant, 
 
 
 def over_mcp(http: httpx.Client, server: Running, row: Row, given: dict[str, Any], who: Tenant, number: int) -> str:
-    """The tool."""
     key = {} if CATALOGUE.operations[row.operation].once is None else {"idempotency_key": f"mcp-{number}"}
     params = {"name": row.operation, "arguments": {**given, **key}}
     return text_of(ask(http, f"{server.mcp_url}?toolsets=all", who.key, "tools/call", params))
 
 
-def converse(http: httpx.Client, server: Running, upstream: Parrot, inputs: Inputs, made: tuple[Tenant, Tenant]) -> list[str]:
+def converse(http: httpx.Client, server: Running, upstream: TokenEchoServer, inputs: Inputs, made: tuple[Tenant, Tenant]) -> list[str]:
     """Every operation, in trouble of every kind and in none, as both organisations, at both doors."""
     managed, own = made
     told: list[str] = []
@@ -133,7 +132,9 @@ def push(http: httpx.Client) -> list[str]:
     return told
 
 
-def at_the_command_line(upstream: Parrot, data: Path, made: tuple[Tenant, Tenant], settings: dict[str, str], iccid: str) -> list[str]:
+def at_the_command_line(
+    upstream: TokenEchoServer, data: Path, made: tuple[Tenant, Tenant], settings: dict[str, str], iccid: str
+) -> list[str]:
     """Calls of a person at the machine that the service runs on."""
     told: list[str] = []
     commands = (("get_reseller_info",), ("get_subscriber", "--iccid", iccid), ("send_sms", "--iccid", iccid, "--message", "Hello", "--yes"))
@@ -150,7 +151,7 @@ def at_the_command_line(upstream: Parrot, data: Path, made: tuple[Tenant, Tenant
 
 def test_no_token_pin_or_activation_code_comes_back_out_of_an_upstream_that_repeats_them(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with parrot(MANAGED, OWN) as upstream:
+    with token_echo_server(MANAGED, OWN) as upstream:
         settings = {"SERVICE_OCS_URL": upstream.url, "SERVICE_OCS_TOKEN": MANAGED, "SERVICE_BRIDGE_WEBHOOK_SECRET": BRIDGE}
         server = start(data, {**settings, "SERVICE_BURST_LIMIT": "false"})
         try:

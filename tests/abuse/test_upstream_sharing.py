@@ -2,8 +2,7 @@
 
 import asyncio
 import weakref
-from collections.abc import AsyncGenerator, Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import anyio
@@ -20,6 +19,7 @@ from registry.limits import Tier
 from simulators.server import WireAnswer as SandboxAnswer
 from tests.clients.clock import ManualClock
 from tests.faults.stage import Stage, open_stage
+from tests.stage import opened
 from tests.world import HOST, Credentials
 from transports.http.asgi import Message, Scope
 from transports.http.concurrency import STREAMS_OF_ONE
@@ -153,10 +153,7 @@ class Reader:
                 await self.goes_on.wait()
 
 
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
+stage = opened(open_stage)
 
 
 async def test_slow_readers_of_long_answers_hold_a_few_connections_and_no_more(stage: Stage) -> None:
@@ -214,7 +211,6 @@ class Answer:
 
 
 async def waited(there: Callable[[], bool]) -> None:
-    """Until it is so."""
     with anyio.fail_after(60):
         while not there():
             await asyncio.sleep(0.001)

@@ -1,14 +1,6 @@
 """The stage of these tests."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from tests.accounts.stage import open_accounts_stage
+from tests.stage import opened
 
-import pytest
-
-from tests.accounts.stage import Stage, open_stage
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
+stage = opened(open_accounts_stage)

@@ -15,7 +15,7 @@ from operations.upstream.line_page import read_line_page
 from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
-from tests.accounts.stage import Stage, open_stage
+from tests.accounts.stage import AccountsStage, open_accounts_stage
 from tests.world import NOON
 
 ACCOUNT, CAP, PATH = 8101, 100, "/v1/subscribers"
@@ -31,17 +31,17 @@ def network() -> SimulatedNetwork:
 
 
 @pytest.fixture
-async def stage(tmp_path: Path, network: SimulatedNetwork) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path, network.fork()) as stage:
+async def stage(tmp_path: Path, network: SimulatedNetwork) -> AsyncGenerator[AccountsStage]:
+    async with open_accounts_stage(tmp_path, network.fork()) as stage:
         yield stage
 
 
-def expected(stage: Stage) -> list[int]:
+def expected(stage: AccountsStage) -> list[int]:
     """The account's lines in the order of the list."""
     return sorted(line.id for line in stage.network.lines_of(ACCOUNT))
 
 
-async def listed(stage: Stage, **query: Any) -> tuple[list[int], str | None, int]:
+async def listed(stage: AccountsStage, **query: Any) -> tuple[list[int], str | None, int]:
     """The lines of a page, the cursor of the next one, and how many upstream calls it took."""
     before = len(stage.world.sandbox.calls)
     said = await stage.managed.get(PATH, params={"fields": "subscriberId", **query})
@@ -52,7 +52,7 @@ async def listed(stage: Stage, **query: Any) -> tuple[list[int], str | None, int
     return rows, str(rows[-1]) if more else None, len(stage.world.sandbox.calls) - before
 
 
-async def walked(stage: Stage, *, limit: int, most: int, **query: Any) -> list[int]:
+async def walked(stage: AccountsStage, *, limit: int, most: int, **query: Any) -> list[int]:
     """All pages of a list, each of which takes `most` upstream calls at most."""
     found, cursor = list[int](), "0"
     while cursor is not None:
@@ -62,12 +62,12 @@ async def walked(stage: Stage, *, limit: int, most: int, **query: Any) -> list[i
     return found
 
 
-async def learn(stage: Stage) -> None:
+async def learn(stage: AccountsStage) -> None:
     """Pages until the parts of the account are known."""
     await listed(stage, limit=2, starting_after=str(expected(stage)[-3]))
 
 
-async def test_a_page_of_two_takes_twelve_calls_at_first_and_two_later(stage: Stage) -> None:
+async def test_a_page_of_two_takes_twelve_calls_at_first_and_two_later(stage: AccountsStage) -> None:
     lines = expected(stage)
     for turn in range(7):
         rows, cursor, calls = await listed(stage, limit=2)
@@ -75,12 +75,12 @@ async def test_a_page_of_two_takes_twelve_calls_at_first_and_two_later(stage: St
         assert calls <= (FIRST_TIME if turn < 5 else KNOWN), turn
 
 
-async def test_every_page_of_two_takes_two_calls_once_the_parts_are_known(stage: Stage) -> None:
+async def test_every_page_of_two_takes_two_calls_once_the_parts_are_known(stage: AccountsStage) -> None:
     await learn(stage)
     await each_page_is_cheap(stage, KNOWN)
 
 
-async def each_page_is_cheap(stage: Stage, most: int) -> None:
+async def each_page_is_cheap(stage: AccountsStage, most: int) -> None:
     """Pages from all over the account, of two lines each; with them every place where a part may end."""
     lines = expected(stage)
     for place in sorted({*range(0, len(lines) - 2, 149), *range(98, len(lines) - 2, 200)}):
@@ -89,7 +89,7 @@ async def each_page_is_cheap(stage: Stage, most: int) -> None:
         assert calls <= most, place
 
 
-async def test_what_is_known_of_an_account_outlives_the_process(stage: Stage) -> None:
+async def test_what_is_known_of_an_account_outlives_the_process(stage: AccountsStage) -> None:
     await learn(stage)
     world, lines = stage.world, expected(stage)
     deps = world.pipeline.deps
@@ -100,7 +100,7 @@ async def test_what_is_known_of_an_account_outlives_the_process(stage: Stage) ->
     assert len(stage.world.sandbox.calls) - before <= KNOWN
 
 
-async def test_ids_that_do_not_follow_the_iccids_are_listed_in_order_and_as_cheaply(stage: Stage) -> None:
+async def test_ids_that_do_not_follow_the_iccids_are_listed_in_order_and_as_cheaply(stage: AccountsStage) -> None:
     lines = list(stage.network.lines_of(ACCOUNT))
     for line, other in zip(lines, reversed(lines[len(lines) // 2 :]), strict=False):
         line.imsis[-1].iccid, other.imsis[-1].iccid = other.imsis[-1].iccid, line.imsis[-1].iccid
@@ -108,7 +108,7 @@ async def test_ids_that_do_not_follow_the_iccids_are_listed_in_order_and_as_chea
     await each_page_is_cheap(stage, KNOWN)
 
 
-async def test_lines_that_come_are_on_their_page_and_those_that_go_are_not(stage: Stage) -> None:
+async def test_lines_that_come_are_on_their_page_and_those_that_go_are_not(stage: AccountsStage) -> None:
     await learn(stage)
     stranger = next(line for line in stage.network.lines_of(8103))
     gone = list(stage.network.lines_of(ACCOUNT))[700]
@@ -120,7 +120,7 @@ async def test_lines_that_come_are_on_their_page_and_those_that_go_are_not(stage
     assert await walked(stage, limit=200, most=100) == expected(stage)
 
 
-async def test_lines_that_were_moved_by_us_are_listed_at_once(stage: Stage) -> None:
+async def test_lines_that_were_moved_by_us_are_listed_at_once(stage: AccountsStage) -> None:
     line = next(line for line in stage.network.lines_of(8103) if len(line.imsis) == 1)
     move = {"rangeType": "ICCID", "rangeStart": line.iccid, "rangeEnd": line.iccid, "destAccount": ACCOUNT}
     await stage.own.get(PATH, params={"limit": 2, "accountId": ACCOUNT, "starting_after": str(expected(stage)[-3])})
@@ -130,7 +130,7 @@ async def test_lines_that_were_moved_by_us_are_listed_at_once(stage: Stage) -> N
     assert [row["subscriberId"] for row in found] == [line.id]
 
 
-async def test_a_part_that_grew_beyond_one_answer_is_read_in_smaller_ones(stage: Stage) -> None:
+async def test_a_part_that_grew_beyond_one_answer_is_read_in_smaller_ones(stage: AccountsStage) -> None:
     await learn(stage)
     stage.network.row_cap = CAP // 4
     lines = expected(stage)
@@ -143,7 +143,7 @@ async def test_a_part_that_grew_beyond_one_answer_is_read_in_smaller_ones(stage:
     assert len(found) == 450
 
 
-async def test_a_filter_reads_on_until_its_page_is_full_and_loses_none(stage: Stage) -> None:
+async def test_a_filter_reads_on_until_its_page_is_full_and_loses_none(stage: AccountsStage) -> None:
     lines = list(stage.network.lines_of(ACCOUNT))
     for line in lines:
         line.statuses[-1].status = "ACTIVE"
@@ -156,7 +156,7 @@ async def test_a_filter_reads_on_until_its_page_is_full_and_loses_none(stage: St
     assert await walked(stage, limit=4, most=60, q="of one firm") == sorted(line.id for line in few)
 
 
-async def test_a_list_that_is_not_in_the_order_of_ids_is_not_taken_for_the_beginning(stage: Stage) -> None:
+async def test_a_list_that_is_not_in_the_order_of_ids_is_not_taken_for_the_beginning(stage: AccountsStage) -> None:
     """The network lists other lines first, in order, and the lowest id is only found by the parts."""
     lowest = next(iter(stage.network.lines_of(ACCOUNT)))
     hidden = stage.network.lines.pop(lowest.id)
@@ -166,20 +166,22 @@ async def test_a_list_that_is_not_in_the_order_of_ids_is_not_taken_for_the_begin
     assert await walked(stage, limit=300, most=100) == expected(stage)
 
 
-async def test_what_fails_while_the_parts_are_learned_does_not_fail_the_page(stage: Stage) -> None:
+async def test_what_fails_while_the_parts_are_learned_does_not_fail_the_page(stage: AccountsStage) -> None:
     for fault in (NetworkFault("listSubscriber", has_more=True), NetworkFault("listSubscriber", code=7, times=4)):
         stage.world.sandbox.faults.add(fault)
     assert (await listed(stage, limit=2))[0] == expected(stage)[:2]
 
 
-async def test_a_database_of_the_release_before_keeps_nothing_and_the_process_knows_the_parts_itself(stage: Stage, tmp_path: Path) -> None:
+async def test_a_database_of_the_release_before_keeps_nothing_and_the_process_knows_the_parts_itself(
+    stage: AccountsStage, tmp_path: Path
+) -> None:
     with closing(sqlite3.connect(tmp_path / "service.db")) as database:
         database.executescript("drop table account_listing; drop table account_part;")
     await learn(stage)
     await each_page_is_cheap(stage, KNOWN)
 
 
-async def test_a_number_that_the_network_does_not_search_for_reads_until_the_page_is_full(stage: Stage) -> None:
+async def test_a_number_that_the_network_does_not_search_for_reads_until_the_page_is_full(stage: AccountsStage) -> None:
     await learn(stage)
     lines = expected(stage)
     prefix = next(iter(stage.network.lines_of(ACCOUNT))).iccid[:13]

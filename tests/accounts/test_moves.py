@@ -8,7 +8,8 @@ import pytest
 from registry.caller import Restrictions
 from registry.limits import Role, Tier
 from simulators.network.entities import Line
-from tests.accounts.stage import TOKEN, Stage
+from tests.accounts.stage import AccountsStage
+from tests.stage import OWN_TOKEN
 
 PATH = "/v1/accounts/8101/move-subscribers"
 
@@ -19,13 +20,13 @@ def span(lines: list[Line], **body: object) -> dict[str, object]:
     return {"rangeType": "ICCID", "rangeStart": numbers[0], "rangeEnd": numbers[-1], "destAccount": 8102, **body}
 
 
-def neighbours(stage: Stage) -> list[Line]:
+def neighbours(stage: AccountsStage) -> list[Line]:
     """Ten lines of 8101 whose range holds nothing else."""
     return sorted(stage.lines(8101), key=lambda line: line.iccid)[:10]
 
 
 @pytest.mark.rule("4.2.4")
-async def test_a_range_is_moved_and_the_repeated_call_is_told_the_same(stage: Stage) -> None:
+async def test_a_range_is_moved_and_the_repeated_call_is_told_the_same(stage: AccountsStage) -> None:
     lines = neighbours(stage)
     for _ in range(2):
         said = await stage.own.post(PATH, json=span(lines), headers={"Idempotency-Key": "move-1"})
@@ -34,7 +35,7 @@ async def test_a_range_is_moved_and_the_repeated_call_is_told_the_same(stage: St
     assert len(stage.calls("moveSubscriberRangeToAccount")) == 1
 
 
-async def test_a_range_of_imsis_is_moved(stage: Stage) -> None:
+async def test_a_range_of_imsis_is_moved(stage: AccountsStage) -> None:
     lines = neighbours(stage)
     numbers = sorted(line.imsi for line in lines)
     body = {"range_type": "IMSI", "range_start": numbers[0], "range_end": numbers[-1], "destAccountId": 8102, "srcAccountId": 8101}
@@ -45,20 +46,20 @@ async def test_a_range_of_imsis_is_moved(stage: Stage) -> None:
     ]
 
 
-async def test_a_managed_organisation_gives_nothing_to_strangers(stage: Stage) -> None:
+async def test_a_managed_organisation_gives_nothing_to_strangers(stage: AccountsStage) -> None:
     answers = [await stage.managed.post(PATH, json=span(neighbours(stage), destAccount=account)) for account in (8102, 9999)]
     assert [answer.status_code for answer in answers] == [404, 404]
     assert {answer.json()["param"] for answer in answers} == {"destAccount"}
     assert stage.calls() == []
 
 
-async def test_a_managed_organisation_takes_nothing_from_strangers(stage: Stage) -> None:
+async def test_a_managed_organisation_takes_nothing_from_strangers(stage: AccountsStage) -> None:
     body = span(stage.lines(8102)[:2], destAccount=8101)
     assert (await stage.managed.post("/v1/accounts/8102/move-subscribers", json=body)).status_code == 404
     assert stage.calls() == []
 
 
-async def test_one_strange_line_in_the_range_stops_the_move_as_an_empty_range_does(stage: Stage) -> None:
+async def test_one_strange_line_in_the_range_stops_the_move_as_an_empty_range_does(stage: AccountsStage) -> None:
     lines = neighbours(stage)
     kind = (7001, lines[0].sim.sponsor_id)
     profile = next(number for number, row in stage.network.profiles.items() if (row.reseller_id, row.sponsor_id) == kind)
@@ -76,14 +77,14 @@ async def test_one_strange_line_in_the_range_stops_the_move_as_an_empty_range_do
     assert {line.profile_id for line in lines} == {profile}
 
 
-async def test_a_former_number_of_a_strange_line_counts(stage: Stage) -> None:
+async def test_a_former_number_of_a_strange_line_counts(stage: AccountsStage) -> None:
     lines, stranger = neighbours(stage), stage.lines(8103)[0]
     row = stranger.imsis[0]
     stranger.imsis.insert(0, replace(row, id=1, imsi="901700099999999", iccid=lines[3].iccid, end=row.start))
     assert (await stage.own.post(PATH, json=span(lines))).status_code == 404
 
 
-async def test_lists_that_are_cut_off_are_read_digit_by_digit(stage: Stage) -> None:
+async def test_lists_that_are_cut_off_are_read_digit_by_digit(stage: AccountsStage) -> None:
     stage.network.row_cap = 3
     lines = neighbours(stage)
     assert (await stage.own.post(PATH, json=span(lines))).json() == {"data": {"moved": 10}}
@@ -91,14 +92,14 @@ async def test_lists_that_are_cut_off_are_read_digit_by_digit(stage: Stage) -> N
     assert len(asked) < 30
 
 
-async def test_more_lines_than_can_be_checked_are_not_moved(stage: Stage) -> None:
+async def test_more_lines_than_can_be_checked_are_not_moved(stage: AccountsStage) -> None:
     stage.network.row_cap = 0
     said = await stage.own.post(PATH, json=span(neighbours(stage)))
     assert (said.status_code, said.json()["param"]) == (400, "rangeEnd")
     assert stage.calls("moveSubscriberRangeToAccount") == []
 
 
-async def test_another_resellers_account_needs_a_profile(stage: Stage) -> None:
+async def test_another_resellers_account_needs_a_profile(stage: AccountsStage) -> None:
     stage.network.resellers[7002].parent_id = 7001
     lines = neighbours(stage)
     without = await stage.own.post(PATH, json=span(lines, destAccount=8201))
@@ -118,13 +119,15 @@ async def test_another_resellers_account_needs_a_profile(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("role", "no_admin", "code"), [("member", False, "role_required"), ("admin", True, "credential_restricted")])
-async def test_lines_leave_their_reseller_by_no_member_and_no_key_without_admin(stage: Stage, role: str, no_admin: bool, code: str) -> None:
+async def test_lines_leave_their_reseller_by_no_member_and_no_key_without_admin(
+    stage: AccountsStage, role: str, no_admin: bool, code: str
+) -> None:
     stage.network.resellers[7002].parent_id = 7001
     lines = neighbours(stage)
     profile = next(
         number for number, row in stage.network.profiles.items() if row.reseller_id == 7002 and row.sponsor_id == lines[0].sim.sponsor_id
     )
-    person, organisation = await stage.world.person(), await stage.world.organisation(Tier.PRO, token=TOKEN)
+    person, organisation = await stage.world.person(), await stage.world.organisation(Tier.PRO, token=OWN_TOKEN)
     await stage.world.join(person, organisation, Role(role))
     _, secret = await stage.world.key(person, organisation, restrictions=Restrictions(no_admin=no_admin))
     async with stage.world.client(secret) as http:
@@ -147,7 +150,7 @@ MALFORMED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_a_malformed_range_asks_nobody(stage: Stage) -> None:
+async def test_a_malformed_range_asks_nobody(stage: AccountsStage) -> None:
     for change, param in MALFORMED:
         said = await stage.own.post(PATH, json=span(neighbours(stage), **change))
         assert (said.status_code, said.json()["param"]) == (400, param)

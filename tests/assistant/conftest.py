@@ -1,14 +1,6 @@
 """A staged operator with a fleet and a model."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from tests.assistant.stage import open_stage
+from tests.stage import opened
 
-import pytest
-
-from tests.assistant.stage import Stage, open_stage
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
+stage = opened(open_stage)

@@ -23,8 +23,6 @@ QUICK = ModelSettings("", ("small-1", "large-1"), "sk-secret-of-ours", repeats=0
 
 
 class Event(NamedTuple):
-    """One server-sent event."""
-
     name: str
     data: dict[str, Any]
 
@@ -56,7 +54,6 @@ def said(events: list[Event]) -> str:
 
 
 def user(text: str) -> dict[str, object]:
-    """A chat of one question."""
     return {"messages": [{"role": "user", "content": text}]}
 
 
@@ -87,7 +84,6 @@ class Stage:
         return cast("dict[str, Any]", answer.json())
 
     async def allowance(self) -> dict[str, Any]:
-        """What is left of it."""
         return cast("dict[str, Any]", (await self.http.get("/v1/ai/quota")).json())
 
     async def audited(self, surface: str = "assistant") -> list[tuple[str, str]]:

@@ -31,7 +31,6 @@ def database_url(request: pytest.FixtureRequest) -> Generator[str | None]:
 
 
 async def charged(stage: Stage) -> int:
-    """Ordinary calls of the organisation."""
     organisation, period = stage.me.organisation, quota_period(stage.world.clock.now())
     leased = stage.world.blocks.unspent(organisation, period)
     return await stage.world.store.read(read_quota_used, organisation=organisation, period=period.name) - leased

@@ -69,7 +69,6 @@ def iccid(line: Line) -> str:
 
 
 def attack(mine: str, theirs: str) -> str:
-    """What a hostile text says."""
     orders = [
         ("modify_subscriber_status", {"iccid": mine, "status": "SUSPENDED"}),
         ("clean_all_packages", {"iccid": mine, "confirm_token": "c" * 43}),

@@ -18,7 +18,6 @@ CANARY = "Canary of the Upstream Text"
 
 
 def measured(heard: ModelRequest) -> list[dict[str, Any]]:
-    """What the model was given."""
     return json.loads(heard.question)["measured"]
 
 

@@ -95,6 +95,5 @@ async def test_whoever_is_looked_up_again_is_the_same_caller_until_their_login_o
 
 
 def required(caller: Caller | None) -> Caller:
-    """Who was found."""
     assert caller is not None
     return caller

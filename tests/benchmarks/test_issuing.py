@@ -81,7 +81,6 @@ def made_up() -> list[Row]:
 
 
 def figures(number: int, speed: int) -> dict[str, object]:
-    """A turn of a second."""
     return {"round": number, "requests": speed, "seconds": 1.0, "errors": 0, "cpu_us": 1e6 / speed, "p50_ms": 2.0, "p99_ms": 9.0}
 
 

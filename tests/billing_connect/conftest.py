@@ -1,15 +1,6 @@
 """The whole service."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from tests.contract.stage import open_house
+from tests.stage import opened
 
-import pytest
-
-from tests.contract.stage import House, open_house
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncGenerator[House]:
-    async with open_house(tmp_path) as house:
-        yield house
-        assert house.world.faults == []
+house = opened(open_house, faultless=True)

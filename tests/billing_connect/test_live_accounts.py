@@ -33,7 +33,6 @@ class Organisation:
         return f"login.{grant.person_id}.{grant.id}"
 
     async def session(self, role: Role) -> str:
-        """A session of somebody new."""
         world, subject = self.house.world, self.house.world.ids.new("sub_")
         await world.join(await world.person(subject=subject), self.admin.organisation, role)
         return f"session.{subject}.{self.admin.organisation}"
@@ -53,7 +52,6 @@ class Organisation:
 
 
 async def organisation(house: House, tier: Tier = Tier.PRO) -> Organisation:
-    """A new one."""
     return Organisation(house, await house.world.caller(tier))
 
 

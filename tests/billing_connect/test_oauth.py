@@ -87,7 +87,6 @@ async def test_a_state_and_where_to_consent_are_given(house: House) -> None:
 
 
 def all_states(connection: Any) -> list[Any]:
-    """Every consent under way."""
     import sqlalchemy as sa
 
     from storage.connect_accounts import CONNECT_STATE, ConnectState

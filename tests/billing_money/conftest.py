@@ -1,22 +1,11 @@
 """The stage, with an account of a test's own and with one of the simulated processor."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from tests.billing_money.stage import open_stage
+from tests.stage import opened
 
-import pytest
-
-from tests.billing_money.stage import Stage, open_stage
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    """What happens in the account is what a test tells."""
-    async with open_stage(tmp_path) as stage:
-        yield stage
+stage = opened(open_stage)
+"""What happens in the account is what a test tells."""
 
 
-@pytest.fixture
-async def shop(tmp_path: Path) -> AsyncGenerator[Stage]:
-    """What happens in the account happens at the simulated processor."""
-    async with open_stage(tmp_path, connected=True) as stage:
-        yield stage
+shop = opened(open_stage, connected=True)
+"""What happens in the account happens at the simulated processor."""

@@ -46,32 +46,27 @@ ALL_FEES = Query(PlatformFee, sa.select(*(table_of(PlatformFeeTable).c[name] for
 
 
 def all_fees(connection: Connection) -> list[PlatformFee]:
-    """Of everybody."""
     return connection.all(ALL_FEES)
 
 
 def charge(id: str = "ch_1", amount: int = 10_000, **said: Any) -> Object:
-    """A charge on the wire."""
     given: Object = {"id": id, "object": "charge", "amount": amount, "amount_refunded": 0, "currency": "eur", "status": "succeeded"}
     given |= {"refunded": False, "disputed": False, "created": START - 60, "payment_intent": f"pi_of_{id}", "application_fee": None}
     return {**given, "failure_code": None, "metadata": {}, **said}
 
 
 def refund(id: str = "re_1", amount: int = 1000, **said: Any) -> Object:
-    """A refund on the wire."""
     given: Object = {"id": id, "object": "refund", "amount": amount, "currency": "eur", "status": "succeeded", "charge": "ch_1"}
     return {**given, "payment_intent": "pi_of_ch_1", "reason": None, "created": START, "metadata": {}, **said}
 
 
 def dispute(id: str = "du_1", **said: Any) -> Object:
-    """A dispute on the wire."""
     given: Object = {"id": id, "object": "dispute", "amount": 10_000, "currency": "eur", "status": "needs_response", "charge": "ch_1"}
     given |= {"reason": "fraudulent", "payment_intent": "pi_of_ch_1", "created": START, "metadata": {}}
     return {**given, "evidence_details": {"due_by": START + 604_800, "submission_count": 0}, **said}
 
 
 def payout(id: str = "po_1", amount: int = 5000, **said: Any) -> Object:
-    """A payout on the wire."""
     given: Object = {"id": id, "object": "payout", "amount": amount, "currency": "eur", "status": "pending", "automatic": False}
     return {**given, "arrival_date": START + 86_400, "created": START, "failure_code": None, "metadata": {}, **said}
 
@@ -105,11 +100,9 @@ class Stage:
     told: list[int] = field(default_factory=list[int])
 
     def http(self, who: Credentials | None = None) -> httpx.AsyncClient:
-        """A client of the organisation's."""
         return self.world.client((who or self.who).secret)
 
     async def post(self, body: bytes, signature: str | None) -> httpx.Response:
-        """A body at the webhook."""
         headers = {"content-type": "application/json"} | ({} if signature is None else {"Stripe-Signature": signature})
         async with self.world.client() as http:
             return await http.post(WEBHOOK, content=body, headers=headers)
@@ -122,14 +115,12 @@ class Stage:
             assert (answer.status_code, answer.json()) == (200, {"received": True}), answer.text
 
     async def listed(self, what: str, who: Credentials | None = None, **query: Any) -> Object:
-        """A list's body."""
         async with self.http(who) as http:
             answer = await http.get(f"/v1/operator-billing/{what}", params=query)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     async def refund(self, key: str | None = None, who: Credentials | None = None, **body: Any) -> httpx.Response:
-        """A refund asked for."""
         headers = {} if key is None else {"Idempotency-Key": key}
         async with self.http(who) as http:
             return await http.post("/v1/operator-billing/refunds", json=body, headers=headers)
@@ -143,16 +134,13 @@ class Stage:
         await self.world.ask_payments("POST", "faults", {"trouble": kind, "path": path, "after": after, "times": times})
 
     async def calm(self) -> None:
-        """The end of it."""
         await self.world.ask_payments("DELETE", "faults")
 
     async def reserved(self, charge: str) -> int:
-        """What is taken of a charge."""
         found = await self.world.store.read(find_refunds, account=self.account, charge=charge)
         return 0 if found is None else found.reserved
 
     async def sync(self) -> int:
-        """Everything read from the processor."""
         return await sync_payments(self.world.pipeline.deps, organisation=self.who.organisation, account=self.account)
 
     async def platform_fees(self) -> list[PlatformFee]:
@@ -160,7 +148,6 @@ class Stage:
         return await self.world.store.read(all_fees)
 
     async def pay_out(self, key: str | None = None, **body: Any) -> httpx.Response:
-        """A payout asked for."""
         headers = {} if key is None else {"Idempotency-Key": key}
         async with self.http() as http:
             return await http.post("/v1/operator-billing/payouts/manual", json=body, headers=headers)

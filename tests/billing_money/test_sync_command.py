@@ -34,7 +34,6 @@ class Answering(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def processor() -> Iterator[dict[str, str]]:
-    """The settings that name it."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -49,7 +48,6 @@ def processor() -> Iterator[dict[str, str]]:
 
 
 def founded(folder: Path, name: str, account: str) -> str:
-    """An organisation with an account."""
     organisation = said("org", "create", name, "--tier", "pro", cwd=folder).strip()
     named = {"organisation": organisation, "account": account, "kind": "express", "status": "active"}
 
@@ -63,8 +61,6 @@ def founded(folder: Path, name: str, account: str) -> str:
 
 
 def kept(folder: Path, organisation: str) -> list[str]:
-    """The charges that are known."""
-
     async def read() -> list[str]:
         store = open_store(sqlite_url(folder / "data"))
         rows = await store.read(list_payment_records, account=ACCOUNT, organisation=organisation, kind="charge", most=9)

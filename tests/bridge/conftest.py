@@ -27,7 +27,6 @@ async def world(tmp_path: Path) -> AsyncGenerator[World]:
 
 @pytest.fixture
 async def http(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    """Somebody who has eSIMs."""
     async with world.client((await world.caller()).secret) as client:
         yield client
 

@@ -57,19 +57,16 @@ class Operator:
         return found
 
     async def give_back(self, intent: str) -> None:
-        """Roll the intent's issuance back."""
         path = f"/v1/subscribers/issue-from-inventory/{intent}"
         token = (await self.http.delete(path)).json()["confirm_token"]
         said = await self.http.delete(path, headers={"X-Confirm-Token": token})
         assert said.status_code == 200, said.text
 
     async def push(self, body: object) -> None:
-        """A notification."""
         said = await self.bridge.post(PATH, json=body)
         assert (said.status_code, said.json()) == (200, OK), said.text
 
     async def observe(self, kind: str, iccid: str, at: float | None = None, **data: object) -> dict[str, Any]:
-        """Something that the bridge saw."""
         when = {} if at is None else {"occurred_at": at}
         body = {"bridge_type": kind, "iccid": iccid, "data": data, **when}
         said = await self.bridge.post("/v1/connectivity/events/observe", json=body)
@@ -77,7 +74,6 @@ class Operator:
         return said.json()
 
     async def ingest(self, ref: str, iccid: str, used: int, at: float | None = None, kind: str = "data") -> None:
-        """A metered line."""
         when = self.world.clock.now() if at is None else at
         line = {"ref": ref, "iccid": iccid, "bytes": used, "usage_type": kind, "occurred_at": when}
         assert (await self.bridge.post("/v1/connectivity/usage_records/ingest", json=line)).status_code == 200
@@ -88,7 +84,6 @@ class Operator:
         return [short(event) for event in reversed(said.json()["data"])]
 
     async def settle(self) -> int:
-        """Unknown outcomes are looked into."""
         await self.world.store.write(renew_replica, replica=self.world.journal.replica, now=self.world.clock.now())
         return await Reconciliation(self.world.pipeline.deps, print).step()
 
@@ -104,7 +99,6 @@ class Operator:
 
 
 def short(event: dict[str, Any]) -> object:
-    """An event in one word."""
     data = event["data"]
     return data["threshold_percent"] if "threshold_percent" in data else data.get("country", event["type"])
 

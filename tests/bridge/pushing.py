@@ -66,7 +66,6 @@ async def kept(world: World) -> list[Kept]:
 
 
 async def states(world: World) -> list[str]:
-    """The eSIM states that counted."""
     return [orjson.loads(row.data)["status"] for row in await kept(world)]
 
 

@@ -89,7 +89,6 @@ async def sent(operator: Operator, number: int, at: float = NOON) -> Draw:
 
 
 def target_of(operator: Operator, made: Draw) -> IntentTarget:
-    """What the draw is for."""
     plan = orjson.dumps(PLAN).decode()
     intent = IntentRow(made.intent, operator.me.organisation, "processing", 1, "cnp_live", plan, "{}", None, None, None, int(NOON))
     return IntentTarget(intent, False, 201, operator.world.pipeline.deps.keyring, operator.world.ids)

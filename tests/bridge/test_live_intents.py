@@ -25,6 +25,7 @@ from tests.clients.webhooks.receiver import receiver
 from tests.clients.webhooks.receiver import status as answering
 from tests.deliveries.post_office import read
 from tests.issuance.road import Gate
+from tests.stage import opened
 from transports.upstream import deliver_in_process
 from transports.worker.worker import Worker
 
@@ -43,10 +44,7 @@ class Count(NamedTuple):
 KEPT_EARLY = Query(Count, sa.select(sa.func.count().label("rows")).select_from(EARLY))
 
 
-@pytest.fixture
-async def operator(tmp_path: Path) -> AsyncGenerator[Operator]:
-    async with open_operator(tmp_path) as operator:
-        yield operator
+operator = opened(open_operator)
 
 
 @pytest.fixture
@@ -62,7 +60,6 @@ async def kept_early(operator: Operator) -> int:
 
 
 async def free_lines(operator: Operator) -> set[str]:
-    """ICCIDs in stock."""
     network = await operator.world.network()
     return {line.iccid for line in network.lines_of(ACCOUNT) if line.sim.status == "FREE"}
 

@@ -1,22 +1,19 @@
 """Package usage that the charging system pushes: it is the intent's whose plan the package is, and each threshold is told once."""
 
 import sqlite3
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from tests.bridge.operator import GIB, Operator, open_operator, used_of
 from tests.bridge.pushing import OK, PATH, kept, push_signed, remembered
+from tests.stage import opened
 
 ISSUED = "esim.issued"
 HALF, MOST = GIB // 2, GIB * 85 // 100
 
 
-@pytest.fixture
-async def operator(tmp_path: Path) -> AsyncGenerator[Operator]:
-    async with open_operator(tmp_path) as operator:
-        yield operator
+operator = opened(open_operator)
 
 
 async def drawn(operator: Operator) -> tuple[str, str, int]:

@@ -17,8 +17,8 @@ from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from tests.browser.test_docs_pages import QUIET
 from tests.browser.test_people import CHROMIUM, Person
+from tests.harness.processes import Running, running
 from tests.interop.test_clients import MODULES, NODE
-from tests.running import Running, running
 
 pytestmark = [
     pytest.mark.browser,
@@ -61,7 +61,6 @@ class Stage:
     unlisted: str
 
     def open(self, origin: str) -> Page:
-        """A page of a site."""
         page = self.browser.new_context().new_page()
         page.goto(f"{origin}/empty.html")
         return page

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 
 CHROMIUM = shutil.which("chromium")
 # Without these the browser looks up its maker's hosts at every start.

@@ -16,7 +16,7 @@ from clients.payments.records import InvoiceLine, NewCheckout, NewInvoice, Proce
 from registry.clock import SystemClock
 from simulators.processor.simulated_processor import SimulatedProcessor
 from tests.browser.test_docs_pages import QUIET
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 from transports.payments import PAYMENT_PAGES_PATH, SIMULATED_PROCESSOR_KEY, simulated_processor
 
 CHROMIUM = shutil.which("chromium")
@@ -68,8 +68,6 @@ class Platform:
         )
 
     def ask(self, call: Callable[[Processor], Awaitable[T]]) -> T:
-        """Something of the API."""
-
         async def asked() -> T:
             processor = simulated_processor(self.sandbox)
             try:

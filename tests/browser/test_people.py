@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from tests.browser.test_docs_pages import QUIET
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 
 CHROMIUM = shutil.which("chromium")
 SHOTS = os.environ.get("SHOTS")
@@ -76,7 +76,6 @@ class Person:
         raise AssertionError("no mail came")
 
     def press(self, label: str) -> None:
-        """Press a button."""
         self.page.get_by_role("button", name=label, exact=True).click()
 
 

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.test_docs_pages import QUIET
 from tests.browser.test_shop import DEVICES, found_by_axe
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 
 CHROMIUM = shutil.which("chromium")
 SHOTS = os.environ.get("SHOTS")

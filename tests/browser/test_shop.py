@@ -15,7 +15,7 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
 
 from tests.browser.test_docs_pages import QUIET
-from tests.running import ROOT, Running, running
+from tests.harness.processes import ROOT, Running, running
 from tests.shop_pages.qr_reader import read_qr
 
 CHROMIUM = shutil.which("chromium")
@@ -208,12 +208,10 @@ def api(server: Running, address: str) -> str:
 
 
 def told_of(server: Running, address: str) -> Told:
-    """What programs are told of it."""
     return cast(Told, httpx.get(api(server, address), headers=SIGNED).json())
 
 
 def pay(page: Page) -> None:
-    """On the processor's page."""
     page.get_by_label("E-mail").fill("buyer@fjord.example")
     page.get_by_role("button", name="Pay", exact=True).click()
     page.wait_for_url("**/orders/*")

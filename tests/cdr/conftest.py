@@ -31,7 +31,6 @@ async def http(world: World, caller: Credentials) -> AsyncGenerator[httpx.AsyncC
 
 @pytest.fixture
 async def other(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    """Another organisation's client."""
     caller = await world.caller(Tier.PRO)
     async with world.client(caller.secret) as client:
         yield client

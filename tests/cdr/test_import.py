@@ -13,10 +13,9 @@ from inline_snapshot import snapshot
 
 from tests.cdr.between import HANG, LOSE, NO_MORE, PASS, WAIT, Between, between
 from tests.cdr.records import iccid
-from tests.children import Child
-from tests.cli.reseller import COMMAND, Done, environment, reseller, said
+from tests.cli.reseller import Done, reseller, said
 from tests.cli.terminal import at_terminal
-from tests.running import Running, running
+from tests.harness.processes import COMMAND, Child, Running, environment, running
 
 HEADER = "id,iccid,occurred_at,bytes_up,bytes_down,network,country"
 
@@ -69,7 +68,6 @@ def through(way: Between, server: Running) -> tuple[str, ...]:
 
 
 def kept(place: Path) -> list[Path]:
-    """What imports remember."""
     return [path for folder in (place / "data", place / "config" / "reseller") for path in (folder / "imports").glob("*")]
 
 

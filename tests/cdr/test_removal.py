@@ -52,8 +52,6 @@ DIGEST, REPLICA = table_of(CallRecordDigestTable), table_of(ReplicaTable)
 
 
 class Rows(NamedTuple):
-    """How many."""
-
     rows: int
 
 
@@ -291,8 +289,6 @@ class Month:
 
 @dataclass
 class Bill:
-    """An invoice of the model."""
-
     selected: bool
     lines: dict[str, int]
     stands: bool = True

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.databases import migrated_sqlite
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 
 
 @pytest.fixture(scope="module")

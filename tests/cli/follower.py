@@ -9,9 +9,8 @@ from queue import Queue
 from threading import Thread
 from typing import IO
 
-from tests.children import Child
-from tests.cli.reseller import environment
-from tests.nursery import reseller
+from tests.harness.fork_server import reseller
+from tests.harness.processes import Child, environment
 
 SECONDS = 60
 
@@ -40,7 +39,6 @@ class Follower:
         return code, rest(self._out)
 
     def interrupted(self) -> tuple[int, list[str]]:
-        """How it ends with Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
         return self.ended()
 
@@ -59,7 +57,6 @@ def gathering(stream: IO[str]) -> "Queue[str]":
 
 
 def rest(lines: "Queue[str]") -> list[str]:
-    """Until the stream ends."""
     return list(iter(lambda: lines.get(timeout=SECONDS), ""))
 
 

@@ -22,7 +22,6 @@ class Hook(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """What to register."""
         return f"http://127.0.0.1:{self.server_port}/hook"
 
     def take(self, secret: str) -> tuple[int, str]:

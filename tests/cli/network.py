@@ -9,9 +9,8 @@ from pathlib import Path
 
 import httpx
 
-from tests.children import Child
-from tests.cli.reseller import environment
-from tests.nursery import reseller
+from tests.harness.fork_server import reseller
+from tests.harness.processes import Child, environment
 
 
 @contextmanager

@@ -3,30 +3,21 @@
 import io
 import os
 import sys
-from collections.abc import Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
+from tests.harness.processes import environment
 from transports.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND = [sys.executable, "-P", "-m", "transports.cli"]
 
 
 class Done(NamedTuple):
-    """How a command ended."""
-
     returncode: int
     stdout: str
     stderr: str
-
-
-def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Ours without the settings of the machine the tests run on."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "RESELLER_"))}
-    return {**inherited, "PYTHONPATH": str(ROOT), **(given or {})}
 
 
 def reseller(*words: str | Path, cwd: Path, stdin: str = "", **settings: str) -> Done:

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Thread
 from unittest.mock import patch
 
-from tests.cli.reseller import environment
+from tests.harness.processes import environment
 from transports.cli.main import main
 
 

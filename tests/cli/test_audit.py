@@ -6,7 +6,7 @@ import httpx
 import orjson
 
 from tests.cli.reseller import refused, reseller, said
-from tests.running import Running
+from tests.harness.processes import Running
 
 PLANS = "/v1/connectivity/plans"
 

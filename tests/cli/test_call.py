@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.reseller import refused, reseller, said
 from tests.cli.terminal import at_terminal
-from tests.running import Running
+from tests.harness.processes import Running
 from transports.cli.call import repeatable_command
 
 

@@ -9,7 +9,7 @@ import pytest
 from operations.catalogue import CATALOGUE
 from tests.cli.reseller import reseller, said
 from tests.cli.terminal import at_terminal
-from tests.running import Running
+from tests.harness.processes import Running
 from transports.cli.call import TAKEN_OPTIONS, option_flag, takes_null
 
 

@@ -17,14 +17,12 @@ NOBODY = {"SERVICE_OCS_URL": "http://127.0.0.1:1/v1", "SERVICE_OCS_TOKEN": "sand
 
 @pytest.fixture(scope="module")
 def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """The charging system."""
     with network(tmp_path_factory.mktemp("network")) as (http, _):
         yield http
 
 
 @pytest.fixture
 def charging(http: httpx.Client) -> dict[str, str]:
-    """The settings that name it."""
     return {"SERVICE_OCS_URL": str(http.base_url).rstrip("/") + "/v1", "SERVICE_OCS_TOKEN": "sandbox-7001-token"}
 
 

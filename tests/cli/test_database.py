@@ -9,7 +9,7 @@ import httpx
 
 from storage.engine.revision import HEAD
 from tests.cli.reseller import refused, said
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 
 INTENT = ("call", "create_connectivity_intent", "--plan", "test_eu_1gb", "--idempotency-key")
 

@@ -12,10 +12,9 @@ import pytest
 
 from storage.engine.migrate import downgrade_database, upgrade_database
 from storage.engine.revision import REVISIONS
-from tests.cli.reseller import environment
 from tests.databases import NO_POSTGRES, postgres_url
-from tests.replicas.cluster import KEYS
-from tests.running import running
+from tests.harness.cluster import KEYS
+from tests.harness.processes import environment, running
 
 pytestmark = pytest.mark.postgres
 GUIDE = Path(__file__).parents[2] / "docs" / "guide-operators.md"

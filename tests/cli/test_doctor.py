@@ -18,7 +18,8 @@ from registry.clock import SystemClock
 from storage.engine.revision import HEAD
 from tests.cli.reseller import refused, reseller, said
 from tests.running import running
-from transports.metric_families import outside_system_metrics, prometheus_text
+from transports.metric_families import outside_system_metrics
+from transports.metric_families import prometheus_text
 from transports.settings import SETTING_PREFIX, Settings
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -130,7 +131,6 @@ TOKEN = "s3cret-reseller-token"
 
 @pytest.fixture
 def charging() -> Iterator[str]:
-    """Its address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -7,7 +7,7 @@ import httpx
 
 from operations.catalogue import CATALOGUE
 from tests.cli.reseller import said
-from tests.running import running
+from tests.harness.processes import running
 from transports.openapi.page import openapi_bytes
 from transports.reference.files import COMMITTED_SITE, reference_files
 

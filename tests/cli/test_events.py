@@ -13,13 +13,11 @@ from threading import Thread
 import httpx
 import pytest
 
-from tests.children import Child
 from tests.cli.follower import following
-from tests.cli.reseller import COMMAND, environment, refused, said
+from tests.cli.reseller import refused, said
 from tests.cli.terminal import at_terminal
-from tests.nursery import reseller
-from tests.ports import free_port
-from tests.running import Running, running
+from tests.harness.fork_server import reseller
+from tests.harness.processes import COMMAND, Child, Running, environment, free_port, running
 
 FOLLOWING = "following the events of "
 

@@ -27,8 +27,6 @@ KEY, TOKEN = "ak_of_the_command", "of-the-first-step"
 
 @dataclass
 class Asked:
-    """A request as it arrived."""
-
     method: str
     target: str
     headers: dict[str, str]

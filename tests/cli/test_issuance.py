@@ -20,7 +20,7 @@ from tests.cli.network import network
 from tests.cli.reseller import refused, reseller, said
 from tests.cli.terminal import at_terminal
 from tests.databases import migrated_postgres, sqlite_url
-from tests.running import running
+from tests.harness.processes import running
 
 AFFECT, FREE_SIM = "affectPackageToSubscriber", "changeSimStatus"
 TOKEN = "sandbox-7001-token"
@@ -94,7 +94,6 @@ class Counter:
         return refused("issuance", "settle", key, "--org", self.organisation, "--yes", *words, cwd=self.place, **self.settings)
 
     def listed(self, *words: str) -> dict[str, dict[str, object]]:
-        """The list, by key."""
         shown = said("issuance", "list", *words, cwd=self.place, **self.settings)
         return {row["key"]: row for row in json.loads(shown)["data"]}
 

@@ -10,7 +10,7 @@ import pytest
 
 from storage.sealing import Keyring, claim_field, esim_field
 from tests.cli.reseller import refused, reseller, said
-from tests.running import Running, running, start, stop
+from tests.harness.processes import Running, running, start, stop
 
 OLD = "old:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 NEW = "new:HxwdHhsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
@@ -76,7 +76,6 @@ def test_a_stored_value_of_an_unknown_key_answers_503_until_the_file_has_the_key
 
 
 def get(server: Running, intent: str) -> httpx.Response:
-    """The intent, eSIM included."""
     return httpx.get(f"{server.base_url}{INTENTS}/{intent}", headers={"Authorization": f"Bearer {server.api_key}"}, timeout=60)
 
 

@@ -11,7 +11,7 @@ import pytest
 from storage.database_state import sealed_key_ids
 from tests.cli.reseller import refused, reseller, said
 from tests.databases import NO_POSTGRES, postgres_url
-from tests.running import running
+from tests.harness.processes import running
 
 OLD = "old:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 NEW = "new:HxwdHhsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="

@@ -17,10 +17,10 @@ import httpx
 import pytest
 
 from tests.cli.follower import Follower, following
-from tests.cli.reseller import COMMAND, environment, refused, said
-from tests.nursery import reseller
+from tests.cli.reseller import refused, said
+from tests.harness.fork_server import reseller
+from tests.harness.processes import COMMAND, Running, environment, running
 from tests.people import Person, code_in, console_of
-from tests.running import Running, running
 
 ADA = "ada@fjord.example"
 LOGIN = ("login", "--no-browser")
@@ -28,7 +28,6 @@ LOGIN = ("login", "--no-browser")
 
 @pytest.fixture(scope="module")
 def ada(place: Path, server: Running) -> Person:
-    """Somebody who has signed up."""
     person = Person(server, console_of(place / "data"), ADA)
     person.sign_up("Fjord Mobile")
     return person
@@ -50,7 +49,6 @@ def one(ada: Person, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def logged_in(one: Path, home: dict[str, str]) -> dict[str, str]:
-    """The same with that login."""
     logins(home).parent.mkdir(parents=True)
     logins(home).write_bytes(one.read_bytes())
     return home
@@ -146,7 +144,6 @@ def test_a_login_is_readable_by_its_user_alone_and_replaces_one_before_whose_key
 
 
 def plans(server: Running, credential: str) -> int:
-    """Whether a credential is good."""
     return httpx.get(f"{server.base_url}/v1/connectivity/plans", headers={"Authorization": f"Bearer {credential}"}).status_code
 
 

@@ -13,7 +13,8 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from tests.cli.reseller import COMMAND, environment, reseller, said
+from tests.cli.reseller import reseller, said
+from tests.harness.processes import COMMAND, environment
 
 KEY = "ak_of_the_test"
 URL = "https://esim.example/mcp"

@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 
 from tests.cli.reseller import refused, said
-from tests.running import Running
+from tests.harness.processes import Running
 
 
 def test_somebody_is_invited_listed_and_not_invited_any_more(place: Path, server: Running) -> None:

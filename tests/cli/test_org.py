@@ -10,7 +10,7 @@ import pytest
 
 from storage.sealing import OWN_TOKEN_FIELD, Keyring
 from tests.cli.reseller import refused, said
-from tests.running import Running
+from tests.harness.processes import Running
 
 TOKEN = "own-token-8f2c"
 LIVE = {"plan": "europe-1gb"}

@@ -17,8 +17,8 @@ from inline_snapshot import snapshot
 
 from tests.cli.reseller import refused, reseller
 from tests.databases import NO_POSTGRES, migrated_postgres, postgres_url
-from tests.running import Running, start, stop
-from tests.stopped_postgres import stoppable
+from tests.harness.postgres_processes import stoppable
+from tests.harness.processes import Running, start, stop
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 SECONDS = 3.0
@@ -174,7 +174,6 @@ def test_a_postgresql_server_that_starts_is_waited_for(command: tuple[str, ...],
 
 @contextmanager
 def patched_wait(seconds: float) -> Generator[None]:
-    """A minute that is shorter."""
     with patch("storage.engine.postgres_server.WAIT_SECONDS", seconds):
         yield
 

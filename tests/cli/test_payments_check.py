@@ -29,7 +29,6 @@ class Answering(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def processor() -> Iterator[str]:
-    """Its address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

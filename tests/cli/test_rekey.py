@@ -16,11 +16,10 @@ from storage.engine.session import Session
 from storage.engine.statement import postgresql_dialect
 from storage.sealing import OWN_TOKEN_FIELD, Keyring, claim_field
 from storage.upstream_connections import find_upstream
-from tests.children import Child
 from tests.cli.hook import listening
-from tests.cli.reseller import COMMAND, environment, reseller, said
+from tests.cli.reseller import reseller, said
 from tests.databases import NO_POSTGRES, postgres_url
-from tests.running import running
+from tests.harness.processes import COMMAND, Child, environment, running
 
 OLD = "old:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 NEW = "new:HxwdHhsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="

@@ -14,9 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.children import Child
-from tests.cli.reseller import COMMAND, environment, refused
-from tests.running import start, stop
+from tests.cli.reseller import refused
+from tests.harness.processes import COMMAND, Child, environment, start, stop
 
 INTENTS = "/v1/connectivity/intents"
 

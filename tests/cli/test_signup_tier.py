@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from tests.cli.reseller import refused, said
+from tests.harness.processes import running
 from tests.people import Person, console_of
-from tests.running import running
 
 
 def test_organisations_that_sign_up_begin_on_the_tier_of_the_setting(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.running import start, stop
+from tests.harness.processes import start, stop
 
 
 def assigned(base_url: str, key: str) -> httpx.Response:
@@ -50,7 +50,6 @@ def rolled_back(http: httpx.Client, key: str) -> httpx.Response:
 
 
 def packages_of(http: httpx.Client, iccid: str) -> list[tuple[int, str | None]]:
-    """Id and end of each."""
     return [(package["packageId"], package.get("expiresAt")) for package in http.get(f"/v1/subscribers/{iccid}/packages").json()["data"]]
 
 

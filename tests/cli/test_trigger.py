@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.reseller import refused, said
 from tests.cli.terminal import at_terminal
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 
 INTERNAL = "the-bridge-of-this-test"
 

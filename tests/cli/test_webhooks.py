@@ -16,7 +16,7 @@ from tests.cli.follower import SECONDS, following
 from tests.cli.hook import Hook, listening
 from tests.cli.reseller import Done, refused, reseller, said
 from tests.cli.terminal import at_terminal
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 from transports.cli.terminal import Failure, parse_moment
 
 OPEN = {"SERVICE_BURST_LIMIT": "false", "SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8"}

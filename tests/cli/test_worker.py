@@ -12,12 +12,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.children import Child
 from tests.cli.hook import listening
-from tests.cli.reseller import COMMAND, environment, refused, said
+from tests.cli.reseller import refused, said
 from tests.databases import NO_POSTGRES, postgres_url
-from tests.nursery import reseller
-from tests.running import Running, running, start, stop
+from tests.harness.fork_server import reseller
+from tests.harness.processes import COMMAND, Child, Running, environment, running, start, stop
 
 LOOPBACK = {"SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8"}
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -28,7 +27,6 @@ def client(server: Running) -> httpx.Client:
 
 
 def register(http: httpx.Client, url: str) -> str:
-    """A new endpoint's secret."""
     made = http.post("/webhook_endpoints", json={"url": url})
     assert made.status_code == 201, made.text
     return made.json()["secret"]

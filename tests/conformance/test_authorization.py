@@ -10,11 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.children import Child
 from tests.conformance.test_conformance import LINE, NODE, ROOT, SUITE
+from tests.harness.processes import Child, Running, free_port, running
 from tests.people import Person, console_of
-from tests.ports import free_port
-from tests.running import Running, running
 
 pytestmark = [
     pytest.mark.node,

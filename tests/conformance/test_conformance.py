@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.children import Child
+from tests.harness.processes import Child
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MODULES = ROOT / "tools" / "node" / "node_modules"
@@ -40,7 +40,6 @@ def serving(mode: str) -> Generator[str]:
 
 
 def run_suite(mode: str, *arguments: str, suite: Path = SUITE) -> dict[str, int]:
-    """Failed checks by scenario."""
     with serving(mode) as url:
         command = [str(NODE), str(suite / "dist" / "index.js"), "server", "--url", url, *arguments]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)

@@ -24,13 +24,11 @@ async def world(tmp_path: Path) -> AsyncGenerator[World]:
 
 @pytest.fixture
 async def caller(world: World) -> Credentials:
-    """Somebody of the free tier."""
     return await world.caller(Tier.FREE)
 
 
 @pytest.fixture
 async def http(world: World, caller: Credentials) -> AsyncGenerator[httpx.AsyncClient]:
-    """The free tier's client."""
     async with world.client(caller.secret) as client:
         yield client
 
@@ -45,6 +43,5 @@ async def pro(world: World) -> AsyncGenerator[httpx.AsyncClient]:
 
 @pytest.fixture
 async def bridge(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    """The network bridge's client."""
     async with world.client(INTERNAL) as client:
         yield client

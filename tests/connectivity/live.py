@@ -11,7 +11,6 @@ ICCID = "8988303000000912345"
 
 
 async def live_intent(world: World, organisation: str, *, iccid: str = ICCID, data_mb: int = 1000, unlimited: bool = False) -> str:
-    """Its id."""
     id = world.ids.new("cni_")
     plan = {**TEST_PLANS["test_eu_1gb"], "id": "cnp_live", "livemode": True, "data_mb": 0 if unlimited else data_mb, "unlimited": unlimited}
     profile = EsimProfile(iccid, "LPA:1$smdp.example$LIVE", "smdp.example", "LIVE")

@@ -10,23 +10,19 @@ EVENTS = "/v1/connectivity/events"
 
 
 async def create(http: httpx.AsyncClient, key: str, **body: object) -> httpx.Response:
-    """POST an intent."""
     return await http.post(INTENTS, json=body, headers={"Idempotency-Key": key})
 
 
 async def issued(http: httpx.AsyncClient, key: str = "issued", plan: str = "test_eu_1gb") -> dict[str, Any]:
-    """An intent with its eSIM."""
     answer = await create(http, key, plan=plan)
     assert answer.status_code == 201, answer.text
     return answer.json()
 
 
 async def report(http: httpx.AsyncClient, key: str, intent: object, quantity_mb: object) -> httpx.Response:
-    """POST a usage record."""
     return await http.post(USAGE, json={"intent": intent, "quantity_mb": quantity_mb}, headers={"Idempotency-Key": key})
 
 
 async def events(http: httpx.AsyncClient, type: str | None = None) -> list[dict[str, Any]]:
-    """The events, oldest first."""
     found = (await http.get(EVENTS)).json()["data"]
     return [event for event in reversed(found) if type is None or event["type"] == type]

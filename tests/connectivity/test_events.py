@@ -1,7 +1,6 @@
 """Events over HTTP: lists, retries, deliveries, and who may see them."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -10,14 +9,12 @@ from inline_snapshot import Is, snapshot
 from registry.limits import Tier
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import PostOffice, open_post_office, read
+from tests.stage import opened
 
 PATH = "/v1/connectivity/events"
 
 
-@pytest.fixture
-async def office(tmp_path: Path) -> AsyncGenerator[PostOffice]:
-    async with open_post_office(tmp_path) as made:
-        yield made
+office = opened(open_post_office)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import cast
 
@@ -15,15 +14,13 @@ from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliverie
 from tests.clients.webhooks.receiver import receiver, status
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.deliveries.post_office import PostOffice, open_post_office, read
+from tests.stage import opened
 
 PATH = "/v1/connectivity/webhook_endpoints"
 URL = "https://hooks.example.com/esim"
 
 
-@pytest.fixture
-async def office(tmp_path: Path) -> AsyncGenerator[PostOffice]:
-    async with open_post_office(tmp_path) as made:
-        yield made
+office = opened(open_post_office)
 
 
 async def listed(http: httpx.AsyncClient) -> list[dict[str, object]]:

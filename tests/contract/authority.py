@@ -29,7 +29,6 @@ class Right(NamedTuple):
 
 
 def right(kind: str, *columns: sa.ColumnElement[Any]) -> sa.Select[*tuple[Any, ...]]:
-    """The rows of one table."""
     texts = [sa.func.coalesce(sa.cast(column, sa.Text), NOTHING) for column in columns]
     named = [text.label(name) for name, text in zip(Right._fields[1:], texts, strict=True)]
     return sa.select(sa.literal_column(f"'{kind}'", sa.Text).label("kind"), *named)
@@ -46,5 +45,4 @@ RIGHTS = Query(Right, sa.select(*(ALL.c[name] for name in Right._fields)))
 
 
 def who_may(connection: Connection) -> frozenset[Right]:
-    """All of them."""
     return frozenset(connection.all(RIGHTS))

@@ -29,8 +29,6 @@ UNKNOWN_KEY = "ak_" + "0" * 46
 
 
 class Place(StrEnum):
-    """Where somebody is a member."""
-
     HERE = "in the organisation on the stage"
     ALONE = "in none"
     SIBLING = "in one of another account of the same reseller"
@@ -38,8 +36,6 @@ class Place(StrEnum):
 
 
 class By(StrEnum):
-    """What they show."""
-
     NOTHING = "no credential"
     UNKNOWN = "a key nobody made"
     SHARED = "the internal key"
@@ -64,8 +60,6 @@ class Narrow(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Somebody who calls."""
-
     name: str
     by: By = By.KEY
     tier: Tier = Tier.ENTERPRISE

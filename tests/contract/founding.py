@@ -21,8 +21,6 @@ OPERATOR = {"name": "Reseller", "country": "NO", "operator_type": "mvno"}
 
 
 class Founding(NamedTuple):
-    """What is to be there."""
-
     tier: Tier
     role: Role
     mode: str | None
@@ -48,7 +46,6 @@ async def found(world: World, own: Own, *, tier: Tier, role: Role, token: str | 
 
 
 def write(connection: Connection, *, who: Credentials, wanted: Founding) -> None:
-    """All of it."""
     organisation, person, now = who.organisation, who.person, wanted.now
     account = ACCOUNT if wanted.mode else None
     create_organisation(

@@ -214,7 +214,6 @@ def by_limit(operation: AnyOperation, who: Identity) -> Answer | None:
 
 
 def done(operation: AnyOperation, who: Identity) -> Answer:
-    """The answer that is declared."""
     return Answer(operation.status, cost=int(operation.charged))
 
 
@@ -248,7 +247,6 @@ def fields(operation: AnyOperation) -> dict[str, bool]:
 
 
 def accounts(operation: AnyOperation) -> list[str]:
-    """The fields that name accounts."""
     return [name for name in fields(operation) if "account" in name.lower()]
 
 
@@ -268,12 +266,10 @@ def required(operation: AnyOperation, field: str) -> bool:
 
 
 def doors(operation: AnyOperation) -> str:
-    """Where it can be called."""
     return "HTTP, MCP" if operation.tool else "HTTP"
 
 
 def table() -> str:
-    """The document."""
     columns = [each.name for each in IDENTITIES]
     lines = [f"| {' | '.join(['operation', 'doors', *columns])} |", f"|{'---|' * (2 + len(columns))}"]
     for operation in CATALOGUE.operations.values():

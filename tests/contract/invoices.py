@@ -11,7 +11,6 @@ Input = dict[str, Any]
 
 
 async def period(world: World, who: Credentials) -> Input:
-    """A month with a record."""
     now, organisation = world.clock.now(), who.organisation
     event = CdrEvent("cdr-1", "8988303000000912345", int(now) - 3600, 0, 4 * 10**9, "Nordic Mobile", "NO")
     await world.store.write(ingest_cdr, organisation=organisation, events=[event], now=now, ids=world.ids)
@@ -20,7 +19,6 @@ async def period(world: World, who: Credentials) -> Input:
 
 
 async def invoice(world: World, who: Credentials) -> Input:
-    """A draft of that month."""
     month = await period(world, who)
     wanted = InvoiceSpec(world.ids.new("inv_"), who.organisation, month["period_id"], 250, 100)
     made = await world.store.write(make_draft_invoice, wanted=wanted, now=world.clock.now(), ids=world.ids)

@@ -19,7 +19,6 @@ SOLD = orjson.dumps({"slug": "nordic-5gb", "name": "Nordic 5 GB", "data_mb": 500
 
 
 async def slug(world: World, who: Credentials) -> Input:
-    """A published shop."""
     made = await shop_by_id(world, who)
     row = await world.store.read(find_storefront, storefront=made["id"], organisation=who.organisation)
     assert row is not None
@@ -64,7 +63,6 @@ async def numbered(world: World, who: Credentials) -> Input:
 
 
 def new_order(who: Credentials, id: str, shop: str, top_up_of: str | None, payee: str, now: float) -> NewOrder:
-    """An order, or a top-up of one."""
     return NewOrder(
         id=id,
         top_up_of=top_up_of,

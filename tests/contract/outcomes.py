@@ -30,8 +30,6 @@ Ask = Callable[[Stage, Input], Awaitable[Answered]]
 
 
 class Case(NamedTuple):
-    """An operation at one door."""
-
     house: House
     operation: AnyOperation
     tool: bool
@@ -183,7 +181,6 @@ def code_of(said: Answered) -> str:
 
 
 async def row(house: House, operation: AnyOperation) -> dict[str, Cell]:
-    """One row of the table."""
     first = Case(house, operation, False, None)
     stage, given = await first.stage()
     await first.ask(stage, given)
@@ -206,7 +203,6 @@ async def cell(doors: list[Case], make: Callable[[Case], Awaitable[Answered | Ce
 
 
 def table(rows: dict[str, dict[str, str]], doors: dict[str, str]) -> str:
-    """The document."""
     head = ["operation", "doors", *SITUATIONS]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     lines += [f"| `{id}` | {doors[id]} | {' | '.join(cells[name] for name in SITUATIONS)} |" for id, cells in rows.items()]

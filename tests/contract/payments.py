@@ -22,7 +22,6 @@ Input = dict[str, Any]
 
 
 async def account(world: World, who: Credentials) -> Input:
-    """An account that takes payments."""
     await world.connect_payments(who)
     return {}
 

@@ -105,7 +105,6 @@ class Stage:
 
     @property
     def network(self) -> Network:
-        """What the network is made of."""
         assert self.sandbox.world is not None
         return self.sandbox.world
 
@@ -145,8 +144,6 @@ class Stage:
 
 @dataclass(slots=True)
 class House:
-    """The world with all doors."""
-
     world: World
     places: int = 0
     """How many stages there were."""
@@ -212,7 +209,6 @@ class House:
         await self.world.store.write(mark_issued, **of, drawn=DrawnSim(line.iccid, line.id, line.sim.id, package), now=now)
 
     async def _sign_up(self, stage: Stage) -> Input:
-        """A sign-up that has begun."""
         operation = CATALOGUE.operations["signup_start"]
         begun = await self.http(operation, None, stage.fitted(operation, operation.examples[0].input))
         letter = (await self.world.letters())[-1]
@@ -250,7 +246,6 @@ class House:
         stage.ids |= {"ur": record.body["id"], "evt": event["id"], "dlv": sent.body["data"][0]["id"]}
 
     def credential(self, operation: AnyOperation, stage: Stage) -> str | None:
-        """What the operation takes."""
         session = f"session.{stage.who.person}.{stage.who.organisation}"
         other = {Auth.INTERNAL: INTERNAL, Auth.BRIDGE: INTERNAL, Auth.PUBLIC: None, Auth.SESSION: session, Auth.SIGNATURE: SIGNED}
         other |= {Auth.STOREFRONT: SHOP, Auth.STOREFRONT_OPEN: SHOP}

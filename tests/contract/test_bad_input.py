@@ -26,7 +26,6 @@ def refused(bad: Bad, said: Answered) -> str | None:
 
 
 async def untouched(house: House, stage: Stage) -> tuple[object, ...]:
-    """What must not change."""
     return stage.asked(), await house.charged(stage.who.organisation), len(await house.committed())
 
 
@@ -94,7 +93,6 @@ def needs_body(operation: AnyOperation) -> bool:
 
 
 async def raw(house: House, operation: AnyOperation, stage: Stage, given: Input, body: bytes) -> tuple[int, str]:
-    """A body as it is."""
     path = operation.path
     for name, value in given.items():
         path = path.replace("{" + name + "}", str(value))

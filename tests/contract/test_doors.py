@@ -26,7 +26,6 @@ Vary = Callable[[AnyOperation, Input], Input]
 
 
 def missing_resource(operation: AnyOperation, given: Input) -> Input:
-    """Ids that nobody has."""
     return {name: nowhere(name, value) for name, value in given.items()}
 
 

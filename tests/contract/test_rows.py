@@ -22,8 +22,6 @@ SCOPES = {"read": Scope.READ, "read*": Scope.ANY, "write": Scope.WRITE, "admin":
 
 
 class Row(NamedTuple):
-    """One operation of the specification."""
-
     id: str
     method: str
     path: str
@@ -37,7 +35,6 @@ class Row(NamedTuple):
 
 
 def rows() -> list[Row]:
-    """operations.tsv."""
     lines = [line for line in SPEC.read_text().splitlines() if line and not line.startswith("#")]
     return [Row(*line.split("\t")) for line in lines[1:]]
 

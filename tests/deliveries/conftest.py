@@ -8,6 +8,7 @@ import pytest
 from tests.databases import migrated_sqlite
 from tests.deliveries.post_office import PostOffice, open_post_office
 from tests.deliveries.transaction import Opened, on_postgresql, on_sqlite
+from tests.stage import opened
 
 
 @pytest.fixture
@@ -16,10 +17,7 @@ async def on_both(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Po
         yield office
 
 
-@pytest.fixture
-async def office(tmp_path: Path) -> AsyncGenerator[PostOffice]:
-    async with open_post_office(tmp_path) as office:
-        yield office
+office = opened(open_post_office)
 
 
 @pytest.fixture

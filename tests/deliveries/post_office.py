@@ -52,7 +52,6 @@ class Post:
 
 
 def read(raw: bytes) -> Post:
-    """A raw request."""
     head, _, body = raw.partition(b"\r\n\r\n")
     lines = [line.split(": ", 1) for line in head.decode().split("\r\n")[1:]]
     return Post({name.lower(): value for name, value in lines}, body)
@@ -115,7 +114,6 @@ class PostOffice:
         return other.organisation
 
     async def status(self, endpoint: str) -> str:
-        """enabled or disabled."""
         answer = await self.http.get("/v1/connectivity/webhook_endpoints")
         return next(each["status"] for each in answer.json()["data"] if each["id"] == endpoint)
 

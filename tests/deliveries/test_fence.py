@@ -26,8 +26,6 @@ START = 1_800_000_000_000
 
 
 class Row(NamedTuple):
-    """A delivery."""
-
     state: int
     attempt: int
     attempts: int

@@ -26,8 +26,6 @@ DELIVERY, ATTEMPT, EVENT = table_of(DeliveryTable), table_of(DeliveryAttemptTabl
 
 
 class Rows(NamedTuple):
-    """How many."""
-
     rows: int
 
 
@@ -41,7 +39,6 @@ QUEUE = Command(
 
 
 def count(connection: Connection) -> tuple[int, ...]:
-    """Deliveries, attempts, events."""
     return tuple(row.rows for query in COUNTS.values() if (row := connection.first(query)))
 
 

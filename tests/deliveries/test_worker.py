@@ -510,8 +510,6 @@ async def test_a_step_forgets_what_has_outlived_its_time(on_both: PostOffice) ->
 
 
 class Rows(NamedTuple):
-    """How many."""
-
     rows: int
 
 

@@ -6,8 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.children import Child
-from tests.cli.reseller import environment
+from tests.harness.processes import Child, environment
 
 WATCHED = """
 import atexit, gc

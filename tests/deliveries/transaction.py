@@ -27,10 +27,8 @@ def on_postgresql(url: str) -> Generator[Connection]:
 
 
 def fetched(connection: Connection, sql: str, **binds: Value) -> list[tuple[Any, ...]]:
-    """The rows of any text."""
     return connection.driver.execute(sql, binds).fetchall()
 
 
 def told(connection: Connection, sql: str) -> None:
-    """Any text without rows."""
     connection.driver.execute(sql, {})

@@ -24,5 +24,4 @@ def blocks(*languages: str, document: str | None = None) -> list[Block]:
 
 
 def every_block() -> list[Block]:
-    """All of them."""
     return [Block(path.name, language, text) for path in DOCUMENTS for language, text in FENCE.findall(path.read_text())]

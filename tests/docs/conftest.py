@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import DOCUMENTS, ROOT
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 
 BRIDGE_SECRET = "5f0c1d7be2a94630f1b8c27a90d4e6b35a81c9f2d3e4a5b6"
 STOREFRONT_KEY = "the-key-of-a-shops-own-server"

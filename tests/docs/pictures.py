@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from tests.browser.test_docs_pages import QUIET
 from tests.docs.blocks import ROOT
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 
 FOLDER = ROOT / "docs" / "pictures"
 COLOURS = 96
@@ -48,7 +48,6 @@ def report(server: Running) -> str:
 
 
 def taken(browser: Browser, picture: Picture) -> bytes:
-    """A PNG with a palette."""
     page = browser.new_page(viewport=picture.size, locale="en-GB", device_scale_factor=1.5, java_script_enabled=False)
     page.goto(picture.address)
     whole = Image.open(BytesIO(page.screenshot())).convert("RGB")
@@ -59,7 +58,6 @@ def taken(browser: Browser, picture: Picture) -> bytes:
 
 
 def main(folder: Path = FOLDER) -> None:
-    """Take both."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, running(Path(place) / "data") as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=QUIET)

@@ -94,7 +94,6 @@ def alerts() -> list[Rule]:
 
 
 def metric_families() -> list[Metric]:
-    """Every metric, without samples."""
     nothing = Backlog(WaitingDeliveries(0, 0, 0, 0, None), WaitingMails(0, None), None, {}, {}, {}, {}, {}, None)
     served = LargeAnswers(), Connections(1, 1), HttpSignals(), RequestTurns(lambda: 0.0)
     return [

@@ -7,7 +7,7 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import ToolSelection
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done, others
-from tests.running import Running
+from tests.harness.processes import Running
 from transports.cli.mcp import McpClient
 from transports.mcp.prompts import PROMPT_TASKS
 from transports.mcp.resources import INTENT_RESOURCE, OPERATION_RESOURCE, OPERATIONS_RESOURCE, PLANS_RESOURCE
@@ -19,7 +19,6 @@ KEY, PROGRAM = "reseller call create_api_key", "python examples/mcp_agent.py"
 
 
 def test_the_python_of_the_page_is_that_of_the_program() -> None:
-    """tests/examples runs it."""
     program = (ROOT / "examples" / "mcp_agent.py").read_text()
     assert [block.text for block in blocks("python", document=PAGE) if block.text not in program] == []
     assert 'command("mcp_agent"' in (ROOT / "tests" / "examples" / "test_mcp_agent.py").read_text()

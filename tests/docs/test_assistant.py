@@ -150,5 +150,4 @@ def test_the_figures_of_the_page_are_those_of_the_code() -> None:
 
 
 def most(field: FieldInfo) -> int:
-    """Its longest value."""
     return next(rule.max_length for rule in field.metadata if hasattr(rule, "max_length"))

@@ -30,8 +30,8 @@ from storage.oauth_tokens import REFRESH_TOKEN_SECONDS, SAME_MOMENT_SECONDS
 from storage.verifications import MOST_CODE_TRIES
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import done, find, shell
+from tests.harness.processes import running
 from tests.people import Person, code_in, console_of
-from tests.running import running
 from transports.oauth.registration import MOST_UNUSED_PROGRAMS
 from transports.settings import HistoryDays
 from transports.upstream import SPARE_ACCOUNTS

@@ -51,7 +51,7 @@ from tests.cli.hook import listening
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done, find, others, shell
 from tests.docs.test_simulated_network import free_port
-from tests.running import Running
+from tests.harness.processes import Running
 
 PAGE = "intelligence.md"
 FIRST, SCHEDULE, READ, DELETE = STARTS = (
@@ -68,7 +68,6 @@ def page() -> str:
 
 
 def section(name: str) -> str:
-    """One composite's."""
     return page().split(f"\n## {name}\n")[1].split("\n## ")[0]
 
 

@@ -19,7 +19,7 @@ from storage.replicas import REPLICA_LEASE_SECONDS
 from tests.cli.network import network
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done, find
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 from transports.worker.domain_chores import RECOVERY_SECONDS
 
 PAGE = "issuance.md"

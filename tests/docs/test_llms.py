@@ -6,7 +6,7 @@ import httpx
 
 from operations.catalogue import CATALOGUE
 from tests.docs.blocks import ROOT
-from tests.running import Running
+from tests.harness.processes import Running
 from transports.reference.llms import LLMS_GUIDES, llms_text
 
 LINK = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\): .+$", re.MULTILINE)

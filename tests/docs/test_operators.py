@@ -16,9 +16,9 @@ from tests.databases import NO_POSTGRES, migrated_postgres, postgres_url
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import done, find, shell
 from tests.fuzz.main import COMMANDS
-from tests.replicas.cluster import KEYS, free_port
+from tests.harness.cluster import KEYS, free_port
+from tests.harness.processes import Running
 from tests.replicas.test_replicas import until
-from tests.running import Running
 from transports.cli.main import make_app
 from transports.settings import BadSettings
 from transports.settings_files import load_settings

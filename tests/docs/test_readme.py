@@ -11,7 +11,7 @@ from PIL import Image
 from registry.ports import Site
 from tests.docs.blocks import ROOT, Block, blocks, every_block
 from tests.docs.reader import ADDRESS, NOT_RUN, as_reader, done, find, unrun
-from tests.running import Running
+from tests.harness.processes import Running
 from transports.cli.serve import first_esim_curl, mcp_client_block
 
 README = (ROOT / "README.md").read_text()

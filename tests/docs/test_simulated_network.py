@@ -18,7 +18,7 @@ from simulators.network.faults import FAULT_KINDS
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.conftest import BRIDGE_SECRET
 from tests.docs.reader import ADDRESS, as_reader, done, find, shell
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 
 PAGE = "simulated-network.md"
 NETWORK = "http://127.0.0.1:8090"

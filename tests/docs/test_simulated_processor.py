@@ -18,7 +18,7 @@ from simulators.processor.pages import PAGE_ROUTES
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done, find, shell
 from tests.docs.test_simulated_network import free_port
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 
 PAGE = "simulated-processor.md"
 PROCESSOR = "http://127.0.0.1:8091"

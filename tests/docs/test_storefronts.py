@@ -20,7 +20,7 @@ from storage.orders import OrderStatus
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.conftest import STOREFRONT_KEY
 from tests.docs.reader import as_reader, done, find
-from tests.running import Running
+from tests.harness.processes import Running
 from transports.worker.retention import UNPAID_ORDERS_SECONDS
 
 PAGE = "storefronts.md"
@@ -42,7 +42,6 @@ def test_the_page_leads_from_a_new_shop_to_a_buyer_who_is_erased(server: Running
 
 
 def test_the_visit_to_the_demo_is_that_of_the_tour() -> None:
-    """It is run there."""
     assert find(VISIT, "tour.md") == blocks("sh", document=PAGE)[0].text
 
 

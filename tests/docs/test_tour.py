@@ -11,7 +11,7 @@ import pytest
 
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done, find, shell
-from tests.running import Running
+from tests.harness.processes import Running
 
 PAGE = "tour.md"
 HOOK = "127.0.0.1:8080"

@@ -12,7 +12,7 @@ from registry.limits import Limits, Tier
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.conftest import BRIDGE_SECRET
 from tests.docs.reader import as_reader, done, find
-from tests.running import Running
+from tests.harness.processes import Running
 
 PAGE = "upstream.md"
 LINE = "8988303700000100286"

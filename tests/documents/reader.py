@@ -37,7 +37,6 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """All of it."""
         return " ".join(" ".join(self.words).split())
 
 

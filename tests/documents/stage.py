@@ -40,15 +40,12 @@ class Desk:
         self.world, self.http, self.invoice = world, http, invoice
 
     async def send(self) -> dict[str, Any]:
-        """Take it out of draft."""
         return await ask(self.http, "PATCH", f"/v1/invoices/{self.invoice}", {"status": "sent"})
 
     async def read(self) -> dict[str, Any]:
-        """The invoice with its lines."""
         return await ask(self.http, "GET", f"/v1/invoices/{self.invoice}")
 
     async def document(self) -> httpx.Response:
-        """What the accountant gets."""
         answer = await self.http.get(f"/v1/invoices/{self.invoice}/pdf")
         assert answer.status_code == 200, answer.text
         return answer
@@ -67,7 +64,6 @@ def record(number: int) -> dict[str, object]:
 
 
 async def ask(http: httpx.AsyncClient, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-    """What an operation answers."""
     answer = await http.request(method, path, json=body)
     assert answer.status_code in (200, 201), answer.text
     return answer.json()

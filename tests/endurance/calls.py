@@ -23,7 +23,6 @@ PLAN = "test_eu_1gb"
 
 
 def refusals(kind: type[Refusal] = Refusal) -> Iterator[type[Refusal]]:
-    """All kinds of refusals."""
     for each in kind.__subclasses__():
         yield each
         yield from refusals(each)
@@ -34,8 +33,6 @@ STATUSES = {kind.code: kind.status for kind in refusals()} | {"ocs_timeout": 502
 
 
 class Asked(NamedTuple):
-    """One call."""
-
     kind: str
     operation: str
     member: Member
@@ -45,12 +42,10 @@ class Asked(NamedTuple):
 
 
 def get(kind: str, operation: str, path: str, member: Member) -> Asked:
-    """A read."""
     return Asked(kind, operation, member, request("GET", path, member.secret))
 
 
 def read_intent(member: Member, dice: random.Random) -> Asked:
-    """One of the newest."""
     if not member.intents:
         return create_intent(member, dice)
     path = f"/v1/connectivity/intents/{dice.choice(member.intents)}"
@@ -58,22 +53,18 @@ def read_intent(member: Member, dice: random.Random) -> Asked:
 
 
 def list_intents(member: Member, dice: random.Random) -> Asked:
-    """A page."""
     return get("GET intents", "list_connectivity_intents", f"/v1/connectivity/intents?limit={dice.choice((5, 20))}", member)
 
 
 def list_events(member: Member, dice: random.Random) -> Asked:
-    """A page."""
     return get("GET events", "list_connectivity_events", "/v1/connectivity/events?limit=10", member)
 
 
 def list_plans(member: Member, dice: random.Random) -> Asked:
-    """All of them."""
     return get("GET plans", "list_connectivity_plans", "/v1/connectivity/plans", member)
 
 
 def read_line(member: Member, dice: random.Random) -> Asked:
-    """From the charging system."""
     if not member.lines:
         return list_lines(member, dice)
     return get("GET line", "get_subscriber", f"/v1/subscribers/{dice.choice(member.lines)}", member)
@@ -120,7 +111,6 @@ def record(number: int) -> dict[str, Any]:
 
 
 def sum_month(member: Member, dice: random.Random) -> Asked:
-    """What a month comes to."""
     path = f"/v1/cdr/aggregate?year={dice.choice((2024, 2025))}&month={dice.randrange(1, 13)}"
     return get("GET sums", "aggregate_cdr", path, member)
 
@@ -136,7 +126,6 @@ def invoice(member: Member, dice: random.Random) -> Asked:
 
 
 def call_tool(member: Member, dice: random.Random) -> Asked:
-    """The same operations by MCP."""
     choice = dice.random()
     if choice < 0.25:
         member.keys += 1
@@ -148,7 +137,6 @@ def call_tool(member: Member, dice: random.Random) -> Asked:
 
 
 def tool(name: str, arguments: dict[str, Any], member: Member, key: str | None = None) -> Asked:
-    """tools/call without a session."""
     sent = message(member.secret, MODERN, "tools/call", {"name": name, "arguments": arguments})
     return Asked("MCP tools/call", name, member, sent, key=key)
 
@@ -181,7 +169,6 @@ class Crowd:
         self._doors, self._tally, self._dice = doors, tally, dice
 
     def draw(self) -> Asked:
-        """The next call."""
         dice = self._dice
         member = dice.choice(self._seldom if dice.random() < SELDOM else self._often)
         make: Make = dice.choices(MAKERS, WEIGHTS)[0]

@@ -25,13 +25,9 @@ class Disk(Protocol):
 
     folder: Path
 
-    async def fill(self, store: Store) -> None:
-        """No more room."""
-        ...
+    async def fill(self, store: Store) -> None: ...
 
-    async def free(self, store: Store) -> None:
-        """As much as before."""
-        ...
+    async def free(self, store: Store) -> None: ...
 
 
 class Pages:
@@ -62,7 +58,6 @@ class SmallDisk:
         self.fill_up()
 
     def fill_up(self) -> None:
-        """No more room for anybody."""
         with self._ballast.open("wb", buffering=0) as file:
             for piece in (PIECE, PIECE[:4096]):
                 while True:
@@ -89,7 +84,6 @@ def small_disk() -> Generator[SmallDisk]:
 
 
 def mounting(folder: Path) -> list[str]:
-    """The command."""
     size = ROOM + migrated_file().stat().st_size
     return ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
 

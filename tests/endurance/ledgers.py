@@ -9,8 +9,8 @@ import httpx
 from tests.cdr.records import Raw, added_up
 from tests.endurance.people import Member, Seller
 from tests.endurance.tally import Tally
+from tests.harness.tenant_stage import TenantStage
 from tests.kill.dispatches import took_effect
-from tests.kill.stage import Stage
 
 RAW = "select event, iccid, occurred_at, bytes_up, bytes_down, network, country from cdr_event where organisation = '{}'"
 SUMS = """select month, iccid, bytes_up, bytes_down, bytes_total, events, network, country from cdr_sum
@@ -31,7 +31,7 @@ HELD = ("issued", "rollback_pending", "rollback_unknown")
 DECIDED = ("pending_payment", "ready", "failed", "needs_review")
 
 
-def of_the_crowd(stage: Stage, members: Sequence[Member], tally: Tally) -> Iterator[str]:
+def of_the_crowd(stage: TenantStage, members: Sequence[Member], tally: Tally) -> Iterator[str]:
     """What holds as soon as the servers have ended in order: quota, audit, claims, call records, invoices."""
     used: Mapping[str, int] = dict(stage.rows("select organisation, sum(used) from quota group by organisation"))
     audited = {(org, operation): count for org, operation, count in stage.rows(AUDITED)}
@@ -46,7 +46,7 @@ def of_the_crowd(stage: Stage, members: Sequence[Member], tally: Tally) -> Itera
             yield f"{operation} of {organisation}: {audited.get((organisation, operation), 0)} audit rows, {count} calls were carried out"
 
 
-def of_claims(stage: Stage, member: Member) -> Iterator[str]:
+def of_claims(stage: TenantStage, member: Member) -> Iterator[str]:
     """One eSIM and one event for each key that was answered, and no key is under way."""
     where = f"where organisation = '{member.id}'"
     open_claims = stage.number(f"select count(*) from claim {where} and state <> 'done'")
@@ -61,7 +61,7 @@ def of_claims(stage: Stage, member: Member) -> Iterator[str]:
         yield f"{member.id}: {len(member.made)} keys made {intents} intents, of which {len(told)} were told of"
 
 
-def of_records(stage: Stage, member: Member) -> Iterator[str]:
+def of_records(stage: TenantStage, member: Member) -> Iterator[str]:
     """Each record once, and its sums to the byte."""
     raw = [Raw(*row) for row in stage.rows(RAW.format(member.id))]
     if {row.event for row in raw} != {f"cdr-{number}" for number in member.records}:
@@ -75,7 +75,7 @@ def of_records(stage: Stage, member: Member) -> Iterator[str]:
         yield f"{member.id}: the periods are not the months that have records"
 
 
-def of_invoices(stage: Stage, member: Member, made: int) -> Iterator[str]:
+def of_invoices(stage: TenantStage, member: Member, made: int) -> Iterator[str]:
     """Lines add up to the cent, and numbers have no gap."""
     rows = stage.rows(INVOICES.format(member.id))
     for id, _, subtotal, tax, fee, total, lines, there, summed in rows:
@@ -86,7 +86,7 @@ def of_invoices(stage: Stage, member: Member, made: int) -> Iterator[str]:
         yield f"{member.id}: {made} invoices were made, and numbered {numbers[:3]}..{numbers[-3:]}"
 
 
-def of_deliveries(stage: Stage, members: Sequence[Member]) -> Iterator[str]:
+def of_deliveries(stage: TenantStage, members: Sequence[Member]) -> Iterator[str]:
     """Each event reaches each endpoint: taken once, or once more after an answer that was lost on its way."""
     outcomes: defaultdict[str, list[str]] = defaultdict(list)
     for delivery, outcome in stage.rows("select delivery_id, outcome from delivery_attempt order by delivery_id, number"):
@@ -109,7 +109,7 @@ def of_deliveries(stage: Stage, members: Sequence[Member]) -> Iterator[str]:
 
 
 def of_orders(
-    stage: Stage, seller: Seller, sold: Mapping[int, Mapping[str, Any]], charges: Sequence[Mapping[str, Any]], visits: int
+    stage: TenantStage, seller: Seller, sold: Mapping[int, Mapping[str, Any]], charges: Sequence[Mapping[str, Any]], visits: int
 ) -> Iterator[str]:
     """What was paid has its eSIM once, or its money back, or is seen by a person."""
     rows = stage.rows(ORDERS.format(seller.id))

@@ -19,22 +19,21 @@ from typing import Any
 from benchmarks.__main__ import keep
 from benchmarks.endurance_page import SHORTEST_MINUTES, judgement, judges_memory, name_of
 from benchmarks.results import RESULTS, SAMPLES, load, render
-from tests.cli.reseller import ROOT, environment
+from tests.cli.reseller import ROOT
 from tests.endurance.circumstances import circumstances
-from tests.endurance.house import ENGINES, Engine
+from tests.harness.processes import environment
+from tests.harness.service_processes import ENGINES, Engine
 
 RECORDS = 2_500_000
 """A file that is larger than what SQLite maps and caches (256 and 64 MB) fills its caches in the warm-up, and not all the while."""
 
 
 def say(text: str) -> None:
-    """To whoever runs this."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def read(arguments: Sequence[str]) -> argparse.Namespace:
-    """The words of the command."""
     parser = argparse.ArgumentParser(prog="run endure", description=__doc__)
     parser.add_argument(
         "--minutes", type=float, default=30.0, help=f"how long the load lasts (30); memory is judged from {SHORTEST_MINUTES}"
@@ -51,8 +50,6 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 class Running:
-    """One engine's process."""
-
     def __init__(self, engine: Engine, process: Process) -> None:
         self.engine: Engine = engine
         self._process = process
@@ -123,7 +120,6 @@ async def run(given: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command."""
     given = read(arguments)
     about = circumstances()
     worst = 0

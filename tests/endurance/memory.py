@@ -52,7 +52,6 @@ async def sample(processes: Mapping[str, int], found: dict[str, list[Sample]]) -
 
 
 def judged(process: str, samples: Sequence[Sample]) -> Memory:
-    """Whether it grew."""
     warm = samples[-1].at * WARM_UP
     rest = [one for one in samples if one.at >= warm]
     third = max(1, len(rest) // 3)

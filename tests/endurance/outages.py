@@ -14,8 +14,6 @@ LONGEST = 45.0
 
 
 class System(Protocol):
-    """What can be away."""
-
     def hang(self) -> None:
         """From now on nothing is answered."""
         ...
@@ -36,7 +34,6 @@ class SimulatedSystem:
         os.kill(self._pid, signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """As if nothing had been."""
         os.kill(self._pid, signal.SIGCONT)
 
 

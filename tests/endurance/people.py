@@ -8,7 +8,7 @@ from storage.connect_accounts import attach_connect_account
 from storage.engine.connection import Connection
 from storage.engine.store import Store
 from tests.endurance.receivers import MANNERS, Manner, Receiver, Receivers
-from tests.kill.stage import found, listen
+from tests.harness.tenant_stage import found_tenant, listen
 from tests.simulation.shops import open_shop
 
 ACCOUNT, SHOP_ACCOUNT = 8102, 8101
@@ -53,8 +53,7 @@ async def gather_crowd(store: Store, receivers: Receivers) -> list[Member]:
 
 
 def join(connection: Connection, *, ids: Ids, manners: tuple[Manner, ...], receivers: Receivers) -> Member:
-    """One more."""
-    organisation, secret = found(connection, ids=ids, account=ACCOUNT)
+    organisation, secret = found_tenant(connection, ids=ids, account=ACCOUNT)
     member = Member(organisation, secret, seldom=len(manners) == len(MANNERS))
     for manner in manners:
         receiver, url = receivers.add(manner)
@@ -66,7 +65,7 @@ def join(connection: Connection, *, ids: Ids, manners: tuple[Manner, ...], recei
 def open_for_business(connection: Connection, *, ids: Ids, payee: str) -> Seller:
     """A shop whose payments go to an account that the processor has."""
     now = SystemClock().now()
-    organisation, _ = found(connection, ids=ids, account=SHOP_ACCOUNT)
+    organisation, _ = found_tenant(connection, ids=ids, account=SHOP_ACCOUNT)
     attach_connect_account(connection, organisation=organisation, account=payee, kind="standard", status="active", as_of=now, now=now)
     shop = open_shop(connection, ids=ids, organisation=organisation, account=SHOP_ACCOUNT, now=now)
     return Seller(organisation, shop.storefront.slug, payee)

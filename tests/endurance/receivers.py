@@ -51,7 +51,6 @@ class Receivers:
         self._here.set()
 
     def add(self, manner: Manner) -> tuple[Receiver, str]:
-        """One more, and its address."""
         self.all.append(Receiver(manner))
         return self.all[-1], f"http://127.0.0.1:{self.port}/{len(self.all) - 1}"
 
@@ -65,7 +64,6 @@ class Receivers:
         self._here.clear()
 
     def go_on(self) -> None:
-        """All answer again."""
         self._here.set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

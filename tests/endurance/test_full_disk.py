@@ -14,9 +14,8 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
-from tests.cli.reseller import environment
 from tests.endurance.disks import Disk, Pages, can_mount, small_disk
-from tests.running import start, stop
+from tests.harness.processes import environment, start, stop
 from tests.world import World, open_world
 
 DRAW = "affectPackageToSubscriber"
@@ -40,11 +39,9 @@ class Shop:
         return await self.http.post(path, json=body, headers={} if key is None else {"Idempotency-Key": key})
 
     def draws(self) -> int:
-        """As the network has it."""
         return sum(call.method == DRAW for call in self.world.sandbox.calls)
 
     def refunds(self) -> int:
-        """As the processor has it."""
         return sum(call.path.endswith("/refunds") and call.method == "POST" for call in self.world.payments.calls)
 
     def rows(self) -> dict[str, int]:

@@ -11,12 +11,12 @@ import httpx
 import pytest
 
 from tests.databases import NO_POSTGRES
-from tests.endurance.own_postgres import OwnPostgres, own_postgres
+from tests.harness.killable_servers import server_forks
+from tests.harness.network_process import network_process
+from tests.harness.postgres_processes import OwnPostgres, own_postgres
+from tests.harness.tenant_stage import TenantStage, tenant_stage_on
 from tests.kill.campaign import finish
 from tests.kill.errands import Callers, Errand, bearer, inventory_errand
-from tests.kill.network import network
-from tests.kill.servers import nursery
-from tests.kill.stage import Stage, stage_on
 
 pytestmark = pytest.mark.postgres
 CALLERS, ENOUGH = 4, 12
@@ -26,14 +26,13 @@ CALLERS, ENOUGH = 4, 12
 class Load:
     """Callers who never rest: new eSIMs, their keys again, and reads. What they were answered, counted since somebody last looked."""
 
-    stage: Stage
+    stage: TenantStage
     callers: Callers
     errands: list[Errand] = field(default_factory=list[Errand])
     answers: Counter[int] = field(default_factory=Counter[int])
     ended: bool = False
 
     async def call(self, http: httpx.AsyncClient) -> None:
-        """One caller."""
         tenant = self.stage.tenants[0]
         while not self.ended:
             if len(self.errands) < 40:
@@ -61,9 +60,9 @@ async def loaded(tmp_path: Path) -> AsyncGenerator[tuple[OwnPostgres, Load, http
         if postgres is None:
             pytest.skip(NO_POSTGRES)
         async with (
-            network(tmp_path) as upstream,
-            nursery(tmp_path) as born_by,
-            stage_on(postgres.url, tmp_path, upstream, born_by) as stage,
+            network_process(tmp_path) as upstream,
+            server_forks(tmp_path) as born_by,
+            tenant_stage_on(postgres.url, tmp_path, upstream, born_by) as stage,
         ):
             await stage.servers.start()
             load = Load(stage, Callers(upstream))

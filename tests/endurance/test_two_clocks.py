@@ -23,7 +23,7 @@ from storage.events import NewEvent, emit_event
 from storage.quota import read_quota_used
 from tests.deliveries.post_office import LOOPBACK, QUICK
 from tests.endurance.two_clocks import ACCOUNT, Pair, open_pair
-from tests.replicas.receivers import receiving
+from tests.harness.held_receiver import receiving
 from tests.schedules.bureau import open_bureau
 from tests.world import SettableClock, World
 from transports.worker.worker import Worker

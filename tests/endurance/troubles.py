@@ -5,7 +5,7 @@ import random
 
 import httpx
 
-from tests.kill.network import DRAW, Network
+from tests.harness.network_process import DRAW, NetworkProcess
 
 LINE, LINES = "getSingleSubscriber", "listSubscriber"
 OF_NETWORK = (
@@ -37,7 +37,7 @@ OF_PROCESSOR = (
 class Troubles:
     """One fault every few seconds, and how many there were."""
 
-    def __init__(self, network: Network, processor: httpx.AsyncClient, dice: random.Random) -> None:
+    def __init__(self, network: NetworkProcess, processor: httpx.AsyncClient, dice: random.Random) -> None:
         self._network, self._processor, self._dice = network, processor, dice
         self.made = 0
 

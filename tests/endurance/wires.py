@@ -47,7 +47,6 @@ class Wires:
         return answer
 
     def aclose(self) -> None:
-        """Hang up everywhere."""
         for _, wire in self._idle:
             close(wire)
         self._idle.clear()
@@ -67,13 +66,11 @@ class Wires:
 
 
 def close(wire: Wire) -> None:
-    """Hang up."""
     if wire.transport is not None:
         wire.transport.abort()
 
 
 def request(method: str, path: str, secret: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> bytes:
-    """One request of a caller."""
     lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {secret}"]
     lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
     if body is None:

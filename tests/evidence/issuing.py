@@ -40,7 +40,6 @@ class Issuing:
         return Reconciliation(self.world.pipeline.deps, self.reports.append)
 
     async def issue(self, key: str, *, template: int = TEMPLATE, operator: Credentials | None = None, **window: object) -> httpx.Response:
-        """An eSIM from stock."""
         body = {"accountId": ACCOUNT, "packageTemplateId": template, **window}
         async with self.world.client((operator or self.operator).secret) as http:
             return await http.post("/v1/subscribers/issue-from-inventory", json=body, headers={"X-Idempotency-Key": key})
@@ -56,7 +55,6 @@ class Issuing:
         self.world.sandbox.faults.add(NetworkFault(method, times=times, **fault))  # pyright: ignore[reportArgumentType]  # the tests name its fields
 
     async def intent(self, key: str) -> httpx.Response:
-        """A live intent."""
         async with self.world.client(self.operator.secret) as http:
             plans = (await http.get("/v1/connectivity/plans")).json()["data"]
             plan = next(plan["id"] for plan in plans if plan["livemode"])
@@ -74,7 +72,6 @@ class Issuing:
         return sum([await self.look(later=every) for _ in range(int(seconds // every))])
 
     async def row(self, key: str) -> IssuanceRow:
-        """The ledger's row."""
         row = await self.world.store.read(find_issuance, organisation=self.operator.organisation, key=key)
         assert row is not None
         return row
@@ -108,7 +105,6 @@ class Issuing:
         return line
 
     def line(self, iccid: str) -> Line:
-        """A line at the network."""
         return next(line for line in self.network.lines.values() if line.iccid == iccid)
 
 

@@ -10,14 +10,12 @@ from operations.ledger.reconciliation import Reconciliation, ReconciliationLimit
 from storage.backlog import measure_backlog
 from tests.evidence.crooked_road import CrookedRoad, crooked
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_TEMPLATE, Issuing, open_issuing
+from tests.stage import opened
 
 MANY = FEW_CANDIDATES + 5
 
 
-@pytest.fixture
-async def issuing(tmp_path: Path) -> AsyncGenerator[Issuing]:
-    async with open_issuing(tmp_path) as issuing:
-        yield issuing
+issuing = opened(open_issuing)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """One account's trouble is not another's: rows, turns and steps end in time, and organisations are looked into by turns."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import pytest
 
@@ -11,6 +10,7 @@ from registry.limits import Tier
 from storage.issuance import find_issuance
 from tests.evidence.crooked_road import CrookedRoad, crooked
 from tests.evidence.issuing import ACCOUNT, AFFECT, HOUR, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
+from tests.stage import opened
 from tests.world import Credentials
 
 ITS_TEMPLATE = 55038
@@ -20,10 +20,7 @@ IMPATIENT = ReconciliationLimits(row=0.5)
 ONE_BY_ONE = ReconciliationLimits(turn=0.0)
 
 
-@pytest.fixture
-async def issuing(tmp_path: Path) -> AsyncGenerator[Issuing]:
-    async with open_issuing(tmp_path) as issuing:
-        yield issuing
+issuing = opened(open_issuing)
 
 
 @pytest.fixture
@@ -54,7 +51,6 @@ async def state_of(issuing: Issuing, other: Credentials, key: str) -> str:
 
 
 def worker(issuing: Issuing, pace: ReconciliationLimits) -> Reconciliation:
-    """A worker in a hurry."""
     return Reconciliation(issuing.world.pipeline.deps, issuing.reports.append, pace)
 
 

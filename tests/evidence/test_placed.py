@@ -1,21 +1,13 @@
 """What our own other operations put on lines is no evidence of a draw."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
-import pytest
-
 from registry.limits import Tier
 from simulators.network.entities import Line
 from storage.placed_packages import insert_placed_package, placed_packages_among
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, TEMPLATE, Issuing, open_issuing
+from tests.stage import opened
 from transports.worker.retention import PLACED_SECONDS, retention_chore
 
-
-@pytest.fixture
-async def issuing(tmp_path: Path) -> AsyncGenerator[Issuing]:
-    async with open_issuing(tmp_path) as issuing:
-        yield issuing
+issuing = opened(open_issuing)
 
 
 async def place(issuing: Issuing, path: str = "packages", template: int = TEMPLATE) -> Line:

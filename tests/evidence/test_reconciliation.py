@@ -1,6 +1,5 @@
 """What became of draws whose answer was lost, found out from the account's stock alone."""
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import anyio
@@ -14,12 +13,9 @@ from storage.reconciliation import DueAccount, claim_unknown_issuances
 from storage.upstream_connections import set_connection
 from tests.databases import migrated_postgres
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
+from tests.stage import opened
 
-
-@pytest.fixture
-async def issuing(tmp_path: Path) -> AsyncGenerator[Issuing]:
-    async with open_issuing(tmp_path) as issuing:
-        yield issuing
+issuing = opened(open_issuing)
 
 
 async def test_a_draw_whose_answer_was_lost_is_issued_at_once_and_every_replay_says_so(issuing: Issuing) -> None:

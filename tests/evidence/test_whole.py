@@ -1,7 +1,6 @@
 """Lists that leave something out, or show lines that we do not understand, never prove that nothing was drawn."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from operations.upstream.account_lines import read_account_lines
 from operations.upstream.connection import upstream_of_organisation
 from tests.evidence.crooked_road import Bend, CrookedRoad, crooked
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, Issuing, open_issuing
+from tests.stage import opened
 
 Rows = list[dict[str, Any]]
 ENDED = "2026-01-01T00:00:00"
@@ -55,10 +55,7 @@ def twice(rows: Rows) -> Rows:
 BENDS: list[Bend] = [lower_case, another_word, no_sim, no_iccid, ended, of_another, twice]
 
 
-@pytest.fixture
-async def issuing(tmp_path: Path) -> AsyncGenerator[Issuing]:
-    async with open_issuing(tmp_path) as issuing:
-        yield issuing
+issuing = opened(open_issuing)
 
 
 @pytest.fixture

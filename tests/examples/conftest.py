@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.docs.blocks import ROOT, blocks
-from tests.running import Running, running
+from tests.harness.processes import Running, running
 
 
 @pytest.fixture(scope="package")

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from tests.cli.network import network
 from tests.cli.reseller import said
-from tests.running import ROOT, running
+from tests.harness.processes import ROOT, running
 
 SECRET = "whsec_YnJpZGdlLXNlY3JldC1mb3ItdGVzdHMtMDEyMw=="
 DAY = 86_400

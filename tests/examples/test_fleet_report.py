@@ -8,9 +8,8 @@ import httpx
 from inline_snapshot import snapshot
 
 from operations.intelligence.schedule_reports import SHEETS
-from tests.children import Child
 from tests.examples.conftest import command, program
-from tests.running import ROOT, Running
+from tests.harness.processes import ROOT, Child, Running
 
 SECRETS = re.compile(r"ak_|whsec_|sch_|rep_|/share/|89\d{15}|LPA:|Bearer")
 

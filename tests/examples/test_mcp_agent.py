@@ -1,7 +1,7 @@
 """The patterns of the guide for agent builders, run as a program."""
 
 from tests.examples.conftest import command, program
-from tests.running import Running
+from tests.harness.processes import Running
 
 
 def test_every_pattern_does_what_the_guide_says(server: Running) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.examples.conftest import program
-from tests.running import Running
+from tests.harness.processes import Running
 
 NOBODY = "http://127.0.0.1:1/mcp"
 

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import httpx
 
-from tests.children import Child
 from tests.examples.conftest import program
+from tests.harness.processes import ROOT, Child, running
 from tests.people import Person, console_of
-from tests.running import ROOT, running
 
 NOBODY = "http://127.0.0.1:1/mcp"
 

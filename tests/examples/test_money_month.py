@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 
 from tests.examples.conftest import command, program
-from tests.running import Running
+from tests.harness.processes import Running
 
 
 def test_records_become_an_invoice_that_is_paid_and_adds_up(server: Running, tmp_path: Path) -> None:

@@ -8,12 +8,11 @@ from pathlib import Path
 import httpx
 from inline_snapshot import snapshot
 
-from tests.children import Child
 from tests.cli.network import network
 from tests.cli.reseller import said
 from tests.docs.test_simulated_network import free_port
 from tests.examples.conftest import command, program
-from tests.running import ROOT, Running, running
+from tests.harness.processes import ROOT, Child, Running, running
 
 SECRETS = re.compile(r"LPA:|1\$|ord_|tuc_|acct_|cs_test_|data:image|89\d{15}")
 

@@ -1,14 +1,6 @@
 """A staged operator; the tests of a fault share nothing."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from tests.faults.stage import open_stage
+from tests.stage import opened
 
-import pytest
-
-from tests.faults.stage import Stage, open_stage
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
+stage = opened(open_stage)

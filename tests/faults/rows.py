@@ -54,17 +54,14 @@ class Row(NamedTuple):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """What it asks."""
         return tuple(method for method in self.uses if method in READS)
 
     @property
     def write(self) -> str | None:
-        """What it changes with."""
         return next((method for method in self.uses if method not in READS), None)
 
     @property
     def name(self) -> str:
-        """For people."""
         return " ".join([self.operation, *(f"{name}={value}" for name, value in self.more.items())])
 
 

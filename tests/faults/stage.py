@@ -35,7 +35,6 @@ class Ready:
     since: int
 
     async def send(self) -> httpx.Response:
-        """The call."""
         return await self.http.send(self.request())
 
 

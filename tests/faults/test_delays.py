@@ -17,7 +17,6 @@ CHANGING = ("assign_package", "send_sms", "create_location_zone", "modify_templa
 
 
 async def silent(seconds: float) -> None:
-    """No answer, ever."""
     await anyio.sleep_forever()
 
 

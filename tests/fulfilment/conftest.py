@@ -6,12 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.fulfilment.floor import Floor, open_floor
+from tests.stage import opened
 
-
-@pytest.fixture
-async def floor(tmp_path: Path) -> AsyncGenerator[Floor]:
-    async with open_floor(tmp_path) as floor:
-        yield floor
+floor = opened(open_floor)
 
 
 @pytest.fixture

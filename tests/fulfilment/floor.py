@@ -28,15 +28,12 @@ PRICE = 1000
 
 @dataclass(slots=True)
 class Floor:
-    """One shop and its workers."""
-
     shop: Counter
     reconciling: list[Reconciliation] = field(default_factory=list[Reconciliation])
     births: int = 0
 
     @property
     def deps(self) -> Deps:
-        """The first worker's."""
         return self.shop.deps
 
     async def paid(self, plan: str = "nordic") -> str:
@@ -47,15 +44,12 @@ class Floor:
         return begun.order
 
     async def row(self, order: str) -> OrderRow:
-        """An order as it is kept."""
         return await self.shop.row(order)
 
     async def end(self, order: str) -> tuple[str, str | None, str | None]:
-        """Status, code and refund."""
         return await self.shop.end(order)
 
     async def ledger(self, order: str) -> IssuanceRow | None:
-        """The ledger's row."""
         return await self.shop.world.store.read(find_issuance, organisation=self.shop.me.organisation, key=order)
 
     async def work(self, steps: int = 1, *, every: float = 0, worker: Fulfilment | None = None) -> None:
@@ -100,7 +94,6 @@ class Floor:
         return [orjson.loads(row.data)["iccid"] for row in rows if row.type == "esim.issued"]
 
     def strike(self, times: int | None = 1, **fault: Any) -> None:
-        """The next draws meet trouble."""
         self.shop.trouble(NetworkFault(DRAW, times=times, **fault))
 
     def draws(self) -> int:
@@ -114,7 +107,6 @@ class Floor:
 
     @property
     def began(self) -> int:
-        """When the test began."""
         clock = self.shop.world.clock
         return int(clock.wall - (clock.steady - 1000.0))
 
@@ -129,7 +121,6 @@ class Floor:
         await self.shop.world.ask_payments("POST", "faults", {"trouble": trouble, "path": path, **more})
 
     async def calm(self) -> None:
-        """No more trouble there."""
         await self.shop.world.ask_payments("DELETE", "faults")
 
     async def asked_processor(self) -> int:
@@ -148,7 +139,6 @@ class Floor:
         return [refund.amount for refund in self.shop.world.payments.state.book(self.shop.payee).refunds.values()]
 
     async def charge(self, order: str) -> str:
-        """The charge of an order at the processor."""
         intent = (await self.row(order)).payment_intent
         charges = self.shop.world.payments.state.book(self.shop.payee).charges.values()
         return next(charge.id for charge in charges if charge.intent == intent and charge.status == "succeeded")

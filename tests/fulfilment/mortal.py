@@ -24,13 +24,11 @@ class Mortal(WrappedStore):
         self.at, self.after, self.commits, self.dead = at, after, 0, False
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """While it lives."""
         if self.dead:
             raise Killed
         return await self.store.read(fn, *args, **kwargs)
 
     async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """While it lives."""
         if self.dead:
             raise Killed
         fatal = self.commits == self.at
@@ -56,7 +54,6 @@ class Forgetful(WrappedStore):
         self.refused, self.commits = refused, 0
 
     async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Unless its number is up."""
         self.commits += 1
         if self.commits - 1 in self.refused:
             raise StoreUnavailable("the database is away")

@@ -23,8 +23,6 @@ FORMER = "0008"
 
 
 class Number(NamedTuple):
-    """An order's."""
-
     id: str
 
 
@@ -72,7 +70,6 @@ async def upgraded(floor: Floor, url: str) -> None:
 
 
 def orders(connection: Connection) -> list[Number]:
-    """All of them."""
     return connection.all(ORDERS)
 
 

@@ -21,7 +21,6 @@ class Crowd(Gate):
     held = 0
 
     async def pass_through(self) -> None:
-        """One more."""
         self.held += 1
         await super().pass_through()
 

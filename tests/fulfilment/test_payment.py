@@ -24,7 +24,6 @@ async def session_of(floor: Floor, order: str) -> CheckoutSession:
 
 
 async def take(floor: Floor, session: CheckoutSession, account: str | None = None) -> bool:
-    """Somebody tells of a page."""
     now = floor.shop.world.clock.now()
     return await floor.deps.store.write(take_checkout, deps=floor.deps, account=account or floor.shop.payee, session=session, now=now)
 

@@ -41,7 +41,6 @@ async def by_hand(floor: Floor, order: str, decision: OrderDecision) -> OrderRow
 
 
 async def metrics(floor: Floor) -> dict[str, float]:
-    """The numbers about orders."""
     text = (await Metrics(floor.deps.store, floor.shop.world.clock, WorkerTally()).text()).decode()
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     return {"|".join((one.name, *one.labels.values())): one.value for one in samples if one.name.startswith("reseller_order")}

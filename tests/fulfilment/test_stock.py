@@ -5,7 +5,7 @@ from copy import deepcopy
 
 from clients.payments.records import CheckoutSession
 from operations.ledger.payment_intake import take_checkout
-from simulators.processor.cards import TestCard
+from simulators.processor.cards import TestCard as PaymentCard
 from simulators.processor.charges import make_charge
 from storage.engine.connection import Connection
 from storage.issuance import IssuanceHolder, holders_of_iccids
@@ -33,7 +33,7 @@ async def sold(floor: Floor, count: int) -> list[str]:
     """So many orders that were paid."""
     shop, world, orders = floor.shop, floor.shop.world, [f"ord_{number:03d}" for number in range(count)]
     async with world.payments.turn(writes=True) as state:
-        card = TestCard(GOOD_CARD, "B. Uyer", BUYER)
+        card = PaymentCard(GOOD_CARD, "B. Uyer", BUYER)
         charges = [make_charge(state, shop.payee, amount=PRICE, currency="eur", card=card) for _ in orders]
     now = world.clock.now()
 

@@ -23,9 +23,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from registry.limits import Tier
-from tests.fuzz.loop import ACCOUNT, ROOT, new_key, p99, processor_seconds, say, serving
+from tests.fuzz.loop import ACCOUNT, ROOT, new_key, p99, processor_seconds, say, serving_tree
 from tests.fuzz.loop_shapes import http
 from tests.fuzz.outage import ask, every
+from tests.harness.processes import COMMAND, environment
 
 TOKEN, TEMPLATE = "sandbox-7001-token", 55010
 ROW_CAP = 1000
@@ -34,8 +35,6 @@ PATIENCE = 60.0
 
 
 class Network:
-    """The simulated network."""
-
     def __init__(self, port: int, pid: int) -> None:
         self.port, self.pid = port, pid
 
@@ -51,13 +50,7 @@ def network(lines: int, folder: Path) -> Generator[Network]:
     """`reseller sandbox ocs` with so many lines, most of them in one account."""
     options = ("--port", "0", "--lines", str(lines), "--history-days", "0", "--row-cap", str(ROW_CAP), "--clock", "frozen")
     with (folder / "network.log").open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "transports.cli", "sandbox", "ocs", *options],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.PIPE,
-            stderr=log,
-        )
+        process = subprocess.Popen([*COMMAND, "sandbox", "ocs", *options], cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=log)
     assert process.stdout is not None
     try:
         found = re.search(rb"http://[0-9.]+:(\d+)", process.stdout.readline())
@@ -70,13 +63,10 @@ def network(lines: int, folder: Path) -> Generator[Network]:
 
 
 class Requests:
-    """What the operator asks for."""
-
     def __init__(self, key: str, lines: int, seed: int) -> None:
         self._key, self._lines, self._chance = key, lines, random.Random(seed)
 
     def first_page(self) -> bytes:
-        """The first two lines."""
         return http("GET", "/v1/subscribers?limit=2", authorization=f"Bearer {self._key}")
 
     def some_page(self) -> bytes:
@@ -85,7 +75,6 @@ class Requests:
         return http("GET", f"/v1/subscribers?limit=2&starting_after={after}", authorization=f"Bearer {self._key}")
 
     def draw(self, number: int) -> bytes:
-        """An eSIM from stock."""
         body = json.dumps({"accountId": ACCOUNT, "packageTemplateId": TEMPLATE})
         key = f"accounts-{os.getpid()}-{number}"
         return http("POST", "/v1/subscribers/issue-from-inventory", body, authorization=f"Bearer {self._key}", x_idempotency_key=key)
@@ -148,13 +137,12 @@ class Load:
 
 
 async def trial(given: argparse.Namespace, folder: Path, made: Network) -> bool:
-    """Single requests, then the load."""
     settings = {
         "SERVICE_OCS_URL": f"http://127.0.0.1:{made.port}/v1",
         "SERVICE_OCS_TOKEN": TOKEN,
         "SERVICE_BURST_LIMIT": "false",
     }
-    with serving(given.tree, folder / "data", settings) as server:
+    with serving_tree(given.tree, folder / "data", settings) as server:
         requests = Requests(await new_key(server.data, "accounts", Tier.ENTERPRISE), given.lines, given.seed)
         cheap = given.cold or await singles(server.port, made, requests)
         load, before = Load(server.port, requests), made.calls()

@@ -13,7 +13,7 @@ from registry.policy import DAY_SECONDS
 from storage.claims import release_orphaned_claims, sweep_claims
 from storage.engine.sweep import sweep_in_steps
 from storage.replicas import renew_replica
-from tests.fuzz.seat import Machine
+from tests.harness.machine_runner import ServiceMachine
 from tests.registry import things
 from tests.registry.bench import Bench, open_bench
 from tests.world import Credentials
@@ -36,7 +36,7 @@ class Kept:
     until: float | None
 
 
-class ClaimMachine(Machine):
+class ClaimMachine(ServiceMachine):
     """Two members of one organisation and one of another use the same few keys."""
 
     async def open(self, folder: Path, url: str | None) -> None:
@@ -53,12 +53,10 @@ class ClaimMachine(Machine):
         """Organisations that may not order."""
 
     async def ask(self, who: str, what: str, key: str, given: dict[str, str]) -> httpx.Response:
-        """One call."""
         headers = {"Authorization": f"Bearer {self.people[who].secret}", "Idempotency-Key": key}
         return await self.http.post(PATHS[what], json=given, headers=headers)
 
     def given(self, what: str, name: str, how: str) -> dict[str, str]:
-        """Its body."""
         return {"name": name, "how": how} if what == "order" else {"name": name}
 
     def place(self, who: str, what: str, key: str) -> tuple[str, str, str]:
@@ -66,7 +64,6 @@ class ClaimMachine(Machine):
         return self.people[who].organisation, what, key
 
     def known(self, place: tuple[str, str, str]) -> Kept | None:
-        """What is kept there by now."""
         kept = self.kept.get(place)
         return None if kept is None or (kept.until is not None and kept.until <= self.bench.clock.now()) else kept
 
@@ -134,7 +131,6 @@ class ClaimMachine(Machine):
 
     @rule(who=WHO)
     def revoke(self, who: str) -> None:
-        """A key ends."""
         self.run(self.bench.world.revoke(self.people[who]))
         self.shut.add(who)
 

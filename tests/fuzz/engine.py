@@ -38,8 +38,8 @@ from schemathesis.python.asgi import shutdown_lifespans
 
 from operations.catalogue import CATALOGUE
 from tests.contract.stage import INTERNAL, SHOP
-from tests.fuzz.excuses import excused
-from tests.fuzz.stand import Stand, bindings
+from tests.fuzz.app_under_test import AppUnderTest, bindings
+from tests.fuzz.known_failures import excused
 
 ALLOWED = {501, 502, 503}
 STEPS = 50
@@ -61,8 +61,6 @@ OFTEN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much of what."""
-
     examples: int
     seed: int = 1
     kind: str = "admin"
@@ -86,7 +84,7 @@ class Verdict:
     failures: list[str] = field(default_factory=list[str])
 
 
-def fuzz(stand: Stand, plan: Plan, tell: Callable[[Verdict], None] = lambda verdict: None) -> Verdict:
+def fuzz(stand: AppUnderTest, plan: Plan, tell: Callable[[Verdict], None] = lambda verdict: None) -> Verdict:
     """Ask as the plan says; the house stands as long."""
     verdict = Verdict()
     try:
@@ -111,7 +109,7 @@ def unwanted(status: int, plan: Plan) -> bool:
     return (status >= 500 and status not in ALLOWED) or (status == 402 and plan.kind == "admin")
 
 
-def configuration(stand: Stand, plan: Plan) -> SchemathesisConfig:
+def configuration(stand: AppUnderTest, plan: Plan) -> SchemathesisConfig:
     """Every check; the same cases in every run of one seed."""
     generation = GenerationConfig(max_examples=plan.examples, deterministic=True, database="none", no_shrink=not plan.shrink)
     alone = not plan.sequences
@@ -137,7 +135,7 @@ def configuration(stand: Stand, plan: Plan) -> SchemathesisConfig:
     return SchemathesisConfig(projects=ProjectsConfig(default=project), seed=plan.seed, dictionaries=dictionaries, cache=cache)
 
 
-def credentials(stand: Stand, kind: str) -> AuthConfig:
+def credentials(stand: AppUnderTest, kind: str) -> AuthConfig:
     """Of one kind of caller; those of other programs are known to the admin's runs."""
     assert stand.furnished is not None and stand.house is not None
     bearer = stand.furnished.bearers[kind]
@@ -149,7 +147,7 @@ def credentials(stand: Stand, kind: str) -> AuthConfig:
     return AuthConfig(openapi=known)
 
 
-def named(stand: Stand, asked: frozenset[str] | None) -> tuple[list[OperationConfig], dict[str, DictionaryDefinition]]:
+def named(stand: AppUnderTest, asked: frozenset[str] | None) -> tuple[list[OperationConfig], dict[str, DictionaryDefinition]]:
     """What is there, for each operation that may name it. All are looked through for each call: those that are not asked stay out."""
     assert stand.furnished is not None
     found: list[OperationConfig] = []
@@ -174,14 +172,12 @@ def left_out(asked: frozenset[str] | None) -> list[OperationConfig]:
 
 
 def only(id: str) -> FilterSet:
-    """One operation."""
     found = FilterSet()
     found.include(operation_id=id)
     return found
 
 
 def take(event: EngineEvent, verdict: Verdict) -> None:
-    """Note what an event tells."""
     if isinstance(event, FatalError):
         raise event.exception
     if isinstance(event, NonFatalError):

@@ -43,7 +43,6 @@ class Furnished:
 
 
 async def furnish(house: House, operation: AnyOperation | None) -> Furnished:
-    """For one operation, or with everything for all."""
     stage = await house.stage(operation)
     bearers = {"admin": stage.who.secret, **await others(house, stage), "none": ""}
     made = Furnished(stage, bearers)

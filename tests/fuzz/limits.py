@@ -22,10 +22,10 @@ from pathlib import Path
 from registry.limits import Tier
 from registry.shared_limits import bucket_portion
 from tests.databases import postgres_url
-from tests.fuzz.loop import ROOT, Server, key_in, say, serving
+from tests.fuzz.loop import ROOT, TreeServer, key_in, say, serving_tree
 from tests.fuzz.loop_shapes import http
 from tests.fuzz.outage import ANSWER, NEEDS_IT, ask
-from tests.replicas.cluster import KEYS
+from tests.harness.cluster import KEYS
 
 COMMAND = (sys.executable, "-P", "-m", "transports.cli")
 CALLS_A_DAY = 1_000_000
@@ -44,7 +44,6 @@ class Holding:
         self.under_way = self.most = self.calls = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
         with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             while head := (await reader.readuntil(b"\r\n\r\n")).lower():
                 await reader.readexactly(int(head.partition(b"content-length:")[2].partition(b"\r\n")[0]))
@@ -61,7 +60,6 @@ class Holding:
 
 @asynccontextmanager
 async def holding() -> AsyncGenerator[tuple[Holding, int]]:
-    """On a free port."""
     system = Holding()
     server = await asyncio.start_server(system.serve, "127.0.0.1", 0)
     try:
@@ -126,10 +124,10 @@ def settings_of(port: int, rate: float, size: int) -> dict[str, str]:
 
 
 @contextmanager
-def servers(tree: Path, folder: Path, given: dict[str, str], count: int) -> Generator[list[Server]]:
+def servers(tree: Path, folder: Path, given: dict[str, str], count: int) -> Generator[list[TreeServer]]:
     """So many on one database, which `given` names; without a name all use the file of one directory."""
     with ExitStack() as stack:
-        yield [stack.enter_context(serving(tree, folder / "data", given)) for _ in range(count)]
+        yield [stack.enter_context(serving_tree(tree, folder / "data", given)) for _ in range(count)]
 
 
 async def trial(given: argparse.Namespace, folder: Path, url: str | None) -> bool:

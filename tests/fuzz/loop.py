@@ -7,8 +7,6 @@ each answer, which says more where other programs run beside it.
 
 import argparse
 import asyncio
-import json
-import os
 import pickle
 import statistics
 import subprocess
@@ -34,6 +32,7 @@ from storage.organisations import create_organisation
 from storage.people import create_person
 from tests.fuzz.loop_attack import answered
 from tests.fuzz.loop_shapes import Attack, anonymous, http, organisation
+from tests.harness.processes import COMMAND, running
 
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESSES, PER_ADDRESS, OF_ORGANISATION = 8, 4, 12
@@ -42,18 +41,16 @@ ACCOUNT = 8101
 HEALTH = http("GET", "/health")
 
 
-class Server(NamedTuple):
-    """A server that listens."""
-
+class TreeServer(NamedTuple):
     pid: int
     port: int
     data: Path
 
 
-class Stand(NamedTuple):
+class LoopAttack(NamedTuple):
     """What is measured, the process that attacks it, and for how many seconds."""
 
-    server: Server
+    server: TreeServer
     attacker: "subprocess.Popen[bytes]"
     seconds: float
 
@@ -75,30 +72,15 @@ class Row:
 
 
 @contextmanager
-def serving(tree: Path, data: Path, settings: Mapping[str, str] | None = None) -> Generator[Server]:
+def serving_tree(tree: Path, data: Path, settings: Mapping[str, str] | None = None) -> Generator[TreeServer]:
     """`reseller serve` of a tree of sources, on an empty directory."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SERVICE_")}
-    with data.with_suffix(".log").open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "transports.cli", "serve", "--port", "0", "--data", str(data), "--json"],
-            cwd=tree,
-            env={**kept, **(settings or {}), "PYTHONPATH": str(tree)},
-            stdout=subprocess.PIPE,
-            stderr=log,
-        )
-    assert process.stdout is not None
-    try:
-        said = json.loads(process.stdout.readline())
-        yield Server(process.pid, int(said["base_url"].rpartition(":")[2]), data)
-    finally:
-        process.terminate()
-        process.wait(60)
-        process.stdout.close()
+    given = {**(settings or {}), "PYTHONPATH": str(tree)}
+    with running(data, given, bare=True, program=COMMAND, folder=tree) as server:
+        yield TreeServer(server.process.pid, int(server.base_url.rpartition(":")[2]), data)
 
 
 @contextmanager
 def attacking() -> Generator["subprocess.Popen[bytes]"]:
-    """The process that attacks."""
     command = [sys.executable, "-m", "tests.fuzz.loop_attack"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -114,7 +96,6 @@ async def new_key(data: Path, name: str, tier: Tier = Tier.FREE) -> str:
 
 
 async def key_in(url: str, name: str, tier: Tier) -> str:
-    """The same in any database."""
     ids, now = SystemIds(SystemClock()), SystemClock().now()
     store = open_store(url)
     try:
@@ -157,7 +138,6 @@ async def waits(port: int, seconds: float, pause: float = 0.01) -> list[float]:
 
 
 def say(line: str, to: TextIO = sys.stdout) -> None:
-    """To whoever runs this."""
     to.write(line + "\n")
     to.flush()
 
@@ -173,8 +153,7 @@ def processor_seconds(pid: int) -> float:
     return time.clock_gettime(~pid << 3 | 2)
 
 
-def measure(stand: Stand, row: Row, attack: Attack, addresses: Sequence[str], each: int) -> None:
-    """One round of one attack."""
+def measure(stand: LoopAttack, row: Row, attack: Attack, addresses: Sequence[str], each: int) -> None:
     server, attacker, seconds = stand
     assert attacker.stdin is not None
     assert attacker.stdout is not None
@@ -190,13 +169,12 @@ def measure(stand: Stand, row: Row, attack: Attack, addresses: Sequence[str], ea
 
 
 def shown(row: Row) -> str:
-    """One line."""
     statuses = " ".join(f"{status}:{count}" for status, count in sorted(row.statuses.items()))
     alone, beside, cost = (statistics.median(each) for each in (row.alone, row.beside, row.cost))
     return f"{row.added:8.1f} {alone:8.1f} {beside:8.1f} {cost:8.2f}  {row.name:<64} {statuses}"
 
 
-def campaign(stand: Stand, given: argparse.Namespace) -> list[Row]:
+def campaign(stand: LoopAttack, given: argparse.Namespace) -> list[Row]:
     """All attacks, each by somebody who has attacked nothing before."""
     rows: dict[str, Row] = {}
     wanted = [word.lower() for word in given.only]
@@ -229,9 +207,9 @@ def main(arguments: Sequence[str]) -> int:
     with (
         tempfile.TemporaryDirectory(prefix="loop-") as folder,
         attacking() as attacker,
-        serving(given.tree, Path(folder) / "data") as server,
+        serving_tree(given.tree, Path(folder) / "data") as server,
     ):
-        rows = campaign(Stand(server, attacker, given.seconds), given)
+        rows = campaign(LoopAttack(server, attacker, given.seconds), given)
     say(f"{'added ms':>8} {'alone':>8} {'beside':>8} {'cpu ms':>8}  {'p99 of /health; processor time for an answer':<64} answers")
     for row in rows:
         say(shown(row))

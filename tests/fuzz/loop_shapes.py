@@ -46,7 +46,6 @@ class Attack(NamedTuple):
 
 
 def http(method: str, path: str, body: str | bytes = b"", **headers: str) -> bytes:
-    """One request."""
     sent = body.encode() if isinstance(body, str) else body
     given = {"host": "127.0.0.1", "content-type": "application/json"} | {name.replace("_", "-"): value for name, value in headers.items()}
     if sent or method == "POST":
@@ -56,17 +55,14 @@ def http(method: str, path: str, body: str | bytes = b"", **headers: str) -> byt
 
 
 def in_sizes(name: str, path: str, shape: Shape, **headers: str) -> Attack:
-    """One shape posted in each size."""
     return Attack(name, lambda: tuple(http("POST", path, shape(size), **headers) for size in SIZES))
 
 
 def every_shape(target: str, path: str, **headers: str) -> list[Attack]:
-    """All shapes at one address."""
     return [in_sizes(f"{target}: {name}", path, shape, **headers) for name, shape in SHAPES.items()]
 
 
 def asked(name: str, *paths: str, **headers: str) -> Attack:
-    """Requests without a body."""
     return Attack(name, lambda: tuple(http("GET", path, **headers) for path in paths))
 
 
@@ -74,7 +70,6 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def form(size: int) -> str:
-    """A form of many fields."""
     return repeated("", "k%=1", "", size).replace(",", "&")
 
 

@@ -13,10 +13,10 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from tests import ramdisk
 from tests.fuzz import accounts, limits, loop, outage
+from tests.fuzz.app_under_test import AppUnderTest
 from tests.fuzz.engine import STEPS, Plan, Verdict, fuzz
 from tests.fuzz.furnished import KINDS
 from tests.fuzz.machines import MACHINES, play
-from tests.fuzz.stand import Stand
 
 PARTS = ("calls", "sequences", "machines")
 COMMANDS = {"loop": loop.main, "limits": limits.main, "outage": outage.main, "accounts": accounts.main}
@@ -50,7 +50,6 @@ class Total:
 
 
 def say(line: str) -> None:
-    """To whoever runs this."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -65,10 +64,9 @@ def wanted(only: list[str], part: str) -> list[AnyOperation]:
 
 
 def ask(name: str, operation: AnyOperation | None, plan: Plan, total: Total) -> None:
-    """One operation, or sequences of all."""
     started, again = time.perf_counter(), f"--as {plan.kind} --examples {plan.examples} --seed {plan.seed}"
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        verdict = fuzz(Stand(Path(folder), operation), plan)
+        verdict = fuzz(AppUnderTest(Path(folder), operation), plan)
     total.calls += verdict.calls
     total.statuses += verdict.statuses
     total.checks += verdict.checks
@@ -110,7 +108,6 @@ def sequences(given: argparse.Namespace, total: Total) -> None:
 
 
 def machines(given: argparse.Namespace, total: Total) -> None:
-    """State machines against their models."""
     for name in MACHINES:
         if (given.only and name not in given.only) or total.over():
             continue
@@ -123,7 +120,6 @@ def machines(given: argparse.Namespace, total: Total) -> None:
 
 
 def reader() -> argparse.ArgumentParser:
-    """The command's words."""
     parser = argparse.ArgumentParser(
         prog="run fuzz", description=__doc__, epilog=MEASURES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -139,7 +135,6 @@ def reader() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
-    """The command."""
     if arguments and arguments[0] in COMMANDS:
         return COMMANDS[arguments[0]](arguments[1:])
     given = reader().parse_args(arguments)

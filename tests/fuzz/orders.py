@@ -11,7 +11,7 @@ from hypothesis.stateful import invariant, precondition, rule
 from operations.storefronts.sales.checkout import OrderCancelled
 from registry.errors import PaymentsError
 from tests.fulfilment.floor import HOUR, MINUTE, PRICE, Floor, open_floor
-from tests.fuzz.seat import Machine
+from tests.harness.machine_runner import ServiceMachine
 
 PICK = st.integers(0, 9)
 STRIKES: dict[str, dict[str, Any]] = {"none left": {"code": 6}, "lost": {"drop_after": True}, "not sent": {"code": 3}}
@@ -42,7 +42,7 @@ class Seen:
     top_ups: list[str] = field(default_factory=list[str])
 
 
-class OrderMachine(Machine):
+class OrderMachine(ServiceMachine):
     """A few buyers, a worker, the shop's own server and its operator."""
 
     async def open(self, folder: Path, url: str | None) -> None:
@@ -77,7 +77,6 @@ class OrderMachine(Machine):
             self.orders[order].paid = self.run(self.paid(order))
 
     async def paid(self, order: str) -> bool:
-        """Whether the processor took it."""
         session = (await self.shop.row(order)).session
         page = next((page for page in self.shop.sessions() if page.id == session), None)
         if page is None or page.status != "open":
@@ -93,7 +92,6 @@ class OrderMachine(Machine):
 
     @rule(steps=st.integers(1, 3), every=st.sampled_from([0, 1, MINUTE, HOUR]))
     def the_worker_works(self, steps: int, every: int) -> None:
-        """For a while."""
         self.run(self.floor.work(steps, every=every))
 
     @rule(kind=st.sampled_from(sorted(STRIKES)), times=st.integers(1, 2))
@@ -108,7 +106,6 @@ class OrderMachine(Machine):
 
     @rule()
     def all_is_calm(self) -> None:
-        """Nobody is in trouble."""
         self.shop.world.sandbox.faults.clear()
         self.run(self.floor.calm())
 
@@ -177,11 +174,9 @@ class OrderMachine(Machine):
         assert answer.status_code != 200 or not self.top_ups[made], "a paid page was closed"
 
     def troubled(self) -> bool:
-        """Whether the processor is."""
         return bool(self.shop.world.payments.faults.queue)
 
     async def shown(self, order: str) -> str:
-        """How the buyer sees it."""
         answer = await self.shop.http.get(f"/api/orders/{order}")
         assert answer.status_code == 200, answer.text
         told = answer.json()
@@ -204,7 +199,6 @@ class OrderMachine(Machine):
         assert self.shop.added() <= sum(self.top_ups.values()) * 2  # a read that is asked again is none
 
     def count(self) -> int:
-        """How many were paid."""
         return sum(seen.paid for seen in self.orders.values())
 
     def teardown(self) -> None:
@@ -215,7 +209,6 @@ class OrderMachine(Machine):
             super().teardown()
 
     async def settle(self) -> None:
-        """Days later."""
         self.shop.world.sandbox.faults.clear()
         await self.floor.calm()
         await self.shop.told()

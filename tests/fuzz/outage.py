@@ -22,7 +22,7 @@ from pathlib import Path
 import orjson
 
 from registry.limits import Tier
-from tests.fuzz.loop import ACCOUNT, HEALTH, ROOT, new_key, p99, processor_seconds, say, serving
+from tests.fuzz.loop import ACCOUNT, HEALTH, ROOT, new_key, p99, processor_seconds, say, serving_tree
 from tests.fuzz.loop_attack import answered
 from tests.fuzz.loop_shapes import http
 
@@ -47,7 +47,6 @@ class ChargingSystem:
         self.hangs, self.calls = False, 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
         with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             while head := (await reader.readuntil(b"\r\n\r\n")).lower():
                 await reader.readexactly(int(head.partition(b"content-length:")[2].partition(b"\r\n")[0]))
@@ -61,7 +60,6 @@ class ChargingSystem:
 
 @asynccontextmanager
 async def charging_system() -> AsyncGenerator[tuple[ChargingSystem, int]]:
-    """On a free port."""
     system = ChargingSystem()
     server = await asyncio.start_server(system.serve, "127.0.0.1", 0)
     try:
@@ -132,7 +130,6 @@ class Beside:
 
 
 def beside_of(key: str, shop: str = "demo") -> Requests:
-    """By name."""
     plan = '{"plan": "test_eu_1gb"}'
     return {
         "GET /health": lambda number: HEALTH,
@@ -157,10 +154,9 @@ async def back_again(asking: Asking, keys: Sequence[str]) -> float:
 
 
 async def trial(given: argparse.Namespace, folder: Path) -> bool:
-    """Before, during and after."""
     async with charging_system() as (system, at):
         settings = {"SERVICE_OCS_URL": f"http://127.0.0.1:{at}/v1", "SERVICE_OCS_TOKEN": "outage-token", "SERVICE_BURST_LIMIT": "false"}
-        with serving(given.tree, folder / "data", settings) as server:
+        with serving_tree(given.tree, folder / "data", settings) as server:
             keys = [await new_key(server.data, f"outage {number}", Tier.ENTERPRISE) for number in range(ORGANISATIONS)]
             requests = beside_of(await new_key(server.data, "beside", Tier.ENTERPRISE))
             asking = partial(ask, server.port)

@@ -11,7 +11,7 @@ from registry.limits import Limits, Tier, TierLimits
 from registry.policy import DAY_SECONDS, quota_period
 from registry.ports import QuotaPeriod
 from storage.quota import read_quota_used
-from tests.fuzz.seat import Machine
+from tests.harness.machine_runner import ServiceMachine
 from tests.registry import things
 from tests.registry.bench import Bench, Replica, Said, open_bench
 from tests.world import Credentials
@@ -36,7 +36,7 @@ class Day:
     own_lost: int = 0
 
 
-class QuotaMachine(Machine):
+class QuotaMachine(ServiceMachine):
     """Three keys of one organisation, one of them limited, and two processes."""
 
     async def open(self, folder: Path, url: str | None) -> None:
@@ -53,11 +53,9 @@ class QuotaMachine(Machine):
 
     @property
     def period(self) -> QuotaPeriod:
-        """Today."""
         return quota_period(self.bench.clock.now())
 
     async def ask(self, who: str, kind: str) -> Said:
-        """One call that costs one."""
         if kind in ("mcp", "elsewhere"):
             at, surface = (None, "mcp") if kind == "mcp" else (self.other, "http")
             return await self.bench.ask(things.read_thing, self.people[who], surface=surface, at=at, name="x")
@@ -68,7 +66,6 @@ class QuotaMachine(Machine):
         )
 
     async def over_http(self, who: str, method: str, path: str, key: str | None = None, **body: object) -> Said:
-        """One call of the door."""
         headers = {"Authorization": f"Bearer {self.people[who].secret}"} | ({} if key is None else {"Idempotency-Key": key})
         answer = await self.http.request(method, path, json=body or None, headers=headers)
         return Said(answer.status_code, answer.content, dict(answer.headers))
@@ -92,24 +89,20 @@ class QuotaMachine(Machine):
         return self.run(self.bench.store.read(read_quota_used, organisation=owner, period=period or self.period.name))
 
     def unspent(self, owner: str) -> int:
-        """Leased by living processes."""
         return sum(each.unspent(owner, self.period) for each in (self.bench.world.blocks, self.other.blocks))
 
     @rule(who=WHO, kind=KINDS, calls=CALLS)
     def use(self, who: str, kind: str, calls: int) -> None:
-        """One call after the other."""
         for _ in range(calls):
             self.count(who, self.run(self.ask(who, kind)))
 
     @rule(who=WHO, kinds=st.lists(KINDS, min_size=2, max_size=12))
     def use_at_once(self, who: str, kinds: list[str]) -> None:
-        """Several in parallel."""
         for said in self.together(*(self.ask(who, kind) for kind in kinds)):
             self.count(who, said)
 
     @rule(who=WHO, kind=st.sampled_from(COSTLESS))
     def ask_for_nothing(self, who: str, kind: str) -> None:
-        """What did nothing costs nothing."""
         if kind in ("replay", "reused"):
             self.keyed += 1
             key = f"key-{self.keyed}"
@@ -166,7 +159,6 @@ class QuotaMachine(Machine):
 
     @rule(seconds=st.sampled_from([0.5, 3600.0]))
     def time_passes(self, seconds: float) -> None:
-        """The same day goes on."""
         if (self.bench.clock.now() + seconds) // DAY_SECONDS == self.bench.clock.now() // DAY_SECONDS:
             self.bench.clock.advance(seconds)
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.databases import NO_POSTGRES
 from tests.fuzz.machines import MACHINES, OWN, play
-from tests.fuzz.seat import postgres
+from tests.harness.machine_runner import postgres
 
 FEW, FEWER = 4, 1
 

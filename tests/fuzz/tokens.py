@@ -11,7 +11,7 @@ from hypothesis.stateful import invariant, precondition, rule
 from registry.call import Surface
 from registry.catalogue import AnyOperation
 from storage.confirm_tokens import sweep_confirm_tokens
-from tests.fuzz.seat import Machine
+from tests.harness.machine_runner import ServiceMachine
 from tests.registry import things
 from tests.registry.bench import Bench, Said, open_bench
 from tests.world import Credentials
@@ -23,20 +23,16 @@ DOORS, PICK = st.sampled_from(["http", "mcp"]), st.integers(0, 9)
 
 
 class Act(NamedTuple):
-    """What is to be done."""
-
     operation: str
     name: str
     how: str
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """As the operation takes them."""
         return {"name": self.name, "how": self.how} if self.operation == "release" else {"name": self.name}
 
     @property
     def effect(self) -> str:
-        """Where it is counted."""
         return f"sent {self.name}" if self.operation == "release" else self.name
 
 
@@ -48,8 +44,6 @@ ACTS = st.builds(Act, st.sampled_from(sorted(OPERATIONS)), NAMES, HOW).map(
 
 @dataclass
 class Token:
-    """One that was given out."""
-
     text: str
     who: tuple[str, str]
     act: Act
@@ -57,7 +51,7 @@ class Token:
     spent: bool = False
 
 
-class TokenMachine(Machine):
+class TokenMachine(ServiceMachine):
     """A person in two organisations, their colleague, and a stranger; all may do the same."""
 
     async def open(self, folder: Path, url: str | None) -> None:
@@ -79,7 +73,6 @@ class TokenMachine(Machine):
         self.shut: set[str] = set()
 
     async def ask(self, who: str, act: Act, door: Surface, token: str | None) -> Said:
-        """One call."""
         if door == "mcp":
             return await self.bench.ask(OPERATIONS[act.operation], self.people[who], surface="mcp", token=token, **act.arguments)
         path = f"/v1/orders/{act.name}?how={act.how}" if act.operation == "release" else f"/v1/things/{act.name}"
@@ -138,7 +131,6 @@ class TokenMachine(Machine):
     @precondition(lambda self: self.tokens)
     @rule(pick=PICK, wrong=st.sampled_from(["", "A" * 43, "{}x", "x{}"]))
     def use_a_made_up_one(self, pick: int, wrong: str) -> None:
-        """One like it is none."""
         token = self.tokens[-1 - pick % len(self.tokens)]
         said = self.run(self.ask("me", token.act, "http", wrong.format(token.text)))
         self.refuses("me", said)

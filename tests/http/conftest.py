@@ -1,7 +1,6 @@
 """The service with the test operations, and a caller of the pro tier."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -9,23 +8,18 @@ import pytest
 from operations import health
 from registry.catalogue import Catalogue, Toolset
 from tests.http import notes
-from tests.pages.site import Site, open_site
+from tests.pages.site import open_site
+from tests.stage import opened
 from tests.world import World, open_world
 
 CATALOGUE = Catalogue([Toolset("system", "Health.", (health,)), Toolset("notes", "Notes.", (notes,))])
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE) as world:
-        yield world
+world = opened(open_world, CATALOGUE)
 
 
-@pytest.fixture
-async def site(tmp_path: Path) -> AsyncGenerator[Site]:
-    """The whole service with its pages."""
-    async with open_site(tmp_path) as site:
-        yield site
+site = opened(open_site)
+"""The whole service with its pages."""
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from registry.call import Call, Reply
 from registry.errors import Refusal
-from tests.garbage import left_by
+from tests.gc_probe import left_by
 from tests.http.conftest import CATALOGUE
 from tests.http.test_server import serving
 from tests.world import open_world

@@ -47,17 +47,14 @@ class Reader:
         return self
 
     def begin_to_read(self) -> None:
-        """Take what comes."""
         self._reads.set()
 
     async def read(self) -> "Reader":
-        """To the end."""
         self.begin_to_read()
         await self.task
         return self
 
     def hang_up(self) -> None:
-        """Read no more."""
         self._gone.set()
 
     @property

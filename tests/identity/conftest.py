@@ -1,14 +1,6 @@
 """The house of the identity tests."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from tests.identity.house import open_house
+from tests.stage import opened
 
-import pytest
-
-from tests.identity.house import House, open_house
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncGenerator[House]:
-    async with open_house(tmp_path) as house:
-        yield house
+house = opened(open_house)

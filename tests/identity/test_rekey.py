@@ -50,5 +50,4 @@ async def test_after_rekey_tokens_verify_secrets_open_and_mails_can_be_sent(hous
 
 
 def keyring_text(keyring: Keyring) -> str:
-    """A keyring as a setting."""
     return ",".join(f"{name}:{base64.b64encode(key).decode()}" for name, key in keyring._keys.items())

@@ -15,8 +15,8 @@ from registry.catalogue import Catalogue, Toolset
 from registry.limits import Role, Tier
 from storage.people import create_person
 from tests.clients.identity.provider import ISSUER, OTHER_RSA_KEY, Provider, claims, rsa_jwk, signed
+from tests.harness.processes import running
 from tests.identity import session_only
-from tests.running import running
 from tests.world import NOON, SITE, World, open_world
 from transports.sessions import ProviderSessions
 

@@ -1,20 +1,9 @@
 """A stage of a few lines, and the demo's."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from tests.intelligence_costs.stage import DEMO, open_costs_stage
+from tests.stage import opened
 
-import pytest
-
-from tests.intelligence_costs.stage import DEMO, Stage, open_stage
+stage = opened(open_costs_stage)
 
 
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
-
-
-@pytest.fixture
-async def demo(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path, lines=DEMO) as stage:
-        yield stage
+demo = opened(open_costs_stage, lines=DEMO)

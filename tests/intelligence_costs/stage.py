@@ -7,20 +7,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import httpx
-import orjson
-
-from operations.intelligence import high_cost_subscribers, savings
+from operations.intelligence import high_cost_subscribers
+from operations.intelligence import savings
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Limits, Tier
-from simulators.network.entities import Line
-from simulators.network.faults import NetworkFault
+from registry.limits import Tier
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
-from tests.mcp.house import House, open_house, request
-from tests.originals import Original
-from tests.world import NOON, Credentials, World, no_sleep
+from tests.copies import Original
+from tests.stage import OperatorStage, open_operator
+from tests.world import NOON, no_sleep
 
 CATALOGUE = Catalogue([Toolset("intelligence", "Money.", (high_cost_subscribers, high_cost_subscribers, savings))])
 COSTS, PACKAGES = "/v1/intelligence/high-cost-subscribers", "/v1/intelligence/optimize-package"
@@ -36,54 +32,20 @@ def pristine(lines: int) -> Original[Network]:
 
 
 @dataclass(slots=True)
-class Stage:
-    """The service, its network, and the operator of account 8101."""
-
-    house: House
-    network: Network
-    who: Credentials
-    http: httpx.AsyncClient
-
-    @property
-    def world(self) -> World:
-        return self.house.world
-
-    def lines(self, account: int = 8101) -> list[Line]:
-        """The lines of an account."""
-        return list(self.network.lines_of(account))
-
-    def asked(self, method: str) -> int:
-        """How often the network was asked so."""
-        return sum(call.method == method for call in self.world.sandbox.calls)
-
-    def trouble(self, method: str, **kind: Any) -> None:
-        """What calls of a method meet."""
-        self.world.sandbox.faults.add(NetworkFault(method, **kind))
+class CostsStage(OperatorStage):
+    """The operator's questions about money."""
 
     async def costs(self, **given: Any) -> dict[str, Any]:
-        """What lines cost."""
-        said = await self.http.post(COSTS, json={**WINDOW, **given})
-        assert said.status_code == 200, said.text
-        return said.json()
+        return await self.answer(COSTS, **{**WINDOW, **given})
 
     async def packages(self, **given: Any) -> dict[str, Any]:
-        """What packages lines should have."""
-        said = await self.http.post(PACKAGES, json=given)
-        assert said.status_code == 200, said.text
-        return said.json()
-
-    async def tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """A tool's result, as a model gets it."""
-        said = await self.house.post(request("tools/call", name=name, arguments=arguments), secret=self.who.secret)
-        return orjson.loads(said.content)["result"]
+        return await self.answer(PACKAGES, **given)
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, *, lines: int = SMALL, kind: type[SimulatedNetwork] = SimulatedNetwork) -> AsyncGenerator[Stage]:
-    """A faultless service."""
+async def open_costs_stage(
+    folder: Path, *, lines: int = SMALL, kind: type[SimulatedNetwork] = SimulatedNetwork
+) -> AsyncGenerator[CostsStage]:
     sandbox = kind(lambda: pristine(lines).copy(), wall=lambda: NOON, following=True, sleep=no_sleep)
-    async with open_house(folder, catalogue=CATALOGUE, limits=Limits(burst_enabled=False), sandbox=sandbox) as house:
-        network, who = await house.world.network(), await house.world.caller(Tier.PRO, mode="managed", account=8101)
-        async with house.world.client(who.secret) as http:
-            yield Stage(house, network, who, http)
-        assert house.world.faults == []
+    async with open_operator(folder, CATALOGUE, CostsStage, tier=Tier.PRO, sandbox=sandbox) as stage:
+        yield stage

@@ -33,7 +33,6 @@ def problems(draw: st.DrawFn) -> Problem:
 
 
 def bought(problem: Problem, chosen: PackageChoice) -> list[PackageOption]:
-    """The packages of a set."""
     by_id = {option.id: option for option in problem.options}
     return [by_id[id] for id, count in chosen.counts for _ in range(count)]
 

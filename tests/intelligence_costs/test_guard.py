@@ -5,7 +5,7 @@ from inline_snapshot import snapshot
 
 from registry.caller import Restrictions
 from registry.limits import Tier
-from tests.intelligence_costs.stage import COSTS, Stage
+from tests.intelligence_costs.stage import COSTS, CostsStage
 from tests.registry.ledgers import used_by
 
 QUERIES = ("", "?threshold=5", "?threshold=1&threshold=2", "?start=2027-01-01&end=2027-01-07", "?%ff=%ff", "?limit=x", "?" + "a=1&" * 200)
@@ -14,7 +14,7 @@ QUERIES = ("", "?threshold=5", "?threshold=1&threshold=2", "?start=2027-01-01&en
 @pytest.mark.rule("7.6")
 @pytest.mark.rule("4.7.30")
 @pytest.mark.parametrize("query", QUERIES)
-async def test_a_get_is_always_405(stage: Stage, query: str) -> None:
+async def test_a_get_is_always_405(stage: CostsStage, query: str) -> None:
     for method in ("GET", "HEAD"):
         said = await stage.http.request(method, COSTS + query)
         assert (said.status_code, said.headers["allow"]) == (405, "POST")
@@ -22,7 +22,7 @@ async def test_a_get_is_always_405(stage: Stage, query: str) -> None:
     assert stage.asked("listSubscriber") == 0
 
 
-async def test_the_refusal_says_what_to_do(stage: Stage) -> None:
+async def test_the_refusal_says_what_to_do(stage: CostsStage) -> None:
     said = (await stage.http.get(COSTS + "?threshold=5")).json()
     assert {**said, "request_id": "*"} == snapshot(
         {
@@ -35,19 +35,19 @@ async def test_the_refusal_says_what_to_do(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
-async def test_every_other_method_is_405_too(stage: Stage, method: str) -> None:
+async def test_every_other_method_is_405_too(stage: CostsStage, method: str) -> None:
     said = await stage.http.request(method, COSTS + "?threshold=5")
     assert (said.status_code, said.headers["allow"]) == (405, "POST")
 
 
-async def test_without_a_credential_it_is_401(stage: Stage) -> None:
+async def test_without_a_credential_it_is_401(stage: CostsStage) -> None:
     for secret in (None, "ak_wrong"):
         async with stage.world.client(secret) as http:
             for query in QUERIES[:3]:
                 assert (await http.get(COSTS + query)).status_code == 401
 
 
-async def test_no_credential_is_told_anything_else(stage: Stage) -> None:
+async def test_no_credential_is_told_anything_else(stage: CostsStage) -> None:
     world = stage.world
     free = await world.caller(Tier.FREE)
     person = await world.person()
@@ -58,6 +58,6 @@ async def test_no_credential_is_told_anything_else(stage: Stage) -> None:
             assert (await http.get(COSTS + "?threshold=5")).status_code == 405
 
 
-async def test_it_is_no_tool(stage: Stage) -> None:
+async def test_it_is_no_tool(stage: CostsStage) -> None:
     said = await stage.house.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {}}}, secret=stage.who.secret)
     assert "high_cost_subscribers_method_guard" not in said.text

@@ -14,11 +14,13 @@ from registry.limits import Tier
 from simulators.network.entities import DAY_SECONDS, Cdr
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.server import WireAnswer
-from tests.accounts.stage import TOKEN
-from tests.intelligence_costs.stage import COSTS, WINDOW, Stage, open_stage
+from tests.intelligence_costs.stage import COSTS
+from tests.intelligence_costs.stage import CostsStage
+from tests.intelligence_costs.stage import WINDOW
+from tests.intelligence_costs.stage import open_costs_stage
+from tests.stage import OWN_TOKEN
 
-
-def records(stage: Stage, first: str = WINDOW["start"], last: str = WINDOW["end"]) -> list[Cdr]:
+def records(stage: CostsStage, first: str = WINDOW["start"], last: str = WINDOW["end"]) -> list[Cdr]:
     """What the network recorded of the account's lines on these days."""
     days = range(date.fromisoformat(first).toordinal(), date.fromisoformat(last).toordinal() + 1)
     return [cdr for line in stage.lines() for cdr in line.cdrs if datetime.fromtimestamp(cdr.at, UTC).date().toordinal() in days]
@@ -32,11 +34,10 @@ def micro(euros: float) -> int:
 
 
 def total(rows: list[dict[str, Any] | None], name: str = "cost") -> int:
-    """Amounts added up."""
     return sum(micro(row[name]) for row in rows if row is not None)
 
 
-async def test_the_dearest_line_is_shown_with_where_its_cost_comes_from(stage: Stage) -> None:
+async def test_the_dearest_line_is_shown_with_where_its_cost_comes_from(stage: CostsStage) -> None:
     found = await stage.costs(limit=1)
     assert found.pop("method") == high_cost_subscribers.COST_METHOD
     assert found == snapshot(
@@ -92,7 +93,7 @@ async def test_the_dearest_line_is_shown_with_where_its_cost_comes_from(stage: S
 
 
 @pytest.mark.rule("4.7.31")
-async def test_the_fleets_cost_is_that_of_the_networks_records(demo: Stage) -> None:
+async def test_the_fleets_cost_is_that_of_the_networks_records(demo: CostsStage) -> None:
     data = (await demo.costs(limit=500))["data"]
     own = records(demo)
     assert micro(data["cost"]) == sum(cdr.reseller_cost for cdr in own) > 0
@@ -105,7 +106,7 @@ async def test_the_fleets_cost_is_that_of_the_networks_records(demo: Stage) -> N
     assert data["other_countries"] is None and data["unattributed"] is None
 
 
-async def test_every_line_adds_up_to_its_own_records(demo: Stage) -> None:
+async def test_every_line_adds_up_to_its_own_records(demo: CostsStage) -> None:
     data = (await demo.costs(limit=500))["data"]
     iccids = {line.id: line.iccid for line in demo.lines()}
     costs, charged, places = Counter[str](), Counter[str](), Counter[tuple[str, int, int]]()
@@ -124,7 +125,7 @@ async def test_every_line_adds_up_to_its_own_records(demo: Stage) -> None:
     assert any(row["rest"] for row in data["lines"])
 
 
-async def test_lines_come_dearest_first_and_few_make_most_of_the_cost(demo: Stage) -> None:
+async def test_lines_come_dearest_first_and_few_make_most_of_the_cost(demo: CostsStage) -> None:
     data = (await demo.costs(limit=500))["data"]
     costs = [micro(row["cost"]) for row in data["lines"]]
     assert costs == sorted(costs, reverse=True) and len(costs) == data["lines_with_cost"] < 140
@@ -133,7 +134,7 @@ async def test_lines_come_dearest_first_and_few_make_most_of_the_cost(demo: Stag
     assert micro(data["pareto"]["cost"]) == sum(costs[:few])
 
 
-async def test_countries_that_are_not_named_stand_together(demo: Stage) -> None:
+async def test_countries_that_are_not_named_stand_together(demo: CostsStage) -> None:
     whole, few = (await demo.costs(limit=500))["data"], (await demo.costs(limit=2))["data"]
     assert few["countries"] == whole["countries"][:2]
     rest = whole["countries"][2:]
@@ -144,7 +145,7 @@ async def test_countries_that_are_not_named_stand_together(demo: Stage) -> None:
     }
 
 
-async def test_pages_are_parts_of_one_ranking(demo: Stage) -> None:
+async def test_pages_are_parts_of_one_ranking(demo: CostsStage) -> None:
     whole = (await demo.costs(limit=500))["data"]["lines"]
     asked, rows, after = demo.asked("subscriberUsageOverPeriod"), list[Any](), None
     while True:
@@ -172,7 +173,7 @@ class Forgetful(SimulatedNetwork):
 
 
 async def test_what_the_totals_have_and_the_records_have_not_is_shown_apart(tmp_path: Path) -> None:
-    async with open_stage(tmp_path, kind=Forgetful) as stage:
+    async with open_costs_stage(tmp_path, kind=Forgetful) as stage:
         data = (await stage.costs())["data"]
         first = {(cdr.line_id, cdr.at // DAY_SECONDS): cdr for cdr in reversed(records(stage))}
         lost = sum(cdr.reseller_cost for cdr in first.values())
@@ -185,7 +186,7 @@ async def test_what_the_totals_have_and_the_records_have_not_is_shown_apart(tmp_
             assert total([*row["networks"], row["rest"], row["unattributed"]]) == micro(row["cost"])
 
 
-async def test_a_line_that_cannot_be_read_is_counted(stage: Stage) -> None:
+async def test_a_line_that_cannot_be_read_is_counted(stage: CostsStage) -> None:
     stage.trouble("subscriberUsageOverPeriod", code=7, times=1)
     found = await stage.costs()
     of = len(stage.lines())
@@ -196,7 +197,7 @@ async def test_a_line_that_cannot_be_read_is_counted(stage: Stage) -> None:
     assert micro(again["data"]["cost"]) == sum(cdr.reseller_cost for cdr in records(stage))
 
 
-async def test_a_fleet_that_cannot_be_read_has_no_cost_and_says_why(stage: Stage) -> None:
+async def test_a_fleet_that_cannot_be_read_has_no_cost_and_says_why(stage: CostsStage) -> None:
     used = [line for line in stage.lines() if line.last_usage_at is not None]
     stage.trouble("subscriberUsageOverPeriod", code=7, times=None)
     found = await stage.costs()
@@ -222,18 +223,18 @@ NO_RANGES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("body", "param"), NO_RANGES)
-async def test_what_is_no_question_is_refused_by_its_field(stage: Stage, body: dict[str, Any], param: str) -> None:
+async def test_what_is_no_question_is_refused_by_its_field(stage: CostsStage, body: dict[str, Any], param: str) -> None:
     said = await stage.http.post(COSTS, json=body)
     assert (said.status_code, said.json()["param"]) == (400, param)
 
 
-async def test_ninety_two_days_are_read_in_weeks(stage: Stage) -> None:
+async def test_ninety_two_days_are_read_in_weeks(stage: CostsStage) -> None:
     found = await stage.costs(start="2026-10-15")
     assert found["data"]["window"] == {"start": "2026-10-15", "end": "2027-01-14", "days": 92, "provisional_from": "2027-01-13"}
     assert micro(found["data"]["cost"]) == sum(cdr.reseller_cost for cdr in records(stage, "2026-10-15"))
 
 
-async def test_nobody_sees_what_anothers_lines_cost(stage: Stage) -> None:
+async def test_nobody_sees_what_anothers_lines_cost(stage: CostsStage) -> None:
     other = await stage.world.caller(Tier.PRO, mode="managed", account=8103)
     own = {line.iccid for line in stage.lines(8103)}
     await stage.costs()
@@ -242,14 +243,14 @@ async def test_nobody_sees_what_anothers_lines_cost(stage: Stage) -> None:
     assert rows and {row["iccid"] for row in rows} <= own
 
 
-async def test_whoever_brings_a_token_sees_all_accounts(stage: Stage) -> None:
-    other = await stage.world.caller(Tier.PRO, token=TOKEN)
+async def test_whoever_brings_a_token_sees_all_accounts(stage: CostsStage) -> None:
+    other = await stage.world.caller(Tier.PRO, token=OWN_TOKEN)
     async with stage.world.client(other.secret) as http:
         rows = (await http.post(COSTS, json=WINDOW)).json()["data"]["lines"]
     assert len({row["account_id"] for row in rows}) > 1
 
 
-async def test_a_tools_answer_is_short_and_has_a_way_to_the_rest(demo: Stage) -> None:
+async def test_a_tools_answer_is_short_and_has_a_way_to_the_rest(demo: CostsStage) -> None:
     said = await demo.tool("high_cost_subscribers", dict(WINDOW))
     text = said["content"][0]["text"]
     assert len(text) < 6_000 and said["structuredContent"]["of"] == 140
@@ -259,7 +260,7 @@ async def test_a_tools_answer_is_short_and_has_a_way_to_the_rest(demo: Stage) ->
     assert rows == (await demo.costs(limit=10))["data"]["lines"]
 
 
-async def test_days_that_have_not_come_are_refused(stage: Stage) -> None:
+async def test_days_that_have_not_come_are_refused(stage: CostsStage) -> None:
     answer = await stage.http.post("/v1/intelligence/high-cost-subscribers", json={"start": "2030-01-01", "end": "2030-01-07"})
     assert (answer.status_code, answer.json()["param"]) == (400, "start")
     assert answer.json()["error"] == "start: 2030-01-01 has not come, so nothing has been used then"

@@ -13,13 +13,13 @@ from operations.intelligence.offers.plans import PackageOption
 from registry.limits import Tier
 from simulators.network.entities import DATA, DAY_SECONDS, Line, PackageTemplate
 from tests.intelligence_costs.brute_force import Problem, covers, sets
-from tests.intelligence_costs.stage import PACKAGES, WINDOW, Stage
+from tests.intelligence_costs.stage import PACKAGES, WINDOW, CostsStage
 
 FIRST = (date.fromisoformat(WINDOW["start"]) - date(1970, 1, 1)).days
 UNKNOWN = "8988303700009999999"
 
 
-def problem_of(stage: Stage, line: Line) -> Problem:
+def problem_of(stage: CostsStage, line: Line) -> Problem:
     """The line's need of data by network, and what its sponsor's templates hold of it: from the network's own tables."""
     amounts: dict[int, int] = {}
     used = [False] * 28
@@ -40,8 +40,7 @@ def fits(template: PackageTemplate, line: Line) -> bool:
     return not template.deleted and (template.reseller_id, template.sponsor_id) == (line.reseller_id, line.sim.sponsor_id)
 
 
-def option(stage: Stage, template: PackageTemplate, networks: list[int], turns: int) -> PackageOption:
-    """The template in thirty days."""
+def option(stage: CostsStage, template: PackageTemplate, networks: list[int], turns: int) -> PackageOption:
     days, held = max(30, template.period_days), template.data_bytes or 0
     works = frozenset(place for place, one in enumerate(networks) if one in stage.network.zones[template.zone_id].network_ids)
     return PackageOption(template.id, -(-template.cost * 30 // days), turns, (held * 30 // days,), works)
@@ -57,7 +56,7 @@ def chosen(problem: Problem, told: dict[str, Any]) -> list[PackageOption]:
     return [by_id[one["template_id"]] for one in told["packages"] for _ in range(one["count"])]
 
 
-async def test_a_line_is_told_what_it_needs_has_and_could_have(stage: Stage) -> None:
+async def test_a_line_is_told_what_it_needs_has_and_could_have(stage: CostsStage) -> None:
     row = (await stage.packages(limit=1))["data"]["lines"][0]
     found = await stage.packages(iccid=row["iccid"])
     assert found.pop("method") == savings.PLAN_METHOD
@@ -104,7 +103,7 @@ async def test_a_line_is_told_what_it_needs_has_and_could_have(stage: Stage) -> 
 
 
 @pytest.mark.rule("4.7.32")
-async def test_no_set_of_one_or_two_packages_is_cheaper(stage: Stage) -> None:
+async def test_no_set_of_one_or_two_packages_is_cheaper(stage: CostsStage) -> None:
     rows = {row["iccid"]: row for row in (await stage.packages())["data"]["lines"]}
     looked = 0
     for line in stage.lines():
@@ -123,7 +122,7 @@ async def test_no_set_of_one_or_two_packages_is_cheaper(stage: Stage) -> None:
     assert looked >= 5
 
 
-async def test_savings_are_what_is_paid_now_less_the_cheapest(demo: Stage) -> None:
+async def test_savings_are_what_is_paid_now_less_the_cheapest(demo: CostsStage) -> None:
     data = (await demo.packages(limit=500))["data"]
     savings = [micro(row["saving"]) for row in data["lines"]]
     assert savings == sorted(savings, reverse=True) and sum(savings) == micro(data["saving"]) > 0
@@ -138,7 +137,7 @@ async def test_savings_are_what_is_paid_now_less_the_cheapest(demo: Stage) -> No
     assert {template["template_id"] for template in data["templates"]} <= named
 
 
-async def test_what_a_package_pays_in_no_template_any_more_has_no_replacement(stage: Stage) -> None:
+async def test_what_a_package_pays_in_no_template_any_more_has_no_replacement(stage: CostsStage) -> None:
     for number, template in stage.network.templates.items():
         stage.network.templates[number] = replace(template, deleted=True)
     data = (await stage.packages())["data"]
@@ -147,7 +146,7 @@ async def test_what_a_package_pays_in_no_template_any_more_has_no_replacement(st
     assert (row["best"], row["next"], row["saving"]) == (None, None, 0) and row["uncovered"]
 
 
-async def test_templates_without_a_price_are_left_out_and_counted(stage: Stage) -> None:
+async def test_templates_without_a_price_are_left_out_and_counted(stage: CostsStage) -> None:
     for number, template in stage.network.templates.items():
         if template.name.startswith("Europe"):
             stage.network.templates[number] = replace(template, cost=0)
@@ -159,7 +158,7 @@ async def test_templates_without_a_price_are_left_out_and_counted(stage: Stage) 
     assert all(stage.network.templates[number].cost for number in best)
 
 
-async def test_only_templates_of_the_lines_sponsor_and_reseller_are_offered(demo: Stage) -> None:
+async def test_only_templates_of_the_lines_sponsor_and_reseller_are_offered(demo: CostsStage) -> None:
     lines = {line.iccid: line for line in demo.lines()}
     for row in (await demo.packages(limit=500))["data"]["lines"]:
         for told in (row["best"], row["next"]):
@@ -168,7 +167,7 @@ async def test_only_templates_of_the_lines_sponsor_and_reseller_are_offered(demo
             )
 
 
-async def test_anothers_line_and_none_are_not_found_alike(stage: Stage) -> None:
+async def test_anothers_line_and_none_are_not_found_alike(stage: CostsStage) -> None:
     sibling, foreign = stage.lines(8103)[0], stage.lines(8201)[0]
     said = [await stage.http.post(PACKAGES, json={"iccid": iccid}) for iccid in (sibling.iccid, foreign.iccid, UNKNOWN)]
     bodies = [{**one.json(), "request_id": "*"} for one in said]
@@ -176,7 +175,7 @@ async def test_anothers_line_and_none_are_not_found_alike(stage: Stage) -> None:
     assert stage.asked("subscriberUsageOverPeriod") == stage.asked("listSubscriberPrepaidPackages") == 0
 
 
-async def test_a_line_that_cannot_be_read_is_counted(stage: Stage) -> None:
+async def test_a_line_that_cannot_be_read_is_counted(stage: CostsStage) -> None:
     stage.trouble("listSubscriberPrepaidPackages", code=7, times=1)
     found = await stage.packages()
     assert found["incomplete"] == {"lines": 1, "reasons": ["The charging system did not answer for 1 lines."]}
@@ -184,14 +183,14 @@ async def test_a_line_that_cannot_be_read_is_counted(stage: Stage) -> None:
     assert (await stage.packages())["incomplete"] is None
 
 
-async def test_one_line_that_cannot_be_read_is_the_networks_failure(stage: Stage) -> None:
+async def test_one_line_that_cannot_be_read_is_the_networks_failure(stage: CostsStage) -> None:
     line = next(line for line in stage.lines() if line.cdrs)
     stage.trouble("listSubscriberPrepaidPackages", code=7, times=None)
     said = await stage.http.post(PACKAGES, json={"iccid": line.iccid})
     assert (said.status_code, said.json()["ocs_code"]) == (502, 7)
 
 
-async def test_pages_are_parts_of_one_ranking(demo: Stage) -> None:
+async def test_pages_are_parts_of_one_ranking(demo: CostsStage) -> None:
     whole = (await demo.packages(limit=500))["data"]["lines"]
     asked, rows, after = demo.asked("listSubscriberPrepaidPackages"), list[Any](), None
     while True:
@@ -214,12 +213,12 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("body", "param"), BAD)
-async def test_what_is_no_question_is_refused_by_its_field(stage: Stage, body: dict[str, Any], param: str) -> None:
+async def test_what_is_no_question_is_refused_by_its_field(stage: CostsStage, body: dict[str, Any], param: str) -> None:
     said = await stage.http.post(PACKAGES, json=body)
     assert (said.status_code, said.json()["param"]) == (400, param)
 
 
-async def test_nobody_is_told_of_anothers_lines(stage: Stage) -> None:
+async def test_nobody_is_told_of_anothers_lines(stage: CostsStage) -> None:
     await stage.packages()
     other = await stage.world.caller(Tier.PRO, mode="managed", account=8103)
     async with stage.world.client(other.secret) as http:
@@ -227,7 +226,7 @@ async def test_nobody_is_told_of_anothers_lines(stage: Stage) -> None:
     assert rows and {row["iccid"] for row in rows} <= {line.iccid for line in stage.lines(8103)}
 
 
-async def test_a_tools_answer_is_short_and_has_a_way_to_the_rest(demo: Stage) -> None:
+async def test_a_tools_answer_is_short_and_has_a_way_to_the_rest(demo: CostsStage) -> None:
     said = await demo.tool("optimize_package", {})
     assert len(said["content"][0]["text"]) < 6_000 and said["structuredContent"]["of"] == 140
     more = await demo.tool("optimize_package", {"starting_after": said["_meta"]["next"]})

@@ -7,11 +7,10 @@ from inline_snapshot import snapshot
 
 from operations.intelligence import high_cost_subscribers, savings
 from operations.intelligence.reports.sheet import Sheet
-from tests.intelligence_costs.stage import Stage
+from tests.intelligence_costs.stage import CostsStage
 
 
 def checked(sheet: Sheet) -> Sheet:
-    """A sheet that fits together."""
     for table in sheet["tables"]:
         assert all(len(row) == len(table["columns"]) for row in table["rows"])
     for chart in sheet["charts"]:
@@ -28,7 +27,7 @@ def public(sheet: Sheet) -> str:
     return orjson.dumps(shown).decode()
 
 
-async def test_the_sheet_of_costs(stage: Stage) -> None:
+async def test_the_sheet_of_costs(stage: CostsStage) -> None:
     sheet = checked(high_cost_subscribers.cost_sheet(await stage.costs(limit=2)))  # pyright: ignore[reportArgumentType]  # JSON
     assert sheet == snapshot(
         {
@@ -101,7 +100,7 @@ async def test_the_sheet_of_costs(stage: Stage) -> None:
     )
 
 
-async def test_the_sheet_of_savings(stage: Stage) -> None:
+async def test_the_sheet_of_savings(stage: CostsStage) -> None:
     sheet = checked(savings.savings_sheet(await stage.packages(limit=2)))  # pyright: ignore[reportArgumentType]  # JSON
     assert sheet == snapshot(
         {
@@ -159,7 +158,7 @@ async def test_the_sheet_of_savings(stage: Stage) -> None:
     )
 
 
-async def test_no_name_and_no_number_of_a_line_is_public(demo: Stage) -> None:
+async def test_no_name_and_no_number_of_a_line_is_public(demo: CostsStage) -> None:
     costs, packages = await demo.costs(limit=500), await demo.packages(limit=500)
     for sheet in (high_cost_subscribers.cost_sheet(costs), savings.savings_sheet(packages)):  # pyright: ignore[reportArgumentType]  # JSON
         text = public(checked(sheet))
@@ -168,7 +167,7 @@ async def test_no_name_and_no_number_of_a_line_is_public(demo: Stage) -> None:
         assert [name for name in names if len(name) > 5 and f'"{name}"' in text] == []
 
 
-async def test_a_fleet_that_cost_nothing_has_a_sheet(stage: Stage) -> None:
+async def test_a_fleet_that_cost_nothing_has_a_sheet(stage: CostsStage) -> None:
     empty = await stage.costs(start="2026-06-01", end="2026-06-02")
     sheet = checked(high_cost_subscribers.cost_sheet(empty))  # pyright: ignore[reportArgumentType]  # JSON
     assert sheet["tables"][0]["rows"] == []

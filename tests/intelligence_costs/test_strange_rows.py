@@ -12,7 +12,7 @@ from registry.limits import Tier
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.server import WireAnswer
 from storage.upstream_connections import set_connection
-from tests.intelligence_costs.stage import COSTS, PACKAGES, WINDOW, Stage, open_stage
+from tests.intelligence_costs.stage import COSTS, PACKAGES, WINDOW, CostsStage, open_costs_stage
 
 UNLISTED = ["The charging system's lists did not show every line; those it left out are in no figure."]
 Change = Callable[[Any], None]
@@ -33,7 +33,7 @@ class Strange(SimulatedNetwork):
         return answer._replace(body=orjson.dumps(told))
 
 
-def estrange(stage: Stage, method: str, change: Change) -> None:
+def estrange(stage: CostsStage, method: str, change: Change) -> None:
     """From now on answers to a method are changed."""
     sandbox = stage.world.sandbox
     assert isinstance(sandbox, Strange)
@@ -45,7 +45,7 @@ async def test_a_row_without_an_iccid_is_no_line_and_is_told_to_be_missing(tmp_p
     def change(told: Any) -> None:
         told["subscriberList"][0]["imsiList"][-1]["iccid"] = iccid
 
-    async with open_stage(tmp_path, kind=Strange) as stage:
+    async with open_costs_stage(tmp_path, kind=Strange) as stage:
         estrange(stage, "listSubscriber", change)
         found = await stage.costs()
         assert (found["of"], found["incomplete"]) == (len(stage.lines()) - 1, {"lines": 0, "reasons": UNLISTED})
@@ -57,7 +57,7 @@ async def test_the_lines_of_an_accounts_list_are_the_accounts_where_they_do_not_
         for row in told["subscriberList"]:
             row["accountId"] = None
 
-    async with open_stage(tmp_path, kind=Strange) as stage:
+    async with open_costs_stage(tmp_path, kind=Strange) as stage:
         estrange(stage, "listSubscriber", change)
         assert {row["account_id"] for row in (await stage.costs())["data"]["lines"]} == {8101}
 
@@ -73,7 +73,7 @@ async def test_a_line_that_two_accounts_show_is_counted_once(tmp_path: Path) -> 
             told["nbFound"] = len(rows)
         moved.extend(rows[:1])
 
-    async with open_stage(tmp_path, kind=Strange) as stage:
+    async with open_costs_stage(tmp_path, kind=Strange) as stage:
         own = await stage.world.caller(Tier.PRO, token="sandbox-7001-token")
         lines = sum(len(stage.lines(account)) for account in (8101, 8102, 8103, 8104))
         estrange(stage, "listSubscriber", change)
@@ -87,7 +87,7 @@ async def test_a_date_outside_the_calendar_is_the_networks_failure(tmp_path: Pat
     def change(told: Any) -> None:
         told["packages"][0].update(tsactivationutc=moment, tsexpirationutc=moment)
 
-    async with open_stage(tmp_path, kind=Strange) as stage:
+    async with open_costs_stage(tmp_path, kind=Strange) as stage:
         line = next(line for line in stage.lines() if line.packages)
         estrange(stage, "listSubscriberPrepaidPackages", change)
         said = await stage.http.post(PACKAGES, json={"iccid": line.iccid})
@@ -101,13 +101,13 @@ async def test_use_that_was_taken_back_is_no_need(tmp_path: Path) -> None:
                 for record in day["subsDailyUsages"]:
                     record["quantity"] = -abs(record["quantity"])
 
-    async with open_stage(tmp_path, kind=Strange) as stage:
+    async with open_costs_stage(tmp_path, kind=Strange) as stage:
         estrange(stage, "subscriberUsageOverPeriod", change)
         data = (await stage.packages())["data"]
         assert {row["need"]["data_mb"] for row in data["lines"]} == {0.0}
 
 
-async def test_who_is_connected_to_another_account_sees_nothing_of_the_former_one(stage: Stage) -> None:
+async def test_who_is_connected_to_another_account_sees_nothing_of_the_former_one(stage: CostsStage) -> None:
     """Figures are kept for a minute; these are of the account that they were made for."""
     former = {line.iccid for line in stage.lines()}
     assert {row["iccid"] for row in (await stage.costs())["data"]["lines"]} <= former

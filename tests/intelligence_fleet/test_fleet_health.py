@@ -7,11 +7,11 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence.fleet_health import HEALTH_METHOD, HEALTH_NOTES
-from tests.intelligence_fleet.stage import ACCOUNT, FOREIGN, HEALTH, SIBLING, Stage, found, total
+from tests.intelligence_fleet.stage import ACCOUNT, FOREIGN, HEALTH, SIBLING, FleetStage, found, total
 
 
 @pytest.mark.rule("4.7.40")
-async def test_an_operator_sees_the_whole_state_of_the_fleet(stage: Stage) -> None:
+async def test_an_operator_sees_the_whole_state_of_the_fleet(stage: FleetStage) -> None:
     said = await found(stage.http, HEALTH)
     assert (said.pop("method"), said["data"].pop("notes")) == (HEALTH_METHOD, HEALTH_NOTES)
     assert said == snapshot(
@@ -66,7 +66,7 @@ async def test_an_operator_sees_the_whole_state_of_the_fleet(stage: Stage) -> No
     )
 
 
-async def test_lines_and_stock_are_those_of_the_network(stage: Stage) -> None:
+async def test_lines_and_stock_are_those_of_the_network(stage: FleetStage) -> None:
     network = await stage.house.world.network()
     mine = list(network.lines_of(ACCOUNT))
     data = (await found(stage.http, HEALTH))["data"]
@@ -76,7 +76,7 @@ async def test_lines_and_stock_are_those_of_the_network(stage: Stage) -> None:
 
 
 @pytest.mark.rule("4.7.40")
-async def test_the_factors_add_up_to_the_score(stage: Stage) -> None:
+async def test_the_factors_add_up_to_the_score(stage: FleetStage) -> None:
     for http in (stage.http, stage.all):
         data = (await found(http, HEALTH))["data"]
         assert round(sum(factor["weight"] for factor in data["factors"]), 1) == data["score"]
@@ -84,7 +84,7 @@ async def test_the_factors_add_up_to_the_score(stage: Stage) -> None:
         assert [each["points"] for each in data["first"]] == sorted((each["points"] for each in data["first"]), reverse=True)
 
 
-async def test_accounts_add_up_to_the_fleet_and_come_in_pages_of_one_state(stage: Stage) -> None:
+async def test_accounts_add_up_to_the_fleet_and_come_in_pages_of_one_state(stage: FleetStage) -> None:
     whole = await found(stage.all, HEALTH)
     rows = whole["data"]["accounts"]
     assert [row["account_id"] for row in rows] == [8101, 8102, 8103, 8104]
@@ -106,16 +106,16 @@ def following(said: httpx.Response) -> str | None:
     return None if link is None else link["starting_after"]
 
 
-async def test_after_a_minute_the_fleet_is_looked_at_again(stage: Stage) -> None:
+async def test_after_a_minute_the_fleet_is_looked_at_again(stage: FleetStage) -> None:
     former = await found(stage.http, HEALTH)
     assert await found(stage.http, HEALTH) == former
-    assert stage.calls("listSubscriber") == 1
+    assert stage.asked("listSubscriber") == 1
     stage.forget()
     assert (await found(stage.http, HEALTH))["generated_at"] != former["generated_at"]
-    assert stage.calls("listSubscriber") == 2
+    assert stage.asked("listSubscriber") == 2
 
 
-async def test_anothers_account_is_not_found_and_tells_nothing(stage: Stage) -> None:
+async def test_anothers_account_is_not_found_and_tells_nothing(stage: FleetStage) -> None:
     refusals = [
         await stage.http.post(HEALTH, json={"accountId": SIBLING}),
         await stage.http.post(HEALTH, json={"accountId": 99}),
@@ -123,12 +123,12 @@ async def test_anothers_account_is_not_found_and_tells_nothing(stage: Stage) -> 
     ]
     assert {said.status_code for said in refusals} == {404}
     assert {said.json()["error"] for said in refusals} == snapshot({"You have no account with this id"})
-    assert stage.calls("listSubscriber", "esimStatusPerAccount") == 0
+    assert stage.asked("listSubscriber", "esimStatusPerAccount") == 0
     one = await found(stage.all, HEALTH, accountId=SIBLING)
     assert [row["account_id"] for row in one["data"]["accounts"]] == [SIBLING]
 
 
-async def test_what_could_not_be_counted_or_read_is_said(stage: Stage) -> None:
+async def test_what_could_not_be_counted_or_read_is_said(stage: FleetStage) -> None:
     stage.trouble("esimStatusPerAccount", code=3, times=2)  # it is asked twice
     stage.trouble("subscriberUsageOverPeriod", code=3, times=6)
     partial = await found(stage.http, HEALTH)
@@ -141,7 +141,7 @@ async def test_what_could_not_be_counted_or_read_is_said(stage: Stage) -> None:
     assert (await found(stage.http, HEALTH))["incomplete"] is None
 
 
-async def test_without_any_use_the_balance_has_no_end(stage: Stage) -> None:
+async def test_without_any_use_the_balance_has_no_end(stage: FleetStage) -> None:
     stage.trouble("subscriberUsageOverPeriod", code=3, times=None)
     said = await found(stage.http, HEALTH)
     row = said["data"]["accounts"][0]
@@ -149,25 +149,25 @@ async def test_without_any_use_the_balance_has_no_end(stage: Stage) -> None:
     assert said["incomplete"]["lines"] == 40
 
 
-async def test_lines_that_no_list_shows_are_said_to_be_missing(stage: Stage) -> None:
+async def test_lines_that_no_list_shows_are_said_to_be_missing(stage: FleetStage) -> None:
     stage.trouble("listSubscriber", has_more=True)
     reasons = (await found(stage.http, HEALTH))["incomplete"]["reasons"]
     assert reasons == ["The charging system's lists did not show every line; those it left out are in no figure."]
 
 
-async def test_a_fleet_that_cannot_be_listed_is_the_networks_failure(stage: Stage) -> None:
+async def test_a_fleet_that_cannot_be_listed_is_the_networks_failure(stage: FleetStage) -> None:
     stage.trouble("listSubscriber", code=3, times=None)
     said = await stage.http.post(HEALTH, json={})
     assert (said.status_code, said.json()["ocs_code"]) == (502, 3)
 
 
 @pytest.mark.parametrize("body", [{"starting_after": "x"}, {"limit": 0}, {"limit": 501}, {"accountId": "8101"}, {"iccid": "89"}])
-async def test_what_is_malformed_is_refused_and_shown(stage: Stage, body: dict[str, Any]) -> None:
+async def test_what_is_malformed_is_refused_and_shown(stage: FleetStage, body: dict[str, Any]) -> None:
     said = await stage.http.post(HEALTH, json=body)
     assert said.status_code == 400 and said.json()["param"] == next(iter(body))
 
 
-async def test_a_model_gets_little_and_the_same_figures(stage: Stage) -> None:
+async def test_a_model_gets_little_and_the_same_figures(stage: FleetStage) -> None:
     async with stage.house.connect(stage.managed) as client:
         shown = await client.call_tool("fleet_health", {})
     assert shown.structured_content == await found(stage.http, HEALTH)

@@ -9,13 +9,13 @@ from inline_snapshot import snapshot
 from operations.intelligence.market_figures import SMALLEST_GROUP
 from operations.intelligence.marketing_intelligence import MARKET_METHOD
 from simulators.network.methods.statistics import network_country
-from tests.intelligence_fleet.stage import ACCOUNT, FOREIGN, MARKET, SIBLING, Stage, found, total
+from tests.intelligence_fleet.stage import ACCOUNT, FOREIGN, MARKET, SIBLING, FleetStage, found, total
 
 USE, PACKAGES = "subscriberUsageOverPeriod", "listSubscriberPrepaidPackages"
 
 
 @pytest.mark.rule("4.7.41")
-async def test_an_operator_sees_the_whole_market(stage: Stage) -> None:
+async def test_an_operator_sees_the_whole_market(stage: FleetStage) -> None:
     said = await found(stage.http, MARKET)
     assert said.pop("method") == MARKET_METHOD
     assert said == snapshot(
@@ -148,7 +148,7 @@ async def test_an_operator_sees_the_whole_market(stage: Stage) -> None:
     )
 
 
-async def test_countries_are_those_of_the_networks_records(stage: Stage) -> None:
+async def test_countries_are_those_of_the_networks_records(stage: FleetStage) -> None:
     network = await stage.house.world.network()
     lines, data = defaultdict[str, set[int]](set), defaultdict[str, int](int)
     day = int(stage.house.world.clock.now()) // 86_400
@@ -164,7 +164,7 @@ async def test_countries_are_those_of_the_networks_records(stage: Stage) -> None
 
 
 @pytest.mark.rule("4.7.41")
-async def test_no_group_is_smaller_than_five_lines(stage: Stage) -> None:
+async def test_no_group_is_smaller_than_five_lines(stage: FleetStage) -> None:
     for http in (stage.http, stage.all):
         data = (await found(http, MARKET))["data"]
         for name in ("countries", "segments", "packages", "upsell"):
@@ -177,14 +177,14 @@ async def test_no_group_is_smaller_than_five_lines(stage: Stage) -> None:
             )
 
 
-async def test_every_line_is_in_one_segment(stage: Stage) -> None:
+async def test_every_line_is_in_one_segment(stage: FleetStage) -> None:
     said = await found(stage.all, MARKET)
     assert total(said["data"]["segments"], "lines") == said["sampled"] == said["of"]
     assert said["of"] + said["data"]["in_stock"] == 320
     assert total(said["data"]["countries"], "data_bytes") == total(said["data"]["segments"], "data_bytes")
 
 
-async def test_fewer_rows_are_shown_when_fewer_are_asked_for(stage: Stage) -> None:
+async def test_fewer_rows_are_shown_when_fewer_are_asked_for(stage: FleetStage) -> None:
     whole, part = await found(stage.http, MARKET), await found(stage.http, MARKET, limit=2)
     assert part["data"]["countries"] == whole["data"]["countries"][:2]
     assert part["data"]["more_countries"] == len(whole["data"]["countries"]) - 2
@@ -192,25 +192,25 @@ async def test_fewer_rows_are_shown_when_fewer_are_asked_for(stage: Stage) -> No
     assert part["data"]["more_packages"] == len(whole["data"]["packages"]) - 2
 
 
-async def test_figures_are_kept_for_a_minute_and_days_for_longer(stage: Stage) -> None:
+async def test_figures_are_kept_for_a_minute_and_days_for_longer(stage: FleetStage) -> None:
     first = await found(stage.http, MARKET)
-    weeks, lists = stage.calls(USE), stage.calls(PACKAGES)
-    assert (await found(stage.http, MARKET), stage.calls(USE), stage.calls(PACKAGES)) == (first, weeks, lists)
+    weeks, lists = stage.asked(USE), stage.asked(PACKAGES)
+    assert (await found(stage.http, MARKET), stage.asked(USE), stage.asked(PACKAGES)) == (first, weeks, lists)
     stage.forget()
     again = await found(stage.http, MARKET)
-    assert (again["data"], stage.calls(USE)) == (first["data"], weeks)
-    assert stage.calls(PACKAGES) == 2 * lists
+    assert (again["data"], stage.asked(USE)) == (first["data"], weeks)
+    assert stage.asked(PACKAGES) == 2 * lists
 
 
-async def test_the_next_day_only_days_that_are_not_known_or_not_final_are_read(stage: Stage) -> None:
+async def test_the_next_day_only_days_that_are_not_known_or_not_final_are_read(stage: FleetStage) -> None:
     await found(stage.http, MARKET)
-    weeks = stage.calls(USE)
+    weeks = stage.asked(USE)
     stage.house.world.clock.advance(86_400)
     await found(stage.http, MARKET)
-    assert stage.calls(USE) - weeks <= 126
+    assert stage.asked(USE) - weeks <= 126
 
 
-async def test_what_could_not_be_read_is_counted_and_read_when_asked_again(stage: Stage) -> None:
+async def test_what_could_not_be_read_is_counted_and_read_when_asked_again(stage: FleetStage) -> None:
     stage.trouble(USE, code=3, times=20)
     partial = await found(stage.http, MARKET)
     assert partial["incomplete"] == snapshot({"lines": 8, "reasons": ["The charging system did not answer for 8 lines."]})
@@ -219,7 +219,7 @@ async def test_what_could_not_be_read_is_counted_and_read_when_asked_again(stage
     assert (whole["incomplete"], whole["sampled"]) == (None, whole["of"])
 
 
-async def test_without_the_catalogue_there_are_no_prices_and_it_is_said(stage: Stage) -> None:
+async def test_without_the_catalogue_there_are_no_prices_and_it_is_said(stage: FleetStage) -> None:
     stage.trouble("listPrepaidPackageTemplate", code=3, times=None)
     said = await found(stage.http, MARKET)
     assert said["incomplete"] == snapshot(
@@ -229,27 +229,27 @@ async def test_without_the_catalogue_there_are_no_prices_and_it_is_said(stage: S
 
 
 @pytest.mark.parametrize("method", [USE, PACKAGES, "listSubscriber"])
-async def test_a_fleet_of_which_nothing_can_be_read_is_the_networks_failure(stage: Stage, method: str) -> None:
+async def test_a_fleet_of_which_nothing_can_be_read_is_the_networks_failure(stage: FleetStage, method: str) -> None:
     stage.trouble(method, code=3, times=None)
     said = await stage.http.post(MARKET, json={})
     assert (said.status_code, said.json()["ocs_code"]) == (502, 3)
-    assert stage.calls(USE) < 200  # of 504
+    assert stage.asked(USE) < 200  # of 504
 
 
-async def test_anothers_account_is_not_found(stage: Stage) -> None:
+async def test_anothers_account_is_not_found(stage: FleetStage) -> None:
     refusals = [await stage.http.post(MARKET, json={"accountId": SIBLING}), await stage.all.post(MARKET, json={"accountId": FOREIGN})]
     assert {said.status_code for said in refusals} == {404}
-    assert stage.calls(USE, PACKAGES, "listSubscriber") == 0
+    assert stage.asked(USE, PACKAGES, "listSubscriber") == 0
     assert (await found(stage.all, MARKET, accountId=8104))["of"] == 36
 
 
 @pytest.mark.parametrize("body", [{"limit": 0}, {"limit": 501}, {"accountId": 0}, {"starting_after": "1"}])
-async def test_what_is_malformed_is_refused_and_shown(stage: Stage, body: dict[str, Any]) -> None:
+async def test_what_is_malformed_is_refused_and_shown(stage: FleetStage, body: dict[str, Any]) -> None:
     said = await stage.http.post(MARKET, json=body)
     assert said.status_code == 400 and said.json()["param"] == next(iter(body))
 
 
-async def test_a_model_gets_little_and_the_same_figures(stage: Stage) -> None:
+async def test_a_model_gets_little_and_the_same_figures(stage: FleetStage) -> None:
     async with stage.house.connect(stage.managed) as client:
         shown = await client.call_tool("marketing_intelligence", {})
     assert shown.structured_content == await found(stage.http, MARKET, limit=6)

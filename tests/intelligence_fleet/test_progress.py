@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.terminal import at_terminal
-from tests.intelligence_fleet.stage import Stage
-from tests.running import running
+from tests.harness.processes import running
+from tests.intelligence_fleet.stage import FleetStage
 
 
-async def test_a_model_is_told_of_every_fifty_lines(stage: Stage) -> None:
+async def test_a_model_is_told_of_every_fifty_lines(stage: FleetStage) -> None:
     told: list[tuple[float, float | None, str | None]] = []
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:

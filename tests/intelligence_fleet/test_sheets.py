@@ -4,12 +4,12 @@ from typing import Any
 
 from operations.intelligence import fleet_health, marketing_intelligence
 from operations.intelligence.reports.sheet import Sheet
-from tests.intelligence_fleet.stage import HEALTH, MARKET, Stage, found
+from tests.intelligence_fleet.stage import HEALTH, MARKET, FleetStage, found
 
 CANARY = "Canary 4711"
 
 
-async def renamed(stage: Stage) -> None:
+async def renamed(stage: FleetStage) -> None:
     """Whatever somebody may name has the name."""
     network = await stage.house.world.network()
     for thing in (*network.accounts.values(), *network.templates.values()):
@@ -28,7 +28,6 @@ def private(sheet: Sheet) -> set[Any]:
 
 
 def public(sheet: Sheet) -> str:
-    """All the rest."""
     tables = [
         [
             table["title"],
@@ -43,7 +42,7 @@ def public(sheet: Sheet) -> str:
     return str([sheet["title"], sheet["headline"], sheet["figures"], sheet["charts"], tables])
 
 
-async def test_names_stand_where_strangers_do_not_look(stage: Stage) -> None:
+async def test_names_stand_where_strangers_do_not_look(stage: FleetStage) -> None:
     await renamed(stage)
     health: Any = await found(stage.all, HEALTH)
     market: Any = await found(stage.all, MARKET)
@@ -51,7 +50,7 @@ async def test_names_stand_where_strangers_do_not_look(stage: Stage) -> None:
         assert CANARY in private(sheet) and CANARY not in public(sheet)
 
 
-async def test_every_row_has_a_value_for_every_column_and_every_chart_one_for_every_place(stage: Stage) -> None:
+async def test_every_row_has_a_value_for_every_column_and_every_chart_one_for_every_place(stage: FleetStage) -> None:
     health: Any = await found(stage.all, HEALTH)
     market: Any = await found(stage.all, MARKET)
     for sheet in (fleet_health.health_sheet(health), marketing_intelligence.market_sheet(market)):
@@ -59,7 +58,7 @@ async def test_every_row_has_a_value_for_every_column_and_every_chart_one_for_ev
         assert all(len(series["values"]) == len(chart["places"]) for chart in sheet["charts"] for series in chart["series"])
 
 
-async def test_a_report_says_at_once_how_it_stands(stage: Stage) -> None:
+async def test_a_report_says_at_once_how_it_stands(stage: FleetStage) -> None:
     health: Any = await found(stage.http, HEALTH)
     market: Any = await found(stage.http, MARKET)
     assert fleet_health.health_sheet(health)["headline"] == (

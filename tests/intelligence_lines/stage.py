@@ -8,20 +8,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
-import orjson
 
 from operations.intelligence import churn_risk, usage_anomalies
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Limits, Tier
+from registry.limits import Tier
 from simulators.network.entities import Line
-from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
-from tests.mcp.house import House, open_house, request
-from tests.originals import Original
+from tests.copies import Original
 from tests.sandbox.planted import original
-from tests.world import NOON, Credentials, World, no_sleep
+from tests.stage import OperatorStage, open_operator
+from tests.world import NOON, no_sleep
 
 CATALOGUE = Catalogue([Toolset("intelligence", "Lines.", (churn_risk, usage_anomalies))])
 CHURN, ANOMALIES = "/v1/intelligence/churn-risk", "/v1/intelligence/detect-usage-anomalies"
@@ -36,42 +34,14 @@ def usual(lines: int) -> Original[Network]:
 
 
 @dataclass(slots=True)
-class Stage:
-    """The service, its network, and the operator of account 8101."""
-
-    house: House
-    network: Network
-    who: Credentials
-    http: httpx.AsyncClient
-
-    @property
-    def world(self) -> World:
-        return self.house.world
-
-    def lines(self, account: int = 8101) -> list[Line]:
-        """The lines of an account."""
-        return list(self.network.lines_of(account))
-
-    def asked(self, *methods: str) -> int:
-        """How often the network was asked so."""
-        return sum(call.method in methods for call in self.world.sandbox.calls)
-
-    def trouble(self, method: str, **kind: Any) -> None:
-        """What calls of a method meet."""
-        self.world.sandbox.faults.add(NetworkFault(method, **kind))
+class UsageStage(OperatorStage):
+    """The operator's questions about how lines are used."""
 
     async def churn(self, **given: Any) -> dict[str, Any]:
-        """Lines at risk."""
-        return await found(self.http, CHURN, **given)
+        return await self.answer(CHURN, **given)
 
     async def anomalies(self, **given: Any) -> dict[str, Any]:
-        """What stands out."""
-        return await found(self.http, ANOMALIES, **given)
-
-    async def tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """A tool's result, as a model gets it."""
-        said = await self.house.post(request("tools/call", name=name, arguments=arguments), secret=self.who.secret)
-        return orjson.loads(said.content)["result"]
+        return await self.answer(ANOMALIES, **given)
 
 
 class Told(NamedTuple):
@@ -87,20 +57,15 @@ class Told(NamedTuple):
 
 
 async def found(http: httpx.AsyncClient, path: str, **given: Any) -> dict[str, Any]:
-    """An answer."""
     said = await http.post(path, json=given)
     assert said.status_code == 200, said.text
     return said.json()
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, *, lines: int = SMALL, planted: bool = False) -> AsyncGenerator[Stage]:
-    """A faultless service."""
+async def open_usage_stage(folder: Path, *, lines: int = SMALL, planted: bool = False) -> AsyncGenerator[UsageStage]:
     first = original(SEED, PLANTED) if planted else usual(lines)
     sandbox = SimulatedNetwork(first.copy, wall=lambda: NOON, sleep=no_sleep)
-    async with open_house(folder, catalogue=CATALOGUE, limits=Limits(burst_enabled=False), sandbox=sandbox) as house:
-        network, who = await house.world.network(), await house.world.caller(Tier.PRO, mode="managed", account=8101)
-        house.world.clock.wall = float(network.now)
-        async with house.world.client(who.secret) as http:
-            yield Stage(house, network, who, http)
-        assert house.world.faults == []
+    async with open_operator(folder, CATALOGUE, UsageStage, tier=Tier.PRO, sandbox=sandbox) as stage:
+        stage.world.clock.wall = float(stage.network.now)
+        yield stage

@@ -12,7 +12,7 @@ from operations.intelligence.usage_anomalies import ANOMALY_METHOD, anomaly_shee
 from simulators.network import charging
 from simulators.network.entities import DATA, DAY_SECONDS
 from simulators.network.seed.scenario import ScenarioTruth
-from tests.intelligence_lines.stage import ANOMALIES, PLANTED, SEED, Stage, Told
+from tests.intelligence_lines.stage import ANOMALIES, PLANTED, SEED, Told, UsageStage
 from tests.sandbox.planted import planted
 
 
@@ -22,12 +22,11 @@ def truth_of(told: Told) -> tuple[ScenarioTruth, set[str]]:
 
 
 def days_of(row: dict[str, Any]) -> set[date]:
-    """The days of an anomaly."""
     first = date.fromisoformat(row["day"])
     return {first + timedelta(days=place) for place in range(row["observed"] if row["kind"] == "silence" else 1)}
 
 
-async def test_a_small_fleet_is_searched(stage: Stage) -> None:
+async def test_a_small_fleet_is_searched(stage: UsageStage) -> None:
     bursts(stage, 1)
     said = await stage.anomalies()
     assert said.pop("method") == ANOMALY_METHOD
@@ -63,7 +62,7 @@ async def test_a_small_fleet_is_searched(stage: Stage) -> None:
     )
 
 
-def bursts(stage: Stage, count: int) -> None:
+def bursts(stage: UsageStage, count: int) -> None:
     """Far more data than ever on one day of the busiest lines, paid by balances that are deep enough."""
     for line in sorted(stage.lines(), key=lambda line: -len(line.cdrs))[:count]:
         data = Counter[int]()
@@ -124,7 +123,7 @@ async def test_counts_are_those_of_the_rows(told: Told) -> None:
     assert data["false_alarms"]["expected"] == round(data["window"]["line_days"] * data["false_alarms"]["per_1000_line_days"] / 1000, 1)
 
 
-async def test_one_line_alone_is_judged_as_in_its_fleet(fleet: Stage) -> None:
+async def test_one_line_alone_is_judged_as_in_its_fleet(fleet: UsageStage) -> None:
     data = (await fleet.anomalies(limit=500))["data"]
     iccid = data["anomalies"][0]["iccid"]
     said = await fleet.anomalies(iccid=iccid)
@@ -132,7 +131,7 @@ async def test_one_line_alone_is_judged_as_in_its_fleet(fleet: Stage) -> None:
     assert said["data"]["anomalies"] == [row for row in data["anomalies"] if row["iccid"] == iccid]
 
 
-async def test_pages_show_one_state(fleet: Stage) -> None:
+async def test_pages_show_one_state(fleet: UsageStage) -> None:
     bursts(fleet, 30)
     whole = (await fleet.anomalies(limit=500))["data"]["anomalies"]
     asked = fleet.asked("subscriberUsageOverPeriod", "listSubscriber")
@@ -147,14 +146,14 @@ async def test_pages_show_one_state(fleet: Stage) -> None:
     assert fleet.asked("subscriberUsageOverPeriod", "listSubscriber") == asked
 
 
-async def test_what_is_known_already_is_not_read_again(fleet: Stage) -> None:
+async def test_what_is_known_already_is_not_read_again(fleet: UsageStage) -> None:
     await fleet.churn()
     asked = fleet.asked("subscriberUsageOverPeriod")
     await fleet.anomalies()
     assert fleet.asked("subscriberUsageOverPeriod") == asked
 
 
-async def test_a_line_that_is_not_answered_for_is_counted(fleet: Stage) -> None:
+async def test_a_line_that_is_not_answered_for_is_counted(fleet: UsageStage) -> None:
     fleet.trouble("subscriberUsageOverPeriod", status=500, times=40)
     said = await fleet.anomalies(limit=500)
     missing = said["incomplete"]["lines"]
@@ -163,13 +162,13 @@ async def test_a_line_that_is_not_answered_for_is_counted(fleet: Stage) -> None:
     assert (await fleet.anomalies(limit=500))["incomplete"] is None
 
 
-async def test_a_foreign_line_is_not_found(stage: Stage) -> None:
+async def test_a_foreign_line_is_not_found(stage: UsageStage) -> None:
     said = await stage.http.post(ANOMALIES, json={"iccid": stage.lines(8103)[0].iccid})
     assert said.status_code == 404
     assert stage.asked("subscriberUsageOverPeriod") == 0
 
 
-async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: Stage) -> None:
+async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: UsageStage) -> None:
     bursts(fleet, 30)
     result = await fleet.tool("detect_usage_anomalies", {})
     said = result["structuredContent"]
@@ -180,7 +179,7 @@ async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: 
     assert [*said["data"]["anomalies"], *rest["structuredContent"]["data"]["anomalies"]] == whole
 
 
-async def test_the_sheet_names_lines_in_cells_of_lines_alone(fleet: Stage) -> None:
+async def test_the_sheet_names_lines_in_cells_of_lines_alone(fleet: UsageStage) -> None:
     bursts(fleet, 3)
     said = await fleet.anomalies()
     made = anomaly_sheet(said)  # pyright: ignore[reportArgumentType]  # an answer as it came over HTTP

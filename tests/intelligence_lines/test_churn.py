@@ -7,11 +7,11 @@ from inline_snapshot import snapshot
 from operations.intelligence.churn_risk import CHURN_BANDS, CHURN_METHOD, churn_sheet
 from registry.caller import Restrictions
 from registry.limits import Tier
-from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, Stage, Told, found
+from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, Told, UsageStage, found
 from tests.sandbox.planted import planted
 
 
-async def test_a_small_fleet_is_ranked_worst_first(stage: Stage) -> None:
+async def test_a_small_fleet_is_ranked_worst_first(stage: UsageStage) -> None:
     said = await stage.churn()
     assert said.pop("method") == CHURN_METHOD
     assert said == snapshot(
@@ -57,7 +57,7 @@ async def test_a_small_fleet_is_ranked_worst_first(stage: Stage) -> None:
     )
 
 
-async def test_one_line_is_told_with_a_sentence_for_each_factor(fleet: Stage) -> None:
+async def test_one_line_is_told_with_a_sentence_for_each_factor(fleet: UsageStage) -> None:
     worst = (await fleet.churn(limit=1))["data"]["lines"][0]
     said = await fleet.churn(iccid=worst["iccid"])
     assert (said["sampled"], said["of"]) == (1, 1)
@@ -112,7 +112,7 @@ async def test_who_only_pauses_is_not_at_high_risk(told: Told) -> None:
     assert found_.count("high") <= len(found_) // 3
 
 
-async def test_packages_are_read_of_silent_lines_alone(fleet: Stage) -> None:
+async def test_packages_are_read_of_silent_lines_alone(fleet: UsageStage) -> None:
     said = await fleet.churn(limit=500)
     silent = sum(
         any(factor["name"] == "silent_days" and factor["value"] >= 3 for factor in row["factors"]) for row in said["data"]["lines"]
@@ -120,7 +120,7 @@ async def test_packages_are_read_of_silent_lines_alone(fleet: Stage) -> None:
     assert silent <= fleet.asked("listSubscriberPrepaidPackages") < said["sampled"] / 2
 
 
-async def test_pages_show_one_state(fleet: Stage) -> None:
+async def test_pages_show_one_state(fleet: UsageStage) -> None:
     whole = (await fleet.churn(limit=500))["data"]["lines"]
     asked = fleet.asked("subscriberUsageOverPeriod", "listSubscriber", "listSubscriberPrepaidPackages")
     pages, cursor = [], None
@@ -136,7 +136,7 @@ async def test_pages_show_one_state(fleet: Stage) -> None:
     assert fleet.asked("subscriberUsageOverPeriod", "listSubscriber", "listSubscriberPrepaidPackages") == asked
 
 
-async def test_a_line_that_is_not_answered_for_is_counted(fleet: Stage) -> None:
+async def test_a_line_that_is_not_answered_for_is_counted(fleet: UsageStage) -> None:
     fleet.trouble("subscriberUsageOverPeriod", status=500, times=40)
     said = await fleet.churn(limit=500)
     missing = said["incomplete"]["lines"]
@@ -148,14 +148,14 @@ async def test_a_line_that_is_not_answered_for_is_counted(fleet: Stage) -> None:
     assert again["sampled"] == said["sampled"] + missing
 
 
-async def test_a_fleet_of_which_nothing_can_be_read_is_no_fleet_without_risk(stage: Stage) -> None:
+async def test_a_fleet_of_which_nothing_can_be_read_is_no_fleet_without_risk(stage: UsageStage) -> None:
     stage.trouble("subscriberUsageOverPeriod", status=500, times=10_000)
     said = await stage.http.post(CHURN, json={})
     assert said.status_code == 502
 
 
 @pytest.mark.parametrize("iccid", ["foreign", "8988303700009999999"])
-async def test_a_foreign_line_is_not_found_like_an_unknown_one(stage: Stage, iccid: str) -> None:
+async def test_a_foreign_line_is_not_found_like_an_unknown_one(stage: UsageStage, iccid: str) -> None:
     if iccid == "foreign":
         iccid = stage.lines(8103)[0].iccid
     said = await stage.http.post(CHURN, json={"iccid": iccid})
@@ -172,7 +172,7 @@ async def test_a_foreign_line_is_not_found_like_an_unknown_one(stage: Stage, icc
     )
 
 
-async def test_a_line_that_was_never_used_has_no_score(stage: Stage) -> None:
+async def test_a_line_that_was_never_used_has_no_score(stage: UsageStage) -> None:
     fresh = next(line for line in stage.lines() if line.sim.status == "FREE")
     said = await stage.churn(iccid=fresh.iccid)
     assert said["data"]["lines"] == []
@@ -180,7 +180,7 @@ async def test_a_line_that_was_never_used_has_no_score(stage: Stage) -> None:
     assert stage.asked("subscriberUsageOverPeriod") == 0
 
 
-async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: Stage) -> None:
+async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: UsageStage) -> None:
     result = await fleet.tool("churn_risk", {})
     said = result["structuredContent"]
     assert len(said["data"]["lines"]) == 10
@@ -190,20 +190,20 @@ async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: 
     assert [*said["data"]["lines"], *rest["structuredContent"]["data"]["lines"]] == whole
 
 
-async def test_a_key_for_one_line_does_not_see_a_fleet(stage: Stage) -> None:
+async def test_a_key_for_one_line_does_not_see_a_fleet(stage: UsageStage) -> None:
     _, secret = await stage.world.key(stage.who.person, stage.who.organisation, restrictions=Restrictions(iccids=(stage.lines()[0].iccid,)))
     async with stage.world.client(secret) as http:
         assert (await http.post(CHURN, json={})).status_code == 403
 
 
-async def test_an_own_token_sees_the_lines_of_all_its_accounts(stage: Stage) -> None:
+async def test_an_own_token_sees_the_lines_of_all_its_accounts(stage: UsageStage) -> None:
     own = await stage.world.caller(Tier.FREE, token="sandbox-7001-token")
     async with stage.world.client(own.secret) as http:
         said = await found(http, CHURN)
     assert said["of"] == sum(len(stage.lines(account)) for account in (8101, 8102, 8103, 8104))
 
 
-async def test_the_sheet_names_lines_in_cells_of_lines_alone(fleet: Stage) -> None:
+async def test_the_sheet_names_lines_in_cells_of_lines_alone(fleet: UsageStage) -> None:
     said = await fleet.churn()
     made = churn_sheet(said)  # pyright: ignore[reportArgumentType]  # an answer as it came over HTTP
     assert made["headline"] == snapshot("6 of 113 lines in use are at high risk of being given up.")

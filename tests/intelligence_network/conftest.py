@@ -1,14 +1,6 @@
 """What all tests of the network composites stand on."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from tests.intelligence_network.stage import open_diagnosis_stage
+from tests.stage import opened
 
-import pytest
-
-from tests.intelligence_network.stage import Stage, open_stage
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
+stage = opened(open_diagnosis_stage)

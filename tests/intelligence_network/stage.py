@@ -2,11 +2,10 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
 import orjson
 from mcp.client.client import Client
 
@@ -14,15 +13,13 @@ from clients.ocs.client import Ocs
 from operations.bridge import notifications
 from operations.intelligence import country_entry, line_diagnosis, network_coverage
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from simulators.network.catalogue import Zone
 from simulators.network.entities import DATA, DAY_SECONDS, Line, NetworkEvent
 from simulators.network.faults import NetworkFault
 from simulators.network.world import World as Network
 from tests.bridge.pushing import INTERNAL
-from tests.mcp.house import House, open_house
-from tests.world import Credentials, World
+from tests.stage import OperatorStage, open_operator
 
 MODULES = (network_coverage, line_diagnosis, country_entry)
 CATALOGUE = Catalogue([Toolset("intelligence", "Questions.", MODULES), Toolset("bridge", "Pushes.", (notifications,))])
@@ -33,30 +30,15 @@ WORLD_1GB, NORDIC_1GB = "World 1GB 30d", "Nordic 1GB 30d"
 
 
 @dataclass(slots=True)
-class Stage:
-    """The service behind both doors, its network, and a line that is in use in Norway with a package for the Nordics."""
+class DiagnosisStage(OperatorStage):
+    """A line that is in use in Norway with a package for the Nordics."""
 
-    house: House
-    network: Network
-    me: Credentials
-    http: httpx.AsyncClient
-    ocs: Ocs
+    ocs: Ocs = field(init=False)
     """The charging system as whoever has its token reaches it."""
-    line: Line
-
-    @property
-    def world(self) -> World:
-        return self.house.world
-
-    async def ask(self, path: str, status: int = 200, **body: Any) -> Any:
-        """One call over HTTP."""
-        said = await self.http.post(path, json=body)
-        assert said.status_code == status, said.text
-        return said.json()
+    line: Line = field(init=False)
 
     async def diagnosis(self, **body: Any) -> Any:
-        """Of the line."""
-        return await self.ask(DIAGNOSE, iccid=self.line.iccid, **body)
+        return await self.answer(DIAGNOSE, iccid=self.line.iccid, **body)
 
     async def causes(self) -> list[str]:
         """What is wrong with the line, in order."""
@@ -80,17 +62,12 @@ class Stage:
         return allowed[place]
 
     async def use(self, quantity: int, network_id: int, line: Line | None = None) -> None:
-        """The line uses data."""
         await self.control("usage", iccid=(line or self.line).iccid, networkId=network_id, usageType=DATA, quantity=quantity)
 
     async def advance(self, days: int) -> None:
         """The network lives on, and our clock with it."""
         self.world.clock.advance(days * DAY_SECONDS)
         await self.world.network()
-
-    def template(self, name: str) -> int:
-        """The number of a template."""
-        return next(id for id, row in self.network.templates.items() if row.name == name)
 
     async def package(self, name: str, line: Line | None = None, **window: Any) -> int:
         """The line gets a package, and has no other; the package's number."""
@@ -107,7 +84,6 @@ class Stage:
         self.line.events.append(NetworkEvent(at, "s6a", "ULR", network.network_id, seen.mcc, seen.mnc, result, f"refused.{at}"))
 
     def fail(self, method: str, **kind: Any) -> None:
-        """A method fails from now on."""
         self.world.sandbox.faults.add(NetworkFault(method, times=None, **(kind or {"code": 3})))
 
     def zone(self, name: str, network_ids: tuple[int, ...]) -> int:
@@ -116,31 +92,21 @@ class Stage:
         self.network.zones[id] = Zone(id, name, 7001, 412, network_ids)
         return id
 
-    def sent(self, since: int = 0) -> list[str]:
-        """The methods of the wire that were called, the first ones left out."""
-        return [call.method for call in self.world.sandbox.calls[since:]]
-
     @asynccontextmanager
     async def agent(self) -> AsyncGenerator[Client]:
         """An agent with the operator's key."""
-        async with self.house.connect(self.me, query="?toolsets=intelligence") as client:
+        async with self.house.connect(self.who, query="?toolsets=intelligence") as client:
             yield client
 
 
 @asynccontextmanager
-async def open_stage(folder: Path) -> AsyncGenerator[Stage]:
-    """The line is healthy."""
-    async with open_house(folder, catalogue=CATALOGUE) as house:
-        house.world.pipeline.rate_limiter.limits = Limits(burst_enabled=False)
-        network = await house.world.network()
-        me = await house.world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
-        ocs = house.world.pipeline.deps.ocs.for_token(house.world.pipeline.deps.ocs_token)
-        async with house.world.client(me.secret) as http:
-            stage = Stage(house, network, me, http, ocs, healthy(network))
-            await stage.package(NORDIC_1GB)
-            await stage.use(1 << 20, await stage.attach("no"))
-            yield stage
-        assert house.world.faults == []
+async def open_diagnosis_stage(folder: Path) -> AsyncGenerator[DiagnosisStage]:
+    async with open_operator(folder, CATALOGUE, DiagnosisStage) as stage:
+        deps = stage.world.pipeline.deps
+        stage.ocs, stage.line = deps.ocs.for_token(deps.ocs_token), healthy(stage.network)
+        await stage.package(NORDIC_1GB)
+        await stage.use(1 << 20, await stage.attach("no"))
+        yield stage
 
 
 def healthy(network: Network) -> Line:

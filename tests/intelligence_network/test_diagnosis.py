@@ -9,22 +9,22 @@ from inline_snapshot import snapshot
 from operations.catalogue import CATALOGUE as WHOLE
 from operations.intelligence.diagnosis_causes import CAUSE_RULES, CAUSE_STEPS
 from simulators.network.entities import DAY_SECONDS
-from tests.intelligence_network.stage import NORDIC_1GB, WORLD_1GB, Stage
+from tests.intelligence_network.stage import NORDIC_1GB, WORLD_1GB, DiagnosisStage
 
 
-async def suspend(stage: Stage) -> None:
+async def suspend(stage: DiagnosisStage) -> None:
     await stage.ocs.subscriber.modify_status(stage.line.id, "SUSPENDED")
 
 
-async def forbid(stage: Stage) -> None:
+async def forbid(stage: DiagnosisStage) -> None:
     await stage.ocs.subscriber.set_traffic_restrictions(stage.line.id, data=False, moc=True, mtc=True, sms_mo=True)
 
 
-async def return_to_stock(stage: Stage) -> None:
+async def return_to_stock(stage: DiagnosisStage) -> None:
     await stage.ocs.subscriber.change_sim_status(stage.line.sim.id, "Free")
 
 
-async def issue(stage: Stage, *statuses: str) -> None:
+async def issue(stage: DiagnosisStage, *statuses: str) -> None:
     """A new line from the stock, as far as its user has come."""
     stage.line = next(line for line in stage.network.lines_of(8101) if line.sim.status == "FREE" and line.sim.esim)
     await stage.package(NORDIC_1GB)
@@ -32,52 +32,52 @@ async def issue(stage: Stage, *statuses: str) -> None:
         await stage.control("provider-status", iccid=stage.line.iccid, status=status)
 
 
-async def never_downloaded(stage: Stage) -> None:
+async def never_downloaded(stage: DiagnosisStage) -> None:
     await issue(stage, "Released")
 
 
-async def disable(stage: Stage) -> None:
+async def disable(stage: DiagnosisStage) -> None:
     await stage.control("provider-status", iccid=stage.line.iccid, status="Disable")
 
 
-async def delete(stage: Stage) -> None:
+async def delete(stage: DiagnosisStage) -> None:
     await stage.control("provider-status", iccid=stage.line.iccid, status="Delete")
 
 
-async def strip(stage: Stage) -> None:
+async def strip(stage: DiagnosisStage) -> None:
     await stage.ocs.subscriber.clean_all_packages(stage.line.id)
 
 
-async def start_later(stage: Stage) -> None:
+async def start_later(stage: DiagnosisStage) -> None:
     start = datetime.fromtimestamp(stage.world.clock.now(), UTC).replace(tzinfo=None) + timedelta(days=9)
     dates = {"start": start.isoformat()[:19], "end": (start + timedelta(days=30)).isoformat()[:19]}
     await stage.package(NORDIC_1GB, active_period=dates)
 
 
-async def expire(stage: Stage) -> None:
+async def expire(stage: DiagnosisStage) -> None:
     await stage.package(NORDIC_1GB, validity_days=1)
     await stage.advance(2)
 
 
-async def use_up(stage: Stage) -> None:
+async def use_up(stage: DiagnosisStage) -> None:
     package = stage.line.packages[0]
     assert package.data_limit is not None
     await stage.use(package.data_limit - package.data_used, await stage.attach("no"))
 
 
-async def block(stage: Stage) -> None:
+async def block(stage: DiagnosisStage) -> None:
     await stage.ocs.packages.modify_status(stage.line.packages[0].id, active=False)
 
 
-async def leave_the_zone(stage: Stage) -> None:
+async def leave_the_zone(stage: DiagnosisStage) -> None:
     await stage.attach("gr")
 
 
-async def slow_down(stage: Stage) -> None:
+async def slow_down(stage: DiagnosisStage) -> None:
     await stage.ocs.subscriber.hlr_set_bitrate(stage.line.imsi, "KB_128")
 
 
-async def spend(stage: Stage) -> None:
+async def spend(stage: DiagnosisStage) -> None:
     """A line that needs no package: its balance paid for all of the last days, until now."""
     await stage.ocs.subscriber.clean_all_packages(stage.line.id)
     await stage.ocs.subscriber.modify_balance(stage.line.id, 50.0, set_balance=True)
@@ -86,19 +86,19 @@ async def spend(stage: Stage) -> None:
     await stage.ocs.subscriber.modify_balance(stage.line.id, 0.0, set_balance=True)
 
 
-async def refuse(stage: Stage) -> None:
+async def refuse(stage: DiagnosisStage) -> None:
     stage.registered("5004", stage.network.now)
 
 
-async def never_switch_on(stage: Stage) -> None:
+async def never_switch_on(stage: DiagnosisStage) -> None:
     await issue(stage, "Downloaded", "Installed", "Enable")
 
 
-async def nothing(stage: Stage) -> None:
+async def nothing(stage: DiagnosisStage) -> None:
     del stage
 
 
-Act = Callable[[Stage], Awaitable[None]]
+Act = Callable[[DiagnosisStage], Awaitable[None]]
 ACTS: dict[str, Act] = {
     "status_not_active": suspend,
     "data_not_allowed": forbid,
@@ -122,7 +122,7 @@ ACTS: dict[str, Act] = {
 
 @pytest.mark.parametrize(("cause", "act"), ACTS.items(), ids=ACTS)
 @pytest.mark.rule("4.7.21")
-async def test_what_happened_is_the_first_cause(stage: Stage, cause: str, act: Act) -> None:
+async def test_what_happened_is_the_first_cause(stage: DiagnosisStage, cause: str, act: Act) -> None:
     await act(stage)
     assert (await stage.causes())[0] == cause
 
@@ -134,7 +134,7 @@ def test_every_cause_is_made_to_happen_and_has_steps_that_there_are() -> None:
     assert named <= set(WHOLE.operations)
 
 
-async def test_causes_come_in_the_order_in_which_to_mend_them(stage: Stage) -> None:
+async def test_causes_come_in_the_order_in_which_to_mend_them(stage: DiagnosisStage) -> None:
     for act in (slow_down, refuse, suspend, forbid, strip):
         await act(stage)
     await stage.ocs.subscriber.modify_balance(stage.line.id, 0.0, set_balance=True)
@@ -142,7 +142,7 @@ async def test_causes_come_in_the_order_in_which_to_mend_them(stage: Stage) -> N
     assert await stage.causes() == causes
 
 
-async def test_a_healthy_line_is_told_whole(stage: Stage) -> None:
+async def test_a_healthy_line_is_told_whole(stage: DiagnosisStage) -> None:
     assert await stage.diagnosis() == snapshot(
         {
             "generated_at": "2027-01-15T12:00:00Z",
@@ -175,7 +175,7 @@ async def test_a_healthy_line_is_told_whole(stage: Stage) -> None:
     )
 
 
-async def test_a_line_outside_its_zone_is_told_with_evidence_and_steps(stage: Stage) -> None:
+async def test_a_line_outside_its_zone_is_told_with_evidence_and_steps(stage: DiagnosisStage) -> None:
     await stage.ocs.subscriber.modify_balance(stage.line.id, 0.0, set_balance=True)
     await leave_the_zone(stage)
     assert (await stage.diagnosis())["data"] == snapshot(
@@ -225,7 +225,7 @@ async def test_a_line_outside_its_zone_is_told_with_evidence_and_steps(stage: St
     )
 
 
-async def test_a_line_that_is_steered_wrongly_is_to_be_steered_anew(stage: Stage) -> None:
+async def test_a_line_that_is_steered_wrongly_is_to_be_steered_anew(stage: DiagnosisStage) -> None:
     stage.line.packages[0].zone_id = stage.zone("Norway, one network", (await stage.attach("no"),))
     await stage.attach("no", 1)
     cause = (await stage.diagnosis())["data"]["causes"][0]
@@ -233,7 +233,7 @@ async def test_a_line_that_is_steered_wrongly_is_to_be_steered_anew(stage: Stage
     assert next(step["operation"] for step in cause["next_steps"]) == "push_steering_to_subscriber"
 
 
-async def test_use_beside_a_package_is_charged_where_there_is_a_balance(stage: Stage) -> None:
+async def test_use_beside_a_package_is_charged_where_there_is_a_balance(stage: DiagnosisStage) -> None:
     await use_up(stage)
     effects: list[str] = []
     for balance in (5.0, 0.0):
@@ -242,7 +242,7 @@ async def test_use_beside_a_package_is_charged_where_there_is_a_balance(stage: S
     assert effects == ["charged", "no_data"]
 
 
-async def test_a_package_in_stock_does_not_hide_one_that_is_used_up(stage: Stage) -> None:
+async def test_a_package_in_stock_does_not_hide_one_that_is_used_up(stage: DiagnosisStage) -> None:
     await use_up(stage)
     start = datetime.fromtimestamp(stage.world.clock.now(), UTC).replace(tzinfo=None) + timedelta(days=9)
     dates = {"start": start.isoformat()[:19], "end": (start + timedelta(days=30)).isoformat()[:19]}
@@ -253,7 +253,7 @@ async def test_a_package_in_stock_does_not_hide_one_that_is_used_up(stage: Stage
     assert await stage.causes() == ["healthy"]
 
 
-async def test_a_profile_that_was_seen_on_the_air_since_is_not_what_its_provider_says(stage: Stage) -> None:
+async def test_a_profile_that_was_seen_on_the_air_since_is_not_what_its_provider_says(stage: DiagnosisStage) -> None:
     await disable(stage)
     assert await stage.causes() == ["profile_disabled"]
     stage.world.clock.advance(60)
@@ -261,13 +261,13 @@ async def test_a_profile_that_was_seen_on_the_air_since_is_not_what_its_provider
     assert await stage.causes() == ["healthy"]
 
 
-async def test_a_registration_that_was_refused_before_one_that_was_taken_is_over(stage: Stage) -> None:
+async def test_a_registration_that_was_refused_before_one_that_was_taken_is_over(stage: DiagnosisStage) -> None:
     stage.registered("5004", stage.network.now)
     stage.registered("2001", stage.network.now + 1)
     assert await stage.causes() == ["healthy"]
 
 
-async def test_a_session_that_nobody_paid_for_speaks_for_the_cause(stage: Stage) -> None:
+async def test_a_session_that_nobody_paid_for_speaks_for_the_cause(stage: DiagnosisStage) -> None:
     await use_up(stage)
     await stage.ocs.subscriber.modify_balance(stage.line.id, 0.0, set_balance=True)
     stage.line.green_bytes = 50 * 1_048_576
@@ -283,13 +283,13 @@ async def test_a_session_that_nobody_paid_for_speaks_for_the_cause(stage: Stage)
     assert [(row["rule"], row["value"]) for row in cause["evidence"]] == [("data_left", 0), ("session_refused", "4012")]
 
 
-async def test_a_limit_that_nobody_feels_is_no_cause(stage: Stage) -> None:
+async def test_a_limit_that_nobody_feels_is_no_cause(stage: DiagnosisStage) -> None:
     await stage.ocs.subscriber.hlr_set_bitrate(stage.line.imsi, "KB_20480")
     said = (await stage.diagnosis())["data"]
     assert (said["first_cause"], said["line"]["speed_limit_kbps"]) == ("healthy", 20480)
 
 
-async def test_old_packages_are_no_cause_beside_a_good_one(stage: Stage) -> None:
+async def test_old_packages_are_no_cause_beside_a_good_one(stage: DiagnosisStage) -> None:
     await stage.package(NORDIC_1GB, validity_days=1)
     await stage.advance(2)
     await stage.ocs.packages.affect_to_subscriber(stage.template(WORLD_1GB), stage.line.id)

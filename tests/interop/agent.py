@@ -19,7 +19,6 @@ class Agent:
     person: Person | None
 
     async def try_to(self, tool: str, **arguments: Any) -> CallToolResult:
-        """One call of a tool."""
         said = await self.client.call_tool(tool, arguments)
         first = said.content[0]
         assert isinstance(first, TextContent)
@@ -75,7 +74,6 @@ class Agent:
         return row["iccid"]
 
     async def package(self, iccid: str, id: int) -> dict[str, Any]:
-        """One package of a line."""
         return next(row for row in await self.rows("list_subscriber_packages", iccid=iccid) if row["packageId"] == id)
 
     async def why_no_data(self, iccid: str) -> str:

@@ -10,7 +10,7 @@ import httpx
 
 from operations.people.consents import grant_consent
 from storage.memberships import list_members
-from tests.running import Running
+from tests.harness.processes import Running
 from transports.service import Service, build_service
 from transports.settings_files import load_settings
 

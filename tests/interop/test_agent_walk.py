@@ -17,11 +17,11 @@ from registry.limits import Limits, Tier
 from simulators.network import charging, packages
 from simulators.network.entities import DATA, DAY_SECONDS, MEBIBYTE, Line, StatusRow
 from simulators.network.world import World as Network
+from tests.harness.processes import ROOT
 from tests.interop.agent import Agent
 from tests.mcp.house import House, open_house
 from tests.mcp.refusals import refusal_of
 from tests.mcp.test_confirm import Person
-from tests.running import ROOT
 
 READS = ("list", "get", "subscriber")
 WAYS = [("auto", True), ("auto", False), ("legacy", True), ("legacy", False)]
@@ -46,7 +46,6 @@ async def agent(house: House, era: str = "auto", *, elicits: bool = False) -> As
 
 
 def sent(house: House, since: int = 0) -> list[tuple[str, Any]]:
-    """What was written upstream."""
     calls = house.world.sandbox.calls[since:]
     return [(call.method, call.payload) for call in calls if not call.method.startswith(READS)]
 

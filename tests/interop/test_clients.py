@@ -11,8 +11,8 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.catalogue import ToolSelection
+from tests.harness.processes import ROOT, Running, running
 from tests.interop.walk import walk
-from tests.running import ROOT, Running, running
 from transports.mcp.calls import REPLAY_REMARK
 
 HERE = Path(__file__).parent
@@ -44,7 +44,6 @@ def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def walked(server: Running, client: str) -> dict[str, Any]:
-    """What came of a walk."""
     if client == "official":
         return asyncio.run(walk(client, server.mcp_url, str(server.api_key)))
     command = [FASTMCP, "-P", HERE / "walk.py", client] if client == "fastmcp" else [NODE, HERE / "walk.mjs", MODULES, client]

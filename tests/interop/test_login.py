@@ -20,10 +20,9 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Scope
-from tests.children import Child
+from tests.harness.processes import Child, Running, running
 from tests.interop.consenting import Person, person_of
 from tests.interop.test_clients import HERE, MODULES, NODE
-from tests.running import Running, running
 
 CLIENT = MODULES / "@modelcontextprotocol" / "client" / "dist" / "index.mjs"
 

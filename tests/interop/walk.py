@@ -19,7 +19,6 @@ class FastMcp:
         """Nothing is left open."""
 
     async def names(self) -> list[str]:
-        """The tools that it lists."""
         return [tool.name for tool in await self.client.list_tools()]
 
     async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
@@ -49,11 +48,9 @@ class Official:
         await self.http.aclose()
 
     async def names(self) -> list[str]:
-        """The tools that it lists."""
         return [tool.name for tool in (await self.client.list_tools()).tools]
 
     async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
-        """One call."""
         result = await self.client.call_tool(tool, arguments)
         return {"refused": result.is_error, "texts": [block.text for block in result.content], "value": result.structured_content}
 

@@ -48,11 +48,9 @@ class Billing:
             assert answer.status_code == 200, answer.text
 
     async def period(self) -> str:
-        """The newest month with records."""
         return (await self.http.get(PERIODS)).json()["data"][0]["id"]
 
     async def config(self, **given: object) -> httpx.Response:
-        """Set how it bills."""
         return await self.http.put(CONFIG, json=given)
 
     async def create(self, period: str | None = None, *, key: str | None = None, **given: object) -> httpx.Response:
@@ -68,20 +66,16 @@ class Billing:
         return invoice_of(answer.json())
 
     async def read(self, invoice: str) -> Json:
-        """The whole invoice."""
         answer = await self.http.get(f"{INVOICES}/{invoice}")
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     async def update(self, invoice: str, *, key: str | None = None, **given: object) -> httpx.Response:
-        """Change it."""
         headers = {} if key is None else {"Idempotency-Key": key}
         return await self.http.patch(f"{INVOICES}/{invoice}", json=given, headers=headers)
 
     async def send(self, invoice: str, *, key: str | None = None, **given: object) -> httpx.Response:
-        """Send it."""
         return await self.update(invoice, key=key, status="sent", **given)
 
     async def void(self, invoice: str, *, key: str | None = None) -> httpx.Response:
-        """Void it."""
         return await self.http.delete(f"{INVOICES}/{invoice}", headers={} if key is None else {"Idempotency-Key": key})

@@ -29,6 +29,5 @@ async def bill(world: World) -> AsyncGenerator[Billing]:
 
 @pytest.fixture
 async def stranger(world: World) -> AsyncGenerator[httpx.AsyncClient]:
-    """A client of another organisation."""
     async with world.client((await world.caller(Tier.ENTERPRISE)).secret) as http:
         yield http

@@ -25,7 +25,6 @@ class Gate:
         self.entered, self.open = anyio.Event(), anyio.Event()
 
     async def pass_through(self) -> None:
-        """Wait until the test opens."""
         self.entered.set()
         await self.open.wait()
 
@@ -61,7 +60,6 @@ class Road(httpx.AsyncBaseTransport):
         """What is answered in place of the network's own answer, which it gives all the same."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """One exchange."""
         method = next(iter(orjson.loads(await request.aread())))
         self.seen(method)
         gate = self.gates.get(method)

@@ -56,7 +56,6 @@ LEDGER = Query(Held, sa.select(*(ISSUANCE.c[name] for name in Held._fields)).ord
 
 
 def read_ledger(connection: Connection) -> list[Held]:
-    """Every row."""
     return connection.all(LEDGER)
 
 
@@ -79,7 +78,6 @@ class Stage:
         template: int = TEMPLATE,
         **body: Any,
     ) -> httpx.Response:
-        """One eSIM from stock."""
         given = {"accountId": account, "packageTemplateId": template, **body}
         named = {} if key is None else {"X-Idempotency-Key": key}
         return await (http or self.http).post(ISSUE, json=given, headers={**named, **(headers or {})})
@@ -95,13 +93,11 @@ class Stage:
         return await (http or self.http).delete(f"{ISSUE}/{segment}", headers=headers)
 
     async def token(self, key: str = "k", *, http: httpx.AsyncClient | None = None) -> str:
-        """A confirm token for it."""
         challenge = await self.ask_to_return(key, http=http)
         assert challenge.status_code == 202, challenge.text
         return challenge.json()["confirm_token"]
 
     async def give_back(self, key: str = "k", *, http: httpx.AsyncClient | None = None) -> httpx.Response:
-        """Both steps of a roll-back."""
         return await self.ask_to_return(key, token=await self.token(key, http=http), http=http)
 
     def sent(self, method: str = DRAW, since: int = 0) -> list[NetworkCall]:
@@ -117,20 +113,16 @@ class Stage:
         return [call.method for call in self.world.sandbox.calls[since:]]
 
     def trouble(self, *faults: NetworkFault) -> None:
-        """What the next calls meet."""
         for fault in faults:
             self.world.sandbox.faults.add(fault)
 
     async def ledger(self) -> list[Held]:
-        """Every row of the ledger."""
         return await self.world.store.read(read_ledger)
 
     async def states(self) -> dict[str, str]:
-        """The state of every key."""
         return {row.key: row.state for row in await self.ledger()}
 
     async def line(self, iccid: str) -> Line:
-        """A line of the network."""
         network = await self.world.network()
         return next(line for line in network.lines.values() if line.iccid == iccid)
 

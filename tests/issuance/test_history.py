@@ -40,8 +40,6 @@ class Small(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """How many."""
-
     rows: int
 
 

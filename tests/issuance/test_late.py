@@ -134,7 +134,6 @@ async def test_an_answer_after_the_row_was_settled_as_failed_is_for_a_person_to_
 
 
 async def asked(stage: Stage, ask: object) -> httpx.Response:
-    """The call."""
     return await (stage.issue() if ask is Stage.issue else stage.intend())
 
 
@@ -153,7 +152,6 @@ async def only(stage: Stage) -> IssuanceRow:
 
 
 async def decide(stage: Stage, settlement: IssuanceSettlement) -> None:
-    """A person settles the row."""
     row, deps = await only(stage), stage.world.pipeline.deps
     named = {"organisation": row.organisation, "key": row.key}
     await stage.world.store.write(apply_issuance_settlement, deps=deps, **named, settlement=settlement, now=stage.world.clock.now())

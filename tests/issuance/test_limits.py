@@ -112,5 +112,4 @@ def opening(world: World, number: int) -> CallRecord:
 
 
 def over(used: int) -> QuotaExceeded:
-    """Never asked here."""
     raise AssertionError(used)

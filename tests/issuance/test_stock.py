@@ -30,7 +30,6 @@ class Asking:
 
 
 async def asking(stage: Stage) -> Asking:
-    """With the operator's credential."""
     return Asking(stage, await upstream_of_organisation(stage.world.pipeline.deps, stage.me.organisation))
 
 

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from registry.errors import StoreUnavailable
+from tests.harness.postgres_processes import PostgresProcesses, stoppable
 from tests.issuance.stage import Stage, open_stage
-from tests.stopped_postgres import PostgresProcesses, stoppable
 
 pytestmark = pytest.mark.postgres
 

@@ -189,7 +189,6 @@ async def test_an_esim_that_came_back_to_stock_past_us_may_be_drawn_again(stage:
 
 
 async def audited(stage: Stage, outcome: str) -> list[str]:
-    """The operations that were audited with an outcome."""
     await stage.world.journal.flush()
     return [row.operation for row in await stage.world.store.read(ledgers.audited) if row.outcome == outcome]
 

@@ -7,11 +7,11 @@ from typing import Literal, NamedTuple
 
 import httpx
 
+from tests.harness.kill_points import Point
+from tests.harness.network_process import CHANGE, DELETE, DRAW
+from tests.harness.tenant_stage import TenantStage
 from tests.kill.ending import judge, under_way
 from tests.kill.errands import INTENT, ISSUE, ROLLBACK, Callers, Errand, intent_errand, inventory_errand
-from tests.kill.network import CHANGE, DELETE, DRAW
-from tests.kill.stage import Stage
-from tests.kill.trap import Point
 
 PLACES = ("before claim", "after claim", "before dispatch", "after dispatch", "before save", "within save", "after save")
 LINE = "getSingleSubscriber"
@@ -60,20 +60,18 @@ def draw_blow(rng: Random) -> Blow:
 class Campaign:
     """All cycles of one run, from one seed."""
 
-    def __init__(self, stage: Stage, seed: int, say: Callable[[str], None]) -> None:
+    def __init__(self, stage: TenantStage, seed: int, say: Callable[[str], None]) -> None:
         self._stage, self._say, self._rng = stage, say, Random(seed)
         self.callers = Callers(stage.network)
         self.errands: list[Errand] = []
         self._latest: list[Errand] = []
 
     async def run(self, kills: int) -> list[str]:
-        """What it broke."""
         for number in range(kills):
             await self._cycle(number)
         return await finish(self._stage, self.callers, self.errands)
 
     async def _cycle(self, number: int) -> None:
-        """Start, retry, call, kill."""
         stage, rng = self._stage, self._rng
         blow = draw_blow(rng)
         await stage.servers.start(blow.point)
@@ -126,7 +124,7 @@ class Campaign:
         return self._rng.sample(held, min(len(held), most))
 
 
-async def strike(stage: Stage, blow: Blow, calls: Sequence[Awaitable[object]]) -> None:
+async def strike(stage: TenantStage, blow: Blow, calls: Sequence[Awaitable[object]]) -> None:
     """Let the calls begin, and kill. Every call ends: answered, or cut off."""
     servers, network = stage.servers, stage.network
     sent = await network.count(DRAW) if blow.kind == "after send" else 0
@@ -146,7 +144,7 @@ async def strike(stage: Stage, blow: Blow, calls: Sequence[Awaitable[object]]) -
 
 
 async def finish(
-    stage: Stage, callers: Callers, errands: Sequence[Errand], *, look: Callable[[], Awaitable[None]] | None = None
+    stage: TenantStage, callers: Callers, errands: Sequence[Errand], *, look: Callable[[], Awaitable[None]] | None = None
 ) -> list[str]:
     """Nobody dies any more: time passes until all is settled, everybody asks once more, and we judge.
 
@@ -169,12 +167,11 @@ async def finish(
 
 
 async def ask_all(http: httpx.AsyncClient, callers: Callers, errands: Sequence[Errand]) -> None:
-    """Every key once more."""
     for start in range(0, len(errands), 8):
         await asyncio.gather(*(callers.issue(http, errand) for errand in errands[start : start + 8]))
 
 
-async def delivered(stage: Stage) -> None:
+async def delivered(stage: TenantStage) -> None:
     """Until nothing that is due waits; a long run leaves many, so the time limit is of the next one."""
     left = waiting(stage)
     while left:
@@ -184,7 +181,7 @@ async def delivered(stage: Stage) -> None:
         left = found
 
 
-def waiting(stage: Stage) -> int:
+def waiting(stage: TenantStage) -> int:
     """Deliveries that are due, or under way: if time passed over a lease, its delivery would be sent again, and the attempt not counted."""
     now_ms = int(stage.network.clock.now() * 1000)
     return stage.number(f"select count(*) from delivery where state = 0 and (due_ms <= {now_ms} or lease is not null)")

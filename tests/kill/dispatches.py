@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from tests.harness.network_process import CHANGE, DRAW, Drawn, Given, NetworkProcess
 from tests.kill.errands import Errand
-from tests.kill.network import CHANGE, DRAW, Drawn, Given, Network
 from tests.simulation.provider import Dispatch
 
 NOBODY = 0
@@ -19,7 +19,7 @@ class Owned(NamedTuple):
     given: Given
 
 
-def dispatches(network: Network, errands: Sequence[Errand], since: int) -> list[Dispatch]:
+def dispatches(network: NetworkProcess, errands: Sequence[Errand], since: int) -> list[Dispatch]:
     """Every writing call since then, in order.
 
     A draw is told by its days, or by its account and template; a removal by its package, and the freeing of a SIM by the removal before
@@ -41,7 +41,6 @@ def dispatches(network: Network, errands: Sequence[Errand], since: int) -> list[
 
 
 def package_of(given: Given) -> int:
-    """Numbers are given in order."""
     return given.package
 
 
@@ -56,7 +55,7 @@ def draw(call: Mapping[str, Any], wanting: Mapping[Drawn, Errand], given: Mappin
     return entry_of(call, by, drawn, next(given.get(drawn, iter(())), Given(f"unseen-{call['number']}", 0)))
 
 
-def give_back(call: Mapping[str, Any], packages: Mapping[int, Owned], removed: dict[str, Owned], network: Network) -> Dispatch:
+def give_back(call: Mapping[str, Any], packages: Mapping[int, Owned], removed: dict[str, Owned], network: NetworkProcess) -> Dispatch:
     """The removal of a package or the freeing of a SIM; it is known who sent it where only one call of the key may have."""
     if call["method"] == CHANGE:
         owned = removed.get(network.sims[call["payload"]["simId"]])
@@ -71,7 +70,6 @@ def give_back(call: Mapping[str, Any], packages: Mapping[int, Owned], removed: d
 
 
 def entry_of(call: Mapping[str, Any], by: int, drawn: Drawn | None, given: Given | None) -> Dispatch:
-    """A line of the log."""
     return Dispatch(
         at=datetime.fromisoformat(call["at"]).timestamp(),
         by=by,
@@ -87,5 +85,4 @@ def entry_of(call: Mapping[str, Any], by: int, drawn: Drawn | None, given: Given
 
 
 def took_effect(call: Mapping[str, Any]) -> bool:
-    """Whether it changed anything."""
     return call["code"] == 0 and "drop_before" not in call["faults"]

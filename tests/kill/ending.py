@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 import orjson
 from standardwebhooks import Webhook
 
+from tests.harness.history import History, Key
+from tests.harness.invariants import Delivery, Ending, Row, Told, by_key, check
+from tests.harness.network_process import CHANGE, DELETE, DRAW
+from tests.harness.tenant_stage import Tenant, TenantStage
 from tests.kill.dispatches import dispatches
 from tests.kill.errands import Errand
-from tests.kill.network import CHANGE, DELETE, DRAW
-from tests.kill.stage import Stage, Tenant
-from tests.simulation.checker import Delivery, Ending, Row, Told, by_key, check
 from tests.simulation.ending import ATTEMPTS, BUSY, DELIVERIES, EVENTS, ROWS, told
-from tests.simulation.history import History, Key
 from tests.simulation.provider import Dispatch
 
 UNDER_WAY = {
@@ -25,7 +25,7 @@ UNDER_WAY = {
 
 
 async def judge(
-    stage: Stage, errands: Sequence[Errand], history: History, *, look: Callable[[], Awaitable[None]] | None = None
+    stage: TenantStage, errands: Sequence[Errand], history: History, *, look: Callable[[], Awaitable[None]] | None = None
 ) -> list[str]:
     """What a run broke of our promises; empty when all held. Every key was asked once more, and nothing after that.
 
@@ -39,7 +39,7 @@ async def judge(
     return broken + rollbacks_of(stage, ending.log)
 
 
-async def read_ending(stage: Stage, errands: Sequence[Errand], history: History) -> Ending:
+async def read_ending(stage: TenantStage, errands: Sequence[Errand], history: History) -> Ending:
     """All that the judge asks for."""
     network, tenants = stage.network, stage.tenants
     ours = {tenant.id for tenant in tenants}
@@ -61,14 +61,12 @@ async def read_ending(stage: Stage, errands: Sequence[Errand], history: History)
     )
 
 
-def told_of(stage: Stage, intents: Mapping[str, Key]) -> list[Told]:
-    """The events."""
+def told_of(stage: TenantStage, intents: Mapping[str, Key]) -> list[Told]:
     ours = {tenant.id for tenant in stage.tenants}
     return [told(id, organisation, orjson.loads(data), intents) for id, organisation, data in stage.rows(EVENTS) if organisation in ours]
 
 
-def deliveries(stage: Stage) -> list[Delivery]:
-    """How each ended."""
+def deliveries(stage: TenantStage) -> list[Delivery]:
     outcomes: defaultdict[str, list[str]] = defaultdict(list)
     for delivery, outcome in stage.rows(ATTEMPTS):
         outcomes[delivery].append(outcome)
@@ -89,12 +87,11 @@ def forged(tenant: Tenant) -> list[str]:
     return broken
 
 
-def under_way(stage: Stage) -> dict[str, int]:
-    """What has not ended."""
+def under_way(stage: TenantStage) -> dict[str, int]:
     return {what: stage.number(statement) for what, statement in UNDER_WAY.items()}
 
 
-def rollbacks_of(stage: Stage, log: Sequence[Dispatch]) -> list[str]:
+def rollbacks_of(stage: TenantStage, log: Sequence[Dispatch]) -> list[str]:
     """A package is removed once, a SIM is freed once per draw, and an unknown roll-back is never gone on with."""
     deleted = Counter(entry.package for entry in log if entry.method == DELETE)
     broken = [f"package {package} was deleted {count} times" for package, count in deleted.items() if count > 1]

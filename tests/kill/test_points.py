@@ -4,11 +4,11 @@ from typing import Literal, NamedTuple
 
 import pytest
 
+from tests.harness.kill_points import Point
+from tests.harness.network_process import DRAW
+from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import HELD_SECONDS, LEASE_OVER, Blow, finish, strike
 from tests.kill.errands import INTENT, ISSUE, Callers, Errand, intent_errand, inventory_errand
-from tests.kill.network import DRAW
-from tests.kill.stage import Stage
-from tests.kill.trap import Point
 
 
 class Expected(NamedTuple):
@@ -35,22 +35,21 @@ POINTS: dict[str, Expected] = {
 
 
 def blow_at(place: str, operation: str) -> Blow:
-    """How to kill there."""
     if place == "after send":
         return Blow("after send")
     return Blow("point", Point(place, DRAW if place in ("before send", "after reply") else operation))
 
 
-async def test_killed_at_a_named_point_the_key_is_free_or_unknown_or_answered_and_never_drawn_twice(stage: Stage) -> None:
+async def test_killed_at_a_named_point_the_key_is_free_or_unknown_or_answered_and_never_drawn_twice(stage: TenantStage) -> None:
     await through_all_points(stage, ISSUE)
 
 
 @pytest.mark.parametrize("stage", ["sqlite"], indirect=True)
-async def test_killed_at_a_named_point_a_live_intent_is_drawn_for_once_or_not_at_all(stage: Stage) -> None:
+async def test_killed_at_a_named_point_a_live_intent_is_drawn_for_once_or_not_at_all(stage: TenantStage) -> None:
     await through_all_points(stage, INTENT)
 
 
-async def through_all_points(stage: Stage, operation: str) -> None:
+async def through_all_points(stage: TenantStage, operation: str) -> None:
     """One key for each: killed there, asked again, and settled in the end."""
     network, servers, tenant = stage.network, stage.servers, stage.tenants[0]
     callers, errands, before = Callers(network), list[Errand](), await network.count(DRAW)

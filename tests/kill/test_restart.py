@@ -2,17 +2,19 @@
 
 import json
 
+from tests.harness.kill_points import Point
+from tests.harness.network_process import CHANGE
+from tests.harness.network_process import DELETE
+from tests.harness.network_process import DRAW
+from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import LEASE_OVER, finish
 from tests.kill.errands import ISSUE, ROLLBACK, Callers, inventory_errand
-from tests.kill.network import CHANGE, DELETE, DRAW
-from tests.kill.stage import Stage
-from tests.kill.trap import Point
 
 STATES = "select issuance.state, claim.state from issuance join claim on claim.key = claim_key"
 A_DAY = 86_400
 
 
-async def test_restart_marks_dispatching_unknown(stage: Stage) -> None:
+async def test_restart_marks_dispatching_unknown(stage: TenantStage) -> None:
     network, servers, callers = stage.network, stage.servers, Callers(stage.network)
     errand, before = inventory_errand(network, stage.tenants[0], "order-1042"), await network.count(DRAW)
     await servers.start(Point("before send", DRAW))
@@ -39,7 +41,7 @@ async def test_restart_marks_dispatching_unknown(stage: Stage) -> None:
     assert (errand.decided, await network.count(DRAW)) == ("fail", before)
 
 
-async def test_a_claim_whose_process_died_before_it_sent_anything_is_free_again_when_the_lease_ends(stage: Stage) -> None:
+async def test_a_claim_whose_process_died_before_it_sent_anything_is_free_again_when_the_lease_ends(stage: TenantStage) -> None:
     network, servers, callers = stage.network, stage.servers, Callers(stage.network)
     errand, before = inventory_errand(network, stage.tenants[0], "order-1042"), await network.count(DRAW)
     await servers.start(Point("before dispatch", ISSUE))
@@ -70,7 +72,7 @@ STEPS = {
 }
 
 
-async def test_a_roll_back_cut_off_between_its_steps_is_unknown_and_nothing_further_is_sent(stage: Stage) -> None:
+async def test_a_roll_back_cut_off_between_its_steps_is_unknown_and_nothing_further_is_sent(stage: TenantStage) -> None:
     network, servers, callers = stage.network, stage.servers, Callers(stage.network)
     errands = [inventory_errand(network, stage.tenants[0], f"order-{number}") for number in range(len(STEPS))]
     await servers.start()

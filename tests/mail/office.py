@@ -69,7 +69,6 @@ class Office:
 
 
 def knows(server: Any, session: Any, envelope: Any, mechanism: str, data: Any) -> AuthResult:
-    """One user with one password."""
     known = isinstance(data, LoginPassword) and (data.login, data.password) == (USER.encode(), PASSWORD.encode())
     return AuthResult(success=known, handled=False)
 
@@ -78,7 +77,6 @@ class Visit(SMTP):
     """One connection, which can be ended."""
 
     async def end(self) -> None:
-        """Nothing of it is left."""
         for transport in (self.transport, self._original_transport):
             if isinstance(transport, asyncio.WriteTransport):
                 transport.abort()

@@ -34,8 +34,6 @@ HOUR = 3600.0
 
 
 class Left(NamedTuple):
-    """A mail in the queue."""
-
     id: str
     attempts: int
 

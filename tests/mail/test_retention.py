@@ -35,8 +35,6 @@ Row = Mapping[str, Value]
 
 
 class Count(NamedTuple):
-    """How many rows."""
-
     many: int
 
 

@@ -81,7 +81,6 @@ def wire_headers(body: dict[str, Any]) -> dict[str, str]:
 def request(
     method: str, *, capabilities: dict[str, Any] | None = None, meta: dict[str, Any] | None = None, **params: Any
 ) -> dict[str, Any]:
-    """A modern JSON-RPC request."""
     envelope = {
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientCapabilities": capabilities or {},
@@ -100,7 +99,6 @@ async def open_house(
     limits: Limits | None = None,
     **changes: Any,
 ) -> AsyncGenerator[House]:
-    """Both doors over one world."""
     doors: list[McpDoor] = []
 
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:

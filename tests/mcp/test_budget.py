@@ -9,8 +9,8 @@ from mcp_types import Tool
 
 from operations.catalogue import CATALOGUE
 from registry.catalogue import ToolSelection
+from tests.harness.processes import ROOT
 from tests.mcp import house
-from tests.running import ROOT
 from transports.mcp.tools import Tools, count_tokens, is_tool, measure_tools, model_view, tool_definition
 
 BUDGETS = {"operator": 10_500, "connectivity": 3_000}
@@ -42,7 +42,6 @@ def test_a_real_tokenizer_counts_no_more_than_the_estimate() -> None:
 
 
 def tools_of(name: str) -> list[Tool]:
-    """The definitions of a selection."""
     ids = CATALOGUE.chosen(ToolSelection((name,)))
     return [tool_definition(operation) for operation in CATALOGUE.operations.values() if operation.id in ids and is_tool(operation)]
 

@@ -21,8 +21,6 @@ NOTE: dict[str, Any] = {"name": "get_note", "arguments": {"name": "first"}}
 
 
 class Case(NamedTuple):
-    """One request."""
-
     name: str
     body: Any
     headers: Mapping[str, str | None] = MappingProxyType({})

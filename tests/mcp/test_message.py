@@ -24,7 +24,6 @@ MOST = 1_100
 
 
 def values(root: object) -> int:
-    """How many values there are."""
     members = root.values() if isinstance(root, dict) else root if isinstance(root, list) else ()
     return 1 + sum(values(member) for member in members)
 

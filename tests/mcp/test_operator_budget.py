@@ -2,8 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -15,6 +14,7 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation, ToolSelection
 from registry.limits import Tier
 from tests.mcp.house import ERAS, House, open_house
+from tests.stage import opened
 from transports.mcp.tools import Tools, is_tool, measure_tools
 
 COUNT = 52
@@ -118,11 +118,7 @@ def test_every_list_has_a_size_unless_it_means_something_only_as_a_whole() -> No
     assert all(1 <= limit <= 20 for limit in defaults.values() if limit is not None)
 
 
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncGenerator[House]:
-    async with open_house(tmp_path, catalogue=CATALOGUE) as house:
-        yield house
-        assert house.world.faults == []
+house = opened(open_house, catalogue=CATALOGUE, faultless=True)
 
 
 async def blocks(client: Client, name: str, **arguments: Any) -> tuple[list[str], dict[str, Any]]:

@@ -24,7 +24,6 @@ class Wire:
         self.status, self.received = 0, b""
 
     async def run(self) -> None:
-        """The whole exchange."""
         scope: dict[str, object] = {
             "type": "http",
             "http_version": "1.1",
@@ -42,7 +41,6 @@ class Wire:
             self.ended.set()
 
     def hang_up(self) -> None:
-        """Close the connection."""
         self._gone.set()
 
     def events(self) -> list[dict[str, object]]:

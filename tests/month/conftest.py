@@ -1,14 +1,6 @@
 """A month that has not begun."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from tests.month.fleet import open_month
+from tests.stage import opened
 
-import pytest
-
-from tests.month.fleet import Month, open_month
-
-
-@pytest.fixture
-async def month(tmp_path: Path) -> AsyncGenerator[Month]:
-    async with open_month(tmp_path, lines=40) as month:
-        yield month
+month = opened(open_month, lines=40)

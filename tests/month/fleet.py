@@ -34,7 +34,6 @@ class Month:
     pushed: list[tuple[int, dict[str, Any]]] = field(default_factory=list[tuple[int, dict[str, Any]]])
 
     async def get(self, path: str, **query: Any) -> Any:
-        """What a read answers."""
         return data(await self.http.get(f"/v1/{path}", params=query))
 
     async def post(self, path: str, body: dict[str, Any] | None = None) -> Any:

@@ -69,7 +69,6 @@ async def sell(month: Month, books: Books) -> None:
 
 
 async def read(month: Month, books: Books) -> None:
-    """Everything at the end."""
     books.balances.append(await balance(month))
     window = {"start": str(FIRST), "end": str(LAST)}
     for row in await month.get("subscribers"):

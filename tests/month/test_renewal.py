@@ -6,7 +6,6 @@ from tests.month.fleet import MIB, Month, Phone
 
 
 async def start(phone: Phone, template: str, **body: Any) -> dict[str, Any]:
-    """A series on the line."""
     return await phone.month.post(f"{phone.path}/packages/recurring", {"packageTemplateId": await phone.month.template(template), **body})
 
 

@@ -83,7 +83,6 @@ async def test_a_line_that_uses_its_package_up_is_told_twice_slowed_down_and_the
 
 
 async def balance(month: Month) -> int:
-    """The account's, in micro-euro."""
     (account,) = await month.get("accounts")
     return micro(account["balance"])
 

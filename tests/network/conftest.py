@@ -1,14 +1,6 @@
 """What all tests of the network operations stand on."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from tests.network.stage import open_network_stage
+from tests.stage import opened
 
-import pytest
-
-from tests.network.stage import Stage, open_stage
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
+stage = opened(open_network_stage)

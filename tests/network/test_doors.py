@@ -6,15 +6,15 @@ import orjson
 
 from registry.answer import answer_call, gather_reply
 from registry.call import Call, Reply
-from tests.network.stage import CATALOGUE, Stage
+from tests.network.stage import CATALOGUE, NetworkStage
 
 
-async def call(stage: Stage, name: str, secret: str, **arguments: Any) -> Reply:
+async def call(stage: NetworkStage, name: str, secret: str, **arguments: Any) -> Reply:
     made = Call(CATALOGUE.operations[name], "cli", "req_1", credential=secret, arguments=arguments)
     return await gather_reply(await answer_call(stage.world.pipeline, made, lambda *_: None), "req_1")
 
 
-async def test_a_whole_tariff_is_gathered_for_the_command_line(stage: Stage) -> None:
+async def test_a_whole_tariff_is_gathered_for_the_command_line(stage: NetworkStage) -> None:
     secret = stage.http.headers["authorization"].removeprefix("Bearer ")
     for name, arguments in (("get_tariff", {"resellerId": 7001}), ("list_detailed_location_zones", {})):
         whole = await call(stage, name, secret, verbose=True, **arguments)

@@ -3,11 +3,11 @@
 import pytest
 from inline_snapshot import snapshot
 
-from tests.network.stage import Stage
+from tests.network.stage import NetworkStage
 
 
 @pytest.mark.rule("4.3.1")
-async def test_the_steering_lists_come_with_their_names(stage: Stage) -> None:
+async def test_the_steering_lists_come_with_their_names(stage: NetworkStage) -> None:
     assert await stage.data("/v1/steering-lists") == snapshot(
         [
             {"id": 17, "resellerId": 7001, "name": "Nordic first"},
@@ -18,13 +18,13 @@ async def test_the_steering_lists_come_with_their_names(stage: Stage) -> None:
     )
 
 
-async def test_a_page_names_the_next_one(stage: Stage) -> None:
+async def test_a_page_names_the_next_one(stage: NetworkStage) -> None:
     first = await stage.http.get("/v1/steering-lists", params={"limit": 3})
     assert first.headers["link"] == '</v1/steering-lists?limit=3&starting_after=19>; rel="next"'
     assert await stage.data("/v1/steering-lists", limit=3, starting_after=19) == [{"id": 20, "resellerId": 7001, "name": "DACH partners"}]
 
 
-async def test_a_list_is_asked_for_once_a_minute(stage: Stage) -> None:
+async def test_a_list_is_asked_for_once_a_minute(stage: NetworkStage) -> None:
     await stage.data("/v1/steering-lists")
     await stage.data("/v1/steering-lists")
     assert len(stage.calls("listSteeringList")) == 1
@@ -34,12 +34,12 @@ async def test_a_list_is_asked_for_once_a_minute(stage: Stage) -> None:
 
 
 @pytest.mark.rule("4.3.1")
-async def test_lists_that_are_null_upstream_are_empty_arrays(stage: Stage) -> None:
+async def test_lists_that_are_null_upstream_are_empty_arrays(stage: NetworkStage) -> None:
     del stage.network.steering[17], stage.network.steering[18], stage.network.steering[19], stage.network.steering[20]
     assert await stage.data("/v1/steering-lists") == []
 
 
-async def test_another_reseller_is_not_found_like_one_that_never_was(stage: Stage) -> None:
+async def test_another_reseller_is_not_found_like_one_that_never_was(stage: NetworkStage) -> None:
     for path in [
         "/v1/steering-lists",
         "/v1/destination-lists",
@@ -56,14 +56,14 @@ async def test_another_reseller_is_not_found_like_one_that_never_was(stage: Stag
     assert {call.method for call in stage.world.sandbox.calls} == {"getResellerInfo"}
 
 
-async def test_an_own_token_reads_its_own_reseller(stage: Stage) -> None:
+async def test_an_own_token_reads_its_own_reseller(stage: NetworkStage) -> None:
     said = await stage.own.get("/v1/network-profiles")
     assert [row["resellerId"] for row in said.json()["data"]] == [7002, 7002]
     assert (await stage.own.get("/v1/network-profiles", params={"resellerId": 7001})).status_code == 404
 
 
 @pytest.mark.rule("4.3.2")
-async def test_destination_lists_have_their_prefixes(stage: Stage) -> None:
+async def test_destination_lists_have_their_prefixes(stage: NetworkStage) -> None:
     rows = await stage.data("/v1/destination-lists")
     assert [(row["listId"], row["listName"], len(row["prefixes"])) for row in rows] == snapshot(
         [(64, "Home", 1), (65, "Europe fixed and mobile", 12), (66, "Reserved", 0)]
@@ -71,7 +71,7 @@ async def test_destination_lists_have_their_prefixes(stage: Stage) -> None:
 
 
 @pytest.mark.rule("4.3.3")
-async def test_the_prefixes_of_a_list_and_of_all(stage: Stage) -> None:
+async def test_the_prefixes_of_a_list_and_of_all(stage: NetworkStage) -> None:
     assert await stage.data("/v1/destination-prefixes", destinationListId=64) == snapshot(
         {"listId": 64, "listName": "Home", "resellerId": 7001, "prefixes": ["47"]}
     )
@@ -79,7 +79,7 @@ async def test_the_prefixes_of_a_list_and_of_all(stage: Stage) -> None:
     assert (merged["listId"], len(merged["prefixes"])) == (None, 13)
 
 
-async def test_a_foreign_destination_list_is_never_asked_for(stage: Stage) -> None:
+async def test_a_foreign_destination_list_is_never_asked_for(stage: NetworkStage) -> None:
     foreign = await stage.http.get("/v1/destination-prefixes", params={"destinationListId": 67})
     unknown = await stage.http.get("/v1/destination-prefixes", params={"destinationListId": 6700})
     assert foreign.status_code == 404
@@ -88,31 +88,31 @@ async def test_a_foreign_destination_list_is_never_asked_for(stage: Stage) -> No
 
 
 @pytest.mark.rule("4.3.8")
-async def test_profiles_are_filtered_by_sponsor(stage: Stage) -> None:
+async def test_profiles_are_filtered_by_sponsor(stage: NetworkStage) -> None:
     rows = await stage.data("/v1/network-profiles", sponsorId=31)
     assert [(row["id"], row["sponsorId"]) for row in rows] == [(412, 31), (414, 31)]
 
 
 @pytest.mark.rule("4.3.17")
-async def test_deleted_voip_plans_are_left_out(stage: Stage) -> None:
+async def test_deleted_voip_plans_are_left_out(stage: NetworkStage) -> None:
     assert [row["id"] for row in await stage.data("/v1/voip-tariffs")] == [92, 93]
 
 
 @pytest.mark.rule("4.3.18")
-async def test_voip_prices_have_dates_with_a_zone(stage: Stage) -> None:
+async def test_voip_prices_have_dates_with_a_zone(stage: NetworkStage) -> None:
     assert await stage.data("/v1/voip-tariffs/92/rules", limit=1) == snapshot(
         [{"prefix": "1", "country": "UNITED STATES", "price": 0.009, "fromdate": "2025-11-21T00:00:00Z"}]
     )
 
 
 @pytest.mark.parametrize("plan", [94, 95, 9500])
-async def test_deleted_foreign_and_unknown_voip_plans_are_not_found(stage: Stage, plan: int) -> None:
+async def test_deleted_foreign_and_unknown_voip_plans_are_not_found(stage: NetworkStage, plan: int) -> None:
     said = await stage.http.get(f"/v1/voip-tariffs/{plan}/rules")
     assert (said.status_code, said.json()["param"]) == (404, "voipPlanId")
     assert stage.calls("listVoipTariffRule") == []
 
 
-async def test_an_organisation_without_an_account_is_told_to_connect(stage: Stage) -> None:
+async def test_an_organisation_without_an_account_is_told_to_connect(stage: NetworkStage) -> None:
     caller = await stage.world.caller()
     async with stage.world.client(caller.secret) as http:
         said = await http.get("/v1/steering-lists")

@@ -6,11 +6,11 @@ import pytest
 from inline_snapshot import snapshot
 
 from simulators.network.faults import NetworkFault
-from tests.network.stage import Stage
+from tests.network.stage import NetworkStage
 
 
 @pytest.mark.rule("4.2.8")
-async def test_rows_are_on_one_level(stage: Stage) -> None:
+async def test_rows_are_on_one_level(stage: NetworkStage) -> None:
     assert (await stage.data("/v1/tariffs/7001", limit=1))[0] == snapshot(
         {
             "country": "Norway",
@@ -30,19 +30,19 @@ async def test_rows_are_on_one_level(stage: Stage) -> None:
     )
 
 
-async def test_a_country_goes_by_code_or_name_in_any_case(stage: Stage) -> None:
+async def test_a_country_goes_by_code_or_name_in_any_case(stage: NetworkStage) -> None:
     for country in ("no", "NO", "norway", "NORWAY", " Norway "):
         rows = await stage.data("/v1/tariffs/7001", country=country)
         assert [row["operator"] for row in rows] == ["Telenor", "Telia", "Ice"]
 
 
-async def test_traffic_chooses_the_prices(stage: Stage) -> None:
+async def test_traffic_chooses_the_prices(stage: NetworkStage) -> None:
     row = (await stage.data("/v1/tariffs/7001", country="NO", trafficType="sms"))[0]
     assert {name for name in row if name.startswith("m")} == {"mccMnc", "moSms", "mtSms"}
     assert "dataPerMb" not in row
 
 
-async def test_pages_and_members_of_both_forms(stage: Stage) -> None:
+async def test_pages_and_members_of_both_forms(stage: NetworkStage) -> None:
     first = await stage.http.get("/v1/tariffs/7001", params={"limit": 2, "fields": "operator,active"})
     assert first.json()["data"] == [{"operator": "Telenor", "active": True}, {"operator": "Telia", "active": True}]
     assert "starting_after=9002" in first.headers["link"]
@@ -50,7 +50,7 @@ async def test_pages_and_members_of_both_forms(stage: Stage) -> None:
     assert rules == [{"roamingplanruleid": 9002, "datarate": 0.00128}]
 
 
-async def test_the_whole_rules_pass_as_the_upstream_wrote_them(stage: Stage) -> None:
+async def test_the_whole_rules_pass_as_the_upstream_wrote_them(stage: NetworkStage) -> None:
     whole = await stage.http.get("/v1/tariffs/7001", params={"verbose": "true"})
     assert whole.content.startswith(b'{"data":[{')
     assert len(whole.json()["data"]) == len(stage.network.tariffs[512].rules)
@@ -59,19 +59,19 @@ async def test_the_whole_rules_pass_as_the_upstream_wrote_them(stage: Stage) -> 
     assert narrowed == whole.json()["data"][:3]
 
 
-async def test_answers_that_nobody_reads_hold_no_place_of_the_token(stage: Stage) -> None:
+async def test_answers_that_nobody_reads_hold_no_place_of_the_token(stage: NetworkStage) -> None:
     for _ in range(20):
         assert (await stage.http.head("/v1/tariffs/7001", params={"verbose": "true"})).status_code == 200
     assert (await stage.http.get("/v1/tariffs/7001", params={"verbose": "true"})).status_code == 200
 
 
-async def test_a_refusal_before_the_first_byte_is_an_error_body(stage: Stage) -> None:
+async def test_a_refusal_before_the_first_byte_is_an_error_body(stage: NetworkStage) -> None:
     stage.world.sandbox.faults.add(NetworkFault("getCustomerTariff", code=5))
     said = await stage.http.get("/v1/tariffs/7001", params={"verbose": "true"})
     assert (said.status_code, said.json()["ocs_code"]) == (502, 5)
 
 
-async def test_another_reseller_s_prices_are_not_found(stage: Stage) -> None:
+async def test_another_reseller_s_prices_are_not_found(stage: NetworkStage) -> None:
     for query in ({}, {"verbose": "true"}, {"verbose": "true", "limit": 1}):
         answers = [await stage.http.get(f"/v1/tariffs/{reseller}", params=query) for reseller in (7002, 9999)]
         assert [(answer.status_code, answer.json()["param"]) for answer in answers] == [(404, "resellerId")] * 2
@@ -79,17 +79,17 @@ async def test_another_reseller_s_prices_are_not_found(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("query", [{}, {"verbose": "true"}])
-async def test_an_own_token_sees_its_own_prices_only(stage: Stage, query: dict[str, Any]) -> None:
+async def test_an_own_token_sees_its_own_prices_only(stage: NetworkStage, query: dict[str, Any]) -> None:
     assert (await stage.own.get("/v1/tariffs/7002", params=query)).status_code == 200
     assert (await stage.own.get("/v1/tariffs/7001", params=query)).status_code == 404
 
 
-async def test_an_own_reseller_without_a_tariff_is_an_error_of_the_upstream(stage: Stage) -> None:
+async def test_an_own_reseller_without_a_tariff_is_an_error_of_the_upstream(stage: NetworkStage) -> None:
     for query in ({}, {"verbose": "true"}):
         stage.world.sandbox.faults.add(NetworkFault("getCustomerTariff", code=6))
         said = await stage.http.get("/v1/tariffs/7001", params=query)
         assert (said.status_code, said.json()["ocs_code"]) == (502, 6)
 
 
-async def test_a_country_that_is_not_sold_has_no_rows(stage: Stage) -> None:
+async def test_a_country_that_is_not_sold_has_no_rows(stage: NetworkStage) -> None:
     assert await stage.data("/v1/tariffs/7001", country="Atlantis") == []

@@ -7,7 +7,7 @@ import pytest
 from simulators.network.entities import PackageTemplate, ThrottleThreshold
 from simulators.network.methods.templates import listed_template_view, template_recurrence_view, template_throttling_view
 from simulators.network.world import World as Network
-from tests.network.stage import Stage
+from tests.network.stage import NetworkStage
 
 THROTTLED = {"throttlingActive": True, "throttlingThreshold1Perc": 80, "throttlingThreshold1Limit": 512, "throttlingErrorAction": 1}
 MONTHLY = {
@@ -31,8 +31,8 @@ def newer_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.rule("4.3.14")
-async def test_what_is_left_out_of_the_core_stays(stage: Stage) -> None:
-    id = await stage.template(mocLimit=60)
+async def test_what_is_left_out_of_the_core_stays(stage: NetworkStage) -> None:
+    id = await stage.new_template(mocLimit=60)
     said = await stage.confirmed(f"/v1/package-templates/{id}/core", {"dataLimit": 2 << 30, "mocLimit": None})
     assert said.status_code == 200
     assert stage.calls("modifyPPTCore") == [
@@ -54,8 +54,8 @@ async def test_what_is_left_out_of_the_core_stays(stage: Stage) -> None:
 
 
 @pytest.mark.rule("4.3.14")
-async def test_a_change_is_announced_before_it_is_made(stage: Stage) -> None:
-    id = await stage.template()
+async def test_a_change_is_announced_before_it_is_made(stage: NetworkStage) -> None:
+    id = await stage.new_template()
     asked = await stage.http.put(f"/v1/package-templates/{id}/core", json={"name": "New name"})
     assert asked.status_code == 202
     assert asked.json()["message"] == f"This will change a template's name, zone, limits, days or cost (templateId {id}, name New name)."
@@ -63,21 +63,21 @@ async def test_a_change_is_announced_before_it_is_made(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("part", ["core", "recurring", "throttling"])
-async def test_a_template_of_the_reseller_s_or_of_a_neighbour_is_read_only(stage: Stage, part: str) -> None:
+async def test_a_template_of_the_reseller_s_or_of_a_neighbour_is_read_only(stage: NetworkStage, part: str) -> None:
     body = {"core": {"cost": 1}, "recurring": MONTHLY, "throttling": THROTTLED}[part]
-    id = await stage.template()
+    id = await stage.new_template()
     answers = [
         await stage.http.put(f"/v1/package-templates/55010/{part}", json=body),
         await stage.http.put(f"/v1/package-templates/55042/{part}", json=body),
         await stage.http.put(f"/v1/package-templates/999999/{part}", json=body),
-        await stage.beside.put(f"/v1/package-templates/{id}/{part}", json=body),
+        await stage.neighbour.put(f"/v1/package-templates/{id}/{part}", json=body),
     ]
     assert [(answer.status_code, answer.json()["param"]) for answer in answers] == [(404, "templateId")] * 4
     assert answers[1].json() | {"request_id": ""} == answers[2].json() | {"request_id": ""}
     assert not [call for call in stage.world.sandbox.calls if call.method.startswith("modify")]
 
 
-async def test_an_own_token_changes_any_template_it_sees(stage: Stage) -> None:
+async def test_an_own_token_changes_any_template_it_sees(stage: NetworkStage) -> None:
     asked = await stage.own.put("/v1/package-templates/55042/core", json={"cost": 9})
     said = await stage.own.put(
         "/v1/package-templates/55042/core", json={"cost": 9}, headers={"X-Confirm-Token": asked.json()["confirm_token"]}
@@ -85,7 +85,7 @@ async def test_an_own_token_changes_any_template_it_sees(stage: Stage) -> None:
     assert (said.status_code, said.json()["data"]["cost"]) == (200, 9.0)
 
 
-async def test_a_core_against_the_rules_reaches_nothing(stage: Stage) -> None:
+async def test_a_core_against_the_rules_reaches_nothing(stage: NetworkStage) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({}, "at least one field"),
         ({"name": None, "validityDays": None}, "at least one field"),
@@ -97,8 +97,8 @@ async def test_a_core_against_the_rules_reaches_nothing(stage: Stage) -> None:
     assert stage.world.sandbox.calls == []
 
 
-async def test_a_zone_of_another_sponsor_has_to_be_meant(stage: Stage) -> None:
-    id = await stage.template()
+async def test_a_zone_of_another_sponsor_has_to_be_meant(stage: NetworkStage) -> None:
+    id = await stage.new_template()
     said = await stage.confirmed(f"/v1/package-templates/{id}/core", {"locationZoneId": 2318})
     assert said.status_code == 409
     assert said.json()["hint"] == "The new zone may have another sponsor than the template: send changeSponsor: true to change it"
@@ -107,16 +107,16 @@ async def test_a_zone_of_another_sponsor_has_to_be_meant(stage: Stage) -> None:
     assert stage.network.templates[id].sponsor_id == 32
 
 
-async def test_a_core_refers_to_nothing_foreign(stage: Stage) -> None:
-    id = await stage.template()
+async def test_a_core_refers_to_nothing_foreign(stage: NetworkStage) -> None:
+    id = await stage.new_template()
     for field, foreign in (("locationZoneId", 2320), ("destinationListId", 67)):
         said = await stage.http.put(f"/v1/package-templates/{id}/core", json={field: foreign})
         assert (said.status_code, said.json()["param"]) == (404, field)
 
 
 @pytest.mark.rule("4.3.15")
-async def test_a_template_becomes_recurring_and_stops(stage: Stage) -> None:
-    id = await stage.template()
+async def test_a_template_becomes_recurring_and_stops(stage: NetworkStage) -> None:
+    id = await stage.new_template()
     begun = await stage.confirmed(f"/v1/package-templates/{id}/recurring", {name: MONTHLY[name] for name in MONTHLY if name != "recurring"})
     assert {name: begun.json()["data"][name] for name in MONTHLY} == MONTHLY
     ended = await stage.confirmed(f"/v1/package-templates/{id}/recurring", {"recurring": False})
@@ -127,8 +127,8 @@ async def test_a_template_becomes_recurring_and_stops(stage: Stage) -> None:
     ]
 
 
-async def test_a_part_of_a_group_that_is_not_shown_names_what_is_missing(stage: Stage) -> None:
-    id = await stage.template()
+async def test_a_part_of_a_group_that_is_not_shown_names_what_is_missing(stage: NetworkStage) -> None:
+    id = await stage.new_template()
     said = await stage.http.put(f"/v1/package-templates/{id}/recurring", json={"recurringPeriodicityFrequency": 2})
     assert said.status_code == 400
     assert said.json()["error"] == (
@@ -141,8 +141,8 @@ async def test_a_part_of_a_group_that_is_not_shown_names_what_is_missing(stage: 
     assert (slow.status_code, slow.json()["param"]) == (400, "throttlingErrorAction")
 
 
-async def test_a_group_that_is_shown_is_completed(stage: Stage, newer_server: None) -> None:
-    id = await stage.template(**THROTTLED, **MONTHLY)
+async def test_a_group_that_is_shown_is_completed(stage: NetworkStage, newer_server: None) -> None:
+    id = await stage.new_template(**THROTTLED, **MONTHLY)
     path = f"/v1/package-templates/{id}"
     twice = await stage.confirmed(f"{path}/recurring", {"recurringPeriodicityFrequency": 2})
     assert twice.json()["data"]["nbOccurrence"] == 6
@@ -155,15 +155,15 @@ async def test_a_group_that_is_shown_is_completed(stage: Stage, newer_server: No
     assert stage.network.templates[id].throttles[:2] == (None, ThrottleThreshold(95, 128))
 
 
-async def test_a_template_that_is_known_not_to_recur_takes_no_rhythm(stage: Stage, newer_server: None) -> None:
-    id = await stage.template()
+async def test_a_template_that_is_known_not_to_recur_takes_no_rhythm(stage: NetworkStage, newer_server: None) -> None:
+    id = await stage.new_template()
     said = await stage.http.put(f"/v1/package-templates/{id}/recurring", json={"recurringPeriodicityFrequency": 2})
     assert (said.status_code, said.json()["param"]) == (400, "recurring")
 
 
 @pytest.mark.rule("4.3.16")
-async def test_throttling_begins_and_ends(stage: Stage) -> None:
-    id = await stage.template()
+async def test_throttling_begins_and_ends(stage: NetworkStage) -> None:
+    id = await stage.new_template()
     slow = await stage.confirmed(f"/v1/package-templates/{id}/throttling", THROTTLED)
     assert {name: slow.json()["data"][name] for name in THROTTLED} == THROTTLED
     await stage.confirmed(f"/v1/package-templates/{id}/throttling", {"throttlingActive": False})
@@ -173,7 +173,7 @@ async def test_throttling_begins_and_ends(stage: Stage) -> None:
     ]
 
 
-async def test_throttling_against_the_rules_reaches_nothing(stage: Stage) -> None:
+async def test_throttling_against_the_rules_reaches_nothing(stage: NetworkStage) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"throttlingThreshold1Perc": 80}, "throttlingActive"),
         ({**THROTTLED, "throttlingThreshold1Limit": 2048}, "throttlingThreshold1Limit"),
@@ -185,8 +185,8 @@ async def test_throttling_against_the_rules_reaches_nothing(stage: Stage) -> Non
     assert stage.world.sandbox.calls == []
 
 
-async def test_half_a_threshold_is_refused(stage: Stage) -> None:
-    id = await stage.template()
+async def test_half_a_threshold_is_refused(stage: NetworkStage) -> None:
+    id = await stage.new_template()
     said = await stage.http.put(f"/v1/package-templates/{id}/throttling", json={**THROTTLED, "throttlingThreshold2Perc": 90})
     assert (said.status_code, said.json()["param"]) == (400, "throttlingThreshold2Limit")
     assert stage.calls("modifyPPTThrottling") == []

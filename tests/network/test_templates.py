@@ -6,7 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from simulators.network.faults import NetworkFault
-from tests.network.stage import Stage
+from tests.network.stage import NetworkStage
 
 NEW: dict[str, Any] = {"name": "Mine", "locationZoneId": 2301, "validityDays": 30}
 THROTTLED = {"throttlingActive": True, "throttlingThreshold1Perc": 80, "throttlingThreshold1Limit": 512, "throttlingErrorAction": 1}
@@ -19,12 +19,12 @@ WEEKLY = {
 }
 
 
-async def ids(stage: Stage, **query: Any) -> list[int]:
+async def ids(stage: NetworkStage, **query: Any) -> list[int]:
     return [row["templateId"] for row in await stage.data("/v1/package-templates", fields="templateId", **query)]
 
 
 @pytest.mark.rule("4.3.13")
-async def test_a_template_carries_the_id_that_other_operations_take(stage: Stage) -> None:
+async def test_a_template_carries_the_id_that_other_operations_take(stage: NetworkStage) -> None:
     assert (await stage.data("/v1/package-templates", limit=1))[0] == snapshot(
         {
             "templateId": 55010,
@@ -45,13 +45,13 @@ async def test_a_template_carries_the_id_that_other_operations_take(stage: Stage
     )
 
 
-async def test_deleted_templates_are_shown_on_request(stage: Stage) -> None:
+async def test_deleted_templates_are_shown_on_request(stage: NetworkStage) -> None:
     assert 55041 not in await ids(stage)
     assert 55041 in await ids(stage, includeDeleted="true")
     assert (await stage.http.get("/v1/package-templates", params={"templateId": 55041})).status_code == 404
 
 
-async def test_one_selector_narrows_the_list(stage: Stage) -> None:
+async def test_one_selector_narrows_the_list(stage: NetworkStage) -> None:
     assert await ids(stage, templateId=55012) == [55012]
     assert await ids(stage, locationZoneId=2312) == [55012]
     assert await ids(stage, destinationListId=64) == [55030]
@@ -60,7 +60,7 @@ async def test_one_selector_narrows_the_list(stage: Stage) -> None:
     assert stage.calls("listPrepaidPackageTemplate")[1] == {"locationZoneId": 2312}
 
 
-async def test_two_selectors_are_refused(stage: Stage) -> None:
+async def test_two_selectors_are_refused(stage: NetworkStage) -> None:
     said = await stage.http.get("/v1/package-templates", params={"templateId": 55010, "resellerId": 7001})
     assert said.status_code == 400
     assert stage.world.sandbox.calls == []
@@ -69,7 +69,7 @@ async def test_two_selectors_are_refused(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("selector", "foreign"), [("templateId", 55042), ("sponsorId", 33), ("locationZoneId", 2320), ("destinationListId", 67)]
 )
-async def test_what_is_foreign_selects_like_what_never_was(stage: Stage, selector: str, foreign: int) -> None:
+async def test_what_is_foreign_selects_like_what_never_was(stage: NetworkStage, selector: str, foreign: int) -> None:
     answers = [await stage.http.get("/v1/package-templates", params={selector: number}) for number in (foreign, 999_999)]
     assert [answer.status_code for answer in answers] == [404, 404]
     assert answers[0].json() | {"request_id": ""} == answers[1].json() | {"request_id": ""}
@@ -77,9 +77,9 @@ async def test_what_is_foreign_selects_like_what_never_was(stage: Stage, selecto
 
 
 @pytest.mark.rule("4.3.13")
-async def test_a_new_template_is_listed_at_once(stage: Stage) -> None:
+async def test_a_new_template_is_listed_at_once(stage: NetworkStage) -> None:
     before = await ids(stage)
-    template = await stage.template()
+    template = await stage.new_template()
     assert await ids(stage) == [*before, template]
     assert stage.calls("createPrepaidPackageTemplate") == snapshot(
         [
@@ -97,7 +97,7 @@ async def test_a_new_template_is_listed_at_once(stage: Stage) -> None:
     )
 
 
-async def test_all_groups_go_upstream(stage: Stage) -> None:
+async def test_all_groups_go_upstream(stage: NetworkStage) -> None:
     said = await stage.http.post("/v1/package-templates", json={**NEW, **THROTTLED, **WEEKLY, "destinationListId": 64, "mocLimit": 60})
     assert said.status_code == 201
     made = said.json()["data"]
@@ -105,7 +105,7 @@ async def test_all_groups_go_upstream(stage: Stage) -> None:
     assert (made["destinationzoneid"], made["mocsecond"], made["zone"]["locationZoneName"]) == (64, 60, "Nordics")
 
 
-async def test_the_wire_s_own_names_are_taken(stage: Stage) -> None:
+async def test_the_wire_s_own_names_are_taken(stage: NetworkStage) -> None:
     said = await stage.http.post(
         "/v1/package-templates",
         json={"prepaidpackagetemplatename": "Raw", "locationzoneid": 2301, "perioddays": 7, "databyte": 1, "mosmsnumber": 2},
@@ -115,17 +115,17 @@ async def test_the_wire_s_own_names_are_taken(stage: Stage) -> None:
     assert (made["prepaidpackagetemplatename"], made["perioddays"], made["databyte"], made["mosmsnumber"]) == ("Raw", 7, 1, 2)
 
 
-async def test_two_spellings_of_one_field_are_refused(stage: Stage) -> None:
+async def test_two_spellings_of_one_field_are_refused(stage: NetworkStage) -> None:
     said = await stage.http.post("/v1/package-templates", json={**NEW, "perioddays": 7})
     assert (said.status_code, said.json()["error"]) == (400, "perioddays: given twice, it is another spelling of validityDays")
 
 
-async def test_the_reseller_is_never_the_caller_s_to_say(stage: Stage) -> None:
+async def test_the_reseller_is_never_the_caller_s_to_say(stage: NetworkStage) -> None:
     said = await stage.http.post("/v1/package-templates", json={**NEW, "resellerid": 7002})
     assert (said.status_code, said.json()["code"]) == (400, "unknown_field")
 
 
-async def test_a_template_against_the_rules_reaches_nothing(stage: Stage) -> None:
+async def test_a_template_against_the_rules_reaches_nothing(stage: NetworkStage) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"throttlingThreshold1Perc": 80}, "throttlingThreshold1Limit: missing"),
         ({"throttlingThreshold4Limit": 512}, "throttlingThreshold4Perc: missing"),
@@ -148,39 +148,39 @@ async def test_a_template_against_the_rules_reaches_nothing(stage: Stage) -> Non
     assert stage.world.sandbox.calls == []
 
 
-async def test_a_monthly_template_may_be_endless(stage: Stage) -> None:
+async def test_a_monthly_template_may_be_endless(stage: NetworkStage) -> None:
     said = await stage.http.post("/v1/package-templates", json={**NEW, **WEEKLY, "recurringPeriodicityType": 2, "nbOccurrence": None})
     assert said.status_code == 201
 
 
 @pytest.mark.parametrize(("field", "foreign"), [("locationZoneId", 2320), ("destinationListId", 67)])
-async def test_a_template_refers_to_nothing_foreign(stage: Stage, field: str, foreign: int) -> None:
+async def test_a_template_refers_to_nothing_foreign(stage: NetworkStage, field: str, foreign: int) -> None:
     answers = [await stage.http.post("/v1/package-templates", json={**NEW, field: number}) for number in (foreign, 999_999)]
     assert [(answer.status_code, answer.json()["param"]) for answer in answers] == [(404, field), (404, field)]
     assert stage.calls("createPrepaidPackageTemplate") == []
 
 
-async def test_a_zone_made_a_moment_ago_can_be_used(stage: Stage) -> None:
+async def test_a_zone_made_a_moment_ago_can_be_used(stage: NetworkStage) -> None:
     await stage.data("/v1/location-zones")
-    made = await stage.beside.post(
+    made = await stage.neighbour.post(
         "/v1/location-zones", json={"locationZoneName": "Fresh", "tadigList": ["NORAA", "SWEAA"], "networkProfileId": 412}
     )
     said = await stage.http.post("/v1/package-templates", json={**NEW, "locationZoneId": made.json()["data"]["id"]})
     assert said.status_code == 201
 
 
-async def test_a_name_that_is_taken_is_told(stage: Stage) -> None:
+async def test_a_name_that_is_taken_is_told(stage: NetworkStage) -> None:
     said = await stage.http.post("/v1/package-templates", json={**NEW, "name": "Nordic 1GB 30d"})
     assert (said.status_code, said.json()["ocs_code"]) == (409, 4)
 
 
-async def test_the_same_key_makes_one_template(stage: Stage) -> None:
+async def test_the_same_key_makes_one_template(stage: NetworkStage) -> None:
     answers = [await stage.http.post("/v1/package-templates", json=NEW, headers={"Idempotency-Key": "one"}) for _ in range(2)]
     assert answers[0].content == answers[1].content
     assert len(stage.calls("createPrepaidPackageTemplate")) == 1
 
 
-async def test_an_answer_that_never_came_leaves_the_outcome_open(stage: Stage) -> None:
+async def test_an_answer_that_never_came_leaves_the_outcome_open(stage: NetworkStage) -> None:
     stage.world.sandbox.faults.add(NetworkFault("createPrepaidPackageTemplate", drop_after=True))
     said = await stage.http.post("/v1/package-templates", json=NEW, headers={"Idempotency-Key": "one"})
     assert said.status_code == 502
@@ -189,7 +189,7 @@ async def test_an_answer_that_never_came_leaves_the_outcome_open(stage: Stage) -
     assert len(stage.calls("createPrepaidPackageTemplate")) == 1
 
 
-async def test_templates_are_found_by_a_part_of_their_name(stage: Stage) -> None:
+async def test_templates_are_found_by_a_part_of_their_name(stage: NetworkStage) -> None:
     names = [row["prepaidpackagetemplatename"] for row in await stage.data("/v1/package-templates")]
     monthly = [name for name in names if "monthly" in name.casefold()]
     found = await stage.data("/v1/package-templates", q=" MONTHLY ")

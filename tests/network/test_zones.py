@@ -6,25 +6,25 @@ import pytest
 from inline_snapshot import snapshot
 
 from simulators.network.faults import NetworkFault
-from tests.network.stage import Stage
+from tests.network.stage import NetworkStage
 
 ZONE: dict[str, Any] = {"locationZoneName": "Two countries", "tadigList": ["noraa", "SWEAA", "NORAA"], "networkProfileId": 412}
 
 
-async def make(stage: Stage, **other: Any) -> int:
+async def make(stage: NetworkStage, **other: Any) -> int:
     said = await stage.http.post("/v1/location-zones", json={**ZONE, **other})
     assert said.status_code == 201, said.text
     return said.json()["data"]["id"]
 
 
 @pytest.mark.rule("4.3.4")
-async def test_zones_at_a_glance(stage: Stage) -> None:
+async def test_zones_at_a_glance(stage: NetworkStage) -> None:
     rows = await stage.data("/v1/location-zones", limit=1)
     assert rows == snapshot([{"zoneId": 2301, "zoneName": "Nordics", "countries": ["DK", "FI", "IS", "NO", "SE"], "operatorCount": 16}])
     assert len(await stage.data("/v1/location-zones")) == 19
 
 
-async def test_one_zone_s_networks_are_rows_of_the_upstream(stage: Stage) -> None:
+async def test_one_zone_s_networks_are_rows_of_the_upstream(stage: NetworkStage) -> None:
     rows = await stage.data("/v1/location-zones", locationZoneId=2312)
     assert rows[0] == snapshot(
         {
@@ -42,27 +42,27 @@ async def test_one_zone_s_networks_are_rows_of_the_upstream(stage: Stage) -> Non
     assert stage.calls("listLocationZoneElement") == [2312]
 
 
-async def test_a_zone_whose_answer_is_malformed_is_read_from_the_detailed_list(stage: Stage) -> None:
+async def test_a_zone_whose_answer_is_malformed_is_read_from_the_detailed_list(stage: NetworkStage) -> None:
     broken = next(zone for zone in stage.network.zones.values() if zone.malformed)
     rows = await stage.data("/v1/location-zones", zoneId=broken.id)
     assert {row["networkId"] for row in rows} == set(broken.network_ids)
 
 
-async def test_a_refusal_of_the_upstream_is_no_reason_to_fall_back(stage: Stage) -> None:
+async def test_a_refusal_of_the_upstream_is_no_reason_to_fall_back(stage: NetworkStage) -> None:
     stage.world.sandbox.faults.add(NetworkFault("listLocationZoneElement", code=5))
     said = await stage.http.get("/v1/location-zones", params={"zoneId": 2301})
     assert (said.status_code, said.json()["ocs_code"]) == (502, 5)
 
 
 @pytest.mark.parametrize("zone", [2320, 999999])
-async def test_foreign_and_unknown_zones_are_not_found_and_never_asked_for(stage: Stage, zone: int) -> None:
+async def test_foreign_and_unknown_zones_are_not_found_and_never_asked_for(stage: NetworkStage, zone: int) -> None:
     said = await stage.http.get("/v1/location-zones", params={"zoneId": zone})
     assert (said.status_code, said.json()["error"]) == (404, "Your reseller has nothing with this zoneId")
     assert stage.calls("listLocationZoneElement") == []
 
 
 @pytest.mark.rule("4.3.6")
-async def test_detailed_zones_are_compact_unless_they_are_asked_for_whole(stage: Stage) -> None:
+async def test_detailed_zones_are_compact_unless_they_are_asked_for_whole(stage: NetworkStage) -> None:
     compact = (await stage.data("/v1/location-zones/detailed", limit=1))[0]
     assert compact["operators"][0] == snapshot(
         {"networkId": 1, "operatorName": "Telenor", "countryIso2": "NO", "tadigs": ["NORAA", "NORAB"]}
@@ -74,14 +74,14 @@ async def test_detailed_zones_are_compact_unless_they_are_asked_for_whole(stage:
     assert whole[0]["operators"][0]["countryIso2"] == "no"
 
 
-async def test_a_reseller_without_zones_passes_an_empty_array(stage: Stage) -> None:
+async def test_a_reseller_without_zones_passes_an_empty_array(stage: NetworkStage) -> None:
     stage.network.zones.clear()
     assert await stage.data("/v1/location-zones/detailed", verbose="true") == []
     assert await stage.data("/v1/location-zones") == []
 
 
 @pytest.mark.rule("4.3.5")
-async def test_a_new_zone_is_made_once_and_shown_at_once(stage: Stage) -> None:
+async def test_a_new_zone_is_made_once_and_shown_at_once(stage: NetworkStage) -> None:
     assert len(await stage.data("/v1/location-zones")) == 19
     zone = await make(stage)
     assert stage.calls("createLocationZone") == [
@@ -91,14 +91,14 @@ async def test_a_new_zone_is_made_once_and_shown_at_once(stage: Stage) -> None:
     assert shown == {"zoneId": zone, "zoneName": "Two countries", "countries": ["NO", "SE"], "operatorCount": 2}
 
 
-async def test_the_same_key_makes_one_zone(stage: Stage) -> None:
+async def test_the_same_key_makes_one_zone(stage: NetworkStage) -> None:
     answers = [await stage.http.post("/v1/location-zones", json=ZONE, headers={"Idempotency-Key": "one"}) for _ in range(2)]
     assert answers[0].content == answers[1].content
     assert answers[1].headers["idempotent-replayed"] == "true"
     assert len(stage.calls("createLocationZone")) == 1
 
 
-async def test_the_same_networks_again_name_the_zone_to_use(stage: Stage) -> None:
+async def test_the_same_networks_again_name_the_zone_to_use(stage: NetworkStage) -> None:
     zone = await make(stage)
     said = await stage.http.post("/v1/location-zones", json={**ZONE, "locationZoneName": "Again"})
     assert said.status_code == 409
@@ -116,19 +116,19 @@ async def test_the_same_networks_again_name_the_zone_to_use(stage: Stage) -> Non
     assert said.json()["details"] == {"existingLZ": {"Id": zone, "name": "Two countries"}}
 
 
-async def test_unknown_networks_are_listed(stage: Stage) -> None:
+async def test_unknown_networks_are_listed(stage: NetworkStage) -> None:
     said = await stage.http.post("/v1/location-zones", json={**ZONE, "tadigList": ["NORAA", "zzzz9"]})
     assert (said.status_code, said.json()["details"]) == (400, {"invalidTadigs": ["ZZZZ9"]})
 
 
 @pytest.mark.parametrize("profile", [415, 9999])
-async def test_a_zone_takes_no_foreign_profile(stage: Stage, profile: int) -> None:
+async def test_a_zone_takes_no_foreign_profile(stage: NetworkStage, profile: int) -> None:
     said = await stage.http.post("/v1/location-zones", json={**ZONE, "networkProfileId": profile})
     assert (said.status_code, said.json()["param"]) == (404, "networkProfileId")
     assert stage.calls("createLocationZone") == []
 
 
-async def test_a_malformed_zone_reaches_nothing(stage: Stage) -> None:
+async def test_a_malformed_zone_reaches_nothing(stage: NetworkStage) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"tadigList": []}, "tadigList"),
         ({"tadigList": ["NO"]}, "tadigList[0]"),
@@ -145,23 +145,23 @@ async def test_a_malformed_zone_reaches_nothing(stage: Stage) -> None:
 
 
 @pytest.mark.rule("4.3.7")
-async def test_a_zone_of_ones_own_gets_another_profile(stage: Stage) -> None:
+async def test_a_zone_of_ones_own_gets_another_profile(stage: NetworkStage) -> None:
     zone = await make(stage)
     said = await stage.confirmed(f"/v1/location-zones/{zone}/network-profile", {"networkProfileId": 414})
     assert said.json() == {"data": {"locationZoneId": zone, "networkProfileId": 414}}
     assert stage.network.zones[zone].profile_id == 414
 
 
-async def test_a_shared_zone_is_read_only(stage: Stage) -> None:
+async def test_a_shared_zone_is_read_only(stage: NetworkStage) -> None:
     shared = await stage.confirmed("/v1/location-zones/2312/network-profile", {"networkProfileId": 414})
     assert (shared.status_code, shared.json()["param"]) == (404, "locationZoneId")
     zone = await make(stage)
-    beside = await stage.beside.put(f"/v1/location-zones/{zone}/network-profile", json={"networkProfileId": 414})
+    beside = await stage.neighbour.put(f"/v1/location-zones/{zone}/network-profile", json={"networkProfileId": 414})
     assert beside.status_code == 404
     assert stage.calls("changeNetworkProfileOfLocationZone") == []
 
 
-async def test_a_server_that_does_not_know_the_method_leads_to_the_setting(stage: Stage) -> None:
+async def test_a_server_that_does_not_know_the_method_leads_to_the_setting(stage: NetworkStage) -> None:
     zone = await make(stage)
     stage.world.sandbox.faults.add(NetworkFault("changeNetworkProfileOfLocationZone", code=1))
     said = await stage.confirmed(f"/v1/location-zones/{zone}/network-profile", {"networkProfileId": 414})
@@ -169,7 +169,7 @@ async def test_a_server_that_does_not_know_the_method_leads_to_the_setting(stage
     assert "SERVICE_OCS_ZONE_METHOD" in said.json()["error"]
 
 
-async def test_an_own_token_changes_what_it_sees(stage: Stage) -> None:
+async def test_an_own_token_changes_what_it_sees(stage: NetworkStage) -> None:
     body = {"networkProfileId": 415}
     asked = await stage.own.put("/v1/location-zones/2323/network-profile", json=body)
     assert asked.status_code == 202, asked.text

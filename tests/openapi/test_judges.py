@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.processes import running
 from tests.openapi.tools import ROOT, generator, node
-from tests.running import running
 
 STRICT = ["--noEmit", "--strict", "--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler"]
 # What comes with the compiler is not checked again: that takes longer than all that is ours.

@@ -51,7 +51,6 @@ def openapi_generator(*arguments: str | Path, cwd: Path) -> subprocess.Completed
 
 
 def run(command: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Both outputs in one."""
     return subprocess.run(
         command,
         cwd=cwd,

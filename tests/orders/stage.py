@@ -18,7 +18,7 @@ from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
 from operations.upstream.connection import upstream_of_organisation
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
-from simulators.processor.cards import TestCard
+from simulators.processor.cards import TestCard as PaymentCard
 from simulators.processor.checkout import complete_checkout
 from storage.order_queue import OrderPayment, claim_order, fail_order, pay_order
 from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session
@@ -28,7 +28,7 @@ from tests.issuance.stage import ACCOUNT, TEMPLATE, Stage
 from tests.world import open_world
 
 KEY = "storefront-key-of-the-shops"
-SLUG, ADA, CARD = "fjord-travel", "ada@example.com", TestCard("4242424242424242", email="ada@example.com")
+SLUG, ADA, CARD = "fjord-travel", "ada@example.com", PaymentCard("4242424242424242", email="ada@example.com")
 SOLD = {"slug": "nordic-1gb", "name": "Nordic 1 GB", "data_mb": 1000, "validity_days": 30, "countries": ["DK", "NO", "SE"]}
 
 
@@ -45,14 +45,12 @@ class Shop(Stage):
     plan: StorefrontPlan = field(init=False)
 
     async def open_another(self, slug: str, *, status: str = "published", organisation: str | None = None) -> Storefront:
-        """One more shop."""
         now, id = int(self.world.clock.now()), self.world.ids.new("sf_")
         row = Storefront(id, organisation or self.me.organisation, slug, "Fjord", None, None, None, None, "EUR", status, now, now)
         assert await self.world.store.write(insert_storefront, row=row)
         return row
 
     async def sell(self, slug: str, *, template: int = TEMPLATE, on_sale: bool = True, place: int = 0) -> StorefrontPlan:
-        """A plan of the shop."""
         now = int(self.world.clock.now())
         countries = orjson.dumps(SOLD["countries"]).decode()
         plan = StorefrontPlan(
@@ -142,13 +140,11 @@ class Shop(Stage):
         await errand.run(lambda: draw_esim(errand, upstream, IssuanceOrder(id, ACCOUNT, row.template_id), target))
 
     async def failed(self, code: str = "no_inventory") -> str:
-        """An order that got nothing."""
         id = await self.paid()
         assert await self.world.store.write(fail_order, order=id, code=code, now=self.world.clock.now())
         return id
 
     async def stored(self, id: str) -> OrderRow:
-        """Its row."""
         row = await self.world.store.read(find_order, order=id)
         assert row is not None
         return row
@@ -160,7 +156,6 @@ class Shop(Stage):
         return said.json()
 
     async def take_back(self, id: str, *, http: httpx.AsyncClient | None = None) -> httpx.Response:
-        """The storefront's roll-back."""
         return await (http or self.server).delete(f"/api/orders/{id}")
 
 

@@ -10,7 +10,6 @@ from tests.registry import ledgers
 
 
 async def cancel(shop: Shop, id: str, http: httpx.AsyncClient | None = None) -> httpx.Response:
-    """The call."""
     return await (http or shop.server).post(f"/api/orders/{id}/cancel", json={})
 
 

@@ -16,12 +16,10 @@ from tests.orders.stage import ADA, Shop
 
 
 async def ask(shop: Shop, email: str = ADA, *, http: httpx.AsyncClient | None = None, shop_id: str | None = None) -> httpx.Response:
-    """The first step."""
     return await (http or shop.http).post(f"/v1/storefronts/{shop_id or shop.row.id}/erase-buyer", json={"email": email})
 
 
 async def erase(shop: Shop, email: str = ADA) -> httpx.Response:
-    """Both steps."""
     challenge = await ask(shop, email)
     assert challenge.status_code == 202, challenge.text
     headers = {"X-Confirm-Token": challenge.json()["confirm_token"]}
@@ -80,7 +78,6 @@ async def test_the_database_and_the_log_hold_the_address_nowhere(shop: Shop, tmp
 
 
 def dumped(folder: Path) -> str:
-    """The whole database as text."""
     with closing(sqlite3.connect(folder / "service.db")) as database:
         return "\n".join(database.iterdump())
 

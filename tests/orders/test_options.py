@@ -18,7 +18,6 @@ UNPUBLISH = Command(SHOP.update().values(status="draft"))
 
 
 async def options(shop: Shop, id: str) -> list[dict[str, object]]:
-    """The answer."""
     said = await shop.server.get(f"/api/orders/{id}/top-up-options")
     assert said.status_code == 200, said.text
     return said.json()

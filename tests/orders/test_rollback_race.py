@@ -24,7 +24,6 @@ async def shop(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Shop]
 
 
 def told(answers: list[httpx.Response]) -> set[tuple[int, str | None, str | None]]:
-    """Statuses and codes."""
     return {(answer.status_code, answer.json().get("code"), answer.headers.get("Retry-After")) for answer in answers}
 
 

@@ -12,7 +12,6 @@ SESSIONS = "/v1/checkout/sessions"
 
 
 async def cancel(shop: Shop, order: str, session: str, http: httpx.AsyncClient | None = None) -> httpx.Response:
-    """The call."""
     return await (http or shop.server).post(f"/api/orders/{order}/top-up-checkouts/{session}/cancel", json={})
 
 

@@ -24,7 +24,6 @@ FAULTS: dict[str, Callable[[str], NetworkFault]] = {
 
 
 async def use(shop: Shop, id: str, quantity: int) -> None:
-    """The buyer uses data."""
     iccid = (await shop.stored(id)).iccid
     await shop.control("usage", orjson.dumps({"iccid": iccid, "usageType": 33, "quantity": quantity, "networkId": TELENOR}))
 
@@ -35,7 +34,6 @@ async def packages(shop: Shop, id: str) -> list[Package]:
 
 
 async def usage(shop: Shop, id: str) -> dict[str, object]:
-    """The answer."""
     said = await shop.server.get(f"/api/orders/{id}/usage")
     assert said.status_code == 200, said.text
     return said.json()

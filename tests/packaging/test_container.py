@@ -12,7 +12,7 @@ import pytest
 import typer
 import yaml
 
-from tests.running import ROOT
+from tests.harness.processes import ROOT
 from transports.cli.main import make_app
 from transports.readiness import READY_PATH
 from transports.settings import SETTING_PREFIX, Settings

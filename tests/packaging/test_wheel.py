@@ -15,8 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.children import Child
-from tests.running import ROOT
+from tests.harness.processes import ROOT, Child
 from transports.version import VERSION
 
 ROOMS = ("registry", "operations", "transports", "storage", "clients", "simulators")

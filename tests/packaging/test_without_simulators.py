@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.running import ROOT, running
+from tests.harness.processes import ROOT, running
 
 WITHOUT = """
 import sys

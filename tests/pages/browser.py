@@ -17,12 +17,10 @@ class Seen:
 
     @property
     def page(self) -> Document:
-        """The page."""
         return Document(self.answer.text)
 
     @property
     def status(self) -> int:
-        """Its status."""
         return self.answer.status_code
 
     @property
@@ -39,7 +37,6 @@ class Browser:
         self.origin = f"{http.base_url.scheme}://{http.base_url.netloc.decode()}"
 
     async def get(self, path: str) -> Seen:
-        """Type an address."""
         return await self._follow(await self.http.get(path, headers={"Sec-Fetch-Site": "none"}))
 
     async def post(self, path: str, fields: dict[str, str], **headers: str) -> Seen:
@@ -62,7 +59,6 @@ class Browser:
         return await self.post(form.action, fields)
 
     def cookie(self, name: str) -> str | None:
-        """A cookie's value."""
         return next((one.value for one in self.http.cookies.jar if one.name == name), None)
 
     def slip(self) -> tuple[str, str]:
@@ -83,5 +79,4 @@ class Browser:
 
 
 def query_of(address: str) -> dict[str, str]:
-    """The query of an address."""
     return dict(parse_qsl(urlsplit(address).query))

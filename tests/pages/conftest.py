@@ -1,20 +1,17 @@
 """A service, a browser, and Ada, who is the admin of Fjord and signed in."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import pytest
 
 from tests.pages.browser import Browser
 from tests.pages.site import Site, open_site
+from tests.stage import opened
 
 ADA = "ada@fjord.example"
 
 
-@pytest.fixture
-async def site(tmp_path: Path) -> AsyncGenerator[Site]:
-    async with open_site(tmp_path) as site:
-        yield site
+site = opened(open_site)
 
 
 @pytest.fixture
@@ -33,6 +30,5 @@ async def ada(site: Site) -> str:
 
 @pytest.fixture
 async def hers(site: Site, browser: Browser, ada: str) -> Browser:
-    """The browser, signed in as Ada."""
     assert (await site.sign_in(browser, ADA)).status == 200
     return browser

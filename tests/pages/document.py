@@ -21,8 +21,6 @@ class Form:
 
 @dataclass
 class Tag:
-    """An element and its attributes."""
-
     name: str
     attributes: dict[str, str]
 

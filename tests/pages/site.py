@@ -62,14 +62,12 @@ class Site:
         )
 
     async def organisation(self, person: str, name: str = "Fjord", *, tier: Tier = Tier.FREE, role: Role = Role.ADMIN) -> str:
-        """An organisation they belong to."""
         id = self.service.ids.new("org_")
         await self.service.store.write(create_organisation, id=id, name=name, tier=tier, now=self.clock.now())
         await self.join(person, id, role)
         return id
 
     async def join(self, person: str, organisation: str, role: Role = Role.MEMBER) -> None:
-        """Make somebody a member."""
         await self.service.store.write(add_member, person=person, organisation=organisation, role=role, now=self.clock.now())
 
     async def sign_in(self, browser: Browser, address: str, path: str = "/auth/account") -> Seen:

@@ -4,7 +4,7 @@ from registry.limits import Role
 from registry.ports import SessionClaims
 from storage.access_grants import AccessGrant, grants_of, insert_grant
 from storage.memberships import memberships_of
-from tests.leaving import leave
+from tests.membership_rows import leave
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA
 from tests.pages.site import Site

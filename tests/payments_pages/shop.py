@@ -49,7 +49,6 @@ class Shop:
     account: str = ""
 
     async def ask(self, method: str, path: str, body: object = None) -> dict[str, object]:
-        """The control API."""
         return cast("dict[str, object]", await self.sandbox.control(method, path, body))
 
     async def new_account(self, email: str | None = "owner@example.com") -> str:
@@ -107,7 +106,6 @@ class Shop:
 
 
 def path_of(url: str | None) -> str:
-    """What follows the host."""
     assert url is not None and url.startswith(f"https://{HOST}{PAGES}/")
     return url.removeprefix(f"https://{HOST}")
 

@@ -1,17 +1,16 @@
 """The simulated processor as a part of the service: its pages are public, its API is not there, and its events come to the door."""
 
-from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
 
 import anyio
-import pytest
 from httpx import ASGITransport, AsyncClient
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits
 from tests.pages.browser import Browser
 from tests.pages.site import HTTPS, Site, open_site
+from tests.stage import opened
 from tests.world import open_world
 from transports.app import Application
 from transports.logs import Logs
@@ -20,11 +19,7 @@ from transports.service import build_service
 from transports.settings_files import load_settings
 from transports.upstream import deliver_in_process
 
-
-@pytest.fixture
-async def site(tmp_path: Path) -> AsyncGenerator[Site]:
-    async with open_site(tmp_path) as site:
-        yield site
+site = opened(open_site)
 
 
 async def test_an_owner_is_led_through_the_service_even_below_a_path_of_its_address(tmp_path: Path) -> None:

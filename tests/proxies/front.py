@@ -31,7 +31,6 @@ class Front(NamedTuple):
     authority: Path
 
     def context(self, *protocols: str) -> ssl.SSLContext:
-        """A client's side of TLS."""
         context = ssl.create_default_context(cafile=str(self.authority))
         if protocols:
             context.set_alpn_protocols(list(protocols))
@@ -92,7 +91,6 @@ def whole_nginx_file(folder: Path, sites: str) -> Path:
 
 
 def caddy_file(folder: Path, port: int, server: int, public: Path, private: Path) -> Path:
-    """The same for Caddy."""
     tls = f"{{\n\ttls {public} {private}\n"
     ours = {
         "127.0.0.1:8000": f"127.0.0.1:{server}",

@@ -17,10 +17,10 @@ import pytest
 from operations.invoicing.call_records import CDR_BODY_LIMIT
 from registry.clock import REQUEST_SECONDS
 from tests.docs.blocks import ROOT
+from tests.harness.cluster import free_port
+from tests.harness.processes import Running, running
 from tests.proxies.front import CADDY, CURL, MISSING, NGINX, Front, front
 from tests.proxies.slow_model import FIRST, SECOND, slow_model
-from tests.replicas.cluster import free_port
-from tests.running import Running, running
 from transports.http.limits import Deadlines
 
 pytestmark = pytest.mark.skipif(not (NGINX and CADDY and CURL), reason=MISSING)

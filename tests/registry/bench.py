@@ -47,8 +47,6 @@ class StubProvider:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A reply, decoded."""
-
     status: int
     body: bytes
     headers: dict[str, str]
@@ -99,7 +97,6 @@ class Bench:
         client: str = "192.0.2.1",
         **arguments: object,
     ) -> Said:
-        """One call with these arguments."""
         call = Call(
             operation,
             surface,
@@ -131,7 +128,6 @@ class Bench:
         await self.store.write(set_connection, organisation=organisation, mode="managed", account_id=7, own_token=None)
 
     async def counters(self) -> dict[str, int]:
-        """What operations did."""
         return await self.store.read(things.counters)
 
     async def audited(self) -> list[AuditRow]:

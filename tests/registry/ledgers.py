@@ -31,8 +31,6 @@ class AuditRow(NamedTuple):
 
 
 class ClaimRow(NamedTuple):
-    """A claimed key."""
-
     key: str
     state: str
     owner: str
@@ -41,15 +39,11 @@ class ClaimRow(NamedTuple):
 
 
 class UsedRow(NamedTuple):
-    """Calls charged or leased."""
-
     organisation: str
     used: int
 
 
 class TokenRow(NamedTuple):
-    """A pending confirmation."""
-
     operation: str
     expires_at: float
 
@@ -84,7 +78,6 @@ def audited(connection: Connection) -> list[AuditRow]:
 
 
 def audited_by(connection: Connection, *, request: str) -> list[AuditRow]:
-    """What one request left in it."""
     return [row for row in audited(connection) if row.request_id == request]
 
 
@@ -94,7 +87,6 @@ def audited_of(connection: Connection, *, organisation: str) -> list[AuditRow]:
 
 
 def reads(connection: Connection) -> list[AuditRow]:
-    """Reads as whole rows."""
     rows = connection.all(READS)
     texts = texts_of_reads(connection, rows)
     whole = [(texts[row.organisation].text, read_as_audit_row(row, texts)) for row in rows]
@@ -102,7 +94,6 @@ def reads(connection: Connection) -> list[AuditRow]:
 
 
 def claimed(connection: Connection) -> list[ClaimRow]:
-    """Every claimed key."""
     return connection.all(CLAIMED)
 
 
@@ -120,7 +111,6 @@ def used_by(connection: Connection, *, organisation: str) -> int:
 
 
 def pending(connection: Connection) -> list[TokenRow]:
-    """Confirmations that wait."""
     return connection.all(PENDING)
 
 
@@ -130,5 +120,4 @@ def set_used(connection: Connection, *, organisation: str, period: str, used: in
 
 
 def sealed(connection: Connection) -> list[SealedRow]:
-    """Every stored answer."""
     return connection.all(SEALED)

@@ -29,7 +29,6 @@ class Database:
         return self.count(report)
 
     def count(self, report: LimitReport) -> LimitAnswer:
-        """One transaction."""
         self.reports += 1
         self.raw.execute("begin immediate")
         answer = count_report(self.connection, report=report)
@@ -58,12 +57,10 @@ class Process:
     pending: tuple[PreparedReport, LimitAnswer] | None = None
 
     def ask(self) -> None:
-        """The report reaches the database."""
         prepared = self.lease.prepare()
         self.pending = prepared, self.database.count(prepared.report)
 
     def hear(self) -> None:
-        """The answer reaches the process."""
         if self.pending is not None:
             pending, self.pending = self.pending, None
             self.lease.apply(*pending)
@@ -76,7 +73,6 @@ class Process:
             self.hear()
 
     def leave(self) -> None:
-        """The lease is given up."""
         prepared = self.lease.prepare(leaving=True)
         self.lease.counting = CountingMode.NONE
         self.database.count(prepared.report)
@@ -124,15 +120,12 @@ class Process:
 
 @dataclass(slots=True)
 class Cluster:
-    """Processes on one database."""
-
     database: Database = field(default_factory=Database)
     clock: ManualClock = field(default_factory=ManualClock)
     processes: list[Process] = field(default_factory=list[Process])
     started: int = 0
 
     def start(self) -> Process:
-        """One more process."""
         self.started += 1
         lease = SteppedLease(self.database, f"p{self.started}", self.clock)
         process = Process(self.database, self.clock, lease, lease.places("network", LIMIT))

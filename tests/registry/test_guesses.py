@@ -16,12 +16,10 @@ HERE, THERE = "192.0.2.1", "192.0.2.2"
 
 
 async def guess(bench: Bench, count: int = 1, *, client: str = HERE) -> list[int]:
-    """So many wrong ones."""
     return [(await bench.ask(things.read_guessed, client=client, name=f"wrong {at}")).status for at in range(count)]
 
 
 async def right(bench: Bench, *, client: str = HERE) -> Said:
-    """The right one."""
     return await bench.ask(things.read_guessed, client=client, name="it")
 
 

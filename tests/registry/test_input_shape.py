@@ -107,7 +107,6 @@ LEAVES = r'1 "a" null -5.25 "\"\\" 9007199254740992 1234567890123456 "é" [] {} 
 
 
 def text(draw: random.Random, depth: int = 0) -> str:
-    """Some JSON, mostly right."""
     kind = draw.random()
     if depth > 4 or kind < 0.4:
         return draw.choice(LEAVES.split(" "))

@@ -25,8 +25,6 @@ Name = Annotated[str, Field(min_length=1, max_length=40, description="Name of th
 
 
 class Row(NamedTuple):
-    """A counter."""
-
     name: str
     value: int
 
@@ -70,7 +68,6 @@ class New(Named):
 
 
 def add(connection: Connection, *, name: str) -> Made:
-    """Count one more."""
     row = connection.first(ADD, name=f"thing:{name}")
     assert row is not None
     return {"name": name, "count": row.value}
@@ -96,7 +93,6 @@ def busy_once(connection: Connection, *, tries: list[int]) -> None:
 
 
 def counters(connection: Connection) -> dict[str, int]:
-    """Everything that was counted."""
     return {row.name[6:]: row.value for row in connection.all(ALL) if row.name.startswith("thing:")}
 
 
@@ -230,7 +226,6 @@ def add_and_crash(connection: Connection, *, name: str) -> Conclusion:
 
 
 async def staged(ctx: Ctx, params: Named) -> None:
-    """Sends one thing."""
     del params
     ctx.stage()
 

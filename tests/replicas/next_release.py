@@ -34,8 +34,6 @@ def downgrade() -> None:
 
 @dataclass(frozen=True, slots=True)
 class NextRelease:
-    """Where it is."""
-
     tree: Path
 
     @property

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.databases import NO_POSTGRES
-from tests.replicas.cluster import Cluster, cluster, metrics
-from tests.replicas.receivers import receiving
+from tests.harness.cluster import Cluster, cluster, shown_metrics
+from tests.harness.held_receiver import receiving
 
 pytestmark = pytest.mark.postgres
 
@@ -26,8 +26,6 @@ def replicas(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster
 
 
 def until(done: Callable[[], bool]) -> None:
-    """Look again and again."""
-
     async def look() -> None:
         async with asyncio.timeout(60):
             while not done():
@@ -44,7 +42,7 @@ def test_a_worker_killed_while_it_holds_leases_loses_no_delivery(replicas: Clust
         replicas.issue(10)
         held.wait(posts=2)  # the most that are under way for one endpoint
         second = replicas.work()
-        assert metrics(replicas.metrics_port)["deliveries_in_flight"] >= 2
+        assert shown_metrics(replicas.metrics_port)["deliveries_in_flight"] >= 2
         assert first.end(signal.SIGKILL)[0] == -signal.SIGKILL
         cut_off, under_way = {headers["webhook-id"] for headers, _ in held.posts[:2]}, set(held.ids())
         held.gate.set()
@@ -52,7 +50,7 @@ def test_a_worker_killed_while_it_holds_leases_loses_no_delivery(replicas: Clust
         events = replicas.events()
         for receiver in (held, quick):
             receiver.wait_for_events(events)
-        until(lambda: metrics(replicas.metrics_port)["deliveries_pending"] == 0)
+        until(lambda: shown_metrics(replicas.metrics_port)["deliveries_pending"] == 0)
         assert replicas.rows("select state, count(*) from delivery group by state") == [(1, 40)]
         repeated = {event for event, times in held.ids().items() if times > 1}
         assert len(cut_off) == 2 and cut_off <= repeated <= under_way
@@ -79,7 +77,7 @@ def test_a_worker_told_to_end_finishes_what_is_under_way_and_leaves_the_rest_to_
         assert first.end(signal.SIGCONT) == (0, ["stopped"])
         events = replicas.events()
         held.wait_for_events(events)
-        until(lambda: metrics(second.metrics_port)["deliveries_pending"] == 0)
+        until(lambda: shown_metrics(second.metrics_port)["deliveries_pending"] == 0)
         assert set(held.ids().values()) == {1} and set(held.ids()) == events
         held.check(secret)
         assert replicas.rows(LISTENERS) == [(1,)]

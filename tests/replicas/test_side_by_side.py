@@ -8,12 +8,11 @@ import httpx
 import psycopg
 import pytest
 
-from tests.cli.reseller import environment
 from tests.databases import NO_POSTGRES
-from tests.replicas.cluster import Cluster, cluster
+from tests.harness.cluster import Cluster, cluster
+from tests.harness.processes import Running, environment, running, stop
 from tests.replicas.next_release import NEXT, next_release
 from tests.replicas.traffic import traffic
-from tests.running import Running, running, stop
 
 pytestmark = pytest.mark.postgres
 REPLICAS = "select id from replica order by expires_at"
@@ -35,7 +34,6 @@ def kill(replicas: Cluster, server: Running, id: str) -> None:
 
 
 def ready(server: Running) -> tuple[int, object]:
-    """What it says of itself."""
     answer = httpx.get(f"{server.base_url}/health/ready")
     return answer.status_code, answer.json()
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from simulators.network.seed.scenario import build_scenario as with_trouble
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
-from tests.originals import Original
+from tests.copies import Original
 from tests.world import NOON, no_sleep
 
 BIRD = "Zqcanary"
@@ -99,7 +99,6 @@ def plant(network: Network) -> set[str]:
 
 
 def sung(told: str, numbers: set[str]) -> Iterator[str]:
-    """What of it is in a text."""
     if BIRD.lower() in told.lower():
         at = told.lower().index(BIRD.lower())
         yield told[max(0, at - 60) : at + 60]

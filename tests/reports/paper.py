@@ -22,7 +22,6 @@ class Paper(HTMLParser):
 
     @property
     def text(self) -> str:
-        """The words of the page."""
         return " ".join(" ".join(self.words).split())
 
     @property
@@ -35,7 +34,6 @@ class Paper(HTMLParser):
         ]
 
     def count(self, tag: str) -> int:
-        """How many there are."""
         return sum(name == tag for name, _ in self.tags)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -41,7 +41,6 @@ INSERT = Command(sa.insert(REPORT))
 
 
 def insert_report(connection: Connection, *, row: dict[str, Any]) -> None:
-    """A report that has ended."""
     connection.run(INSERT, **row)
 
 
@@ -92,13 +91,11 @@ class Press:
         await self.world.store.write(insert_report, row=row)
 
     async def read(self, link: Link) -> Any:
-        """What strangers read."""
         answer = await self.public.get(f"{PATH}/{link.token}")
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     async def page(self, link: Link) -> httpx.Response:
-        """The page that strangers see."""
         answer = await self.public.get(f"{PATH}/{link.token}", params={"format": "html"})
         assert answer.status_code == 200, answer.text
         return answer
@@ -111,7 +108,6 @@ class Press:
 
 
 async def nothing_else(scope: Scope, receive: Receive, send: Send) -> None:
-    """No path leads here."""
     raise AssertionError(scope["type"])
 
 
@@ -119,7 +115,6 @@ async def nothing_else(scope: Scope, receive: Receive, send: Send) -> None:
 async def open_press(
     folder: Path, *, catalogue: Catalogue = SHARES, name: str = "Fjord Travel", sandbox: SimulatedNetwork | None = None
 ) -> AsyncGenerator[Press]:
-    """Over a new SQLite file."""
     async with open_world(
         folder, catalogue, sandbox=sandbox, inner=InnerApplication(nothing_else, operation_refused=dead_link_page)
     ) as world:

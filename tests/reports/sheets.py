@@ -30,7 +30,6 @@ def chart(shape: str = "bar", **parts: Any) -> Chart:
 
 
 def table(columns: list[tuple[str, str]], *rows: list[Any], note: str | None = None) -> Table:
-    """A table of such columns."""
     made: dict[str, Any] = {"title": "Lines", "columns": [{"label": label, "kind": kind} for label, kind in columns], "note": note}
     return made | {"rows": list(rows)}  # pyright: ignore[reportReturnType]
 

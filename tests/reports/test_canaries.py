@@ -23,7 +23,6 @@ class Aviary:
         self.press, self.numbers, self.iccid = press, numbers, iccid
 
     async def finding(self, composite: str) -> Any:
-        """What the owner is answered."""
         inputs: dict[str, dict[str, str]] = {
             "diagnose_subscriber": {"iccid": self.iccid},
             "high_cost_subscribers": {"start": "2027-01-12", "end": "2027-01-14"},

@@ -1,6 +1,5 @@
 """get_intelligence_share: what a link opens, for how long, and what whoever has none learns."""
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,12 @@ from tests.abuse.test_order_guesses import faceless
 from tests.reports.paper import Paper
 from tests.reports.press import METHOD, PATH, Press, open_press
 from tests.reports.sheets import ICCID, WHOLE, sheet
+from tests.stage import opened
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
 
-@pytest.fixture
-async def press(tmp_path: Path) -> AsyncGenerator[Press]:
-    async with open_press(tmp_path) as press:
-        yield press
+press = opened(open_press)
 
 
 @pytest.mark.rule("4.7.60")

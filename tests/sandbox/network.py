@@ -49,11 +49,9 @@ class Network:
         self.world = world
 
     async def sleep(self, seconds: float) -> None:
-        """No test waits."""
         self.slept.append(seconds)
 
     async def send(self, body: bytes, *, version: str = "v1", query: str = f"token={FJORD}", **more: Any) -> WireAnswer:
-        """A body as it is."""
         return await self.sandbox.handle("POST", f"/ocs-custo/main/{version}", query, more.get("headers"), body, more.get("client", ""))
 
     async def ask(self, method: str, params: object, *, version: str = "v1", token: str = FJORD) -> dict[str, Any]:
@@ -69,17 +67,14 @@ class Network:
         return next((value for key, value in answer.items() if key != "status"), None)
 
     async def code(self, method: str, params: object, *, version: str = "v1", token: str = FJORD) -> int:
-        """How a call ends."""
         return (await self.ask(method, params, version=version, token=token))["status"]["code"]
 
     async def control(self, verb: str, name: str, value: object = None, *, query: str = "", status: int = 200) -> Any:
-        """The control API."""
         answer = await self.sandbox.handle(verb, f"/control/{name}", query, {}, b"" if value is None else orjson.dumps(value))
         assert answer.status == status, answer.body
         return orjson.loads(answer.body)
 
     def line(self, fits: Callable[[Line], bool] = lambda line: True, *, account: int = 8101) -> Line:
-        """The first line of an account that fits."""
         return next(line for line in self.world.lines_of(account) if fits(line))
 
     def active(self) -> Line:

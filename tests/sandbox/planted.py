@@ -5,7 +5,7 @@ from functools import cache
 from simulators.network.entities import DAY_SECONDS
 from simulators.network.seed.scenario import ScenarioTruth, ScenarioWorld, build_scenario
 from simulators.network.world import World
-from tests.originals import Original
+from tests.copies import Original
 
 MIDNIGHT = 1_799_971_200
 """2027-01-15T00:00:00 UTC."""
@@ -14,13 +14,11 @@ LINES = 160
 
 @cache
 def planted(seed: int = 1, lines: int = LINES) -> ScenarioWorld:
-    """Not to be changed."""
     return build_scenario(seed, MIDNIGHT, lines=lines)
 
 
 @cache
 def original(seed: int = 1, lines: int = LINES) -> Original[World]:
-    """What copies are made of."""
     return Original(planted(seed, lines).world)
 
 
@@ -31,7 +29,6 @@ def truth_counts(truth: ScenarioTruth) -> dict[str, int]:
 
 
 def share(count: int, lines: int = LINES) -> float:
-    """Of the fleet."""
     return count / lines
 
 

@@ -36,7 +36,6 @@ def lively_world(lines: int = 6) -> World:
 
 
 def digest(world: World) -> str:
-    """Everything that the engine writes."""
     parts = (
         world.now,
         world.lines,

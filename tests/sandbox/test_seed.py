@@ -18,7 +18,6 @@ SHORT = 20
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    """A world without a past."""
     return build_world(1, NOON, history_days=0)
 
 

@@ -71,7 +71,6 @@ def optional(hint: Any) -> bool:
 
 
 def of_type(hint: Any, value: Any, where: str, kind: type) -> list[str]:
-    """What is wrong with a value."""
     if isinstance(hint, ForwardRef):
         return of_type(hint.__forward_arg__, value, where, kind)
     if isinstance(hint, str):

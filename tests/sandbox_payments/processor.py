@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import stripe
 
 from simulators.processor.api import ProcessorApi
-from simulators.processor.cards import TestCard
+from simulators.processor.cards import TestCard as PaymentCard
 from simulators.processor.charges import make_charge
 from simulators.processor.clock import catch_up_processor
 from simulators.processor.onboarding import complete_onboarding
@@ -17,8 +17,8 @@ from simulators.server import WireAnswer
 KEY = "sk_test_simulated_processor"
 PAGES = "https://sandbox.example/pages"
 BEGIN = 1_780_000_000
-GOOD = TestCard("4242424242424242", "Ada Meier", "ada@example.com")
-AT_ONCE = TestCard("4000000000000077", "Ada Meier", "ada@example.com")
+GOOD = PaymentCard("4242424242424242", "Ada Meier", "ada@example.com")
+AT_ONCE = PaymentCard("4000000000000077", "Ada Meier", "ada@example.com")
 DAY = 86_400
 
 
@@ -78,11 +78,10 @@ class Processor:
         self.state.accounts[account.id].interval = "manual"
         return account.id
 
-    def charge(self, account: str, amount: int = 5_000, card: TestCard = AT_ONCE, fee: int | None = None) -> str:
+    def charge(self, account: str, amount: int = 5_000, card: PaymentCard = AT_ONCE, fee: int | None = None) -> str:
         return make_charge(self.state, account, amount=amount, currency="usd", card=card, fee_amount=fee, metadata={"ref": "A"}).id
 
     def invoice(self, account: str, *amounts: int, number: str | None = None, fee: int | None = None) -> Any:
-        """A draft to be sent."""
         at = {"stripe_account": account}
         customer = self.v1.customers.create({"name": "Nordic GmbH", "email": "pay@example.com"}, at)
         named: Any = {name: value for name, value in (("number", number), ("application_fee_amount", fee)) if value is not None}

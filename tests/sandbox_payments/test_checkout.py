@@ -6,7 +6,7 @@ import pytest
 import stripe
 
 from simulators.processor.call import ProcessorRefusal
-from simulators.processor.cards import TestCard
+from simulators.processor.cards import TestCard as PaymentCard
 from simulators.processor.checkout import complete_checkout, enter_promotion
 from tests.sandbox_payments.processor import DAY, GOOD, PAGES, Processor, words
 
@@ -28,7 +28,7 @@ def test_a_session_is_paid_once_and_its_payment_carries_our_words() -> None:
     assert (session.status, session.payment_status, session.payment_intent) == ("open", "unpaid", None)
     assert session.url == f"{PAGES}/checkout/{session.id}" and session.id.startswith("cs_test_")
     with pytest.raises(ProcessorRefusal, match="declined"):
-        complete_checkout(p.state, account, session.id, TestCard("4000000000000002"))
+        complete_checkout(p.state, account, session.id, PaymentCard("4000000000000002"))
     complete_checkout(p.state, account, session.id, GOOD)
     done = p.v1.checkout.sessions.retrieve(session.id, None, at)
     assert (done.status, done.payment_status, done.amount_total, done.url) == ("complete", "paid", 2_000, None)

@@ -6,7 +6,7 @@ import pytest
 import stripe
 
 from simulators.processor.call import ProcessorRefusal
-from simulators.processor.cards import TestCard
+from simulators.processor.cards import TestCard as PaymentCard
 from simulators.processor.invoices import find_invoice_by_slug, pay_invoice_by_card
 from tests.sandbox_payments.processor import DAY, GOOD, PAGES, Processor, words
 
@@ -46,7 +46,7 @@ def test_a_declined_card_leaves_the_invoice_open_for_another() -> None:
     account = p.account()
     invoice = p.v1.invoices.send_invoice(p.invoice(account, 900).id, None, {"stripe_account": account})
     with pytest.raises(ProcessorRefusal, match="insufficient funds"):
-        pay_invoice_by_card(p.state, account, invoice.id, TestCard("4000000000009995"))
+        pay_invoice_by_card(p.state, account, invoice.id, PaymentCard("4000000000009995"))
     assert p.v1.invoices.retrieve(invoice.id, None, {"stripe_account": account}).status == "open"
     assert p.types(account)[-2:] == ["invoice.payment_failed", "invoice.updated"]
     pay_invoice_by_card(p.state, account, invoice.id, GOOD)

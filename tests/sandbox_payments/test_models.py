@@ -7,7 +7,7 @@ import pytest
 import stripe
 
 from simulators.processor.call import ProcessorRefusal
-from simulators.processor.cards import TestCard
+from simulators.processor.cards import TestCard as PaymentCard
 from simulators.processor.checkout import complete_checkout, enter_promotion
 from simulators.processor.demo_account import make_demo_account
 from simulators.processor.invoices import pay_invoice_by_card
@@ -81,7 +81,7 @@ def test_money_that_comes_in_and_goes_out_is_the_librarys() -> None:
     at: Any = {"stripe_account": account}
     charge = p.charge(account, fee=50)
     with pytest.raises(ProcessorRefusal):
-        p.charge(account, card=TestCard("4000000000000002"))
+        p.charge(account, card=PaymentCard("4000000000000002"))
     check(p, p.v1.charges.list(None, at))
     one = p.v1.charges.retrieve(charge, None, at)
     check(p, one)
@@ -98,7 +98,7 @@ def test_money_that_comes_in_and_goes_out_is_the_librarys() -> None:
     check(p, p.v1.application_fees.retrieve(fees.data[0].id))
     check(p, p.v1.application_fees.refunds.list(fees.data[0].id))
     check(p, p.v1.balance_transactions.list(None, at))
-    p.charge(account, card=TestCard("4000000000005126"))
+    p.charge(account, card=PaymentCard("4000000000005126"))
     check(p, p.v1.refunds.create({"charge": p.v1.charges.list(None, at).data[0].id}, at))
     check(p, p.v1.refunds.list(None, at))
 
@@ -108,7 +108,7 @@ def test_disputes_reviews_and_value_lists_are_the_librarys() -> None:
     account = p.account()
     at: Any = {"stripe_account": account}
     for number in ("4000000000000259", "4000000000001976", "4000000000009235"):
-        p.charge(account, card=TestCard(number))
+        p.charge(account, card=PaymentCard(number))
     disputes = p.v1.disputes.list(None, at)
     check(p, disputes)
     assert [one.status for one in disputes.data] == ["warning_needs_response", "needs_response"]

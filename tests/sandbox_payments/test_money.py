@@ -6,7 +6,7 @@ import pytest
 import stripe
 
 from simulators.processor.call import ProcessorRefusal
-from simulators.processor.cards import TestCard
+from simulators.processor.cards import TestCard as PaymentCard
 from simulators.processor.disputes import close_dispute, open_dispute
 from simulators.processor.payouts import fail_payout
 from tests.sandbox_payments.processor import DAY, GOOD, Processor, words
@@ -48,7 +48,7 @@ def test_a_declined_card_leaves_a_failed_charge_and_no_money(number: str, code: 
     p = Processor()
     account = p.account()
     with pytest.raises(ProcessorRefusal) as refused:
-        p.charge(account, card=TestCard(number))
+        p.charge(account, card=PaymentCard(number))
     assert (refused.value.status, refused.value.type, refused.value.code) == (402, "card_error", code)
     charge = p.v1.charges.list(None, {"stripe_account": account}).data[0]
     assert (charge.status, charge.paid, charge.failure_code) == ("failed", False, code)
@@ -62,7 +62,7 @@ def test_a_number_that_is_no_card_reaches_no_bank() -> None:
     account = p.account()
     for number in ("4242424242424241", "", "abc", "42"):
         with pytest.raises(ProcessorRefusal, match="card number is incorrect"):
-            p.charge(account, card=TestCard(number))
+            p.charge(account, card=PaymentCard(number))
     assert p.state.book(account).charges == {}
 
 
@@ -101,11 +101,11 @@ def test_a_refund_of_what_is_not_there_or_is_disputed_is_refused() -> None:
     with pytest.raises(stripe.InvalidRequestError) as unknown:
         p.v1.refunds.create({"charge": "ch_x"}, at)
     assert (unknown.value.http_status, unknown.value.code, unknown.value.param) == (404, "resource_missing", "charge")
-    disputed = p.charge(account, card=TestCard("4000000000000259"))
+    disputed = p.charge(account, card=PaymentCard("4000000000000259"))
     with pytest.raises(stripe.InvalidRequestError) as refused:
         p.v1.refunds.create({"charge": disputed}, at)
     assert refused.value.code == "charge_disputed"
-    asked = p.charge(account, card=TestCard("4000000000001976"))
+    asked = p.charge(account, card=PaymentCard("4000000000001976"))
     assert p.v1.disputes.list({"charge": asked}, at).data[0].is_charge_refundable is True
     assert p.v1.refunds.create({"charge": asked}, at).status == "succeeded"
     plain = p.charge(account)
@@ -118,7 +118,7 @@ def test_a_refund_that_the_payers_bank_returns_is_a_failed_one() -> None:
     p = Processor()
     account = p.account()
     at: Any = {"stripe_account": account}
-    charge = p.charge(account, card=TestCard("4000000000005126"))
+    charge = p.charge(account, card=PaymentCard("4000000000005126"))
     refund = p.v1.refunds.create({"charge": charge, "amount": 100}, at)
     assert (refund.status, refund.failure_reason) == ("failed", "lost_or_stolen_card")
     assert p.v1.charges.retrieve(charge, None, at).amount_refunded == 0
@@ -204,7 +204,7 @@ def test_a_review_is_approved_once_and_a_refund_closes_it_too() -> None:
     p = Processor()
     account = p.account()
     at: Any = {"stripe_account": account}
-    charges = [p.charge(account, card=TestCard("4000000000009235")) for _ in range(2)]
+    charges = [p.charge(account, card=PaymentCard("4000000000009235")) for _ in range(2)]
     reviews = p.v1.reviews.list(None, at).data
     assert {str(review.charge) for review in reviews} == set(charges)
     approved = p.v1.reviews.approve(reviews[0].id, None, at)

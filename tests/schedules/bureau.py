@@ -34,8 +34,6 @@ DAILY: Body = {"composite": "fleet_health", "cron": "0 6 * * *", "timezone": "Eu
 
 
 class Kept(NamedTuple):
-    """A report's row."""
-
     fire_ms: int | None
     state: str
     tries: int
@@ -45,8 +43,6 @@ KEPT = Query(Kept, sa.select(*(REPORT.c[name] for name in Kept._fields)).order_b
 
 
 class Name(NamedTuple):
-    """What something is called."""
-
     name: str
 
 
@@ -61,7 +57,6 @@ EVENTS = Query(Name, sa.select(EVENT.c.id.label("name")).order_by(EVENT.c.id))
 
 
 def all_named(connection: Connection, *, query: Query[Name], **binds: str) -> list[str]:
-    """The names."""
     return [row.name for row in connection.all(query, **binds)]
 
 
@@ -96,7 +91,6 @@ class Bureau:
         return made
 
     async def create(self, **wanted: object) -> Body:
-        """A new schedule."""
         answer = await self.http.post(PATH, json={**DAILY, **wanted})
         assert answer.status_code == 201, answer.text
         return answer.json()
@@ -114,7 +108,6 @@ class Bureau:
         return answer.json()
 
     async def kept(self) -> list[Kept]:
-        """Every report there is."""
         return await self.world.store.read(all_kept)
 
     async def hidden(self) -> str:
@@ -126,7 +119,6 @@ class Bureau:
         return await self.world.store.read(all_named, query=SENT_TO, event=event)
 
     async def events(self) -> list[str]:
-        """Every event there is."""
         return await self.world.store.read(all_named, query=EVENTS)
 
     async def post(self) -> int:
@@ -159,5 +151,4 @@ async def open_bureau(folder: Path, url: str | None = None) -> AsyncGenerator[Bu
 
 
 def script() -> Script:
-    """What the composite does next."""
     return SCRIPT

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.schedules.bureau import Bureau, open_bureau
+from tests.stage import opened
 
 
 @pytest.fixture
@@ -14,7 +15,4 @@ async def on_both(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Bu
         yield bureau
 
 
-@pytest.fixture
-async def bureau(tmp_path: Path) -> AsyncGenerator[Bureau]:
-    async with open_bureau(tmp_path) as bureau:
-        yield bureau
+bureau = opened(open_bureau)

@@ -9,11 +9,11 @@ import anyio
 import orjson
 import pytest
 
-from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, ScheduleRuns
-from tests.children import Child
+from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS
+from operations.intelligence.schedule_reports import ScheduleRuns
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import read
-from tests.running import ROOT
+from tests.harness.processes import ROOT, Child
 from tests.schedules.bureau import Bureau, script
 from tests.schedules.test_boundaries import at_minutes, at_times
 
@@ -21,7 +21,6 @@ QUARTER = 900
 
 
 def begin(bureau: Bureau, day: str) -> None:
-    """Noon, the day before."""
     noon = datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() - 43_200
     bureau.clock.advance(noon - bureau.clock.now())
 

@@ -7,7 +7,7 @@ import httpx
 
 from tests.cli.hook import listening
 from tests.cli.reseller import reseller
-from tests.running import running
+from tests.harness.processes import running
 
 
 def test_a_server_makes_a_report_of_its_fleet_and_tells_the_webhook(tmp_path: Path) -> None:

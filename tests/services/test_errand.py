@@ -1,9 +1,7 @@
 """What the worker sends without having been asked: one commit before, one after, and no outcome is lost with a store that is away."""
 
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import anyio
 import pytest
@@ -16,19 +14,16 @@ from registry.ports import Conclusion
 from storage.engine.connection import Connection
 from tests.fulfilment.mortal import Forgetful
 from tests.registry.things import add, add_and_crash, counters
+from tests.stage import opened
 from tests.world import World, open_world
 
 DONE = Conclusion(200, {}, unknown=False, outcome="ok")
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE) as world:
-        yield world
+world = opened(open_world, CATALOGUE)
 
 
 def concluded(connection: Connection, *, name: str) -> Conclusion:
-    """What came of it."""
     add(connection, name=name)
     return DONE
 
@@ -48,7 +43,6 @@ def errand_of(deps: Deps, debts: DeferredWrites) -> BackgroundDispatch:
 
 
 async def sent(errand: BackgroundDispatch, *troubles: BaseException) -> Conclusion:
-    """It leaves, and meets trouble."""
     await errand.dispatch((502, {}), add, name="dispatched")
     for trouble in troubles:
         raise trouble
@@ -56,7 +50,6 @@ async def sent(errand: BackgroundDispatch, *troubles: BaseException) -> Conclusi
 
 
 async def written(world: World) -> dict[str, int]:
-    """What the store holds."""
     return await world.store.read(counters)
 
 

@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 from registry.limits import Tier
 from storage.sealing import OWN_TOKEN_FIELD
 from storage.upstream_connections import set_connection
-from tests.subscribers.staged import WRITES, Stage, Write
+from tests.subscribers.staged import WRITES, LineStage, Write
 from tests.world import Credentials
 
 FJORD, ALPINE = "sandbox-7001-token", "sandbox-7002-token"
@@ -23,19 +23,18 @@ def anonymous(answer: httpx.Response) -> dict[str, object]:
     return {**answer.json(), "request_id": ""}
 
 
-async def connect(stage: Stage, organisation: str, *, mode: str | None, account: int | None = None, sealed: str | None = None) -> None:
-    """Connect an organisation anew."""
+async def connect(stage: LineStage, organisation: str, *, mode: str | None, account: int | None = None, sealed: str | None = None) -> None:
     await stage.world.store.write(set_connection, organisation=organisation, mode=mode, account_id=account, own_token=sealed)
 
 
-def seal(stage: Stage, token: str, organisation: str, field: str = OWN_TOKEN_FIELD) -> str:
+def seal(stage: LineStage, token: str, organisation: str, field: str = OWN_TOKEN_FIELD) -> str:
     return stage.world.pipeline.deps.keyring.seal(token, org_id=organisation, field=field)
 
 
 @EACH
 @pytest.mark.rule("5.3.3")
-async def test_a_line_of_another_account_is_looked_up_once_and_not_found(stage: Stage, write: Write) -> None:
-    sibling, alpine = stage.lines(8102)[0], stage.lines(8201)[0]
+async def test_a_line_of_another_account_is_looked_up_once_and_not_found(stage: LineStage, write: Write) -> None:
+    sibling, alpine = stage.in_status(8102)[0], stage.in_status(8201)[0]
     before = [repr(sibling), repr(alpine)]
     unknown = await stage.ask(write.path, write.body, method=write.method, iccid=NOWHERE)
     assert (unknown.status_code, unknown.json()["param"]) == (404, "iccid")
@@ -47,7 +46,7 @@ async def test_a_line_of_another_account_is_looked_up_once_and_not_found(stage: 
     assert ([repr(sibling), repr(alpine)], await stage.claims(), await stage.charged()) == (before, {}, 3)
 
 
-async def test_an_unknown_line_is_answered_with_the_way_to_find_one(stage: Stage) -> None:
+async def test_an_unknown_line_is_answered_with_the_way_to_find_one(stage: LineStage) -> None:
     assert anonymous(await stage.ask("status", SUSPEND, iccid=NOWHERE)) == snapshot(
         {
             "error": "Your account has no line with this ICCID",
@@ -59,16 +58,16 @@ async def test_an_unknown_line_is_answered_with_the_way_to_find_one(stage: Stage
     )
 
 
-async def test_a_malformed_iccid_asks_nobody(stage: Stage) -> None:
+async def test_a_malformed_iccid_asks_nobody(stage: LineStage) -> None:
     for iccid in ("8988", "8" * 23, "99" + "1" * 17, "8988303700000100013%0A", "٨٩٨٨٣٠٣٧٠٠٠٠٠١٠٠٠١٣"):
         assert (await stage.ask("status", SUSPEND, iccid=iccid)).status_code == 400, iccid
     assert stage.sent() == []
 
 
 @pytest.mark.rule("5.3.4")
-async def test_an_organisation_with_its_own_token_reaches_what_the_token_sees(stage: Stage) -> None:
+async def test_an_organisation_with_its_own_token_reaches_what_the_token_sees(stage: LineStage) -> None:
     alps = await stage.world.caller(Tier.ENTERPRISE, mode="own", token=ALPINE)
-    retail, guests, fjord = stage.lines(8201)[0], stage.lines(8202)[0], stage.lines(8101)[0]
+    retail, guests, fjord = stage.in_status(8201)[0], stage.in_status(8202)[0], stage.in_status(8101)[0]
     async with stage.world.client(alps.secret) as http:
         for line in (retail, guests):  # every account of the reseller
             assert (await stage.ask("status", SUSPEND, iccid=line.iccid, http=http)).status_code == 200
@@ -82,38 +81,38 @@ async def test_an_organisation_with_its_own_token_reaches_what_the_token_sees(st
     assert fjord.status == "ACTIVE"
 
 
-async def test_an_organisation_with_its_own_token_may_raise_balances(stage: Stage) -> None:
+async def test_an_organisation_with_its_own_token_may_raise_balances(stage: LineStage) -> None:
     alps = await stage.world.caller(Tier.ENTERPRISE, mode="own", token=ALPINE)
-    line = stage.lines(8201)[0]
+    line = stage.in_status(8201)[0]
     before = line.balance
     async with stage.world.client(alps.secret) as http:
         assert (await stage.ask("balance", {"amount": 7.25}, iccid=line.iccid, http=http)).status_code == 200
     assert line.balance == before + 7_250_000
 
 
-async def test_lists_kept_for_one_credential_are_not_shown_to_another(stage: Stage) -> None:
+async def test_lists_kept_for_one_credential_are_not_shown_to_another(stage: LineStage) -> None:
     assert (await stage.ask("steering-list", {"listId": 17})).status_code == 200
     alps = await stage.world.caller(Tier.ENTERPRISE, mode="own", token=ALPINE)
-    line = stage.lines(8201)[0]
+    line = stage.in_status(8201)[0]
     async with stage.world.client(alps.secret) as http:
         answer = await stage.ask("steering-list", {"listId": 17}, iccid=line.iccid, http=http)
     assert (answer.status_code, answer.json()["param"], line.steering_list_id) == (404, "listId", None)
 
 
-async def test_a_disconnected_organisation_reaches_nobody_and_keeps_its_key(stage: Stage) -> None:
-    await connect(stage, stage.me.organisation, mode=None)
+async def test_a_disconnected_organisation_reaches_nobody_and_keeps_its_key(stage: LineStage) -> None:
+    await connect(stage, stage.who.organisation, mode=None)
     answer = await stage.ask("status", SUSPEND, key="k")
     assert (answer.status_code, answer.json()["error_code"], stage.sent()) == (409, "org_not_connected", [])
-    await connect(stage, stage.me.organisation, mode="managed", account=8101)
+    await connect(stage, stage.who.organisation, mode="managed", account=8101)
     assert (await stage.ask("status", SUSPEND, key="k")).status_code == 200
     assert stage.line.status == "SUSPENDED"
 
 
-async def test_an_organisation_that_moved_to_another_account_has_that_account_s_lines_at_once(stage: Stage) -> None:
-    trackers = stage.lines(8102)[0]
+async def test_an_organisation_that_moved_to_another_account_has_that_account_s_lines_at_once(stage: LineStage) -> None:
+    trackers = stage.in_status(8102)[0]
     first = await stage.ask("status", SUSPEND, key="k")
     assert first.status_code == 200
-    await connect(stage, stage.me.organisation, mode="managed", account=8102)
+    await connect(stage, stage.who.organisation, mode="managed", account=8102)
     replay = await stage.ask("status", SUSPEND, key="k")
     assert (replay.status_code, replay.json()["param"]) == (404, "iccid")  # access is asked again before an answer is repeated
     assert (await stage.ask("status", {"status": "INACTIVE"})).status_code == 404
@@ -121,9 +120,9 @@ async def test_an_organisation_that_moved_to_another_account_has_that_account_s_
     assert (stage.line.status, trackers.status) == ("SUSPENDED", "SUSPENDED")
 
 
-async def test_an_organisation_that_brings_its_own_token_leaves_the_shared_one(stage: Stage) -> None:
-    alpine = stage.lines(8201)[0]
-    organisation = stage.me.organisation
+async def test_an_organisation_that_brings_its_own_token_leaves_the_shared_one(stage: LineStage) -> None:
+    alpine = stage.in_status(8201)[0]
+    organisation = stage.who.organisation
     await connect(stage, organisation, mode="own", sealed=seal(stage, ALPINE, organisation))
     assert (await stage.ask("status", SUSPEND)).status_code == 404
     assert (await stage.ask("status", SUSPEND, iccid=alpine.iccid)).status_code == 200
@@ -131,7 +130,7 @@ async def test_an_organisation_that_brings_its_own_token_leaves_the_shared_one(s
 
 
 @pytest.mark.parametrize("token", ["", "  "])
-async def test_a_service_without_a_token_says_so_to_managed_organisations_only(stage: Stage, token: str) -> None:
+async def test_a_service_without_a_token_says_so_to_managed_organisations_only(stage: LineStage, token: str) -> None:
     pipeline = stage.world.pipeline
     pipeline.deps = replace(pipeline.deps, ocs_token=token)
     answer = await stage.ask("status", SUSPEND, key="k")
@@ -149,11 +148,11 @@ async def test_a_service_without_a_token_says_so_to_managed_organisations_only(s
     assert (stage.sent(), await stage.claims(), await stage.charged()) == ([], {}, 0)
     alps = await stage.world.caller(Tier.ENTERPRISE, mode="own", token=ALPINE)
     async with stage.world.client(alps.secret) as http:
-        assert (await stage.ask("status", SUSPEND, iccid=stage.lines(8201)[0].iccid, http=http)).status_code == 200
+        assert (await stage.ask("status", SUSPEND, iccid=stage.in_status(8201)[0].iccid, http=http)).status_code == 200
 
 
 @pytest.mark.parametrize("case", ["another organisation's", "another field's", "changed", "no sealed value"])
-async def test_a_token_that_does_not_open_is_no_way_to_the_upstream(stage: Stage, case: str) -> None:
+async def test_a_token_that_does_not_open_is_no_way_to_the_upstream(stage: LineStage, case: str) -> None:
     alps = await stage.world.caller(Tier.ENTERPRISE, mode="own", token=ALPINE)
     thief = await stage.world.caller(Tier.ENTERPRISE, mode="own", token=FJORD)
     good = seal(stage, ALPINE, alps.organisation)
@@ -179,7 +178,7 @@ async def test_a_token_that_does_not_open_is_no_way_to_the_upstream(stage: Stage
     assert (stage.sent(), await stage.claims(), await stage.charged(thief), stage.world.faults) == ([], {}, 0, [])
 
 
-async def test_a_token_sealed_with_a_key_that_is_gone_is_to_be_tried_again(stage: Stage) -> None:
+async def test_a_token_sealed_with_a_key_that_is_gone_is_to_be_tried_again(stage: LineStage) -> None:
     thief = await stage.world.caller(Tier.ENTERPRISE, mode="own", token=FJORD)
     await connect(stage, thief.organisation, mode="own", sealed="gone." + seal(stage, ALPINE, thief.organisation).partition(".")[2])
     answer = await attempt(stage, thief)
@@ -198,9 +197,9 @@ async def test_a_token_sealed_with_a_key_that_is_gone_is_to_be_tried_again(stage
 
 
 @pytest.mark.parametrize(("mode", "account"), [("own", None), ("own", 8101), ("managed", None)])
-async def test_half_a_connection_never_falls_back_on_the_service_s_token(stage: Stage, mode: str, account: int | None) -> None:
-    await connect(stage, stage.me.organisation, mode=mode, account=account)
-    answer = await attempt(stage, stage.me)
+async def test_half_a_connection_never_falls_back_on_the_service_s_token(stage: LineStage, mode: str, account: int | None) -> None:
+    await connect(stage, stage.who.organisation, mode=mode, account=account)
+    answer = await attempt(stage, stage.who)
     assert (answer.status_code, answer.json()["error"]) == (
         502,
         "Your organisation was disconnected from its account while this call ran; nothing was done",
@@ -209,7 +208,7 @@ async def test_half_a_connection_never_falls_back_on_the_service_s_token(stage: 
 
 
 @pytest.mark.parametrize(("token", "ocs_code"), [("revoked-4f1c", 8), ("line\nfeed", 8), ("ключ", 8)])
-async def test_a_token_that_the_upstream_does_not_know_is_not_repeated_to_anybody(stage: Stage, token: str, ocs_code: int) -> None:
+async def test_a_token_that_the_upstream_does_not_know_is_not_repeated_to_anybody(stage: LineStage, token: str, ocs_code: int) -> None:
     stranger = await stage.world.caller(Tier.ENTERPRISE, mode="own", token=token)
     answer = await attempt(stage, stranger)
     assert (answer.status_code, answer.json().get("ocs_code")) == (502, ocs_code)
@@ -217,14 +216,14 @@ async def test_a_token_that_the_upstream_does_not_know_is_not_repeated_to_anybod
     assert (stage.line.status, await stage.claims()) == ("ACTIVE", {})
 
 
-async def attempt(stage: Stage, caller: Credentials) -> httpx.Response:
+async def attempt(stage: LineStage, caller: Credentials) -> httpx.Response:
     """Somebody tries to suspend the line."""
     async with stage.world.client(caller.secret) as http:
         return await stage.ask("status", SUSPEND, key="k", http=http)
 
 
 @EACH
-async def test_who_lacks_the_scope_asks_nobody(stage: Stage, write: Write) -> None:
+async def test_who_lacks_the_scope_asks_nobody(stage: LineStage, write: Write) -> None:
     tier = Tier.PRO if write.operation in ("send_sms", "change_sim_status", "reset_subscriber_gz_counter") else Tier.FREE
     lesser = await stage.world.caller(tier, mode="managed", account=8101)
     async with stage.world.client(lesser.secret) as http:

@@ -17,7 +17,10 @@ from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.transport import SimulatorTransport
-from tests.subscribers.staged import WRITES, Stage, Write, open_stage
+from tests.subscribers.staged import LineStage
+from tests.subscribers.staged import WRITES
+from tests.subscribers.staged import Write
+from tests.subscribers.staged import open_line_stage
 from tests.world import NOON
 
 ALL = [write.operation for write in WRITES]
@@ -25,7 +28,7 @@ KEPT = [write.operation for write in WRITES if write.changes is not None]
 UNKNOWN = "It may have been carried out all the same: read the state before you repeat it."
 
 
-def strike(stage: Stage, write: Write, **fault: object) -> None:
+def strike(stage: LineStage, write: Write, **fault: object) -> None:
     """The next call of its method meets trouble."""
     stage.world.sandbox.faults.add(NetworkFault(write.sends, **fault))  # pyright: ignore[reportArgumentType]  # the tests name its fields
 
@@ -55,7 +58,7 @@ def state(lines: dict[str, Line]) -> dict[str, object]:
     ],
 )
 async def test_a_write_whose_outcome_is_unknown_is_not_sent_again(
-    stage: Stage, fault: dict[str, object], carried_out: bool, code: str, ocs_code: int | None
+    stage: LineStage, fault: dict[str, object], carried_out: bool, code: str, ocs_code: int | None
 ) -> None:
     lines = stage.prepared()
     before = state(lines)
@@ -78,7 +81,7 @@ async def test_a_write_whose_outcome_is_unknown_is_not_sent_again(
     assert (await stage.charged(), state(lines), stage.world.sandbox.faults.queue) == (len(ALL), after, [])
 
 
-async def test_a_write_that_worked_is_answered_again_and_not_sent_again(stage: Stage) -> None:
+async def test_a_write_that_worked_is_answered_again_and_not_sent_again(stage: LineStage) -> None:
     lines = stage.prepared()
     before = state(lines)
     first = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in WRITES}
@@ -92,8 +95,8 @@ async def test_a_write_that_worked_is_answered_again_and_not_sent_again(stage: S
     assert await stage.charged() == len(ALL)
 
 
-async def test_a_key_of_one_line_is_refused_for_another(stage: Stage) -> None:
-    one, other = stage.lines()[:2]
+async def test_a_key_of_one_line_is_refused_for_another(stage: LineStage) -> None:
+    one, other = stage.in_status()[:2]
     for write in WRITES:
         assert (await stage.write(write, one, key="k")).status_code == 200, write
         answer = await stage.write(write, other, key="k")
@@ -102,7 +105,7 @@ async def test_a_key_of_one_line_is_refused_for_another(stage: Stage) -> None:
     assert Counter(method for method, _ in stage.writes()) == Counter(write.sends for write in WRITES)
 
 
-async def test_the_traffic_limit_frees_the_key(stage: Stage) -> None:
+async def test_the_traffic_limit_frees_the_key(stage: LineStage) -> None:
     lines = stage.prepared()
     before = state(lines)
     refused: dict[str, httpx.Response] = {}
@@ -120,7 +123,7 @@ async def test_the_traffic_limit_frees_the_key(stage: Stage) -> None:
     assert await stage.charged() == len(ALL)
 
 
-async def test_a_refusal_of_the_network_is_the_key_s_answer(stage: Stage) -> None:
+async def test_a_refusal_of_the_network_is_the_key_s_answer(stage: LineStage) -> None:
     lines = stage.prepared()
     before = state(lines)
     first: dict[str, httpx.Response] = {}
@@ -136,8 +139,8 @@ async def test_a_refusal_of_the_network_is_the_key_s_answer(stage: Stage) -> Non
     assert await stage.charged() == len(ALL)
 
 
-async def test_a_line_at_its_end_of_life_takes_no_more_changes(stage: Stage) -> None:
-    ended = stage.lines(status="END_OF_LIFE")[0]
+async def test_a_line_at_its_end_of_life_takes_no_more_changes(stage: LineStage) -> None:
+    ended = stage.in_status(status="END_OF_LIFE")[0]
     ended.sighting = stage.line.sighting
     refusing = {"modify_subscriber_status", "affect_subscriber_phone_number", "send_sms"}
     refusing |= {"push_steering_to_subscriber", "set_subscriber_traffic_restrictions"}
@@ -146,7 +149,7 @@ async def test_a_line_at_its_end_of_life_takes_no_more_changes(stage: Stage) -> 
     assert (ended.statuses[-1].status, ended.allowed_moc, ended.number) == ("END_OF_LIFE", True, ended.own_number)
 
 
-async def test_the_end_of_life_is_told_whichever_write_meets_it(stage: Stage) -> None:
+async def test_the_end_of_life_is_told_whichever_write_meets_it(stage: LineStage) -> None:
     lines = stage.prepared()
     first: dict[str, httpx.Response] = {}
     for write in WRITES:
@@ -160,7 +163,7 @@ async def test_the_end_of_life_is_told_whichever_write_meets_it(stage: Stage) ->
     assert {name: answer.content for name, answer in again.items()} == {name: answer.content for name, answer in first.items()}
 
 
-async def test_a_read_that_fails_before_the_write_claims_no_key(stage: Stage) -> None:
+async def test_a_read_that_fails_before_the_write_claims_no_key(stage: LineStage) -> None:
     lines = stage.prepared()
     before = state(lines)
     failed: dict[str, httpx.Response] = {}
@@ -185,7 +188,7 @@ async def test_a_read_that_fails_before_the_write_claims_no_key(stage: Stage) ->
         ("steering-list", {"listId": 17}, "getResellerInfo"),
     ],
 )
-async def test_a_list_that_cannot_be_read_claims_no_key(stage: Stage, path: str, body: dict[str, object], method: str) -> None:
+async def test_a_list_that_cannot_be_read_claims_no_key(stage: LineStage, path: str, body: dict[str, object], method: str) -> None:
     stage.world.sandbox.faults.add(NetworkFault(method, malformed=True, times=2))
     failed = await stage.ask(path, body, key="k")
     assert shown(failed) == (502, "ocs_error", None)
@@ -194,7 +197,7 @@ async def test_a_list_that_cannot_be_read_claims_no_key(stage: Stage, path: str,
     assert (again.status_code, len(stage.writes())) == (200, 1)
 
 
-async def test_calls_with_one_key_at_the_same_time_send_one_write(stage: Stage) -> None:
+async def test_calls_with_one_key_at_the_same_time_send_one_write(stage: LineStage) -> None:
     stage.line.balance = 5_000_000
     answers: list[httpx.Response] = []
 
@@ -211,7 +214,7 @@ async def test_calls_with_one_key_at_the_same_time_send_one_write(stage: Stage) 
 
 async def test_an_answer_that_comes_too_late_leaves_the_outcome_unknown(tmp_path: Path) -> None:
     sandbox = SimulatedNetwork(lambda: build_world(1, int(NOON), history_days=3), wall=lambda: NOON)  # its delays take the time they say
-    async with open_stage(tmp_path, sandbox) as stage:
+    async with open_line_stage(tmp_path, sandbox) as stage:
         wire = OcsSettings(url="http://ocs.test/main/v1", total_seconds=0.05)
         pool = OcsPool(Outbound(ocs_limits(wire), transport=lambda: SimulatorTransport(sandbox)), wire, stage.world.clock)
         pipeline = stage.world.pipeline
@@ -229,13 +232,13 @@ async def test_an_answer_that_comes_too_late_leaves_the_outcome_unknown(tmp_path
 @pytest.mark.parametrize(
     "write", [write for write in WRITES if write.operation in ("send_sms", "change_sim_status", "reset_subscriber_gz_counter")]
 )
-async def test_a_confirm_challenge_sends_and_charges_nothing(stage: Stage, write: Write) -> None:
+async def test_a_confirm_challenge_sends_and_charges_nothing(stage: LineStage, write: Write) -> None:
     url = f"/v1/subscribers/{stage.line.iccid}/{write.path}"
     challenge = await stage.http.request(write.method, url, json=write.body, headers={"Idempotency-Key": "k"})
     assert (challenge.status_code, challenge.json()["route"]) == (202, f"{write.method} /v1/subscribers/{{iccid}}/{write.path}")
     assert stage.line.iccid in challenge.json()["message"]
     assert (stage.writes(), await stage.charged(), await stage.claims()) == ([], 0, {})
-    other = stage.lines()[1].iccid
+    other = stage.in_status()[1].iccid
     elsewhere = await stage.http.request(
         write.method, url.replace(stage.line.iccid, other), json=write.body, headers={"X-Confirm-Token": challenge.json()["confirm_token"]}
     )

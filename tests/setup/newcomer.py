@@ -51,16 +51,13 @@ class Newcomer:
         return answer.json()
 
     async def tool(self, operation: str, given: dict[str, Any] | None = None, key: str | None = None) -> Answered:
-        """The tool."""
         return await self.house.mcp(CATALOGUE.operations[operation], self.who.secret, given or {}, key=key)
 
     async def organisation(self) -> Organisation:
-        """The row."""
         rows = await self.house.world.store.read(list_organisations)
         return next(row for row in rows if row.id == self.who.organisation)
 
     async def connection(self) -> tuple[str | None, int | None]:
-        """Mode and account."""
         row = await self.organisation()
         return row.mode, row.account_id
 
@@ -81,7 +78,6 @@ class Newcomer:
 
 
 async def newcomer(house: House, tier: Tier = Tier.PRO, role: Role = Role.ADMIN, **connection: Any) -> Newcomer:
-    """A new organisation."""
     network, _ = new_network(int(house.world.clock.now()), house.places)
     house.places += 1
     sandbox = await house.enter(network)

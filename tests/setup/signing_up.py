@@ -43,19 +43,16 @@ async def open_office(folder: Path, url: str | None = None) -> AsyncGenerator[Wo
 
 
 def asking(world: World, ip: str = "192.0.2.1", *, trusted: Sequence[str] = (), **headers: str) -> httpx.AsyncClient:
-    """A client at an address."""
     app = ForwardedClients(world.door, [ip_network(net) for net in trusted])
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False, client=(ip, 50_000))
     return httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=headers)
 
 
 async def sign_up(http: httpx.AsyncClient, email: str = ADA, **more: Any) -> httpx.Response:
-    """A sign-up."""
     return await http.post(SIGN_UP, json={"email": email, "organization_name": "Fjord Mobile", **more})
 
 
 async def verify(http: httpx.AsyncClient, token: str, code: str) -> httpx.Response:
-    """The code of a sign-up."""
     return await http.post(VERIFY, json={"client_token": token, "code": code})
 
 

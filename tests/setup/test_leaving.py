@@ -26,8 +26,6 @@ MEMBERS, KEYS = "/v1/members", "/v1/api-keys"
 
 
 class Waiters(NamedTuple):
-    """Transactions that wait for another."""
-
     waiting: int
 
 

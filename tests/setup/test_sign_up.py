@@ -30,13 +30,10 @@ from tests.setup.signing_up import (
     verify,
     without_id,
 )
+from tests.stage import opened
 from tests.world import World
 
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_office(tmp_path) as world:
-        yield world
+world = opened(open_office)
 
 
 @pytest.fixture(params=BOTH)

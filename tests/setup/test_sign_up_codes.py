@@ -17,6 +17,7 @@ from storage.engine.table import table_of
 from storage.invitations import InvitationTable
 from storage.people import find_by_address
 from tests.setup.signing_up import ADA, BOTH, address_of, asking, code_in, open_office, other_than, signed_up
+from tests.stage import opened
 from tests.world import World
 
 INVITATION = table_of(InvitationTable)
@@ -32,10 +33,7 @@ async def open_to_ada(folder: Path, url: str | None = None) -> AsyncGenerator[Wo
         yield world
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_to_ada(tmp_path) as world:
-        yield world
+world = opened(open_to_ada)
 
 
 @pytest.fixture(params=BOTH)

@@ -1,18 +1,14 @@
 """A market, and a buyer's browser."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import pytest
 
 from tests.pages.browser import Browser
 from tests.shop_pages.market import Market, open_market
+from tests.stage import opened
 
-
-@pytest.fixture
-async def market(tmp_path: Path) -> AsyncGenerator[Market]:
-    async with open_market(tmp_path) as market:
-        yield market
+market = opened(open_market)
 
 
 @pytest.fixture

@@ -54,7 +54,6 @@ class Market:
         self.door = HttpDoor(CATALOGUE, world.pipeline, rules=rules, log=log, fault=fault, inner=inner)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As the application does it."""
         request = cast(HttpScope, scope)
         if request["path"].startswith(PAYMENT_PAGES_PATH):
             await serve_payment_pages(self.counter.world.payments, scope, receive, send)
@@ -64,7 +63,6 @@ class Market:
 
     @asynccontextmanager
     async def browser(self, address: str = "203.0.113.7", language: str = "en", agent: str = "a browser") -> AsyncGenerator[Browser]:
-        """A buyer's."""
         transport = httpx.ASGITransport(app=self.door, client=(address, 50000), raise_app_exceptions=False)
         headers = {"Accept": "text/html", "Accept-Language": language, "User-Agent": agent}
         async with httpx.AsyncClient(transport=transport, base_url=f"https://{HOST}", headers=headers) as http:
@@ -95,11 +93,9 @@ class Market:
         return row
 
     async def add_shop(self, row: Storefront) -> None:
-        """One more."""
         assert await self.counter.world.store.write(insert_storefront, row=row)
 
     async def sell(self, slug: str, **fields: object) -> StorefrontPlan:
-        """A plan, new or changed."""
         world, plans = self.counter.world, self.counter.plans
         row = plans.get(slug) or plans["nordic"]._replace(id=world.ids.new("sfp_"), slug=slug, name=slug.title())
         plans[slug] = await world.store.write(put_plan, row=row._replace(**fields))
@@ -118,7 +114,6 @@ class Market:
 
 
 def write_order(connection: Connection, *, order: str, values: dict[str, object]) -> None:
-    """Columns of an order."""
     connection.run(Command(sa.update(ORDERS).where(ORDERS.c.id == order).values(values)))
 
 
@@ -137,14 +132,12 @@ def token_of(browser: Browser) -> str:
 
 
 def heading(page: Document) -> str:
-    """What the page says it is."""
     found = re.search(r"<h1>(.*?)</h1>", page.html, re.DOTALL)
     assert found is not None
     return found[1]
 
 
 def scanned(page: Document) -> str:
-    """What a camera reads."""
     pictures = [tag.attributes["src"] for tag in page.tags if tag.name == "img" and tag.attributes["alt"].startswith("QR")]
     assert len(pictures) == 1
     return read_qr(b64decode(pictures[0].removeprefix("data:image/png;base64,")))

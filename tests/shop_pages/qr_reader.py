@@ -31,7 +31,6 @@ LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ $%*+-./:"
 
 
 def read_qr(picture: bytes) -> str:
-    """The text in a picture."""
     return decoded(matrix_of(Image.open(BytesIO(picture)).convert("L")))
 
 
@@ -49,7 +48,6 @@ def matrix_of(image: Image.Image) -> Matrix:
 
 
 def decoded(matrix: Matrix) -> str:
-    """The text of a symbol."""
     size = len(matrix)
     version = (size - 17) // 4
     spots = [(8, x) for x in (0, 1, 2, 3, 4, 5, 7, 8)] + [(y, 8) for y in (7, 5, 4, 3, 2, 1, 0)]

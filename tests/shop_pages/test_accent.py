@@ -12,7 +12,6 @@ COLOURS = [f"#{red:02x}{green:02x}{blue:02x}" for red in STEPS for green in STEP
 
 
 def variables(style: str) -> list[dict[str, tuple[int, int, int]]]:
-    """By day and by night."""
     return [
         {name: (int(hex[:2], 16), int(hex[2:4], 16), int(hex[4:], 16)) for name, hex in re.findall(r"--([\w-]+): #(\w{6});", block)}
         for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)

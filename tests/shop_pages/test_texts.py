@@ -22,7 +22,6 @@ COUNTED = re.compile(r"_(one|many)$")
 
 
 def places(text: str) -> set[str]:
-    """What is filled in."""
     return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
 

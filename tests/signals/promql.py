@@ -27,7 +27,6 @@ class Malformed(ValueError):
 
 
 def tokens(text: str) -> Iterator[tuple[str, str]]:
-    """Kind and text of each."""
     place, text = 0, text.rstrip()
     while place < len(text):
         found = TOKEN.match(text, place)

@@ -23,8 +23,8 @@ from storage.engine.store import Store, open_store
 from storage.engine.table import table_of
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 from tests.evidence.issuing import open_issuing
-from tests.replicas.cluster import free_port
-from tests.running import Running, running
+from tests.harness.cluster import free_port
+from tests.harness.processes import Running, running
 from tests.signals.test_alerts import series
 from tests.world import SettableClock
 from transports.metric_families import stock_metrics
@@ -43,7 +43,6 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Running
 
 
 def shown(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """Every sample."""
     families = text_string_to_metric_families(text)
     return {(each.name, frozenset(each.labels.items())): each.value for family in families for each in family.samples}
 
@@ -131,8 +130,6 @@ select 'd' || n, 'd' || n, '', '', 1, 1, 1, n, n from generate_series(1, 40000) 
 
 
 class Nothing(NamedTuple):
-    """What a lock returns."""
-
     nothing: str
 
 

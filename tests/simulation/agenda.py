@@ -15,7 +15,6 @@ class Agenda:
         self._count = 0
 
     def plan(self, delay: float, do: Callable[[], object]) -> None:
-        """In so many seconds."""
         self._count += 1
         self._planned[self._count] = self._loop.call_later(delay, self._do, self._count, do, context=OUTSIDE)
 
@@ -25,7 +24,6 @@ class Agenda:
         return min((timer.when() for timer in self._planned.values()), default=None)
 
     def end(self) -> None:
-        """Nothing comes any more."""
         for timer in self._planned.values():
             timer.cancel()
         self._planned.clear()

@@ -7,9 +7,9 @@ from typing import Any
 
 import anyio
 
+from tests.harness.history import History, Key, Kind
 from tests.simulation.errands import INVENTORY, Errand
-from tests.simulation.history import History, Key, Kind
-from tests.simulation.machines import Machines
+from tests.simulation.machines import SimulatedMachines
 from tests.simulation.process import Gone
 from tests.simulation.replica import Said
 from tests.simulation.tenants import Tenant
@@ -22,9 +22,7 @@ FOR_GOOD = "Use a new key to"
 
 
 class Clients:
-    """All callers of an episode."""
-
-    def __init__(self, rng: Random, machines: Machines, history: History, now: Any) -> None:
+    def __init__(self, rng: Random, machines: SimulatedMachines, history: History, now: Any) -> None:
         self._rng, self._machines, self._history, self._now = rng, machines, history, now
         self.intents: dict[str, Key] = {}
         """Which key made an intent."""
@@ -126,12 +124,10 @@ def understood(operation: str, said: Said) -> tuple[Kind, str]:
 
 
 def issued(body: dict[str, Any]) -> tuple[Kind, str]:
-    """An eSIM from stock."""
     return "ok", body["iccid"]
 
 
 def intent(body: dict[str, Any]) -> tuple[Kind, str]:
-    """An intent as it is."""
     match body["status"]:
         case "succeeded":
             return "ok", body["esim"]["iccid"]

@@ -9,7 +9,7 @@ import orjson
 from simulators.processor.webhooks import SIGNATURE_HEADER, WEBHOOK_BACKOFF_SECONDS
 from tests.simulation.agenda import Agenda
 from tests.simulation.clock import NOON
-from tests.simulation.machines import Machines
+from tests.simulation.machines import SimulatedMachines
 from tests.simulation.payments import signed
 from tests.simulation.process import Gone
 
@@ -21,7 +21,7 @@ TWICE = 0.2
 class Courier:
     """All posts of an episode. `refused` are words that the service could not read."""
 
-    def __init__(self, loop: AbstractEventLoop, rng: Random, agenda: Agenda, machines: Machines, rate: float) -> None:
+    def __init__(self, loop: AbstractEventLoop, rng: Random, agenda: Agenda, machines: SimulatedMachines, rate: float) -> None:
         """`rate`: how many words are late, and half as many never come by themselves."""
         self._loop, self._rng, self._agenda, self._machines, self._rate = loop, rng, agenda, machines, rate
         self._tasks: dict[int, Task[None]] = {}
@@ -65,7 +65,6 @@ class Courier:
             self._plan(body, self._rng.random() * SOON_SECONDS)
 
     def end(self) -> None:
-        """Whatever it does."""
         tasks: Sequence[Task[None]] = list(self._tasks.values())
         for task in tasks:
             task.cancel()

@@ -19,7 +19,6 @@ class CrashPoints:
         self._left, self._note = fatal, note
 
     def reach(self, point: Point, process: Process) -> None:
-        """A process is there."""
         left = self._left.get(point)
         if left is None:
             return
@@ -32,7 +31,6 @@ class CrashPoints:
         process.die()
 
     def spare(self) -> None:
-        """Nobody dies any more."""
         self._left.clear()
 
 

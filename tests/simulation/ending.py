@@ -8,9 +8,9 @@ import orjson
 
 from operations.letters import open_letter
 from storage.sealing import Keyring
-from tests.simulation.checker import Delivery, Ending, Row, Told
+from tests.harness.history import History, Key, Record
+from tests.harness.invariants import Delivery, Ending, Row, Told
 from tests.simulation.errands import Errand
-from tests.simulation.history import History, Key, Record
 from tests.simulation.processor import Processor
 from tests.simulation.replica import Outside
 from tests.simulation.sales_checker import OrderEnd, SalesEnding

@@ -10,15 +10,15 @@ from typing import NamedTuple
 import anyio
 
 from storage.engine.connection import Connection
-from tests.simulation.checker import Ending, check
+from tests.harness.history import History, Key, Record
+from tests.harness.invariants import Ending, check
 from tests.simulation.clients import Clients
 from tests.simulation.clock import NOON
 from tests.simulation.crash_points import CrashPoints, Point, draw_points
 from tests.simulation.ending import DUE, read_ending
 from tests.simulation.errands import draw_errands
-from tests.simulation.history import History, Key, Record
 from tests.simulation.loop import SimLoop
-from tests.simulation.machines import Machines
+from tests.simulation.machines import SimulatedMachines
 from tests.simulation.market import Market
 from tests.simulation.outsider import Outsider
 from tests.simulation.provider import Dispatch, Provider
@@ -39,8 +39,6 @@ CACHED_SECONDS = 61.0
 
 
 class Verdict(NamedTuple):
-    """How an episode ended."""
-
     seed: int
     broken: list[str]
     digest: str
@@ -50,19 +48,18 @@ class Verdict(NamedTuple):
 
 
 @dataclass(slots=True)
-class Stage:
+class EpisodeStage:
     """What an OS process prepares once for all its episodes."""
 
     apart: Tenants
     together: Tenants
 
 
-def build_stage() -> Stage:
-    """The two prepared worlds."""
-    return Stage(prepare(shared_account=False), prepare(shared_account=True))
+def build_stage() -> EpisodeStage:
+    return EpisodeStage(prepare(shared_account=False), prepare(shared_account=True))
 
 
-def run_episode(stage: Stage, seed: int, look: Callable[[Episode], object] | None = None) -> Verdict:
+def run_episode(stage: EpisodeStage, seed: int, look: Callable[[Episode], object] | None = None) -> Verdict:
     """From the seed to the verdict; nothing else goes in. `look` is shown the episode when it is over."""
     rng = Random(seed)
     tenants = stage.together if rng.random() < 0.5 else stage.apart
@@ -80,8 +77,6 @@ def run_episode(stage: Stage, seed: int, look: Callable[[Episode], object] | Non
 
 
 class Episode:
-    """The cast and the play."""
-
     def __init__(self, loop: SimLoop, rng: Random, tenants: Tenants, seed: int) -> None:
         self._loop, self._rng, self._tenants = loop, rng, tenants
         calm = rng.random() < 0.1
@@ -105,7 +100,7 @@ class Episode:
         )
         self._crashes = 0 if calm else int(rng.random() * 2)
         self._jumps = 0 if calm else int(rng.random() * 2.5)
-        self.machines = Machines(self.outside, 1 + int(rng.random() * 2))
+        self.machines = SimulatedMachines(self.outside, 1 + int(rng.random() * 2))
         self.errands = draw_errands(rng, tenants.all, 1 + int(rng.random() * 4))
         self.outsider = Outsider(rng, self.outside.provider, list(stock))
         self.ending: Ending | None = None
@@ -113,7 +108,6 @@ class Episode:
         self.market = Market(loop, self.outside, self.machines, self.history, tenants, seed, calm=calm) if sells else None
 
     async def run(self) -> list[str]:
-        """Play, heal, judge."""
         self.machines.begin()
         clients = Clients(self._rng, self.machines, self.history, self._loop.time)
         try:
@@ -175,7 +169,6 @@ class Episode:
         return last
 
     async def _settle(self) -> None:
-        """Until nothing waits any more."""
         for looks in range(1, HEALING_ROUNDS + 1):
             await self.machines.round()
             due, unknown, busy = self.outside.disk.raw.execute(DUE).fetchone()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
-from tests.simulation.history import Key
+from tests.harness.history import Key
 from tests.simulation.tenants import INVENTORY_TEMPLATES, Tenant
 
 Want = Literal["inventory", "intent", "confirm", "test"]
@@ -54,7 +54,6 @@ def draw_errands(rng: Random, tenants: tuple[Tenant, ...], count: int) -> list[E
 
 
 def draw_errand(rng: Random, tenant: Tenant, tenants: tuple[Tenant, ...], key: str) -> Errand:
-    """One of them."""
     want = WANTS[int(rng.random() * len(WANTS))]
     first, second = draw_body(rng, tenant, want), draw_body(rng, tenant, want)
     plans = tuple(tenant.plans)

@@ -12,7 +12,7 @@ LONGEST_DOWN = 45.0
 LONGEST_JUMP = 600.0
 
 
-class Machine:
+class SimulatedMachine:
     """One of them. What it runs changes; who it is stays."""
 
     def __init__(self, outside: Outside, name: str) -> None:
@@ -30,27 +30,24 @@ class Machine:
             await anyio.sleep(rng.random() * LONGEST_DOWN)
 
     def start(self) -> Replica:
-        """A new process."""
         self.starts += 1
         self.replica = Replica(self._outside, self.clock, f"{self.name}.{self.starts}")
         return self.replica
 
     def crash(self) -> None:
-        """Pull the plug."""
         if self.replica is not None:
             self.replica.process.crash()
 
 
-class Machines:
+class SimulatedMachines:
     """All of them, behind one address."""
 
     def __init__(self, outside: Outside, count: int) -> None:
         self._outside = outside
-        self.all = [Machine(outside, f"m{number}") for number in range(count)]
+        self.all = [SimulatedMachine(outside, f"m{number}") for number in range(count)]
         self._keepers: list[Task[None]] = []
 
     def begin(self) -> None:
-        """Switch them on."""
         self._keepers = [self._task(machine.run()) for machine in self.all]
 
     async def any(self) -> Replica:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from tests.simulation import planted
-from tests.simulation.episode import Episode, Stage, Verdict, build_stage, run_episode
+from tests.simulation.episode import Episode, EpisodeStage, Verdict, build_stage, run_episode
 
 KNOWN = Path(__file__).resolve().parent.parent / "seeds.txt"
 CHUNK = 50
@@ -30,10 +30,10 @@ def run_chunk(seeds: list[int]) -> list[Verdict]:
     return [run_episode(stage, seed) for seed in seeds]
 
 
-_STAGES: list[Stage] = []
+_STAGES: list[EpisodeStage] = []
 
 
-def stage_of_process() -> Stage:
+def stage_of_process() -> EpisodeStage:
     """Prepared once per OS process: the pool's workers keep it between chunks."""
     if not _STAGES:
         logging.getLogger("clients.ocs").setLevel(logging.ERROR)  # garbage is ordered here
@@ -42,13 +42,11 @@ def stage_of_process() -> Stage:
 
 
 def chunks(seeds: Iterator[int]) -> Iterator[list[int]]:
-    """The seeds in handfuls."""
     while chunk := list(islice(seeds, CHUNK)):
         yield chunk
 
 
 def run_many(seeds: Iterator[int], cores: int) -> Iterator[Verdict]:
-    """All verdicts, in the order of the seeds."""
     if cores == 1:
         for chunk in chunks(seeds):
             yield from run_chunk(chunk)
@@ -66,13 +64,11 @@ def remember(seeds: list[int]) -> None:
 
 
 def say(line: str) -> None:
-    """To whoever runs this."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def show(verdict: Verdict) -> None:
-    """A failing seed."""
     say(f"seed {verdict.seed} FAILED; replay it with: python3 ./run simulate --seed {verdict.seed}")
     for line in verdict.broken[:SHOWN]:
         say(f"    {line}")
@@ -101,7 +97,6 @@ def tell(episode: Episode, told: list[str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """The command."""
     parser = argparse.ArgumentParser(prog="run simulate", description=__doc__)
     parser.add_argument("--seeds", type=int, default=2000, help="how many episodes")
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")

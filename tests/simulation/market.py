@@ -5,12 +5,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from random import Random
 from typing import Any
 
+from tests.harness.history import History, Key, Kind
 from tests.simulation.agenda import Agenda
 from tests.simulation.clock import NOON
 from tests.simulation.courier import Courier
 from tests.simulation.ending import read_orders, read_sales
-from tests.simulation.history import History, Key, Kind
-from tests.simulation.machines import Machines
+from tests.simulation.machines import SimulatedMachines
 from tests.simulation.payments import PaymentFaults, Payments
 from tests.simulation.processor import Processor
 from tests.simulation.replica import Outside
@@ -26,7 +26,15 @@ class Market:
     """Whoever sells and buys. All that is drawn here comes from a source of its own: an episode without it is as it always was."""
 
     def __init__(
-        self, loop: AbstractEventLoop, outside: Outside, machines: Machines, history: History, tenants: Tenants, seed: int, *, calm: bool
+        self,
+        loop: AbstractEventLoop,
+        outside: Outside,
+        machines: SimulatedMachines,
+        history: History,
+        tenants: Tenants,
+        seed: int,
+        *,
+        calm: bool,
     ) -> None:
         rng = Random(f"market {seed}")
         self._loop, self._outside, self._history = loop, outside, history
@@ -42,7 +50,6 @@ class Market:
 
     @property
     def visits(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
-        """One for each sale."""
         return [lambda sale=sale: self.shoppers.run(sale) for sale in self.sales]
 
     @property
@@ -53,12 +60,10 @@ class Market:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What went wrong, by kind."""
         return self._faults.counts | self._courier.counts
 
     @property
     def rows(self) -> Sequence[OrderEnd]:
-        """How every sale ended."""
         return [] if self.ending is None else self.ending.rows
 
     @property
@@ -89,7 +94,6 @@ class Market:
         self._courier.again()
 
     def end(self) -> None:
-        """Nothing comes any more."""
         self._agenda.end()
         self._courier.end()
 

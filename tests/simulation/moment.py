@@ -5,7 +5,6 @@ from functools import lru_cache
 
 
 def stamp(seconds: float) -> str:
-    """UTC, whole seconds."""
     return _stamp(int(seconds))
 
 

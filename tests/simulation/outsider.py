@@ -5,7 +5,7 @@ from random import Random
 import anyio
 import orjson
 
-from tests.simulation.checker import DELETE, DRAW, OUTSIDER
+from tests.harness.invariants import DELETE, DRAW, OUTSIDER
 from tests.simulation.provider import Provider
 from tests.simulation.tenants import OTHERS_TEMPLATE
 

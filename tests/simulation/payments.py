@@ -39,8 +39,6 @@ PATIENCE, LATEST = 20.0, 120.0
 
 
 class PaymentFaults:
-    """Draws a fault per call."""
-
     def __init__(self, rng: Random, rate: float) -> None:
         self.rng, self.rate = rng, rate
         self.counts: dict[str, int] = {}
@@ -70,7 +68,6 @@ class Payments:
     faults: PaymentFaults
 
     def client(self, loop: AbstractEventLoop, process: Process, points: CrashPoints) -> "SimProcessor":
-        """A replica's way to it."""
         return SimProcessor(loop, self.processor, process, self.faults, points)
 
 
@@ -142,7 +139,6 @@ class SimProcessor(ProcessorClient):
         return value
 
     def _arrive(self, answer: Future[T], do: Callable[[], T], fault: PaymentFault | None) -> None:
-        """The call is there."""
         try:
             value = do()
         except Refusal as refusal:
@@ -159,11 +155,9 @@ class SimProcessor(ProcessorClient):
             answer.set_result(value)
 
     def _fail(self, answer: Future[T], error: Refusal) -> None:
-        """The same for a failure."""
         if self._process.alive and not answer.done():
             answer.set_exception(error)
 
 
 def signed(body: bytes, moment: int) -> str:
-    """The header of a post."""
     return f"t={moment},v1={hmac.new(SECRET.encode(), b'%d.%b' % (moment, body), hashlib.sha256).hexdigest()}"

@@ -17,7 +17,6 @@ FOUND = re.compile(r"^seed (\d+) FAILED.*\n\s+(.*)$", re.MULTILINE)
 
 
 def planted_bugs() -> list[Path]:
-    """All patches, by name."""
     return sorted(PATCHES.glob("*.patch"))
 
 

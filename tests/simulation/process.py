@@ -40,7 +40,6 @@ class Process:
         self._context.run(OWNER.set, self)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> Task[T]:
-        """A task of this process."""
         return self._loop.create_task(work, context=self._context.copy())
 
     async def request(self, work: Coroutine[Any, Any, T]) -> T:
@@ -71,7 +70,6 @@ class Process:
                 answer.set_exception(Gone(self.name))
 
     def die(self) -> NoReturn:
-        """Crash from inside."""
         self.crash()
         raise Crashed(self.name)
 

@@ -80,8 +80,6 @@ class Processor:
     # What the service asks for
 
     def create_checkout(self, account: str, checkout: NewCheckout) -> CheckoutSession:
-        """A page, once per key."""
-
         def make() -> CheckoutSession:
             id = self._new("cs")
             session = CheckoutSession(
@@ -102,7 +100,6 @@ class Processor:
         return self.find_checkout(account, made.id)
 
     def find_checkout(self, account: str, session: str) -> CheckoutSession:
-        """As it stands now."""
         page = self._page(account, session)
         self._expire_in_time(page)
         return page.session
@@ -116,18 +113,15 @@ class Processor:
         return page.session
 
     def find_charge(self, account: str, charge: str) -> Charge:
-        """As it stands now."""
         if charge not in self.charges or self._of_charge[charge].account != account:
             raise NotFound("no such charge")
         return self.charges[charge]
 
     def list_charges(self, account: str, payment_intent: str | None) -> list[Charge]:
-        """Newest first."""
         found = [charge for charge in self.charges.values() if self._of_charge[charge.id].account == account]
         return [charge for charge in reversed(found) if payment_intent in (None, charge.payment_intent)]
 
     def list_refunds(self, account: str, charge: str | None) -> list[Refund]:
-        """Newest first."""
         found = [refund for refund in self.refunds.values() if self._of_charge[refund.charge or ""].account == account]
         return [refund for refund in reversed(found) if charge in (None, refund.charge)]
 
@@ -237,7 +231,6 @@ class Processor:
         self._announce("refund.failed", account, refund_json(fallen))
 
     def _receive(self, page: Page) -> None:
-        """The money is there."""
         page.paid = True
         session = page.session
         if not session.amount_total:

@@ -23,7 +23,6 @@ def session_json(session: CheckoutSession) -> Members:
 
 
 def charge_json(charge: Charge) -> Members:
-    """A payment."""
     return {
         "id": charge.id,
         "object": "charge",
@@ -40,7 +39,6 @@ def charge_json(charge: Charge) -> Members:
 
 
 def refund_json(refund: Refund) -> Members:
-    """Money that went back."""
     return {
         "id": refund.id,
         "object": "refund",

@@ -49,8 +49,6 @@ class Dispatch(NamedTuple):
 
 @dataclass(slots=True)
 class Package:
-    """A package on a line."""
-
     id: int
     line: int
     template: int
@@ -63,8 +61,6 @@ class Package:
 
 @dataclass(slots=True)
 class Line:
-    """A subscriber and its eSIM."""
-
     id: int
     account: int
     free: bool = True
@@ -89,8 +85,6 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What packages are made from."""
-
     id: int
     name: str
     days: int
@@ -332,7 +326,6 @@ class Provider:
 
 
 def listed(template: Template) -> Members:
-    """A row of listPrepaidPackageTemplate."""
     return {
         **TEMPLATE,
         "prepaidpackagetemplateid": template.id,

@@ -45,7 +45,6 @@ class Receivers:
         return self.rng.choices(FAULTS, WEIGHTS)[0]
 
     def take(self, at: float, url: str, body: bytes, headers: Mapping[str, str], fault: str | None) -> None:
-        """The POST is there."""
         event = orjson.loads(body)["id"]
         if headers.get("webhook-id") != event or not headers.get("webhook-signature", "").startswith("v1,"):
             self.forged.append(event)

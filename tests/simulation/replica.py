@@ -210,7 +210,6 @@ class Replica:
 
     @property
     def ready(self) -> bool:
-        """Whether it answers calls."""
         return self.process.alive and self._joined
 
     async def live(self) -> None:
@@ -232,7 +231,6 @@ class Replica:
         await self._guarded(self._books)
 
     async def work(self) -> None:
-        """One round of the worker."""
         await self._guarded(self.worker.step)
 
     def rest(self) -> None:

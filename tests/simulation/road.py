@@ -19,8 +19,6 @@ OUTSIDE = Context()
 
 
 class SimRoad(httpx.AsyncBaseTransport):
-    """One replica's connections."""
-
     def __init__(
         self, loop: AbstractEventLoop, provider: Provider, process: Process, faults: UpstreamFaults, points: CrashPoints | None = None
     ) -> None:

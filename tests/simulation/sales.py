@@ -44,12 +44,10 @@ class Sale:
 
 
 def draw_sales(rng: Random, tenants: Tenants, count: int) -> list[Sale]:
-    """So many of them."""
     return [draw_sale(rng, tenants) for _ in range(count)]
 
 
 def draw_sale(rng: Random, tenants: Tenants) -> Sale:
-    """One of them."""
     draw = rng.random
     tenant = tenants.all[int(draw() * len(tenants.all))]
     shop = tenants.shops[tenant.id]

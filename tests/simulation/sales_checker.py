@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.simulation.checker import DRAW, HAD, TRAFFIC_LIMIT, is_top_up
+from tests.harness.invariants import DRAW, HAD, TRAFFIC_LIMIT, is_top_up
 from tests.simulation.processor import Processor
 from tests.simulation.provider import Dispatch
 

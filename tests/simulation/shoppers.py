@@ -8,10 +8,10 @@ from typing import Any
 import anyio
 
 from registry.errors import Refusal
+from tests.harness.history import History, Key, Kind
 from tests.simulation.agenda import Agenda
 from tests.simulation.clients import RELEASE, UNSURE
-from tests.simulation.history import History, Key, Kind
-from tests.simulation.machines import Machines
+from tests.simulation.machines import SimulatedMachines
 from tests.simulation.process import Gone
 from tests.simulation.processor import Processor
 from tests.simulation.replica import STOREFRONT_KEY, Outside, Said
@@ -50,7 +50,7 @@ class Shoppers:
     """All buyers of an episode, and those who take back what they were given."""
 
     rng: Random
-    machines: Machines
+    machines: SimulatedMachines
     history: History
     outside: Outside
     processor: Processor
@@ -86,7 +86,6 @@ class Shoppers:
         return lambda: self._add(order, purchase)
 
     async def _add(self, order: Bought, purchase: Purchase) -> None:
-        """More data."""
         top_up = await self._open(order.sale, purchase, order.id)
         if top_up is not None:
             await self._pay(top_up)
@@ -117,7 +116,6 @@ class Shoppers:
         self._paying(bought, purchase.pays)
 
     def _paying(self, bought: Bought, way: Pays) -> None:
-        """The button is pressed."""
         if way == "never":
             return
         bought.pays = self.processor.pay(bought.id, way, bought.address)
@@ -166,7 +164,6 @@ class Shoppers:
         return None if said is None else said.body.get("code")
 
     async def _return(self, order: Bought) -> None:
-        """By the shop."""
         await self._send(RETURN, order, {"orderId": order.id}, STOREFRONT_KEY)
 
     async def _send(
@@ -187,7 +184,6 @@ class Shoppers:
 
 
 async def together(works: list[Callable[[], Coroutine[Any, Any, object]]]) -> None:
-    """All at once."""
     async with anyio.create_task_group() as group:
         for work in works:
             group.start_soon(work)

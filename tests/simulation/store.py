@@ -69,7 +69,6 @@ class SimDisk:
         self.begin()
 
     def begin(self) -> None:
-        """What follows is the episode's."""
         self.raw.execute("begin").close()
 
     def transact(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -84,22 +83,17 @@ class SimDisk:
         return value
 
     def open(self) -> None:
-        """A transaction begins."""
         self.raw.execute("savepoint one").close()
 
     def keep(self) -> None:
-        """It has been."""
         self.raw.execute("release one").close()
 
     def undo(self) -> None:
-        """It has never been."""
         self.raw.execute("rollback to one").close()
         self.raw.execute("release one").close()
 
 
 class StoreFaults:
-    """Which transactions fail, and how."""
-
     def __init__(self, rng: Random, rate: float, kinds: tuple[StoreFault, ...] = STORE_FAULTS) -> None:
         self._rng, self.rate, self._kinds = rng, rate, kinds
         self.counts: dict[str, int] = {}
@@ -140,7 +134,6 @@ class SimStore:
         self._faults, self._slow_reads, self._points = faults, slow_reads, points or CrashPoints({})
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """All statements see one moment."""
         self._process.check()
         if self._slow_reads:
             await self._pause()

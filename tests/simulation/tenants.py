@@ -32,8 +32,6 @@ INVENTORY_TEMPLATES = (55010, 55010, 55011)
 
 
 class Still:
-    """A clock that stands."""
-
     def now(self) -> float:
         return NOON - 86_400
 
@@ -64,7 +62,6 @@ class Tenants:
 
     @property
     def urls(self) -> dict[str, str]:
-        """The address of every endpoint."""
         return {id: url for tenant in self.all for id, url in tenant.endpoints.items()}
 
 

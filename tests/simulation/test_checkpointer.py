@@ -43,7 +43,6 @@ async def test_the_log_does_not_grow_for_ever_under_a_steady_load(tmp_path: Path
 
 
 async def keep(store: SqliteStore, number: int) -> None:
-    """A row of two kilobytes."""
     await store.write(
         insert_confirm_token,
         digest=number.to_bytes(8, "big"),

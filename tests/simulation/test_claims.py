@@ -14,7 +14,7 @@ from storage.claims import release_orphaned_claims
 from storage.journal import StoreJournal
 from storage.quota import QuotaBlocks
 from storage.replicas import REPLICA_LEASE_SECONDS, renew_replica
-from tests.simulation.seats import Seat
+from tests.harness.machine_runner import MachineStore
 
 KEYS, INPUTS, REPLICAS = st.sampled_from("kl"), st.sampled_from("xy"), st.sampled_from([0, 1, 2])
 
@@ -41,7 +41,7 @@ class ClaimMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.seat = Seat()
+        self.seat = MachineStore()
         self.journals: list[StoreJournal] = [self.born() for _ in range(3)]
         self.keys = {"k": Key(), "l": Key()}
 
@@ -148,7 +148,6 @@ class ClaimMachine(RuleBasedStateMachine):
         self.seat.run(self.seat.store.write(release_orphaned_claims, now=self.seat.clock.now()))
 
     def pass_time(self, seconds: float, without: int | None = None) -> None:
-        """Living processes renew their leases."""
         self.seat.clock.advance(seconds)
         for number, journal in enumerate(self.journals):
             if number != without:

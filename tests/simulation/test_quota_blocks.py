@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from registry.policy import DAY_SECONDS, quota_period
 from registry.ports import QuotaPeriod
 from storage.quota import QuotaBlocks, charge_quota, read_quota_used
-from tests.simulation.seats import Seat
+from tests.harness.machine_runner import MachineStore
 
 LIMIT, BLOCK, ORGANISATION = 70, 5, "org_1"
 REPLICAS = st.sampled_from([0, 1, 2])
@@ -31,7 +31,7 @@ class QuotaBlockMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.seat = Seat()
+        self.seat = MachineStore()
         self.blocks = [QuotaBlocks(self.seat.store, BLOCK) for _ in range(3)]
         self.day = Day()
 
@@ -50,7 +50,6 @@ class QuotaBlockMachine(RuleBasedStateMachine):
 
     @rule(replica=REPLICAS, calls=st.integers(1, 12))
     def read(self, replica: int, calls: int) -> None:
-        """Calls that write nothing."""
         for _ in range(calls):
             usage = self.seat.run(self.blocks[replica].take(ORGANISATION, LIMIT, self.period, self.seat.clock.now()))
             if usage is None:
@@ -87,7 +86,6 @@ class QuotaBlockMachine(RuleBasedStateMachine):
 
     @rule(replica=REPLICAS)
     def shut_down(self, replica: int) -> None:
-        """A process ends in order."""
         self.seat.run(self.blocks[replica].drain())
         self.day.held[replica] = 0
         self.blocks[replica] = QuotaBlocks(self.seat.store, BLOCK)

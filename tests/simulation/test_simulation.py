@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.invariants import ENDS
 from tests.simulation import planted
-from tests.simulation.checker import ENDS
 from tests.simulation.crash_points import POINTS
-from tests.simulation.episode import Episode, Stage, Verdict, build_stage, run_episode
+from tests.simulation.episode import Episode, EpisodeStage, Verdict, build_stage, run_episode
 from tests.simulation.main import known_seeds
 from tests.simulation.payments import PAYMENT_FAULTS
 from tests.simulation.sales_checker import OrderEnd
@@ -28,7 +28,7 @@ RARE = (271, 274, 280, 286)
 
 
 @pytest.fixture(scope="module")
-def stage() -> Stage:
+def stage() -> EpisodeStage:
     return build_stage()
 
 
@@ -41,7 +41,7 @@ class Beginning:
 
 
 @pytest.fixture(scope="module")
-def beginning(stage: Stage) -> Beginning:
+def beginning(stage: EpisodeStage) -> Beginning:
     begun = Beginning()
 
     def look(episode: Episode) -> None:
@@ -67,7 +67,7 @@ def failures(verdicts: list[Verdict]) -> list[str]:
     return [f"{line}\n  replay: python3 ./run simulate --seed {verdict.seed}" for verdict in verdicts for line in verdict.broken]
 
 
-def test_every_seed_that_ever_failed_holds_now(stage: Stage) -> None:
+def test_every_seed_that_ever_failed_holds_now(stage: EpisodeStage) -> None:
     assert failures([run_episode(stage, seed) for seed in known_seeds()]) == []
 
 
@@ -77,18 +77,18 @@ def test_none_of_the_first_seeds_breaks_a_promise(beginning: Beginning) -> None:
 
 
 @pytest.mark.parametrize("first", range(PER_TEST, SEEDS, PER_TEST), ids=lambda first: f"seeds-{first}-to-{first + PER_TEST - 1}")
-def test_no_seed_breaks_a_promise(stage: Stage, first: int) -> None:
+def test_no_seed_breaks_a_promise(stage: EpisodeStage, first: int) -> None:
     assert failures([run_episode(stage, seed) for seed in range(first, first + PER_TEST)]) == []
 
 
-def test_one_seed_has_one_history(stage: Stage, beginning: Beginning) -> None:
+def test_one_seed_has_one_history(stage: EpisodeStage, beginning: Beginning) -> None:
     once = [verdict.digest for verdict in beginning.verdicts[:50]]
     assert [run_episode(stage, seed).digest for seed in range(50)] == once
     assert len(set(once)) == len(once)
 
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
-def test_another_process_with_another_order_of_sets_has_the_same_history(stage: Stage, hash_seed: str) -> None:
+def test_another_process_with_another_order_of_sets_has_the_same_history(stage: EpisodeStage, hash_seed: str) -> None:
     command = [sys.executable, "-P", "-m", "tests.simulation.main", "--seed", "12"]
     environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
     told = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=60)

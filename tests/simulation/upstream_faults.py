@@ -97,7 +97,6 @@ class UpstreamFaults:
         self.counts: dict[str, int] = {}
 
     def only(self, fault: UpstreamFault) -> None:
-        """Every call meets this one."""
         self.rate, self._weights = 1.0, [1]
         self._kinds[:] = [fault]
 

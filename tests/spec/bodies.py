@@ -17,7 +17,6 @@ PRODUCT: dict[str, Any] = {
 
 
 async def post(http: httpx.AsyncClient, path: str, body: object, key: str = "k") -> httpx.Response:
-    """A POST with a key."""
     return await http.post(V1 + path, json=body, headers={"Idempotency-Key": key})
 
 
@@ -29,7 +28,6 @@ async def intent(http: httpx.AsyncClient, key: str = "i", **body: object) -> dic
 
 
 async def listed(http: httpx.AsyncClient, path: str, **query: object) -> list[dict[str, Any]]:
-    """A list's data."""
     answer = await http.get(V1 + path, params={name: str(value) for name, value in query.items()})
     assert answer.status_code == 200 and answer.json()["object"] == "list", answer.text
     return answer.json()["data"]

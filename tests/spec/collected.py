@@ -14,7 +14,6 @@ Collected = dict[str, set[str]]
 
 
 def of_items(items: Iterable[pytest.Item]) -> Collected:
-    """The functions of collected cases."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for item in items:
         if isinstance(item, pytest.Function):

@@ -23,12 +23,10 @@ TITLES = {
 
 
 def page(collected: Collected) -> str:
-    """The document."""
     return "\n".join([introduction(), rules_part(), operations_part(collected), cases_part()])
 
 
 def rows(head: str, lines: list[str]) -> str:
-    """A table."""
     return "\n".join([f"| {head} |", "|" + "---|" * (head.count(" | ") + 1), *lines])
 
 
@@ -85,7 +83,6 @@ def proves(proof: Proof, operation: str, collected: Collected) -> bool:
 
 
 def legend() -> str:
-    """What the letters mean."""
     lines = [f"| {proof.letter} | {proof.column} | {proof.says} | `{proof.test}` |" for proof in PROOFS]
     return rows("Letter | Column | What is proven | Test", lines)
 
@@ -126,5 +123,4 @@ Nothing here is written by hand. `{COMMAND}` makes the page from three things, a
 
 
 def write() -> None:
-    """The page anew."""
     PATH.write_text(page(asked(FILES)))

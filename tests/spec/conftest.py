@@ -1,20 +1,15 @@
 """The whole service, a caller of the free tier, one of the pro tier, and the bridge."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import httpx
 import pytest
 
 from registry.limits import Tier
 from tests.contract.stage import INTERNAL, House, open_house
+from tests.stage import opened
 
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncGenerator[House]:
-    async with open_house(tmp_path) as house:
-        yield house
-        assert house.world.faults == []
+house = opened(open_house, faultless=True)
 
 
 @pytest.fixture

@@ -11,8 +11,6 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Rule(NamedTuple):
-    """A rule of api.md."""
-
     id: str
     section: str
     words: str
@@ -44,18 +42,15 @@ def table(path: str) -> list[list[str]]:
 
 
 def rules() -> list[Rule]:
-    """spec/rules.tsv."""
     rows = table("spec/rules.tsv")
     return [Rule(id, section, words, () if named == "-" else tuple(named.split())) for id, section, words, named in rows]
 
 
 def cases() -> list[Case]:
-    """abuse/cases.tsv."""
     return [Case(int(number), attack, tuple(tests.split())) for number, attack, tests in table("abuse/cases.tsv")]
 
 
 def promises() -> list[Promise]:
-    """abuse/promises.tsv."""
     return [Promise(part, promise, tried, tuple(tests.split())) for part, promise, tried, tests in table("abuse/promises.tsv")]
 
 

@@ -19,7 +19,6 @@ OTHER = PLACE._replace(organisation="org_2")
 
 
 def part(prefix: str, lowest: int, *, changed: float = 100.0) -> PartMembers:
-    """Ten lines."""
     return PartMembers(prefix, lowest, lowest + 9, 10, 100.0, changed, f"members of {prefix}")
 
 

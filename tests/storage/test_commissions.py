@@ -27,8 +27,6 @@ EMPTY = (Command(sa.delete(PLATFORM_FEE)), Command(sa.delete(COMMISSION)))
 
 
 class Fee(NamedTuple):
-    """What an invoice says."""
-
     ref: str
     organisation: str
     month: str
@@ -37,8 +35,6 @@ class Fee(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What an affiliate sees."""
-
     month: str
     organisation: str
     currency: str

@@ -20,8 +20,8 @@ from storage.engine.sqlite import SqliteStore
 from storage.engine.statement import Command
 from storage.engine.table import table_of
 from storage.memberships import MembershipTable
-from tests.children import Child
 from tests.databases import migrated_sqlite
+from tests.harness.processes import Child
 from tests.storage.counters import bump, insert, insert_then_fail, names, value_of
 
 LATER = Command(sa.text("pragma defer_foreign_keys=on"))

@@ -68,7 +68,6 @@ def plan(raw: sqlite3.Connection, statement: Statement) -> list[str]:
 
 
 def partial(raw: sqlite3.Connection) -> set[str]:
-    """Indexes of some rows only."""
     return {name for (name,) in raw.execute("select name from sqlite_master where type = 'index' and sql like '% where %'")}
 
 

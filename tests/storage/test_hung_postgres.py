@@ -15,7 +15,7 @@ from storage.engine.migrate import current_revision, upgrade_database
 from storage.engine.postgres_errors import NotUtf8
 from storage.engine.store import Store, open_store
 from tests.databases import postgres_url
-from tests.stopped_postgres import PostgresProcesses, stoppable
+from tests.harness.postgres_processes import PostgresProcesses, stoppable
 from tests.storage.counters import insert, names, value_of
 
 pytestmark = pytest.mark.postgres

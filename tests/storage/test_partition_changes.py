@@ -29,7 +29,6 @@ READ_COLUMNS = "id, organisation, operation, principal, key, outcome, surface, m
 
 @pytest.fixture
 async def divided() -> AsyncGenerator[House]:
-    """A database with partitions."""
     with migrated_postgres() as url:
         if url is None:
             pytest.skip(NO_POSTGRES)

@@ -71,7 +71,6 @@ class House(NamedTuple):
         return event.id if await self.store.write(emit_event, event=event, ids=self.ids) else ""
 
     def add_endpoint(self, id: str) -> None:
-        """Where events are sent."""
         columns = "id, organisation, url, status, secret, replay_minute, replay_count, created, proven"
         self.ask(f"insert into webhook_endpoint ({columns}) values ('{id}', 'org_1', 'https://example.com', 'enabled', '', 0, 0, 1, 1)")
 
@@ -98,7 +97,6 @@ class House(NamedTuple):
         return [each.name.removeprefix(table + "_") for each in self.all_of(table)]
 
     def all_of(self, table: str) -> list[Partition]:
-        """Its partitions."""
         history = next(each for each in HISTORIES if each.name == table)
         with psycopg.connect(self.url) as raw:
             return partitions_of(Connection(cast("DriverConnection", raw), DIALECT), history=history)
@@ -123,7 +121,6 @@ async def whole() -> AsyncGenerator[House]:
 
 @pytest.fixture
 async def divided() -> AsyncGenerator[House]:
-    """A database with partitions."""
     with migrated_postgres() as url:
         if url is None:
             pytest.skip(NO_POSTGRES)

@@ -80,7 +80,6 @@ class Dying(Between):
 
 
 def fill_claims(connection: Connection, keys: int, ring: Keyring) -> None:
-    """Answers of two operations."""
     for number in range(keys):
         operation, key = f"op_{number % 2}", f"key {number:04}"
         sealed = ring.seal(f"answer {number}", org_id=ORG, field=claim_field(operation, key))
@@ -127,7 +126,6 @@ async def rekey(store: Store, ring: Keyring = BOTH) -> dict[str, ResealResult]:
 
 
 async def opened(store: Store, ring: Keyring) -> list[str]:
-    """Everything, with a keyring."""
     connection = await store.read(find_upstream, organisation=ORG)
     intent = await store.read(find_intent, intent="cni_1", organisation=ORG)
     claims = [

@@ -11,7 +11,6 @@ from storage.sealing import Keyring, new_key_setting
 
 
 def counting() -> Callable[[int], bytes]:
-    """Predictable bytes that never repeat."""
     calls = iter(range(1, 1000))
     return lambda count: next(calls).to_bytes(count, "big")
 

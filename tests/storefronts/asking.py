@@ -31,48 +31,38 @@ class Said(NamedTuple):
 
 
 class Seller:
-    """Somebody's calls over HTTP."""
-
     def __init__(self, world: World, who: Credentials | None) -> None:
         self.world, self.who = world, who
 
     async def ask(self, method: str, path: str, body: object = None, *, key: str | None = None, **query: Any) -> Said:
-        """One call."""
         headers = {} if key is None else {"Idempotency-Key": key}
         async with self.world.client(None if self.who is None else self.who.secret) as http:
             answer = await http.request(method, path, json=body, params=query, headers=headers)
         return Said(answer.status_code, answer.json())
 
     async def shop(self, slug: str = "fjord-travel", **fields: object) -> Any:
-        """A new shop."""
         said = await self.ask("POST", SHOPS, {**SHOP, "slug": slug, **fields}, key=f"shop-{slug}")
         assert said.status == 201, said
         return said.body
 
     async def put(self, shop: str, **fields: object) -> Said:
-        """Put a plan."""
         return await self.ask("POST", f"{SHOPS}/{shop}/plans", {**PLAN, **fields})
 
     async def change(self, shop: str, **fields: object) -> Said:
-        """Change a shop."""
         return await self.ask("PATCH", f"{SHOPS}/{shop}", fields)
 
     async def change_plan(self, shop: str, slug: str = "nordic-5gb", /, **fields: object) -> Said:
-        """Change a plan."""
         return await self.ask("PATCH", f"{SHOPS}/{shop}/plans/{slug}", fields)
 
     async def product(self, **fields: object) -> Any:
-        """A new product."""
         said = await self.ask("POST", "/v1/connectivity/products", {**PRODUCT, **fields}, key=self.world.ids.new("key-"))
         assert said.status == 201, said
         return said.body
 
 
 async def seller(world: World, tier: Tier = Tier.PRO, **connection: Any) -> Seller:
-    """Somebody in a new organisation."""
     return Seller(world, await world.caller(tier, **connection))
 
 
 def everybody(world: World) -> Seller:
-    """Somebody without a credential."""
     return Seller(world, None)

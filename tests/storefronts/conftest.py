@@ -7,15 +7,11 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits
-from tests.contract.stage import House, open_house
+from tests.contract.stage import open_house
+from tests.stage import opened
 from tests.world import World, open_world
 
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncGenerator[House]:
-    async with open_house(tmp_path) as house:
-        yield house
-        assert house.world.faults == []
+house = opened(open_house, faultless=True)
 
 
 @pytest.fixture

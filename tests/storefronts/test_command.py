@@ -12,14 +12,12 @@ PRODUCT = ("--validity-days", "30", "--countries", "NO", "--package-template-id"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with one organisation."""
     place = tmp_path_factory.mktemp("place")
     said("org", "create", "Fjord", "--tier", "pro", "--email", "ada@fjord.example", cwd=place)
     return place
 
 
 def product(place: Path, name: str, *, currency: str = "EUR") -> str:
-    """A new product's id."""
     words = ("--name", name, "--data-mb", "1000", "--price-cents", "790", "--currency", currency, *PRODUCT)
     return orjson.loads(said("call", "create_connectivity_product", *words, cwd=place))["id"]
 

@@ -84,7 +84,6 @@ def refused_field(said: Said) -> str | None:
 
 
 async def state(who: Seller, shop: str) -> tuple[Any, Any]:
-    """What there is."""
     return (await who.ask("GET", SHOPS)).body, (await who.ask("GET", f"{SHOPS}/{shop}")).body
 
 

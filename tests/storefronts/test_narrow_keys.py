@@ -21,7 +21,6 @@ async def narrowed(world: World, maker: Seller, **restrictions: Any) -> Seller:
 
 
 async def writes(who: Seller, shop: str, **plan: object) -> list[Said]:
-    """One of each."""
     return [
         await who.ask("POST", SHOPS, {**SHOP, "slug": "another"}, key="k"),
         await who.change(shop, name="Eve"),

@@ -19,12 +19,10 @@ READY: Said = Said(200, {"ready": True, "reasons": []})
 
 
 def against(*reasons: str) -> Said:
-    """The answer that names these."""
     return Said(200, {"ready": False, "reasons": list(reasons)})
 
 
 async def readiness(world: World, plan: str = "nordic-5gb") -> Said:
-    """What everybody is told."""
     return await everybody(world).ask("GET", f"{PATH}/{plan}/readiness")
 
 
@@ -40,7 +38,6 @@ async def opened(world: World, *, paid: bool = True, **connection: object) -> tu
 
 
 async def free_lines(world: World, account: int) -> list[Line]:
-    """What is in stock."""
     return [line for line in (await world.network()).lines_of(account) if line.sim.status == "FREE"]
 
 

@@ -1,14 +1,6 @@
 """A staged operator with a line in use."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from tests.stage import opened
+from tests.subscribers.staged import open_line_stage
 
-import pytest
-
-from tests.subscribers.staged import Stage, open_stage
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
+stage = opened(open_line_stage)

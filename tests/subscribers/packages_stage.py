@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,8 @@ import httpx
 
 from operations.subscribers import package_assignment, packages
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Limits, Tier
 from simulators.network.entities import Line, Package
-from simulators.network.world import World as Network
-from tests.world import World, open_world
+from tests.stage import OperatorStage, open_operator
 
 CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", (packages, package_assignment, package_assignment, packages, packages))])
 ONE_TIME, MONTHLY = "Nordic 1GB 30d", "Nordic monthly 3GB"
@@ -34,22 +32,14 @@ def plain(value: Any) -> Any:
 
 
 @dataclass(slots=True)
-class Stage:
-    """The service, its network, and a client of the operator whose account is 8101."""
+class PackagesStage(OperatorStage):
+    """A client of the operator, and one of their lines."""
 
-    world: World
-    network: Network
-    http: httpx.AsyncClient
-    line: Line
+    line: Line = field(init=False)
 
     @property
     def path(self) -> str:
-        """The packages of the line."""
         return f"/v1/subscribers/{self.line.iccid}/packages"
-
-    def template(self, name: str, reseller: int = 7001) -> int:
-        """A template's number."""
-        return next(found.id for found in self.network.templates.values() if (found.name, found.reseller_id) == (name, reseller))
 
     def foreign(self) -> Line:
         """A line of another account of the same reseller."""
@@ -60,26 +50,18 @@ class Stage:
         return [(call.method, call.payload) for call in self.world.sandbox.calls if call.method not in READS]
 
     async def assign(self, name: str = ONE_TIME, **body: Any) -> Package:
-        """A package on the line."""
         said = await self.http.post(self.path, json={"packageTemplateId": self.template(name), **body})
         assert said.status_code == 201, said.text
         return self.network.packages[said.json()["data"]["packageId"]]
 
-    async def confirmed(self, path: str, key: str | None = None) -> httpx.Response:
+    async def removed(self, path: str, key: str | None = None) -> httpx.Response:
         """A deletion whose confirm token is sent back."""
-        headers = {} if key is None else {"Idempotency-Key": key}
-        asked = await self.http.delete(path, headers=headers)
-        assert asked.status_code == 202, asked.text
-        return await self.http.delete(path, headers={**headers, "X-Confirm-Token": asked.json()["confirm_token"]})
+        return await self.confirmed(path, method="DELETE", **({} if key is None else {"Idempotency-Key": key}))
 
 
 @asynccontextmanager
-async def open_stage(folder: Path) -> AsyncGenerator[Stage]:
+async def open_packages_stage(folder: Path) -> AsyncGenerator[PackagesStage]:
     """The line is one that was never used."""
-    async with open_world(folder, CATALOGUE, limits=Limits(burst_enabled=False)) as world:
-        network = await world.network()
-        caller = await world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
-        line = next(line for line in network.lines_of(8101) if line.sim.status == "FREE")
-        async with world.client(caller.secret) as http:
-            yield Stage(world, network, http, line)
-        assert world.faults == []
+    async with open_operator(folder, CATALOGUE, PackagesStage) as stage:
+        stage.line = next(line for line in stage.lines() if line.sim.status == "FREE")
+        yield stage

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,14 +10,13 @@ import httpx
 
 from operations.subscribers import charging, contact, line_status, network_access, sms, usage
 from registry.catalogue import Catalogue, Toolset
-from registry.limits import Limits, Tier
 from registry.policy import quota_period
 from simulators.network.entities import Line
 from simulators.network.simulated_network import SimulatedNetwork
-from simulators.network.world import World as Network
 from storage.quota import read_quota_used
 from tests.registry import ledgers
-from tests.world import Credentials, World, open_world
+from tests.stage import OperatorStage, open_operator
+from tests.world import Credentials
 
 MODULES = (line_status, sms, network_access, charging, contact, contact, charging, network_access, line_status, usage)
 CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", MODULES)])
@@ -83,14 +82,10 @@ WRITES = [
 
 
 @dataclass(slots=True)
-class Stage:
-    """The service, its network, an operator with account 8101 (managed), and one line of theirs that is in use."""
+class LineStage(OperatorStage):
+    """An operator, and one line of theirs that is in use."""
 
-    world: World
-    network: Network
-    me: Credentials
-    http: httpx.AsyncClient
-    line: Line
+    line: Line = field(init=False)
 
     async def ask(
         self,
@@ -111,25 +106,20 @@ class Stage:
         return await http.request(method, url, json=body or {}, headers={**headers, "X-Confirm-Token": said.json()["confirm_token"]})
 
     async def write(self, write: Write, line: Line, *, key: str | None = None, http: httpx.AsyncClient | None = None) -> httpx.Response:
-        """One of the writes."""
         return await self.ask(write.path, write.body, method=write.method, key=key, iccid=line.iccid, http=http)
-
-    def sent(self, since: int = 0) -> list[str]:
-        """The methods of the wire that were called, the first ones left out."""
-        return [call.method for call in self.world.sandbox.calls[since:]]
 
     def writes(self) -> list[tuple[str, object]]:
         """What was sent to the network and changes something there."""
         return [(call.method, call.payload) for call in self.world.sandbox.calls if call.method not in READS]
 
-    def lines(self, account: int = 8101, status: str = "ACTIVE") -> list[Line]:
+    def in_status(self, account: int = 8101, status: str = "ACTIVE") -> list[Line]:
         """The lines of an account in a status, of those that were seen on the air when they are in use."""
         found = [line for line in self.network.lines_of(account) if line.status == status]
         return [line for line in found if line.sighting is not None or status != "ACTIVE"]
 
     def prepared(self, account: int = 8101) -> dict[str, Line]:
         """A line for each write, on which it changes something; the simulated air is quiet in the seconds of a test."""
-        drawn = {write.operation: line for write, line in zip(WRITES, self.lines(account), strict=False)}
+        drawn = {write.operation: line for write, line in zip(WRITES, self.in_status(account), strict=False)}
         assert len(drawn) == len(WRITES)
         for line in drawn.values():
             line.balance, line.green_bytes, line.allowed_moc, line.sim.status = 5_000_000, 4096, True, "AFFECTED"
@@ -138,7 +128,7 @@ class Stage:
 
     async def charged(self, who: Credentials | None = None) -> int:
         """Calls charged to an organisation, without those that were only leased."""
-        organisation, period = (who or self.me).organisation, quota_period(self.world.clock.now())
+        organisation, period = (who or self.who).organisation, quota_period(self.world.clock.now())
         leased = self.world.blocks.unspent(organisation, period)
         return await self.world.store.read(read_quota_used, organisation=organisation, period=period.name) - leased
 
@@ -148,13 +138,8 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, sandbox: SimulatedNetwork | None = None) -> AsyncGenerator[Stage]:
+async def open_line_stage(folder: Path, sandbox: SimulatedNetwork | None = None) -> AsyncGenerator[LineStage]:
     """The line was seen on the air and may be used."""
-    async with open_world(folder, CATALOGUE, limits=Limits(burst_enabled=False), sandbox=sandbox) as world:
-        network = await world.network()
-        me = await world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
-        async with world.client(me.secret) as http:
-            stage = Stage(world, network, me, http, network.lines[min(network.lines)])
-            stage.line = stage.lines()[0]
-            yield stage
-        assert world.faults == []
+    async with open_operator(folder, CATALOGUE, LineStage, sandbox=sandbox) as stage:
+        stage.line = stage.in_status()[0]
+        yield stage

@@ -6,14 +6,13 @@ from inline_snapshot import snapshot
 from registry.limits import Tier
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
-from tests.subscribers.staged import Stage
+from tests.subscribers.staged import LineStage
 
 FIVE = 5_000_000
 
 
 @pytest.fixture
-def line(stage: Stage) -> Line:
-    """With five euro."""
+def line(stage: LineStage) -> Line:
     stage.line.balance = FIVE
     return stage.line
 
@@ -31,14 +30,14 @@ def line(stage: Stage) -> Line:
     ],
 )
 @pytest.mark.rule("4.2.16")
-async def test_a_managed_organisation_lowers_a_balance(stage: Stage, line: Line, body: dict[str, object], left: int) -> None:
+async def test_a_managed_organisation_lowers_a_balance(stage: LineStage, line: Line, body: dict[str, object], left: int) -> None:
     answer = await stage.ask("balance", body)
     assert (answer.status_code, answer.json()) == (200, {"data": {"mode": body.get("mode", "adapt"), "amount": body["amount"]}})
     assert (line.balance, stage.network.transactions[-1].owner_id) == (left, line.id)
 
 
 @pytest.mark.parametrize("body", [{"amount": 0.01}, {"amount": 5.01, "mode": "set"}, {"amount": 1_000_000_000}])
-async def test_a_managed_organisation_gives_itself_no_money(stage: Stage, line: Line, body: dict[str, object]) -> None:
+async def test_a_managed_organisation_gives_itself_no_money(stage: LineStage, line: Line, body: dict[str, object]) -> None:
     answer = await stage.ask("balance", body, key="k")
     assert (answer.status_code, {**answer.json(), "request_id": ""}) == snapshot(
         (
@@ -55,7 +54,7 @@ async def test_a_managed_organisation_gives_itself_no_money(stage: Stage, line: 
     assert (line.balance, stage.sent(), await stage.charged()) == (FIVE, ["getSingleSubscriber"], 1)
 
 
-async def test_a_repeated_call_is_not_judged_by_the_balance_of_now(stage: Stage, line: Line) -> None:
+async def test_a_repeated_call_is_not_judged_by_the_balance_of_now(stage: LineStage, line: Line) -> None:
     stage.world.sandbox.faults.add(NetworkFault("modifySubscriberBalance", drop_after=True))
     first = await stage.ask("balance", {"amount": 3, "mode": "set"}, key="k")
     assert (first.status_code, line.balance) == (502, 3_000_000)
@@ -66,14 +65,14 @@ async def test_a_repeated_call_is_not_judged_by_the_balance_of_now(stage: Stage,
     assert stage.sent().count("modifySubscriberBalance") == 1
 
 
-async def test_a_stranger_s_balance_is_not_told_by_the_refusal(stage: Stage) -> None:
-    foreign = stage.lines(8102)[0]
+async def test_a_stranger_s_balance_is_not_told_by_the_refusal(stage: LineStage) -> None:
+    foreign = stage.in_status(8102)[0]
     answers = [await stage.ask("balance", {"amount": amount, "mode": "set"}, iccid=foreign.iccid) for amount in (0, 1_000_000)]
     assert [answer.status_code for answer in answers] == [404, 404]
 
 
 @pytest.mark.rule("4.2.16")
-async def test_the_service_s_own_organisation_raises_balances(stage: Stage, line: Line) -> None:
+async def test_the_service_s_own_organisation_raises_balances(stage: LineStage, line: Line) -> None:
     own = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=8101, service_own=True)
     async with stage.world.client(own.secret) as http:
         answer = await stage.ask("balance", {"amount": 2.5, "description": "Goodwill"}, http=http)
@@ -97,19 +96,19 @@ async def test_the_service_s_own_organisation_raises_balances(stage: Stage, line
         ({"amount": -1, "setBalance": True}, "setBalance"),
     ],
 )
-async def test_an_amount_that_is_none_changes_nothing(stage: Stage, line: Line, body: dict[str, object], param: str) -> None:
+async def test_an_amount_that_is_none_changes_nothing(stage: LineStage, line: Line, body: dict[str, object], param: str) -> None:
     answer = await stage.ask("balance", body)
     assert (answer.status_code, answer.json()["param"], stage.sent(), line.balance) == (400, param, [], FIVE)
 
 
 @pytest.mark.parametrize("amount", ["NaN", "Infinity", "1e999"])
-async def test_an_amount_that_is_no_number_is_refused(stage: Stage, line: Line, amount: str) -> None:
+async def test_an_amount_that_is_no_number_is_refused(stage: LineStage, line: Line, amount: str) -> None:
     body = f'{{"amount": {amount}}}'
     answer = await stage.http.put(f"/v1/subscribers/{line.iccid}/balance", content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, stage.sent(), line.balance) == (400, [], FIVE)
 
 
-async def test_a_balance_is_not_set_below_zero(stage: Stage, line: Line) -> None:
+async def test_a_balance_is_not_set_below_zero(stage: LineStage, line: Line) -> None:
     answer = await stage.ask("balance", {"amount": -0.01, "mode": "set"})
     assert (answer.status_code, answer.json()["error"]) == (
         400,

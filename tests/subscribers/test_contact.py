@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.subscribers.staged import Stage
+from tests.subscribers.staged import LineStage
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from tests.subscribers.staged import Stage
         ({"firstName": "Ødegård", "lastName": "李"}, "Ødegård 李"),
     ],
 )
-async def test_first_and_last_name_become_the_one_name(stage: Stage, body: dict[str, object], name: str) -> None:
+async def test_first_and_last_name_become_the_one_name(stage: LineStage, body: dict[str, object], name: str) -> None:
     line = stage.line
     line.company, line.email, line.phone = "Before", "before@example.test", "+471"
     answer = await stage.ask("contact", body)
@@ -25,7 +25,7 @@ async def test_first_and_last_name_become_the_one_name(stage: Stage, body: dict[
 
 
 @pytest.mark.rule("4.2.19")
-async def test_everything_may_change_at_once(stage: Stage) -> None:
+async def test_everything_may_change_at_once(stage: LineStage) -> None:
     body = {"firstName": "Ingrid", "company": "Fjell AS", "email": "ingrid@fjell.test", "phoneNumber": "+4791234567"}
     answer = await stage.ask("contact", body)
     expected = {"name": "Ingrid", "company": "Fjell AS", "email": "ingrid@fjell.test", "phoneNumber": "+4791234567"}
@@ -34,7 +34,7 @@ async def test_everything_may_change_at_once(stage: Stage) -> None:
     assert (line.name, line.company, line.email, line.phone) == ("Ingrid", "Fjell AS", "ingrid@fjell.test", "+4791234567")
 
 
-async def test_what_is_left_out_or_null_stays(stage: Stage) -> None:
+async def test_what_is_left_out_or_null_stays(stage: LineStage) -> None:
     name = stage.line.name
     answer = await stage.ask("contact", {"company": "Fjell AS", "firstName": None})
     assert (answer.json(), stage.line.name, stage.line.company) == ({"data": {"company": "Fjell AS"}}, name, "Fjell AS")
@@ -42,7 +42,7 @@ async def test_what_is_left_out_or_null_stays(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"firstName": None}, {"email": None, "company": None}])
-async def test_something_has_to_change(stage: Stage, body: dict[str, object]) -> None:
+async def test_something_has_to_change(stage: LineStage, body: dict[str, object]) -> None:
     answer = await stage.ask("contact", body)
     assert (answer.status_code, answer.json()["error"], stage.sent()) == (
         400,
@@ -71,7 +71,7 @@ async def test_something_has_to_change(stage: Stage, body: dict[str, object]) ->
         ("name", "Ingrid"),
     ],
 )
-async def test_a_contact_that_cannot_be_right_changes_nothing(stage: Stage, field: str, value: object) -> None:
+async def test_a_contact_that_cannot_be_right_changes_nothing(stage: LineStage, field: str, value: object) -> None:
     before = repr(stage.line)
     answer = await stage.ask("contact", {field: value, "company": "Fjell"} if field != "company" else {field: value})
     assert (answer.status_code, stage.sent(), repr(stage.line)) == (400, [], before)
@@ -79,6 +79,6 @@ async def test_a_contact_that_cannot_be_right_changes_nothing(stage: Stage, fiel
         assert answer.json()["param"] == field
 
 
-async def test_one_field_in_two_spellings_is_refused(stage: Stage) -> None:
+async def test_one_field_in_two_spellings_is_refused(stage: LineStage) -> None:
     answer = await stage.ask("contact", {"firstName": "Ingrid", "first_name": "Inga"})
     assert (answer.status_code, answer.json()["hint"], stage.sent()) == (400, "Send firstName once", [])

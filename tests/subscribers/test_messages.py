@@ -9,7 +9,7 @@ from operations.subscribers.sms import measure_sms
 from registry.limits import Tier
 from simulators.network.entities import NetworkRefusal
 from simulators.network.methods.radio import require_one_message
-from tests.subscribers.staged import Stage
+from tests.subscribers.staged import LineStage
 
 PLAIN = "@$\n\r !\"#%&'()*+,-./0123456789:;<=>?ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 TWICE = "[\\]^{|}~"
@@ -95,7 +95,7 @@ def decoded(wire: str) -> str:
     ],
 )
 @pytest.mark.rule("4.2.43")
-async def test_a_message_that_fits_is_sent_once(stage: Stage, message: str, unicode: bool, length: int) -> None:
+async def test_a_message_that_fits_is_sent_once(stage: LineStage, message: str, unicode: bool, length: int) -> None:
     answer = await stage.ask("sms", {"message": message}, method="POST")
     assert (answer.status_code, answer.json()) == (200, {"data": {"sent": True, "unicode": unicode, "length": length}})
     assert stage.writes() == [("sendMtSms", {"imsi": stage.line.imsi, "text": escape_sms_text(message), "senderId": "Reseller"})]
@@ -117,7 +117,7 @@ async def test_a_message_that_fits_is_sent_once(stage: Stage, message: str, unic
         ("page\f", "match"),
     ],
 )
-async def test_a_message_that_does_not_fit_is_not_begun(stage: Stage, message: str, seen: str) -> None:
+async def test_a_message_that_does_not_fit_is_not_begun(stage: LineStage, message: str, seen: str) -> None:
     answer = await stage.ask("sms", {"message": message}, method="POST")
     assert (answer.status_code, answer.json()["param"], stage.sent()) == (400, "message", [])
     assert seen in answer.json()["error"]
@@ -127,7 +127,7 @@ async def test_a_message_that_does_not_fit_is_not_begun(stage: Stage, message: s
     ("name", "sender"),
     [("Fjord Mobile AS", "FjordMobile"), ("Ål & Co. 24", "lCo24"), ("李商店", "Info"), ("A very long name indeed", "Averylongna")],
 )
-async def test_the_sender_is_the_organisation_s_name_unless_one_is_given(stage: Stage, name: str, sender: str) -> None:
+async def test_the_sender_is_the_organisation_s_name_unless_one_is_given(stage: LineStage, name: str, sender: str) -> None:
     organisation = await stage.world.organisation(Tier.ENTERPRISE, name=name, mode="managed", account=8101)
     caller = await stage.world.caller(organisation=organisation)
     async with stage.world.client(caller.secret) as http:
@@ -140,19 +140,19 @@ async def test_the_sender_is_the_organisation_s_name_unless_one_is_given(stage: 
 
 
 @pytest.mark.parametrize("sender", ["", "twelve chars", "TwelveLetter", "a-b", "Ål", "+12", "1" * 16, "x\n", 4790000001])
-async def test_a_sender_that_no_phone_shows_is_refused(stage: Stage, sender: object) -> None:
+async def test_a_sender_that_no_phone_shows_is_refused(stage: LineStage, sender: object) -> None:
     answer = await stage.ask("sms", {"message": "Hi", "sender": sender}, method="POST")
     assert (answer.status_code, answer.json()["param"], stage.sent()) == (400, "sender", [])
 
 
-async def test_the_line_s_number_may_be_named_as_a_check(stage: Stage) -> None:
+async def test_the_line_s_number_may_be_named_as_a_check(stage: LineStage) -> None:
     for number in (stage.line.number, f"+{stage.line.number}"):
         assert (await stage.ask("sms", {"message": "Hi", "msisdn": number}, method="POST")).status_code == 200
     assert [payload["imsi"] for _, payload in stage.writes() if isinstance(payload, dict)] == [stage.line.imsi] * 2
 
 
-async def test_a_number_of_another_line_is_not_found(stage: Stage) -> None:
-    other, former = stage.lines()[1].number, stage.line.own_number
+async def test_a_number_of_another_line_is_not_found(stage: LineStage) -> None:
+    other, former = stage.in_status()[1].number, stage.line.own_number
     await stage.ask("phone-number", {"phoneType": "real", "phoneNumber": "+4790000001"})
     for number in (other, former, "4712345678"):
         answer = await stage.ask("sms", {"message": "Hi", "msisdn": number}, method="POST")
@@ -160,13 +160,13 @@ async def test_a_number_of_another_line_is_not_found(stage: Stage) -> None:
     assert "sendMtSms" not in stage.sent()
 
 
-async def test_a_line_that_is_not_active_takes_no_message(stage: Stage) -> None:
+async def test_a_line_that_is_not_active_takes_no_message(stage: LineStage) -> None:
     await stage.ask("status", {"status": "SUSPENDED"})
     answer = await stage.ask("sms", {"message": "Hi"}, method="POST")
     assert (answer.status_code, answer.json()["ocs_code"], answer.json()["code"]) == (409, 14, "conflict")
 
 
-async def test_without_a_key_two_calls_send_two_messages(stage: Stage) -> None:
+async def test_without_a_key_two_calls_send_two_messages(stage: LineStage) -> None:
     for _ in range(2):
         assert (await stage.ask("sms", {"message": "Hi"}, method="POST")).status_code == 200
     assert [method for method, _ in stage.writes()] == ["sendMtSms"] * 2

@@ -1,24 +1,18 @@
 """What a line has, and giving it one more."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
 import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
 from simulators.network.entities import DAY_SECONDS
-from tests.subscribers.packages_stage import MONTHLY, ONE_TIME, Stage, open_stage, plain
+from tests.stage import opened
+from tests.subscribers.packages_stage import MONTHLY, ONE_TIME, PackagesStage, open_packages_stage, plain
 
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
+stage = opened(open_packages_stage)
 
 
 @pytest.mark.rule("4.2.31")
-async def test_a_package_without_a_window_waits_for_its_first_use(stage: Stage) -> None:
+async def test_a_package_without_a_window_waits_for_its_first_use(stage: PackagesStage) -> None:
     said = await stage.http.post(stage.path, json={"packageTemplateId": stage.template(ONE_TIME)})
     assert said.status_code == 201
     assert plain(said.json()) == snapshot(
@@ -71,12 +65,12 @@ async def test_a_package_without_a_window_waits_for_its_first_use(stage: Stage) 
     )
 
 
-async def test_a_line_without_packages_lists_none(stage: Stage) -> None:
+async def test_a_line_without_packages_lists_none(stage: PackagesStage) -> None:
     listed = await stage.http.get(stage.path)
     assert (listed.status_code, listed.json()) == (200, {"data": []})
 
 
-async def test_days_count_from_now(stage: Stage) -> None:
+async def test_days_count_from_now(stage: PackagesStage) -> None:
     package = await stage.assign(validityPeriod=10)
     assert (package.activated, package.expires) == (stage.network.now, stage.network.now + 10 * DAY_SECONDS)
 
@@ -89,7 +83,7 @@ SAME_DATES = [
 ]
 
 
-async def test_dates_are_utc_whatever_their_zone_and_are_sent_without_one(stage: Stage) -> None:
+async def test_dates_are_utc_whatever_their_zone_and_are_sent_without_one(stage: PackagesStage) -> None:
     for start, end in SAME_DATES:
         await stage.assign(activePeriod={"start": start, "end": end})
     sent = {"start": "2027-03-01T00:00:00", "end": "2027-03-08T23:59:59"}
@@ -100,7 +94,7 @@ async def test_dates_are_utc_whatever_their_zone_and_are_sent_without_one(stage:
 
 
 @pytest.mark.rule("4.2.30")
-async def test_every_package_says_where_it_stands(stage: Stage) -> None:
+async def test_every_package_says_where_it_stands(stage: PackagesStage) -> None:
     made = [await stage.assign(validityPeriod=days) for days in (10, 10, 10, 1)]
     await stage.assign()
     await stage.assign(activePeriod={"start": "2027-03-01", "end": "2027-03-08"})
@@ -112,7 +106,7 @@ async def test_every_package_says_where_it_stands(stage: Stage) -> None:
     assert [row["packageId"] for row in rows] == sorted(row["packageId"] for row in rows)
 
 
-async def test_a_package_with_calls_left_is_not_exhausted(stage: Stage) -> None:
+async def test_a_package_with_calls_left_is_not_exhausted(stage: PackagesStage) -> None:
     package = await stage.assign("Nordic Talk 2GB 30d", validityPeriod=10)
     package.data_used = package.data_limit or 0
     assert (await stage.http.get(stage.path)).json()["data"][0]["state"] == "running"
@@ -120,7 +114,7 @@ async def test_a_package_with_calls_left_is_not_exhausted(stage: Stage) -> None:
     assert (await stage.http.get(stage.path)).json()["data"][0]["state"] == "exhausted"
 
 
-async def test_a_series_without_a_package_is_upcoming_and_comes_last(stage: Stage) -> None:
+async def test_a_series_without_a_package_is_upcoming_and_comes_last(stage: PackagesStage) -> None:
     later = {"packageTemplateId": stage.template(MONTHLY), "startTime": "2027-02-01T00:00:00Z"}
     assert (await stage.http.post(f"{stage.path}/recurring", json=later)).status_code == 201
     package = await stage.assign()
@@ -131,7 +125,7 @@ async def test_a_series_without_a_package_is_upcoming_and_comes_last(stage: Stag
     assert "next" not in rest.links
 
 
-async def test_a_package_shows_the_series_that_made_it(stage: Stage) -> None:
+async def test_a_package_shows_the_series_that_made_it(stage: PackagesStage) -> None:
     await stage.http.post(f"{stage.path}/recurring", json={"packageTemplateId": stage.template(MONTHLY)})
     (row,) = (await stage.http.get(stage.path)).json()["data"]
     assert (row["state"], row["recurring"]["templateName"], row["recurring"]["id"]) == ("running", MONTHLY, row["recurringPackage"])
@@ -151,7 +145,7 @@ MEANINGLESS: list[dict[str, object]] = [
 ]
 
 
-async def test_a_window_that_means_nothing_is_refused_before_anything_is_sent(stage: Stage) -> None:
+async def test_a_window_that_means_nothing_is_refused_before_anything_is_sent(stage: PackagesStage) -> None:
     for body in MEANINGLESS:
         said = await stage.http.post(stage.path, json={"packageTemplateId": stage.template(ONE_TIME), **body})
         assert said.status_code == 400, said.text
@@ -159,7 +153,7 @@ async def test_a_window_that_means_nothing_is_refused_before_anything_is_sent(st
     assert stage.world.sandbox.calls == []
 
 
-async def test_two_windows_at_once_are_explained(stage: Stage) -> None:
+async def test_two_windows_at_once_are_explained(stage: PackagesStage) -> None:
     body = {"templateId": 55010, "validityPeriod": 5, "activePeriod": {"start": "2027-03-01", "end": "2027-03-08"}}
     said = (await stage.http.post(stage.path, json=body)).json()
     assert {**said, "request_id": ""} == snapshot(
@@ -173,7 +167,7 @@ async def test_two_windows_at_once_are_explained(stage: Stage) -> None:
     )
 
 
-async def test_foreign_and_unknown_lines_are_answered_alike_and_nothing_is_sent(stage: Stage) -> None:
+async def test_foreign_and_unknown_lines_are_answered_alike_and_nothing_is_sent(stage: PackagesStage) -> None:
     body = {"packageTemplateId": stage.template(ONE_TIME)}
     told = []
     for iccid in (stage.foreign().iccid, "8988303999999999999"):
@@ -185,7 +179,7 @@ async def test_foreign_and_unknown_lines_are_answered_alike_and_nothing_is_sent(
     assert stage.writes() == []
 
 
-async def test_foreign_deleted_and_unknown_templates_are_answered_alike(stage: Stage) -> None:
+async def test_foreign_deleted_and_unknown_templates_are_answered_alike(stage: PackagesStage) -> None:
     told = []
     for template in (stage.template("Alps 1GB 7d", 7002), stage.template("Europe 2GB 2024"), 99):
         said = await stage.http.post(stage.path, json={"packageTemplateId": template})
@@ -209,7 +203,7 @@ async def test_foreign_deleted_and_unknown_templates_are_answered_alike(stage: S
     assert stage.writes() == []
 
 
-async def test_a_template_is_read_once_a_minute_and_a_missing_one_every_time(stage: Stage) -> None:
+async def test_a_template_is_read_once_a_minute_and_a_missing_one_every_time(stage: PackagesStage) -> None:
     def reads() -> int:
         return sum(call.method == "listPrepaidPackageTemplate" for call in stage.world.sandbox.calls)
 
@@ -225,7 +219,7 @@ async def test_a_template_is_read_once_a_minute_and_a_missing_one_every_time(sta
     assert (await stage.http.post(stage.path, json={"packageTemplateId": template.id})).status_code == 404
 
 
-async def test_a_repeated_call_adds_a_second_package_unless_it_has_the_same_key(stage: Stage) -> None:
+async def test_a_repeated_call_adds_a_second_package_unless_it_has_the_same_key(stage: PackagesStage) -> None:
     body = {"templateId": stage.template(ONE_TIME)}
     first = await stage.http.post(stage.path, json=body, headers={"Idempotency-Key": "once"})
     again = await stage.http.post(stage.path, json=body, headers={"Idempotency-Key": "once"})
@@ -235,20 +229,20 @@ async def test_a_repeated_call_adds_a_second_package_unless_it_has_the_same_key(
     assert len(stage.line.packages) == 2
 
 
-async def test_a_line_that_has_ended_takes_no_package(stage: Stage) -> None:
+async def test_a_line_that_has_ended_takes_no_package(stage: PackagesStage) -> None:
     ended = next(line for line in stage.network.lines_of(8101) if line.status == "END_OF_LIFE")
     said = await stage.http.post(f"/v1/subscribers/{ended.iccid}/packages", json={"packageTemplateId": stage.template(ONE_TIME)})
     assert (said.status_code, said.json()["code"]) == (409, "subscriber_end_of_life")
 
 
-async def test_what_installs_an_esim_reaches_its_owner_and_no_log(stage: Stage) -> None:
+async def test_what_installs_an_esim_reaches_its_owner_and_no_log(stage: PackagesStage) -> None:
     said = await stage.http.post(stage.path, json={"packageTemplateId": stage.template(ONE_TIME)})
     code = said.json()["data"]["activationCode"]
     assert code
     assert all(code not in str(line) for line in stage.world.lines)
 
 
-async def test_a_token_of_its_own_reaches_its_own_lines_and_templates_only(stage: Stage) -> None:
+async def test_a_token_of_its_own_reaches_its_own_lines_and_templates_only(stage: PackagesStage) -> None:
     caller = await stage.world.caller(Tier.ENTERPRISE, token="sandbox-7002-token")
     line = next(line for line in stage.network.lines_of(8201) if line.sim.status == "FREE")
     theirs = [found for found in stage.network.templates.values() if found.reseller_id == 7002]
@@ -263,7 +257,7 @@ async def test_a_token_of_its_own_reaches_its_own_lines_and_templates_only(stage
         assert [row["state"] for row in (await http.get(path)).json()["data"]] == ["assigned"]
 
 
-async def test_a_template_of_another_sponsor_is_refused_with_the_likely_reason(stage: Stage) -> None:
+async def test_a_template_of_another_sponsor_is_refused_with_the_likely_reason(stage: PackagesStage) -> None:
     other = next(found for found in stage.network.templates.values() if found.reseller_id == 7001 and found.sponsor_id == 32)
     other.recurring = True  # so that the series is refused for its sponsor, too
     for path in (stage.path, f"{stage.path}/recurring"):

@@ -1,21 +1,16 @@
 """Changing a package: what it holds, whether it may be used, when it ends."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
 import pytest
 from inline_snapshot import snapshot
 
 from simulators.network.entities import DAY_SECONDS
-from tests.subscribers.packages_stage import Stage, open_stage
+from tests.stage import opened
+from tests.subscribers.packages_stage import PackagesStage, open_packages_stage
 
 GIB = 1024**3
 
 
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
+stage = opened(open_packages_stage)
 
 
 SPELLINGS: list[dict[str, object]] = [
@@ -29,7 +24,7 @@ SPELLINGS: list[dict[str, object]] = [
 
 
 @pytest.mark.rule("4.2.37")
-async def test_limits_in_every_spelling_change_what_they_name_and_nothing_else(stage: Stage) -> None:
+async def test_limits_in_every_spelling_change_what_they_name_and_nothing_else(stage: PackagesStage) -> None:
     package = await stage.assign()
     answer = {"ok": True, "iccid": stage.line.iccid, "packageId": package.id, "dataLimit": 2 * GIB, "moSmsLimit": 0}
     limits = {"dataByte": 2 * GIB, "mocSecond": None, "mtcSecond": None, "moSms": 0, "mtSms": None}
@@ -40,7 +35,7 @@ async def test_limits_in_every_spelling_change_what_they_name_and_nothing_else(s
     assert len(stage.writes()) == 1 + len(SPELLINGS)
 
 
-async def test_a_comment_is_kept_in_the_packages_history(stage: Stage) -> None:
+async def test_a_comment_is_kept_in_the_packages_history(stage: PackagesStage) -> None:
     package = await stage.assign()
     said = await stage.http.put(f"{stage.path}/{package.id}/limits", json={"dataLimit": 1, "comment": "goodwill"})
     assert said.json()["data"]["comment"] == "goodwill"
@@ -65,7 +60,7 @@ MEANINGLESS: list[tuple[dict[str, object], str]] = [
 ]
 
 
-async def test_limits_that_mean_nothing_are_refused_before_anything_is_sent(stage: Stage) -> None:
+async def test_limits_that_mean_nothing_are_refused_before_anything_is_sent(stage: PackagesStage) -> None:
     for body, param in MEANINGLESS:
         said = await stage.http.put(f"{stage.path}/1/limits", json=body)
         assert (said.status_code, said.json()["param"]) == (400, param), said.text
@@ -73,7 +68,7 @@ async def test_limits_that_mean_nothing_are_refused_before_anything_is_sent(stag
 
 
 @pytest.mark.rule("4.2.39")
-async def test_a_package_is_paused_and_resumed(stage: Stage) -> None:
+async def test_a_package_is_paused_and_resumed(stage: PackagesStage) -> None:
     package = await stage.assign()
     words = {"INACTIVE": [("status", "INACTIVE"), ("action", "pause")], "ACTIVE": [("status", "ACTIVE"), ("action", "resume")]}
     for status, spelled in words.items():
@@ -83,7 +78,7 @@ async def test_a_package_is_paused_and_resumed(stage: Stage) -> None:
             assert package.active == (status == "ACTIVE")
 
 
-async def test_other_words_for_a_status_are_refused(stage: Stage) -> None:
+async def test_other_words_for_a_status_are_refused(stage: PackagesStage) -> None:
     said = await stage.http.put(f"{stage.path}/1/status", json={"status": "PAUSED"})
     assert said.status_code == 400
     assert {**said.json(), "request_id": ""} == snapshot(
@@ -98,7 +93,7 @@ async def test_other_words_for_a_status_are_refused(stage: Stage) -> None:
 
 
 @pytest.mark.rule("4.2.36")
-async def test_the_end_of_a_running_package_is_moved_to_a_time(stage: Stage) -> None:
+async def test_the_end_of_a_running_package_is_moved_to_a_time(stage: PackagesStage) -> None:
     package = await stage.assign(validityPeriod=10)
     said = await stage.http.put(f"{stage.path}/{package.id}/expiry", json={"expires": "2027-02-01T02:00:00+02:00"})
     changed = {"ok": True, "iccid": stage.line.iccid, "packageId": package.id, "expires": "2027-02-01T00:00:00Z"}
@@ -107,13 +102,13 @@ async def test_the_end_of_a_running_package_is_moved_to_a_time(stage: Stage) -> 
     assert stage.writes()[-1] == ("modifySubscriberPrepaidPackageExpDate", sent)
 
 
-async def test_a_date_alone_is_its_last_second(stage: Stage) -> None:
+async def test_a_date_alone_is_its_last_second(stage: PackagesStage) -> None:
     package = await stage.assign(validityPeriod=10)
     said = await stage.http.put(f"{stage.path}/{package.id}/expiry", json={"expires": "2027-02-01"})
     assert said.json()["data"]["expires"] == "2027-02-01T23:59:59Z"
 
 
-async def test_days_of_a_running_package_count_from_now_and_not_from_its_start(stage: Stage) -> None:
+async def test_days_of_a_running_package_count_from_now_and_not_from_its_start(stage: PackagesStage) -> None:
     package = await stage.assign(validityPeriod=10)
     stage.world.clock.advance(3 * DAY_SECONDS)
     said = await stage.http.put(f"{stage.path}/{package.id}/expiry", json={"validityDays": 10})
@@ -121,14 +116,14 @@ async def test_days_of_a_running_package_count_from_now_and_not_from_its_start(s
     assert package.expires == stage.network.now + 10 * DAY_SECONDS
 
 
-async def test_days_of_an_unused_package_count_from_its_first_use(stage: Stage) -> None:
+async def test_days_of_an_unused_package_count_from_its_first_use(stage: PackagesStage) -> None:
     package = await stage.assign()
     said = await stage.http.put(f"{stage.path}/{package.id}/expiry", json={"validityDays": 45})
     assert said.json() == {"data": {"ok": True, "iccid": stage.line.iccid, "packageId": package.id, "validityDays": 45}}
     assert (package.period_days, package.expires) == (45, None)
 
 
-async def test_an_unused_package_has_no_end_to_move(stage: Stage) -> None:
+async def test_an_unused_package_has_no_end_to_move(stage: PackagesStage) -> None:
     package = await stage.assign()
     said = await stage.http.put(f"{stage.path}/{package.id}/expiry", json={"expires": "2027-02-01"})
     assert said.status_code == 400
@@ -143,14 +138,14 @@ async def test_an_unused_package_has_no_end_to_move(stage: Stage) -> None:
     )
 
 
-async def test_a_package_cannot_end_before_it_starts(stage: Stage) -> None:
+async def test_a_package_cannot_end_before_it_starts(stage: PackagesStage) -> None:
     package = await stage.assign(activePeriod={"start": "2027-03-01", "end": "2027-03-08"})
     for name, value in {"expires": "2027-02-28", "validityDays": 3}.items():
         said = await stage.http.put(f"{stage.path}/{package.id}/expiry", json={name: value})
         assert (said.status_code, said.json()["param"]) == (400, name)
 
 
-async def test_one_end_is_needed(stage: Stage) -> None:
+async def test_one_end_is_needed(stage: PackagesStage) -> None:
     for body in ({}, {"expires": "2027-02-01", "validityDays": 3}, {"expires": "soon"}, {"expires": "1999-01-01"}):
         said = await stage.http.put(f"{stage.path}/1/expiry", json=body)
         assert (said.status_code, said.json()["param"]) == (400, "expires")
@@ -168,7 +163,7 @@ async def test_one_end_is_needed(stage: Stage) -> None:
 )
 @pytest.mark.rule("4.2.35")
 async def test_an_unused_package_is_given_dates_and_the_missing_one_follows(
-    stage: Stage, body: dict[str, str], start: str, end: str
+    stage: PackagesStage, body: dict[str, str], start: str, end: str
 ) -> None:
     package = await stage.assign()
     said = await stage.http.put(f"{stage.path}/{package.id}/active-period", json=body)
@@ -180,7 +175,7 @@ async def test_an_unused_package_is_given_dates_and_the_missing_one_follows(
     assert stage.writes()[-1] == ("modifySubscriberPrepaidPackageActivePeriod", {**sent, **said_why})
 
 
-async def test_a_package_that_has_dates_keeps_them(stage: Stage) -> None:
+async def test_a_package_that_has_dates_keeps_them(stage: PackagesStage) -> None:
     package = await stage.assign(validityPeriod=10)
     before = stage.writes()
     said = await stage.http.put(f"{stage.path}/{package.id}/active-period", json={"start": "2027-03-01"})
@@ -197,7 +192,7 @@ async def test_a_package_that_has_dates_keeps_them(stage: Stage) -> None:
     assert stage.writes() == before
 
 
-async def test_new_dates_with_a_key_are_answered_again(stage: Stage) -> None:
+async def test_new_dates_with_a_key_are_answered_again(stage: PackagesStage) -> None:
     package = await stage.assign()
     path, body = f"{stage.path}/{package.id}/active-period", {"start": "2027-03-01"}
     first = await stage.http.put(path, json=body, headers={"Idempotency-Key": "once"})
@@ -205,7 +200,7 @@ async def test_new_dates_with_a_key_are_answered_again(stage: Stage) -> None:
     assert (first.status_code, again.status_code, again.content) == (200, 200, first.content)
 
 
-async def test_dates_that_mean_nothing_are_refused(stage: Stage) -> None:
+async def test_dates_that_mean_nothing_are_refused(stage: PackagesStage) -> None:
     for body in ({}, {"start": "2027-03-08T00:00:00", "end": "2027-03-08T00:00:00"}, {"end": "2027-02-30"}):
         said = await stage.http.put(f"{stage.path}/1/active-period", json=body)
         assert said.status_code == 400
@@ -220,7 +215,7 @@ CHANGES: dict[str, dict[str, object]] = {
 }
 
 
-async def test_packages_of_other_lines_are_not_found_and_nothing_is_sent(stage: Stage) -> None:
+async def test_packages_of_other_lines_are_not_found_and_nothing_is_sent(stage: PackagesStage) -> None:
     theirs = next(line for line in stage.network.lines_of(8102) if line.packages)
     told = []
     for change, body in CHANGES.items():

@@ -1,27 +1,21 @@
 """Series of packages: starting, stopping, resuming."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
 import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from tests.subscribers.packages_stage import MONTHLY, ONE_TIME, Stage, open_stage, plain
+from tests.stage import opened
+from tests.subscribers.packages_stage import MONTHLY, ONE_TIME, PackagesStage, open_packages_stage, plain
+
+stage = opened(open_packages_stage)
 
 
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
-
-
-async def start(stage: Stage, **body: object) -> httpx.Response:
+async def start(stage: PackagesStage, **body: object) -> httpx.Response:
     return await stage.http.post(f"{stage.path}/recurring", json={"packageTemplateId": stage.template(MONTHLY), **body})
 
 
 @pytest.mark.rule("4.2.32")
-async def test_a_series_starts_now_with_its_first_package(stage: Stage) -> None:
+async def test_a_series_starts_now_with_its_first_package(stage: PackagesStage) -> None:
     said = await start(stage)
     assert said.status_code == 201
     assert plain(said.json()) == snapshot(
@@ -69,7 +63,7 @@ async def test_a_series_starts_now_with_its_first_package(stage: Stage) -> None:
     assert said.json()["data"]["packageInfo"]["packageId"] == stage.line.packages[0].id
 
 
-async def test_a_series_at_first_use_has_a_package_that_waits(stage: Stage) -> None:
+async def test_a_series_at_first_use_has_a_package_that_waits(stage: PackagesStage) -> None:
     said = await start(stage, activateAtFirstUse=True)
     assert "tsactivationutc" not in said.json()["data"]["packageInfo"]
     (method, payload) = stage.writes()[-1]
@@ -81,7 +75,7 @@ async def test_a_series_at_first_use_has_a_package_that_waits(stage: Stage) -> N
     )
 
 
-async def test_a_series_that_starts_later_has_no_package_yet(stage: Stage) -> None:
+async def test_a_series_that_starts_later_has_no_package_yet(stage: PackagesStage) -> None:
     said = await start(stage, startTime="2027-02-01T02:00:00+02:00")
     assert said.json()["data"]["packageInfo"] is None
     assert said.json()["data"]["simInfo"]["iccid"] == stage.line.iccid
@@ -89,13 +83,13 @@ async def test_a_series_that_starts_later_has_no_package_yet(stage: Stage) -> No
     assert isinstance(payload, dict) and payload["startTimeUTC"] == "2027-02-01T00:00:00"
 
 
-async def test_a_start_and_a_first_use_exclude_each_other(stage: Stage) -> None:
+async def test_a_start_and_a_first_use_exclude_each_other(stage: PackagesStage) -> None:
     said = await start(stage, startTime="2027-02-01", activateAtFirstUse=True)
     assert (said.status_code, said.json()["param"]) == (400, "startTime")
     assert stage.world.sandbox.calls == []
 
 
-async def test_a_one_time_template_makes_no_series(stage: Stage) -> None:
+async def test_a_one_time_template_makes_no_series(stage: PackagesStage) -> None:
     said = await stage.http.post(f"{stage.path}/recurring", json={"templateId": stage.template(ONE_TIME)})
     assert (said.status_code, said.json()["ocs_code"], said.json()["code"]) == (409, 14, "conflict")
     assert "nothing was assigned" in said.json()["error"]
@@ -103,7 +97,7 @@ async def test_a_one_time_template_makes_no_series(stage: Stage) -> None:
     assert stage.line.series == []
 
 
-async def test_foreign_templates_and_lines_are_not_found_and_nothing_is_sent(stage: Stage) -> None:
+async def test_foreign_templates_and_lines_are_not_found_and_nothing_is_sent(stage: PackagesStage) -> None:
     foreign = f"/v1/subscribers/{stage.foreign().iccid}/packages/recurring"
     assert (await stage.http.post(foreign, json={"templateId": stage.template(MONTHLY)})).status_code == 404
     assert (await start(stage, packageTemplateId=stage.template("Alps weekly 1GB", 7002))).status_code == 404
@@ -111,7 +105,7 @@ async def test_foreign_templates_and_lines_are_not_found_and_nothing_is_sent(sta
 
 
 @pytest.mark.rule("4.2.38")
-async def test_a_series_is_stopped_and_resumed_by_one_of_its_packages(stage: Stage) -> None:
+async def test_a_series_is_stopped_and_resumed_by_one_of_its_packages(stage: PackagesStage) -> None:
     await start(stage)
     (series,) = stage.line.series
     path = f"{stage.path}/{stage.line.packages[0].id}/recurring-status"
@@ -124,14 +118,14 @@ async def test_a_series_is_stopped_and_resumed_by_one_of_its_packages(stage: Sta
     assert stage.writes()[-1] == ("stopResumeSubsRecurringPackage", {"recurringId": series.id, "active": True})
 
 
-async def test_a_series_without_a_package_is_stopped_by_its_own_id(stage: Stage) -> None:
+async def test_a_series_without_a_package_is_stopped_by_its_own_id(stage: PackagesStage) -> None:
     await start(stage, startTime="2027-02-01")
     (series,) = stage.line.series
     stopped = await stage.http.put(f"{stage.path}/{series.id}/recurring-status", json={"action": "stop"})
     assert stopped.json() == {"data": {"recurringId": series.id, "active": False}}
 
 
-async def test_a_one_time_package_has_no_series_to_stop(stage: Stage) -> None:
+async def test_a_one_time_package_has_no_series_to_stop(stage: PackagesStage) -> None:
     package = await stage.assign()
     said = await stage.http.put(f"{stage.path}/{package.id}/recurring-status", json={"action": "stop"})
     assert said.status_code == 400
@@ -146,7 +140,7 @@ async def test_a_one_time_package_has_no_series_to_stop(stage: Stage) -> None:
     )
 
 
-async def test_series_and_packages_of_other_lines_are_not_found(stage: Stage) -> None:
+async def test_series_and_packages_of_other_lines_are_not_found(stage: PackagesStage) -> None:
     other = next(line for line in stage.network.lines.values() if line.series and line.account_id != 8101)
     for id in (other.series[0].id, other.packages[0].id, 1):
         said = await stage.http.put(f"{stage.path}/{id}/recurring-status", json={"action": "stop"})
@@ -154,6 +148,6 @@ async def test_series_and_packages_of_other_lines_are_not_found(stage: Stage) ->
     assert stage.writes() == []
 
 
-async def test_only_stop_and_resume_are_known(stage: Stage) -> None:
+async def test_only_stop_and_resume_are_known(stage: PackagesStage) -> None:
     said = await stage.http.put(f"{stage.path}/1/recurring-status", json={"action": "pause"})
     assert (said.status_code, said.json()["param"]) == (400, "action")

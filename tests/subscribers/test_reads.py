@@ -1,26 +1,22 @@
 """Reading one line: itself, its periods, its place, its speed, its profile's life."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
-from tests.accounts.stage import Stage, open_stage
+from tests.accounts.stage import AccountsStage, open_accounts_stage
+from tests.stage import opened
 
 READS = ("", "/active-period", "/bitrate", "/location", "/cell-location", "/sim-status")
 
 
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
+stage = opened(open_accounts_stage)
 
 
 @pytest.mark.parametrize("read", READS)
-async def test_foreign_and_unknown_lines_are_the_same_and_cost_one_look(stage: Stage, read: str) -> None:
+async def test_foreign_and_unknown_lines_are_the_same_and_cost_one_look(stage: AccountsStage, read: str) -> None:
     stranger = stage.lines(8102)[0].iccid
     answers = [await stage.managed.get(f"/v1/subscribers/{iccid}{read}") for iccid in (stranger, "8988303000000000000")]
     bodies = [{**answer.json(), "request_id": ""} for answer in answers]
@@ -30,7 +26,7 @@ async def test_foreign_and_unknown_lines_are_the_same_and_cost_one_look(stage: S
 
 
 @pytest.mark.rule("4.2.14")
-async def test_a_line_is_shown_without_what_unlocks_its_card(stage: Stage) -> None:
+async def test_a_line_is_shown_without_what_unlocks_its_card(stage: AccountsStage) -> None:
     line = stage.used()
     said = await stage.managed.get(f"/v1/subscribers/{line.iccid}")
     row = said.json()["data"]
@@ -42,7 +38,7 @@ async def test_a_line_is_shown_without_what_unlocks_its_card(stage: Stage) -> No
 
 
 @pytest.mark.parametrize("name", ["gzCounter", "gz_counter"])
-async def test_the_fair_use_counter_comes_on_request(stage: Stage, name: str) -> None:
+async def test_the_fair_use_counter_comes_on_request(stage: AccountsStage, name: str) -> None:
     line = stage.used()
     said = await stage.managed.get(f"/v1/subscribers/{line.iccid}?{name}=true")
     assert said.json()["data"]["greenZoneCounter"]["greenZoneId"] == 301
@@ -52,7 +48,7 @@ async def test_the_fair_use_counter_comes_on_request(stage: Stage, name: str) ->
 @pytest.mark.rule("2.1.7")
 @pytest.mark.parametrize("body", ['{"iccid":"1"}', "{}", "", '{"anything":[1,{"a":null}]}'])
 @pytest.mark.rule("4.2.13", "7.9")
-async def test_lines_are_never_created(stage: Stage, body: str) -> None:
+async def test_lines_are_never_created(stage: AccountsStage, body: str) -> None:
     for tier in (Tier.PRO, Tier.ENTERPRISE):
         caller = await stage.world.caller(tier)  # connected to nothing
         async with stage.world.client(caller.secret) as http:
@@ -62,14 +58,14 @@ async def test_lines_are_never_created(stage: Stage, body: str) -> None:
 
 
 @pytest.mark.rule("4.2.13")
-async def test_creating_lines_needs_the_write_scope_to_be_refused_so(stage: Stage) -> None:
+async def test_creating_lines_needs_the_write_scope_to_be_refused_so(stage: AccountsStage) -> None:
     caller = await stage.world.caller(Tier.FREE)
     async with stage.world.client(caller.secret) as http:
         assert (await http.post("/v1/subscribers", json={})).status_code == 402
 
 
 @pytest.mark.rule("4.2.15")
-async def test_first_and_last_usage(stage: Stage) -> None:
+async def test_first_and_last_usage(stage: AccountsStage) -> None:
     used, fresh = stage.used(), stage.fresh()
     period = (await stage.managed.get(f"/v1/subscribers/{used.iccid}/active-period")).json()["data"]
     assert sorted(period["period"]) == ["end", "start"]
@@ -78,7 +74,7 @@ async def test_first_and_last_usage(stage: Stage) -> None:
 
 
 @pytest.mark.rule("4.2.18", "4.2.22")
-async def test_the_place_of_a_line_and_of_its_cell(stage: Stage) -> None:
+async def test_the_place_of_a_line_and_of_its_cell(stage: AccountsStage) -> None:
     line = stage.used()
     seen = line.sighting
     assert seen is not None
@@ -97,7 +93,7 @@ async def test_the_place_of_a_line_and_of_its_cell(stage: Stage) -> None:
     }
 
 
-async def test_without_a_registration_the_newest_data_session_tells_the_cell(stage: Stage) -> None:
+async def test_without_a_registration_the_newest_data_session_tells_the_cell(stage: AccountsStage) -> None:
     line = stage.used()
     data = [cdr for cdr in line.cdrs if cdr.usage_type == 33]
     line.sighting = None
@@ -111,26 +107,26 @@ async def test_without_a_registration_the_newest_data_session_tells_the_cell(sta
 
 @pytest.mark.parametrize("code", [6, 14])
 @pytest.mark.rule("4.2.18", "7.10")
-async def test_a_line_that_was_never_seen_is_nowhere(stage: Stage, code: int) -> None:
+async def test_a_line_that_was_never_seen_is_nowhere(stage: AccountsStage, code: int) -> None:
     stage.trouble("getSubscriberLocation", code=code)
     assert (await stage.managed.get(f"/v1/subscribers/{stage.used().iccid}/location")).json() == {"data": None}
     assert (await stage.managed.get(f"/v1/subscribers/{stage.fresh().iccid}/location")).json() == {"data": None}
 
 
-async def test_a_place_that_cannot_be_told_is_an_error_not_a_null(stage: Stage) -> None:
+async def test_a_place_that_cannot_be_told_is_an_error_not_a_null(stage: AccountsStage) -> None:
     stage.trouble("getSubscriberLocation", code=7)
     said = await stage.managed.get(f"/v1/subscribers/{stage.used().iccid}/location")
     assert (said.status_code, said.json()["ocs_code"]) == (502, 7)
 
 
-async def test_a_cell_that_nobody_knows_is_not_found(stage: Stage) -> None:
+async def test_a_cell_that_nobody_knows_is_not_found(stage: AccountsStage) -> None:
     stage.trouble("getSubscriberLocationByCellId", code=6)
     said = await stage.managed.get(f"/v1/subscribers/{stage.used().iccid}/cell-location")
     assert (said.status_code, said.json()["param"]) == (404, "iccid")
 
 
 @pytest.mark.rule("4.2.41")
-async def test_the_life_of_a_profile_newest_first(stage: Stage) -> None:
+async def test_the_life_of_a_profile_newest_first(stage: AccountsStage) -> None:
     rows = (await stage.managed.get(f"/v1/subscribers/{stage.used().iccid}/sim-status")).json()["data"]
     assert [row["status"] for row in rows][-1] == "Released"
     assert "end" not in rows[0]
@@ -147,7 +143,7 @@ SPEEDS: list[tuple[dict[str, Any], str, int]] = [
 
 
 @pytest.mark.rule("4.2.17")
-async def test_a_speed_is_set_in_either_spelling(stage: Stage) -> None:
+async def test_a_speed_is_set_in_either_spelling(stage: AccountsStage) -> None:
     for body, limit, bitrate in SPEEDS:
         path = f"/v1/subscribers/{stage.used().iccid}/bitrate"
         expected = {"data": {"limit": limit, "bitrate": bitrate, "unlimited": limit == "UNLIMITED"}}
@@ -167,20 +163,20 @@ NO_SPEEDS: list[dict[str, Any]] = [
 ]
 
 
-async def test_a_speed_that_no_network_knows_asks_nobody(stage: Stage) -> None:
+async def test_a_speed_that_no_network_knows_asks_nobody(stage: AccountsStage) -> None:
     for body in NO_SPEEDS:
         said = await stage.managed.put(f"/v1/subscribers/{stage.used().iccid}/bitrate", json=body)
         assert said.status_code == 400
         assert stage.calls() == []
 
 
-async def test_the_speed_of_a_strangers_line_stays(stage: Stage) -> None:
+async def test_the_speed_of_a_strangers_line_stays(stage: AccountsStage) -> None:
     stranger = stage.lines(8102)[0]
     assert (await stage.managed.put(f"/v1/subscribers/{stranger.iccid}/bitrate", json={"bitrate": 0})).status_code == 404
     assert stage.calls("hlrSetBitrate") == []
 
 
-async def test_a_line_at_its_end_keeps_its_speed(stage: Stage) -> None:
+async def test_a_line_at_its_end_keeps_its_speed(stage: AccountsStage) -> None:
     line = stage.used()
     line.statuses[-1].status = "END_OF_LIFE"
     said = await stage.managed.put(f"/v1/subscribers/{line.iccid}/bitrate", json={"bitrate": 0})

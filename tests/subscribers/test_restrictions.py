@@ -6,23 +6,21 @@ import pytest
 
 from simulators.network.entities import Line
 from simulators.network.methods.subscribers import subscriber_view
-from tests.subscribers.staged import Stage
+from tests.subscribers.staged import LineStage
 
 FLAGS = ("data", "moc", "mtc", "sms")
 
 
 def allowed(line: Line) -> dict[str, bool]:
-    """What the network has."""
     return {"data": line.allowed_data, "moc": line.allowed_moc, "mtc": line.allowed_mtc, "sms": line.allowed_mo_sms}
 
 
 def permit(line: Line, flags: tuple[bool, ...]) -> None:
-    """What it is to begin with."""
     line.allowed_data, line.allowed_moc, line.allowed_mtc, line.allowed_mo_sms = flags
 
 
 @pytest.mark.rule("4.2.47")
-async def test_each_flag_changes_alone_from_every_state(stage: Stage) -> None:
+async def test_each_flag_changes_alone_from_every_state(stage: LineStage) -> None:
     for before in product((True, False), repeat=4):
         for name in FLAGS:
             permit(stage.line, before)
@@ -31,7 +29,7 @@ async def test_each_flag_changes_alone_from_every_state(stage: Stage) -> None:
             assert (answer.status_code, answer.json(), allowed(stage.line)) == (200, {"data": expected}, expected)
 
 
-async def test_all_four_may_be_named_and_all_four_are_sent(stage: Stage) -> None:
+async def test_all_four_may_be_named_and_all_four_are_sent(stage: LineStage) -> None:
     wanted = {"data": True, "moc": False, "mtc": False, "sms": False}
     answer = await stage.ask("traffic-restrictions", wanted)
     assert (answer.json(), allowed(stage.line)) == ({"data": wanted}, wanted)
@@ -52,19 +50,19 @@ async def test_all_four_may_be_named_and_all_four_are_sent(stage: Stage) -> None
         ("sms", "sms_mo_allowed"),
     ],
 )
-async def test_the_network_s_own_names_are_taken(stage: Stage, name: str, spelling: str) -> None:
+async def test_the_network_s_own_names_are_taken(stage: LineStage, name: str, spelling: str) -> None:
     answer = await stage.ask("traffic-restrictions", {spelling: False})
     assert (answer.status_code, allowed(stage.line)) == (200, dict.fromkeys(FLAGS, True) | {name: False})
     assert (await stage.ask("traffic-restrictions", {name: True, spelling: False})).status_code == 400
 
 
 @pytest.mark.parametrize("body", [{}, {"data": None}, {"data": 0}, {"moc": "false"}, {"sms": False, "mtsms": False}])
-async def test_flags_that_are_none_change_nothing(stage: Stage, body: dict[str, object]) -> None:
+async def test_flags_that_are_none_change_nothing(stage: LineStage, body: dict[str, object]) -> None:
     answer = await stage.ask("traffic-restrictions", body)
     assert (answer.status_code, stage.sent(), allowed(stage.line)) == (400, [], dict.fromkeys(FLAGS, True))
 
 
-async def test_a_flag_that_the_network_does_not_tell_is_not_guessed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_flag_that_the_network_does_not_tell_is_not_guessed(stage: LineStage, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "allowedMtc" in subscriber_view(stage.network, stage.line)
     monkeypatch.setattr(
         "simulators.network.methods.subscribers.subscriber_view",

@@ -1,8 +1,7 @@
 """Finding and listing lines: what goes to the network, and what comes back."""
 
 import sys
-from collections.abc import AsyncGenerator, Callable
-from pathlib import Path
+from collections.abc import Callable
 from time import thread_time
 from types import FrameType
 from typing import Any
@@ -16,26 +15,22 @@ from operations.subscribers.subscribers import list_subscribers, parse_search_te
 from operations.upstream.lines import current_entry, current_line_status, public_line_row, subscriber_number
 from registry.limits import Tier
 from simulators.network.entities import Line
-from tests.accounts.stage import Stage, open_stage
+from tests.accounts.stage import AccountsStage, open_accounts_stage
+from tests.stage import opened
 
 PATH = "/v1/subscribers"
 
 
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
+stage = opened(open_accounts_stage)
 
 
 async def rows(http: httpx.AsyncClient, **query: Any) -> list[dict[str, Any]]:
-    """The lines that are answered."""
     said = await http.get(PATH, params=query)
     assert said.status_code == 200, said.text
     return said.json()["data"]
 
 
 async def ids(http: httpx.AsyncClient, **query: Any) -> list[int]:
-    """Their numbers."""
     return [row["subscriberId"] for row in await rows(http, **query)]
 
 
@@ -68,14 +63,14 @@ def test_a_term_is_a_number_by_its_ascii_digits_alone(q: str, by: str) -> None:
 
 
 @pytest.mark.rule("4.2.9", "4.2.10")
-async def test_every_number_is_sent_as_its_prefix_and_q_never(stage: Stage) -> None:
+async def test_every_number_is_sent_as_its_prefix_and_q_never(stage: AccountsStage) -> None:
     line = stage.used()
     for q in (line.iccid, line.imsi, line.number):
         assert await ids(stage.managed, q=q) == [line.id]
     assert stage.calls() == [{"iccidPrefix": line.iccid}, {"imsiPrefix": line.imsi}, {"msisdnPrefix": line.number}]
 
 
-async def test_the_named_filters_go_the_same_way(stage: Stage) -> None:
+async def test_the_named_filters_go_the_same_way(stage: AccountsStage) -> None:
     line = stage.used()
     filters = {"iccid": line.iccid, "imsi": line.imsi, "msisdn": f"+{line.number}", "activationCode": line.sim.activation_code}
     for name, value in filters.items():
@@ -84,7 +79,7 @@ async def test_the_named_filters_go_the_same_way(stage: Stage) -> None:
 
 
 @pytest.mark.rule("4.2.11")
-async def test_strangers_are_dropped_without_a_word(stage: Stage) -> None:
+async def test_strangers_are_dropped_without_a_word(stage: AccountsStage) -> None:
     stranger = stage.lines(8102)[0]
     for q in (stranger.iccid, stranger.imsi, stranger.number, stranger.name or "?"):
         assert stranger.id not in await ids(stage.managed, q=q)
@@ -98,7 +93,7 @@ async def test_strangers_are_dropped_without_a_word(stage: Stage) -> None:
 
 
 @pytest.mark.rule("4.2.11")
-async def test_names_and_addresses_are_found_in_any_case(stage: Stage) -> None:
+async def test_names_and_addresses_are_found_in_any_case(stage: AccountsStage) -> None:
     first, second = stage.lines(8101)[:2]
     first.name, second.email = "Straße 7 Ñandú", "Nandu.Strasse@Example.ORG"
     assert await ids(stage.managed, q="STRASSE") == [first.id, second.id]
@@ -106,14 +101,14 @@ async def test_names_and_addresses_are_found_in_any_case(stage: Stage) -> None:
     assert stage.calls() == [{"accountId": 8101}] * 2
 
 
-async def test_eighty_nine_is_a_name_like_any_other(stage: Stage) -> None:
+async def test_eighty_nine_is_a_name_like_any_other(stage: AccountsStage) -> None:
     line = stage.lines(8101)[0]
     line.name = "Bus 89"
     assert line.id in await ids(stage.managed, q="89")
     assert stage.calls() == [{"accountId": 8101}]
 
 
-async def test_the_last_digits_of_a_sim_or_a_number_find_its_line(stage: Stage) -> None:
+async def test_the_last_digits_of_a_sim_or_a_number_find_its_line(stage: AccountsStage) -> None:
     lines = stage.lines(8101)
     line = lines[20]
     for size in (2, 3, 4, 5):
@@ -130,7 +125,7 @@ def ends(line: Line, digits: str) -> bool:
 
 
 @pytest.mark.parametrize("q", ["286", "Line"])
-async def test_an_account_that_is_not_there_is_the_connection_s_fault(stage: Stage, q: str) -> None:
+async def test_an_account_that_is_not_there_is_the_connection_s_fault(stage: AccountsStage, q: str) -> None:
     lost = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=8999)
     async with stage.world.client(lost.secret) as http:
         for path in ("/v1/subscribers", f"/v1/subscribers?q={q}", "/v1/accounts", "/v1/accounts/8999/esim-status"):
@@ -139,7 +134,7 @@ async def test_an_account_that_is_not_there_is_the_connection_s_fault(stage: Sta
             assert "connected to account 8999" in said.json()["error"] and "reseller org connect" in said.json()["hint"]
 
 
-async def test_members_that_no_row_has_are_a_mistake_unless_another_is_known(stage: Stage) -> None:
+async def test_members_that_no_row_has_are_a_mistake_unless_another_is_known(stage: AccountsStage) -> None:
     said = await stage.managed.get(PATH, params={"limit": 2, "fields": "nme,numbr"})
     assert (said.status_code, said.json()["param"]) == (400, "fields")
     assert '"nme, numbr"' in said.json()["error"] and "subscriberName" in said.json()["hint"]
@@ -149,7 +144,7 @@ async def test_members_that_no_row_has_are_a_mistake_unless_another_is_known(sta
     assert await rows(stage.managed, q="nobody at all", fields="nme") == []
 
 
-async def test_a_prefix_the_network_finds_too_short_is_looked_for_here(stage: Stage) -> None:
+async def test_a_prefix_the_network_finds_too_short_is_looked_for_here(stage: AccountsStage) -> None:
     line = stage.used()
     found = await ids(stage.managed, q=line.iccid[:12])
     assert line.id in found
@@ -159,7 +154,7 @@ async def test_a_prefix_the_network_finds_too_short_is_looked_for_here(stage: St
     assert len(everywhere) == sum(len(stage.lines(account)) for account in (8101, 8102, 8103, 8104))
 
 
-async def test_a_search_that_is_cut_off_is_finished_in_the_account(stage: Stage) -> None:
+async def test_a_search_that_is_cut_off_is_finished_in_the_account(stage: AccountsStage) -> None:
     stage.network.row_cap = 150
     prefix = stage.lines(8102)[-1].iccid[:13]
     mine = [line.id for line in stage.lines(8101) if line.iccid.startswith(prefix)]
@@ -167,7 +162,7 @@ async def test_a_search_that_is_cut_off_is_finished_in_the_account(stage: Stage)
 
 
 @pytest.mark.parametrize("cap", [7, 20, 100])
-async def test_an_account_beyond_the_networks_cap_is_read_by_parts(stage: Stage, cap: int) -> None:
+async def test_an_account_beyond_the_networks_cap_is_read_by_parts(stage: AccountsStage, cap: int) -> None:
     stage.network.row_cap = cap
     said = await stage.managed.get(PATH)
     found = [row["subscriberId"] for row in said.json()["data"]]
@@ -180,13 +175,13 @@ async def test_an_account_beyond_the_networks_cap_is_read_by_parts(stage: Stage,
     assert len(stage.calls()) <= 200
 
 
-async def test_what_cannot_be_counted_is_called_incomplete(stage: Stage) -> None:
+async def test_what_cannot_be_counted_is_called_incomplete(stage: AccountsStage) -> None:
     stage.trouble("listSubscriber", has_more=True)
     said = (await stage.managed.get(PATH)).json()
     assert (said["incomplete"], len(said["data"])) == (True, len(stage.lines(8101)))
 
 
-async def test_a_failing_part_fails_the_whole(stage: Stage) -> None:
+async def test_a_failing_part_fails_the_whole(stage: AccountsStage) -> None:
     stage.network.row_cap = 50
     stage.trouble("listSubscriber", has_more=True)
     stage.trouble("listSubscriber", code=7, times=None)
@@ -194,7 +189,7 @@ async def test_a_failing_part_fails_the_whole(stage: Stage) -> None:
     assert (said.status_code, said.json()["ocs_code"]) == (502, 7)
 
 
-async def test_pages_follow_the_number_of_the_line(stage: Stage) -> None:
+async def test_pages_follow_the_number_of_the_line(stage: AccountsStage) -> None:
     expected = sorted(line.id for line in stage.lines(8101))
     found: list[int] = []
     query = {"limit": 60, "fields": "subscriberId"}
@@ -208,7 +203,7 @@ async def test_pages_follow_the_number_of_the_line(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("status", ["SUSPENDED", "Suspended", "suspended"])
-async def test_the_status_that_holds_now_is_a_filter(stage: Stage, status: str) -> None:
+async def test_the_status_that_holds_now_is_a_filter(stage: AccountsStage, status: str) -> None:
     line = stage.used()
     for other in stage.lines(8101):
         other.statuses[-1].status = "ACTIVE"
@@ -219,7 +214,7 @@ async def test_the_status_that_holds_now_is_a_filter(stage: Stage, status: str) 
 
 
 @pytest.mark.rule("4.2.12")
-async def test_rows_lift_what_holds_now_and_hide_what_unlocks_the_card(stage: Stage) -> None:
+async def test_rows_lift_what_holds_now_and_hide_what_unlocks_the_card(stage: AccountsStage) -> None:
     line = stage.used()
     (row,) = await rows(stage.managed, q=line.iccid)
     assert {name: row[name] for name in ("iccid", "imsi", "msisdn", "currentStatus")} == {
@@ -234,7 +229,7 @@ async def test_rows_lift_what_holds_now_and_hide_what_unlocks_the_card(stage: St
     assert line.sim.puk1 not in text
 
 
-async def test_fields_choose_members(stage: Stage) -> None:
+async def test_fields_choose_members(stage: AccountsStage) -> None:
     line = stage.used()
     assert await rows(stage.managed, q=line.iccid, fields="msisdn,nothing") == [{"msisdn": line.number}]
     [whole] = await rows(stage.managed, q=line.iccid)
@@ -243,7 +238,7 @@ async def test_fields_choose_members(stage: Stage) -> None:
     assert await rows(stage.managed, q=line.iccid, fields="*") == [{**whole, "sim": closed}]
 
 
-async def test_a_default_tool_answer_is_short(stage: Stage) -> None:
+async def test_a_default_tool_answer_is_short(stage: AccountsStage) -> None:
     defaults = list_subscribers.tool_defaults
     for line in stage.lines(8101):
         line.name = "Wolfeschlegelsteinhausenbergerdorff-Smith, Maximilian Alexander"
@@ -273,13 +268,13 @@ MALFORMED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_a_malformed_search_is_refused(stage: Stage) -> None:
+async def test_a_malformed_search_is_refused(stage: AccountsStage) -> None:
     for query, param in MALFORMED:
         said = await stage.managed.get(PATH, params=query)
         assert (said.status_code, said.json()["param"]) == (400, param)
 
 
-async def test_a_foreign_account_is_not_found(stage: Stage) -> None:
+async def test_a_foreign_account_is_not_found(stage: AccountsStage) -> None:
     answers = [await stage.managed.get(PATH, params={"accountId": account}) for account in (8102, 9999)]
     assert [answer.status_code for answer in answers] == [404, 404]
     assert stage.calls() == []
@@ -287,14 +282,14 @@ async def test_a_foreign_account_is_not_found(stage: Stage) -> None:
     assert (await stage.own.get(PATH, params={"accountId": 8201})).status_code == 404
 
 
-async def test_an_own_token_lists_its_first_account_unless_it_names_another(stage: Stage) -> None:
+async def test_an_own_token_lists_its_first_account_unless_it_names_another(stage: AccountsStage) -> None:
     assert await ids(stage.own) == sorted(line.id for line in stage.lines(8101))
     line = stage.lines(8103)[0]
     assert await ids(stage.own, q=line.iccid, accountId=8101) == []
     assert await ids(stage.own, q=line.iccid, accountId=8103) == [line.id]
 
 
-async def test_a_managed_organisation_without_account_finds_nobody(stage: Stage) -> None:
+async def test_a_managed_organisation_without_account_finds_nobody(stage: AccountsStage) -> None:
     lost = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=None)
     async with stage.world.client(lost.secret) as http:
         said = await http.get(PATH, params={"q": stage.used().iccid})
@@ -315,7 +310,7 @@ def test_the_row_without_an_end_holds_else_the_newest() -> None:
     assert public_line_row({"subscriberId": 1}) == {"subscriberId": 1, "iccid": None, "imsi": None, "msisdn": None, "currentStatus": None}
 
 
-async def listed_by_the_network(stage: Stage) -> list[Any]:
+async def listed_by_the_network(stage: AccountsStage) -> list[Any]:
     """The lines as the wire has them."""
     said = await stage.world.sandbox.handle(
         "POST", "/v1", "token=sandbox-7001-token", {}, orjson.dumps({"listSubscriber": {"accountId": 8101}})
@@ -323,7 +318,7 @@ async def listed_by_the_network(stage: Stage) -> list[Any]:
     return orjson.loads(said.body)["listSubscriber"]["subscriberList"]
 
 
-async def test_ten_thousand_rows_are_a_matter_of_moments(stage: Stage) -> None:
+async def test_ten_thousand_rows_are_a_matter_of_moments(stage: AccountsStage) -> None:
     found = await listed_by_the_network(stage)
     many: list[Any] = [{**found[number % len(found)], "subscriberId": 20_000 - number} for number in range(10_000)]
     started = thread_time()  # how busy the machine is does not count
@@ -343,7 +338,7 @@ def counting(made: list[int]) -> Callable[[FrameType, str, object], None]:
 
 
 @pytest.mark.parametrize("status", [{}, {"status": "ACTIVE"}], ids=["all", "active"])
-async def test_only_the_rows_of_the_page_are_made_public(stage: Stage, status: dict[str, str]) -> None:
+async def test_only_the_rows_of_the_page_are_made_public(stage: AccountsStage, status: dict[str, str]) -> None:
     made = [0]
     sys.setprofile(counting(made))
     try:
@@ -356,7 +351,7 @@ async def test_only_the_rows_of_the_page_are_made_public(stage: Stage, status: d
 @pytest.mark.parametrize(
     "query", [{}, {"fields": "iccid,currentStatus,sim"}, {"status": "ACTIVE"}, {"status": "ACTIVE", "fields": "*"}, {"q": "an"}], ids=str
 )
-async def test_pages_are_cut_from_the_very_bytes_of_the_whole_list(stage: Stage, query: dict[str, str]) -> None:
+async def test_pages_are_cut_from_the_very_bytes_of_the_whole_list(stage: AccountsStage, query: dict[str, str]) -> None:
     whole = (await stage.managed.get(PATH, params=query)).content
     expected, found = orjson.loads(whole)["data"], list[Any]()
     cursor: dict[str, str] = {}
@@ -371,7 +366,7 @@ async def test_pages_are_cut_from_the_very_bytes_of_the_whole_list(stage: Stage,
     assert orjson.dumps({"data": found}) == whole
 
 
-async def test_the_list_is_what_making_every_row_public_at_first_gives(stage: Stage) -> None:
+async def test_the_list_is_what_making_every_row_public_at_first_gives(stage: AccountsStage) -> None:
     shown = sorted(map(public_line_row, await listed_by_the_network(stage)), key=subscriber_number)
     assert (await stage.managed.get(PATH)).content == orjson.dumps({"data": shown})
     kept = [row for row in shown if row.get("currentStatus") == "Active"]

@@ -4,14 +4,14 @@ import pytest
 from inline_snapshot import snapshot
 
 from simulators.network.faults import NetworkFault
-from tests.subscribers.staged import Stage
+from tests.subscribers.staged import LineStage
 
 WARNING = "A profile that was downloaded before cannot be downloaded again after this"
 
 
 @pytest.mark.parametrize("status", ["DISABLED", "Free"])
 @pytest.mark.rule("4.2.42")
-async def test_a_sim_goes_back_to_stock_with_a_warning(stage: Stage, status: str) -> None:
+async def test_a_sim_goes_back_to_stock_with_a_warning(stage: LineStage, status: str) -> None:
     answer = await stage.ask("sim-status", {"status": status})
     sim = stage.line.sim
     assert (answer.status_code, answer.json()) == (200, {"data": {"status": status, "simId": sim.id, "warning": WARNING}})
@@ -20,7 +20,7 @@ async def test_a_sim_goes_back_to_stock_with_a_warning(stage: Stage, status: str
 
 
 @pytest.mark.parametrize("status", ["ENABLED", "Affected"])
-async def test_a_sim_is_taken_into_use(stage: Stage, status: str) -> None:
+async def test_a_sim_is_taken_into_use(stage: LineStage, status: str) -> None:
     stage.line = next(line for line in stage.network.lines_of(8101) if line.sim.status == "FREE")
     answer = await stage.ask("sim-status", {"status": status})
     sim = stage.line.sim
@@ -28,7 +28,7 @@ async def test_a_sim_is_taken_into_use(stage: Stage, status: str) -> None:
     assert (sim.status, sim.affected_at) == ("AFFECTED", stage.network.now)
 
 
-async def test_the_challenge_says_what_will_happen(stage: Stage) -> None:
+async def test_the_challenge_says_what_will_happen(stage: LineStage) -> None:
     url = f"/v1/subscribers/{stage.line.iccid}/sim-status"
     answer = await stage.http.put(url, json={"status": "DISABLED"})
     token = answer.json()["confirm_token"]
@@ -52,12 +52,12 @@ async def test_the_challenge_says_what_will_happen(stage: Stage) -> None:
 
 @pytest.mark.parametrize("body", [{}, {"status": "FREE"}, {"status": "enabled"}, {"status": None}, {"status": "Free", "simId": 760001}])
 @pytest.mark.rule("4.2.42")
-async def test_a_sim_status_that_there_is_not_asks_nobody(stage: Stage, body: dict[str, object]) -> None:
+async def test_a_sim_status_that_there_is_not_asks_nobody(stage: LineStage, body: dict[str, object]) -> None:
     assert ((await stage.ask("sim-status", body)).status_code, stage.sent()) == (400, [])
 
 
 @pytest.mark.rule("4.2.21")
-async def test_the_green_zone_counter_begins_anew(stage: Stage) -> None:
+async def test_the_green_zone_counter_begins_anew(stage: LineStage) -> None:
     stage.line.green_bytes = 4096
     answer = await stage.ask("gz-counter/reset", method="POST")
     assert (answer.status_code, answer.json()) == snapshot(
@@ -82,7 +82,7 @@ async def test_the_green_zone_counter_begins_anew(stage: Stage) -> None:
     assert (stage.line.green_bytes, stage.line.green_reset) == (0, stage.network.now)
 
 
-async def test_a_reset_that_is_done_is_told_although_the_counter_cannot_be_read(stage: Stage) -> None:
+async def test_a_reset_that_is_done_is_told_although_the_counter_cannot_be_read(stage: LineStage) -> None:
     stage.line.green_bytes = 4096
     url = f"/v1/subscribers/{stage.line.iccid}/gz-counter/reset"
     token = (await stage.http.post(url, json={})).json()["confirm_token"]

@@ -1,8 +1,6 @@
 """Usage and events over days: windows, sums, order."""
 
-from collections.abc import AsyncGenerator
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,16 +8,13 @@ from inline_snapshot import snapshot
 
 from operations.subscribers.usage import merge_network_events, sum_usage
 from operations.times import DayWindow, split_weeks
-from tests.accounts.stage import Stage, open_stage
+from tests.accounts.stage import AccountsStage, open_accounts_stage
+from tests.stage import opened
+
+stage = opened(open_accounts_stage)
 
 
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as stage:
-        yield stage
-
-
-def periods(stage: Stage, method: str = "subscriberUsageOverPeriod") -> list[tuple[str, str]]:
+def periods(stage: AccountsStage, method: str = "subscriberUsageOverPeriod") -> list[tuple[str, str]]:
     """The windows that were asked for."""
     return [(call["period"]["start"], call["period"]["end"]) for call in stage.calls(method)]
 
@@ -45,7 +40,7 @@ def test_weeks_cover_every_day_once(length: int) -> None:
         ({"start": "2027-01-01", "end": "2027-01-08"}, [("2027-01-01", "2027-01-07"), ("2027-01-08", "2027-01-08")]),
     ],
 )
-async def test_days_become_windows(stage: Stage, body: dict[str, str], expected: list[tuple[str, str]]) -> None:
+async def test_days_become_windows(stage: AccountsStage, body: dict[str, str], expected: list[tuple[str, str]]) -> None:
     line = stage.used()
     for path, method in (("usage", "subscriberUsageOverPeriod"), ("network-events", "subscriberNetworkEventsOverPeriod")):
         assert (await stage.managed.post(f"/v1/subscribers/{line.iccid}/{path}", json=body)).status_code == 200
@@ -65,7 +60,7 @@ NO_RANGES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_days_that_make_no_range_ask_nobody(stage: Stage) -> None:
+async def test_days_that_make_no_range_ask_nobody(stage: AccountsStage) -> None:
     for body, param in NO_RANGES:
         for path in ("usage", "network-events"):
             said = await stage.managed.post(f"/v1/subscribers/{stage.used().iccid}/{path}", json=body)
@@ -73,14 +68,14 @@ async def test_days_that_make_no_range_ask_nobody(stage: Stage) -> None:
         assert stage.calls() == []
 
 
-async def test_the_longest_range_is_ninety_two_days(stage: Stage) -> None:
+async def test_the_longest_range_is_ninety_two_days(stage: AccountsStage) -> None:
     path = f"/v1/subscribers/{stage.used().iccid}/usage"
     assert (await stage.managed.post(path, json={"start": "2026-10-16"})).status_code == 200
     assert len(periods(stage)) == 14
 
 
 @pytest.mark.rule("4.2.26")
-async def test_parts_add_up_to_what_the_line_used(stage: Stage) -> None:
+async def test_parts_add_up_to_what_the_line_used(stage: AccountsStage) -> None:
     line = stage.used()
     path = f"/v1/subscribers/{line.iccid}/usage"
     whole = (await stage.managed.post(path, json={"start": "2027-01-09"})).json()["data"]
@@ -92,14 +87,14 @@ async def test_parts_add_up_to_what_the_line_used(stage: Stage) -> None:
     assert sum(len(day["subsDailyUsages"]) for day in days) == len(line.cdrs)
 
 
-async def test_single_records_are_left_out_on_request(stage: Stage) -> None:
+async def test_single_records_are_left_out_on_request(stage: AccountsStage) -> None:
     path = f"/v1/subscribers/{stage.used().iccid}/usage"
     data = (await stage.managed.post(path, json={"records": False})).json()["data"]
     days = data["usages"][0]["subsPeriodUsages"]
     assert days and all(day["subsDailyUsages"] == [] and day["total"] for day in days)
 
 
-async def test_a_line_without_usage_has_zeros(stage: Stage) -> None:
+async def test_a_line_without_usage_has_zeros(stage: AccountsStage) -> None:
     said = await stage.managed.post(f"/v1/subscribers/{stage.fresh().iccid}/usage", json={})
     assert said.json() == snapshot(
         {
@@ -114,7 +109,7 @@ async def test_a_line_without_usage_has_zeros(stage: Stage) -> None:
     assert said.json() == {"data": {"mapAnswer": {"events": []}, "s6aAnswer": {"events": []}, "gyAnswer": {"events": []}}}
 
 
-async def test_a_window_that_fails_fails_the_whole(stage: Stage) -> None:
+async def test_a_window_that_fails_fails_the_whole(stage: AccountsStage) -> None:
     path = f"/v1/subscribers/{stage.used().iccid}/usage"
     stage.trouble("subscriberUsageOverPeriod", delay=0.001)
     stage.trouble("subscriberUsageOverPeriod", code=7)
@@ -124,7 +119,7 @@ async def test_a_window_that_fails_fails_the_whole(stage: Stage) -> None:
 
 
 @pytest.mark.rule("4.2.25")
-async def test_the_newest_events_of_each_protocol(stage: Stage) -> None:
+async def test_the_newest_events_of_each_protocol(stage: AccountsStage) -> None:
     path = f"/v1/subscribers/{stage.used().iccid}/network-events"
     whole = (await stage.managed.post(path, json={})).json()["data"]
     few = (await stage.managed.post(path, json={"newest": 2})).json()["data"]
@@ -135,7 +130,7 @@ async def test_the_newest_events_of_each_protocol(stage: Stage) -> None:
     assert any(found["events"] for found in whole.values())
 
 
-async def test_strangers_lines_tell_nothing(stage: Stage) -> None:
+async def test_strangers_lines_tell_nothing(stage: AccountsStage) -> None:
     stranger = stage.lines(8102)[0]
     for path in ("usage", "network-events"):
         assert (await stage.managed.post(f"/v1/subscribers/{stranger.iccid}/{path}", json={})).status_code == 404
@@ -143,12 +138,10 @@ async def test_strangers_lines_tell_nothing(stage: Stage) -> None:
 
 
 def day(name: str, quantity: int) -> Any:
-    """One day of one line."""
     return {"day": name, "total": {"resellerCost": 0.1, "quantityPerType": {"33": quantity}}, "subsDailyUsages": [{"quantity": quantity}]}
 
 
 def part(days: list[Any], *, mnc: int, cost: float, quantity: int) -> Any:
-    """One window's answer."""
     operator = {"mnc": mnc, "name": f"N{mnc}", "qty": quantity}
     country = {"mcc": 242, "name": "Norway", "alpha2": "no", "qty": quantity, "quantityPerOperator": [operator]}
     total = {"resellerCost": cost, "newCost": 1, "quantityPerType": {"33": quantity, "1": 1}, "quantityPerCountry": [country]}
@@ -187,7 +180,6 @@ def test_sums_are_by_member_type_country_and_operator() -> None:
 
 
 def event(time: str) -> dict[str, object]:
-    """One event of any protocol."""
     return {"eventTime": time}
 
 

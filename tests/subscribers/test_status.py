@@ -3,11 +3,11 @@
 import pytest
 from inline_snapshot import snapshot
 
-from tests.subscribers.staged import Stage
+from tests.subscribers.staged import LineStage
 
 
 @pytest.mark.rule("4.2.44")
-async def test_a_line_is_paused_and_taken_up_again(stage: Stage) -> None:
+async def test_a_line_is_paused_and_taken_up_again(stage: LineStage) -> None:
     rows = len(stage.line.statuses)
     for status in ("SUSPENDED", "INACTIVE", "DISCONNECTED", "ACTIVE"):
         answer = await stage.ask("status", {"status": status})
@@ -16,7 +16,7 @@ async def test_a_line_is_paused_and_taken_up_again(stage: Stage) -> None:
     assert len(stage.line.statuses) == rows + 4
 
 
-async def test_one_read_and_one_write_reach_the_network(stage: Stage) -> None:
+async def test_one_read_and_one_write_reach_the_network(stage: LineStage) -> None:
     await stage.ask("status", {"status": "SUSPENDED"})
     assert stage.sent() == ["getSingleSubscriber", "modifySubscriberStatus"]
     assert stage.writes() == [("modifySubscriberStatus", {"subscriber": {"subscriberId": stage.line.id}, "newStatus": "SUSPENDED"})]
@@ -24,7 +24,7 @@ async def test_one_read_and_one_write_reach_the_network(stage: Stage) -> None:
 
 @pytest.mark.parametrize("status", ["END_OF_LIFE", "TERMINATED"])
 @pytest.mark.parametrize("more", [{}, {"irreversible": False}])
-async def test_a_line_is_not_ended_by_its_status_alone(stage: Stage, status: str, more: dict[str, bool]) -> None:
+async def test_a_line_is_not_ended_by_its_status_alone(stage: LineStage, status: str, more: dict[str, bool]) -> None:
     answer = await stage.ask("status", {"status": status, **more})
     assert (answer.status_code, {**answer.json(), "request_id": ""}) == snapshot(
         (
@@ -41,7 +41,7 @@ async def test_a_line_is_not_ended_by_its_status_alone(stage: Stage, status: str
 
 
 @pytest.mark.parametrize("status", ["END_OF_LIFE", "TERMINATED"])
-async def test_a_line_that_was_ended_knowingly_stays_ended(stage: Stage, status: str) -> None:
+async def test_a_line_that_was_ended_knowingly_stays_ended(stage: LineStage, status: str) -> None:
     answer = await stage.ask("status", {"status": status, "irreversible": True})
     assert (answer.status_code, answer.json()) == (200, {"data": {"status": "END_OF_LIFE"}})
     assert stage.line.status == "END_OF_LIFE"
@@ -62,6 +62,6 @@ async def test_a_line_that_was_ended_knowingly_stays_ended(stage: Stage, status:
         ({"status": "ACTIVE", "newStatus": "ACTIVE"}, "newStatus"),
     ],
 )
-async def test_a_status_that_there_is_not_changes_nothing(stage: Stage, body: dict[str, object], param: str) -> None:
+async def test_a_status_that_there_is_not_changes_nothing(stage: LineStage, body: dict[str, object], param: str) -> None:
     answer = await stage.ask("status", body)
     assert (answer.status_code, answer.json()["param"], stage.sent()) == (400, param, [])

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.subscribers.staged import Stage
+from tests.subscribers.staged import LineStage
 
 
 @pytest.mark.rule("4.2.45")
-async def test_a_list_is_assigned_in_every_spelling_and_removed_with_null(stage: Stage) -> None:
+async def test_a_list_is_assigned_in_every_spelling_and_removed_with_null(stage: LineStage) -> None:
     for name in ("listId", "list_id", "steeringListId", "steering_list_id"):
         given = await stage.ask("steering-list", {name: 18})
         assert (given.status_code, given.json(), stage.line.steering_list_id) == (200, {"data": {"listId": 18}}, 18)
@@ -18,12 +18,12 @@ async def test_a_list_is_assigned_in_every_spelling_and_removed_with_null(stage:
     ]
 
 
-async def test_removing_a_list_reads_no_lists(stage: Stage) -> None:
+async def test_removing_a_list_reads_no_lists(stage: LineStage) -> None:
     await stage.ask("steering-list", {"listId": None})
     assert stage.sent() == ["getSingleSubscriber", "modifySubscriberSteeringList"]
 
 
-async def test_a_list_that_the_reseller_does_not_have_is_not_found(stage: Stage) -> None:
+async def test_a_list_that_the_reseller_does_not_have_is_not_found(stage: LineStage) -> None:
     answer = await stage.ask("steering-list", {"listId": 999}, key="k")
     assert (answer.status_code, {**answer.json(), "request_id": ""}) == (
         404,
@@ -38,31 +38,31 @@ async def test_a_list_that_the_reseller_does_not_have_is_not_found(stage: Stage)
     assert (stage.writes(), await stage.claims(), stage.line.steering_list_id) == ([], {}, None)
 
 
-async def test_a_list_of_another_reseller_is_not_found(stage: Stage) -> None:
+async def test_a_list_of_another_reseller_is_not_found(stage: LineStage) -> None:
     stage.network.steering[30] = stage.network.steering[17]._replace(id=30, reseller_id=7002)
     answer = await stage.ask("steering-list", {"listId": 30})
     assert (answer.status_code, answer.json()["param"], stage.line.steering_list_id) == (404, "listId", None)
 
 
 @pytest.mark.parametrize("body", [{}, {"listId": 0}, {"listId": -1}, {"listId": True}, {"listId": "17"}, {"listId": 17, "list_id": 17}])
-async def test_a_list_that_is_no_number_asks_nobody(stage: Stage, body: dict[str, object]) -> None:
+async def test_a_list_that_is_no_number_asks_nobody(stage: LineStage, body: dict[str, object]) -> None:
     assert ((await stage.ask("steering-list", body)).status_code, stage.sent()) == (400, [])
 
 
 @pytest.mark.rule("4.2.46")
-async def test_the_sim_is_told_once(stage: Stage) -> None:
+async def test_the_sim_is_told_once(stage: LineStage) -> None:
     answer = await stage.ask("steering-list/push", method="POST")
     assert (answer.status_code, answer.json()) == (200, {"data": {"pushed": True}})
     assert stage.writes() == [("pushSteeringToSubs", {"subscriberId": stage.line.id})]
 
 
-async def test_a_line_never_seen_cannot_be_told(stage: Stage) -> None:
+async def test_a_line_never_seen_cannot_be_told(stage: LineStage) -> None:
     stage.line.sighting = None
     answer = await stage.ask("steering-list/push", method="POST")
     assert (answer.status_code, answer.json()["ocs_code"]) == (409, 14)
 
 
-async def test_a_line_without_a_list_cannot_be_told(stage: Stage) -> None:
+async def test_a_line_without_a_list_cannot_be_told(stage: LineStage) -> None:
     stage.network.accounts[8101].steering_list_id = None
     answer = await stage.ask("steering-list/push", method="POST")
     assert (answer.status_code, answer.json()["ocs_code"]) == (409, 16)

@@ -1,14 +1,6 @@
 """A counter for each test."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
+from tests.stage import opened
+from tests.top_ups.counter import open_counter
 
-import pytest
-
-from tests.top_ups.counter import Counter, open_counter
-
-
-@pytest.fixture
-async def counter(tmp_path: Path) -> AsyncGenerator[Counter]:
-    async with open_counter(tmp_path) as counter:
-        yield counter
+counter = opened(open_counter)

@@ -18,7 +18,7 @@ from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from simulators.network.entities import Line, Package
 from simulators.network.faults import NetworkFault
-from simulators.processor.cards import TestCard
+from simulators.processor.cards import TestCard as PaymentCard
 from simulators.processor.checkout import complete_checkout
 from simulators.processor.entities import CheckoutSession
 from storage.engine.connection import Connection
@@ -39,8 +39,6 @@ PLANS = (("nordic", NORDIC, 1000), ("nordic-big", NORDIC_BIG, 1990), ("europe", 
 
 
 class Note(NamedTuple):
-    """An audit row, in short."""
-
     surface: str
     operation: str
     principal: str
@@ -56,8 +54,6 @@ def read_notes(connection: Connection) -> list[Note]:
 
 @dataclass(slots=True)
 class Counter:
-    """The shop."""
-
     world: World
     road: Road
     me: Credentials
@@ -96,11 +92,9 @@ class Counter:
         return found
 
     async def top_ups(self, order: str) -> list[OrderRow]:
-        """Those of an order."""
         return await self.world.store.read(top_ups_of, order=order)
 
     def sessions(self) -> list[CheckoutSession]:
-        """The pages at the processor."""
         return list(self.world.payments.state.book(self.payee).sessions.values())
 
     async def pay(self, order: str, card: str = GOOD_CARD) -> None:
@@ -108,7 +102,7 @@ class Counter:
         session = (await self.row(order)).session
         assert session is not None
         async with self.world.payments.turn(writes=True) as state:
-            complete_checkout(state, self.payee, session, TestCard(card, "B. Uyer", BUYER))
+            complete_checkout(state, self.payee, session, PaymentCard(card, "B. Uyer", BUYER))
 
     async def told(self) -> None:
         """Every event is told, and taken."""
@@ -188,12 +182,10 @@ class Counter:
 
 
 def new_shop(ids: str, organisation: str, now: int) -> Storefront:
-    """A published one, in euros."""
     return Storefront(ids, organisation, "fjord", "Fjord", None, None, None, "help@fjord.test", "EUR", "published", now, now)
 
 
 def new_plan(id: str, shop: str, slug: str, template: int, price: int, now: int) -> StorefrontPlan:
-    """One on sale."""
     return StorefrontPlan(id, shop, slug, slug.title(), 1000, 30, '["NO","SE"]', price, 1, 0, template, None, None, None, None, now, now)
 
 

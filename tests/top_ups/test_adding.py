@@ -110,7 +110,6 @@ async def freed(counter: Counter, order: str) -> None:
 
 
 async def untold(counter: Counter, order: str) -> None:
-    """The template is deleted."""
     del order
     network = await counter.world.network()
     network.templates[NORDIC].deleted = True
@@ -168,7 +167,6 @@ async def test_after_an_hour_of_that_the_money_goes_back(counter: Counter, how: 
 
 
 def stop(counter: Counter, how: str) -> None:
-    """Calls surely do nothing."""
     if how == UNSENT[0]:
         counter.road.refused.add(ADD)
     elif how == UNSENT[1]:
@@ -178,7 +176,6 @@ def stop(counter: Counter, how: str) -> None:
 
 
 def start(counter: Counter) -> None:
-    """They work again."""
     counter.road.refused.clear()
     counter.world.sandbox.faults.clear()
 

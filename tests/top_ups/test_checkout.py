@@ -7,7 +7,7 @@ from clients.payments.records import NewPromotion
 from operations.storefronts.sales.checkout import begin_order, begin_top_up, sale_fee
 from registry.errors import Conflict, NotFound, OcsError, PaymentsError, Refusal
 from simulators.network.faults import NetworkFault
-from simulators.processor.cards import TestCard
+from simulators.processor.cards import TestCard as PaymentCard
 from simulators.processor.checkout import complete_checkout, enter_promotion
 from storage.connect_accounts import write_connect_status
 from storage.organisations import set_fee_bps
@@ -162,7 +162,7 @@ async def test_an_order_without_a_page_is_an_order_that_nobody_can_pay(counter: 
     assert [(note.surface, note.operation, note.status) for note in notes] == [("web", "begin_order", 502)]
     for session in counter.sessions():  # a page was made, and its answer lost: whoever finds it and pays buys nothing, and is told nothing
         async with counter.world.payments.turn(writes=True) as state:
-            complete_checkout(state, counter.payee, session.id, TestCard(GOOD_CARD, "B. Uyer", BUYER))
+            complete_checkout(state, counter.payee, session.id, PaymentCard(GOOD_CARD, "B. Uyer", BUYER))
         order = session.metadata["order"]
         await counter.told()
         await counter.work()

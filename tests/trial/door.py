@@ -60,12 +60,10 @@ class Door:
         return answer.status
 
     def aclose(self) -> None:
-        """Hang up."""
         self._wires.aclose()
 
 
 def door_of(installation: Installation, patience: float = 0.0) -> Door:
-    """Of one nginx."""
     return Door(installation.front.port, installation.front.context(), patience)
 
 
@@ -75,7 +73,6 @@ async def warm_up(installation: Installation, door: Door) -> None:
 
 
 def alone(installation: Installation) -> Requests:
-    """What needs no charging system."""
     path, plan, bearer = "/v1/connectivity/intents", '{"plan": "test_eu_1gb"}', f"Bearer {installation.key}"
     again = [http("POST", path, plan, authorization=bearer, idempotency_key=f"again-{number}") for number in range(REPLAYED)]
     beside = beside_of(installation.key, installation.seller.slug)
@@ -90,7 +87,6 @@ def mixed(installation: Installation) -> Requests:
 
 
 def waits_of(load: Beside) -> list[float]:
-    """Milliseconds of all calls."""
     return sorted(chain.from_iterable(load.waits.values()))
 
 

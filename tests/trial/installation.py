@@ -18,14 +18,12 @@ import httpx
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.engine.store import open_store
-from tests.cli.reseller import COMMAND, environment
-from tests.endurance.house import LONGEST_STOP, House, opened_on, payments, process
-from tests.endurance.own_postgres import OwnPostgres, own_postgres
 from tests.endurance.people import ACCOUNT, Seller, open_for_business
-from tests.kill.stage import found, settings_of
-from tests.ports import free_port
+from tests.harness.postgres_processes import OwnPostgres, PostgresProcesses, children, own_postgres
+from tests.harness.processes import COMMAND, environment, free_port
+from tests.harness.service_processes import LONGEST_STOP, ServiceProcesses, open_processes_on, payment_settings, reseller_process
+from tests.harness.tenant_stage import found_tenant, server_settings
 from tests.proxies.front import NGINX, Front, front, proxying, whole_nginx_file
-from tests.stopped_postgres import PostgresProcesses, children
 
 SERVERS, WORKERS = ("server 1", "server 2"), ("worker 1", "worker 2")
 START_SECONDS, LOOK_SECONDS = 180.0, 0.05
@@ -53,7 +51,7 @@ def lacks(
 class Installation:
     """All of it. `settings`: what servers and workers are told when they start; a trial changes them."""
 
-    house: House
+    house: ServiceProcesses
     postgres: OwnPostgres
     front: Front
     upstream: "subprocess.Popen[bytes]"
@@ -82,7 +80,7 @@ class Installation:
         self.begun += 1
         folder = self.house.place / f"{name}, start {self.begun}"
         settings = {**self.settings, "SERVICE_METRICS_PORT": str(self.metrics_ports[name])}
-        running = self.stack.enter_context(process(words, folder, settings, self.program))
+        running = self.stack.enter_context(reseller_process(words, folder, settings, self.program))
         return running, folder, partial(says_that_it_runs, folder / "log") if port is None else partial(ready, port)
 
     def port(self, name: str) -> int | None:
@@ -121,7 +119,7 @@ class Installation:
         """API keys of so many new organisations on one account."""
         store, ids = open_store(self.postgres.url, pool=1), SystemIds(SystemClock())
         try:
-            return [(await store.write(found, ids=ids, account=account))[1] for _ in range(count)]
+            return [(await store.write(found_tenant, ids=ids, account=account))[1] for _ in range(count)]
         finally:
             await store.aclose()
 
@@ -135,7 +133,6 @@ def until(done: Callable[[], bool], running: "subprocess.Popen[bytes]", folder: 
 
 
 def says_that_it_runs(log: Path) -> bool:
-    """A worker."""
     return "worker runs" in log.read_text()
 
 
@@ -166,15 +163,17 @@ async def installed(
             (place / name).mkdir()
         proxy = stack.enter_context(front("nginx", place / "front", public, *ports))
         base, trusting = f"https://localhost:{public}", {"SSL_CERT_FILE": str(proxy.authority)}
-        house = await stack.enter_async_context(opened_on("postgres", postgres.url, place, lines, ports, events_to=base, trusting=trusting))
+        house = await stack.enter_async_context(
+            open_processes_on("postgres", postgres.url, place, lines, ports, events_to=base, trusting=trusting)
+        )
         network, processor = (httpx.URL(str(each)).port or 0 for each in (house.network.url, house.processor.base_url))
         secure_network, secure_processor = free_port(), free_port()
         handed_on = sites(place / "front", ((secure_network, network), (secure_processor, processor)))
         command = [str(NGINX), "-p", str(place / "upstream"), "-c", str(whole_nginx_file(place / "upstream", handed_on))]
         upstream = stack.enter_context(proxying(command, place / "upstream", secure_network))
         told = {
-            **settings_of(place, house.network, postgres.url),
-            **payments(processor),
+            **server_settings(place, house.network, postgres.url),
+            **payment_settings(processor),
             "SERVICE_OCS_URL": f"https://localhost:{secure_network}/v1",
             "SERVICE_PAYMENTS_URL": f"https://localhost:{secure_processor}",
             "SERVICE_PAYMENTS_CONNECT_URL": f"https://localhost:{secure_processor}",
@@ -201,12 +200,12 @@ async def found_by_nginx(proxy: Front) -> None:
             await client.get("/health")
 
 
-async def people(url: str, house: House) -> tuple[Seller, str]:
+async def people(url: str, house: ServiceProcesses) -> tuple[Seller, str]:
     """A shop, and the key of an organisation."""
     payee = (await house.processor.post("/control/accounts", json={"kind": "standard", "country": "US"})).json()["id"]
     store, ids = open_store(url, pool=1), SystemIds(SystemClock())
     try:
         seller = await store.write(open_for_business, ids=ids, payee=payee)
-        return seller, (await store.write(found, ids=ids, account=ACCOUNT))[1]
+        return seller, (await store.write(found_tenant, ids=ids, account=ACCOUNT))[1]
     finally:
         await store.aclose()

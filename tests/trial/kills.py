@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from tests.endurance.draws import Draws
 from tests.fuzz.outage import Beside
+from tests.harness.network_process import DRAW
 from tests.kill.dispatches import NOBODY, dispatches
-from tests.kill.network import DRAW
 from tests.trial.door import RATE, alone, door_of, drawing, failures, judged, told
 from tests.trial.installation import Installation, installed
 from tests.trial.plan import Plan

@@ -34,7 +34,6 @@ SHORTEST = 1.0
 
 
 def reader() -> argparse.ArgumentParser:
-    """The command's words."""
     parser = argparse.ArgumentParser(prog="run trial", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="of the load, of the kills and of the outages (60)")
     parser.add_argument("--only", action="append", choices=list(TRIALS), default=[], help="a trial; may be repeated; all by default")
@@ -66,7 +65,6 @@ def attempts(trials: Mapping[str, Trial], given: argparse.Namespace) -> list[Pro
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command."""
     parser = reader()
     given = parser.parse_args(arguments)
     if given.seconds < SHORTEST or given.rate <= 0:

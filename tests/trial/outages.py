@@ -133,7 +133,6 @@ class Probes:
         return not self.wrong and self.unready > 0 and self.ready_ms <= AIM_READY_MS and self.metrics == self.metrics_asked > 0
 
     async def run(self, seconds: float) -> None:
-        """So long."""
         scraping = asyncio.gather(*(self._scrape(port, time.perf_counter() + seconds) for port in self._metrics))
         ends = time.perf_counter() + seconds
         while time.perf_counter() < ends:
@@ -155,7 +154,6 @@ class Probes:
             await asyncio.sleep(SCRAPE_EVERY)
 
     def aclose(self) -> None:
-        """Hang up."""
         for wires in self._ready:
             wires.aclose()
 

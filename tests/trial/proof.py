@@ -21,16 +21,13 @@ class Proof(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """The last column."""
         return "-" if self.met is None else "yes" if self.met else "**no**"
 
     def line(self) -> str:
-        """Of the table."""
         return "| " + " | ".join(cell.replace("|", "/") for cell in (*self[:4], self.verdict)) + " |"
 
 
 def table(proofs: Sequence[Proof]) -> str:
-    """All rows, as Markdown."""
     return "\n".join(["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD), *(proof.line() for proof in proofs)])
 
 

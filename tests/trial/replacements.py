@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import httpx
 
-from tests.cli.reseller import environment
 from tests.cli.test_key_rotation import NEW
 from tests.fuzz.outage import Beside
-from tests.replicas.cluster import KEYS
+from tests.harness.cluster import KEYS
+from tests.harness.processes import environment
 from tests.replicas.next_release import next_release
 from tests.trial.door import RATE, Door, door_of, figures, mixed, told, warm_up
 from tests.trial.installation import LOOK_SECONDS, SERVERS, WORKERS, Installation, installed
@@ -25,7 +25,6 @@ AIM = "no call fails, no answer changes"
 
 
 async def replace(plan: Plan) -> list[Proof]:
-    """All three on one installation."""
     async with installed(plan.place, drain=plan.drain) as made:
         door = door_of(made)
         await warm_up(made, door)

@@ -27,8 +27,6 @@ HOSTILE = "<script>upstream words</script>"
 
 
 class Told(NamedTuple):
-    """What the caller learns."""
-
     ocs_code: int | None
     outcome_unknown: bool
     before_execution: bool

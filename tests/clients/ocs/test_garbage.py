@@ -4,7 +4,7 @@ import pytest
 
 from registry.errors import OcsError, Refusal
 from tests.clients.ocs.upstream import Answer, Upstream, raw, reply
-from tests.garbage import left_by
+from tests.gc_probe import left_by
 
 
 @pytest.mark.parametrize(("answer", "refusal"), [(reply(code=100), OcsError), (raw(b"{}"), Refusal)], ids=["refused", "unreadable"])

@@ -1,0 +1,148 @@
+"""The application as Schemathesis calls it: every door over a furnished house that stands as long as the client's lifespan."""
+
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import orjson
+
+from operations.catalogue import CATALOGUE
+from registry.catalogue import AnyOperation
+from registry.operation import Auth
+from tests.contract.payments import signature
+from tests.contract.stage import House, open_house
+from tests.fuzz.furnished import Furnished, Input, furnish
+from tests.world import SITE
+from transports.http.asgi import Message, Receive, Send
+from transports.openapi.document import build_openapi
+
+HOST = "testserver"
+SIGNED, TOKEN = b"stripe-signature", b"x-confirm-token"
+PATIENCE = 86_400
+"""As long as whoever is told to come back later waits, by the clock of the house, in seconds."""
+NOTIFIED = {o.path for o in CATALOGUE.operations.values() if o.auth is Auth.SIGNATURE}
+Scope = Any
+
+
+@dataclass
+class AppUnderTest:
+    """A house for one operation, or for all of them."""
+
+    folder: Path
+    operation: AnyOperation | None = None
+    house: House | None = None
+    furnished: Furnished | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._stand(receive, send)
+        elif scope["path"] == "/openapi.json":
+            assert self.furnished is not None
+            await reply(send, orjson.dumps(document_of(self.operation, self.furnished.inputs)))
+        else:
+            await self._ask(scope, await read(receive), receive, send)
+
+    async def _stand(self, receive: Receive, send: Send) -> None:
+        await receive()
+        async with open_house(self.folder, HOST) as self.house:
+            self.furnished = await furnish(self.house, self.operation)
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _ask(self, scope: Scope, body: bytes, rest: Receive, send: Send) -> None:
+        """One call; half of those that have to be confirmed are at once, and half of the notifications are signed as they must be."""
+        assert self.house is not None
+        sure, door, headers = crc32(scope["query_string"] + body) % 2 == 0, self.house.world.door, list(scope["headers"])
+        own = TOKEN in dict(headers)
+        if sure and scope["path"] in NOTIFIED:
+            headers = [*(pair for pair in headers if pair[0] != SIGNED), (SIGNED, signature(self.house.world, body).encode())]
+        held: list[Message] = []
+
+        async def pass_on(message: Message) -> None:
+            waits = held or (sure and not own and message.get("status") == 202)
+            await (hold(message) if waits else send(message))
+            self._come_back_later(message)
+
+        async def hold(message: Message) -> None:
+            held.append(message)
+
+        await door({**scope, "headers": headers}, again(body, rest), pass_on)
+        said = b"".join(message.get("body", b"") for message in held)  # pyright: ignore[reportArgumentType]
+        token = orjson.loads(said).get("confirm_token") if said else None
+        if token:
+            await door({**scope, "headers": [*headers, (TOKEN, token.encode())]}, again(body, rest), send)
+        else:
+            for message in held:
+                await send(message)
+
+    def _come_back_later(self, answer: Message) -> None:
+        """Else a house where no time passes gives most examples the same refusal."""
+        assert self.house is not None
+        headers: Any = answer["headers"] if answer.get("status") == 429 else ()
+        seconds = int(dict(headers).get(b"retry-after", b"0"))
+        if 0 < seconds <= PATIENCE:
+            self.house.world.clock.advance(seconds)
+
+
+async def read(receive: Receive) -> bytes:
+    body, more = b"", True
+    while more:
+        message: Any = await receive()
+        body, more = body + message.get("body", b""), message.get("more_body", False)
+    return body
+
+
+def again(body: bytes, rest: Receive) -> Receive:
+    """A body that was read, for whoever asks next."""
+    left = [body]
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": left.pop()} if left else await rest()
+
+    return receive
+
+
+async def reply(send: Send, body: bytes) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+    await send({"type": "http.response.body", "body": body})
+
+
+@cache
+def whole() -> Any:
+    return build_openapi(CATALOGUE, SITE)
+
+
+def document_of(operation: AnyOperation | None, inputs: Mapping[str, Input]) -> Any:
+    """The document of one path or of all, with examples of what is there."""
+    paths = {path: made for path, made in whole()["paths"].items() if operation is None or operation.path == path}
+    found: Any = {**whole(), "paths": deepcopy(paths)}
+    for methods in found["paths"].values():
+        for made in methods.values():
+            if made["operationId"] in inputs:
+                exemplify(made, inputs[made["operationId"]])
+    return found
+
+
+def exemplify(made: Any, given: Input) -> None:
+    """Put what is there in place of what is documented."""
+    for parameter in made.get("parameters", []):
+        if parameter.get("name") in given and parameter["in"] == "path":
+            parameter["example"] = given[parameter["name"]]
+    inside = {parameter["name"] for parameter in made.get("parameters", []) if parameter.get("in") == "path"}
+    body = {name: value for name, value in given.items() if name not in inside}
+    for content in made.get("requestBody", {}).get("content", {}).values():
+        content["examples"] = {"there": {"value": body}}
+
+
+def bindings(operation: AnyOperation, given: Input) -> dict[str, str | int | float]:
+    """Where a generated call may name what is there, as Schemathesis calls the place."""
+    inside = set(re.findall(r"\{(\w+)\}", operation.path))
+    rest = "query" if operation.method in ("GET", "DELETE") else "body"
+    plain = {name: value for name, value in given.items() if isinstance(value, (str, int, float)) and not isinstance(value, bool)}
+    return {f"{'path' if name in inside else rest}.{name}": value for name, value in plain.items() if value != ""}

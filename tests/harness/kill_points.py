@@ -1,0 +1,120 @@
+"""Where the process dies: ports around the real ones that pull the plug when a call passes a named point for the n-th time."""
+
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
+
+from clients.http import MEBIBYTE, HttpReply, Outbound, OutboundLimits
+from registry.ports import AuditRecord, CallRecord, Conclusion, Journal, StoredAnswer, WriteArguments, WriteFunction, WriteList
+
+T = TypeVar("T")
+
+
+class Point(NamedTuple):
+    """Before or after what, of which operation or which method of the wire, and the how many-th time."""
+
+    place: str
+    subject: str
+    nth: int = 1
+
+
+class Trap:
+    """Kills this process as `kill -9` does: nothing of it runs any more, no buffer is written, no connection is closed by it."""
+
+    def __init__(self, point: Point | None) -> None:
+        self._point, self._passed = point, 0
+
+    def at(self, place: str, subject: str) -> None:
+        point = self._point
+        if point is None or (place, subject) != (point.place, point.subject):
+            return
+        self._passed += 1
+        if self._passed == point.nth:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class TrappedJournal:
+    """The journal, with a point before and after each of its commits."""
+
+    def __init__(self, journal: Journal, trap: Trap) -> None:
+        self._journal, self._trap = journal, trap
+
+    async def first_known(self, organisation: str, operation: str, keys: Sequence[str], now: float) -> str | None:
+        return await self._journal.first_known(organisation, operation, keys, now)
+
+    async def stored(self, entry: CallRecord) -> StoredAnswer | None:
+        return await self._journal.stored(entry)
+
+    async def challenge(self, entry: CallRecord, digest: bytes, expires_at: float) -> None:
+        await self._journal.challenge(entry, digest, expires_at)
+
+    async def settle(self, entry: CallRecord, stored: StoredAnswer, write: WriteFunction[T] | None, arguments: WriteArguments) -> T | None:
+        return await self._journal.settle(entry, stored, write, arguments)
+
+    async def settle_result(
+        self, entry: CallRecord, encode: Callable[[T], StoredAnswer], write: WriteFunction[T], arguments: WriteArguments
+    ) -> T:
+        return await self._journal.settle_result(entry, encode, write, arguments)
+
+    async def open(self, entry: CallRecord) -> None:
+        self._trap.at("before claim", entry.operation)
+        await self._journal.open(entry)
+        self._trap.at("after claim", entry.operation)
+
+    async def dispatch(self, entry: CallRecord, lost: StoredAnswer, writes: WriteList) -> None:
+        self._trap.at("before dispatch", entry.operation)
+        await self._journal.dispatch(entry, lost, writes)
+        self._trap.at("after dispatch", entry.operation)
+
+    async def close(
+        self, entry: CallRecord, stored: StoredAnswer, *, outcome: str, unknown: bool, writes: WriteList, lost: WriteList
+    ) -> None:
+        self._trap.at("before save", entry.operation)
+        await self._journal.close(entry, stored, outcome=outcome, unknown=unknown, writes=writes, lost=lost)
+        self._trap.at("after save", entry.operation)
+
+    async def conclude(
+        self,
+        entry: CallRecord,
+        encode: Callable[[Any], bytes],
+        write: Callable[..., Conclusion],
+        arguments: WriteArguments,
+        *,
+        lost: WriteList,
+    ) -> Conclusion:
+        def within(*given: object, **named: object) -> Conclusion:
+            concluded = write(*given, **named)
+            self._trap.at("within save", entry.operation)  # written, and not committed
+            return concluded
+
+        self._trap.at("before save", entry.operation)
+        concluded = await self._journal.conclude(entry, encode, within, arguments, lost=lost)
+        self._trap.at("after save", entry.operation)
+        return concluded
+
+    async def release(self, entry: CallRecord, writes: WriteList, *, refund: bool) -> None:
+        await self._journal.release(entry, writes, refund=refund)
+
+    def record(self, line: AuditRecord) -> None:
+        self._journal.record(line)
+
+    async def flush(self) -> None:
+        await self._journal.flush()
+
+
+class TrappedOutbound(Outbound):
+    """The way to the charging system, with a point before a request is written and one after its answer was read."""
+
+    def __init__(self, limits: OutboundLimits, trap: Trap) -> None:
+        super().__init__(limits)
+        self._trap = trap
+
+    async def exchange(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"", keep: int = MEBIBYTE) -> HttpReply:
+        called = next(iter(orjson.loads(content)))
+        self._trap.at("before send", called)
+        reply = await super().exchange(method, url, headers=headers, content=content, keep=keep)
+        self._trap.at("after reply", called)
+        return reply

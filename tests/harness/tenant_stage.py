@@ -1,0 +1,163 @@
+"""What a run is played on: a database at HEAD, three organisations in it with a receiver each, and the servers to be killed."""
+
+import sqlite3
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+
+from clients.webhooks.signature import WEBHOOK_SECRET_BYTES, new_webhook_secret
+from operations.secret_tokens import new_api_key
+from registry.clock import SystemClock
+from registry.ids import Ids, SystemIds
+from registry.limits import Role, Tier
+from storage.api_keys import insert_key
+from storage.engine.connection import Connection
+from storage.engine.store import open_store
+from storage.memberships import add_member
+from storage.organisations import create_organisation
+from storage.people import create_person
+from storage.sealing import Keyring, webhook_secret_field
+from storage.webhook_endpoints import insert_endpoint
+from tests.databases import migrated_postgres, migrated_sqlite
+from tests.harness.cluster import KEYS
+from tests.harness.held_receiver import Receiver, receiving
+from tests.harness.killable_servers import ServerForks, Servers
+from tests.harness.network_process import TOKEN, NetworkProcess
+
+# Two organisations draw from one account; the third one's stock is soon empty.
+DRAWS_FROM = (8101, 8101, 8103)
+CALL_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """An organisation, its API key, its account, and its endpoint with whoever listens there."""
+
+    id: str
+    secret: str
+    account: int
+    endpoint: str
+    receiver: Receiver
+    signed_with: str
+
+
+@dataclass(slots=True)
+class TenantStage:
+    network: NetworkProcess
+    servers: Servers
+    tenants: tuple[Tenant, ...]
+    url: str
+    since: int
+    """The number of the network's last writing call before this stage was there."""
+
+    def client(self) -> httpx.AsyncClient:
+        """For calls of the server that runs now, which end with it. There is no TLS, so no certificates are read."""
+        return httpx.AsyncClient(base_url=self.servers.url, timeout=CALL_SECONDS, verify=False)
+
+    def rows(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Read by hand: what is on trial does not judge itself."""
+        if self.url.startswith("sqlite"):
+            raw = sqlite3.connect(self.url.removeprefix("sqlite:///"))
+            try:
+                return raw.execute(statement).fetchall()
+            finally:
+                raw.close()
+        with psycopg.connect(self.url, autocommit=True) as admin:
+            return admin.execute(statement.encode()).fetchall()
+
+    def number(self, statement: str) -> int:
+        return int(self.rows(statement)[0][0])
+
+
+@asynccontextmanager
+async def open_tenant_stage(
+    place: Path, network: NetworkProcess, forks: ServerForks, *, postgres: bool
+) -> AsyncGenerator[TenantStage | None]:
+    """A new database and its people; nothing without PostgreSQL where that is asked for. No server runs yet."""
+    async with AsyncExitStack() as stack:
+        url = stack.enter_context(migrated_postgres()) if postgres else migrated_sqlite(place)
+        if url is None:
+            yield None
+            return
+        yield await stack.enter_async_context(tenant_stage_on(url, place, network, forks))
+
+
+@asynccontextmanager
+async def tenant_stage_on(
+    url: str, place: Path, network: NetworkProcess, forks: ServerForks, *, settings: Mapping[str, str] | None = None
+) -> AsyncGenerator[TenantStage]:
+    """The same on a database at HEAD that somebody else made; `settings` come on top of those that every server is told."""
+    async with AsyncExitStack() as stack:
+        receivers = [stack.enter_context(receiving()) for _ in DRAWS_FROM]
+        tenants = await settle_in(url, receivers)
+        servers = Servers(forks, place, network.clock.path, {**server_settings(place, network, url), **(settings or {})})
+        stack.push_async_callback(servers.kill)
+        await network.look()
+        yield TenantStage(network, servers, tenants, url, max(network.log, default=0))
+
+
+def server_settings(place: Path, network: NetworkProcess, url: str) -> Mapping[str, str]:
+    return {
+        "SERVICE_DATA": str(place),
+        "SERVICE_DATABASE_URL": "" if url.startswith("sqlite") else url,
+        "SERVICE_SECRET_KEYS": KEYS,
+        "SERVICE_OCS_URL": network.url,
+        "SERVICE_OCS_TOKEN": TOKEN,
+        "SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8",
+        "SERVICE_DEMO": "false",
+        "SERVICE_BURST_LIMIT": "false",
+        "SERVICE_LOG": "json",
+    }
+
+
+async def settle_in(url: str, receivers: Sequence[Receiver]) -> tuple[Tenant, ...]:
+    store = open_store(url, pool=1)
+    ids = SystemIds(SystemClock())
+    try:
+        made = [
+            await store.write(move_in, ids=ids, account=account, receiver=receiver)
+            for account, receiver in zip(DRAWS_FROM, receivers, strict=True)
+        ]
+    finally:
+        await store.aclose()
+    return tuple(made)
+
+
+def move_in(connection: Connection, *, ids: SystemIds, account: int, receiver: Receiver) -> Tenant:
+    """One of them, with all it needs."""
+    organisation, key = found_tenant(connection, ids=ids, account=account)
+    endpoint, secret = listen(connection, ids=ids, organisation=organisation, url=receiver.url)
+    return Tenant(organisation, key, account, endpoint, receiver, secret)
+
+
+def found_tenant(connection: Connection, *, ids: Ids, account: int) -> tuple[str, str]:
+    """An organisation with an account, and an API key of its admin."""
+    now = SystemClock().now()
+    organisation, person, key = ids.new("org_"), ids.new("usr_"), new_api_key(ids)
+    create_organisation(connection, id=organisation, name="Tenant", tier=Tier.ENTERPRISE, now=now, mode="managed", account_id=account)
+    create_person(connection, id=person, now=now)
+    add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
+    insert_key(
+        connection,
+        id=ids.new("key_"),
+        digest=key.digest,
+        prefix=key.prefix,
+        organisation=organisation,
+        person=person,
+        name="kill",
+        now=now,
+    )
+    return organisation, key.secret
+
+
+def listen(connection: Connection, *, ids: Ids, organisation: str, url: str) -> tuple[str, str]:
+    """An endpoint for its events, and the secret that they are signed with."""
+    endpoint, secret = ids.new("we_"), new_webhook_secret(ids.bytes(WEBHOOK_SECRET_BYTES))
+    sealed = Keyring(KEYS, ids.bytes).seal(secret, org_id=organisation, field=webhook_secret_field(endpoint))
+    insert_endpoint(connection, id=endpoint, organisation=organisation, url=url, secret=sealed, now=SystemClock().now())
+    return endpoint, secret

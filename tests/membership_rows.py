@@ -1,0 +1,21 @@
+"""Ending a membership and nothing else, of whomever: the service itself ends no last admin's, and ends their keys with it."""
+
+import sqlalchemy as sa
+
+from storage.change_counters import CALLERS, count_change
+from storage.engine.connection import Connection
+from storage.engine.statement import Command
+from storage.engine.table import table_of
+from storage.memberships import MembershipTable
+
+MEMBERSHIP = table_of(MembershipTable)
+REMOVE = Command(
+    sa.delete(MEMBERSHIP).where(
+        MEMBERSHIP.c.person_id == sa.bindparam("person"), MEMBERSHIP.c.organisation_id == sa.bindparam("organisation")
+    )
+)
+
+
+def leave(connection: Connection, *, person: str, organisation: str) -> None:
+    connection.run(REMOVE, person=person, organisation=organisation)
+    count_change(connection, name=CALLERS)
