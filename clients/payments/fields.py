@@ -90,7 +90,7 @@ def read_flag(found: object) -> bool:
 
 def read_id(found: object) -> str | None:
     """The id of another object, which stands there itself where the answer was expanded."""
-    id = id_member(cast("ProcessorJson", found)) if isinstance(found, dict) else read_text(found)
+    id = read_member(cast("ProcessorJson", found), "id", required(read_text)) if isinstance(found, dict) else read_text(found)
     if id is not None and re.fullmatch(r"[A-Za-z0-9_]{1,255}", id) is None:
         refuse_member("is no id")
     return id
@@ -113,7 +113,9 @@ def require_list(found: object) -> list[object]:
 
 def read_metadata(found: object) -> Mapping[str, str]:
     """What the service wrote on it; what it cannot have written is left out."""
-    members = json_object({} if found is None else found, "metadata").items()
+    if found is not None and not isinstance(found, dict):
+        refuse_member("is no object")
+    members = cast("dict[str, object]", found or {}).items()
     return {name: value for name, value in members if isinstance(value, str) and is_storable_text(name) and is_storable_text(value)}
 
 
@@ -214,14 +216,16 @@ def _record_adapter(kind: type[object]) -> tuple[TypeAdapter[object], tuple[tupl
 def read_record(kind: type[RecordT], found: ProcessorJson) -> RecordT:
     """`found` as a record of this kind; UnreadableRecord names the first member that breaks the wire's shape."""
     adapter, paths = _record_adapter(kind)
-    for path in paths:
-        at = found
-        for step in path[:-1]:
-            at = inner_object(at, step)
     try:
-        return cast("RecordT", adapter.validate_python(found, context=found))
+        record = cast("RecordT", adapter.validate_python(found, context=found))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
+    else:
+        for path in paths:
+            at = found
+            for step in path[:-1]:
+                at = inner_object(at, step)
+        return record
     name = [step for step in first["loc"] if isinstance(step, str)][-1]
     raise UnreadableRecord(f"{name} {REFUSED_MEMBERS.get(first['type'], first['msg'])}")  # outside the handler: the error holds the object
 

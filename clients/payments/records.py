@@ -147,8 +147,8 @@ class Balance:
     """What an account has: to be paid out now, and still under way."""
 
     live: Annotated[Flag, Field(validation_alias="livemode")]
-    available: Annotated[tuple[Money, ...], BeforeValidator(require_list)]
-    pending: Annotated[tuple[Money, ...], BeforeValidator(require_list)]
+    available: Annotated[tuple[Money, ...], BeforeValidator(require_list), Field(default=None, validate_default=True)]
+    pending: Annotated[tuple[Money, ...], BeforeValidator(require_list), Field(default=None, validate_default=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class ValueListItem:
     id: ObjectId
     value_list: ObjectId
     value: Text = field(repr=False)
-    created: Count = 0
+    created: Count
 
 
 @dataclass(frozen=True, slots=True)
