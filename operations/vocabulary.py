@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from registry.characters import MISLEADING_CHARACTERS
 from registry.model import Input
+
 ListItem = TypeVar("ListItem")
 
 PageLimit = Annotated[int, Field(ge=1, le=100, description="Page size.")]

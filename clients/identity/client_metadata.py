@@ -15,8 +15,7 @@ from clients.identity.redirect_uris import BadRedirect, check_redirects
 from clients.webhooks.name_lookup import NameLookup, ThreadedLookups
 from clients.webhooks.receiver_url import BadReceiverUrl, check_receiver_url
 from clients.webhooks.vetted_outbound import vetted_outbound
-from registry.characters import is_blank_character
-from registry.characters import is_hidden_character
+from registry.characters import is_blank_character, is_hidden_character
 
 if TYPE_CHECKING:
     import ssl

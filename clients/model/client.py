@@ -5,9 +5,7 @@ A turn is put together from the pieces it comes in. Nothing of them is believed:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast

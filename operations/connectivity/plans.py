@@ -10,15 +10,9 @@ from pydantic import Field
 from clients.ocs.wire.template import Template
 from operations.connectivity.products import product_plan
 from operations.deps import Ctx
-from operations.plans import BYTES_PER_MB
-from operations.plans import Plan
-from operations.plans import product_not_found
-from operations.upstream.connection import AccountGone
-from operations.upstream.connection import Upstream
-from operations.upstream.connection import connect_upstream
-from operations.upstream.resellers import own_templates
-from operations.upstream.resellers import zone_countries
-from operations.upstream.templates import find_template
+from operations.plans import BYTES_PER_MB, Plan, product_not_found
+from operations.upstream.connection import AccountGone, Upstream, connect_upstream
+from operations.upstream.resellers import find_template, own_templates, zone_countries
 from operations.vocabulary import ListOf, StartingAfter, list_page
 from registry.errors import NotFound, OcsConflict, OrgNotConnected, UpgradeRequired
 from registry.limits import Scope

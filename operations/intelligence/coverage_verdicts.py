@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 import anyio.to_thread
 
+from operations.caches.usage import LineUse
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import FleetLine, FleetReading, begin_fleet_reading, read_each_line, read_fleet
 from operations.intelligence.lines.usage import USAGE_TYPE_DATA, read_line_use
@@ -21,7 +22,6 @@ from operations.upstream.connection import Upstream
 from operations.upstream.lines import line_not_found
 from operations.upstream.resellers import read_reseller_list
 from operations.upstream.tariffs import read_tariff_rules, tariff_offer
-from operations.upstream.usage_cache import LineUse
 from registry.errors import OcsError
 
 CoverageVerdict = Literal["covered", "mis_steered", "outside_zone", "no_package", "unknown", "not_seen_lately", "never_seen"]

@@ -8,17 +8,8 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.intelligence.fleet_score import AccountHealth, FleetCounts, HealthAction, ToDo, health_snapshot
 from operations.intelligence.lines.usage import euros
-from operations.intelligence.reports.finding import Factor
-from operations.intelligence.reports.finding import Finding
-from operations.intelligence.reports.finding import make_finding
-from operations.intelligence.reports.finding import upstream_text
-from operations.intelligence.reports.sheet import Chart
-from operations.intelligence.reports.sheet import Figure
-from operations.intelligence.reports.sheet import Sheet
-from operations.intelligence.reports.sheet import Table
-from operations.intelligence.reports.sheet import bar_chart_of
-from operations.upstream.connection import AccountGone
-from operations.upstream.connection import connect_upstream
+from operations.intelligence.reports.sheet import Chart, Factor, Figure, Finding, Sheet, Table, bar_chart_of, make_finding, upstream_text
+from operations.upstream.connection import AccountGone, connect_upstream
 from operations.upstream.paging import cursor_index
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError

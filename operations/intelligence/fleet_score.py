@@ -13,6 +13,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.wire.reseller import Account, AccountStock
+from operations.caches.usage import LineUse
 from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import PARALLEL_LINES, FleetLine, FleetLines, read_each_line, read_fleet, sample_evenly
 from operations.intelligence.lines.line_state import is_in_stock, issue_day, parse_day, was_used_since
@@ -20,7 +21,6 @@ from operations.intelligence.lines.usage import MICROS_PER_EURO, read_line_use
 from operations.intelligence.reports.sheet import UNLISTED_LINES, Factor, Incomplete, cached_result, weighted_score
 from operations.times import WEEK_DAYS, DayWindow, utc_today
 from operations.upstream.connection import Upstream
-from operations.upstream.usage_cache import LineUse
 from registry.errors import OcsError
 
 FREE_ESIM_STATUS = 0

@@ -21,19 +21,9 @@ from operations.intelligence.market_figures import (
     trend_values,
     upsell_figures,
 )
-from operations.intelligence.market.upsell import UPSELL_RULES
-from operations.intelligence.market.upsell import UpsellKind
-from operations.intelligence.market.usage_profile import LineSegment
-from operations.intelligence.market.usage_profile import SEGMENT_RULES
-from operations.intelligence.reports.finding import Finding
-from operations.intelligence.reports.finding import make_finding
-from operations.intelligence.reports.sheet import Chart
-from operations.intelligence.reports.sheet import Column
-from operations.intelligence.reports.sheet import Sheet
-from operations.intelligence.reports.sheet import Table
-from operations.intelligence.reports.sheet import bar_chart_of
-from operations.upstream.connection import AccountGone
-from operations.upstream.connection import connect_upstream
+from operations.intelligence.reports.sheet import Chart, Column, Finding, Sheet, Table, bar_chart_of, make_finding
+from operations.intelligence.upsell import SEGMENT_RULES, UPSELL_RULES, LineSegment, UpsellKind
+from operations.upstream.connection import AccountGone, connect_upstream
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope

@@ -19,17 +19,9 @@ from operations.intelligence.coverage_verdicts import (
     coverage_audit,
 )
 from operations.intelligence.lines.usage import euros
-from operations.intelligence.packages.coverage_map import NetworkTold
-from operations.intelligence.packages.coverage_map import network_view
-from operations.intelligence.reports.finding import Finding
-from operations.intelligence.reports.finding import make_finding
-from operations.intelligence.reports.sheet import Chart
-from operations.intelligence.reports.sheet import Figure
-from operations.intelligence.reports.sheet import Sheet
-from operations.intelligence.reports.sheet import SheetValue
-from operations.intelligence.reports.sheet import Table
-from operations.upstream.connection import AccountGone
-from operations.upstream.connection import connect_upstream
+from operations.intelligence.offers.coverage_map import NetworkTold, network_view
+from operations.intelligence.reports.sheet import Chart, Figure, Finding, Sheet, SheetValue, Table, make_finding
+from operations.upstream.connection import AccountGone, connect_upstream
 from operations.vocabulary import UpstreamId
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope

@@ -7,13 +7,13 @@ from typing import Literal, NamedTuple
 
 from clients.ocs.wire.package import Package, PackageList
 from clients.ocs.wire.template import Template
+from operations.caches.usage import LineUse
 from operations.intelligence.lines.line_state import parse_day
 from operations.intelligence.lines.usage import USAGE_TYPE_DATA, micro_euros
 from operations.intelligence.reports.sheet import upstream_text
 from operations.upstream.connection import Upstream
 from operations.upstream.lines import PackageState, package_state
 from operations.upstream.resellers import own_templates, zone_countries
-from operations.upstream.usage_cache import LineUse
 
 LineSegment = Literal["machine", "heavy", "frequent_traveller", "occasional_traveller", "at_home", "dormant", "not_active"]
 MACHINE_DAYS, MACHINE_BYTES = 4, 2_000_000

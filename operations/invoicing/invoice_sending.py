@@ -28,12 +28,8 @@ from operations.invoicing.invoices import (
     render_invoice,
 )
 from operations.ledger.payment_accounts import find_payment_account
-from operations.ledger.send_once import SendOutcome
-from operations.ledger.send_once import UNKNOWN
-from operations.ledger.send_once import send_once
-from operations.vocabulary import Email
-from operations.vocabulary import MISLEADING_CHARACTERS
-from operations.vocabulary import without_default
+from operations.ledger.send_once import UNKNOWN, SendOutcome, send_once
+from operations.vocabulary import MISLEADING_CHARACTERS, Email, without_default
 from registry.errors import BadRequest, Conflict, NotFound, PaymentsError, PaymentsRefused, Refusal, StoreUnavailable
 from registry.limits import Scope
 from registry.operation import Example, operation

@@ -20,11 +20,7 @@ from registry.operation import Example, operation
 from registry.ports import Site
 from storage.engine.connection import Connection, runs_in_thread
 from storage.invoice_lines import InvoiceLineRow, find_line_position, read_invoice_lines
-from storage.invoice_periods import list_periods
-from storage.invoices import Invoice
-from storage.invoices import InvoicePeriodRow
-from storage.invoices import find_invoice
-from storage.invoices import find_period
+from storage.invoices import Invoice, InvoicePeriodRow, find_invoice, find_period, list_periods
 from storage.invoices import list_invoices as read_invoices
 
 PERIOD_GRACE_SECONDS = 48 * 3600

@@ -19,8 +19,7 @@ from registry.policy import key_spellings
 from storage.engine.connection import Connection
 from storage.issuance import IssuanceRow, find_issuance_spelled
 from storage.members import list_people
-from storage.order_access import insert_access, order_of_token
-from storage.orders import OrderDetail, OrderRow, find_order, find_order_detail
+from storage.orders import OrderDetail, OrderRow, find_order, find_order_detail, insert_access, order_of_token
 from storage.storefronts import Storefront, storefront_of
 
 

@@ -9,14 +9,8 @@ from clients.ocs.outcome import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
 from operations.ledger.esims import new_test_esim_profile
-from operations.setup.onboarding import DemoReason
-from operations.setup.onboarding import ONBOARDING_EXAMPLE
-from operations.setup.onboarding import OnboardingState
-from operations.setup.onboarding import TestEsim
-from operations.setup.onboarding import then_onboarding
-from operations.upstream.connection import AccountGone
-from operations.upstream.connection import Upstream
-from operations.upstream.connection import connect_upstream
+from operations.setup.onboarding import ONBOARDING_EXAMPLE, DemoReason, OnboardingState, TestEsim, then_onboarding
+from operations.upstream.connection import AccountGone, Upstream, connect_upstream
 from operations.upstream.lines import public_line_row
 from registry.errors import OcsError, Refusal
 from registry.ids import Ids

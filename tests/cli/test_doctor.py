@@ -17,9 +17,8 @@ from clients.outside_system import OutsideSystem
 from registry.clock import SystemClock
 from storage.engine.revision import HEAD
 from tests.cli.reseller import refused, reseller, said
-from tests.running import running
-from transports.metric_families import outside_system_metrics
-from transports.metric_families import prometheus_text
+from tests.harness.processes import running
+from transports.metric_families import outside_system_metrics, prometheus_text
 from transports.settings import SETTING_PREFIX, Settings
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

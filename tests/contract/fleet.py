@@ -17,7 +17,7 @@ from simulators.network.seed.resellers import SIMULATED_TOKENS
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
 from simulators.transport import SimulatorTransport
-from tests.originals import Original
+from tests.copies import Original
 from tests.world import SettableClock
 
 FJORD, ALPINE = SIMULATED_TOKENS

@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from operations.intelligence import high_cost_subscribers
-from operations.intelligence import savings
+from operations.intelligence import high_cost_subscribers, savings
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Tier
 from simulators.network.seed.build import build_world

@@ -14,11 +14,9 @@ from registry.limits import Tier
 from simulators.network.entities import DAY_SECONDS, Cdr
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.server import WireAnswer
-from tests.intelligence_costs.stage import COSTS
-from tests.intelligence_costs.stage import CostsStage
-from tests.intelligence_costs.stage import WINDOW
-from tests.intelligence_costs.stage import open_costs_stage
+from tests.intelligence_costs.stage import COSTS, WINDOW, CostsStage, open_costs_stage
 from tests.stage import OWN_TOKEN
+
 
 def records(stage: CostsStage, first: str = WINDOW["start"], last: str = WINDOW["end"]) -> list[Cdr]:
     """What the network recorded of the account's lines on these days."""

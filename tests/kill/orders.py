@@ -9,8 +9,8 @@ from storage.engine.store import open_store
 from storage.order_queue import OrderPayment, pay_order
 from storage.orders import NewOrder, insert_order, name_session
 from storage.storefronts import StorefrontPlan
+from tests.harness.network_process import Drawn
 from tests.harness.tenant_stage import TenantStage
-from tests.kill.network import Drawn
 from tests.simulation.shops import Shop, open_shop
 
 PRICE = 990

@@ -3,9 +3,7 @@
 import json
 
 from tests.harness.kill_points import Point
-from tests.harness.network_process import CHANGE
-from tests.harness.network_process import DELETE
-from tests.harness.network_process import DRAW
+from tests.harness.network_process import CHANGE, DELETE, DRAW
 from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import LEASE_OVER, finish
 from tests.kill.errands import ISSUE, ROLLBACK, Callers, inventory_errand

@@ -11,12 +11,8 @@ from threading import Thread
 from operations.assistant.chat import CHAT_SECONDS, KEEP_ALIVE_SECONDS
 from operations.catalogue import CATALOGUE
 from simulators.model.fleet_script import fleet_script
-from simulators.model.server import ModelRequest
-from simulators.model.server import ModelScript
-from simulators.model.server import ModelTurn
-from simulators.model.server import model_server
-from tests.cli.reseller import reseller
-from tests.cli.reseller import said
+from simulators.model.server import ModelRequest, ModelScript, ModelTurn, model_server
+from tests.cli.reseller import reseller, said
 from tests.cli.terminal import at_terminal
 from tests.harness.processes import COMMAND, Child, environment, running
 from transports.cli.target import ANSWER_PATIENCE_SECONDS, answer_patience

@@ -9,8 +9,7 @@ import anyio
 import orjson
 import pytest
 
-from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS
-from operations.intelligence.schedule_reports import ScheduleRuns
+from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, ScheduleRuns
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import read
 from tests.harness.processes import ROOT, Child

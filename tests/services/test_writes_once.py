@@ -17,10 +17,7 @@ from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.transport import SimulatorTransport
-from tests.subscribers.staged import LineStage
-from tests.subscribers.staged import WRITES
-from tests.subscribers.staged import Write
-from tests.subscribers.staged import open_line_stage
+from tests.subscribers.staged import WRITES, LineStage, Write, open_line_stage
 from tests.world import NOON
 
 ALL = [write.operation for write in WRITES]

@@ -13,11 +13,9 @@ from pydantic import Field
 
 from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
-from operations.upstream.access import connect_upstream
 from operations.upstream.account_lines import LineList, read_account_lines
-from operations.upstream.connection import Upstream
-from operations.upstream.lines import current_entry
-from operations.upstream.lines import find_own_line
+from operations.upstream.connection import Upstream, connect_upstream
+from operations.upstream.lines import current_entry, find_own_line
 from operations.upstream.paging import cursor_index
 from operations.vocabulary import Iccid
 from registry.call import Progress

@@ -5,16 +5,15 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from clients.ocs.wire.template import Template
+from operations.caches.usage import LineUse, PlaceUse
 from operations.intelligence.lines.fleet_lines import FleetLine
 from operations.intelligence.lines.usage import CALENDAR_DAYS, UseKind, micro_euros, use_kind
 from operations.intelligence.offers.coverage_map import CoverageMap, NetworkCode, read_coverage_map
 from operations.intelligence.reports.sheet import upstream_text
 from operations.times import DayWindow
 from operations.upstream.connection import Upstream
-from operations.upstream.line_rows import current_entry
-from operations.upstream.resellers import read_reseller_list
-from operations.upstream.templates import own_templates
-from operations.upstream.usage_cache import LineUse, PlaceUse
+from operations.upstream.lines import current_entry
+from operations.upstream.resellers import own_templates, read_reseller_list
 
 MONTH_DAYS = 30
 NEED_MARGIN_PERCENT = 10

@@ -35,11 +35,7 @@ from storage.connect_accounts import find_connect_account
 from storage.engine.connection import Connection
 from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session, order_cancelled_at, order_status_of
-from storage.storefront_plans import plans_on_sale
-from storage.storefronts import Storefront
-from storage.storefronts import StorefrontPlan
-from storage.storefronts import named_plan
-from storage.storefronts import storefront_of
+from storage.storefronts import Storefront, StorefrontPlan, named_plan, plans_on_sale, storefront_of
 from storage.top_ups import takes_top_ups
 from storage.upstream_connections import UpstreamRow, find_upstream
 

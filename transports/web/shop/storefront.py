@@ -10,11 +10,8 @@ from starlette.responses import Response
 from operations.languages import LanguageTexts
 from operations.storefronts.sales.checkout import NotForSale, ShopNotReady, SoldOut, begin_order
 from registry.errors import PaymentsError, Refusal
-from storage.storefronts import find_plan
-from storage.storefronts import find_published
-from storage.storefronts import find_published_at
-from transports.web.countries import countries_by_name
-from transports.web.countries import name_sort_key
+from storage.storefronts import find_plan, find_published, find_published_at
+from transports.web.countries import countries_by_name, name_sort_key
 from transports.web.shop.brand import brand_of, plain_text
 from transports.web.shop.request import ShopRequest, shop_not_found
 
