@@ -149,10 +149,10 @@ def check_processor_options(key: str, webhook_url: str, webhook_secret: str) -> 
 async def serve_processor(bound: socket.socket, sandbox: "SimulatedProcessor", say: Callable[[], None]) -> None:
     from simulators.processor.app import ProcessorApp
 
-    await serve_app(ProcessorApp(sandbox), bound, say)
+    await serve_simulator(ProcessorApp(sandbox), bound, say)
 
 
-async def serve_app(app: "Starlette | ProcessorApp", bound: socket.socket, say: Callable[[], None]) -> None:
+async def serve_simulator(app: "Starlette | ProcessorApp", bound: socket.socket, say: Callable[[], None]) -> None:
     """Serves a simulated system until it is told to stop; calls `say` when it listens."""
     import uvicorn
 
@@ -269,7 +269,7 @@ async def serve_world(bound: socket.socket, world: "World", *, following: bool, 
     from simulators.network.simulated_network import SimulatedNetwork
 
     app = make_network_app(SimulatedNetwork(world, wall=SystemClock().now, following=following))
-    await serve_app(app, bound, say)
+    await serve_simulator(app, bound, say)
 
 
 def print_network(bound: socket.socket, host: str, world: "World") -> None:
