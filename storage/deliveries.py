@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Connection, writes
+from storage.engine.connection import LAST_ID_LETTERS, Connection, writes
 from storage.engine.database_url import is_sqlite_url
 from storage.engine.json_rows import id_range, in_id_range, json_rows, pack_rows
 from storage.engine.partitions import history_by_ids

@@ -8,7 +8,7 @@ import pytest
 from tests.databases import migrated_sqlite
 from tests.deliveries.post_office import PostOffice, open_post_office
 from tests.deliveries.transaction import Opened, on_postgresql, on_sqlite
-from tests.stage import opened
+from tests.stage import opened as opened_stage
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ async def on_both(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Po
         yield office
 
 
-office = opened(open_post_office)
+office = opened_stage(open_post_office)
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ class RecordSender:
         while True:
             try:
                 reply = await self._target.ask("ingest_cdr_events", batch)
-                trouble = f"{self._door.name} answers {reply.status}"
+                trouble = f"{self._target.name} answers {reply.status}"
             except Unreachable as error:
                 reply, trouble = None, error.message
             if reply is not None and reply.status == 429:

@@ -165,7 +165,7 @@ class EventReader:
             except Unreachable:
                 if not self._answered:
                     raise
-                await self._wait(f"{self._door.name} does not answer", max(1.0, self._following.every))
+                await self._wait(f"{self._target.name} does not answer", max(1.0, self._following.every))
                 continue
             if reply.status == 200:
                 self._well(reply)
@@ -176,7 +176,7 @@ class EventReader:
         """Waits as long as a refusal asks for; raises Failure for other refusals."""
         if reply.status != 429 and not (self._answered and reply.status >= 500):
             require_success(reply, "reseller events tail")
-            raise Failure(f"--url: {self._door.name} answers {reply.status}; is this the service's address?")
+            raise Failure(f"--url: {self._target.name} answers {reply.status}; is this the service's address?")
         header = next((value for name, value in reply.headers.items() if name.lower() == "retry-after"), None)
         seconds = retry_after_seconds(header, self._clock.now()) or max(1.0, self._following.every)
         await self._wait(f"{reply.status} {refusal_body(reply).get('code', '')}".strip(), max(1.0, seconds))
@@ -191,7 +191,7 @@ class EventReader:
 
     def _well(self, reply: Reply) -> None:
         if self._trouble:
-            say_beside(f"{self._door.name} answers again")
+            say_beside(f"{self._target.name} answers again")
         if not self._answered:
             warn_of_quota(reply, self._following.every)
         self._answered, self._trouble = True, ""

@@ -4,6 +4,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, cast
@@ -100,11 +101,13 @@ async def require_one_organisation(settings: Settings) -> None:
     """Refuse a block that could not start, because the database has several organisations and it names none."""
     if settings.embedded and not (settings.data / "service.db").exists():
         return  # a warning says so
-    try:
-        async with open_local(settings) as service:
-            await only_organisation(service)
-    except StoreUnavailable as error:
-        sys.stderr.write(f"the database does not answer ({error.message}): if it has several organisations, name one with --org\n")
+    async with AsyncExitStack() as stack:
+        try:
+            service = await stack.enter_async_context(open_local(settings))
+        except StoreUnavailable as error:
+            sys.stderr.write(f"the database does not answer ({error.message}): if it has several organisations, name one with --org\n")
+            return
+        await only_organisation(service)
 
 
 def local_program(settings: Settings, organisation: str | None) -> dict[str, object]:

@@ -21,11 +21,10 @@ from transports.payments import PAYMENTS_WEBHOOK_PATH, SIMULATED_PROCESSOR_CLIEN
 from transports.settings import PROCESSOR_KEY_PATTERN, PROCESSOR_SECRET_PATTERN
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
-
     from simulators.network.seed.scenario import ScenarioTruth
     from simulators.network.world import World
     from simulators.processor.simulated_processor import SimulatedProcessor
+    from simulators.server import SimulatorApp
 
 
 def planted_world(seed: int, start: int, *, lines: int, history_days: int, truth: Path | None) -> "World":
@@ -148,10 +147,10 @@ def check_processor_options(key: str, webhook_url: str, webhook_secret: str) -> 
 async def serve_processor(bound: socket.socket, sandbox: "SimulatedProcessor", say: Callable[[], None]) -> None:
     from simulators.processor.app import make_processor_app
 
-    await serve_app(make_processor_app(sandbox), bound, say)
+    await serve_simulator(make_processor_app(sandbox), bound, say)
 
 
-async def serve_app(app: "Starlette", bound: socket.socket, say: Callable[[], None]) -> None:
+async def serve_simulator(app: "SimulatorApp", bound: socket.socket, say: Callable[[], None]) -> None:
     """Serves a simulated system until it is told to stop; calls `say` when it listens."""
     import uvicorn
 
@@ -267,7 +266,7 @@ async def serve_world(bound: socket.socket, world: "World", *, following: bool, 
     from simulators.network.simulated_network import SimulatedNetwork, make_network_app
 
     app = make_network_app(SimulatedNetwork(world, wall=SystemClock().now, following=following))
-    await serve_app(app, bound, say)
+    await serve_simulator(app, bound, say)
 
 
 def print_network(bound: socket.socket, host: str, world: "World") -> None:
