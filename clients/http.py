@@ -266,8 +266,9 @@ class Outbound:
         library, given = load_httpx(), self._given
         self._failures = (library.HTTPError, library.InvalidURL, OSError, UnicodeError)
         self._extensions = {"timeout": library.Timeout(self.limits.total_seconds).as_dict()}
-        self._transport = given if isinstance(given, library.AsyncBaseTransport) else self._network() if given is None else given()
-        return self._transport
+        transport = self._network() if given is None else given() if callable(given) else given
+        self._transport = transport
+        return transport
 
     def _network(self) -> httpx.AsyncBaseTransport:
         from clients.aiohttp_transport import AiohttpTransport  # start-up budget

@@ -11,10 +11,10 @@ from pkgutil import iter_modules
 from sqlmodel import SQLModel
 
 import storage
-import storage.engine.jobs
 
 __all__ = ["SQLModel"]
 
+import_module("storage.engine.jobs")
 for found in iter_modules(storage.__path__, "storage."):
     if not found.ispkg:
         import_module(found.name)

@@ -99,7 +99,7 @@ class PayoutTiming:
 def read_account_kind(found: object, info: ValidationInfo) -> str:
     """Accounts made by what they may, not by a type, have type `none`; their dashboard then says which they are."""
     kind = read_text(found) or "none"
-    controller = inner_object(cast("ProcessorJson", info.context), "controller") if kind == "none" else {}
+    controller: ProcessorJson = inner_object(cast("ProcessorJson", info.context), "controller") if kind == "none" else {}
     return ACCOUNT_KIND_BY_DASHBOARD.get(read_member(inner_object(controller, "stripe_dashboard"), "type", read_text), kind)
 
 

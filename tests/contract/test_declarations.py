@@ -38,7 +38,7 @@ def key_rule(operation: AnyOperation) -> str:
 def declaration(operation: AnyOperation) -> str:
     refusals = " ".join(sorted(refusal.__name__ for refusal in operation.raises))
     steps, tool = ("yes" if each else "-" for each in (operation.confirm, operation.tool))
-    words = [operation.id, operation.auth.value, operation.scope.name, key_rule(operation), steps, tool, refusals or "-"]
+    words = [operation.id, str(operation.auth.value), str(operation.scope.name), key_rule(operation), steps, tool, refusals or "-"]
     return "\t".join([*words, *(digests(tool_json(tool_definition(operation))) if is_tool(operation) else ["-"] * 3)])
 
 

@@ -35,10 +35,10 @@ class CostsStage(OperatorStage):
     """The operator's questions about money."""
 
     async def costs(self, **given: Any) -> dict[str, Any]:
-        return await self.answer(COSTS, **{**WINDOW, **given})
+        return await self.answer(COSTS, 200, **{**WINDOW, **given})
 
     async def packages(self, **given: Any) -> dict[str, Any]:
-        return await self.answer(PACKAGES, **given)
+        return await self.answer(PACKAGES, 200, **given)
 
 
 @asynccontextmanager

@@ -59,7 +59,7 @@ async def test_a_server_error_is_html_with_or_without_the_effect(commits: bool) 
     network = Network()
     await fail(network, status=502, commit=commits)
     answer = await network.send(orjson.dumps({"modifyAccountBalance": CHARGE}))
-    assert (answer.status, answer.media_type) == (502, "text/html")
+    assert (answer.status, answer.headers["content-type"]) == (502, "text/html")
     assert charged(network) is commits
 
 

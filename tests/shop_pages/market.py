@@ -46,9 +46,7 @@ class Market:
 
     def __post_init__(self) -> None:
         world = self.counter.world
-        inner = InnerApplication(
-            self.serve, prefixes=("/shop", PAYMENT_PAGES_PATH), shown=lambda request, refusal, _: self.shops.refused(request, refusal)
-        )
+        inner = InnerApplication(self.serve, prefixes=("/shop", PAYMENT_PAGES_PATH), shown=self.shops.refused)
         rules = HttpRules(hosts=frozenset({HOST}), origins=frozenset({f"https://{HOST}"}))
         log, fault = self.lines.append, lambda *fault: world.faults.append(fault)
         self.door = HttpDoor(CATALOGUE, world.pipeline, rules=rules, log=log, fault=fault, inner=inner)

@@ -135,7 +135,7 @@ async def test_an_esim_whose_time_is_over_says_so(market: Market, browser: Brows
 
 async def test_one_second_is_not_seconds(market: Market) -> None:
     refusal = QuotaExceeded("x", code="rate_limited", limit=1, used=1, reset_at="", retry_after=1, upgrade_url="")
-    said = [market.shops.refused(scope(language), refusal).body.decode() for language in ("en", "de")]
+    said = [market.shops.refused(scope(language), refusal, "req_1").body.decode() for language in ("en", "de")]
     assert "Please wait 1 second, then" in said[0]
     assert "Bitte warten Sie 1 Sekunde und" in said[1]
 

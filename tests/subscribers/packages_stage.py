@@ -56,7 +56,7 @@ class PackagesStage(OperatorStage):
 
     async def removed(self, path: str, key: str | None = None) -> httpx.Response:
         """A deletion whose confirm token is sent back."""
-        return await self.confirmed(path, method="DELETE", **({} if key is None else {"Idempotency-Key": key}))
+        return await self.confirmed(path, None, "DELETE", **({} if key is None else {"Idempotency-Key": key}))
 
 
 @asynccontextmanager

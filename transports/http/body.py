@@ -107,22 +107,32 @@ JSON_BODY = BodyKind(
 )
 PUSHED_BODY = JSON_BODY._replace(media_type=None)
 """What others push says of itself whatever their wire's authors thought of; it is parsed as JSON all the same."""
+
+
+def incomplete_form(timed_out: bool) -> Exception:
+    """Why a form is not there as a whole: `timed_out`, or else its sender has gone."""
+    if timed_out:
+        return RequestTimeout("The form did not arrive in time", hint="Send it again")
+    return ClientGone("The connection ended before the form was complete")
+
+
+def message_too_large(limit: int) -> Exception:
+    """A message of MCP with more than `limit` bytes."""
+    return BodyTooLarge(f"The body is larger than {limit} bytes", hint="Send less at once")
+
+
 FORM_BODY = BodyKind(
     re.compile(rb'application/x-www-form-urlencoded(?:[ \t]*;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8"))?', re.IGNORECASE),
     lambda: UnsupportedMediaType("Only forms are taken here", hint="Send Content-Type: application/x-www-form-urlencoded"),
     lambda: UnsupportedMediaType("Compressed forms are not taken", hint="Send the form as it is"),
     body_too_large,
-    lambda timed_out: (
-        RequestTimeout("The form did not arrive in time", hint="Send it again")
-        if timed_out
-        else ClientGone("The connection ended before the form was complete")
-    ),
+    incomplete_form,
 )
 """Plain forms only: no other type of body can be sent by a page of another site without asking first."""
 MCP_BODY = JSON_BODY._replace(
     media_type=None,
     compressed=None,
-    too_large=lambda limit: BodyTooLarge(f"The body is larger than {limit} bytes", hint="Send less at once"),
+    too_large=message_too_large,
 )
 """The SDK looks at the type of a message."""
 FORM_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")

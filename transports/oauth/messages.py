@@ -83,12 +83,20 @@ def header_text(headers: Headers, name: bytes) -> str:
 
 def oauth_body(media_type: str) -> BodyKind:
     """The kind of body that an endpoint takes, whatever parameters its media type has."""
+
+    def too_large(limit: int) -> Exception:
+        return OauthError("invalid_request", f"The body is larger than {limit} bytes", 413)
+
+    def incomplete(timed_out: bool) -> Exception:
+        del timed_out
+        return OauthError("invalid_request", "The connection ended before the body was complete")
+
     return BodyKind(
         re.compile(rb"\s*%b\s*(?:;.*)?" % re.escape(media_type.encode()), re.IGNORECASE | re.DOTALL),
         lambda: OauthError("invalid_request", f"Content-Type must be {media_type}"),
         None,
-        lambda limit: OauthError("invalid_request", f"The body is larger than {limit} bytes", 413),
-        lambda timed_out: OauthError("invalid_request", "The connection ended before the body was complete"),
+        too_large,
+        incomplete,
     )
 
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 from starlette.templating import Jinja2Templates
@@ -39,7 +40,7 @@ def pages_templates() -> Jinja2Templates:
     """The templates, each compiled when it is first asked for."""
     made = page_templates(PAGE_TEMPLATES)
     made.filters.update(moment=format_moment, day=format_day, host=host_of, sentence=as_sentence, included=included_scopes)
-    made.globals["money"] = format_money
+    cast("dict[str, object]", made.globals)["money"] = format_money
     return Jinja2Templates(env=made)
 
 
