@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.fleet_score import AccountHealth, FleetCounts, HealthAction, ToDo, health_snapshot
+from operations.intelligence.lines.fleet_score import AccountHealth, FleetCounts, HealthAction, ToDo, health_snapshot
 from operations.intelligence.lines.usage import euros
 from operations.intelligence.reports.sheet import Chart, Factor, Figure, Finding, Sheet, Table, bar_chart_of, make_finding, upstream_text
 from operations.upstream.connection import AccountGone, connect_upstream

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
-from operations.intelligence.bills import (
+from operations.intelligence.lines.bills import (
     NETWORKS_SHOWN,
     PARETO_PERCENT,
     CostFigures,

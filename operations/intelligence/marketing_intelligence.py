@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.intelligence.lines.usage import euros
-from operations.intelligence.market_figures import (
+from operations.intelligence.offers.market_figures import (
     CountryFigures,
     FleetMarket,
     SalesFigures,
@@ -21,8 +21,8 @@ from operations.intelligence.market_figures import (
     trend_values,
     upsell_figures,
 )
+from operations.intelligence.offers.upsell import SEGMENT_RULES, UPSELL_RULES, LineSegment, UpsellKind
 from operations.intelligence.reports.sheet import Chart, Column, Finding, Sheet, Table, bar_chart_of, make_finding
-from operations.intelligence.upsell import SEGMENT_RULES, UPSELL_RULES, LineSegment, UpsellKind
 from operations.upstream.connection import AccountGone, connect_upstream
 from operations.vocabulary import UpstreamId
 from registry.errors import NotFound, OcsError

@@ -10,15 +10,6 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.line_anomalies import (
-    FALSE_SPIKES_PER_1000,
-    SPIKE_THRESHOLD,
-    AnomalyContext,
-    AnomalyKind,
-    LineAnomalies,
-    LineAnomaly,
-    find_anomalies,
-)
 from operations.intelligence.lines.fleet_lines import (
     FleetLine,
     LinesAsked,
@@ -27,6 +18,15 @@ from operations.intelligence.lines.fleet_lines import (
     ranking_page,
     read_each_line,
     read_fleet,
+)
+from operations.intelligence.lines.line_anomalies import (
+    FALSE_SPIKES_PER_1000,
+    SPIKE_THRESHOLD,
+    AnomalyContext,
+    AnomalyKind,
+    LineAnomalies,
+    LineAnomaly,
+    find_anomalies,
 )
 from operations.intelligence.lines.line_state import LinesNotInUse, LineState, count_not_in_use, lines_by_state
 from operations.intelligence.lines.usage import euros, last_whole_days, line_calendar, read_line_use

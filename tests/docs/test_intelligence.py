@@ -15,32 +15,32 @@ from clients.webhooks.sender import RETRY_DELAYS
 from operations.caches.usage import RECENT_USAGE_SECONDS
 from operations.catalogue import CATALOGUE
 from operations.intelligence import churn_risk as churn_score
-from operations.intelligence import fleet_score, line_anomalies
-from operations.intelligence import upsell as line_habits
-from operations.intelligence.bills import PARETO_PERCENT
 from operations.intelligence.churn_risk import QUIET_CALENDAR_DAYS
 from operations.intelligence.country_entry import PresenceState
-from operations.intelligence.coverage_verdicts import (
+from operations.intelligence.lines import fleet_score, line_anomalies
+from operations.intelligence.lines.bills import PARETO_PERCENT
+from operations.intelligence.lines.coverage_verdicts import (
     BLAMED_LIST_LINES,
     COVERAGE_PROBLEMS,
     SEEN_LATELY_DAYS,
     UNCOVERED_USE_DAYS,
     CoverageAction,
 )
-from operations.intelligence.diagnosis_causes import CAUSE_RULES, SLOW_LIMIT_KBPS
-from operations.intelligence.fleet_score import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
-from operations.intelligence.line_anomalies import SPIKE_BYTES_MINIMUM, SPIKE_COST_MINIMUM, AnomalyKind
+from operations.intelligence.lines.diagnosis_causes import CAUSE_RULES, SLOW_LIMIT_KBPS
 from operations.intelligence.lines.fleet_lines import PROGRESS_EVERY_LINES, READING_SECONDS
+from operations.intelligence.lines.fleet_score import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
+from operations.intelligence.lines.line_anomalies import SPIKE_BYTES_MINIMUM, SPIKE_COST_MINIMUM, AnomalyKind
 from operations.intelligence.lines.usage import CALENDAR_DAYS, LATE_RECORD_DAYS, inter_use_model, silence_odds
-from operations.intelligence.market_figures import PACKAGE_SAMPLE_LINES, SMALLEST_GROUP
 from operations.intelligence.offers import plans as package_cover
+from operations.intelligence.offers import upsell as line_habits
+from operations.intelligence.offers.market_figures import PACKAGE_SAMPLE_LINES, SMALLEST_GROUP
 from operations.intelligence.offers.offers import NEED_MARGIN_PERCENT
 from operations.intelligence.offers.plans import PlanVerdict
+from operations.intelligence.offers.upsell import HALF_USED_SHARE, NEARLY_USED_SHARE, UpsellKind
 from operations.intelligence.reports.redaction import IDENTIFIER_NUMBER
 from operations.intelligence.reports.sheet import Finding, SheetKind
 from operations.intelligence.schedule_reports import NOTICE_FIGURES, REPORT_LEASE_SECONDS, REPORT_PAUSES, REPORT_TRIES, SHEETS
 from operations.intelligence.schedules import REPORT_WINDOW_DAYS, SCHEDULE_INTERVAL_MINUTES
-from operations.intelligence.upsell import HALF_USED_SHARE, NEARLY_USED_SHARE, UpsellKind
 from operations.times import RANGE_DAYS_LIMIT
 from registry.clock import COMPOSITE_SECONDS
 from registry.limits import Limits

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operations.intelligence.churn_risk import ChurnSigns, score_churn, silence_points, theil_sen_slope, use_by_week
-from operations.intelligence.line_anomalies import (
+from operations.intelligence.lines.line_anomalies import (
     FALSE_SPIKES_PER_1000,
     SILENCE_ODDS_LIMIT,
     DaySample,

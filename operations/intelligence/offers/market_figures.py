@@ -10,8 +10,7 @@ from operations.deps import Ctx
 from operations.intelligence.lines.fleet_lines import FleetLine, read_each_line, read_fleet, sample_evenly
 from operations.intelligence.lines.line_state import is_in_stock, issue_day
 from operations.intelligence.lines.usage import CALENDAR_DAYS, last_whole_days, read_line_use
-from operations.intelligence.reports.sheet import Incomplete, cached_result, missing_parts
-from operations.intelligence.upsell import (
+from operations.intelligence.offers.upsell import (
     LineSegment,
     SoldPackage,
     TemplateForSale,
@@ -26,6 +25,7 @@ from operations.intelligence.upsell import (
     upsell_offer,
     usage_profile,
 )
+from operations.intelligence.reports.sheet import Incomplete, cached_result, missing_parts
 from operations.times import DayWindow
 from operations.upstream.connection import Upstream
 from registry.errors import OcsError
