@@ -19,7 +19,7 @@ USUAL_CARD = "pays"
 CARD_CHOICES = [(name, text) for name, (_, text) in NAMED_CARDS.items()]
 
 
-class TestCard(NamedTuple):
+class SimulatedCard(NamedTuple):
     """What a payer types in. `name` and `email` are shown on the charge."""
 
     number: str
@@ -88,7 +88,7 @@ def _has_check_digit(number: str) -> bool:
     return sum(places[::2] + [sum(divmod(2 * digit, 10)) for digit in places[1::2]]) % 10 == 0
 
 
-def find_named_card(name: str, *, owner: str | None = None, email: str | None = None) -> TestCard | None:
+def find_named_card(name: str, *, owner: str | None = None, email: str | None = None) -> SimulatedCard | None:
     """The card that was chosen."""
     found = NAMED_CARDS.get(name)
-    return None if found is None else TestCard(found[0], owner, email)
+    return None if found is None else SimulatedCard(found[0], owner, email)

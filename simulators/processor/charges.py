@@ -3,7 +3,7 @@
 from simulators.processor.application_fees import keep_application_fee
 from simulators.processor.balance import book_transaction
 from simulators.processor.call import ApiCall, ApiNoun, CallForm, ProcessorRefusal, null_members
-from simulators.processor.cards import CardVerdict, TestCard, card_brand, card_digits, card_verdict
+from simulators.processor.cards import CardVerdict, SimulatedCard, card_brand, card_digits, card_verdict
 from simulators.processor.disputes import open_dispute
 from simulators.processor.entities import Charge, JsonObject, PaymentIntent
 from simulators.processor.fraud import REVIEWS, open_review
@@ -26,7 +26,7 @@ def make_payment_intent(
     return intent
 
 
-def attempt_payment(state: ProcessorState, account: str, intent: PaymentIntent, card: TestCard) -> Charge:
+def attempt_payment(state: ProcessorState, account: str, intent: PaymentIntent, card: SimulatedCard) -> Charge:
     """Charge a card for it. A card that is declined leaves a failed charge, and raises ProcessorRefusal (402)."""
     verdict = card_verdict(card.number)
     charge = _make_attempt(state, intent, card, verdict)
@@ -39,7 +39,7 @@ def attempt_payment(state: ProcessorState, account: str, intent: PaymentIntent, 
     return charge
 
 
-def _make_attempt(state: ProcessorState, intent: PaymentIntent, card: TestCard, verdict: CardVerdict) -> Charge:
+def _make_attempt(state: ProcessorState, intent: PaymentIntent, card: SimulatedCard, verdict: CardVerdict) -> Charge:
     return Charge(
         id=state.new_id("ch_"),
         created=state.now(),
@@ -291,7 +291,7 @@ def make_charge(
     *,
     amount: int,
     currency: str,
-    card: TestCard,
+    card: SimulatedCard,
     fee_amount: int | None = None,
     metadata: dict[str, str] | None = None,
     description: str | None = None,

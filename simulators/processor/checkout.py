@@ -10,7 +10,7 @@ from simulators.processor.call import (
     list_object,
     null_members,
 )
-from simulators.processor.cards import TestCard
+from simulators.processor.cards import SimulatedCard
 from simulators.processor.charges import PAYMENT_INTENTS, attempt_payment, make_payment_intent
 from simulators.processor.customers import find_customer
 from simulators.processor.entities import (
@@ -258,7 +258,7 @@ def _apply_coupon(state: ProcessorState, account: str, row: CheckoutSession, cou
     row.coupon = coupon
 
 
-def complete_checkout(state: ProcessorState, account: str, session: str, card: TestCard | None) -> CheckoutSession:
+def complete_checkout(state: ProcessorState, account: str, session: str, card: SimulatedCard | None) -> CheckoutSession:
     """The buyer pays; no card is needed where nothing is to be paid. A declined card raises ProcessorRefusal (402): it stays open."""
     book = state.book(account)
     row = find_row(book.sessions, session, "checkout.session")

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simulators.processor.accounts import account_json
 from simulators.processor.call import ProcessorRefusal, find_row
-from simulators.processor.cards import TestCard
+from simulators.processor.cards import SimulatedCard
 from simulators.processor.charges import charge_json, make_charge
 from simulators.processor.checkout import complete_checkout, enter_promotion, find_checkout_session, session_json
 from simulators.processor.clock import catch_up_processor
@@ -100,7 +100,7 @@ def control_charge(state: ProcessorState, _id: str, body: object) -> JsonObject:
             account,
             amount=order.amount,
             currency=order.currency.lower(),
-            card=TestCard(OUTCOME_CARDS[order.outcome], None, order.email),
+            card=SimulatedCard(OUTCOME_CARDS[order.outcome], None, order.email),
             fee_amount=order.fee or None,
             metadata=order.metadata,
             description=order.description,
@@ -172,7 +172,7 @@ def control_invoice(state: ProcessorState, id: str, body: object) -> JsonObject:
     order = read_control_body(PagePayment, body)
     for account, book in state.books.items():
         if id in book.invoices:
-            pay_invoice_by_card(state, account, id, TestCard(OUTCOME_CARDS[order.outcome], None, order.email))
+            pay_invoice_by_card(state, account, id, SimulatedCard(OUTCOME_CARDS[order.outcome], None, order.email))
             return invoice_json(state, account, book.invoices[id])
     raise ProcessorRefusal(f"No such invoice: '{id}'", status=404)
 
@@ -185,7 +185,7 @@ def control_checkout(state: ProcessorState, id: str, body: object) -> JsonObject
     account, session = where
     if order.promotion:
         enter_promotion(state, account, id, order.promotion)
-    complete_checkout(state, account, id, TestCard(OUTCOME_CARDS[order.outcome], None, order.email))
+    complete_checkout(state, account, id, SimulatedCard(OUTCOME_CARDS[order.outcome], None, order.email))
     return session_json(state, session)
 
 

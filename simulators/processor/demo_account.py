@@ -3,7 +3,7 @@
 from simulators.processor.accounts import make_account
 from simulators.processor.balance import BALANCE_DAY_SECONDS, account_funds
 from simulators.processor.call import ProcessorRefusal
-from simulators.processor.cards import TestCard
+from simulators.processor.cards import SimulatedCard
 from simulators.processor.charges import make_charge
 from simulators.processor.clock import catch_up_processor
 from simulators.processor.disputes import open_dispute
@@ -80,7 +80,7 @@ def make_demo_payment(state: ProcessorState, account: ProcessorAccount, amount: 
             account.id,
             amount=amount,
             currency=account.currency,
-            card=TestCard(number, name, email),
+            card=SimulatedCard(number, name, email),
             fee_amount=amount * DEMO_FEE_BPS // 10_000,
             description="eSIM plan",
         )

@@ -14,7 +14,7 @@ from simulators.processor.call import (
     list_page,
     null_members,
 )
-from simulators.processor.cards import TestCard, card_verdict
+from simulators.processor.cards import SimulatedCard, card_verdict
 from simulators.processor.charges import (
     PAYMENT_INTENTS,
     attempt_payment,
@@ -120,7 +120,7 @@ def find_invoice_by_slug(state: ProcessorState, slug: str) -> tuple[str, Invoice
     return None
 
 
-def pay_invoice_by_card(state: ProcessorState, account: str, invoice: str, card: TestCard) -> Charge:
+def pay_invoice_by_card(state: ProcessorState, account: str, invoice: str, card: SimulatedCard) -> Charge:
     """The recipient pays all of it with a card. A declined card raises ProcessorRefusal (402): the invoice stays open."""
     book = state.book(account)
     row = find_row(book.invoices, invoice, "invoice")

@@ -174,7 +174,7 @@ def test_a_postgresql_server_that_starts_is_waited_for(command: tuple[str, ...],
 
 @contextmanager
 def patched_wait(seconds: float) -> Generator[None]:
-    with patch("storage.engine.postgres_server.WAIT_SECONDS", seconds):
+    with patch("storage.engine.postgres_server.START_WAIT_SECONDS", seconds):
         yield
 
 

@@ -5,7 +5,7 @@ from copy import deepcopy
 
 from clients.payments.records import CheckoutSession
 from operations.ledger.payment_intake import take_checkout
-from simulators.processor.cards import TestCard as PaymentCard
+from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.charges import make_charge
 from storage.engine.connection import Connection
 from storage.issuance import IssuanceHolder, holders_of_iccids

@@ -18,7 +18,7 @@ from operations.ledger.send_once import BackgroundDispatch, DeferredWrites
 from operations.upstream.connection import upstream_of_organisation
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
-from simulators.processor.cards import TestCard as PaymentCard
+from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.checkout import complete_checkout
 from storage.order_queue import OrderPayment, claim_order, fail_order, pay_order
 from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session

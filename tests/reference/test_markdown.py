@@ -29,12 +29,12 @@ Light.
 |---|---|---|
 | [`about_lamps`](lamps.md#about_lamps) | `GET /v1/about` | Tell about lamps. |
 | [`list_lamps`](lamps.md#list_lamps) | `GET /v1/lamps` | List lamps \\| newest first. |
-| [`get_lamp_picture`](lamps.md#get_lamp_picture) | `GET /v1/lamps/{id}/picture.{format}` | Draw a lamp. |
-| [`get_lamp_card`](lamps.md#get_lamp_card) | `GET /v1/lamps/{id}/card` | Show a lamp, or its card. |
 | [`create_lamp`](lamps.md#create_lamp) | `POST /v1/lamps` | Order a lamp. |
-| [`dim_lamp`](lamps.md#dim_lamp) | `POST /v1/lamps/{id}/dim` | Dim a lamp. |
-| [`blink_lamp`](lamps.md#blink_lamp) | `POST /v1/lamps/{id}/blink` | Make a lamp blink. |
 | [`remove_lamp`](lamps.md#remove_lamp) | `DELETE /v1/lamps/{id}` | Remove a lamp. |
+| [`blink_lamp`](lamps.md#blink_lamp) | `POST /v1/lamps/{id}/blink` | Make a lamp blink. |
+| [`get_lamp_card`](lamps.md#get_lamp_card) | `GET /v1/lamps/{id}/card` | Show a lamp, or its card. |
+| [`dim_lamp`](lamps.md#dim_lamp) | `POST /v1/lamps/{id}/dim` | Dim a lamp. |
+| [`get_lamp_picture`](lamps.md#get_lamp_picture) | `GET /v1/lamps/{id}/picture.{format}` | Draw a lamp. |
 
 ## Errors of every operation
 

@@ -55,7 +55,7 @@ def next_release(place: Path, *, expands: bool) -> NextRelease:
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tree / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tree)
-    known = tree / "storage" / "revision.py"
+    known = tree / "storage" / "engine" / "revision.py"
     text = known.read_text().replace(f'    "{HEAD}",\n)', f'    "{HEAD}",\n    "{NEXT}",\n)')
     known.write_text(text)
     assert f'"{NEXT}"' in text and REVISIONS[-1] == HEAD

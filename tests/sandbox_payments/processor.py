@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import stripe
 
 from simulators.processor.api import ProcessorApi
-from simulators.processor.cards import TestCard as PaymentCard
+from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.charges import make_charge
 from simulators.processor.clock import catch_up_processor
 from simulators.processor.onboarding import complete_onboarding

@@ -6,7 +6,7 @@ import pytest
 import stripe
 
 from simulators.processor.call import ProcessorRefusal
-from simulators.processor.cards import TestCard as PaymentCard
+from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.invoices import find_invoice_by_slug, pay_invoice_by_card
 from tests.sandbox_payments.processor import DAY, GOOD, PAGES, Processor, words
 

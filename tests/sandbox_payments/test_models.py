@@ -7,7 +7,7 @@ import pytest
 import stripe
 
 from simulators.processor.call import ProcessorRefusal
-from simulators.processor.cards import TestCard as PaymentCard
+from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.checkout import complete_checkout, enter_promotion
 from simulators.processor.demo_account import make_demo_account
 from simulators.processor.invoices import pay_invoice_by_card

@@ -6,7 +6,7 @@ import pytest
 import stripe
 
 from simulators.processor.call import ProcessorRefusal
-from simulators.processor.cards import TestCard as PaymentCard
+from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.disputes import close_dispute, open_dispute
 from simulators.processor.payouts import fail_payout
 from tests.sandbox_payments.processor import DAY, GOOD, Processor, words

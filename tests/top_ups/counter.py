@@ -18,7 +18,7 @@ from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from simulators.network.entities import Line, Package
 from simulators.network.faults import NetworkFault
-from simulators.processor.cards import TestCard as PaymentCard
+from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.checkout import complete_checkout
 from simulators.processor.entities import CheckoutSession
 from storage.engine.connection import Connection

@@ -7,7 +7,7 @@ from clients.payments.records import NewPromotion
 from operations.storefronts.sales.checkout import begin_order, begin_top_up, sale_fee
 from registry.errors import Conflict, NotFound, OcsError, PaymentsError, Refusal
 from simulators.network.faults import NetworkFault
-from simulators.processor.cards import TestCard as PaymentCard
+from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.checkout import complete_checkout, enter_promotion
 from storage.connect_accounts import write_connect_status
 from storage.organisations import set_fee_bps

@@ -17,6 +17,7 @@ from transports.http.asgi import STATE_REQUEST_ID, Headers, HttpScope, Receive, 
 from transports.http.body import read_form
 from transports.web.forms import check_sender
 
+NO_HEADERS: Mapping[str, str] = {}
 PAGE_MEDIA_TYPE = "text/html; charset=utf-8"
 # Choice: same-origin where other public pages have no-referrer. With that a browser sends a form with `Origin: null`, which is refused;
 # the links that lead elsewhere say noreferrer, and no other site is told more by this.

@@ -22,7 +22,7 @@ from storage.directory import StoreDirectory
 from transports.web.forms import CSRF_FIELD, FormSeals, refuse_form
 from transports.web.pages.layout import pages_style, pages_templates
 from transports.web.pages.problems import PageProblem
-from transports.web.site import Visit, page_response, see_other
+from transports.web.site import NO_HEADERS, Visit, page_response, see_other
 
 if TYPE_CHECKING:
     from transports.service import Service
@@ -102,7 +102,6 @@ def make_page_context(service: "Service", report: Callable[[Call, BaseException]
 
 
 VISITOR_COOKIE_SECONDS = 86_400
-NO_HEADERS: Mapping[str, str] = {}
 
 
 @dataclass(slots=True, kw_only=True)

@@ -22,9 +22,8 @@ from transports.http.asgi import Headers
 from transports.web.shop.availability import AvailabilityCache
 from transports.web.shop.brand import NEUTRAL_BRAND, Brand
 from transports.web.shop.layout import shop_style, shop_templates
-from transports.web.site import Visit, page_response, see_other
+from transports.web.site import NO_HEADERS, Visit, page_response, see_other
 
-NO_HEADERS: Mapping[str, str] = {}
 MOST_ORDER_COOKIES = 10
 # Choice: as long as most eSIMs last. Afterwards the link in the mail opens the page, as it does in every other browser from the start.
 ORDER_COOKIE_SECONDS = 30 * 86_400
