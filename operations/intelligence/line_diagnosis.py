@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.lines.diagnosis_causes import (
+from operations.intelligence.diagnosis.causes import (
     CAUSE_STEPS,
     CauseEffect,
     CauseMatch,
@@ -20,7 +20,7 @@ from operations.intelligence.lines.diagnosis_causes import (
     speed_limit_kbps,
     steps_for_cause,
 )
-from operations.intelligence.lines.diagnosis_facts import FactPart, LineFacts, read_line_facts
+from operations.intelligence.diagnosis.facts import FactPart, LineFacts, read_line_facts
 from operations.intelligence.lines.usage import euros
 from operations.intelligence.offers.coverage_map import CoverageMap, NetworkTold, network_view
 from operations.intelligence.reports.sheet import Figure, Finding, Sheet, SheetKind, SheetValue, Table, make_finding, upstream_text

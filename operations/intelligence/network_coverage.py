@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.lines.coverage_verdicts import (
+from operations.intelligence.diagnosis.coverage_verdicts import (
     SEEN_LATELY_DAYS,
     CoverageAction,
     CoverageAudit,

@@ -17,16 +17,16 @@ from operations.catalogue import CATALOGUE
 from operations.intelligence import churn_risk as churn_score
 from operations.intelligence.churn_risk import QUIET_CALENDAR_DAYS
 from operations.intelligence.country_entry import PresenceState
-from operations.intelligence.lines import fleet_score, line_anomalies
-from operations.intelligence.lines.bills import PARETO_PERCENT
-from operations.intelligence.lines.coverage_verdicts import (
+from operations.intelligence.diagnosis.causes import CAUSE_RULES, SLOW_LIMIT_KBPS
+from operations.intelligence.diagnosis.coverage_verdicts import (
     BLAMED_LIST_LINES,
     COVERAGE_PROBLEMS,
     SEEN_LATELY_DAYS,
     UNCOVERED_USE_DAYS,
     CoverageAction,
 )
-from operations.intelligence.lines.diagnosis_causes import CAUSE_RULES, SLOW_LIMIT_KBPS
+from operations.intelligence.lines import fleet_score, line_anomalies
+from operations.intelligence.lines.bills import PARETO_PERCENT
 from operations.intelligence.lines.fleet_lines import PROGRESS_EVERY_LINES, READING_SECONDS
 from operations.intelligence.lines.fleet_score import SPENDING_LINES_IN_ALL, SPENDING_LINES_PER_ACCOUNT
 from operations.intelligence.lines.line_anomalies import SPIKE_BYTES_MINIMUM, SPIKE_COST_MINIMUM, AnomalyKind

@@ -7,7 +7,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE as WHOLE
-from operations.intelligence.lines.diagnosis_causes import CAUSE_RULES, CAUSE_STEPS
+from operations.intelligence.diagnosis.causes import CAUSE_RULES, CAUSE_STEPS
 from simulators.network.entities import DAY_SECONDS
 from tests.intelligence_network.stage import NORDIC_1GB, WORLD_1GB, DiagnosisStage
 

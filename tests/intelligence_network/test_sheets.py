@@ -5,7 +5,7 @@ from typing import Any, get_args
 import orjson
 
 from operations.intelligence import line_diagnosis, network_coverage
-from operations.intelligence.lines.diagnosis_causes import DiagnosisCause
+from operations.intelligence.diagnosis.causes import DiagnosisCause
 from operations.intelligence.reports.sheet import PublicKind, Sheet
 from simulators.network.entities import ProviderRow
 from tests.intelligence_network.stage import AUDIT, DiagnosisStage
