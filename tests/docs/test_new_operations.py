@@ -22,7 +22,7 @@ UPSTREAM_READ = '''
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.upstream.access import connect_upstream
+from operations.upstream.connection import connect_upstream
 from operations.upstream.paging import Data
 from operations.upstream.resellers import ResellerQuery, read_of_reseller, resolve_reseller
 from registry.errors import NotFound, OcsError
