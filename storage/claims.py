@@ -282,7 +282,7 @@ def finish_claim(
     connection: Connection, *, organisation: str, operation: str, key: str, owner: str, lease: str, state: str, status: int, body: str
 ) -> bool:
     """Keep the answer; False when somebody else has decided meanwhile."""
-    named = {"of": organisation, "op": operation, "named": key, "mine": owner, "held_by": lease}
+    named = {"organisation": organisation, "operation": operation, "key": key, "owner": owner, "lease": lease}
     return connection.run(FINISH_CLAIM, **named, state=state, status=status, body=body) == 1
 
 
@@ -290,7 +290,7 @@ def dispatch_claim(
     connection: Connection, *, organisation: str, operation: str, key: str, owner: str, lease: str, status: int, body: str
 ) -> None:
     """From now on it may have been sent. Refused when the claim is not this call's any more: then nothing may be sent."""
-    named = {"of": organisation, "op": operation, "named": key, "mine": owner, "held_by": lease}
+    named = {"organisation": organisation, "operation": operation, "key": key, "owner": owner, "lease": lease}
     if connection.run(DISPATCH_CLAIM, **named, status=status, body=body) == 0:
         raise call_in_progress()
 
