@@ -41,10 +41,10 @@ GROWING = {
     *("invoice", "invoice_line", "issuance", "payment_record", "placed_package", "storefront_order"),
 }
 WHOLE = {
-    "calls.claims FORGET": "when a simulated network begins anew",
-    "issuing.reconciling ALL": "a person lists the ledger at the command line",
-    "issuing.reconciling HELD": "a person lists the ledger at the command line",
-    "secrets.sealed_rows QUERIES": "secrets are sealed anew, in steps",
+    "claims FORGET_CLAIM": "when a simulated network begins anew",
+    "reconciliation newest_issuances": "a person lists the ledger at the command line",
+    "reconciliation held_issuances": "a person lists the ledger at the command line",
+    "database_state OUTERMOST_QUERIES": "secrets are sealed anew, in steps",
 }
 """Statements that read a growing table from one end to the other, and when."""
 OF_POSTGRES = re.compile(r"pg_|convert_to|^lock table")

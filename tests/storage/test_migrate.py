@@ -33,10 +33,10 @@ from tests.storage.counters import insert, value_of
 
 RACE = """
 import sys
-from storage.engine.migrate import upgrade
+from storage.engine.migrate import upgrade_database
 print("ready", flush=True)
 sys.stdin.readline()
-print(upgrade(sys.argv[1]))
+print(upgrade_database(sys.argv[1]))
 """
 
 IMPORTED = """
