@@ -130,7 +130,7 @@ def next_due_account(*, now_ms: int, after: str) -> sa.Executable:
 
 def claim_unknown_issuances(connection: Connection, *, place: DueAccount, token: str, now_ms: int, most: int) -> list[IssuanceRow]:
     """Take what is due of one account; it is due again when the lease ends."""
-    named = {"of": place.organisation, "account_id": place.account_id}
+    named = {"organisation": place.organisation, "account_id": place.account_id}
     return connection.all(CLAIM_UNKNOWN, **named, token=token, now_ms=now_ms, lease_end=now_ms + RECONCILE_LEASE_MS, most=most)
 
 
