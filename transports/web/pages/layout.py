@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-# ISO 4217: what has no hundredth, and what has thousandths.
+# ISO 4217: what has no hundredth, and what has thousandths. Not from CLDR, which counts the digits that are used every day (none for the
+# dinar of Serbia), where amounts here are in the minor units that the payment processor counts.
 WHOLE_CURRENCIES = frozenset(
     ["BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"]
 )

@@ -1,14 +1,17 @@
 """The five steps of an organisation's onboarding, on one page."""
 
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import cast, get_args
 
+from operations.languages import texts_in
 from operations.setup.onboarding import OperatorType
+from operations.vocabulary import COUNTRY_CODES
 from registry.errors import BadRequest, KeyUnknown
 from storage.sealing import TYPED_TOKEN_FIELD
 from transports.web.pages.calls import CallArguments, PageProblem, call_operation, confirmation_page, filled_fields, needs_confirmation
-from transports.web.pages.countries import COUNTRIES
 from transports.web.pages.request import HtmlPage, PageAnswer, PageRedirect, PageRequest
 
 ONBOARDING_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -70,14 +73,15 @@ async def onboarding_page(visit: PageRequest, failed: str = "", problem: PagePro
     status = {step["step"]: step["status"] for step in cast(list[Mapping[str, str]], state["steps"])}
     if problem is not None and problem.code == "onboarding_incomplete":
         problem = replace(problem, text=INCOMPLETE_STEPS["org" if status["org"] == "todo" else "ocs"])
+    countries = countries_by_name()
     facts: Mapping[str, object] = {
         "state": state,
         "status": status,
         "templates": await first_templates(visit, state),
         "operator_types": [("", "Choose one"), *((kind, OPERATOR_KINDS[kind]) for kind in get_args(OperatorType))],
         "kinds": OPERATOR_KINDS,
-        "countries": [("", "Choose one"), *COUNTRIES],
-        "names": dict(COUNTRIES),
+        "countries": [("", "Choose one"), *countries],
+        "names": dict(countries),
         "typed": {name: value for name, value in visit.form.items() if name not in ("token", "sealed_token")},
         "failed": failed,
         "failed_step": STEP_OF_FORM.get(failed, ""),
@@ -135,3 +139,11 @@ def unseal_token(visit: PageRequest) -> str:
         return visit.context.deps.keyring.open(visit.form["sealed_token"], org_id=visit.organisation, field=TYPED_TOKEN_FIELD)
     except (KeyUnknown, ValueError, InvalidTag):
         raise BadRequest("The form is not the one that this page gave you, or too old", hint="Enter the token again on the page") from None
+
+
+@cache
+def countries_by_name() -> Sequence[tuple[str, str]]:
+    """The code and the English name of every country that an operator can be in, in the order of the names."""
+    english = texts_in("en")
+    named = [(code, english.country(code)) for code in COUNTRY_CODES]
+    return sorted(named, key=lambda each: unicodedata.normalize("NFKD", each[1]).encode("ascii", "ignore"))
