@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import cast
+
+from operations.vocabulary import COUNTRY_CODES
 
 LANGUAGES_FOLDER = Path(__file__).parent / "texts_languages"
 DEFAULT_LANGUAGE = "en"
@@ -68,13 +71,22 @@ class LanguageTexts:
         return self.words["format.moment"].format(day=self.day(moment), time=f"{when:%H:%M}")
 
     def country(self, code: str) -> str:
-        """A country's name; its code where it has none here."""
-        return self.words.get(f"countries.{code}", code)
+        """The name of the country with this code (ISO 3166-1 alpha-2); `code` itself where there is no such country."""
+        return self.words.get(f"countries.{code}") or country_names(self.language).get(code, code)
 
 
 def datetime_to_show(value: float | str) -> datetime:
     """Unix seconds or RFC 3339."""
     return datetime.fromisoformat(value) if isinstance(value, str) else datetime.fromtimestamp(int(value), UTC)
+
+
+@cache
+def country_names(language: str) -> Mapping[str, str]:
+    """The name of each country in a language, by its code, as CLDR has it."""
+    from babel import Locale  # slow to import: the first page or mail with a country does
+
+    territories = cast(Mapping[str, str], Locale.parse(language).territories)
+    return {code: territories[code] for code in COUNTRY_CODES}
 
 
 @cache

@@ -8,7 +8,7 @@ from storage.organisations import list_organisations
 from storage.upstream_connections import set_connection
 from tests.pages.browser import Browser
 from tests.pages.site import Site
-from transports.web.pages.onboarding import country_names
+from transports.web.pages.onboarding import operator_countries
 
 DETAILS = {"name": "Fjord Mobile", "website": "https://fjord.example", "country": "NO", "operator_type": "travel_esim"}
 
@@ -46,7 +46,7 @@ async def test_steps_can_be_skipped_and_a_look_without_a_connection_is_a_demo(he
 
 
 def test_every_country_has_a_name_and_they_are_in_order() -> None:
-    countries = country_names()
+    countries = operator_countries()
     assert {code for code, _ in countries} == COUNTRY_CODES and len(countries) == len(COUNTRY_CODES)
     assert dict(countries)["DE"] == "Germany" and dict(countries)["GE"] == "Georgia"
     names = [unicodedata.normalize("NFKD", name).replace("\u0301", "").encode("ascii", "ignore") for _, name in countries]

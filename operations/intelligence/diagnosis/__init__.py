@@ -1,0 +1,1 @@
+"""Why a line has no data, and where it has coverage."""

@@ -16,7 +16,7 @@ from typing import NamedTuple, cast
 import orjson
 
 from operations.intelligence.reports.sheet import Chart, Column, Figure, Series, Sheet, SheetKind, SheetValue, Table
-from operations.languages import texts_in
+from operations.vocabulary import COUNTRY_CODES
 from registry.redaction import REDACTION_PATTERNS
 
 IDENTIFIER_NUMBER = 10**14
@@ -51,7 +51,7 @@ def public_bytes(value: object) -> str | float | None:
 
 def public_country(value: object) -> str | None:
     """A country that has a name here."""
-    return value if isinstance(value, str) and f"countries.{value}" in texts_in("en").words else None
+    return value if isinstance(value, str) and value in COUNTRY_CODES else None
 
 
 def public_network(value: object) -> str | None:

@@ -11,7 +11,8 @@ from starlette.templating import Jinja2Templates
 from operations.people.session_tokens import with_included_scopes
 from operations.web_pages import page_templates
 
-# ISO 4217: what has no hundredth, and what has thousandths.
+# ISO 4217: what has no hundredth, and what has thousandths. Not from CLDR, which counts the digits that are used every day (none for the
+# dinar of Serbia), where amounts here are in the minor units that the payment processor counts.
 WHOLE_CURRENCIES = frozenset(
     ["BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"]
 )

@@ -62,7 +62,7 @@ STEP_OF_FORM = {
 
 
 @cache
-def country_names() -> Sequence[tuple[str, str]]:
+def operator_countries() -> Sequence[tuple[str, str]]:
     """Code and English name of every country that an operator can be in, in the order of the names."""
     return countries_by_name(COUNTRY_CODES, texts_in("en"))
 
@@ -82,14 +82,15 @@ async def onboarding_page(visit: PageRequest, failed: str = "", problem: PagePro
     status = {step["step"]: step["status"] for step in cast(list[Mapping[str, str]], state["steps"])}
     if problem is not None and problem.code == "onboarding_incomplete":
         problem = replace(problem, text=INCOMPLETE_STEPS["org" if status["org"] == "todo" else "ocs"])
+    countries = operator_countries()
     facts: Mapping[str, object] = {
         "state": state,
         "status": status,
         "templates": await first_templates(visit, state),
         "operator_types": [("", "Choose one"), *((kind, OPERATOR_KINDS[kind]) for kind in get_args(OperatorType))],
         "kinds": OPERATOR_KINDS,
-        "countries": [("", "Choose one"), *country_names()],
-        "names": dict(country_names()),
+        "countries": [("", "Choose one"), *countries],
+        "names": dict(countries),
         "typed": {name: value for name, value in visit.form.items() if name not in ("token", "sealed_token")},
         "failed": failed,
         "failed_step": STEP_OF_FORM.get(failed, ""),
