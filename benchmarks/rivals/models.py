@@ -15,7 +15,7 @@ from storage import (
     deliveries,
     events,
     intents,
-    invoice_periods,
+    invoices,
     memberships,
     organisations,
     quota,
@@ -56,4 +56,4 @@ WebhookEndpointTable = mapped(webhook_endpoints.WebhookEndpointTable)
 CdrEventTable = mapped(cdr_events.CdrEventTable)
 CdrMonthTable = mapped(cdr_sums.CdrMonthTable)
 CdrSumTable = mapped(cdr_sums.CdrSumTable)
-InvoicePeriodTable = mapped(invoice_periods.InvoicePeriodTable)
+InvoicePeriodTable = mapped(invoices.InvoicePeriodTable)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from registry.characters import COMMANDING_CHARACTERS
 from tests.cli.reseller import refused, reseller, said
 from tests.cli.terminal import at_terminal
-from tests.running import Running
+from tests.harness.processes import Running
 from transports.cli.terminal import harmless_text
 
 TURNED = "invoice\u202egpj.exe\u2066\u2069"

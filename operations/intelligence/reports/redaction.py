@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 import orjson
 
 from operations.intelligence.reports.sheet import Chart, Column, Figure, Series, Sheet, SheetKind, SheetValue, Table
+from operations.languages import texts_in
 from operations.vocabulary import COUNTRY_CODES
 from registry.redaction import REDACTION_PATTERNS
 
