@@ -142,7 +142,7 @@ async def test_one_second_is_not_seconds(market: Market) -> None:
 
 def scope(language: str) -> HttpScope:
     """A request that got no further than the door."""
-    return cast(HttpScope, {"path": SHOP, "headers": [(b"accept-language", language.encode())]})
+    return cast(HttpScope, {"type": "http", "path": SHOP, "headers": [(b"accept-language", language.encode())]})
 
 
 async def test_no_link_leads_to_a_shop_that_is_closed(market: Market, browser: Browser) -> None:

@@ -41,7 +41,7 @@ async def consent_page(
     chosen = chosen_organisation(memberships, wanted or visit.acting.organisation)
     able = offered_scopes(request, await caller_in(visit, chosen))
     facts: Mapping[str, object] = {
-        "request": request,
+        "question": request,
         "request_token": token,
         "local": request.redirect_host in LOCAL_HOSTS,
         "checked": ticked_scopes(visit, able) if problem is not None else [scope for scope in able if scope != "admin"],
@@ -113,7 +113,7 @@ def denial(visit: PageRequest, request: ConsentQuestion, target: str) -> Respons
     return (
         see_other(target)
         if is_loopback_redirect(request.redirect_uri)
-        else visit.page("denied.html", {"request": request, "target": target})
+        else visit.page("denied.html", {"question": request, "target": target})
     )
 
 
