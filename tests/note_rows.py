@@ -31,13 +31,13 @@ ADD = Query(
 )
 
 
-def add(connection: Connection, *, name: str) -> "Note":
+def add_note_row(connection: Connection, *, name: str) -> "Note":
     row = connection.first(ADD, name=f"note:{name}")
     assert row is not None
     return {"name": name, "writes": row.value}
 
 
-def every(connection: Connection) -> list[Row]:
+def every_note(connection: Connection) -> list[Row]:
     return connection.all(ALL)
 
 

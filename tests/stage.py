@@ -23,11 +23,9 @@ from simulators.network.faults import NetworkFault
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
 from tests.mcp.house import House, open_house, request
+from tests.network_facts import ACCOUNT
 from tests.world import Credentials, World
 
-ACCOUNT = 8101
-OWN_TOKEN, FOREIGN_TOKEN = "sandbox-7001-token", "sandbox-7002-token"
-"""Of the first reseller, whose account 8101 is, and of another one."""
 Made = TypeVar("Made")
 
 

@@ -17,8 +17,8 @@ from storage.people import create_person
 from tests.mcp.refusals import refusal_in
 from tests.world import CountingIds, SettableClock
 
-Json = dict[str, object]
-SETTINGS = {
+JsonObject = dict[str, object]
+CANARY_SETTINGS = {
     "SERVICE_INTERNAL_API_KEY": "internal-canary-5f1d2c7a90",
     "SERVICE_STOREFRONT_API_KEY": "ocs-token-canary-b64e01c9d3",
     "SERVICE_BRIDGE_WEBHOOK_SECRET": "whsec_YnJpZGdlLWNhbmFyeS03N2EwZTFiMmMz",
@@ -46,7 +46,7 @@ async def second_tenant(database: Path) -> str:
     return key.secret
 
 
-def bearer(secret: str, **more: str) -> dict[str, str]:
+def bearer_headers(secret: str, **more: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}", **more}
 
 
@@ -55,20 +55,20 @@ def text_of(answer: httpx.Response) -> str:
     return f"{answer.status_code} {dict(answer.headers)} {answer.text}"
 
 
-def ask(http: httpx.Client, url: str, secret: str, method: str, params: Mapping[str, object]) -> httpx.Response:
+def probe(http: httpx.Client, url: str, secret: str, method: str, params: Mapping[str, object]) -> httpx.Response:
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     accept = "application/json, text/event-stream"
-    return http.post(url, json=body, headers=bearer(secret, Accept=accept, **{"MCP-Protocol-Version": "2025-11-25"}))
+    return http.post(url, json=body, headers=bearer_headers(secret, Accept=accept, **{"MCP-Protocol-Version": "2025-11-25"}))
 
 
-def call_tool(http: httpx.Client, url: str, secret: str, name: str, arguments: Json) -> Json:
+def call_tool(http: httpx.Client, url: str, secret: str, name: str, arguments: JsonObject) -> JsonObject:
     """What a tool answers, whether the answer came plain or as a stream."""
-    answer = ask(http, url, secret, "tools/call", {"name": name, "arguments": arguments})
+    answer = probe(http, url, secret, "tools/call", {"name": name, "arguments": arguments})
     text = answer.text
     if answer.headers["content-type"].startswith("text/event-stream"):
         text = next(line[5:] for line in text.splitlines() if line.startswith("data:"))
-    result = cast(dict[str, Json], json.loads(text))["result"]
-    return cast(Json, refusal_in(result) if result["isError"] else result["structuredContent"])
+    result = cast(dict[str, JsonObject], json.loads(text))["result"]
+    return cast(JsonObject, refusal_in(result) if result["isError"] else result["structuredContent"])
 
 
 def everything_below(folder: Path, *, but: str) -> dict[str, bytes]:

@@ -9,8 +9,20 @@ from typing import cast
 
 import httpx
 
-from tests.abuse.canaries import LOST_KEY, SESSION, SETTINGS, Json, ask, bearer, call_tool, everything_below, hits, second_tenant, text_of
-from tests.cli.reseller import said
+from tests.abuse.canaries import (
+    CANARY_SETTINGS,
+    LOST_KEY,
+    SESSION,
+    JsonObject,
+    bearer_headers,
+    call_tool,
+    everything_below,
+    hits,
+    probe,
+    second_tenant,
+    text_of,
+)
+from tests.cli.reseller import printed
 from tests.harness.processes import Running, start, stop
 
 INTENTS = "/v1/connectivity/intents"
@@ -61,12 +73,12 @@ def receiver() -> Generator[Listening]:
 def plant(http: httpx.Client, server: Running, hook: str) -> dict[str, str]:
     """Make everything that is secret, through both doors."""
     assert server.api_key is not None
-    own = bearer(server.api_key)
+    own = bearer_headers(server.api_key)
     endpoint = http.post(ENDPOINTS, json={"url": hook}, headers=own).json()
     rotated = http.post(f"{ENDPOINTS}/{endpoint['id']}/rotate", headers=own).json()
     minted = http.post("/v1/api-keys", json={"name": "canary"}, headers=own).json()
     issued = http.post(INTENTS, json={"plan": "test_eu_1gb"}, headers={**own, "Idempotency-Key": "canary"}).json()
-    arguments: Json = {"plan": "test_global_1gb", "idempotency_key": "canary-mcp"}
+    arguments: JsonObject = {"plan": "test_global_1gb", "idempotency_key": "canary-mcp"}
     called = cast(dict[str, dict[str, str]], call_tool(http, server.mcp_url, server.api_key, "create_connectivity_intent", arguments))
     return {
         "first key": server.api_key,
@@ -79,21 +91,21 @@ def plant(http: httpx.Client, server: Running, hook: str) -> dict[str, str]:
         "matching id over MCP": called["esim"]["matching_id"],
         "session token": SESSION,
         "mistyped key": LOST_KEY,
-        **{name: value for name, value in SETTINGS.items() if "canary" in value or value.startswith("whsec_")},
+        **{name: value for name, value in CANARY_SETTINGS.items() if "canary" in value or value.startswith("whsec_")},
     }
 
 
 def blunder(http: httpx.Client, key: str, planted: dict[str, str]) -> list[str]:
     """Every secret in every wrong place: what the refusals say."""
-    own, told = bearer(key), list[str]()
+    own, told = bearer_headers(key), list[str]()
     for number, (name, secret) in enumerate(planted.items()):
-        told.append(text_of(http.get(INTENTS, headers=bearer(secret)))) if "key" not in name else None
-        told.append(text_of(http.post("/v1/connectivity/events/observe", json={}, headers=bearer(f"{secret}x"))))
+        told.append(text_of(http.get(INTENTS, headers=bearer_headers(secret)))) if "key" not in name else None
+        told.append(text_of(http.post("/v1/connectivity/events/observe", json={}, headers=bearer_headers(f"{secret}x"))))
         told.append(text_of(http.get("/v1/connectivity/plans", params={"access_token": secret})))
         if name.startswith("SERVICE_") and "WEBHOOK" not in name:
             continue  # a text without a shape of its own cannot be told from a plan's name in its sender's own input
         headers = {**own, "Idempotency-Key": f"b{number}"}
-        bodies: list[Json] = [{"plan": secret}, {secret: 1}, {"metadata": {secret: "\x01"}}, {"metadata": {"a": f"{secret}\x01"}}]
+        bodies: list[JsonObject] = [{"plan": secret}, {secret: 1}, {"metadata": {secret: "\x01"}}, {"metadata": {"a": f"{secret}\x01"}}]
         told += [text_of(http.post(INTENTS, json=body, headers=headers)) for body in bodies]
         told.append(text_of(http.post(ENDPOINTS, json={"url": f"https://u:{secret}@example.com/"}, headers=own)))
         told.append(text_of(http.post(ENDPOINTS, json={"url": f"http://127.0.0.2.example/{secret}"}, headers=own)))
@@ -107,12 +119,13 @@ def blunder(http: httpx.Client, key: str, planted: dict[str, str]) -> list[str]:
 def overhear(http: httpx.Client, server: Running, rival: str, intent: str) -> list[str]:
     """All that another tenant, and a visitor without a credential, are shown."""
     heard = [
-        text_of(http.get(path, headers=bearer(rival))) for path in (INTENTS, f"{INTENTS}/{intent}", ENDPOINTS, "/v1/connectivity/events")
+        text_of(http.get(path, headers=bearer_headers(rival)))
+        for path in (INTENTS, f"{INTENTS}/{intent}", ENDPOINTS, "/v1/connectivity/events")
     ]
-    heard += [ask(http, server.mcp_url, rival, "tools/call", {"name": name, "arguments": {}}).text for name in EARS]
-    heard.append(ask(http, server.mcp_url, rival, "resources/read", {"uri": f"connectivity://intents/{intent}"}).text)
-    heard += [ask(http, server.mcp_url, rival, method, {}).text for method in ("tools/list", "prompts/list", "resources/list")]
-    replay = {"Idempotency-Key": "canary", **bearer(rival)}
+    heard += [probe(http, server.mcp_url, rival, "tools/call", {"name": name, "arguments": {}}).text for name in EARS]
+    heard.append(probe(http, server.mcp_url, rival, "resources/read", {"uri": f"connectivity://intents/{intent}"}).text)
+    heard += [probe(http, server.mcp_url, rival, method, {}).text for method in ("tools/list", "prompts/list", "resources/list")]
+    replay = {"Idempotency-Key": "canary", **bearer_headers(rival)}
     heard.append(text_of(http.post(INTENTS, json={"plan": "test_eu_1gb"}, headers=replay)))
     heard += [text_of(http.get(path)) for path in ("/health", "/openapi.json", "/docs", "/docs/connectivity", "/mcp")]
     return heard
@@ -121,12 +134,12 @@ def overhear(http: httpx.Client, server: Running, rival: str, intent: str) -> li
 async def test_no_planted_secret_is_in_the_log_the_data_an_error_or_anothers_answer(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with receiver() as hook:
-        server = start(data, {**SETTINGS, "SERVICE_BURST_LIMIT": "false"})
+        server = start(data, {**CANARY_SETTINGS, "SERVICE_BURST_LIMIT": "false"})
         try:
             with httpx.Client(base_url=server.base_url) as http:
                 planted = plant(http, server, f"http://127.0.0.1:{hook.server_port}/hook")
                 assert server.api_key is not None
-                own = bearer(server.api_key)
+                own = bearer_headers(server.api_key)
                 shown = http.get(INTENTS, headers=own)
                 listed = shown.json()["data"]
                 event = http.get("/v1/connectivity/events", headers=own).json()["data"][-1]["id"]
@@ -135,7 +148,7 @@ async def test_no_planted_secret_is_in_the_log_the_data_an_error_or_anothers_ans
                 rival = await second_tenant(data / "service.db")
                 heard = overhear(http, server, rival, listed[0]["id"])
                 deliveries = text_of(http.get(f"/v1/connectivity/events/{event}/deliveries", headers=own))
-            said("db", "backup", tmp_path / "backup.db", "--data", data, cwd=tmp_path)
+            printed("db", "backup", tmp_path / "backup.db", "--data", data, cwd=tmp_path)
             running = everything_below(data, but="keyring")  # with the write-ahead log
         finally:
             assert stop(server) == 0

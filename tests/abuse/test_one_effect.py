@@ -10,21 +10,21 @@ from pathlib import Path
 
 import httpx
 
-from tests.abuse.canaries import Json, bearer, call_tool
-from tests.cli.reseller import said
+from tests.abuse.canaries import JsonObject, bearer_headers, call_tool
+from tests.cli.reseller import printed
 from tests.harness.processes import Running, running, start, stop
 
 INTENTS = "/v1/connectivity/intents"
-PLAN: Json = {"plan": "test_eu_1gb", "metadata": {"order": "1042"}}
+PLAN: JsonObject = {"plan": "test_eu_1gb", "metadata": {"order": "1042"}}
 OPEN = {"SERVICE_BURST_LIMIT": "false"}
 
 
 def issue(base_url: str, secret: str, key: str) -> httpx.Response:
-    headers = bearer(secret, **{"Idempotency-Key": key})
+    headers = bearer_headers(secret, **{"Idempotency-Key": key})
     return httpx.post(base_url + INTENTS, json=PLAN, headers=headers, timeout=60)
 
 
-def issue_by_tool(server: Running, secret: str, key: str) -> Json:
+def issue_by_tool(server: Running, secret: str, key: str) -> JsonObject:
     with httpx.Client(timeout=60) as http:
         return call_tool(http, server.mcp_url, secret, "create_connectivity_intent", {**PLAN, "idempotency_key": key})
 
@@ -34,10 +34,10 @@ def count(database: Path, table: str) -> int:
         return int(raw.execute(f"select count(*) from {table}").fetchone()[0])
 
 
-def all_at_once(calls: Sequence[Callable[[], Json]]) -> list[Json]:
+def all_at_once(calls: Sequence[Callable[[], JsonObject]]) -> list[JsonObject]:
     """Every call in a thread of its own."""
     with ThreadPoolExecutor(len(calls)) as threads:
-        futures: list[Future[Json]] = [threads.submit(call) for call in calls]
+        futures: list[Future[JsonObject]] = [threads.submit(call) for call in calls]
         return [future.result() for future in futures]
 
 
@@ -48,13 +48,13 @@ def test_two_servers_both_doors_and_the_command_line_draw_one_esim_for_one_key(t
         assert secret is not None and second.api_key is None
         for server in (first, second):
             issue_by_tool(server, secret, "warm")  # the MCP server is made by its first request
-        calls: list[Callable[[], Json]] = []
+        calls: list[Callable[[], JsonObject]] = []
         for server in (first, second) * 12:
             calls.append(lambda server=server: issue(server.base_url, secret, "k").json())
             calls.append(lambda server=server: issue_by_tool(server, secret, "k"))
         bodies = all_at_once(calls)
         words = ("--plan", "test_eu_1gb", "--metadata", '{"order": "1042"}', "--idempotency-key", "k")
-        bodies.append(json.loads(said("call", "create_connectivity_intent", *words, "--data", data, "--json", cwd=tmp_path)))
+        bodies.append(json.loads(printed("call", "create_connectivity_intent", *words, "--data", data, "--json", cwd=tmp_path)))
     ids = {body["id"] for body in bodies if "id" in body}
     assert len(ids) == 1 and len(bodies) == 49
     assert {body.get("code") for body in bodies if "id" not in body} <= {"idempotency_in_progress"}

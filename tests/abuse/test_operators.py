@@ -11,13 +11,14 @@ from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from simulators.network.entities import Line
-from tests.bridge.pushing import INTERNAL, PATH, SECRET, place, push_signed, remembered, status
+from tests.bridge.pushing import PUSH_SECRET, PUSHES, place, push_signed, push_status, remembered
 from tests.contract.stage import request_of
 from tests.faults.inputs import Inputs
-from tests.faults.rows import READS, ROWS, Row
+from tests.faults.rows import READS, ROWS, CallRow
+from tests.network_facts import INTERNAL
 from tests.world import World, open_world
 
-SECRETS = SharedSecrets(internal=INTERNAL, bridge=SECRET)
+SECRETS = SharedSecrets(internal=INTERNAL, bridge=PUSH_SECRET)
 LINES = [row for row in ROWS if "{iccid}" in CATALOGUE.operations[row.operation].path]
 
 
@@ -35,7 +36,7 @@ async def http(world: World) -> AsyncGenerator[httpx.AsyncClient]:
         yield client
 
 
-async def fitted(world: World, row: Row) -> tuple[dict[str, Any], Line]:
+async def fitted(world: World, row: CallRow) -> tuple[dict[str, Any], Line]:
     """The documented input about a line of the account beside, which has all that the operation asks for."""
     network = await world.network()
     inputs = Inputs(network)
@@ -105,10 +106,10 @@ async def test_a_forged_or_repeated_push_changes_nothing_and_asks_nothing(world:
     line = next(iter(network.lines_of(8101)))
     async with world.client() as stranger:
         forged = [
-            await stranger.post(PATH, json=status("Enable", line.iccid)),
-            await stranger.post(PATH, json=status("Enable", line.iccid), params={"token": "guess"}),
-            await stranger.post(PATH, json=place(line.iccid), headers={"Authorization": f"Bearer {SECRET}"}),
-            await stranger.post(PATH, json=place(line.iccid), params={"token": INTERNAL}),
+            await stranger.post(PUSHES, json=push_status("Enable", line.iccid)),
+            await stranger.post(PUSHES, json=push_status("Enable", line.iccid), params={"token": "guess"}),
+            await stranger.post(PUSHES, json=place(line.iccid), headers={"Authorization": f"Bearer {PUSH_SECRET}"}),
+            await stranger.post(PUSHES, json=place(line.iccid), params={"token": INTERNAL}),
         ]
         assert [answer.status_code for answer in forged] == [401] * 4
         assert await remembered(world) == 0

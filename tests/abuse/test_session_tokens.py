@@ -23,15 +23,15 @@ from tests.clients.identity.provider import (
     ISSUER,
     OTHER_RSA_KEY,
     RSA_KEY,
-    Provider,
+    KeysProvider,
     SigningKey,
     b64,
     claims,
     ec_jwk,
     rsa_jwk,
-    signed,
+    signed_token,
 )
-from tests.contract.stage import Answered, House, Input, open_house
+from tests.contract.stage import Answered, Input, ServiceHouse, open_service_house
 from tests.world import NOON, SITE
 from transports.sessions import ProviderSessions
 
@@ -56,8 +56,8 @@ SUBJECT = Query(Subject, sa.select(PERSON.c.subject).where(PERSON.c.id == sa.bin
 class Scene:
     """A service behind an external identity provider, and a member of one of its organisations who signs in there."""
 
-    house: House
-    provider: Provider
+    house: ServiceHouse
+    provider: KeysProvider
     person: str = ""
     organisation: str = ""
 
@@ -73,8 +73,8 @@ class Scene:
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncGenerator[Scene]:
-    async with open_house(tmp_path) as house:
-        world, provider = house.world, Provider(rsa_jwk("rsa-1"), ec_jwk("ec-1"))
+    async with open_service_house(tmp_path) as house:
+        world, provider = house.world, KeysProvider(rsa_jwk("rsa-1"), ec_jwk("ec-1"))
         verifier = TokenVerifier(ISSUER, JwksCache(provider, world.clock.monotonic), world.clock.now)
         audience = HttpAudience(AUDIENCE, frozenset({PARTY}))
         world.pipeline.sessions = ProviderSessions(verifier, audience, McpAudience(SITE.mcp_url))
@@ -96,11 +96,11 @@ def unsigned(payload: dict[str, object], alg: str) -> str:
 
 def with_public_key_as_secret(payload: dict[str, object]) -> str:
     public = RSA_KEY.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    return signed(payload, alg="HS256", key=public)
+    return signed_token(payload, alg="HS256", key=public)
 
 
 def with_header(payload: dict[str, object], name: str, value: object, key: SigningKey = RSA_KEY) -> str:
-    return signed(payload, key=key, **{name: value})  # pyright: ignore[reportArgumentType]
+    return signed_token(payload, key=key, **{name: value})  # pyright: ignore[reportArgumentType]
 
 
 FORGED = {
@@ -108,20 +108,20 @@ FORGED = {
     "unsigned, in capitals": lambda door: unsigned(said(door), "NONE"),
     "unsigned, and says otherwise": lambda door: unsigned(said(door), "RS256"),
     "the public key as a shared secret": lambda door: with_public_key_as_secret(said(door)),
-    "signed by somebody else": lambda door: signed(said(door), key=OTHER_RSA_KEY),
-    "an algorithm that is not the key's": lambda door: signed(said(door), alg="PS256"),
-    "for another audience": lambda door: signed(said(door, aud="https://api.other.test")),
-    "for the other door": lambda door: signed(said("mcp" if door == "http" else "http")),
-    "of another issuer": lambda door: signed(said(door, iss="https://id.evil.test")),
-    "of an issuer with one slash more": lambda door: signed(said(door, iss=ISSUER + "/")),
-    "without an end": lambda door: signed(said(door, exp=None)),
-    "without a beginning": lambda door: signed(said(door, iat=None)),
-    "without anybody": lambda door: signed(said(door, sub=None)),
-    "expired": lambda door: signed(said(door, iat=IAT - 900, exp=int(NOON) - 5)),
-    "not valid yet": lambda door: signed(said(door, nbf=int(NOON) + 6)),
-    "of the future": lambda door: signed(said(door, iat=int(NOON) + 6)),
-    "with an unknown extension": lambda door: signed(said(door), crit=["surprise"], surprise=1),
-    "with a known extension": lambda door: signed(said(door), crit=["b64"], b64=False),
+    "signed by somebody else": lambda door: signed_token(said(door), key=OTHER_RSA_KEY),
+    "an algorithm that is not the key's": lambda door: signed_token(said(door), alg="PS256"),
+    "for another audience": lambda door: signed_token(said(door, aud="https://api.other.test")),
+    "for the other door": lambda door: signed_token(said("mcp" if door == "http" else "http")),
+    "of another issuer": lambda door: signed_token(said(door, iss="https://id.evil.test")),
+    "of an issuer with one slash more": lambda door: signed_token(said(door, iss=ISSUER + "/")),
+    "without an end": lambda door: signed_token(said(door, exp=None)),
+    "without a beginning": lambda door: signed_token(said(door, iat=None)),
+    "without anybody": lambda door: signed_token(said(door, sub=None)),
+    "expired": lambda door: signed_token(said(door, iat=IAT - 900, exp=int(NOON) - 5)),
+    "not valid yet": lambda door: signed_token(said(door, nbf=int(NOON) + 6)),
+    "of the future": lambda door: signed_token(said(door, iat=int(NOON) + 6)),
+    "with an unknown extension": lambda door: signed_token(said(door), crit=["surprise"], surprise=1),
+    "with a known extension": lambda door: signed_token(said(door), crit=["b64"], b64=False),
 }
 
 
@@ -133,8 +133,8 @@ async def test_a_forged_token_is_a_401_that_repeats_nothing_of_it(scene: Scene, 
     refused = await scene.call(door, token)
     assert (refused.status, refused.body["code"]) == (401, "token_expired" if how == "expired" else "unauthorized")
     assert not any(part in str(refused.body) for part in token.split(".") if part)
-    assert await scene.status(door, signed(said(door))) == 200
-    assert await scene.status(door, signed(said(door), kid="ec-1", alg="ES256", key=EC_KEY)) == 200
+    assert await scene.status(door, signed_token(said(door))) == 200
+    assert await scene.status(door, signed_token(said(door), kid="ec-1", alg="ES256", key=EC_KEY)) == 200
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -142,10 +142,10 @@ async def test_an_end_that_the_library_takes_and_no_token_may_have_is_a_401(scen
     """Case 24."""
     ends: list[object] = [str(EXP), f" {EXP} ", 10**30, 2**53, float("inf"), True, [EXP], {"at": EXP}, -EXP, 0]
     for end in (*ends, IAT + 24 * 3600 + 1, IAT + 365 * 24 * 3600):
-        assert await scene.status(door, signed(said(door, exp=end))) == 401, end
+        assert await scene.status(door, signed_token(said(door, exp=end))) == 401, end
     for start in (str(IAT), 10**30, True, 0):
-        assert await scene.status(door, signed(said(door, iat=start))) == 401, start
-    assert await scene.status(door, signed(said(door, exp=IAT + 24 * 3600))) == 200
+        assert await scene.status(door, signed_token(said(door, iat=start))) == 401, start
+    assert await scene.status(door, signed_token(said(door, exp=IAT + 24 * 3600))) == 200
 
 
 ODD_KIDS = ("../../etc/passwd", "' OR 1=1 --", "k" * 201, "rsa-1\n", "rsa 1", "", "ключ", 7, ["rsa-1"], None)
@@ -155,8 +155,8 @@ async def test_a_key_id_is_a_name_in_a_dictionary_and_a_flood_of_them_costs_one_
     """Case 25."""
     for door in DOORS:
         for kid in ODD_KIDS:
-            assert await scene.status(door, signed(said(door), kid=kid)) == 401
-        assert await scene.status(door, signed(said(door), kid="k" * 10_000)) in (401, 431)
+            assert await scene.status(door, signed_token(said(door), kid=kid)) == 401
+        assert await scene.status(door, signed_token(said(door), kid="k" * 10_000)) in (401, 431)
     assert scene.provider.reads == 0
     address, theirs = "http://127.0.0.1:9/keys", rsa_jwk("rsa-1", OTHER_RSA_KEY)
     for door in DOORS:
@@ -167,10 +167,10 @@ async def test_a_key_id_is_a_name_in_a_dictionary_and_a_flood_of_them_costs_one_
     clock = scene.house.world.clock
     for seconds, reads in ((0, 1), (29.9, 1), (0.1, 2), (29.9, 2), (0.1, 3)):
         clock.advance(seconds)
-        flood = [scene.status(door, signed(said(door), kid=f"k{number}")) for number in range(16) for door in DOORS]
+        flood = [scene.status(door, signed_token(said(door), kid=f"k{number}")) for number in range(16) for door in DOORS]
         assert set(await asyncio.gather(*flood)) == {401}
         assert scene.provider.reads == reads
-    assert {await scene.status(door, signed(said(door))) for door in DOORS} == {200}
+    assert {await scene.status(door, signed_token(said(door))) for door in DOORS} == {200}
 
 
 async def test_an_outage_of_the_provider_keeps_its_last_good_keys_and_a_rotation_is_seen(scene: Scene) -> None:
@@ -179,7 +179,7 @@ async def test_an_outage_of_the_provider_keeps_its_last_good_keys_and_a_rotation
 
     def fresh(door: str, kid: str = "rsa-1", key: SigningKey = RSA_KEY) -> str:
         now = int(clock.now())
-        return signed(said(door, iat=now, exp=now + 600), kid=kid, key=key)
+        return signed_token(said(door, iat=now, exp=now + 600), kid=kid, key=key)
 
     assert {await scene.status(door, fresh(door)) for door in DOORS} == {200}
     provider.down = True
@@ -205,13 +205,13 @@ NEAR = ("/", "/x", "?a=1", "#x", " ", "\n")
 async def test_a_token_without_our_audience_is_good_for_our_own_application_over_http_and_never_over_mcp(scene: Scene) -> None:
     """Case 26."""
     for party, http in ((PARTY, 200), ("https://evil.test", 401), (PARTY + "/", 401), (None, 401), ([PARTY], 401), ("", 401)):
-        token = signed(said("http", aud=None, azp=party))
+        token = signed_token(said("http", aud=None, azp=party))
         assert (await scene.status("http", token), await scene.status("mcp", token)) == (http, 401), party
     for near in (*(SITE.mcp_url + tail for tail in NEAR), SITE.mcp_url[:-1], SITE.mcp_url.upper(), SITE.base_url, SITE.base_url + "/", ""):
-        assert await scene.status("mcp", signed(said("mcp", aud=near))) == 401, near
-        assert await scene.status("mcp", signed(said("mcp", aud=[near, AUDIENCE], azp=PARTY))) == 401, near
-    assert await scene.status("mcp", signed({**said("mcp", azp=PARTY), "aud": None})) == 401
-    both = signed(said("http", aud=[AUDIENCE, SITE.mcp_url]))
+        assert await scene.status("mcp", signed_token(said("mcp", aud=near))) == 401, near
+        assert await scene.status("mcp", signed_token(said("mcp", aud=[near, AUDIENCE], azp=PARTY))) == 401, near
+    assert await scene.status("mcp", signed_token({**said("mcp", azp=PARTY), "aud": None})) == 401
+    both = signed_token(said("http", aud=[AUDIENCE, SITE.mcp_url]))
     assert {await scene.status(door, both) for door in DOORS} == {200}
     _, key = await scene.house.world.key(scene.person, scene.organisation)
     assert await scene.status("mcp", key) == 200
@@ -222,7 +222,7 @@ async def test_who_was_removed_or_downgraded_is_so_with_the_next_call_whatever_t
     """Case 27."""
     world, product = scene.house.world, dict(PRODUCT.examples[0].input)
     boasts = {"tier": "enterprise", "role": "admin", "scope": "read write admin", "org_role": "org:admin", "permissions": ["*"]}
-    token = signed(said(door, org_id=scene.organisation, **boasts))
+    token = signed_token(said(door, org_id=scene.organisation, **boasts))
 
     async def code(operation: str, given: Input, key: str | None = None) -> object:
         answer = await scene.call(door, token, operation, given, key)
@@ -242,7 +242,7 @@ async def test_who_was_removed_or_downgraded_is_so_with_the_next_call_whatever_t
     for operation, given, key in ((PRODUCTS.id, {}, None), (PRODUCT.id, product, "one"), (EMPTYING.id, emptied, None)):
         assert await code(operation, given, key) == "organization_required"
     foreign = await world.organisation(Tier.ENTERPRISE)
-    token = signed(said(door, org_id=foreign, **boasts))
+    token = signed_token(said(door, org_id=foreign, **boasts))
     assert await code(PRODUCTS.id, {}) == "organization_required"
 
 
@@ -263,7 +263,7 @@ async def subject_of(scene: Scene, person: str) -> str | None:
 
 
 def came(door: str, subject: str, email: object = "ada@example.com", verified: object = True) -> str:
-    return signed(said(door, sub=subject, email=email, email_verified=verified))
+    return signed_token(said(door, sub=subject, email=email, email_verified=verified))
 
 
 @pytest.mark.parametrize("door", DOORS)

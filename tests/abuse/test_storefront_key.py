@@ -6,10 +6,10 @@ import pytest
 
 from registry.ids import BASE32_ALPHABET, SystemIds
 from tests.issuance.stage import untold
-from tests.orders.stage import ADA, KEY, SLUG, Shop, open_shop
+from tests.orders.stage import ADA_MAIL, ORDERS_KEY, SLUG, OrdersShop, open_orders_shop
 from tests.world import SettableClock
 
-LIST = f"/api/orders?storefront={SLUG}&email={ADA}"
+LIST = f"/api/orders?storefront={SLUG}&email={ADA_MAIL}"
 HEADERS = [
     None,
     "",
@@ -19,29 +19,29 @@ HEADERS = [
     "Bearer   ",
     "bearer ",
     "Bearer \t",
-    f"Bearer {KEY}",
+    f"Bearer {ORDERS_KEY}",
     "Bearer null",
     "Bearer ''",
-    f"Basic {KEY}",
-    KEY,
+    f"Basic {ORDERS_KEY}",
+    ORDERS_KEY,
 ]
 
 
-async def refusals(shop: Shop, method: str, path: str, headers: list[str | None]) -> list[tuple[str, str]]:
+async def refusals(shop: OrdersShop, method: str, path: str, headers: list[str | None]) -> list[tuple[str, str]]:
     """What is not answered 401 without a word of what is there."""
     found: list[tuple[str, str]] = []
     for header in headers:
         shown = {} if header is None else {"Authorization": header}
         answer = await shop.buyer.request(method, path, headers=shown)
         refused = answer.status_code == 401 and "www-authenticate" in answer.headers and untold(answer)["code"] == "unauthorized"
-        if not refused or ADA in answer.text:
+        if not refused or ADA_MAIL in answer.text:
             found.append((str(header), answer.text))
     return found
 
 
 @pytest.mark.parametrize("key", ["", " ", "   ", "\t"], ids=["unset", "a space", "spaces", "a tab"])
 async def test_without_a_key_the_list_and_the_roll_back_are_shut_whatever_is_shown(tmp_path: Path, key: str) -> None:
-    async with open_shop(tmp_path, key=key) as shop:
+    async with open_orders_shop(tmp_path, key=key) as shop:
         id = await shop.ready()
         headers = [*HEADERS, f"Bearer {key}", f"Bearer {shop.me.secret}"]
         assert await refusals(shop, "GET", LIST, headers) == []
@@ -51,10 +51,10 @@ async def test_without_a_key_the_list_and_the_roll_back_are_shut_whatever_is_sho
 
 
 async def test_with_a_key_everything_of_orders_is_shut_to_whoever_shows_another_or_none(tmp_path: Path) -> None:
-    async with open_shop(tmp_path) as shop:
+    async with open_orders_shop(tmp_path) as shop:
         id = await shop.ready()
-        headers = [header for header in HEADERS if header != f"Bearer {KEY}"]
-        headers += [f"Bearer {KEY}x", f"Bearer {KEY[:-1]}", f"Bearer {KEY.upper()}", f"Bearer {shop.me.secret}"]
+        headers = [header for header in HEADERS if header != f"Bearer {ORDERS_KEY}"]
+        headers += [f"Bearer {ORDERS_KEY}x", f"Bearer {ORDERS_KEY[:-1]}", f"Bearer {ORDERS_KEY.upper()}", f"Bearer {shop.me.secret}"]
         paths = [("GET", ""), ("DELETE", ""), ("POST", "/cancel"), ("GET", "/usage"), ("GET", "/top-up-options")]
         for method, path in [("GET", LIST), *((method, f"/api/orders/{id}{way}") for method, way in paths)]:
             assert await refusals(shop, method, path, headers) == [], (method, path)

@@ -19,9 +19,9 @@ from clients.ocs.link import TokenRedaction
 from clients.ocs.settings import OcsSettings
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.transport import SimulatorTransport
-from tests.faults.inputs import CATALOGUE
-from tests.faults.rows import ROWS, Row
-from tests.faults.stage import Stage, open_stage
+from tests.faults.inputs import UPSTREAM_OPERATIONS
+from tests.faults.rows import ROWS, CallRow
+from tests.faults.stage import FaultsStage, open_faults_stage
 from transports.upstream import SIMULATED_OCS_TOKEN, SIMULATED_OCS_URL
 
 Change = Callable[[Any], bytes]
@@ -47,7 +47,7 @@ class Twisting(httpx.AsyncBaseTransport):
         return httpx.Response(answer.status_code, stream=httpx.ByteStream(changed), request=request)
 
 
-def twist(stage: Stage) -> Twisting:
+def twist(stage: FaultsStage) -> Twisting:
     """Put it between the service and its network."""
     world, wire = stage.world, OcsSettings(url=SIMULATED_OCS_URL, backoff_seconds=0.0, concurrency=64)
     between = Twisting(world.sandbox)
@@ -77,7 +77,7 @@ def wrong_at(place: Place, value: object) -> Change:
     return change
 
 
-async def ask(stage: Stage, between: Twisting, row: Row, method: str, change: Change, key: str) -> httpx.Response:
+async def ask(stage: FaultsStage, between: Twisting, row: CallRow, method: str, change: Change, key: str) -> httpx.Response:
     """The operation, whose network answers this method so."""
     between.method = ""
     ready = await stage.ready(row, key)
@@ -87,10 +87,10 @@ async def ask(stage: Stage, between: Twisting, row: Row, method: str, change: Ch
 
 async def test_a_member_of_another_type_is_put_right_or_refused_and_is_never_a_fault_of_ours(tmp_path: Path) -> None:
     turns, number = cycle(WRONG), 0
-    async with open_stage(tmp_path) as stage:
+    async with open_faults_stage(tmp_path) as stage:
         between = twist(stage)
         for row in ROWS:
-            shape: TypeAdapter[object] = TypeAdapter(CATALOGUE.operations[row.operation].result)
+            shape: TypeAdapter[object] = TypeAdapter(UPSTREAM_OPERATIONS.operations[row.operation].result)
             passed = "verbose=True" in row.name  # handed on as it comes
             between.seen.clear()
             clean = await ask(stage, between, row, "", orjson.dumps, f"clean-{number}")  # to see what there is to be wrong
@@ -108,7 +108,7 @@ async def test_a_member_of_another_type_is_put_right_or_refused_and_is_never_a_f
     "code", [b"1e300", b"-1e30", b"1" + b"0" * 400, b'"9999999999999999999"', b"18446744073709551615", b"true", b"null"]
 )
 async def test_a_status_code_that_is_no_code_is_unreadable(tmp_path: Path, code: bytes) -> None:
-    async with open_stage(tmp_path) as stage:
+    async with open_faults_stage(tmp_path) as stage:
         between = twist(stage)
         for name in ("get_subscriber", "modify_subscriber_status", "get_tariff verbose=True"):
             row = next(row for row in ROWS if row.name == name)
@@ -123,7 +123,7 @@ async def test_an_answer_that_is_nested_too_deeply_to_be_written_again_is_a_502(
         key = next(name for name in document if name != "status")
         return orjson.dumps({**document, key: {**document[key], "more": DEEP}}).replace(b'"%s"' % DEEP.encode(), nested)
 
-    async with open_stage(tmp_path) as stage:
+    async with open_faults_stage(tmp_path) as stage:
         between = twist(stage)
         for name, unknown in (("get_subscriber", False), ("assign_package", True)):
             row = next(row for row in ROWS if row.name == name)
@@ -135,7 +135,7 @@ async def test_an_answer_that_is_nested_too_deeply_to_be_written_again_is_a_502(
 
 async def test_a_reseller_that_is_nested_too_deeply_is_a_502(tmp_path: Path) -> None:
     nested = b'{"a":' * 900 + b"1" + b"}" * 900
-    async with open_stage(tmp_path) as stage:
+    async with open_faults_stage(tmp_path) as stage:
         between = twist(stage)
         between.method = "getResellerInfo"
         between.change = lambda _: b'{"status":{"code":0},"getResellerInfo":{"id":7001,"notifications":%s}}' % nested
@@ -158,7 +158,7 @@ async def test_pin_and_puk_are_dropped_wherever_a_newer_server_writes_them(tmp_p
     about_lines = [
         row for row in ROWS if row.operation.startswith(("list_subscribers", "get_subscriber", "assign_", "list_subscriber_pack"))
     ]
-    async with open_stage(tmp_path) as stage:
+    async with open_faults_stage(tmp_path) as stage:
         between = twist(stage)
         for number, row in enumerate(about_lines):
             answer = await ask(stage, between, row, row.uses[-1], lambda document: orjson.dumps(with_pins(document)), f"k{number}")
@@ -167,7 +167,7 @@ async def test_pin_and_puk_are_dropped_wherever_a_newer_server_writes_them(tmp_p
 
 async def test_the_zone_that_a_refusal_names_is_an_id_and_a_name(tmp_path: Path) -> None:
     zone = {"Id": {"nested": [1]}, "name": ["not", "a", "name"], "secret": "x"}
-    async with open_stage(tmp_path) as stage:
+    async with open_faults_stage(tmp_path) as stage:
         between = twist(stage)
         row = next(row for row in ROWS if row.operation == "create_location_zone")
         answer = await ask(
@@ -189,7 +189,7 @@ async def test_a_token_inside_an_array_that_is_handed_on_is_taken_out(tmp_path: 
             row["credential"] = f"Token {SIMULATED_OCS_TOKEN}"
         return orjson.dumps(document)
 
-    async with open_stage(tmp_path) as stage:
+    async with open_faults_stage(tmp_path) as stage:
         between = twist(stage)
         between.method, between.change = {"t": "getCustomerTariff", "l": "listDetailedLocationZone"}[path[4]], laden
         answer = await stage.managed.get(path)

@@ -18,12 +18,12 @@ from storage.organisations import create_organisation
 from storage.people import create_person
 from storage.sealing import OWN_TOKEN_FIELD, Keyring
 from storage.upstream_connections import set_connection
-from tests.abuse.canaries import ask, bearer, everything_below, hits, text_of
+from tests.abuse.canaries import bearer_headers, everything_below, hits, probe, text_of
 from tests.abuse.token_echo_server import PIN, SQUAWKS, TokenEchoServer, token_echo_server
-from tests.cli.reseller import reseller, said
+from tests.cli.reseller import printed, run_reseller
 from tests.contract.stage import request_of
-from tests.faults.inputs import CATALOGUE, OWN_TOKEN, Inputs
-from tests.faults.rows import ROWS, Row
+from tests.faults.inputs import BY_OWN_TOKEN, UPSTREAM_OPERATIONS, Inputs
+from tests.faults.rows import ROWS, CallRow
 from tests.harness.processes import Running, start, stop
 from tests.world import CountingIds, SettableClock
 
@@ -69,7 +69,7 @@ async def tenants(data: Path) -> tuple[Tenant, Tenant]:
 
 def furnish(http: httpx.Client, managed: Tenant, upstream: TokenEchoServer) -> Inputs:
     """A template and a zone that are the managed organisation's own."""
-    inputs, own = Inputs(upstream.world), bearer(managed.key)
+    inputs, own = Inputs(upstream.world), bearer_headers(managed.key)
     body: dict[str, object] = {"name": "Mine", "locationZoneId": 2301, "validityDays": 30, "dataLimit": 1 << 30, "cost": 4.5}
     made = http.post("/v1/package-templates", json=body, headers=own)
     assert made.status_code == 201, made.text
@@ -79,11 +79,11 @@ def furnish(http: httpx.Client, managed: Tenant, upstream: TokenEchoServer) -> I
     return inputs
 
 
-def over_http(http: httpx.Client, row: Row, given: dict[str, Any], who: Tenant, number: int) -> Iterator[str]:
+def over_http(http: httpx.Client, row: CallRow, given: dict[str, Any], who: Tenant, number: int) -> Iterator[str]:
     """A call; a confirm challenge is answered with its token; then the same again."""
     client = httpx.AsyncClient(base_url=http.base_url)  # only to build requests as the contract tests do
-    request = request_of(client, CATALOGUE.operations[row.operation], given, f"http-{number}")
-    request.headers.update(bearer(who.key))
+    request = request_of(client, UPSTREAM_OPERATIONS.operations[row.operation], given, f"http-{number}")
+    request.headers.update(bearer_headers(who.key))
     for _ in range(3):
         answer = http.send(httpx.Request(request.method, request.url, headers=request.headers, content=request.content))
         yield text_of(answer)
@@ -93,10 +93,10 @@ def over_http(http: httpx.Client, row: Row, given: dict[str, Any], who: Tenant, 
             return
 
 
-def over_mcp(http: httpx.Client, server: Running, row: Row, given: dict[str, Any], who: Tenant, number: int) -> str:
-    key = {} if CATALOGUE.operations[row.operation].once is None else {"idempotency_key": f"mcp-{number}"}
+def over_mcp(http: httpx.Client, server: Running, row: CallRow, given: dict[str, Any], who: Tenant, number: int) -> str:
+    key = {} if UPSTREAM_OPERATIONS.operations[row.operation].once is None else {"idempotency_key": f"mcp-{number}"}
     params = {"name": row.operation, "arguments": {**given, **key}}
-    return text_of(ask(http, f"{server.mcp_url}?toolsets=all", who.key, "tools/call", params))
+    return text_of(probe(http, f"{server.mcp_url}?toolsets=all", who.key, "tools/call", params))
 
 
 def converse(http: httpx.Client, server: Running, upstream: TokenEchoServer, inputs: Inputs, made: tuple[Tenant, Tenant]) -> list[str]:
@@ -106,14 +106,14 @@ def converse(http: httpx.Client, server: Running, upstream: TokenEchoServer, inp
     squawks = cycle(name for name in SQUAWKS if name != "code 100")  # which costs half a second each
     for number, row in enumerate(ROWS):
         for place in range(EACH + 1):
-            who = own if row.operation == OWN_TOKEN or (number + place) % 2 else managed
+            who = own if row.operation == BY_OWN_TOKEN or (number + place) % 2 else managed
             name = next(squawks) if place < EACH else "no trouble"
             inputs.renew()
             given = inputs.fitted(row)
             upstream.strikes = row.uses[-1] if place else row.uses[0]
             upstream.squawk = SQUAWKS.get(name)
             told += [f"{row.name} {name} {text}" for text in over_http(http, row, given, who, number * (EACH + 1) + place)]
-            if CATALOGUE.operations[row.operation].tool:
+            if UPSTREAM_OPERATIONS.operations[row.operation].tool:
                 told.append(f"{row.name} {name} {over_mcp(http, server, row, given, who, number * (EACH + 1) + place)}")
     return told
 
@@ -144,7 +144,7 @@ def at_the_command_line(
         ):
             method = {"get_reseller_info": "getResellerInfo", "get_subscriber": "getSingleSubscriber"}.get(words[0], "sendMtSms")
             upstream.strikes, upstream.squawk = method, SQUAWKS[name]
-            done = reseller("call", *words, "--data", data, "--org", who.organisation, cwd=data.parent, **settings)
+            done = run_reseller("call", *words, "--data", data, "--org", who.organisation, cwd=data.parent, **settings)
             told += [done.stdout, done.stderr]
     return told
 
@@ -161,7 +161,7 @@ def test_no_token_pin_or_activation_code_comes_back_out_of_an_upstream_that_repe
                 told = converse(http, server, upstream, inputs, made)
                 pushed = push(http)
             spoken = at_the_command_line(upstream, data, made, settings, inputs.line("cli").iccid)
-            said("db", "backup", tmp_path / "backup.db", "--data", data, cwd=tmp_path)
+            printed("db", "backup", tmp_path / "backup.db", "--data", data, cwd=tmp_path)
             running = everything_below(data, but="keyring")
         finally:
             assert stop(server) == 0

@@ -18,7 +18,7 @@ from operations.caches.answers import ReadCache
 from registry.limits import Tier
 from simulators.server import WireAnswer as SandboxAnswer
 from tests.clients.clock import ManualClock
-from tests.faults.stage import Stage, open_stage
+from tests.faults.stage import FaultsStage, open_faults_stage
 from tests.stage import opened
 from tests.world import HOST, Credentials
 from transports.http.asgi import Message, Scope
@@ -128,7 +128,7 @@ async def test_whoever_gives_up_waiting_takes_no_place_along(turns: int) -> None
 class Reader:
     """A client over a connection that it reads as slowly as it likes."""
 
-    def __init__(self, stage: Stage, who: Credentials, path: str = LONG, query: str = "verbose=true") -> None:
+    def __init__(self, stage: FaultsStage, who: Credentials, path: str = LONG, query: str = "verbose=true") -> None:
         self.status, self.pieces = 0, 0
         self.goes_on, self.hung_up = anyio.Event(), anyio.Event()
         headers = [(b"host", HOST.encode()), (b"authorization", f"Bearer {who.secret}".encode())]
@@ -153,10 +153,10 @@ class Reader:
                 await self.goes_on.wait()
 
 
-stage = opened(open_stage)
+stage = opened(open_faults_stage)
 
 
-async def test_slow_readers_of_long_answers_hold_a_few_connections_and_no_more(stage: Stage) -> None:
+async def test_slow_readers_of_long_answers_hold_a_few_connections_and_no_more(stage: FaultsStage) -> None:
     slow, other = [await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=8101) for _ in range(2)]
     readers = [Reader(stage, slow) for _ in range(STREAMS_OF_ONE)]
     await waited(lambda: all(reader.pieces for reader in readers))
@@ -173,7 +173,7 @@ async def test_slow_readers_of_long_answers_hold_a_few_connections_and_no_more(s
         assert (await http.get(LONG, params={"verbose": "true"})).status_code == 200
 
 
-async def test_an_answer_whose_reader_has_hung_up_is_not_read_to_its_end(stage: Stage) -> None:
+async def test_an_answer_whose_reader_has_hung_up_is_not_read_to_its_end(stage: FaultsStage) -> None:
     who = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
     before = len(asyncio.all_tasks())
     readers = [Reader(stage, who) for _ in range(STREAMS_OF_ONE)]
@@ -216,7 +216,7 @@ async def waited(there: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_usage_that_is_charged_while_a_balance_is_set_is_not_given_back(stage: Stage) -> None:
+async def test_usage_that_is_charged_while_a_balance_is_set_is_not_given_back(stage: FaultsStage) -> None:
     line = stage.inputs.line("balance")
     line.balance, ask = 10_000_000, stage.world.sandbox.handle
 
@@ -232,7 +232,7 @@ async def test_usage_that_is_charged_while_a_balance_is_set_is_not_given_back(st
     assert (said.status_code, line.balance) == (200, 1_000_000)
 
 
-async def test_what_was_confirmed_without_a_removal_does_not_confirm_one(stage: Stage) -> None:
+async def test_what_was_confirmed_without_a_removal_does_not_confirm_one(stage: FaultsStage) -> None:
     path = f"/v1/package-templates/{stage.inputs.template}/core"
     plain = {"name": "Renamed"}
     for less in ({"dataLimit": None}, {"databyte": None}, {"data_limit": None}):

@@ -13,7 +13,7 @@ from registry.redaction import READABLE_CHARACTERS_LIMIT
 from registry.schema import OutputSchema
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
-from tests.contract.stage import Answered, House, open_house
+from tests.contract.stage import Answered, ServiceHouse, open_service_house
 from tests.stage import opened
 from transports.mcp.calls import tool_result
 
@@ -33,10 +33,10 @@ NAMES = {
 VISIBLE = re.compile(r"… \[2000 of \d+ characters; HTTP answers all\]")
 
 
-house = opened(open_house, faultless=True)
+house = opened(open_service_house, faultless=True)
 
 
-async def stage(house: House) -> tuple[str, Line]:
+async def stage(house: ServiceHouse) -> tuple[str, Line]:
     """An operator's key, and a line of theirs."""
     network = await house.world.network()
     owner = await house.world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
@@ -53,7 +53,7 @@ def strings(value: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-async def test_a_hostile_line_name_is_a_value_over_mcp_and_stays_as_it_is_over_http(house: House, name: str) -> None:
+async def test_a_hostile_line_name_is_a_value_over_mcp_and_stays_as_it_is_over_http(house: ServiceHouse, name: str) -> None:
     secret, line = await stage(house)
     line.name = name
     for id, given in (("get_subscriber", {"iccid": line.iccid}), ("list_subscribers", {"q": line.iccid, "fields": ["*"]})):
@@ -69,7 +69,7 @@ async def test_a_hostile_line_name_is_a_value_over_mcp_and_stays_as_it_is_over_h
             assert HIDDEN_CHARACTER.sub("", name) in strings(shown.body)
 
 
-async def test_no_upstream_text_reaches_the_tools_or_an_error(house: House) -> None:
+async def test_no_upstream_text_reaches_the_tools_or_an_error(house: ServiceHouse) -> None:
     secret, line = await stage(house)
     before = await tools(house, secret)
     for each in (await house.world.network()).lines_of(8101):
@@ -92,7 +92,7 @@ async def test_no_upstream_text_reaches_the_tools_or_an_error(house: House) -> N
     assert await tools(house, secret) == before and ORDERS not in str(before)
 
 
-async def tools(house: House, secret: str) -> Any:
+async def tools(house: ServiceHouse, secret: str) -> Any:
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
     async with house.world.client(secret) as client:
         answer = await client.post("/mcp?toolsets=all", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=headers)

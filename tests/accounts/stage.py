@@ -12,7 +12,8 @@ from operations.subscribers import line_status, locations, network_access, subsc
 from registry.catalogue import Catalogue, Toolset
 from simulators.network.entities import Line
 from simulators.network.simulated_network import SimulatedNetwork
-from tests.stage import OWN_TOKEN, OperatorStage, open_operator
+from tests.network_facts import OWN_TOKEN
+from tests.stage import OperatorStage, open_operator
 
 ACCOUNTS = Toolset("accounts", "Accounts.", (accounts, accounts, accounts, line_moves, resellers, resellers, resellers))
 LINES = Toolset("subscribers", "Lines.", (network_access, locations, locations, usage, subscribers, line_status, usage, subscribers))

@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 from operations.accounts.resellers import webhook_config_of
 from registry.limits import Tier
 from tests.accounts.stage import AccountsStage, confirmed
-from tests.stage import OWN_TOKEN
+from tests.network_facts import OWN_TOKEN
 
 
 @pytest.mark.rule("4.2.1")

@@ -9,7 +9,7 @@ from registry.caller import Restrictions
 from registry.limits import Role, Tier
 from simulators.network.entities import Line
 from tests.accounts.stage import AccountsStage
-from tests.stage import OWN_TOKEN
+from tests.network_facts import OWN_TOKEN
 
 PATH = "/v1/accounts/8101/move-subscribers"
 

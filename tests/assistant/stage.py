@@ -48,7 +48,7 @@ def events_of(body: bytes) -> list[Event]:
     return found
 
 
-def said(events: list[Event]) -> str:
+def spoken(events: list[Event]) -> str:
     """The whole text of an answer."""
     return "".join(event.data["text"] for event in events if event.name == "delta")
 
@@ -58,7 +58,7 @@ def user(text: str) -> dict[str, object]:
 
 
 @dataclass(slots=True)
-class Stage:
+class AssistantStage:
     """The service, its network, its model, and an operator with account 8101."""
 
     world: World
@@ -100,7 +100,7 @@ def nothing(heard: ModelRequest) -> ModelTurn:
 
 
 @asynccontextmanager
-async def open_stage(
+async def open_assistant_stage(
     folder: Path,
     *,
     url: str | None = None,
@@ -108,7 +108,7 @@ async def open_stage(
     settings: ModelSettings | None = QUICK,
     mode: str | None = "managed",
     sandbox: SimulatedNetwork | None = None,
-) -> AsyncGenerator[Stage]:
+) -> AsyncGenerator[AssistantStage]:
     """Without settings the service has no model."""
     given = settings or QUICK
     async with (
@@ -121,7 +121,7 @@ async def open_stage(
         me = await world.caller(tier, mode=mode, account=8101 if mode else None)
         try:
             async with world.client(me.secret) as http:
-                yield Stage(world, await world.network(), me, http, server)
+                yield AssistantStage(world, await world.network(), me, http, server)
         finally:
             await model.aclose()
         assert world.faults == []

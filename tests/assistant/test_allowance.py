@@ -14,7 +14,7 @@ from registry.limits import Tier
 from registry.policy import quota_period
 from simulators.model.server import ModelRequest, ModelTurn
 from storage.quota import read_quota_used
-from tests.assistant.stage import Event, Stage, events_of, open_stage, user
+from tests.assistant.stage import AssistantStage, Event, events_of, open_assistant_stage, user
 from tests.databases import NO_POSTGRES, migrated_postgres
 from transports.worker.retention import retention_chore
 
@@ -30,7 +30,7 @@ def database_url(request: pytest.FixtureRequest) -> Generator[str | None]:
         yield url
 
 
-async def charged(stage: Stage) -> int:
+async def charged(stage: AssistantStage) -> int:
     organisation, period = stage.me.organisation, quota_period(stage.world.clock.now())
     leased = stage.world.blocks.unspent(organisation, period)
     return await stage.world.store.read(read_quota_used, organisation=organisation, period=period.name) - leased
@@ -38,7 +38,7 @@ async def charged(stage: Stage) -> int:
 
 @pytest.mark.rule("7.20")
 async def test_of_64_chats_at_once_with_10_left_exactly_10_are_answered(tmp_path: Path, database_url: str | None) -> None:
-    async with open_stage(tmp_path, url=database_url, tier=Tier.FREE) as stage:
+    async with open_assistant_stage(tmp_path, url=database_url, tier=Tier.FREE) as stage:
         answers = await asyncio.gather(*(stage.http.post("/v1/ai/chat", json=user("Well?")) for _ in range(64)))
         assert Counter(answer.status_code for answer in answers) == {200: 10, 429: 54}
         streams = [events_of(answer.content) for answer in answers if answer.status_code == 200]
@@ -52,7 +52,7 @@ async def test_of_64_chats_at_once_with_10_left_exactly_10_are_answered(tmp_path
 
 
 async def test_the_refusal_says_when_the_next_day_begins(tmp_path: Path) -> None:
-    async with open_stage(tmp_path, tier=Tier.FREE) as stage:
+    async with open_assistant_stage(tmp_path, tier=Tier.FREE) as stage:
         for _ in range(10):
             await stage.chat("Well?")
         before = await charged(stage)
@@ -78,7 +78,7 @@ async def test_the_refusal_says_when_the_next_day_begins(tmp_path: Path) -> None
 @pytest.mark.parametrize(("tier", "limit"), [(Tier.FREE, 10), (Tier.PRO, 200), (Tier.ENTERPRISE, 2000)])
 @pytest.mark.rule("4.8.4")
 async def test_each_tier_has_its_allowance_and_reading_it_uses_nothing(tmp_path: Path, tier: Tier, limit: int) -> None:
-    async with open_stage(tmp_path, tier=tier) as stage:
+    async with open_assistant_stage(tmp_path, tier=tier) as stage:
         for _ in range(3):
             assert (await stage.allowance())["limit"] == limit
         assert (await stage.allowance())["used"] == await charged(stage) == 0
@@ -86,14 +86,14 @@ async def test_each_tier_has_its_allowance_and_reading_it_uses_nothing(tmp_path:
 
 @pytest.mark.rule("4.8.4")
 async def test_whether_there_is_a_model_and_what_is_left_are_told_apart(tmp_path: Path) -> None:
-    async with open_stage(tmp_path, settings=None, tier=Tier.FREE) as stage:
+    async with open_assistant_stage(tmp_path, settings=None, tier=Tier.FREE) as stage:
         assert await stage.allowance() == snapshot(
             {"available": False, "limit": 10, "used": 0, "remaining": 10, "resets_at": "2027-01-16T00:00:00Z"}
         )
 
 
 async def test_without_a_model_the_chat_ends_with_an_error_and_the_allowance_is_spent(tmp_path: Path) -> None:
-    async with open_stage(tmp_path, settings=None) as stage:
+    async with open_assistant_stage(tmp_path, settings=None) as stage:
         assert await stage.chat("Well?") == snapshot(
             [
                 Event(name="quota", data={"limit": 2000, "used": 1, "remaining": 1999, "resets_at": "2027-01-16T00:00:00Z"}),
@@ -113,7 +113,7 @@ async def test_without_a_model_the_chat_ends_with_an_error_and_the_allowance_is_
 
 @pytest.mark.parametrize("fault", ["broken", "breaks_off", "garbage"])
 @pytest.mark.rule("4.8.2")
-async def test_a_model_that_fails_has_spent_the_allowance(stage: Stage, fault: str) -> None:
+async def test_a_model_that_fails_has_spent_the_allowance(stage: AssistantStage, fault: str) -> None:
     stage.follow(lambda heard: ModelTurn("One two three four.", fault=fault))  # pyright: ignore[reportArgumentType]  # one of the faults
     assert (await stage.chat("Well?"))[-1].name == "error"
     assert (await stage.allowance())["used"] == 1
@@ -121,7 +121,7 @@ async def test_a_model_that_fails_has_spent_the_allowance(stage: Stage, fault: s
 
 @pytest.mark.rule("4.8.2")
 @pytest.mark.rule("7.20")
-async def test_the_allowance_is_committed_before_the_model_hears_of_anything(stage: Stage, tmp_path: Path) -> None:
+async def test_the_allowance_is_committed_before_the_model_hears_of_anything(stage: AssistantStage, tmp_path: Path) -> None:
     seen: list[object] = []
 
     def script(heard: ModelRequest) -> ModelTurn:
@@ -135,19 +135,19 @@ async def test_the_allowance_is_committed_before_the_model_hears_of_anything(sta
     assert seen == [(1,)]
 
 
-async def test_organisations_have_allowances_of_their_own(stage: Stage) -> None:
+async def test_organisations_have_allowances_of_their_own(stage: AssistantStage) -> None:
     other = await stage.world.caller(Tier.FREE)
     async with stage.world.client(other.secret) as http:
         assert (await stage.chat("Well?", http))[0].data["limit"] == 10
     assert (await stage.allowance())["used"] == 0
 
 
-async def test_a_malformed_chat_spends_nothing(stage: Stage) -> None:
+async def test_a_malformed_chat_spends_nothing(stage: AssistantStage) -> None:
     assert (await stage.http.post("/v1/ai/chat", json={"messages": []})).status_code == 400
     assert (await stage.allowance())["used"] == 0
 
 
-async def test_counts_of_past_days_are_forgotten(stage: Stage) -> None:
+async def test_counts_of_past_days_are_forgotten(stage: AssistantStage) -> None:
     await stage.chat("Well?")
     day = quota_period(stage.world.clock.now()).name
     for days, used in [(1, 1), (1, 0)]:

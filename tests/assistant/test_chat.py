@@ -17,7 +17,7 @@ from simulators.model.server import FAILURE_TEXT, ModelFault, ModelTurn, ToolUse
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from storage.quota import read_quota_used
-from tests.assistant.stage import Event, Stage, events_of, open_stage, said, user
+from tests.assistant.stage import AssistantStage, Event, events_of, open_assistant_stage, spoken, user
 from tests.http.test_server import serving
 from tests.world import NOON
 
@@ -26,7 +26,7 @@ PROMPT = 10.0
 
 
 @pytest.mark.rule("4.8.1")
-async def test_an_answer_is_a_stream_of_events(stage: Stage) -> None:
+async def test_an_answer_is_a_stream_of_events(stage: AssistantStage) -> None:
     stage.follow(fleet_script)
     assert await stage.chat("How many lines do I have?") == snapshot(
         [
@@ -38,14 +38,14 @@ async def test_an_answer_is_a_stream_of_events(stage: Stage) -> None:
     )
 
 
-async def test_text_with_line_ends_and_colons_keeps_the_frames_whole(stage: Stage) -> None:
+async def test_text_with_line_ends_and_colons_keeps_the_frames_whole(stage: AssistantStage) -> None:
     text = "One:\n\ndata: two\nevent: done\n\n\u2028three"
     stage.follow(lambda heard: ModelTurn(text))
     events = await stage.chat("Well?")
-    assert (said(events), [each.name for each in events if each.name != "delta"]) == (text, ["quota", "done"])
+    assert (spoken(events), [each.name for each in events if each.name != "delta"]) == (text, ["quota", "done"])
 
 
-async def test_the_model_is_told_the_rules_first_and_then_the_conversation(stage: Stage) -> None:
+async def test_the_model_is_told_the_rules_first_and_then_the_conversation(stage: AssistantStage) -> None:
     turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Yes?"}, {"role": "user", "content": "Well?"}]
     await stage.http.post("/v1/ai/chat", json={"messages": turns})
     system, *others = stage.model.calls[0].messages
@@ -69,13 +69,15 @@ async def test_the_model_is_told_the_rules_first_and_then_the_conversation(stage
         ({**user("x"), "tools": []}, "unknown_field"),
     ],
 )
-async def test_a_body_that_breaks_a_rule_is_refused_before_anything_is_spent(stage: Stage, body: dict[str, object], code: str) -> None:
+async def test_a_body_that_breaks_a_rule_is_refused_before_anything_is_spent(
+    stage: AssistantStage, body: dict[str, object], code: str
+) -> None:
     answer = await stage.http.post("/v1/ai/chat", json=body)
     assert (answer.status_code, answer.json()["code"]) == (400, code)
     assert (stage.model.calls, (await stage.allowance())["used"]) == ([], 0)
 
 
-async def test_a_body_has_at_most_64_kib(stage: Stage) -> None:
+async def test_a_body_has_at_most_64_kib(stage: AssistantStage) -> None:
     turns = [{"role": "user", "content": "x" * 16_000}] * 4
     room = 64 * 1024 - len(json.dumps({"messages": [*turns, {"role": "user", "content": ""}]}).encode())
     for more, status in ((room, 200), (room + 1, 413)):
@@ -84,13 +86,13 @@ async def test_a_body_has_at_most_64_kib(stage: Stage) -> None:
         assert (len(content) - 64 * 1024, answer.status_code) == (more - room, status)
 
 
-async def test_one_of_the_models_may_be_named(stage: Stage) -> None:
+async def test_one_of_the_models_may_be_named(stage: AssistantStage) -> None:
     for name in ("small-1", "large-1"):
         await stage.http.post("/v1/ai/chat", json={**user("Well?"), "model": name})
         assert stage.model.calls[-1].body["model"] == name
 
 
-async def test_the_tools_are_the_callers_reading_operations_and_fit_a_models_memory(stage: Stage) -> None:
+async def test_the_tools_are_the_callers_reading_operations_and_fit_a_models_memory(stage: AssistantStage) -> None:
     await stage.chat("Well?")
     tools = stage.model.calls[0].tools
     operations = stage.world.pipeline.catalogue.operations
@@ -100,7 +102,7 @@ async def test_the_tools_are_the_callers_reading_operations_and_fit_a_models_mem
     assert len(tools) <= 128 and len(json.dumps(stage.model.calls[0].body["tools"])) < 50_000
 
 
-async def test_tools_are_called_as_the_caller_counted_and_audited(stage: Stage) -> None:
+async def test_tools_are_called_as_the_caller_counted_and_audited(stage: AssistantStage) -> None:
     stage.follow(fleet_script)
     await stage.chat("Which are suspended?")
     assert await stage.audited() == [("list_subscribers", "ok")]
@@ -110,7 +112,7 @@ async def test_tools_are_called_as_the_caller_counted_and_audited(stage: Stage) 
     assert used - stage.world.blocks.unspent(organisation, period) == 4  # the chat, its tool, and twice the audit log
 
 
-async def test_a_key_that_is_restricted_restricts_the_assistant(stage: Stage) -> None:
+async def test_a_key_that_is_restricted_restricts_the_assistant(stage: AssistantStage) -> None:
     _, secret = await stage.world.key(stage.me.person, stage.me.organisation, restrictions=Restrictions(toolsets=("assistant", "accounts")))
     stage.follow(
         lambda heard: (
@@ -128,14 +130,14 @@ async def test_a_key_that_is_restricted_restricts_the_assistant(stage: Stage) ->
 @pytest.mark.parametrize(
     "held", [Restrictions(iccids=("8988303000000000015",)), Restrictions(account_ids=(8101,)), Restrictions(toolsets=("accounts",))]
 )
-async def test_a_key_for_named_things_may_not_chat(stage: Stage, held: Restrictions) -> None:
+async def test_a_key_for_named_things_may_not_chat(stage: AssistantStage, held: Restrictions) -> None:
     _, secret = await stage.world.key(stage.me.person, stage.me.organisation, restrictions=held)
     async with stage.world.client(secret) as http:
         assert (await http.post("/v1/ai/chat", json=user("Well?"))).json()["code"] == "credential_restricted"
 
 
 async def test_an_organisation_that_is_not_connected_can_ask_about_what_it_has(tmp_path: Path) -> None:
-    async with open_stage(tmp_path, mode=None) as stage:
+    async with open_assistant_stage(tmp_path, mode=None) as stage:
         stage.follow(
             lambda heard: (
                 ModelTurn("Done.") if heard.results else ModelTurn(uses=(ToolUse("list_subscribers"), ToolUse("list_connectivity_plans")))
@@ -147,7 +149,7 @@ async def test_an_organisation_that_is_not_connected_can_ask_about_what_it_has(t
     )
 
 
-async def test_what_is_wrong_with_a_tool_call_is_taught_back(stage: Stage) -> None:
+async def test_what_is_wrong_with_a_tool_call_is_taught_back(stage: AssistantStage) -> None:
     uses = (
         ToolUse("drop_everything"),
         ToolUse("list_subscribers", "{broken"),
@@ -188,7 +190,7 @@ async def test_what_is_wrong_with_a_tool_call_is_taught_back(stage: Stage) -> No
     )
 
 
-async def test_an_answer_that_is_too_long_for_a_model_is_cut_and_says_so(stage: Stage) -> None:
+async def test_an_answer_that_is_too_long_for_a_model_is_cut_and_says_so(stage: AssistantStage) -> None:
     use = ToolUse("list_subscribers", {"limit": 1000, "fields": ["*"]})
     stage.follow(
         lambda heard: (
@@ -208,25 +210,25 @@ async def test_an_answer_that_is_too_long_for_a_model_is_cut_and_says_so(stage: 
     assert len(large) <= 20_000 and len(long) <= 20_000
 
 
-async def test_a_model_that_never_stops_asking_is_made_to_answer(stage: Stage) -> None:
+async def test_a_model_that_never_stops_asking_is_made_to_answer(stage: AssistantStage) -> None:
     stage.follow(
         lambda heard: (
             ModelTurn(f"{len(heard.results)} rounds.") if not heard.tools else ModelTurn(uses=(ToolUse("list_reseller_accounts"),))
         )
     )
     events = await stage.chat("Well?")
-    assert (said(events), len(events[-1].data["operations"]), len(stage.model.calls)) == ("8 rounds.", 8, 9)
+    assert (spoken(events), len(events[-1].data["operations"]), len(stage.model.calls)) == ("8 rounds.", 8, 9)
     assert "No more tools" in str(stage.model.calls[-1].messages[-1]["content"])
 
 
-async def test_a_chat_makes_at_most_24_calls(stage: Stage) -> None:
+async def test_a_chat_makes_at_most_24_calls(stage: AssistantStage) -> None:
     stage.follow(lambda heard: ModelTurn("Enough.") if not heard.tools else ModelTurn(uses=(ToolUse("list_reseller_accounts"),) * 14))
     events = await stage.chat("Well?")
     assert len(events[-1].data["operations"]) == 24
     assert "No more tools" in str(stage.model.calls[-1].results[-1]["error"])
 
 
-async def test_a_model_that_asks_for_tools_when_there_are_none_is_ended(stage: Stage) -> None:
+async def test_a_model_that_asks_for_tools_when_there_are_none_is_ended(stage: AssistantStage) -> None:
     stage.follow(lambda heard: ModelTurn(uses=(ToolUse("list_reseller_accounts"),)))
     assert (await stage.chat("Well?"))[-1] == snapshot(
         Event(
@@ -242,7 +244,7 @@ async def test_a_model_that_asks_for_tools_when_there_are_none_is_ended(stage: S
 
 
 @pytest.mark.parametrize("fault", ["unauthorized", "busy", "broken", "breaks_off", "cut_short", "filtered", "garbage", "error_event"])
-async def test_a_chat_that_stops_early_says_why_and_nothing_that_the_endpoint_said(stage: Stage, fault: ModelFault) -> None:
+async def test_a_chat_that_stops_early_says_why_and_nothing_that_the_endpoint_said(stage: AssistantStage, fault: ModelFault) -> None:
     stage.follow(lambda heard: ModelTurn("One two three four.", fault=fault))
     answer = await stage.http.post("/v1/ai/chat", json=user("Well?"))
     events = events_of(answer.content)
@@ -251,12 +253,12 @@ async def test_a_chat_that_stops_early_says_why_and_nothing_that_the_endpoint_sa
     assert FAILURE_TEXT not in answer.text and "sk-" not in answer.text
 
 
-async def test_a_failing_charging_system_is_a_tools_failure_and_not_the_chats(stage: Stage) -> None:
+async def test_a_failing_charging_system_is_a_tools_failure_and_not_the_chats(stage: AssistantStage) -> None:
     await stage.world.sandbox.handle("POST", "/control/faults", body=json.dumps({"method": "*", "status": 500, "times": 50}).encode())
     stage.follow(fleet_script)
     events = await stage.chat("How many lines do I have?")
     assert (events[-1].name, events[-1].data["operations"][0]["status"]) == ("done", 502)
-    assert "It was refused" in said(events)
+    assert "It was refused" in spoken(events)
 
 
 async def test_a_silence_is_bridged_by_comments_and_too_long_a_one_is_ended() -> None:
@@ -270,7 +272,7 @@ async def test_a_silence_is_bridged_by_comments_and_too_long_a_one_is_ended() ->
     assert events_of(b"".join(got))[1].name == "error"
 
 
-def asked(stage: Stage) -> bytes:
+def asked(stage: AssistantStage) -> bytes:
     """A chat as it goes over a socket."""
     body = json.dumps(user("Well?")).encode()
     fields = ["Host: reseller.test", f"Authorization: Bearer {stage.me.secret}", "Content-Type: application/json"]
@@ -278,7 +280,7 @@ def asked(stage: Stage) -> bytes:
 
 
 @pytest.mark.parametrize("fault", ["silent", "stalls"])
-async def test_hanging_up_ends_the_models_work_within_a_second(stage: Stage, fault: ModelFault) -> None:
+async def test_hanging_up_ends_the_models_work_within_a_second(stage: AssistantStage, fault: ModelFault) -> None:
     stage.follow(lambda heard: ModelTurn("One two three four.", fault=fault))
     async with serving(stage.world.door, stage.world) as server:
         await asyncio.sleep(0)
@@ -306,7 +308,7 @@ async def test_hanging_up_while_a_tool_works_ends_the_chat(tmp_path: Path) -> No
         await asyncio.Event().wait()
 
     sandbox = SimulatedNetwork(build_world(1, int(NOON), history_days=0), wall=lambda: NOON, sleep=for_ever)
-    async with open_stage(tmp_path, sandbox=sandbox) as stage:
+    async with open_assistant_stage(tmp_path, sandbox=sandbox) as stage:
         await sandbox.handle("POST", "/control/faults", body=json.dumps({"method": "*", "delay": 60}).encode())
         stage.follow(fleet_script)
         before = asyncio.all_tasks()
@@ -319,6 +321,6 @@ async def test_hanging_up_while_a_tool_works_ends_the_chat(tmp_path: Path) -> No
 
 
 async def test_a_session_without_the_tier_for_writing_may_chat(tmp_path: Path) -> None:
-    async with open_stage(tmp_path, tier=Tier.FREE) as stage:
+    async with open_assistant_stage(tmp_path, tier=Tier.FREE) as stage:
         stage.follow(fleet_script)
-        assert said(await stage.chat("How many lines do I have?")) == "140 lines."
+        assert spoken(await stage.chat("How many lines do I have?")) == "140 lines."

@@ -13,7 +13,7 @@ from inline_snapshot import snapshot
 
 from simulators.model.server import ModelRequest, ModelTurn, ToolUse
 from simulators.network.entities import Line
-from tests.assistant.stage import Stage, said
+from tests.assistant.stage import AssistantStage, spoken
 
 ORDER = re.compile(r"CALL (\S+) (\{.*?\})(?=;)")
 KEPT = {"audit", "quota", "replica"}
@@ -56,11 +56,11 @@ def contents(folder: Path) -> dict[str, list[object]]:
         return {name: database.execute(f"select * from {name}").fetchall() for name in tables}
 
 
-def own(stage: Stage) -> Line:
+def own(stage: AssistantStage) -> Line:
     return next(line for line in stage.network.lines_of(8101) if line.status == "ACTIVE" and line.sighting is not None)
 
 
-def foreign(stage: Stage) -> Line:
+def foreign(stage: AssistantStage) -> Line:
     return next(line for line in stage.network.lines_of(8102) if line.status == "ACTIVE")
 
 
@@ -90,7 +90,7 @@ def attack(mine: str, theirs: str) -> str:
 
 
 @pytest.fixture
-def planted(stage: Stage) -> Stage:
+def planted(stage: AssistantStage) -> AssistantStage:
     """Orders in every text that somebody else can write."""
     text = attack(iccid(own(stage)), iccid(foreign(stage)))
     own(stage).name = text
@@ -122,14 +122,14 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_model_that_obeys_what_it_reads_changes_nothing(planted: Stage, tmp_path: Path, place: str) -> None:
+async def test_a_model_that_obeys_what_it_reads_changes_nothing(planted: AssistantStage, tmp_path: Path, place: str) -> None:
     model = ObeyingModel((PLACES[place],))
     planted.follow(model)
     before = contents(tmp_path)
     status, packages = own(planted).status, len(own(planted).packages)
     events = await planted.chat("Tell me about it.")
     assert len(model.obeyed) == 14
-    assert said(events) == "I did what I was told."
+    assert spoken(events) == "I did what I was told."
     assert contents(tmp_path) == before
     assert {call.method for call in planted.world.sandbox.calls} <= READS
     assert (own(planted).status, len(own(planted).packages)) == (status, packages)
@@ -139,7 +139,7 @@ async def test_a_model_that_obeys_what_it_reads_changes_nothing(planted: Stage, 
     assert str(foreign(planted).name) not in heard
 
 
-async def attempts(stage: Stage, first: int) -> list[tuple[str, str]]:
+async def attempts(stage: AssistantStage, first: int) -> list[tuple[str, str]]:
     """What was recorded of the assistant after its first calls."""
     return (await stage.audited())[first:]
 
@@ -164,7 +164,7 @@ def refused() -> list[tuple[str, str]]:
     )
 
 
-async def test_a_note_and_an_operators_name_are_data_too(planted: Stage, tmp_path: Path) -> None:
+async def test_a_note_and_an_operators_name_are_data_too(planted: AssistantStage, tmp_path: Path) -> None:
     mine = iccid(own(planted))
     text = attack(mine, iccid(foreign(planted)))
     noted = await planted.http.post(f"/v1/subscribers/{mine}/notes", json={"note": text[:4000]})
@@ -178,7 +178,7 @@ async def test_a_note_and_an_operators_name_are_data_too(planted: Stage, tmp_pat
     assert await attempts(planted, 2) == refused()
 
 
-async def test_even_the_user_cannot_have_the_assistant_write(stage: Stage, tmp_path: Path) -> None:
+async def test_even_the_user_cannot_have_the_assistant_write(stage: AssistantStage, tmp_path: Path) -> None:
     mine = iccid(own(stage))
     stage.follow(
         lambda heard: (
@@ -194,7 +194,7 @@ async def test_even_the_user_cannot_have_the_assistant_write(stage: Stage, tmp_p
     assert (contents(tmp_path), own(stage).status) == (before, "ACTIVE")
 
 
-async def test_codes_that_are_worth_an_esim_and_addresses_of_people_are_not_told_to_the_model(stage: Stage) -> None:
+async def test_codes_that_are_worth_an_esim_and_addresses_of_people_are_not_told_to_the_model(stage: AssistantStage) -> None:
     line = own(stage)
     line.name, line.email = "ak_live0123456789abcdef Bearer abc.def", "someone@people.example"
     uses = (
@@ -212,7 +212,7 @@ async def test_codes_that_are_worth_an_esim_and_addresses_of_people_are_not_told
     assert iccid(line) in heard
 
 
-async def test_what_only_a_machine_reads_is_taken_out_of_texts_and_long_ones_are_cut(stage: Stage) -> None:
+async def test_what_only_a_machine_reads_is_taken_out_of_texts_and_long_ones_are_cut(stage: AssistantStage) -> None:
     line = own(stage)
     line.name = "Ha\u202er\u200bry\x1b[2J\U000e0041" + "x" * 5_000
     stage.follow(

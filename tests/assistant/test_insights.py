@@ -12,7 +12,7 @@ from registry.limits import Tier
 from registry.policy import quota_period
 from simulators.model.server import ModelFault, ModelRequest, ModelScript, ModelTurn
 from storage.quota import charge_ai_call, read_quota_used
-from tests.assistant.stage import Stage, open_stage
+from tests.assistant.stage import AssistantStage, open_assistant_stage
 
 CANARY = "Canary of the Upstream Text"
 
@@ -37,7 +37,7 @@ def writing(text: str) -> ModelScript:
 
 @pytest.mark.rule("4.8.3")
 async def test_without_a_model_the_figures_speak_for_themselves_and_nothing_is_spent(tmp_path: Path) -> None:
-    async with open_stage(tmp_path, settings=None) as stage:
+    async with open_assistant_stage(tmp_path, settings=None) as stage:
         found = await stage.insights()
         assert found["generated"] == "measured"
         cards = {each["kind"]: each for each in found["cards"]}
@@ -73,7 +73,7 @@ async def test_without_a_model_the_figures_speak_for_themselves_and_nothing_is_s
 
 
 @pytest.mark.rule("4.8.3")
-async def test_a_model_writes_the_cards_from_the_figures_and_the_allowance_is_spent(stage: Stage) -> None:
+async def test_a_model_writes_the_cards_from_the_figures_and_the_allowance_is_spent(stage: AssistantStage) -> None:
     stage.follow(writing(card("You have {active} active lines and {balance} EUR.", figures=("active", "balance"))))
     found = await stage.insights()
     assert (found["generated"], found["quota"]["used"]) == ("ai", 1)
@@ -108,20 +108,20 @@ async def test_a_model_writes_the_cards_from_the_figures_and_the_allowance_is_sp
         card("Write to me@evil.example."),
     ],
 )
-async def test_cards_that_say_what_was_not_measured_are_dropped(stage: Stage, text: str) -> None:
+async def test_cards_that_say_what_was_not_measured_are_dropped(stage: AssistantStage, text: str) -> None:
     stage.follow(writing(text))
     found = await stage.insights()
     assert (found["generated"], found["quota"]["used"], bool(found["cards"])) == ("measured", 1, True)
 
 
 @pytest.mark.parametrize("text", ["{active} lines.", "**{active}** lines.", "Balance: {balance} EUR!", "Here: ```json\n%s\n```"])
-async def test_numbers_may_be_written_in_a_sentence(stage: Stage, text: str) -> None:
+async def test_numbers_may_be_written_in_a_sentence(stage: AssistantStage, text: str) -> None:
     stage.follow(writing(text % card("{active} lines.") if "%s" in text else card(text)))
     assert (await stage.insights())["generated"] == "ai"
 
 
 @pytest.mark.parametrize("written", ["1,234", "1 234", "1.234", "1\u202f234", "1234", "1234.00"])
-async def test_thousands_may_be_grouped(stage: Stage, written: str) -> None:
+async def test_thousands_may_be_grouped(stage: AssistantStage, written: str) -> None:
     stage.network.accounts[8101].balance = 1_234_000_000
     stage.follow(lambda heard: ModelTurn(card(f"{written} EUR.", kind="balance", figures=("balance",))))
     assert (await stage.insights())["generated"] == "ai"
@@ -129,7 +129,7 @@ async def test_thousands_may_be_grouped(stage: Stage, written: str) -> None:
 
 @pytest.mark.rule("4.8.3")
 @pytest.mark.parametrize("fault", ["broken", "busy", "breaks_off", "garbage", "endless_error"])
-async def test_a_model_that_fails_leaves_measured_cards(stage: Stage, fault: ModelFault) -> None:
+async def test_a_model_that_fails_leaves_measured_cards(stage: AssistantStage, fault: ModelFault) -> None:
     stage.follow(lambda heard: ModelTurn("One two three four.", fault=fault))
     found = await stage.insights()
     assert (found["generated"], found["quota"]["used"]) == ("measured", 1)
@@ -137,14 +137,14 @@ async def test_a_model_that_fails_leaves_measured_cards(stage: Stage, fault: Mod
 
 @pytest.mark.rule("4.8.3")
 async def test_with_the_allowance_spent_the_cards_are_measured(tmp_path: Path) -> None:
-    async with open_stage(tmp_path, tier=Tier.FREE) as stage:
+    async with open_assistant_stage(tmp_path, tier=Tier.FREE) as stage:
         for _ in range(10):
             await stage.world.store.write(charge_ai_call, owner=stage.me.organisation, period="2027-01-15", limit=10)
         found = await stage.insights()
         assert (found["generated"], found["quota"]["remaining"], stage.model.calls) == ("measured", 0, [])
 
 
-async def test_a_charging_system_that_fails_leaves_a_card_that_says_so(stage: Stage) -> None:
+async def test_a_charging_system_that_fails_leaves_a_card_that_says_so(stage: AssistantStage) -> None:
     await stage.world.sandbox.handle("POST", "/control/faults", body=json.dumps({"method": "*", "status": 500, "times": 500}).encode())
     found = await stage.insights()
     assert (found["generated"], found["quota"]["used"], stage.model.calls) == ("measured", 0, [])
@@ -154,12 +154,12 @@ async def test_a_charging_system_that_fails_leaves_a_card_that_says_so(stage: St
 
 
 async def test_an_organisation_that_is_not_connected_has_cards_all_the_same(tmp_path: Path) -> None:
-    async with open_stage(tmp_path, mode=None) as stage:
+    async with open_assistant_stage(tmp_path, mode=None) as stage:
         found = await stage.insights()
         assert found["generated"] == "measured" and "org_not_connected" in found["cards"][0]["text"]
 
 
-async def test_an_account_may_be_named_and_anothers_has_no_figures(stage: Stage) -> None:
+async def test_an_account_may_be_named_and_anothers_has_no_figures(stage: AssistantStage) -> None:
     found = await stage.insights(accountId=8101)
     assert {"fleet", "stock"} <= {each["kind"] for each in found["cards"]}
     other = await stage.insights(accountId=8102)
@@ -167,7 +167,7 @@ async def test_an_account_may_be_named_and_anothers_has_no_figures(stage: Stage)
     assert not any(each["kind"] in ("fleet", "stock", "health") for each in other["cards"])
 
 
-async def test_a_restricted_key_gets_the_figures_it_may_see(stage: Stage) -> None:
+async def test_a_restricted_key_gets_the_figures_it_may_see(stage: AssistantStage) -> None:
     held = Restrictions(toolsets=("assistant", "accounts"))
     _, secret = await stage.world.key(stage.me.person, stage.me.organisation, restrictions=held)
     async with stage.world.client(secret) as http:
@@ -175,7 +175,7 @@ async def test_a_restricted_key_gets_the_figures_it_may_see(stage: Stage) -> Non
     assert {each["kind"] for each in found["cards"]} == {"balance", "stock", "note"}
 
 
-async def test_no_text_of_the_charging_systems_reaches_the_model(stage: Stage) -> None:
+async def test_no_text_of_the_charging_systems_reaches_the_model(stage: AssistantStage) -> None:
     for line in stage.network.lines.values():
         line.name = line.email = line.company = CANARY
     stage.network.accounts[8101].name = CANARY
@@ -189,7 +189,7 @@ async def test_no_text_of_the_charging_systems_reaches_the_model(stage: Stage) -
     assert stage.model.calls[0].tools == []
 
 
-async def test_what_insights_look_at_is_audited_as_the_assistants_and_all_is_one_call(stage: Stage) -> None:
+async def test_what_insights_look_at_is_audited_as_the_assistants_and_all_is_one_call(stage: AssistantStage) -> None:
     await stage.insights()
     organisation, period = stage.me.organisation, quota_period(stage.world.clock.now())
     used = await stage.world.store.read(read_quota_used, organisation=organisation, period=period.name)

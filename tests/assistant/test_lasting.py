@@ -15,29 +15,29 @@ from simulators.network.simulated_network import SimulatedNetwork
 from storage.access_grants import AccessGrant, insert_grant, revoke_grant
 from storage.directory import StoreDirectory
 from storage.upstream_connections import set_connection
-from tests.assistant.stage import Stage, open_stage, said
+from tests.assistant.stage import AssistantStage, open_assistant_stage, spoken
 from tests.world import NOON
 
-Change = Callable[[Stage], Awaitable[object]]
+Change = Callable[[AssistantStage], Awaitable[object]]
 
 
-async def nothing(stage: Stage) -> None:
+async def nothing(stage: AssistantStage) -> None:
     del stage
 
 
-async def revoke(stage: Stage) -> None:
+async def revoke(stage: AssistantStage) -> None:
     await stage.world.revoke(stage.me)
 
 
-async def leave(stage: Stage) -> None:
+async def leave(stage: AssistantStage) -> None:
     await stage.world.leave(stage.me.person, stage.me.organisation)
 
 
-async def take_a_smaller_tier(stage: Stage) -> None:
+async def take_a_smaller_tier(stage: AssistantStage) -> None:
     await stage.world.move_to(Tier.PRO, stage.me.organisation)
 
 
-async def disconnect(stage: Stage) -> None:
+async def disconnect(stage: AssistantStage) -> None:
     await stage.world.store.write(set_connection, organisation=stage.me.organisation, mode=None, account_id=None, own_token=None)
 
 
@@ -62,7 +62,7 @@ def looking_twice(heard: ModelRequest) -> ModelTurn:
 async def test_what_ends_or_changes_in_the_middle_of_a_chat_holds_from_its_next_call_on(
     tmp_path: Path, change: Change, statuses: str
 ) -> None:
-    begun: list[Stage] = []
+    begun: list[AssistantStage] = []
 
     async def meanwhile(seconds: float) -> None:
         del seconds
@@ -70,15 +70,15 @@ async def test_what_ends_or_changes_in_the_middle_of_a_chat_holds_from_its_next_
             await change(begun.pop())
 
     sandbox = SimulatedNetwork(build_world(1, int(NOON), history_days=0), wall=lambda: NOON, sleep=meanwhile)
-    async with open_stage(tmp_path, sandbox=sandbox) as stage:
+    async with open_assistant_stage(tmp_path, sandbox=sandbox) as stage:
         await sandbox.handle("POST", "/control/faults", body=json.dumps({"method": "*", "delay": 1}).encode())
         stage.follow(looking_twice)
         begun.append(stage)
-        assert said(await stage.chat("Well?")) == statuses
+        assert spoken(await stage.chat("Well?")) == statuses
         assert not begun
 
 
-async def test_whoever_is_looked_up_again_is_the_same_caller_until_their_login_or_membership_ends(stage: Stage) -> None:
+async def test_whoever_is_looked_up_again_is_the_same_caller_until_their_login_or_membership_ends(stage: AssistantStage) -> None:
     world, me, now = stage.world, stage.me, stage.world.clock.now()
     _, read_only = await world.key(me.person, me.organisation, restrictions=Restrictions(read_only=True, calls_per_day=5))
     grant = AccessGrant("gnt_1", me.person, me.organisation, "client", "A program", "read", "", now, now + 600)

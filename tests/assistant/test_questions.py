@@ -7,58 +7,58 @@ import pytest
 
 from simulators.model.fleet_script import FLEET_SKILLS, fleet_script
 from simulators.network.entities import Line
-from tests.assistant.stage import Stage, said
+from tests.assistant.stage import AssistantStage, spoken
 
 
 class Question(NamedTuple):
     text: str
     tool: str
-    answer: Callable[[Stage, Line], str]
+    answer: Callable[[AssistantStage, Line], str]
 
 
-def own(stage: Stage, status: str | None = None) -> list[Line]:
+def own(stage: AssistantStage, status: str | None = None) -> list[Line]:
     return [line for line in stage.network.lines_of(8101) if status in (None, line.status)]
 
 
-def suspended(stage: Stage, line: Line) -> str:
+def suspended(stage: AssistantStage, line: Line) -> str:
     del line
     found = own(stage, "SUSPENDED")
     return f"{len(found)} suspended lines: {', '.join(each.imsis[-1].iccid for each in found)}."
 
 
-def money(stage: Stage, line: Line) -> str:
+def money(stage: AssistantStage, line: Line) -> str:
     del line
     return f"{stage.network.accounts[8101].balance / 1_000_000:.2f} EUR."
 
 
-def free(stage: Stage, line: Line) -> str:
+def free(stage: AssistantStage, line: Line) -> str:
     del line
     return f"{sum(each.sim.status == 'FREE' for each in own(stage))} free eSIMs."
 
 
-def packages(stage: Stage, line: Line) -> str:
+def packages(stage: AssistantStage, line: Line) -> str:
     del stage
     return f"{len(line.packages)} packages, {sum(each.data_used for each in line.packages)} bytes used."
 
 
-def cost(stage: Stage, line: Line) -> str:
+def cost(stage: AssistantStage, line: Line) -> str:
     del stage
     return f"It cost {sum(each.reseller_cost for each in line.cdrs) / 1_000_000:.6f} EUR in the last 7 days."
 
 
-def countries(stage: Stage, line: Line) -> str:
+def countries(stage: AssistantStage, line: Line) -> str:
     networks = (stage.network.networks[each.network_id] for each in line.cdrs)
     return f"Seen in {', '.join(dict.fromkeys(stage.network.countries[each.iso2].name for each in networks))} in the last 7 days."
 
 
-def cheapest(stage: Stage, line: Line) -> str:
+def cheapest(stage: AssistantStage, line: Line) -> str:
     del line
     found = [each for each in stage.network.templates.values() if each.reseller_id == 7001 and each.cost and not each.deleted]
     least = min(found, key=lambda each: each.cost)
     return f"{least.name} at {least.cost / 1_000_000} EUR."
 
 
-def steering(stage: Stage, line: Line) -> str:
+def steering(stage: AssistantStage, line: Line) -> str:
     del line
     names = [each.name for each in stage.network.steering.values() if each.reseller_id == 7001]
     return f"{len(names)} lists: {', '.join(names)}."
@@ -84,10 +84,10 @@ async def test_every_question_the_simulated_model_understands_is_asked_here() ->
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=[question.text for question in QUESTIONS])
-async def test_a_question_is_answered_from_what_the_tools_say(stage: Stage, question: Question) -> None:
+async def test_a_question_is_answered_from_what_the_tools_say(stage: AssistantStage, question: Question) -> None:
     stage.follow(fleet_script)
     line = next(each for each in own(stage, "ACTIVE") if each.sighting is not None)
     events = await stage.chat(question.text.format(iccid=line.imsis[-1].iccid))
     assert [event.name for event in events if event.name != "delta"] == ["quota", "done"]
     assert events[-1].data == {"operations": [{"operation": question.tool, "status": 200}]}
-    assert said(events) == question.answer(stage, line)
+    assert spoken(events) == question.answer(stage, line)

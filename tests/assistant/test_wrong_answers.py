@@ -12,13 +12,13 @@ from clients.ocs.client import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
 from simulators.model.server import ModelRequest, ModelTurn, ToolUse
 from tests.abuse.test_upstream_answers import Twisting
-from tests.assistant.stage import Stage, said
+from tests.assistant.stage import AssistantStage, spoken
 from transports.upstream import SIMULATED_OCS_URL
 
 ACCOUNTS = "listResellerAccount"
 
 
-def twist(stage: Stage, change: Callable[[Any], bytes]) -> None:
+def twist(stage: AssistantStage, change: Callable[[Any], bytes]) -> None:
     """The network's answer about accounts is changed on its way."""
     world, wire = stage.world, OcsSettings(url=SIMULATED_OCS_URL, backoff_seconds=0.0)
     between = Twisting(world.sandbox)
@@ -32,7 +32,7 @@ def looking(heard: ModelRequest) -> ModelTurn:
 
 
 @pytest.mark.parametrize("depth", [250, 251, 252])
-async def test_an_answer_at_the_edge_of_what_json_holds_is_a_tools_failure_and_not_the_chats(stage: Stage, depth: int) -> None:
+async def test_an_answer_at_the_edge_of_what_json_holds_is_a_tools_failure_and_not_the_chats(stage: AssistantStage, depth: int) -> None:
     def nested(answer: Any) -> bytes:
         text = json.dumps(answer).replace('"name": "Demo Retail"', f'"name": "Demo Retail", "more": {"[" * depth}{"]" * depth}')
         return text.encode()
@@ -41,12 +41,12 @@ async def test_an_answer_at_the_edge_of_what_json_holds_is_a_tools_failure_and_n
     stage.follow(looking)
     events = await stage.chat("Well?")
     assert events[-1].name == "done"
-    assert said(events) == ("200" if depth < 251 else "400" if depth == 251 else "502")
+    assert spoken(events) == ("200" if depth < 251 else "400" if depth == 251 else "502")
 
 
 @pytest.mark.parametrize("balance", [1e308, -1e27])
 @pytest.mark.rule("4.8.3")
-async def test_an_amount_that_nobody_has_is_in_no_card(stage: Stage, balance: float) -> None:
+async def test_an_amount_that_nobody_has_is_in_no_card(stage: AssistantStage, balance: float) -> None:
     def rich(answer: Any) -> bytes:
         for account in answer[ACCOUNTS]["reseller"][0]["account"]:
             account["balance"] = balance

@@ -6,17 +6,17 @@ from registry.limits import Tier
 from simulators.processor.entities import ProcessorAccount
 from simulators.processor.faults import FaultTrouble, ProcessorFault
 from storage.connect_accounts import attach_connect_account
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 
 BILLING = "/v1/operator-billing"
 NOBODYS = "acct_1Nobody"
-Said = tuple[int, dict[str, Any]]
+ConnectAnswer = tuple[int, dict[str, Any]]
 
 
-async def ask(
-    house: House, secret: str | None, method: str, path: str, body: object = None, *, key: str | None = None, sure: bool = False
-) -> Said:
+async def call_connect(
+    house: ServiceHouse, secret: str | None, method: str, path: str, body: object = None, *, key: str | None = None, sure: bool = False
+) -> ConnectAnswer:
     """One call: its status and its body; whoever is sure confirms it where that is asked."""
     headers = {} if key is None else {"Idempotency-Key": key}
     async with house.client(secret) as http:
@@ -27,7 +27,7 @@ async def ask(
     return answer.status_code, answer.json()
 
 
-async def person(house: House, tier: Tier = Tier.FREE) -> tuple[str, str]:
+async def person(house: ServiceHouse, tier: Tier = Tier.FREE) -> tuple[str, str]:
     """Somebody with a session in a new organisation: the session, and the organisation."""
     world = house.world
     subject = world.ids.new("sub_")
@@ -36,7 +36,7 @@ async def person(house: House, tier: Tier = Tier.FREE) -> tuple[str, str]:
     return f"session.{subject}.{organisation}", organisation
 
 
-async def session_of(house: House, who: Credentials) -> str:
+async def member_session(house: ServiceHouse, who: Credentials) -> str:
     """A session of somebody new in the organisation of a key."""
     world = house.world
     subject = world.ids.new("sub_")
@@ -44,17 +44,17 @@ async def session_of(house: House, who: Credentials) -> str:
     return f"session.{subject}.{who.organisation}"
 
 
-async def onboarded(house: House, who: Credentials, *, finished: bool = True) -> str:
+async def onboarded(house: ServiceHouse, who: Credentials, *, finished: bool = True) -> str:
     """An Express account of this organisation, made through the front door; its owner has told everything, unless not finished."""
-    status, body = await ask(house, await session_of(house, who), "POST", f"{BILLING}/connect/begin", {"country": "NO"})
+    status, body = await call_connect(house, await member_session(house, who), "POST", f"{BILLING}/connect/begin", {"country": "NO"})
     assert status == 200, body
     if finished:
-        await finish(house, body["account_id"])
-        assert (await ask(house, who.secret, "GET", f"{BILLING}/connect/status"))[1]["status"] == "active"
+        await finish_onboarding(house, body["account_id"])
+        assert (await call_connect(house, who.secret, "GET", f"{BILLING}/connect/status"))[1]["status"] == "active"
     return body["account_id"]
 
 
-async def finish(house: House, account: str) -> None:
+async def finish_onboarding(house: ServiceHouse, account: str) -> None:
     """The account's owner tells the processor everything."""
     from simulators.processor.onboarding import complete_onboarding
 
@@ -62,17 +62,17 @@ async def finish(house: House, account: str) -> None:
         complete_onboarding(state, account)
 
 
-async def restricted(house: House, who: Credentials, account: str) -> None:
+async def restricted(house: ServiceHouse, who: Credentials, account: str) -> None:
     """The processor wants to know more of the account's owner and stops payments; the service has seen it."""
     from simulators.processor.onboarding import restrict_account
 
     async with house.world.payments.turn(writes=True) as state:
         restrict_account(state, account, None)
     house.world.clock.advance(60)
-    assert (await ask(house, who.secret, "GET", f"{BILLING}/connect/status"))[1]["status"] == "pending"
+    assert (await call_connect(house, who.secret, "GET", f"{BILLING}/connect/status"))[1]["status"] == "pending"
 
 
-async def own_account(house: House) -> str:
+async def own_account(house: ServiceHouse) -> str:
     """A Standard account that somebody has at the processor, and that no organisation is connected with."""
     from simulators.processor.onboarding import open_standard_account
 
@@ -80,7 +80,7 @@ async def own_account(house: House) -> str:
         return open_standard_account(state).id
 
 
-async def brought(house: House, who: Credentials) -> str:
+async def brought(house: ServiceHouse, who: Credentials) -> str:
     """A Standard account that the organisation has connected."""
     from simulators.processor.onboarding import attach_account
 
@@ -91,7 +91,7 @@ async def brought(house: House, who: Credentials) -> str:
     return account
 
 
-async def let_go(house: House, account: str) -> None:
+async def let_go(house: ServiceHouse, account: str) -> None:
     """Its owner lets the service go, and the event of it is lost."""
     from simulators.processor.onboarding import release_account
 
@@ -99,7 +99,7 @@ async def let_go(house: House, account: str) -> None:
         release_account(state, account)
 
 
-async def consented(house: House, account: str) -> str:
+async def consented(house: ServiceHouse, account: str) -> str:
     """The code with which its owner comes back."""
     from simulators.processor.onboarding import authorize_oauth
 
@@ -107,13 +107,13 @@ async def consented(house: House, account: str) -> str:
         return authorize_oauth(state, account)
 
 
-async def accounts(house: House) -> list[ProcessorAccount]:
+async def connected_accounts(house: ServiceHouse) -> list[ProcessorAccount]:
     """The connected accounts that are at the processor, without its platform's own."""
     async with house.world.payments.turn(writes=False) as state:
         return [account for id, account in state.accounts.items() if id != state.platform]
 
 
-async def attached(house: House, who: Credentials, account: str, *, kind: str = "express", status: str = "active") -> None:
+async def attached(house: ServiceHouse, who: Credentials, account: str, *, kind: str = "express", status: str = "active") -> None:
     """The organisation's account is this one, whatever the processor knows."""
     now = house.world.clock.now()
     assert await house.world.store.write(
@@ -121,6 +121,6 @@ async def attached(house: House, who: Credentials, account: str, *, kind: str = 
     )
 
 
-def trouble(house: House, kind: FaultTrouble, path: str = "*", *, method: Any = "*", times: int = 50, after: bool = False) -> None:
+def trouble(house: ServiceHouse, kind: FaultTrouble, path: str = "*", *, method: Any = "*", times: int = 50, after: bool = False) -> None:
     """What the next calls of this path meet."""
     house.world.payments.faults.queue.append(ProcessorFault(trouble=kind, method=method, path=path, account=None, times=times, after=after))

@@ -10,15 +10,15 @@ from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
 from simulators.processor.simulated_processor import SimulatedProcessor
-from tests.billing_connect.asking import BILLING, ask, onboarded, trouble
-from tests.contract.stage import House, StubProvider
+from tests.billing_connect.asking import BILLING, call_connect, onboarded, trouble
+from tests.contract.stage import ServiceHouse, StubProvider
 from tests.world import HOST, open_world
 
 BALANCE = f"{BILLING}/balance"
 
 
 @asynccontextmanager
-async def live_house(folder: Path) -> AsyncGenerator[House]:
+async def live_house(folder: Path) -> AsyncGenerator[ServiceHouse]:
     """A service whose processor says that its money is real."""
     clock: list[Any] = []
     processor = SimulatedProcessor(
@@ -29,12 +29,12 @@ async def live_house(folder: Path) -> AsyncGenerator[House]:
     )
     async with open_world(folder, CATALOGUE, payments=processor, sessions=StubProvider()) as world:
         clock.append(world.clock)
-        yield House(world)
+        yield ServiceHouse(world)
         assert world.faults == []
 
 
 @pytest.mark.rule("4.5.41")
-async def test_in_test_mode_there_is_nothing_but_a_note(house: House) -> None:
+async def test_in_test_mode_there_is_nothing_but_a_note(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     said = (
         200,
@@ -47,17 +47,17 @@ async def test_in_test_mode_there_is_nothing_but_a_note(house: House) -> None:
             }
         ),
     )
-    assert await ask(house, caller.secret, "GET", BALANCE) == said
+    assert await call_connect(house, caller.secret, "GET", BALANCE) == said
     await onboarded(house, caller)
     trouble(house, "error")
-    assert await ask(house, caller.secret, "GET", BALANCE) == said
+    assert await call_connect(house, caller.secret, "GET", BALANCE) == said
 
 
 async def test_where_money_is_real_a_payout_that_is_not_covered_leads_to_the_balance(tmp_path: Path) -> None:
     async with live_house(tmp_path) as house:
         caller = await house.world.caller()
         await house.world.charge(await house.world.connect_payments(caller), 10_000, "EUR")
-        status, body = await ask(house, caller.secret, "POST", f"{BILLING}/payouts/manual", {"amount": 100, "currency": "EUR"})
+        status, body = await call_connect(house, caller.secret, "POST", f"{BILLING}/payouts/manual", {"amount": 100, "currency": "EUR"})
     assert (status, body["hint"]) == snapshot(
         (400, "operator_billing_balance shows what is available; pending money becomes available later. Use a new key")
     )
@@ -68,7 +68,7 @@ async def test_live_money_is_told_by_currency(tmp_path: Path) -> None:
     async with live_house(tmp_path) as house:
         world = house.world
         caller, other = await world.caller(), await world.caller()
-        assert await ask(house, caller.secret, "GET", BALANCE) == (
+        assert await call_connect(house, caller.secret, "GET", BALANCE) == (
             200,
             snapshot(
                 {
@@ -82,7 +82,7 @@ async def test_live_money_is_told_by_currency(tmp_path: Path) -> None:
         account = await world.connect_payments(caller)
         await world.connect_payments(other)
         await world.charge(account, 10_000, "EUR", fee=100)
-        assert await ask(house, caller.secret, "GET", BALANCE) == (
+        assert await call_connect(house, caller.secret, "GET", BALANCE) == (
             200,
             snapshot(
                 {
@@ -93,7 +93,7 @@ async def test_live_money_is_told_by_currency(tmp_path: Path) -> None:
                 }
             ),
         )
-        assert (await ask(house, other.secret, "GET", BALANCE))[1]["pending"] in ([], [{"amount": 0, "currency": "USD"}])
+        assert (await call_connect(house, other.secret, "GET", BALANCE))[1]["pending"] in ([], [{"amount": 0, "currency": "USD"}])
 
 
 @pytest.mark.parametrize(
@@ -111,5 +111,5 @@ async def test_a_processor_that_fails_is_told(tmp_path: Path, kind: Any, code: s
         caller = await house.world.caller()
         await house.world.connect_payments(caller)
         trouble(house, kind)
-        status, body = await ask(house, caller.secret, "GET", BALANCE)
+        status, body = await call_connect(house, caller.secret, "GET", BALANCE)
         assert (status, body["code"]) == (502, code)

@@ -6,8 +6,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Role, Tier
-from tests.billing_connect.asking import BILLING, Said, ask, trouble
-from tests.contract.stage import House
+from tests.billing_connect.asking import BILLING, ConnectAnswer, call_connect, trouble
+from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 
 REVIEWS = f"{BILLING}/fraud/reviews"
@@ -15,7 +15,7 @@ LISTS = f"{BILLING}/fraud/value-lists"
 EMPTY = {"object": "list", "data": [], "has_more": False}
 
 
-async def review(house: House, account: str) -> str:
+async def review(house: ServiceHouse, account: str) -> str:
     """A payment of this account that a rule holds up."""
     from simulators.processor.fraud import open_review
 
@@ -24,11 +24,11 @@ async def review(house: House, account: str) -> str:
         return open_review(state, account, charge).id
 
 
-async def decide(house: House, caller: Credentials, id: str, word: str = "approve", key: str | None = None) -> Said:
-    return await ask(house, caller.secret, "POST", f"{REVIEWS}/{id}/{word}", {}, key=key)
+async def decide(house: ServiceHouse, caller: Credentials, id: str, word: str = "approve", key: str | None = None) -> ConnectAnswer:
+    return await call_connect(house, caller.secret, "POST", f"{REVIEWS}/{id}/{word}", {}, key=key)
 
 
-async def countries_of(house: House, account: str) -> str:
+async def countries_of(house: ServiceHouse, account: str) -> str:
     """A list of countries that this account's rules go by."""
     from simulators.processor.entities import ValueList
 
@@ -38,21 +38,21 @@ async def countries_of(house: House, account: str) -> str:
     return row.id
 
 
-async def add(house: House, caller: Credentials, value_list: str, value: object = "KP", key: str | None = None) -> Said:
-    return await ask(house, caller.secret, "POST", f"{LISTS}/items", {"value_list": value_list, "value": value}, key=key)
+async def add(house: ServiceHouse, caller: Credentials, value_list: str, value: object = "KP", key: str | None = None) -> ConnectAnswer:
+    return await call_connect(house, caller.secret, "POST", f"{LISTS}/items", {"value_list": value_list, "value": value}, key=key)
 
 
 @pytest.mark.rule("4.5.44")
-async def test_reviews_are_listed_and_approved(house: House) -> None:
+async def test_reviews_are_listed_and_approved(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
-    assert await ask(house, caller.secret, "GET", REVIEWS) == (200, EMPTY)
+    assert await call_connect(house, caller.secret, "GET", REVIEWS) == (200, EMPTY)
     account = await house.world.connect_payments(caller)
-    assert await ask(house, caller.secret, "GET", REVIEWS) == (200, EMPTY)
+    assert await call_connect(house, caller.secret, "GET", REVIEWS) == (200, EMPTY)
     ids = [await review(house, account) for _ in range(3)]
-    _, first = await ask(house, caller.secret, "GET", f"{REVIEWS}?limit=2")
+    _, first = await call_connect(house, caller.secret, "GET", f"{REVIEWS}?limit=2")
     assert (len(first["data"]), first["has_more"]) == (2, True)
     last = first["data"][-1]["id"]
-    _, rest = await ask(house, caller.secret, "GET", f"{REVIEWS}?limit=2&starting_after={last}")
+    _, rest = await call_connect(house, caller.secret, "GET", f"{REVIEWS}?limit=2&starting_after={last}")
     assert {row["id"] for row in first["data"] + rest["data"]} == set(ids) and not rest["has_more"]
     status, body = await decide(house, caller, last)
     assert (status, {**body, "id": "", "charge": "", "payment_intent": ""}) == snapshot(
@@ -77,7 +77,7 @@ async def test_reviews_are_listed_and_approved(house: House) -> None:
     )
 
 
-async def test_a_review_of_another_account_is_not_found(house: House) -> None:
+async def test_a_review_of_another_account_is_not_found(house: ServiceHouse) -> None:
     caller, other = await house.world.caller(Tier.ENTERPRISE), await house.world.caller(Tier.ENTERPRISE)
     await house.world.connect_payments(caller)
     theirs = await review(house, await house.world.connect_payments(other))
@@ -91,11 +91,11 @@ async def test_a_review_of_another_account_is_not_found(house: House) -> None:
             "hint": "operator_billing_list_fraud_reviews names those that are open",
         }
     )
-    assert (await ask(house, caller.secret, "GET", REVIEWS))[1] == EMPTY
-    assert [row["open"] for row in (await ask(house, other.secret, "GET", REVIEWS))[1]["data"]] == [True]
+    assert (await call_connect(house, caller.secret, "GET", REVIEWS))[1] == EMPTY
+    assert [row["open"] for row in (await call_connect(house, other.secret, "GET", REVIEWS))[1]["data"]] == [True]
 
 
-async def test_without_an_account_there_is_nothing_to_approve(house: House) -> None:
+async def test_without_an_account_there_is_nothing_to_approve(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
     assert (await decide(house, caller, "prv_1"))[1]["code"] == "payments_not_connected"
     assert (await add(house, caller, "rsl_1"))[1]["code"] == "payments_not_connected"
@@ -104,7 +104,7 @@ async def test_without_an_account_there_is_nothing_to_approve(house: House) -> N
 @pytest.mark.rule("7.17")
 @pytest.mark.rule("4.5.45")
 @pytest.mark.parametrize("connected", [False, True])
-async def test_declining_is_never_offered_and_sends_nothing(house: House, connected: bool) -> None:
+async def test_declining_is_never_offered_and_sends_nothing(house: ServiceHouse, connected: bool) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
     id = "prv_1Nobody"
     if connected:
@@ -126,7 +126,7 @@ async def test_declining_is_never_offered_and_sends_nothing(house: House, connec
 
 
 @pytest.mark.rule("4.5.44")
-async def test_only_admins_of_an_enterprise_decide(house: House) -> None:
+async def test_only_admins_of_an_enterprise_decide(house: ServiceHouse) -> None:
     for tier, role in ((Tier.FREE, Role.ADMIN), (Tier.PRO, Role.ADMIN), (Tier.ENTERPRISE, Role.MEMBER)):
         caller = await house.world.caller(tier, role)
         for status, body in (
@@ -138,12 +138,12 @@ async def test_only_admins_of_an_enterprise_decide(house: House) -> None:
 
 
 @pytest.mark.rule("4.5.46")
-async def test_value_lists_are_shown_and_added_to(house: House) -> None:
+async def test_value_lists_are_shown_and_added_to(house: ServiceHouse) -> None:
     caller, other = await house.world.caller(Tier.ENTERPRISE), await house.world.caller(Tier.ENTERPRISE)
-    assert await ask(house, caller.secret, "GET", LISTS) == (200, EMPTY)
+    assert await call_connect(house, caller.secret, "GET", LISTS) == (200, EMPTY)
     await house.world.connect_payments(other)
     countries = await countries_of(house, await house.world.connect_payments(caller))
-    _, lists = await ask(house, caller.secret, "GET", LISTS)
+    _, lists = await call_connect(house, caller.secret, "GET", LISTS)
     assert {**lists, "data": [{**row, "id": ""} for row in lists["data"]]} == snapshot(
         {
             "object": "list",
@@ -160,7 +160,7 @@ async def test_value_lists_are_shown_and_added_to(house: House) -> None:
             "has_more": False,
         }
     )
-    assert await ask(house, other.secret, "GET", LISTS) == (200, EMPTY)
+    assert await call_connect(house, other.secret, "GET", LISTS) == (200, EMPTY)
     status, body = await add(house, caller, countries)
     assert (status, {**body, "id": "", "value_list": ""}) == snapshot(
         (201, {"id": "", "object": "value_list_item", "value_list": "", "value": "KP", "created": 1800014400})
@@ -171,14 +171,14 @@ async def test_value_lists_are_shown_and_added_to(house: House) -> None:
     assert (status, refused["param"]) == (404, "value_list")
 
 
-async def test_a_repeated_key_adds_once(house: House) -> None:
+async def test_a_repeated_key_adds_once(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
     id = await countries_of(house, await house.world.connect_payments(caller))
     assert await add(house, caller, id, key="one") == await add(house, caller, id, key="one")
 
 
 @pytest.mark.parametrize("value", ["", " ", "two\nlines", "x" * 801, 5])
-async def test_a_value_is_one_line_and_is_not_repeated_when_it_is_refused(house: House, value: object) -> None:
+async def test_a_value_is_one_line_and_is_not_repeated_when_it_is_refused(house: ServiceHouse, value: object) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
     await house.world.connect_payments(caller)
     status, body = await add(house, caller, "rsl_1", value)
@@ -187,7 +187,7 @@ async def test_a_value_is_one_line_and_is_not_repeated_when_it_is_refused(house:
 
 
 @pytest.mark.parametrize("id", ["prv_1%2F..", "prv 1", "x" * 256, "prv-1"])
-async def test_what_cannot_be_an_id_is_refused_before_anybody_is_asked(house: House, id: str) -> None:
+async def test_what_cannot_be_an_id_is_refused_before_anybody_is_asked(house: ServiceHouse, id: str) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
     await house.world.connect_payments(caller)
     trouble(house, "error", times=1)
@@ -201,16 +201,16 @@ async def test_what_cannot_be_an_id_is_refused_before_anybody_is_asked(house: Ho
     ("kind", "code"),
     [("timeout", "payments_timeout"), ("error", "payments_error"), ("rate_limited", "payments_error"), ("garbage", "payments_error")],
 )
-async def test_a_list_of_a_processor_that_fails_is_no_empty_list(house: House, path: str, kind: Any, code: str) -> None:
+async def test_a_list_of_a_processor_that_fails_is_no_empty_list(house: ServiceHouse, path: str, kind: Any, code: str) -> None:
     caller = await house.world.caller()
     await house.world.connect_payments(caller)
     trouble(house, kind)
-    status, body = await ask(house, caller.secret, "GET", path)
+    status, body = await call_connect(house, caller.secret, "GET", path)
     assert (status, body["code"]) == (502, code)
 
 
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "garbage"])
-async def test_a_decision_that_was_not_heard_of_is_unknown(house: House, kind: Any) -> None:
+async def test_a_decision_that_was_not_heard_of_is_unknown(house: ServiceHouse, kind: Any) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
     id = await review(house, await house.world.connect_payments(caller))
     trouble(house, kind, method="POST")
@@ -218,7 +218,7 @@ async def test_a_decision_that_was_not_heard_of_is_unknown(house: House, kind: A
         assert (status, body["code"], body["outcome_unknown"]) == (502, "OUTCOME_UNKNOWN", True)
 
 
-async def test_a_decision_that_the_processor_did_not_take_may_be_repeated(house: House) -> None:
+async def test_a_decision_that_the_processor_did_not_take_may_be_repeated(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
     id = await review(house, await house.world.connect_payments(caller))
     trouble(house, "rate_limited", method="POST")

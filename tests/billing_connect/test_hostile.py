@@ -14,8 +14,8 @@ from simulators.processor.faults import ProcessorFault
 from simulators.processor.simulated_processor import SimulatedProcessor
 from simulators.server import WireAnswer
 from storage.connect_accounts import find_connect_account
-from tests.billing_connect.asking import BILLING, accounts, ask, attached, consented, own_account, person, session_of
-from tests.contract.stage import House, StubProvider
+from tests.billing_connect.asking import BILLING, attached, call_connect, connected_accounts, consented, member_session, own_account, person
+from tests.contract.stage import ServiceHouse, StubProvider
 from tests.world import HOST, SettableClock, open_world
 from transports.payments import SIMULATED_PROCESSOR_KEY
 
@@ -40,7 +40,7 @@ class Liar(SimulatedProcessor):
 
 
 @pytest.fixture
-async def house(tmp_path: Path) -> AsyncGenerator[House]:
+async def house(tmp_path: Path) -> AsyncGenerator[ServiceHouse]:
     liar = Liar(
         wall=SettableClock().now,
         pages_url=f"https://{HOST}/sandbox/payments",
@@ -49,59 +49,59 @@ async def house(tmp_path: Path) -> AsyncGenerator[House]:
     )
     limits = Limits(burst_enabled=False)
     async with open_world(tmp_path, CATALOGUE, limits=limits, sessions=StubProvider(), payments=liar) as world:
-        yield House(world)
+        yield ServiceHouse(world)
         assert world.faults == []
 
 
-def lies(house: House, about: str, **members: object) -> None:
+def lies(house: ServiceHouse, about: str, **members: object) -> None:
     """What it says of these from now on."""
     liar = house.world.payments
     assert isinstance(liar, Liar)
     liar.about, liar.lie = about, lambda told: told.update(members)
 
 
-async def status_in_store(house: House, organisation: str) -> str | None:
+async def status_in_store(house: ServiceHouse, organisation: str) -> str | None:
     found = await house.world.store.read(find_connect_account, organisation=organisation)
     return None if found is None else found.status
 
 
 @pytest.mark.parametrize("path", [f"{BILLING}/connect/status", "/v1/invoices/payments/connect/status"])
-async def test_an_answer_about_a_neighbours_account_changes_neither(house: House, path: str) -> None:
+async def test_an_answer_about_a_neighbours_account_changes_neither(house: ServiceHouse, path: str) -> None:
     caller, neighbour = await house.world.caller(), await house.world.caller()
     await attached(house, caller, await own_account(house), status="active")
     await attached(house, neighbour, "acct_1Neighbour", status="active")
     house.world.clock.advance(60)
     lies(house, "/v1/accounts/", id="acct_1Neighbour", charges_enabled=False, details_submitted=False)
-    status, body = await ask(house, caller.secret, "GET", path)
+    status, body = await call_connect(house, caller.secret, "GET", path)
     assert (status, body["status"], body["charges_enabled"]) == (200, "active", False)
     assert [await status_in_store(house, each.organisation) for each in (caller, neighbour)] == ["active", "active"]
 
 
-async def test_a_new_account_that_is_a_neighbours_is_not_kept(house: House) -> None:
+async def test_a_new_account_that_is_a_neighbours_is_not_kept(house: ServiceHouse) -> None:
     neighbour = await house.world.caller()
     await attached(house, neighbour, "acct_1Neighbour")
     session, organisation = await person(house)
     lies(house, "/v1/accounts", id="acct_1Neighbour")
-    status, body = await ask(house, session, "POST", BEGIN, {"country": "NO"})
+    status, body = await call_connect(house, session, "POST", BEGIN, {"country": "NO"})
     assert (status, body["code"]) == (502, "payments_error")
     assert "Neighbour" not in str(body) and await status_in_store(house, organisation) is None
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "https://owner:word@evil.example/", "https://vendor.example/\u202e"])
-async def test_a_person_is_not_sent_to_an_address_that_no_browser_should_open(house: House, url: str) -> None:
+async def test_a_person_is_not_sent_to_an_address_that_no_browser_should_open(house: ServiceHouse, url: str) -> None:
     session, _ = await person(house)
     lies(house, "/v1/account_links", url=url)
-    status, body = await ask(house, session, "POST", BEGIN, {"country": "NO"})
+    status, body = await call_connect(house, session, "POST", BEGIN, {"country": "NO"})
     assert (status, body["code"]) == (502, "payments_error")
     assert url not in str(body)
 
 
-async def test_a_code_for_an_account_that_can_be_none_attaches_nothing(house: House) -> None:
+async def test_a_code_for_an_account_that_can_be_none_attaches_nothing(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
-    state = (await ask(house, caller.secret, "POST", f"{BILLING}/connect/oauth/begin", {}))[1]["state"]
+    state = (await call_connect(house, caller.secret, "POST", f"{BILLING}/connect/oauth/begin", {}))[1]["state"]
     code = await consented(house, await own_account(house))
     lies(house, "/oauth/token", stripe_user_id="../../accounts?limit=100")
-    status, body = await ask(house, caller.secret, "POST", f"{BILLING}/connect/oauth/complete", {"code": code, "state": state})
+    status, body = await call_connect(house, caller.secret, "POST", f"{BILLING}/connect/oauth/complete", {"code": code, "state": state})
     assert (status, body["code"]) == (502, "OUTCOME_UNKNOWN")
     assert await status_in_store(house, caller.organisation) is None
 
@@ -116,47 +116,47 @@ async def test_a_code_for_an_account_that_can_be_none_attaches_nothing(house: Ho
     ],
 )
 async def test_an_account_that_the_processor_does_not_let_us_into_is_not_attached(
-    house: House, refused: int, code: str, said: tuple[int, str]
+    house: ServiceHouse, refused: int, code: str, said: tuple[int, str]
 ) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
-    state = (await ask(house, caller.secret, "POST", f"{BILLING}/connect/oauth/begin", {}))[1]["state"]
+    state = (await call_connect(house, caller.secret, "POST", f"{BILLING}/connect/oauth/begin", {}))[1]["state"]
     given = {"code": await consented(house, await own_account(house)), "state": state}
     liar = house.world.payments
     assert isinstance(liar, Liar)
     error = {"error": {"type": "invalid_request_error", "code": code, "message": "hidden words"}}
     liar.about, liar.lie = "/v1/accounts/", lambda told: WireAnswer(refused, orjson.dumps(error))
-    status, body = await ask(house, caller.secret, "POST", f"{BILLING}/connect/oauth/complete", given)
+    status, body = await call_connect(house, caller.secret, "POST", f"{BILLING}/connect/oauth/complete", given)
     assert (status, body.get("code")) == said
     assert await status_in_store(house, caller.organisation) is None
     assert "hidden words" not in str(body) and ("oauth_begin" in str(body)) == (code in ("account_invalid", "resource_missing"))
 
 
-async def test_whoever_begins_again_in_another_country_after_a_lost_answer_is_told_what_to_do(house: House) -> None:
+async def test_whoever_begins_again_in_another_country_after_a_lost_answer_is_told_what_to_do(house: ServiceHouse) -> None:
     session, _ = await person(house)
     lost = ProcessorFault(trouble="closed", method="POST", path="/v1/accounts", account=None, times=5, after=True)
     house.world.payments.faults.queue.append(lost)
-    assert (await ask(house, session, "POST", BEGIN, {"country": "NO"}))[0] == 502
+    assert (await call_connect(house, session, "POST", BEGIN, {"country": "NO"}))[0] == 502
     house.world.payments.faults.queue.clear()
-    status, body = await ask(house, session, "POST", BEGIN, {"country": "DE"})
+    status, body = await call_connect(house, session, "POST", BEGIN, {"country": "DE"})
     assert (status, body["param"]) == (400, "country")
     assert "Idempotency-Key" not in str(body) and "first call" in body["hint"]
-    assert (await ask(house, session, "POST", BEGIN, {"country": "NO"}))[0] == 200
-    assert [account.country for account in await accounts(house)] == ["NO"]
+    assert (await call_connect(house, session, "POST", BEGIN, {"country": "NO"}))[0] == 200
+    assert [account.country for account in await connected_accounts(house)] == ["NO"]
 
 
-async def test_whoever_begins_with_an_account_that_went_unheard_gets_a_new_one(house: House) -> None:
+async def test_whoever_begins_with_an_account_that_went_unheard_gets_a_new_one(house: ServiceHouse) -> None:
     from simulators.processor.onboarding import release_account
 
     session, organisation = await person(house)
-    first = (await ask(house, session, "POST", BEGIN, {"country": "NO"}))[1]["account_id"]
+    first = (await call_connect(house, session, "POST", BEGIN, {"country": "NO"}))[1]["account_id"]
     house.world.clock.advance(60)
     async with house.world.payments.turn(writes=True) as state:
         release_account(state, first)  # and nobody is told
-    said = await asyncio.gather(*(ask(house, session, "POST", BEGIN, {"country": "NO"}) for _ in range(8)))
+    said = await asyncio.gather(*(call_connect(house, session, "POST", BEGIN, {"country": "NO"}) for _ in range(8)))
     assert [status for status, _ in said] == [200] * 8
     [second] = {body["account_id"] for _, body in said}
     assert second != first and await status_in_store(house, organisation) == "pending"
-    assert len(await accounts(house)) == 2
+    assert len(await connected_accounts(house)) == 2
 
 
 @pytest.mark.parametrize(
@@ -172,11 +172,11 @@ async def test_whoever_begins_with_an_account_that_went_unheard_gets_a_new_one(h
         "https://[::1",
     ],
 )
-async def test_an_address_whose_host_two_programs_read_differently_is_refused(house: House, address: str) -> None:
+async def test_an_address_whose_host_two_programs_read_differently_is_refused(house: ServiceHouse, address: str) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
-    session = await session_of(house, caller)
+    session = await member_session(house, caller)
     for path, name in (("connect/begin", "return_url"), ("connect/begin", "refresh_url"), ("connect/oauth/begin", "return_url")):
-        status, body = await ask(house, session, "POST", f"{BILLING}/{path}", {name: address})
+        status, body = await call_connect(house, session, "POST", f"{BILLING}/{path}", {name: address})
         assert (status, body["param"]) == (400, name)
     for fine in ("https://b\u00fccher.example/x", "https://[2001:db8::1]:8443/", "https://a-b.c_d.example./?x=1"):
-        assert (await ask(house, session, "POST", f"{BILLING}/connect/oauth/begin", {"return_url": fine}))[0] == 200
+        assert (await call_connect(house, session, "POST", f"{BILLING}/connect/oauth/begin", {"return_url": fine}))[0] == 200

@@ -12,18 +12,18 @@ from registry.limits import Tier
 from storage.connect_accounts import ConnectAccount, attach_connect_account, find_connect_account, sweep_connect_states
 from tests.billing_connect.asking import (
     BILLING,
-    Said,
-    accounts,
-    ask,
+    ConnectAnswer,
     attached,
     brought,
+    call_connect,
+    connected_accounts,
     consented,
     let_go,
     onboarded,
     own_account,
     trouble,
 )
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.world import NOON, Credentials
 
 BEGIN, COMPLETE = f"{BILLING}/connect/oauth/begin", f"{BILLING}/connect/oauth/complete"
@@ -37,34 +37,34 @@ class Way(NamedTuple):
     state: str
 
 
-async def state_for(house: House, caller: Credentials) -> str:
-    status, body = await ask(house, caller.secret, "POST", BEGIN, {})
+async def state_for(house: ServiceHouse, caller: Credentials) -> str:
+    status, body = await call_connect(house, caller.secret, "POST", BEGIN, {})
     assert status == 200, body
     return body["state"]
 
 
-async def way(house: House, caller: Credentials) -> Way:
+async def way(house: ServiceHouse, caller: Credentials) -> Way:
     account = await own_account(house)
     return Way(account, await consented(house, account), await state_for(house, caller))
 
 
-async def complete(house: House, caller: Credentials, code: str, state: str, *, key: str | None = None) -> Said:
-    return await ask(house, caller.secret, "POST", COMPLETE, {"code": code, "state": state}, key=key, sure=True)
+async def complete(house: ServiceHouse, caller: Credentials, code: str, state: str, *, key: str | None = None) -> ConnectAnswer:
+    return await call_connect(house, caller.secret, "POST", COMPLETE, {"code": code, "state": state}, key=key, sure=True)
 
 
-async def stored(house: House, caller: Credentials) -> ConnectAccount | None:
+async def stored(house: ServiceHouse, caller: Credentials) -> ConnectAccount | None:
     return await house.world.store.read(find_connect_account, organisation=caller.organisation)
 
 
-def asked(house: House, path: str) -> bool:
+def asked(house: ServiceHouse, path: str) -> bool:
     """Whether the processor was asked: a fault that was put there for the first call is used up."""
     return not any(fault.path == path for fault in house.world.payments.faults.queue)
 
 
 @pytest.mark.rule("4.5.42")
-async def test_a_state_and_where_to_consent_are_given(house: House) -> None:
+async def test_a_state_and_where_to_consent_are_given(house: ServiceHouse) -> None:
     caller = await house.world.caller()
-    status, body = await ask(house, caller.secret, "POST", BEGIN, {})
+    status, body = await call_connect(house, caller.secret, "POST", BEGIN, {})
     url = urlsplit(body["url"])
     query = dict(parse_qsl(url.query))
     assert query.pop("state") == body["state"] and len(body["state"]) == 43
@@ -95,14 +95,14 @@ def all_states(connection: Any) -> list[Any]:
     return connection.all(Query(ConnectState, sa.select(*(CONNECT_STATE.c[name] for name in ConnectState._fields))))
 
 
-async def test_consent_leads_back_to_the_page_that_was_named(house: House) -> None:
+async def test_consent_leads_back_to_the_page_that_was_named(house: ServiceHouse) -> None:
     caller = await house.world.caller()
-    _, body = await ask(house, caller.secret, "POST", BEGIN, {"return_url": "https://fjord.example/back"})
+    _, body = await call_connect(house, caller.secret, "POST", BEGIN, {"return_url": "https://fjord.example/back"})
     assert dict(parse_qsl(urlsplit(body["url"]).query))["redirect_uri"] == "https://fjord.example/back"
 
 
 @pytest.mark.rule("4.5.43")
-async def test_the_account_is_attached(house: House) -> None:
+async def test_the_account_is_attached(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     account, code, state = await way(house, caller)
     status, body = await complete(house, caller, code, state)
@@ -124,10 +124,10 @@ async def test_the_account_is_attached(house: House) -> None:
         )
     )
     assert await stored(house, caller) == (caller.organisation, account, "standard", "active", 1)
-    assert (await ask(house, caller.secret, "GET", f"{BILLING}/connect/status"))[1] == {**body, "currently_due": []}
+    assert (await call_connect(house, caller.secret, "GET", f"{BILLING}/connect/status"))[1] == {**body, "currently_due": []}
 
 
-async def test_a_state_is_good_once(house: House) -> None:
+async def test_a_state_is_good_once(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     _, code, state = await way(house, caller)
     assert (await complete(house, caller, code, state))[0] == 200
@@ -146,7 +146,7 @@ async def test_a_state_is_good_once(house: House) -> None:
     )
 
 
-async def test_of_many_who_complete_at_once_one_does(house: House) -> None:
+async def test_of_many_who_complete_at_once_one_does(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
     account, code, state = await way(house, caller)
     said = await asyncio.gather(*(complete(house, caller, code, state) for _ in range(16)))
@@ -155,7 +155,7 @@ async def test_of_many_who_complete_at_once_one_does(house: House) -> None:
 
 
 @pytest.mark.parametrize("seconds", [599, 600, 601])
-async def test_a_state_is_good_for_ten_minutes(house: House, seconds: int) -> None:
+async def test_a_state_is_good_for_ten_minutes(house: ServiceHouse, seconds: int) -> None:
     caller = await house.world.caller()
     account = await own_account(house)
     state = await state_for(house, caller)
@@ -166,7 +166,7 @@ async def test_a_state_is_good_for_ten_minutes(house: House, seconds: int) -> No
 
 
 @pytest.mark.parametrize("whose", ["another organisation", "a colleague", "nobody"])
-async def test_a_state_is_good_for_whoever_began_it_and_stays_so(house: House, whose: str) -> None:
+async def test_a_state_is_good_for_whoever_began_it_and_stays_so(house: ServiceHouse, whose: str) -> None:
     caller = await house.world.caller()
     account, code, state = await way(house, caller)
     colleague = await house.world.caller(organisation=caller.organisation)
@@ -180,7 +180,7 @@ async def test_a_state_is_good_for_whoever_began_it_and_stays_so(house: House, w
     assert (await complete(house, caller, code, state))[1]["account_id"] == account
 
 
-async def test_a_wrong_code_is_refused_and_uses_the_state_up(house: House) -> None:
+async def test_a_wrong_code_is_refused_and_uses_the_state_up(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     _, code, state = await way(house, caller)
     status, body = await complete(house, caller, "ac_wrong", state)
@@ -199,7 +199,7 @@ async def test_a_wrong_code_is_refused_and_uses_the_state_up(house: House) -> No
     assert await stored(house, caller) is None
 
 
-async def test_an_account_of_another_organisation_is_not_attached_and_its_owner_not_named(house: House) -> None:
+async def test_an_account_of_another_organisation_is_not_attached_and_its_owner_not_named(house: ServiceHouse) -> None:
     first, second = await house.world.caller(), await house.world.caller()
     account, code, state = await way(house, first)
     assert (await complete(house, first, code, state))[0] == 200
@@ -220,7 +220,7 @@ async def test_an_account_of_another_organisation_is_not_attached_and_its_owner_
     assert (await stored(house, first) or pytest.fail()).account == account
 
 
-async def test_an_account_that_two_organisations_bring_at_once_is_one_s(house: House) -> None:
+async def test_an_account_that_two_organisations_bring_at_once_is_one_s(house: ServiceHouse) -> None:
     callers = [await house.world.caller() for _ in range(4)]
     account = await own_account(house)
     given = [(caller, await consented(house, account), await state_for(house, caller)) for caller in callers]
@@ -229,7 +229,7 @@ async def test_an_account_that_two_organisations_bring_at_once_is_one_s(house: H
     assert sum([await stored(house, caller) is not None for caller in callers]) == 1
 
 
-async def test_an_organisation_keeps_the_account_it_has(house: House) -> None:
+async def test_an_organisation_keeps_the_account_it_has(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     first = await onboarded(house, caller)
     _, code, state = await way(house, caller)
@@ -248,30 +248,30 @@ async def test_an_organisation_keeps_the_account_it_has(house: House) -> None:
     assert (await stored(house, caller) or pytest.fail()).account == first
 
 
-async def test_an_express_account_that_was_never_finished_gives_way(house: House) -> None:
+async def test_an_express_account_that_was_never_finished_gives_way(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     first = await onboarded(house, caller, finished=False)
     account, code, state = await way(house, caller)
     status, body = await complete(house, caller, code, state)
     assert (status, body["account_id"], body["status"]) == (200, account, "active")
-    assert first in {row.id for row in await accounts(house)}
+    assert first in {row.id for row in await connected_accounts(house)}
 
 
-async def test_an_express_account_that_was_restricted_does_not_give_way(house: House) -> None:
+async def test_an_express_account_that_was_restricted_does_not_give_way(house: ServiceHouse) -> None:
     from simulators.processor.onboarding import restrict_account
 
     caller = await house.world.caller()
     first = await onboarded(house, caller)
     async with house.world.payments.turn(writes=True) as state:
         restrict_account(state, first)
-    await ask(house, caller.secret, "GET", f"{BILLING}/connect/status")
+    await call_connect(house, caller.secret, "GET", f"{BILLING}/connect/status")
     _, code, given = await way(house, caller)
     assert (await complete(house, caller, code, given))[0] == 409
     assert await stored(house, caller) == (caller.organisation, first, "express", "pending", 1)
 
 
 @pytest.mark.parametrize("kind", ["standard", "express"])
-async def test_an_account_that_let_the_service_go_unheard_gives_way(house: House, kind: str) -> None:
+async def test_an_account_that_let_the_service_go_unheard_gives_way(house: ServiceHouse, kind: str) -> None:
     caller = await house.world.caller()
     first = await brought(house, caller) if kind == "standard" else await onboarded(house, caller)
     house.world.clock.advance(60)
@@ -283,7 +283,7 @@ async def test_an_account_that_let_the_service_go_unheard_gives_way(house: House
     assert await stored(house, caller) == (caller.organisation, account, "standard", "active", 1)
 
 
-async def test_an_account_that_let_the_service_go_unheard_may_be_brought_again(house: House) -> None:
+async def test_an_account_that_let_the_service_go_unheard_may_be_brought_again(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     account = await brought(house, caller)
     await let_go(house, account)
@@ -292,7 +292,7 @@ async def test_an_account_that_let_the_service_go_unheard_may_be_brought_again(h
 
 
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "rate_limited", "garbage"])
-async def test_an_account_of_which_the_processor_says_nothing_does_not_give_way(house: House, kind: Any) -> None:
+async def test_an_account_of_which_the_processor_says_nothing_does_not_give_way(house: ServiceHouse, kind: Any) -> None:
     caller = await house.world.caller()
     first = await brought(house, caller)
     await let_go(house, first)
@@ -303,7 +303,7 @@ async def test_an_account_of_which_the_processor_says_nothing_does_not_give_way(
     assert await stored(house, caller) == (caller.organisation, first, "standard", "active", 1)
 
 
-async def test_an_account_that_gives_way_does_so_to_none_that_is_another_organisations(house: House) -> None:
+async def test_an_account_that_gives_way_does_so_to_none_that_is_another_organisations(house: ServiceHouse) -> None:
     caller, other = await house.world.caller(), await house.world.caller()
     first, theirs = await brought(house, caller), await brought(house, other)
     await let_go(house, first)
@@ -312,7 +312,7 @@ async def test_an_account_that_gives_way_does_so_to_none_that_is_another_organis
     assert (await stored(house, caller) or pytest.fail()).account == first
 
 
-async def test_an_account_of_which_something_newer_is_known_does_not_give_way(house: House) -> None:
+async def test_an_account_of_which_something_newer_is_known_does_not_give_way(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     await attached(house, caller, "acct_1First", kind="standard")
     now = house.world.clock.now()
@@ -324,7 +324,7 @@ async def test_an_account_of_which_something_newer_is_known_does_not_give_way(ho
     assert [await attach(now - 1), await attach(now)] == [False, True]
 
 
-async def test_the_same_account_may_be_brought_again(house: House) -> None:
+async def test_the_same_account_may_be_brought_again(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     account, code, state = await way(house, caller)
     await complete(house, caller, code, state)
@@ -333,7 +333,7 @@ async def test_the_same_account_may_be_brought_again(house: House) -> None:
 
 
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "rate_limited", "garbage"])
-async def test_a_processor_that_fails_attaches_nothing(house: House, kind: Any) -> None:
+async def test_a_processor_that_fails_attaches_nothing(house: ServiceHouse, kind: Any) -> None:
     caller = await house.world.caller()
     _, code, state = await way(house, caller)
     trouble(house, kind, "/oauth/token")
@@ -343,17 +343,17 @@ async def test_a_processor_that_fails_attaches_nothing(house: House, kind: Any) 
     assert (await complete(house, caller, code, state))[1]["param"] == "state"
 
 
-async def test_an_account_that_was_let_in_is_attached_though_nothing_more_is_told_of_it(house: House) -> None:
+async def test_an_account_that_was_let_in_is_attached_though_nothing_more_is_told_of_it(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     account, code, state = await way(house, caller)
     trouble(house, "error", "/v1/accounts/*")
     status, body = await complete(house, caller, code, state)
     assert (status, body["status"], body["account_id"]) == (200, "pending", account)
     house.world.payments.faults.queue.clear()
-    assert (await ask(house, caller.secret, "GET", f"{BILLING}/connect/status"))[1]["status"] == "active"
+    assert (await call_connect(house, caller.secret, "GET", f"{BILLING}/connect/status"))[1]["status"] == "active"
 
 
-async def test_records_that_cannot_be_read_do_not_stand_in_the_way(house: House) -> None:
+async def test_records_that_cannot_be_read_do_not_stand_in_the_way(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     _, code, state = await way(house, caller)
     for path in ("/v1/charges", "/v1/payouts", "/v1/refunds", "/v1/disputes"):
@@ -361,21 +361,21 @@ async def test_records_that_cannot_be_read_do_not_stand_in_the_way(house: House)
     assert (await complete(house, caller, code, state))[0] == 200
 
 
-async def test_a_repeated_key_gets_the_first_answer(house: House) -> None:
+async def test_a_repeated_key_gets_the_first_answer(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     _, code, state = await way(house, caller)
     assert await complete(house, caller, code, state, key="one") == await complete(house, caller, code, state, key="one")
 
 
-async def test_a_state_is_told_again_to_its_own_credential_alone(house: House) -> None:
+async def test_a_state_is_told_again_to_its_own_credential_alone(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     colleague = await house.world.caller(organisation=caller.organisation)
-    first = await ask(house, caller.secret, "POST", BEGIN, {}, key="one")
-    assert await ask(house, caller.secret, "POST", BEGIN, {}, key="one") == first
-    assert (await ask(house, colleague.secret, "POST", BEGIN, {}, key="one"))[1]["code"] == "idempotency_key_reused"
+    first = await call_connect(house, caller.secret, "POST", BEGIN, {}, key="one")
+    assert await call_connect(house, caller.secret, "POST", BEGIN, {}, key="one") == first
+    assert (await call_connect(house, colleague.secret, "POST", BEGIN, {}, key="one"))[1]["code"] == "idempotency_key_reused"
 
 
-async def test_a_service_without_a_client_id_says_so(house: House) -> None:
+async def test_a_service_without_a_client_id_says_so(house: ServiceHouse) -> None:
     from dataclasses import replace
 
     from clients.http import Outbound
@@ -386,7 +386,7 @@ async def test_a_service_without_a_client_id_says_so(house: House) -> None:
     without = ProcessorClient(ProcessorSettings(key="sk_test_1", webhook_secrets=()), Outbound(PROCESSOR_LIMITS))
     before = house.world.pipeline.deps
     house.world.pipeline.deps = replace(before, payments=without)
-    status, body = await ask(house, caller.secret, "POST", BEGIN, {})
+    status, body = await call_connect(house, caller.secret, "POST", BEGIN, {})
     assert (status, {**body, "request_id": ""}) == snapshot(
         (
             501,
@@ -401,7 +401,7 @@ async def test_a_service_without_a_client_id_says_so(house: House) -> None:
     house.world.pipeline.deps = before
 
 
-async def test_states_are_forgotten_when_their_time_has_passed(house: House) -> None:
+async def test_states_are_forgotten_when_their_time_has_passed(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     await state_for(house, caller)
     assert await house.world.store.write(sweep_connect_states, now=NOON + 599) == 0
@@ -409,19 +409,19 @@ async def test_states_are_forgotten_when_their_time_has_passed(house: House) -> 
 
 
 @pytest.mark.parametrize("given", [{"code": ""}, {"code": "a b"}, {"code": "x" * 501}, {"state": "é"}, {"state": ""}, {"code": 5}])
-async def test_what_is_no_code_or_state_is_named_and_not_repeated(house: House, given: dict[str, object]) -> None:
+async def test_what_is_no_code_or_state_is_named_and_not_repeated(house: ServiceHouse, given: dict[str, object]) -> None:
     caller = await house.world.caller()
     body = {"code": "ac_1", "state": "x" * 43, **given}
-    status, said = await ask(house, caller.secret, "POST", COMPLETE, body)
+    status, said = await call_connect(house, caller.secret, "POST", COMPLETE, body)
     assert (status, said["param"]) == (400, next(iter(given)))
     assert "a b" not in said["error"]
 
 
 @pytest.mark.rule("4.5.51")
-async def test_dashboard_links_are_for_express_accounts(house: House) -> None:
+async def test_dashboard_links_are_for_express_accounts(house: ServiceHouse) -> None:
     link = f"{BILLING}/connect/dashboard-link"
     caller, standard = await house.world.caller(), await house.world.caller()
-    status, body = await ask(house, caller.secret, "POST", link, {})
+    status, body = await call_connect(house, caller.secret, "POST", link, {})
     assert (status, {**body, "request_id": ""}) == snapshot(
         (
             409,
@@ -434,21 +434,21 @@ async def test_dashboard_links_are_for_express_accounts(house: House) -> None:
         )
     )
     await onboarded(house, caller)
-    said = [await ask(house, caller.secret, "POST", link, {}) for _ in range(2)]
+    said = [await call_connect(house, caller.secret, "POST", link, {}) for _ in range(2)]
     assert [status for status, _ in said] == [200, 200]
     assert all(list(body) == ["url"] and body["url"].startswith("https://reseller.test/sandbox/payments/") for _, body in said)
     await attached(house, standard, "acct_1Own", kind="standard")
-    status, body = await ask(house, standard.secret, "POST", link, {})
+    status, body = await call_connect(house, standard.secret, "POST", link, {})
     assert (status, body["code"]) == (409, "payments_account_standard")
 
 
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "rate_limited", "garbage"])
-async def test_a_dashboard_link_that_the_processor_does_not_give_is_told_and_may_be_asked_for_again(house: House, kind: Any) -> None:
+async def test_a_dashboard_link_that_the_processor_does_not_give_is_told_and_may_be_asked_for_again(house: ServiceHouse, kind: Any) -> None:
     link = f"{BILLING}/connect/dashboard-link"
     caller = await house.world.caller()
     await onboarded(house, caller)
     trouble(house, kind)
-    status, body = await ask(house, caller.secret, "POST", link, {}, key="one")
+    status, body = await call_connect(house, caller.secret, "POST", link, {}, key="one")
     assert (status, body["code"]) == (502, "payments_timeout" if kind == "timeout" else "payments_error")
     house.world.payments.faults.queue.clear()
-    assert (await ask(house, caller.secret, "POST", link, {}, key="two"))[0] == 200
+    assert (await call_connect(house, caller.secret, "POST", link, {}, key="two"))[0] == 200

@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from tests.billing_connect.asking import BILLING, Said, ask, trouble
-from tests.contract.stage import House
+from tests.billing_connect.asking import BILLING, ConnectAnswer, call_connect, trouble
+from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 
 SCHEDULE = f"{BILLING}/payouts/schedule"
 
 
-async def read(house: House, caller: Credentials) -> Said:
-    return await ask(house, caller.secret, "GET", SCHEDULE)
+async def read(house: ServiceHouse, caller: Credentials) -> ConnectAnswer:
+    return await call_connect(house, caller.secret, "GET", SCHEDULE)
 
 
-async def change(house: House, caller: Credentials, given: dict[str, object], key: str | None = None) -> Said:
-    return await ask(house, caller.secret, "PATCH", SCHEDULE, given, key=key)
+async def change(house: ServiceHouse, caller: Credentials, given: dict[str, object], key: str | None = None) -> ConnectAnswer:
+    return await call_connect(house, caller.secret, "PATCH", SCHEDULE, given, key=key)
 
 
 @pytest.mark.rule("4.5.47")
@@ -31,7 +31,7 @@ async def change(house: House, caller: Credentials, given: dict[str, object], ke
         ({"interval": "monthly", "month_day": 31}, {"month_day": 31}),
     ],
 )
-async def test_a_schedule_is_set_and_read_back(house: House, given: dict[str, object], more: dict[str, object]) -> None:
+async def test_a_schedule_is_set_and_read_back(house: ServiceHouse, given: dict[str, object], more: dict[str, object]) -> None:
     caller, other = await house.world.caller(), await house.world.caller()
     await house.world.connect_payments(caller)
     await house.world.connect_payments(other)
@@ -43,7 +43,7 @@ async def test_a_schedule_is_set_and_read_back(house: House, given: dict[str, ob
     assert await read(house, other) == (200, before)
 
 
-async def test_without_an_account_there_is_no_schedule(house: House) -> None:
+async def test_without_an_account_there_is_no_schedule(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     status, body = await read(house, caller)
     assert (status, {**body, "request_id": ""}) == snapshot(
@@ -73,7 +73,7 @@ async def test_without_an_account_there_is_no_schedule(house: House) -> None:
         ),
     ],
 )
-async def test_how_a_schedule_is_mended_is_told(house: House, given: dict[str, object], hint: str) -> None:
+async def test_how_a_schedule_is_mended_is_told(house: ServiceHouse, given: dict[str, object], hint: str) -> None:
     caller = await house.world.caller()
     await house.world.connect_payments(caller)
     assert (await change(house, caller, given))[1]["hint"] == hint
@@ -95,7 +95,7 @@ async def test_how_a_schedule_is_mended_is_told(house: House, given: dict[str, o
         ({"interval": "daily", "delay_days": 0}, "delay_days"),
     ],
 )
-async def test_what_is_wrong_is_named_and_nothing_changes(house: House, given: dict[str, object], named: str) -> None:
+async def test_what_is_wrong_is_named_and_nothing_changes(house: ServiceHouse, given: dict[str, object], named: str) -> None:
     caller = await house.world.caller()
     await house.world.connect_payments(caller)
     before = await read(house, caller)
@@ -105,7 +105,7 @@ async def test_what_is_wrong_is_named_and_nothing_changes(house: House, given: d
 
 
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "garbage"])
-async def test_a_change_that_was_not_heard_of_is_unknown(house: House, kind: Any) -> None:
+async def test_a_change_that_was_not_heard_of_is_unknown(house: ServiceHouse, kind: Any) -> None:
     caller = await house.world.caller()
     await house.world.connect_payments(caller)
     trouble(house, kind, method="POST")
@@ -116,7 +116,7 @@ async def test_a_change_that_was_not_heard_of_is_unknown(house: House, kind: Any
     assert (await change(house, caller, {"interval": "manual"}, "two"))[0] == 200
 
 
-async def test_a_change_that_the_processor_did_not_take_may_be_repeated(house: House) -> None:
+async def test_a_change_that_the_processor_did_not_take_may_be_repeated(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     await house.world.connect_payments(caller)
     trouble(house, "rate_limited", method="POST")
@@ -126,7 +126,7 @@ async def test_a_change_that_the_processor_did_not_take_may_be_repeated(house: H
 
 
 @pytest.mark.parametrize(("kind", "code"), [("timeout", "payments_timeout"), ("error", "payments_error"), ("garbage", "payments_error")])
-async def test_a_processor_that_fails_is_told(house: House, kind: Any, code: str) -> None:
+async def test_a_processor_that_fails_is_told(house: ServiceHouse, kind: Any, code: str) -> None:
     caller = await house.world.caller()
     await house.world.connect_payments(caller)
     trouble(house, kind)

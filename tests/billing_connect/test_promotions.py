@@ -6,32 +6,32 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from tests.billing_connect.asking import BILLING, Said, ask, onboarded, trouble
-from tests.contract.stage import House
+from tests.billing_connect.asking import BILLING, ConnectAnswer, call_connect, onboarded, trouble
+from tests.contract.stage import ServiceHouse
 from tests.world import NOON, Credentials
 
 PROMOTIONS = f"{BILLING}/promotions"
 MANY = 16
 
 
-async def make(house: House, caller: Credentials, key: str | None = None, **given: object) -> Said:
-    return await ask(house, caller.secret, "POST", PROMOTIONS, {"code": "SPRING-15", "percent_off": 15, **given}, key=key)
+async def make(house: ServiceHouse, caller: Credentials, key: str | None = None, **given: object) -> ConnectAnswer:
+    return await call_connect(house, caller.secret, "POST", PROMOTIONS, {"code": "SPRING-15", "percent_off": 15, **given}, key=key)
 
 
-async def listed(house: House, caller: Credentials, query: str = "") -> dict[str, Any]:
-    status, body = await ask(house, caller.secret, "GET", PROMOTIONS + query)
+async def listed(house: ServiceHouse, caller: Credentials, query: str = "") -> dict[str, Any]:
+    status, body = await call_connect(house, caller.secret, "GET", PROMOTIONS + query)
     assert status == 200
     return body
 
 
-async def at_processor(house: House, account: str) -> list[str]:
+async def at_processor(house: ServiceHouse, account: str) -> list[str]:
     """The codes that the processor has for this account."""
     async with house.world.payments.turn(writes=False) as state:
         return [row.code for row in state.book(account).promotions.values()]
 
 
 @pytest.mark.rule("4.5.50")
-async def test_without_an_account_a_code_is_kept(house: House) -> None:
+async def test_without_an_account_a_code_is_kept(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     status, body = await make(house, caller, code="spring-15", max_redemptions=500, expires_at=int(NOON) + 1)
     assert (status, {**body, "id": ""}) == snapshot(
@@ -59,7 +59,7 @@ async def test_without_an_account_a_code_is_kept(house: House) -> None:
 
 
 @pytest.mark.rule("4.5.50")
-async def test_with_an_active_account_the_code_is_made_at_the_processor(house: House) -> None:
+async def test_with_an_active_account_the_code_is_made_at_the_processor(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     account = await onboarded(house, caller)
     status, body = await make(house, caller, percent_off=12.5)
@@ -70,7 +70,7 @@ async def test_with_an_active_account_the_code_is_made_at_the_processor(house: H
     assert (await listed(house, caller))["data"] == [other, body]
 
 
-async def test_an_account_that_is_pending_makes_none_at_the_processor(house: House) -> None:
+async def test_an_account_that_is_pending_makes_none_at_the_processor(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     account = await onboarded(house, caller, finished=False)
     status, body = await make(house, caller)
@@ -79,7 +79,7 @@ async def test_an_account_that_is_pending_makes_none_at_the_processor(house: Hou
 
 
 @pytest.mark.parametrize("connected", [False, True])
-async def test_a_code_is_an_organisation_s_once(house: House, connected: bool) -> None:
+async def test_a_code_is_an_organisation_s_once(house: ServiceHouse, connected: bool) -> None:
     caller, other = await house.world.caller(), await house.world.caller()
     if connected:
         await onboarded(house, caller)
@@ -99,7 +99,7 @@ async def test_a_code_is_an_organisation_s_once(house: House, connected: bool) -
     assert (await make(house, other))[0] == 201
 
 
-async def test_a_repeated_key_makes_one(house: House) -> None:
+async def test_a_repeated_key_makes_one(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     await onboarded(house, caller)
     assert await make(house, caller, "one") == await make(house, caller, "one")
@@ -107,7 +107,7 @@ async def test_a_repeated_key_makes_one(house: House) -> None:
     assert (await make(house, caller, "one", percent_off=20))[1]["code"] == "idempotency_key_reused"
 
 
-async def test_a_refused_code_is_free_again(house: House) -> None:
+async def test_a_refused_code_is_free_again(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     account = await onboarded(house, caller)
     await make(house, caller)
@@ -132,7 +132,7 @@ async def test_a_refused_code_is_free_again(house: House) -> None:
 
 
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "garbage"])
-async def test_a_code_whose_making_was_not_heard_of_stays_taken(house: House, kind: Any) -> None:
+async def test_a_code_whose_making_was_not_heard_of_stays_taken(house: ServiceHouse, kind: Any) -> None:
     caller = await house.world.caller()
     await onboarded(house, caller)
     trouble(house, kind, method="POST")
@@ -145,7 +145,7 @@ async def test_a_code_whose_making_was_not_heard_of_stays_taken(house: House, ki
     assert row["payments_promotion_id"] is None
 
 
-async def test_a_call_that_the_processor_took_none_of_may_be_repeated(house: House) -> None:
+async def test_a_call_that_the_processor_took_none_of_may_be_repeated(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     account = await onboarded(house, caller)
     trouble(house, "rate_limited", method="POST")
@@ -157,7 +157,7 @@ async def test_a_call_that_the_processor_took_none_of_may_be_repeated(house: Hou
     assert await at_processor(house, account) == ["SPRING-15"]
 
 
-async def test_pages_go_from_new_to_old(house: House) -> None:
+async def test_pages_go_from_new_to_old(house: ServiceHouse) -> None:
     caller, other = await house.world.caller(), await house.world.caller()
     for number in range(3):
         house.world.clock.advance(1)
@@ -194,14 +194,16 @@ async def test_pages_go_from_new_to_old(house: House) -> None:
         ),
     ],
 )
-async def test_what_goes_together_is_told_with_the_field_to_change(house: House, given: dict[str, Any], told: tuple[str, str]) -> None:
+async def test_what_goes_together_is_told_with_the_field_to_change(
+    house: ServiceHouse, given: dict[str, Any], told: tuple[str, str]
+) -> None:
     caller = await house.world.caller()
     _, body = await make(house, caller, **given)
     assert (body["param"], body["hint"]) == told
 
 
 @pytest.mark.parametrize("percent", [0.01, 0.5, 12.25, 33.33, 57.29, 100, 100.0])
-async def test_a_percentage_is_kept_exactly(house: House, percent: float) -> None:
+async def test_a_percentage_is_kept_exactly(house: ServiceHouse, percent: float) -> None:
     caller = await house.world.caller()
     status, body = await make(house, caller, percent_off=percent)
     assert (status, body["percent_off"]) == (201, percent)
@@ -236,7 +238,7 @@ async def test_a_percentage_is_kept_exactly(house: House, percent: float) -> Non
     ],
 )
 @pytest.mark.parametrize("connected", [False, True])
-async def test_what_is_wrong_is_named_and_nothing_is_kept(house: House, given: dict[str, Any], named: str, connected: bool) -> None:
+async def test_what_is_wrong_is_named_and_nothing_is_kept(house: ServiceHouse, given: dict[str, Any], named: str, connected: bool) -> None:
     caller = await house.world.caller()
     if connected and given == {"expires_at": int(NOON)}:
         await onboarded(house, caller)

@@ -9,8 +9,17 @@ import pytest
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from storage.connect_accounts import find_connect_account
-from tests.billing_connect.asking import BILLING, accounts, ask, consented, finish, own_account, person, session_of
-from tests.contract.stage import House, StubProvider
+from tests.billing_connect.asking import (
+    BILLING,
+    call_connect,
+    connected_accounts,
+    consented,
+    finish_onboarding,
+    member_session,
+    own_account,
+    person,
+)
+from tests.contract.stage import ServiceHouse, StubProvider
 from tests.world import open_world
 
 BEGIN, COMPLETE = f"{BILLING}/connect/oauth/begin", f"{BILLING}/connect/oauth/complete"
@@ -18,49 +27,49 @@ MANY = 32
 
 
 @pytest.fixture
-async def house(tmp_path: Path, database_url: str | None) -> AsyncGenerator[House]:
+async def house(tmp_path: Path, database_url: str | None) -> AsyncGenerator[ServiceHouse]:
     async with open_world(tmp_path, CATALOGUE, url=database_url, limits=Limits(burst_enabled=False), sessions=StubProvider()) as world:
-        yield House(world)
+        yield ServiceHouse(world)
         assert world.faults == []
 
 
-async def account_of(house: House, organisation: str) -> str | None:
+async def account_of(house: ServiceHouse, organisation: str) -> str | None:
     found = await house.world.store.read(find_connect_account, organisation=organisation)
     return None if found is None else found.account
 
 
 @pytest.mark.rule("4.4.41")
-async def test_many_who_begin_at_once_make_one_account(house: House) -> None:
+async def test_many_who_begin_at_once_make_one_account(house: ServiceHouse) -> None:
     session, organisation = await person(house)
-    said = await asyncio.gather(*(ask(house, session, "POST", f"{BILLING}/connect/begin", {}) for _ in range(MANY)))
+    said = await asyncio.gather(*(call_connect(house, session, "POST", f"{BILLING}/connect/begin", {}) for _ in range(MANY)))
     assert [status for status, _ in said] == [200] * MANY
-    (account,) = await accounts(house)
+    (account,) = await connected_accounts(house)
     assert {body["account_id"] for _, body in said} == {account.id, await account_of(house, organisation)}
 
 
-async def test_an_account_that_many_organisations_bring_at_once_is_one_s(house: House) -> None:
+async def test_an_account_that_many_organisations_bring_at_once_is_one_s(house: ServiceHouse) -> None:
     callers = [await house.world.caller() for _ in range(8)]
     account = await own_account(house)
 
     async def complete(secret: str, code: str, state: str) -> int:
-        return (await ask(house, secret, "POST", COMPLETE, {"code": code, "state": state}))[0]
+        return (await call_connect(house, secret, "POST", COMPLETE, {"code": code, "state": state}))[0]
 
     given = [
-        (caller.secret, await consented(house, account), (await ask(house, caller.secret, "POST", BEGIN, {}))[1]["state"])
+        (caller.secret, await consented(house, account), (await call_connect(house, caller.secret, "POST", BEGIN, {}))[1]["state"])
         for caller in callers
     ]
     assert sorted(await asyncio.gather(*(complete(*each) for each in given))) == [200] + [409] * 7
     assert [await account_of(house, caller.organisation) for caller in callers].count(account) == 1
 
 
-async def test_of_two_accounts_that_an_organisation_gets_at_once_it_has_one(house: House) -> None:
+async def test_of_two_accounts_that_an_organisation_gets_at_once_it_has_one(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
-    session = await session_of(house, caller)
+    session = await member_session(house, caller)
     own = await own_account(house)
-    state = (await ask(house, caller.secret, "POST", BEGIN, {}))[1]["state"]
+    state = (await call_connect(house, caller.secret, "POST", BEGIN, {}))[1]["state"]
     given = {"code": await consented(house, own), "state": state}
     begun, completed = await asyncio.gather(
-        ask(house, session, "POST", f"{BILLING}/connect/begin", {}), ask(house, caller.secret, "POST", COMPLETE, given)
+        call_connect(house, session, "POST", f"{BILLING}/connect/begin", {}), call_connect(house, caller.secret, "POST", COMPLETE, given)
     )
     kept = await account_of(house, caller.organisation)
     assert kept is not None
@@ -70,28 +79,28 @@ async def test_of_two_accounts_that_an_organisation_gets_at_once_it_has_one(hous
     assert completed[0] in (200, 409) and (completed[0] == 409 or kept == own)
 
 
-async def test_a_state_is_used_once_by_many_at_once(house: House) -> None:
+async def test_a_state_is_used_once_by_many_at_once(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
-    state = (await ask(house, caller.secret, "POST", BEGIN, {}))[1]["state"]
+    state = (await call_connect(house, caller.secret, "POST", BEGIN, {}))[1]["state"]
     given = {"code": await consented(house, await own_account(house)), "state": state}
-    said = await asyncio.gather(*(ask(house, caller.secret, "POST", COMPLETE, given) for _ in range(16)))
+    said = await asyncio.gather(*(call_connect(house, caller.secret, "POST", COMPLETE, given) for _ in range(16)))
     assert sorted(status for status, _ in said) == [200] + [400] * 15
 
 
-async def test_a_code_is_made_once_by_many_at_once(house: House) -> None:
+async def test_a_code_is_made_once_by_many_at_once(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
     await house.world.connect_payments(caller)
     given = {"code": "SPRING-15", "percent_off": 15}
-    said = await asyncio.gather(*(ask(house, caller.secret, "POST", f"{BILLING}/promotions", given) for _ in range(16)))
+    said = await asyncio.gather(*(call_connect(house, caller.secret, "POST", f"{BILLING}/promotions", given) for _ in range(16)))
     assert sorted(status for status, _ in said) == [201] + [409] * 15
-    assert len((await ask(house, caller.secret, "GET", f"{BILLING}/promotions"))[1]["data"]) == 1
+    assert len((await call_connect(house, caller.secret, "GET", f"{BILLING}/promotions"))[1]["data"]) == 1
 
 
-async def test_an_event_tells_of_an_account_before_anybody_asks(house: House) -> None:
+async def test_an_event_tells_of_an_account_before_anybody_asks(house: ServiceHouse) -> None:
     from simulators.processor.onboarding import release_account, restrict_account
 
     session, organisation = await person(house)
-    account = (await ask(house, session, "POST", f"{BILLING}/connect/begin", {}))[1]["account_id"]
+    account = (await call_connect(house, session, "POST", f"{BILLING}/connect/begin", {}))[1]["account_id"]
     seen: list[str | None] = []
 
     async def told() -> None:
@@ -100,7 +109,7 @@ async def test_an_event_tells_of_an_account_before_anybody_asks(house: House) ->
         seen.append(None if found is None else found.status)
 
     await told()
-    await finish(house, account)
+    await finish_onboarding(house, account)
     await told()
     house.world.clock.advance(1)
     for happens in (restrict_account, release_account):
@@ -110,13 +119,13 @@ async def test_an_event_tells_of_an_account_before_anybody_asks(house: House) ->
     assert seen == ["pending", "active", "pending", None]
 
 
-async def test_pages_of_promotions_and_sessions_are_read(house: House) -> None:
+async def test_pages_of_promotions_and_sessions_are_read(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     for number in range(2):
         house.world.clock.advance(1)
-        status, _ = await ask(house, caller.secret, "POST", f"{BILLING}/promotions", {"code": f"CODE-{number}", "percent_off": 5})
+        status, _ = await call_connect(house, caller.secret, "POST", f"{BILLING}/promotions", {"code": f"CODE-{number}", "percent_off": 5})
         assert status == 201
-        assert (await ask(house, caller.secret, "POST", f"{BILLING}/identity/sessions", {"type": "document"}))[0] == 201
-    _, body = await ask(house, caller.secret, "GET", f"{BILLING}/promotions?limit=1")
+        assert (await call_connect(house, caller.secret, "POST", f"{BILLING}/identity/sessions", {"type": "document"}))[0] == 201
+    _, body = await call_connect(house, caller.secret, "GET", f"{BILLING}/promotions?limit=1")
     assert (body["data"][0]["code"], body["has_more"]) == ("CODE-1", True)
-    assert (await ask(house, caller.secret, "GET", f"{BILLING}/identity/status"))[1]["status"] == "requires_input"
+    assert (await call_connect(house, caller.secret, "GET", f"{BILLING}/identity/status"))[1]["status"] == "requires_input"

@@ -25,9 +25,9 @@ from storage.payment_attempts import find_refunds
 from tests.world import NOON, Credentials, World, open_world
 
 MODULES = (charges, disputes, charges, payouts, payouts, refunds, refunds, payments_webhook)
-CATALOGUE = Catalogue([Toolset("billing", "Charges, refunds, disputes, payouts, fees.", MODULES)])
+BILLING = Catalogue([Toolset("billing", "Charges, refunds, disputes, payouts, fees.", MODULES)])
 WEBHOOK = "/v1/operator-billing/payments-webhook"
-ACCOUNT, OTHER_ACCOUNT = "acct_1Fjord", "acct_1Alpine"
+PAYEE, OTHER_PAYEE = "acct_1Fjord", "acct_1Alpine"
 START = int(NOON)
 Object = dict[str, Any]
 
@@ -49,35 +49,35 @@ def all_fees(connection: Connection) -> list[PlatformFee]:
     return connection.all(ALL_FEES)
 
 
-def charge(id: str = "ch_1", amount: int = 10_000, **said: Any) -> Object:
+def charge_json(id: str = "ch_1", amount: int = 10_000, **said: Any) -> Object:
     given: Object = {"id": id, "object": "charge", "amount": amount, "amount_refunded": 0, "currency": "eur", "status": "succeeded"}
     given |= {"refunded": False, "disputed": False, "created": START - 60, "payment_intent": f"pi_of_{id}", "application_fee": None}
     return {**given, "failure_code": None, "metadata": {}, **said}
 
 
-def refund(id: str = "re_1", amount: int = 1000, **said: Any) -> Object:
+def refund_json(id: str = "re_1", amount: int = 1000, **said: Any) -> Object:
     given: Object = {"id": id, "object": "refund", "amount": amount, "currency": "eur", "status": "succeeded", "charge": "ch_1"}
     return {**given, "payment_intent": "pi_of_ch_1", "reason": None, "created": START, "metadata": {}, **said}
 
 
-def dispute(id: str = "du_1", **said: Any) -> Object:
+def dispute_json(id: str = "du_1", **said: Any) -> Object:
     given: Object = {"id": id, "object": "dispute", "amount": 10_000, "currency": "eur", "status": "needs_response", "charge": "ch_1"}
     given |= {"reason": "fraudulent", "payment_intent": "pi_of_ch_1", "created": START, "metadata": {}}
     return {**given, "evidence_details": {"due_by": START + 604_800, "submission_count": 0}, **said}
 
 
-def payout(id: str = "po_1", amount: int = 5000, **said: Any) -> Object:
+def payout_json(id: str = "po_1", amount: int = 5000, **said: Any) -> Object:
     given: Object = {"id": id, "object": "payout", "amount": amount, "currency": "eur", "status": "pending", "automatic": False}
     return {**given, "arrival_date": START + 86_400, "created": START, "failure_code": None, "metadata": {}, **said}
 
 
-def fee(id: str = "fee_1", amount: int = 100, **said: Any) -> Object:
+def fee_json(id: str = "fee_1", amount: int = 100, **said: Any) -> Object:
     """An application fee on the wire."""
-    given: Object = {"id": id, "object": "application_fee", "account": ACCOUNT, "amount": amount, "amount_refunded": 0}
+    given: Object = {"id": id, "object": "application_fee", "account": PAYEE, "amount": amount, "amount_refunded": 0}
     return {**given, "currency": "eur", "charge": "ch_1", "created": START, "refunded": False, **said}
 
 
-def event(type: str, about: Object, *, id: str = "", account: str | None = ACCOUNT, created: int = START, live: bool = False) -> Object:
+def event_json(type: str, about: Object, *, id: str = "", account: str | None = PAYEE, created: int = START, live: bool = False) -> Object:
     """An event on the wire; without an id, one made of what it says."""
     body = {"object": "event", "type": type, "created": created, "livemode": live, "data": {"object": about}}
     body |= {} if account is None else {"account": account}
@@ -91,12 +91,12 @@ def sign(body: bytes, secret: str, at: float) -> str:
 
 
 @dataclass(slots=True)
-class Stage:
+class MoneyStage:
     """The service, an organisation that has an account, and who calls for it."""
 
     world: World
     who: Credentials
-    account: str = ACCOUNT
+    account: str = PAYEE
     told: list[int] = field(default_factory=list[int])
 
     def http(self, who: Credentials | None = None) -> httpx.AsyncClient:
@@ -162,13 +162,13 @@ async def with_account(world: World, account: str, tier: Tier = Tier.ENTERPRISE)
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, *, url: str | None = None, connected: bool = False) -> AsyncGenerator[Stage]:
+async def open_money_stage(folder: Path, *, url: str | None = None, connected: bool = False) -> AsyncGenerator[MoneyStage]:
     """The stage; `connected`: its account is one that the simulated processor knows."""
-    async with open_world(folder, CATALOGUE, url=url, limits=Limits(burst_enabled=False)) as world:
+    async with open_world(folder, BILLING, url=url, limits=Limits(burst_enabled=False)) as world:
         if connected:
             who = await world.caller(Tier.ENTERPRISE)
-            stage = Stage(world, who, await world.connect_payments(who))
+            stage = MoneyStage(world, who, await world.connect_payments(who))
         else:
-            stage = Stage(world, await with_account(world, ACCOUNT))
+            stage = MoneyStage(world, await with_account(world, PAYEE))
         yield stage
         assert world.faults == [], [repr(fault[2]) + str(fault[:2]) for fault in world.faults]

@@ -6,10 +6,10 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from tests.billing_money.stage import START, Object, Stage, dispute, event
+from tests.billing_money.stage import START, MoneyStage, Object, dispute_json, event_json
 
 
-async def disputed(shop: Stage) -> str:
+async def disputed(shop: MoneyStage) -> str:
     """A dispute of a charge of the account's."""
     made = await shop.world.charge(shop.account, 10_000, "EUR")
     opened = await shop.world.ask_payments("POST", "disputes", {"account": shop.account, "charge": made})
@@ -17,14 +17,14 @@ async def disputed(shop: Stage) -> str:
     return str(opened["id"])
 
 
-async def answer(shop: Stage, id: str, key: str | None = None, **body: Any) -> httpx.Response:
+async def answer(shop: MoneyStage, id: str, key: str | None = None, **body: Any) -> httpx.Response:
     headers = {} if key is None else {"Idempotency-Key": key}
     async with shop.http() as http:
         return await http.post(f"/v1/operator-billing/disputes/{id}/evidence", json=body, headers=headers)
 
 
 @pytest.mark.rule("4.5.61")
-async def test_evidence_goes_to_the_bank_and_its_decision_is_told(shop: Stage) -> None:
+async def test_evidence_goes_to_the_bank_and_its_decision_is_told(shop: MoneyStage) -> None:
     opened = await disputed(shop)
     sent = await answer(shop, opened, uncategorized_text="The eSIM was used on 12 days")
     body: Object = sent.json()
@@ -56,7 +56,7 @@ async def test_evidence_goes_to_the_bank_and_its_decision_is_told(shop: Stage) -
     assert (closed.status_code, closed.json()["code"]) == (409, "dispute_closed")
 
 
-async def test_evidence_that_was_submitted_is_not_asked_for_again(shop: Stage) -> None:
+async def test_evidence_that_was_submitted_is_not_asked_for_again(shop: MoneyStage) -> None:
     opened = await disputed(shop)
     await answer(shop, opened, uncategorized_text="The eSIM was used on 12 days")
     asked = len(shop.world.payments.calls)
@@ -76,23 +76,23 @@ async def test_evidence_that_was_submitted_is_not_asked_for_again(shop: Stage) -
     assert len(shop.world.payments.calls) == asked
 
 
-async def test_an_inquiry_that_became_a_dispute_is_answered_once_more(shop: Stage) -> None:
+async def test_an_inquiry_that_became_a_dispute_is_answered_once_more(shop: MoneyStage) -> None:
     opened = await disputed(shop)
     await answer(shop, opened, uncategorized_text="used")
     shop.at_processor("disputes")[0].status = "needs_response"
-    told = dispute(id=opened, status="needs_response", evidence_details={"submission_count": 1}, created=START)
-    await shop.tell(event("charge.dispute.updated", told, account=shop.account, created=START + 60))
+    told = dispute_json(id=opened, status="needs_response", evidence_details={"submission_count": 1}, created=START)
+    await shop.tell(event_json("charge.dispute.updated", told, account=shop.account, created=START + 60))
     again = await answer(shop, opened, uncategorized_text="used, and paid")
     assert (again.status_code, again.json()["evidence_submissions"]) == (200, 2)
 
 
-async def test_a_draft_is_not_submitted(shop: Stage) -> None:
+async def test_a_draft_is_not_submitted(shop: MoneyStage) -> None:
     opened = await disputed(shop)
     draft = await answer(shop, opened, submit=False, product_description="5 GB in Norway")
     assert (draft.status_code, draft.json()["evidence_submissions"], draft.json()["status"]) == (200, 0, "needs_response")
 
 
-async def test_a_key_submits_once(shop: Stage) -> None:
+async def test_a_key_submits_once(shop: MoneyStage) -> None:
     opened = await disputed(shop)
     first, again = [await answer(shop, opened, "k", uncategorized_text="used") for _ in range(2)]
     assert (first.content, again.headers["idempotent-replayed"]) == (again.content, "true")
@@ -100,7 +100,7 @@ async def test_a_key_submits_once(shop: Stage) -> None:
     assert [call.key for call in posts] == ["evidence:k"]
 
 
-async def test_too_much_or_too_little_evidence_is_refused_before_anything_is_sent(shop: Stage) -> None:
+async def test_too_much_or_too_little_evidence_is_refused_before_anything_is_sent(shop: MoneyStage) -> None:
     opened = await disputed(shop)
     long = "x" * 20_000
     names = ("access_activity_log", "cancellation_rebuttal", "product_description", "refund_policy_disclosure", "service_date")
@@ -128,7 +128,7 @@ async def test_too_much_or_too_little_evidence_is_refused_before_anything_is_sen
     assert shop.at_processor("disputes")[0].status == "needs_response"
 
 
-async def test_anothers_dispute_is_not_found(shop: Stage) -> None:
+async def test_anothers_dispute_is_not_found(shop: MoneyStage) -> None:
     rival = await shop.world.caller()
     await shop.world.connect_payments(rival)
     opened = await disputed(shop)
@@ -139,18 +139,18 @@ async def test_anothers_dispute_is_not_found(shop: Stage) -> None:
     assert (foreign.status_code, bodies[0]) == (404, bodies[1])
 
 
-async def test_a_dispute_that_no_event_told_of_is_answered(shop: Stage) -> None:
+async def test_a_dispute_that_no_event_told_of_is_answered(shop: MoneyStage) -> None:
     made = await shop.world.charge(shop.account, 10_000, "EUR")
     opened = await shop.world.ask_payments("POST", "disputes", {"account": shop.account, "charge": made})
     assert (await answer(shop, str(opened["id"]), uncategorized_text="used")).status_code == 200
 
 
-async def test_a_dispute_that_was_told_closed_takes_no_evidence(stage: Stage) -> None:
-    await stage.tell(event("charge.dispute.closed", dispute(status="won")))
+async def test_a_dispute_that_was_told_closed_takes_no_evidence(stage: MoneyStage) -> None:
+    await stage.tell(event_json("charge.dispute.closed", dispute_json(status="won")))
     assert (await answer(stage, "du_1", uncategorized_text="used")).json()["code"] == "dispute_closed"
 
 
-async def test_two_of_the_longest_keys_are_two_to_the_processor(shop: Stage) -> None:
+async def test_two_of_the_longest_keys_are_two_to_the_processor(shop: MoneyStage) -> None:
     opened, long = await disputed(shop), "k" * 254
     said = [await answer(shop, opened, f"{long}{n}", submit=False, uncategorized_text=f"word {n}") for n in range(2)]
     assert [each.status_code for each in said] == [200, 200]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.billing_money.stage import Stage, open_stage
+from tests.billing_money.stage import MoneyStage, open_money_stage
 from tests.setup.signing_up import BOTH, address_of
 from transports.settings import SHORTEST_HISTORY
 from transports.worker.retention import retention_chore
@@ -14,19 +14,19 @@ DAY = 86_400.0
 
 
 @pytest.fixture(params=BOTH)
-async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Stage]:
+async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[MoneyStage]:
     with address_of(request.param) as url:
-        async with open_stage(tmp_path, url=url, connected=True) as stage:
+        async with open_money_stage(tmp_path, url=url, connected=True) as stage:
             yield stage
 
 
-async def sweep(shop: Stage) -> None:
+async def sweep(shop: MoneyStage) -> None:
     shop.world.clock.advance(31 * DAY)
     for _ in range(2):  # the first run only closes the database to older programs
         await retention_chore(shop.world.store, shop.world.clock, print, SHORTEST_HISTORY).run()
 
 
-async def test_the_key_of_a_refund_and_of_a_payout_moves_money_once_and_says_so_after_a_sweep(shop: Stage) -> None:
+async def test_the_key_of_a_refund_and_of_a_payout_moves_money_once_and_says_so_after_a_sweep(shop: MoneyStage) -> None:
     made = await shop.world.charge(shop.account, 10_000, "EUR", outcome="available")
     await shop.world.settle_payments()
     assert (await shop.refund("r", charge=made, amount=2500)).status_code == 201
@@ -41,7 +41,7 @@ async def test_the_key_of_a_refund_and_of_a_payout_moves_money_once_and_says_so_
     assert len(shop.at_processor("payouts")) == 1
 
 
-async def test_a_refund_of_unknown_outcome_keeps_its_answer_through_every_sweep(shop: Stage) -> None:
+async def test_a_refund_of_unknown_outcome_keeps_its_answer_through_every_sweep(shop: MoneyStage) -> None:
     made = await shop.world.charge(shop.account, 10_000, "EUR", outcome="available")
     await shop.world.settle_payments()
     await shop.trouble("timeout", "/v1/refunds", after=True)

@@ -11,7 +11,19 @@ from inline_snapshot import snapshot
 from registry.limits import Role, Tier
 from storage.engine.statement import sqlite_dialect
 from storage.payment_records import LIST_PAYMENT_RECORDS
-from tests.billing_money.stage import OTHER_ACCOUNT, START, Object, Stage, charge, dispute, event, fee, payout, refund, with_account
+from tests.billing_money.stage import (
+    OTHER_PAYEE,
+    START,
+    MoneyStage,
+    Object,
+    charge_json,
+    dispute_json,
+    event_json,
+    fee_json,
+    payout_json,
+    refund_json,
+    with_account,
+)
 from tests.databases import migrated_sqlite
 
 LISTS = ("charges", "refunds", "disputes", "payouts", "fees")
@@ -22,13 +34,13 @@ LISTS = ("charges", "refunds", "disputes", "payouts", "fees")
 @pytest.mark.rule("4.5.62")
 @pytest.mark.rule("4.5.65")
 @pytest.mark.rule("4.5.60")
-async def test_the_lists_show_what_was_told(stage: Stage) -> None:
+async def test_the_lists_show_what_was_told(stage: MoneyStage) -> None:
     await stage.tell(
-        event("charge.succeeded", charge(application_fee="fee_1", metadata={"order": "ord_1", "invoice": "inv_1", "other": "x"})),
-        event("refund.created", refund()),
-        event("charge.dispute.created", dispute()),
-        event("payout.created", payout()),
-        event("application_fee.created", fee(), account=None),
+        event_json("charge.succeeded", charge_json(application_fee="fee_1", metadata={"order": "ord_1", "invoice": "inv_1", "other": "x"})),
+        event_json("refund.created", refund_json()),
+        event_json("charge.dispute.created", dispute_json()),
+        event_json("payout.created", payout_json()),
+        event_json("application_fee.created", fee_json(), account=None),
     )
     assert {what: (await stage.listed(what))["data"] for what in LISTS} == snapshot(
         {
@@ -111,9 +123,9 @@ async def test_the_lists_show_what_was_told(stage: Stage) -> None:
 
 
 @pytest.mark.rule("4.5.63")
-@pytest.mark.parametrize(("what", "make", "type"), [("charges", charge, "charge.succeeded"), ("payouts", payout, "payout.paid")])
-async def test_a_list_goes_on_behind_the_last_of_its_page(stage: Stage, what: str, make: Callable[..., Object], type: str) -> None:
-    await stage.tell(*(event(type, make(f"x_{n}", created=START - n // 2)) for n in range(7)))
+@pytest.mark.parametrize(("what", "make", "type"), [("charges", charge_json, "charge.succeeded"), ("payouts", payout_json, "payout.paid")])
+async def test_a_list_goes_on_behind_the_last_of_its_page(stage: MoneyStage, what: str, make: Callable[..., Object], type: str) -> None:
+    await stage.tell(*(event_json(type, make(f"x_{n}", created=START - n // 2)) for n in range(7)))
     seen: list[str] = []
     while True:
         page = await stage.listed(what, None, limit=3, **({"starting_after": seen[-1]} if seen else {}))
@@ -123,9 +135,9 @@ async def test_a_list_goes_on_behind_the_last_of_its_page(stage: Stage, what: st
     assert seen == ["x_1", "x_0", "x_3", "x_2", "x_5", "x_4", "x_6"]
 
 
-async def test_a_page_behind_nothing_is_refused(stage: Stage) -> None:
-    await with_account(stage.world, OTHER_ACCOUNT)
-    await stage.tell(event("charge.succeeded", charge("ch_theirs"), account=OTHER_ACCOUNT))
+async def test_a_page_behind_nothing_is_refused(stage: MoneyStage) -> None:
+    await with_account(stage.world, OTHER_PAYEE)
+    await stage.tell(event_json("charge.succeeded", charge_json("ch_theirs"), account=OTHER_PAYEE))
     async with stage.http() as http:
         said = await http.get("/v1/operator-billing/charges", params={"starting_after": "ch_theirs"})
     assert (said.status_code, said.json()["param"], said.json()["error"]) == snapshot(
@@ -134,13 +146,13 @@ async def test_a_page_behind_nothing_is_refused(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("what", LISTS)
-async def test_without_an_account_a_list_is_empty(stage: Stage, what: str) -> None:
+async def test_without_an_account_a_list_is_empty(stage: MoneyStage, what: str) -> None:
     bare = await stage.world.caller(Tier.ENTERPRISE)
     assert await stage.listed(what, bare) == {"object": "list", "data": [], "has_more": False}
 
 
 @pytest.mark.rule("4.5.62")
-async def test_fees_are_for_admins(stage: Stage) -> None:
+async def test_fees_are_for_admins(stage: MoneyStage) -> None:
     answers: list[int] = []
     for tier, role in ((Tier.PRO, Role.ADMIN), (Tier.ENTERPRISE, Role.MEMBER), (Tier.ENTERPRISE, Role.ADMIN)):
         async with stage.http(await stage.world.caller(tier, role)) as http:

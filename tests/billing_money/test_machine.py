@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from simulators.processor.refunds import fail_refund
 from storage.payment_attempts import open_attempts
-from tests.billing_money.stage import Object, Stage, open_stage
+from tests.billing_money.stage import MoneyStage, Object, open_money_stage
 
 MEMORY = "/dev/shm"
 OUTCOMES = ("succeeded", "available", "declined", "disputed", "refund_fails")
@@ -39,7 +39,7 @@ class MoneyMachine(RuleBasedStateMachine):
         return self.runner.get_loop().run_until_complete(work)
 
     async def open(self) -> None:
-        self.shop: Stage = await self.stack.enter_async_context(open_stage(Path(self.folder.name), connected=True))
+        self.shop: MoneyStage = await self.stack.enter_async_context(open_money_stage(Path(self.folder.name), connected=True))
         self.world = self.shop.world
 
     def there(self, what: str) -> list[Any]:

@@ -6,12 +6,12 @@ from clients.payments.records import Dispute, EvidenceTexts, Refund
 from operations.ledger.payment_intake import sync_payments
 from registry.limits import Tier
 from storage.connect_accounts import attach_connect_account, detach_connect_account
-from tests.billing_money.stage import Stage
+from tests.billing_money.stage import MoneyStage
 from tests.billing_money.test_disputes import answer, disputed
 from tests.world import Credentials
 
 
-async def move(shop: Stage, heir: Credentials) -> None:
+async def move(shop: MoneyStage, heir: Credentials) -> None:
     """Its owner lets the service out, and a while later lets another organisation in."""
     store, clock = shop.world.store, shop.world.clock
     clock.advance(5)
@@ -21,7 +21,7 @@ async def move(shop: Stage, heir: Credentials) -> None:
     assert await store.write(attach_connect_account, **named, as_of=clock.now(), now=clock.now())
 
 
-async def test_what_nobody_knew_of_a_former_owners_refund_is_settled_for_the_next_one(shop: Stage) -> None:
+async def test_what_nobody_knew_of_a_former_owners_refund_is_settled_for_the_next_one(shop: MoneyStage) -> None:
     made = await shop.world.charge(shop.account, 10_000, "EUR")
     await shop.world.settle_payments()
     await shop.trouble("timeout", "/v1/refunds")
@@ -37,7 +37,7 @@ async def test_what_nobody_knew_of_a_former_owners_refund_is_settled_for_the_nex
     assert (await shop.refund("key", charge=made, amount=9000)).json()["code"] == "payments_refused"
 
 
-async def test_a_refund_during_which_the_account_moved_is_its_new_owners(shop: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_refund_during_which_the_account_moved_is_its_new_owners(shop: MoneyStage, monkeypatch: pytest.MonkeyPatch) -> None:
     made = await shop.world.charge(shop.account, 10_000, "EUR")
     await shop.world.settle_payments()
     heir = await shop.world.caller(Tier.ENTERPRISE)
@@ -56,7 +56,7 @@ async def test_a_refund_during_which_the_account_moved_is_its_new_owners(shop: S
     assert (await shop.listed("refunds"))["data"] == []
 
 
-async def test_evidence_during_which_the_account_moved_is_its_new_owners(shop: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_evidence_during_which_the_account_moved_is_its_new_owners(shop: MoneyStage, monkeypatch: pytest.MonkeyPatch) -> None:
     opened, heir = await disputed(shop), await shop.world.caller(Tier.ENTERPRISE)
     ask = shop.world.pipeline.deps.payments
     asked = ask.answer_dispute

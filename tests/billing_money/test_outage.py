@@ -10,12 +10,12 @@ from clients.outside_system import OutsideSystem
 from registry.limits import Tier
 from registry.policy import quota_period
 from storage.quota import read_quota_used
-from tests.billing_money.stage import Stage
+from tests.billing_money.stage import MoneyStage
 from transports.payments import simulated_processor
 
 
 @pytest.fixture
-async def system(shop: Stage) -> OutsideSystem:
+async def system(shop: MoneyStage) -> OutsideSystem:
     """The processor as the service sees it, by the clock of the test."""
     made = OutsideSystem("payment_processor", shop.world.clock)
     processor = simulated_processor(shop.world.payments, made)
@@ -23,33 +23,33 @@ async def system(shop: Stage) -> OutsideSystem:
     return made
 
 
-async def charged(shop: Stage) -> str:
+async def charged(shop: MoneyStage) -> str:
     """A charge that can be given back."""
     made = await shop.world.charge(shop.account, 10_000, "EUR", outcome="available")
     await shop.world.settle_payments()
     return made
 
 
-async def used(shop: Stage) -> int:
+async def used(shop: MoneyStage) -> int:
     """Calls charged to the organisation today, without those that were only leased."""
     period = quota_period(shop.world.clock.now())
     leased = shop.world.blocks.unspent(shop.who.organisation, period)
     return await shop.world.store.read(read_quota_used, organisation=shop.who.organisation, period=period.name) - leased
 
 
-async def sent(shop: Stage) -> int:
+async def sent(shop: MoneyStage) -> int:
     """How many calls reached the processor, without questions whether it is there."""
     calls = cast("list[dict[str, str]]", (await shop.world.ask_payments("GET", "calls"))["calls"])
     return sum(call["path"] != "/v1/balance" for call in calls)
 
 
-async def away(shop: Stage, **only: str) -> None:
+async def away(shop: MoneyStage, **only: str) -> None:
     """The processor closes each connection, without doing anything."""
     await shop.world.ask_payments("POST", "faults", {"trouble": "closed", "method": "*", "path": "*", "times": 99, **only})
 
 
 async def test_an_open_breaker_refuses_a_refund_before_it_is_sent_and_leaves_key_and_quota_as_they_were(
-    shop: Stage, system: OutsideSystem
+    shop: MoneyStage, system: OutsideSystem
 ) -> None:
     made = await charged(shop)
     await away(shop)
@@ -74,14 +74,14 @@ async def test_an_open_breaker_refuses_a_refund_before_it_is_sent_and_leaves_key
     assert system.breaker.opened == {"all": 1, "organisation": 1}
 
 
-async def test_two_accounts_whose_calls_fail_close_nothing_for_a_third(shop: Stage, system: OutsideSystem) -> None:
+async def test_two_accounts_whose_calls_fail_close_nothing_for_a_third(shop: MoneyStage, system: OutsideSystem) -> None:
     world, made = shop.world, await charged(shop)
     others = [await world.caller(Tier.ENTERPRISE) for _ in range(2)]
     accounts = [await world.connect_payments(who) for who in others]
     for account in accounts:
         await away(shop, account=account)
     for number, who in enumerate(others):
-        failing = Stage(world, who, accounts[number])
+        failing = MoneyStage(world, who, accounts[number])
         charge = await world.charge(failing.account, 10_000, "EUR", outcome="available")
         await world.settle_payments()
         for turn in range(4):

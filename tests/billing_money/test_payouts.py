@@ -3,7 +3,7 @@
 import pytest
 from inline_snapshot import snapshot
 
-from tests.billing_money.stage import Object, Stage
+from tests.billing_money.stage import MoneyStage, Object
 
 
 def said(body: Object) -> Object:
@@ -11,13 +11,13 @@ def said(body: Object) -> Object:
     return {name: value for name, value in body.items() if name not in ("request_id", "id")}
 
 
-async def funded(shop: Stage, amount: int = 10_000) -> None:
+async def funded(shop: MoneyStage, amount: int = 10_000) -> None:
     await shop.world.charge(shop.account, amount, "EUR", outcome="available")
     await shop.world.settle_payments()
 
 
 @pytest.mark.rule("4.5.64")
-async def test_a_payout_is_sent_and_its_end_is_told(shop: Stage) -> None:
+async def test_a_payout_is_sent_and_its_end_is_told(shop: MoneyStage) -> None:
     await funded(shop)
     answer = await shop.pay_out("monday", amount=2500, currency="EUR")
     assert (answer.status_code, said(answer.json())) == snapshot(
@@ -41,7 +41,7 @@ async def test_a_payout_is_sent_and_its_end_is_told(shop: Stage) -> None:
     assert (await shop.listed("payouts"))["data"][0]["status"] == "paid"
 
 
-async def test_a_key_pays_out_once(shop: Stage) -> None:
+async def test_a_key_pays_out_once(shop: MoneyStage) -> None:
     await funded(shop)
     first, again = [await shop.pay_out("monday", amount=2500, currency="EUR") for _ in range(2)]
     assert (first.content, again.headers["idempotent-replayed"]) == (again.content, "true")
@@ -51,7 +51,7 @@ async def test_a_key_pays_out_once(shop: Stage) -> None:
     assert (made.amount, keys) == (2500, ["payout:monday"])
 
 
-async def test_a_balance_that_does_not_cover_it_is_said(shop: Stage) -> None:
+async def test_a_balance_that_does_not_cover_it_is_said(shop: MoneyStage) -> None:
     await funded(shop, 1000)
     answer = await shop.pay_out(amount=100_000, currency="EUR")
     assert (answer.status_code, said(answer.json())) == snapshot(
@@ -70,7 +70,7 @@ async def test_a_balance_that_does_not_cover_it_is_said(shop: Stage) -> None:
     assert shop.at_processor("payouts") == []
 
 
-async def test_an_account_that_is_not_ready_pays_nothing_out(shop: Stage) -> None:
+async def test_an_account_that_is_not_ready_pays_nothing_out(shop: MoneyStage) -> None:
     pending, bare = await shop.world.caller(), await shop.world.caller()
     await shop.world.connect_payments(pending, active=False)
     codes: list[str] = []
@@ -81,7 +81,7 @@ async def test_an_account_that_is_not_ready_pays_nothing_out(shop: Stage) -> Non
     assert codes == ["409 payments_not_active", "409 payments_not_connected"]
 
 
-async def test_a_currency_in_lower_case_is_told_how_it_is_written(shop: Stage) -> None:
+async def test_a_currency_in_lower_case_is_told_how_it_is_written(shop: MoneyStage) -> None:
     answer = await shop.pay_out(amount=1, currency="eur")
     assert (answer.json()["param"], answer.json()["hint"]) == snapshot(
         ("currency", 'Write "EUR", in upper case. ISO 4217 in upper case, as EUR; one that the balance has.')
@@ -89,6 +89,6 @@ async def test_a_currency_in_lower_case_is_told_how_it_is_written(shop: Stage) -
 
 
 @pytest.mark.parametrize("body", [{"amount": 0, "currency": "EUR"}, {"amount": 1, "currency": "euro"}, {"amount": 1}])
-async def test_a_payout_is_a_positive_amount_of_a_currency(shop: Stage, body: Object) -> None:
+async def test_a_payout_is_a_positive_amount_of_a_currency(shop: MoneyStage, body: Object) -> None:
     assert (await shop.pay_out(**body)).status_code == 400
     assert shop.at_processor("payouts") == []

@@ -7,7 +7,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
-from tests.billing_money.stage import OTHER_ACCOUNT, START, Stage, charge, event, refund, with_account
+from tests.billing_money.stage import OTHER_PAYEE, START, MoneyStage, charge_json, event_json, refund_json, with_account
 
 
 def without_id(body: dict[str, Any]) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def without_id(body: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name != "request_id"}
 
 
-async def paid(shop: Stage, amount: int = 10_000, **said: Any) -> str:
+async def paid(shop: MoneyStage, amount: int = 10_000, **said: Any) -> str:
     """A charge of the account's that the service knows of."""
     made = await shop.world.charge(shop.account, amount, "EUR", **said)
     await shop.world.settle_payments()
@@ -23,7 +23,7 @@ async def paid(shop: Stage, amount: int = 10_000, **said: Any) -> str:
 
 
 @pytest.mark.rule("4.5.65")
-async def test_a_refund_without_an_amount_gives_back_all_that_is_left(shop: Stage) -> None:
+async def test_a_refund_without_an_amount_gives_back_all_that_is_left(shop: MoneyStage) -> None:
     made = await paid(shop, fee=100)
     await shop.refund(charge=made, amount=2500)
     answer = await shop.refund(charge=made, reason="requested_by_customer")
@@ -55,7 +55,7 @@ async def test_a_refund_without_an_amount_gives_back_all_that_is_left(shop: Stag
     assert fee["amount_refunded"] == 100
 
 
-async def test_what_is_wrong_with_a_refund_is_said_and_nothing_is_sent(shop: Stage) -> None:
+async def test_what_is_wrong_with_a_refund_is_said_and_nothing_is_sent(shop: MoneyStage) -> None:
     made = await paid(shop)
     await shop.refund(charge=made, amount=2000)
     wrong = [
@@ -83,7 +83,7 @@ async def test_what_is_wrong_with_a_refund_is_said_and_nothing_is_sent(shop: Sta
     assert len(shop.at_processor("refunds")) == 2
 
 
-async def test_a_currency_in_lower_case_is_told_how_it_is_written(shop: Stage) -> None:
+async def test_a_currency_in_lower_case_is_told_how_it_is_written(shop: MoneyStage) -> None:
     answer = await shop.refund(charge=await paid(shop), amount=100, currency="eur")
     assert (answer.json()["param"], answer.json()["hint"]) == snapshot(
         ("currency", 'Write "EUR", in upper case. The charge\'s, ISO 4217 in upper case, as EUR; anything else is refused.')
@@ -91,15 +91,15 @@ async def test_a_currency_in_lower_case_is_told_how_it_is_written(shop: Stage) -
 
 
 @pytest.mark.parametrize("status", ["pending", "failed"])
-async def test_only_money_that_was_received_goes_back(stage: Stage, status: str) -> None:
-    await stage.tell(event("charge.updated", charge(status=status)))
+async def test_only_money_that_was_received_goes_back(stage: MoneyStage, status: str) -> None:
+    await stage.tell(event_json("charge.updated", charge_json(status=status)))
     answer = await stage.refund("k", charge="ch_1", amount=100)
     assert (answer.status_code, answer.json()["code"]) == (409, "charge_not_refundable")
-    await stage.tell(event("charge.updated", charge(), created=charge()["created"] + 3600))
+    await stage.tell(event_json("charge.updated", charge_json(), created=charge_json()["created"] + 3600))
     assert (await stage.refund("k", charge="ch_1", amount=20_000)).json()["code"] == "refund_too_large"  # the key was free
 
 
-async def test_a_foreign_charge_is_not_found_just_as_an_unknown_one(shop: Stage) -> None:
+async def test_a_foreign_charge_is_not_found_just_as_an_unknown_one(shop: MoneyStage) -> None:
     rival = await shop.world.caller(Tier.PRO)
     account = await shop.world.connect_payments(rival)
     theirs = await shop.world.charge(account, 5000, "EUR")
@@ -118,7 +118,7 @@ async def test_a_foreign_charge_is_not_found_just_as_an_unknown_one(shop: Stage)
     assert (await shop.listed("charges", rival))["data"][0]["id"] == theirs
 
 
-async def test_a_charge_that_no_event_told_of_is_asked_for(shop: Stage) -> None:
+async def test_a_charge_that_no_event_told_of_is_asked_for(shop: MoneyStage) -> None:
     made = await shop.world.charge(shop.account, 3000, "EUR")
     answer = await shop.refund(charge=made, amount=1000)
     assert answer.status_code == 201
@@ -126,13 +126,13 @@ async def test_a_charge_that_no_event_told_of_is_asked_for(shop: Stage) -> None:
     assert (await shop.refund(charge=made, amount=2001)).status_code == 400
 
 
-async def test_without_an_account_there_is_nothing_to_refund(stage: Stage) -> None:
+async def test_without_an_account_there_is_nothing_to_refund(stage: MoneyStage) -> None:
     bare = await stage.world.caller(Tier.PRO)
     answer = await stage.refund(who=bare, charge="ch_1", amount=1)
     assert (answer.status_code, answer.json()["code"]) == (409, "payments_not_connected")
 
 
-async def test_a_key_refunds_once_and_says_the_same_again(shop: Stage) -> None:
+async def test_a_key_refunds_once_and_says_the_same_again(shop: MoneyStage) -> None:
     made = await paid(shop)
     first = await shop.refund("order-7", charge=made, amount=1000)
     again = await shop.refund("order-7", charge=made, amount=1000)
@@ -148,7 +148,7 @@ async def test_a_key_refunds_once_and_says_the_same_again(shop: Stage) -> None:
     assert len(shop.at_processor("refunds")) == 3
 
 
-async def test_the_callers_key_is_the_processors_too(shop: Stage) -> None:
+async def test_the_callers_key_is_the_processors_too(shop: MoneyStage) -> None:
     made = await paid(shop)
     longest = "k" * 255
     await shop.refund("order-7", charge=made, amount=1000)
@@ -159,7 +159,7 @@ async def test_the_callers_key_is_the_processors_too(shop: Stage) -> None:
     assert own == f"refund:{shop.at_processor('refunds')[-1].metadata['attempt']}"
 
 
-async def test_refunds_at_the_processors_own_pages_count(shop: Stage) -> None:
+async def test_refunds_at_the_processors_own_pages_count(shop: MoneyStage) -> None:
     made = await paid(shop)
     assert (await shop.refund(charge=made, amount=1000)).status_code == 201
     await shop.world.pipeline.deps.payments.refund(shop.account, charge=made, amount=6000, reason=None, key="their own", metadata={})
@@ -173,7 +173,7 @@ async def test_refunds_at_the_processors_own_pages_count(shop: Stage) -> None:
     assert (await shop.refund(charge=made, amount=3000)).status_code == 201
 
 
-async def test_a_refund_that_fails_gives_back_what_it_took(shop: Stage) -> None:
+async def test_a_refund_that_fails_gives_back_what_it_took(shop: MoneyStage) -> None:
     made = await paid(shop, outcome="refund_fails")
     answer = await shop.refund(charge=made)
     assert (answer.status_code, answer.json()["status"], await shop.reserved(made)) == (201, "failed", 0)
@@ -182,13 +182,13 @@ async def test_a_refund_that_fails_gives_back_what_it_took(shop: Stage) -> None:
     assert (await shop.refund(charge=made, amount=1)).status_code == 201
 
 
-async def test_a_refund_that_fails_later_may_be_made_again(shop: Stage) -> None:
+async def test_a_refund_that_fails_later_may_be_made_again(shop: MoneyStage) -> None:
     made = await paid(shop)
     answer = (await shop.refund(charge=made)).json()
     await shop.world.settle_payments()
     assert await shop.reserved(made) == 10_000
-    fell = {**refund(answer["id"], 10_000, charge=made, status="failed"), "failure_reason": "lost_or_stolen_card"}
-    await shop.tell(event("refund.failed", fell, account=shop.account, created=START + 60))
+    fell = {**refund_json(answer["id"], 10_000, charge=made, status="failed"), "failure_reason": "lost_or_stolen_card"}
+    await shop.tell(event_json("refund.failed", fell, account=shop.account, created=START + 60))
     assert await shop.reserved(made) == 0
     (row,) = (await shop.listed("refunds"))["data"]
     assert (row["status"], row["failure_reason"]) == ("failed", "lost_or_stolen_card")
@@ -197,22 +197,22 @@ async def test_a_refund_that_fails_later_may_be_made_again(shop: Stage) -> None:
     assert (shown["amount_refunded"], shown["refunded"]) == (0, False)
 
 
-async def test_an_account_that_went_to_another_organisation_takes_its_charges_along(stage: Stage) -> None:
-    other = await with_account(stage.world, OTHER_ACCOUNT)
-    await stage.tell(event("charge.succeeded", charge("ch_theirs"), account=OTHER_ACCOUNT))
+async def test_an_account_that_went_to_another_organisation_takes_its_charges_along(stage: MoneyStage) -> None:
+    other = await with_account(stage.world, OTHER_PAYEE)
+    await stage.tell(event_json("charge.succeeded", charge_json("ch_theirs"), account=OTHER_PAYEE))
     assert (await stage.listed("charges", other))["data"] != []
-    await stage.tell(event("account.application.deauthorized", {"id": "ca_1", "object": "application"}, account=OTHER_ACCOUNT))
+    await stage.tell(event_json("account.application.deauthorized", {"id": "ca_1", "object": "application"}, account=OTHER_PAYEE))
     assert (await stage.listed("charges", other))["data"] == []
     assert (await stage.refund(who=other, charge="ch_theirs", amount=1)).json()["code"] == "payments_not_connected"
 
 
-async def test_a_tier_that_only_reads_moves_no_money(stage: Stage) -> None:
-    await stage.tell(event("charge.succeeded", charge()))
+async def test_a_tier_that_only_reads_moves_no_money(stage: MoneyStage) -> None:
+    await stage.tell(event_json("charge.succeeded", charge_json()))
     await stage.world.move_to(Tier.FREE, stage.who.organisation)
     assert (await stage.refund(charge="ch_1", amount=1)).status_code == 402
 
 
-async def test_a_downgrade_while_the_charge_is_looked_up_refunds_nothing(shop: Stage) -> None:
+async def test_a_downgrade_while_the_charge_is_looked_up_refunds_nothing(shop: MoneyStage) -> None:
     """The processor is asked for a charge that we do not know; the transaction that opens the call looks again (abuse case 45)."""
     made = await shop.world.charge(shop.account, 5000, "EUR")
 

@@ -4,13 +4,13 @@ import pytest
 
 from clients.payments.records import ApplicationFee, InvoiceLine, NewInvoice, ProcessorPage
 from storage.invoices import find_invoice
-from tests.billing_money.stage import START, Stage, charge, event
+from tests.billing_money.stage import START, MoneyStage, charge_json, event_json
 from tests.billing_money.test_platform_fees import keep_invoice
 
 LISTS = ("charges", "refunds", "disputes", "payouts", "fees")
 
 
-async def busy(shop: Stage) -> None:
+async def busy(shop: MoneyStage) -> None:
     """One of everything at the processor."""
     made = await shop.world.charge(shop.account, 10_000, "EUR", fee=100, metadata={"order": "ord_1"}, outcome="available")
     ask = shop.world.pipeline.deps.payments
@@ -19,7 +19,7 @@ async def busy(shop: Stage) -> None:
     await shop.world.ask_payments("POST", "disputes", {"account": shop.account, "charge": made})
 
 
-async def test_an_account_is_read_back_as_its_events_would_have_told_it(shop: Stage) -> None:
+async def test_an_account_is_read_back_as_its_events_would_have_told_it(shop: MoneyStage) -> None:
     await busy(shop)
     assert await shop.sync() == 5
     read = [await shop.listed(what) for what in LISTS]
@@ -31,7 +31,7 @@ async def test_an_account_is_read_back_as_its_events_would_have_told_it(shop: St
     assert [row.amount for row in await shop.platform_fees() if "refunded" not in row.ref] == [100]
 
 
-async def test_anothers_fees_are_not_taken_for_ours(shop: Stage) -> None:
+async def test_anothers_fees_are_not_taken_for_ours(shop: MoneyStage) -> None:
     rival = await shop.world.caller()
     account = await shop.world.connect_payments(rival)
     await shop.world.charge(account, 10_000, "EUR", fee=100)
@@ -39,20 +39,20 @@ async def test_anothers_fees_are_not_taken_for_ours(shop: Stage) -> None:
     assert (await shop.listed("fees"))["data"] == []
 
 
-async def test_more_than_a_page_is_read(shop: Stage) -> None:
+async def test_more_than_a_page_is_read(shop: MoneyStage) -> None:
     for _ in range(101):
         await shop.world.charge(shop.account, 100, "EUR")
     assert await shop.sync() == 101
 
 
-async def test_what_events_told_later_is_not_undone_by_an_older_reading(shop: Stage) -> None:
+async def test_what_events_told_later_is_not_undone_by_an_older_reading(shop: MoneyStage) -> None:
     made = await shop.world.charge(shop.account, 10_000, "EUR")
-    await shop.tell(event("charge.refunded", charge(made, amount_refunded=10), account=shop.account, created=START + 60))
+    await shop.tell(event_json("charge.refunded", charge_json(made, amount_refunded=10), account=shop.account, created=START + 60))
     await shop.sync()
     assert (await shop.listed("charges"))["data"][0]["amount_refunded"] == 10
 
 
-async def test_an_invoice_that_was_paid_unheard_becomes_paid(shop: Stage) -> None:
+async def test_an_invoice_that_was_paid_unheard_becomes_paid(shop: MoneyStage) -> None:
     organisation = shop.who.organisation
     ask = shop.world.pipeline.deps.payments
     wanted = NewInvoice(
@@ -81,7 +81,9 @@ async def test_an_invoice_that_was_paid_unheard_becomes_paid(shop: Stage) -> Non
     assert [(row.ref[:4], row.amount) for row in await shop.platform_fees()] == [("fee_", 100)]
 
 
-async def test_a_payout_that_was_sent_while_a_long_reading_went_on_is_not_given_up(shop: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_payout_that_was_sent_while_a_long_reading_went_on_is_not_given_up(
+    shop: MoneyStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is on none of the lists that were read before it, however long ago that is by now."""
     await shop.world.charge(shop.account, 10_000, "EUR", outcome="available")
     ask = shop.world.pipeline.deps.payments

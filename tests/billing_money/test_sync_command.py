@@ -12,18 +12,18 @@ import pytest
 from storage.connect_accounts import attach_connect_account
 from storage.engine.store import open_store
 from storage.payment_records import list_payment_records
-from tests.billing_money.stage import ACCOUNT, OTHER_ACCOUNT, charge
-from tests.cli.reseller import refused, reseller, said
+from tests.billing_money.stage import OTHER_PAYEE, PAYEE, charge_json
+from tests.cli.reseller import printed, refused, run_reseller
 from tests.databases import sqlite_url
 
-BROKEN = OTHER_ACCOUNT
+BROKEN = OTHER_PAYEE
 
 
 class Answering(BaseHTTPRequestHandler):
     """A processor with one charge in each account but one, which it fails at."""
 
     def do_GET(self) -> None:
-        data = [charge()] if self.path.startswith("/v1/charges") else []
+        data = [charge_json()] if self.path.startswith("/v1/charges") else []
         body = json.dumps({"object": "list", "data": data, "has_more": False, "url": self.path}).encode()
         self.send_response_only(500 if self.headers.get("stripe-account") == BROKEN else 200)
         self.send_header("content-type", "application/json")
@@ -48,7 +48,7 @@ def processor() -> Iterator[dict[str, str]]:
 
 
 def founded(folder: Path, name: str, account: str) -> str:
-    organisation = said("org", "create", name, "--tier", "pro", cwd=folder).strip()
+    organisation = printed("org", "create", name, "--tier", "pro", cwd=folder).strip()
     named = {"organisation": organisation, "account": account, "kind": "express", "status": "active"}
 
     async def attach() -> None:
@@ -63,7 +63,7 @@ def founded(folder: Path, name: str, account: str) -> str:
 def kept(folder: Path, organisation: str) -> list[str]:
     async def read() -> list[str]:
         store = open_store(sqlite_url(folder / "data"))
-        rows = await store.read(list_payment_records, account=ACCOUNT, organisation=organisation, kind="charge", most=9)
+        rows = await store.read(list_payment_records, account=PAYEE, organisation=organisation, kind="charge", most=9)
         await store.aclose()
         return [row.id for row in rows]
 
@@ -71,24 +71,24 @@ def kept(folder: Path, organisation: str) -> list[str]:
 
 
 def test_every_account_is_read_and_a_second_time_there_is_nothing_new(processor: dict[str, str], tmp_path: Path) -> None:
-    organisation = founded(tmp_path, "Fjord", ACCOUNT)
-    assert said("payments", "sync", cwd=tmp_path, **processor) == f"{organisation}: 1 record brought up to date at {ACCOUNT}\n"
+    organisation = founded(tmp_path, "Fjord", PAYEE)
+    assert printed("payments", "sync", cwd=tmp_path, **processor) == f"{organisation}: 1 record brought up to date at {PAYEE}\n"
     assert kept(tmp_path, organisation) == ["ch_1"]
     assert (
-        said("payments", "sync", organisation, cwd=tmp_path, **processor) == f"{organisation}: 0 records brought up to date at {ACCOUNT}\n"
+        printed("payments", "sync", organisation, cwd=tmp_path, **processor) == f"{organisation}: 0 records brought up to date at {PAYEE}\n"
     )
 
 
 def test_a_processor_that_fails_at_one_account_is_asked_for_the_next(processor: dict[str, str], tmp_path: Path) -> None:
-    broken, whole = founded(tmp_path, "Alpine", BROKEN), founded(tmp_path, "Fjord", ACCOUNT)
-    done = reseller("payments", "sync", cwd=tmp_path, **processor)
+    broken, whole = founded(tmp_path, "Alpine", BROKEN), founded(tmp_path, "Fjord", PAYEE)
+    done = run_reseller("payments", "sync", cwd=tmp_path, **processor)
     assert (done.returncode, f"{broken}: failed at {BROKEN}: " in done.stdout) == (1, True)
-    assert f"{whole}: 1 record brought up to date at {ACCOUNT}\n" in done.stdout
+    assert f"{whole}: 1 record brought up to date at {PAYEE}\n" in done.stdout
     assert kept(tmp_path, whole) == ["ch_1"]
 
 
 def test_what_cannot_be_synced_is_said(processor: dict[str, str], tmp_path: Path) -> None:
-    said("org", "create", "Fjord", cwd=tmp_path)
-    assert said("payments", "sync", cwd=tmp_path, **processor) == "No organisation has an account at the payment processor.\n"
+    printed("org", "create", "Fjord", cwd=tmp_path)
+    assert printed("payments", "sync", cwd=tmp_path, **processor) == "No organisation has an account at the payment processor.\n"
     assert "`reseller org list` names them" in refused("payments", "sync", "org_x", cwd=tmp_path, **processor)[1]
     assert "simulated inside the running server" in refused("payments", "sync", cwd=tmp_path)[1]

@@ -10,7 +10,7 @@ from operations.ledger.payment_attempts import REFUND_OPERATION, payment_not_mad
 from operations.ledger.payment_dispatch import record_payment_refused, record_payment_unknown
 from storage.claims import CLAIM, claim_is
 from storage.engine.statement import Command
-from tests.billing_money.stage import Object, Stage
+from tests.billing_money.stage import MoneyStage, Object
 
 # What the processor does, whether it has its effect all the same, and how many attempts of one call meet it.
 TROUBLES = [
@@ -22,7 +22,7 @@ TROUBLES = [
 SOON, LATE = 60, 1000
 
 
-async def charged(shop: Stage) -> str:
+async def charged(shop: MoneyStage) -> str:
     made = await shop.world.charge(shop.account, 10_000, "EUR", outcome="available")
     await shop.world.settle_payments()
     return made
@@ -30,7 +30,7 @@ async def charged(shop: Stage) -> str:
 
 @pytest.mark.parametrize("way", ["event", "sync"])
 @pytest.mark.parametrize(("kind", "after", "times"), TROUBLES)
-async def test_a_refund_in_trouble_is_made_once_or_not_at_all(shop: Stage, kind: str, after: bool, times: int, way: str) -> None:
+async def test_a_refund_in_trouble_is_made_once_or_not_at_all(shop: MoneyStage, kind: str, after: bool, times: int, way: str) -> None:
     made = await charged(shop)
     await shop.trouble(kind, "/v1/refunds", after=after, times=times)
     first = await shop.refund("key", charge=made, amount=1000)
@@ -53,7 +53,7 @@ async def test_a_refund_in_trouble_is_made_once_or_not_at_all(shop: Stage, kind:
 
 @pytest.mark.parametrize("way", ["event", "sync"])
 @pytest.mark.parametrize(("kind", "after", "times"), TROUBLES)
-async def test_a_payout_in_trouble_is_made_once_or_not_at_all(shop: Stage, kind: str, after: bool, times: int, way: str) -> None:
+async def test_a_payout_in_trouble_is_made_once_or_not_at_all(shop: MoneyStage, kind: str, after: bool, times: int, way: str) -> None:
     await charged(shop)
     await shop.trouble(kind, "/v1/payouts", after=after, times=times)
     wanted: Object = {"amount": 1000, "currency": "EUR"}
@@ -71,7 +71,7 @@ async def test_a_payout_in_trouble_is_made_once_or_not_at_all(shop: Stage, kind:
         assert final.status_code in (201, 400)
 
 
-async def settled(shop: Stage, way: str) -> None:
+async def settled(shop: MoneyStage, way: str) -> None:
     """What came of it becomes known: by the events, or a while later by reading what is there."""
     shop.world.clock.advance(SOON if way == "event" else LATE)
     if way == "event":
@@ -80,7 +80,7 @@ async def settled(shop: Stage, way: str) -> None:
         await shop.sync()
 
 
-async def test_a_key_whose_process_died_says_what_was_found_out_since(shop: Stage) -> None:
+async def test_a_key_whose_process_died_says_what_was_found_out_since(shop: MoneyStage) -> None:
     """The attempt was settled while its claim was still that of a call under way: the answer follows when the key is asked for."""
     made = await charged(shop)
     await shop.trouble("timeout", "/v1/refunds", after=True)
@@ -95,7 +95,7 @@ async def test_a_key_whose_process_died_says_what_was_found_out_since(shop: Stag
     assert (final.status_code, final.json()["id"]) == (201, shop.at_processor("refunds")[0].id)
 
 
-async def test_a_lost_answer_does_not_outweigh_the_event_that_came_before_it(shop: Stage) -> None:
+async def test_a_lost_answer_does_not_outweigh_the_event_that_came_before_it(shop: MoneyStage) -> None:
     made = await charged(shop)
     await shop.trouble("timeout", "/v1/refunds", after=True)
     await shop.refund("key", charge=made, amount=1000)
@@ -108,7 +108,7 @@ async def test_a_lost_answer_does_not_outweigh_the_event_that_came_before_it(sho
     assert await shop.reserved(made) == 1000
 
 
-async def test_an_unknown_refund_keeps_what_it_took_until_it_is_known(shop: Stage) -> None:
+async def test_an_unknown_refund_keeps_what_it_took_until_it_is_known(shop: MoneyStage) -> None:
     made = await charged(shop)
     await shop.trouble("timeout", "/v1/refunds", after=True)
     answer = await shop.refund("key", charge=made, amount=9000)
@@ -133,7 +133,7 @@ async def test_an_unknown_refund_keeps_what_it_took_until_it_is_known(shop: Stag
     assert await shop.reserved(made) == 10_000
 
 
-async def test_a_refund_that_the_processor_never_made_is_given_up_after_a_quarter_of_an_hour(shop: Stage) -> None:
+async def test_a_refund_that_the_processor_never_made_is_given_up_after_a_quarter_of_an_hour(shop: MoneyStage) -> None:
     made = await charged(shop)
     await shop.trouble("timeout", "/v1/refunds")
     await shop.refund("key", charge=made, amount=9000)
@@ -159,7 +159,7 @@ async def test_a_refund_that_the_processor_never_made_is_given_up_after_a_quarte
     assert (await shop.refund("other", charge=made, amount=9000)).status_code == 201
 
 
-async def test_a_call_that_the_processor_had_no_time_for_frees_the_key_and_the_money(shop: Stage) -> None:
+async def test_a_call_that_the_processor_had_no_time_for_frees_the_key_and_the_money(shop: MoneyStage) -> None:
     made = await charged(shop)
     await shop.trouble("rate_limited", "/v1/refunds")
     answer = await shop.refund("key", charge=made, amount=1000)
@@ -169,7 +169,7 @@ async def test_a_call_that_the_processor_had_no_time_for_frees_the_key_and_the_m
     assert (await shop.refund("key", charge=made, amount=500)).status_code == 201
 
 
-async def test_what_the_processor_refuses_is_the_keys_answer_and_gives_the_money_back(shop: Stage) -> None:
+async def test_what_the_processor_refuses_is_the_keys_answer_and_gives_the_money_back(shop: MoneyStage) -> None:
     made = await charged(shop)
     ask = shop.world.pipeline.deps.payments
     await ask.refund(shop.account, charge=made, amount=10_000, reason=None, key="elsewhere", metadata={})
@@ -179,7 +179,7 @@ async def test_what_the_processor_refuses_is_the_keys_answer_and_gives_the_money
     assert await shop.reserved(made) == 0
 
 
-async def test_anothers_metadata_settles_nothing(shop: Stage) -> None:
+async def test_anothers_metadata_settles_nothing(shop: MoneyStage) -> None:
     made = await charged(shop)
     await shop.trouble("timeout", "/v1/refunds")
     await shop.refund("key", charge=made, amount=9000)
@@ -194,7 +194,7 @@ async def test_anothers_metadata_settles_nothing(shop: Stage) -> None:
 
 
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "garbage"])
-async def test_a_question_that_fails_before_the_refund_frees_the_key_and_the_money(shop: Stage, kind: str) -> None:
+async def test_a_question_that_fails_before_the_refund_frees_the_key_and_the_money(shop: MoneyStage, kind: str) -> None:
     """The charge is asked for once more before its refund is sent; nothing was sent then, so nothing is unknown."""
     made = await charged(shop)
     await shop.world.ask_payments("POST", "faults", {"trouble": kind, "method": "GET", "path": "/v1/charges/*", "times": 9})

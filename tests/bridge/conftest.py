@@ -10,17 +10,18 @@ from operations.bridge import notifications
 from operations.connectivity import events, intents
 from registry.catalogue import Catalogue, Toolset
 from registry.ports import SharedSecrets
-from tests.bridge.pushing import INTERNAL, SECRET
+from tests.bridge.pushing import PUSH_SECRET
+from tests.network_facts import INTERNAL
 from tests.world import World, open_world
 
-CATALOGUE = Catalogue(
+BRIDGE = Catalogue(
     [Toolset("bridge", "What the network tells.", (notifications,)), Toolset("connectivity", "Intents and events.", (intents, events))]
 )
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE, secrets=SharedSecrets(internal=INTERNAL, bridge=SECRET)) as world:
+    async with open_world(tmp_path, BRIDGE, secrets=SharedSecrets(internal=INTERNAL, bridge=PUSH_SECRET)) as world:
         yield world
         assert world.faults == []
 

@@ -17,14 +17,14 @@ from registry.ports import SharedSecrets
 from simulators.network.world_runtime import NetworkCall
 from storage.issuance import IssuanceRow, find_issuance
 from storage.replicas import renew_replica
-from tests.bridge.pushing import INTERNAL, OK, PATH, SECRET
+from tests.bridge.pushing import OK, PUSH_SECRET, PUSHES
 from tests.issuance.road import Road
+from tests.network_facts import ACCOUNT, INTERNAL
 from tests.world import HOST, Credentials, World, open_world
 
-ACCOUNT, RESELLER, PLAN = 8101, 7001, "nordic-1gb-30d"
+PLAN = "nordic-1gb-30d"
 GIB = 1 << 30
-DRAW = "affectPackageToSubscriber"
-WEBHOOK = f"http://{HOST}{PATH}?token={quote(SECRET, safe='')}"
+WEBHOOK = f"http://{HOST}{PUSHES}?token={quote(PUSH_SECRET, safe='')}"
 PUSHED = {"unitsBefore": 0, "thresholdPercentage": "80", "thresholdUnits": "1", "subscriberId": 7, "subscriberIMSI": "001010123456789"}
 
 
@@ -63,7 +63,7 @@ class Operator:
         assert said.status_code == 200, said.text
 
     async def push(self, body: object) -> None:
-        said = await self.bridge.post(PATH, json=body)
+        said = await self.bridge.post(PUSHES, json=body)
         assert (said.status_code, said.json()) == (200, OK), said.text
 
     async def observe(self, kind: str, iccid: str, at: float | None = None, **data: object) -> dict[str, Any]:
@@ -104,9 +104,9 @@ def short(event: dict[str, Any]) -> object:
 
 
 @asynccontextmanager
-async def open_operator(folder: Path, url: str | None = None) -> AsyncGenerator[Operator]:
+async def open_bridge_operator(folder: Path, url: str | None = None) -> AsyncGenerator[Operator]:
     """No fault of ours may happen."""
-    secrets, limits = SharedSecrets(internal=INTERNAL, bridge=SECRET), Limits(burst_enabled=False)
+    secrets, limits = SharedSecrets(internal=INTERNAL, bridge=PUSH_SECRET), Limits(burst_enabled=False)
     async with open_world(folder, CATALOGUE, url=url, limits=limits, secrets=secrets) as world:
         former = world.pipeline.deps
         road = Road(world.sandbox)

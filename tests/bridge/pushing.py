@@ -12,14 +12,14 @@ from storage.engine.statement import Query
 from storage.engine.table import table_of
 from storage.inbound_pushes import InboundPushTable
 from storage.sightings import NetworkEventTable
+from tests.network_facts import ICCID
 from tests.world import World
 
-PATH = "/v1/webhooks/bridge4ip"
-INTERNAL = "internal-key-of-the-bridge"
-SECRET = "whsec_YnJpZGdlLXNlY3JldC1mb3ItdGVzdHMtMDEyMw=="
-ICCID = "8988303000000912345"
+PUSHES = "/v1/webhooks/bridge4ip"
+PUSH_SECRET = "whsec_YnJpZGdlLXNlY3JldC1mb3ItdGVzdHMtMDEyMw=="
 OK = {"result": {"code": 0, "msg": "OK"}}
-SEEN, PUSH = table_of(NetworkEventTable), table_of(InboundPushTable)
+SEEN = table_of(NetworkEventTable)
+PUSH = table_of(InboundPushTable)
 
 
 class Kept(NamedTuple):
@@ -41,7 +41,7 @@ KEPT = Query(Kept, sa.select(*(SEEN.c[name] for name in Kept._fields)).order_by(
 REMEMBERED = Query(Count, sa.select(sa.func.count().label("rows")).select_from(PUSH))
 
 
-def status(state: str, iccid: str = ICCID) -> dict[str, object]:
+def push_status(state: str, iccid: str = ICCID) -> dict[str, object]:
     return {"iccid": iccid, "imsi": "001010123456789", "eid": "89049032000000000000000000000123", "subsId": 7, "status": state}
 
 
@@ -49,7 +49,7 @@ def place(iccid: str = ICCID, mcc: object = 208, mnc: object = 1, at: object = "
     return {"locationUpdate": {"iccid": iccid, "imsi": "001010123456789", "subsId": 7, "mcc": mcc, "mnc": mnc, "eventTimeUtc": at, **more}}
 
 
-def signed(body: bytes, world: World, id: str = "msg_1", *, age: int = 0, secret: str = SECRET) -> dict[str, str]:
+def signed_headers(body: bytes, world: World, id: str = "msg_1", *, age: int = 0, secret: str = PUSH_SECRET) -> dict[str, str]:
     """The headers of a signed notification."""
     headers = sign_delivery([secret], id, int(world.clock.now()) - age, body)
     del headers["Connectivity-Signature"]
@@ -58,7 +58,7 @@ def signed(body: bytes, world: World, id: str = "msg_1", *, age: int = 0, secret
 
 async def push_signed(http: httpx.AsyncClient, world: World, body: object, id: str) -> httpx.Response:
     raw = orjson.dumps(body)
-    return await http.post(PATH, content=raw, headers={"content-type": "application/json", **signed(raw, world, id)})
+    return await http.post(PUSHES, content=raw, headers={"content-type": "application/json", **signed_headers(raw, world, id)})
 
 
 async def kept(world: World) -> list[Kept]:

@@ -16,7 +16,7 @@ from operations.ledger.issuance_targets import IntentTarget
 from storage.engine.connection import Connection
 from storage.intents import IntentRow
 from storage.issuance import NewIssuance, begin_issuance
-from tests.bridge.operator import Operator, open_operator, used_of
+from tests.bridge.operator import Operator, open_bridge_operator, used_of
 from tests.bridge.pushing import place
 from tests.world import NOON
 
@@ -46,7 +46,7 @@ REPORTS = st.builds(Report, st.sampled_from(WAYS), st.integers(1, 1100), st.bool
 
 @pytest.fixture
 async def operator(tmp_path: Path) -> AsyncGenerator[Operator]:
-    async with open_operator(tmp_path) as operator:
+    async with open_bridge_operator(tmp_path) as operator:
         operator.world.clock.advance(2 * 3600)
         yield operator
 

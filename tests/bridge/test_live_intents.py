@@ -19,12 +19,13 @@ from simulators.network.faults import NetworkFault
 from storage.engine.statement import Query
 from storage.engine.table import table_of
 from storage.sightings import EarlySightingTable
-from tests.bridge.operator import ACCOUNT, DRAW, GIB, RESELLER, WEBHOOK, Operator, open_operator, used_of
-from tests.bridge.pushing import kept, place, status
+from tests.bridge.operator import GIB, WEBHOOK, Operator, open_bridge_operator, used_of
+from tests.bridge.pushing import kept, place, push_status
 from tests.clients.webhooks.receiver import receiver
-from tests.clients.webhooks.receiver import status as answering
+from tests.clients.webhooks.receiver import status_answer as answering
 from tests.deliveries.post_office import read
-from tests.issuance.road import Gate
+from tests.issuance.road import RoadGate
+from tests.network_facts import ACCOUNT, DRAW, RESELLER
 from tests.stage import opened
 from transports.upstream import deliver_in_process
 from transports.worker.worker import Worker
@@ -44,12 +45,12 @@ class Count(NamedTuple):
 KEPT_EARLY = Query(Count, sa.select(sa.func.count().label("rows")).select_from(EARLY))
 
 
-operator = opened(open_operator)
+operator = opened(open_bridge_operator)
 
 
 @pytest.fixture
 async def either(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Operator]:
-    async with open_operator(tmp_path, database_url) as operator:
+    async with open_bridge_operator(tmp_path, database_url) as operator:
         yield operator
 
 
@@ -73,7 +74,7 @@ async def drawn_since(operator: Operator, free: set[str]) -> Line:
 async def report_all(operator: Operator, line: Line, at: str = "2027-01-15T12:00:00") -> None:
     """Everything that can be said of a line in one network of France, most of it twice."""
     package = line.packages[-1].id
-    await operator.push(status("Enable", line.iccid))
+    await operator.push(push_status("Enable", line.iccid))
     for _ in range(2):
         await operator.push(place(line.iccid, at=at))
         await operator.push(used_of(package, GIB * 85 // 100))
@@ -126,7 +127,7 @@ async def test_a_phone_abroad_is_told_to_the_operators_own_endpoint(operator: Op
 
 
 async def test_what_comes_before_the_answer_of_the_draw_is_told_with_it(either: Operator) -> None:
-    operator, gate = either, Gate(back=True)
+    operator, gate = either, RoadGate(back=True)
     operator.road.gates[DRAW] = gate
     free = await free_lines(operator)
     ids: list[str] = []
@@ -148,7 +149,7 @@ async def test_what_comes_while_the_answer_comes_is_told_once(either: Operator) 
     """Every report may be before, during and after the commit that gives the intent its eSIM."""
     operator = either
     for number in range(6):
-        gate = operator.road.gates[DRAW] = Gate(back=True)
+        gate = operator.road.gates[DRAW] = RoadGate(back=True)
         free = await free_lines(operator)
         ids: list[str] = []
         key = f"k{number}"

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.bridge.operator import GIB, Operator, open_operator, used_of
-from tests.bridge.pushing import OK, PATH, kept, push_signed, remembered
+from tests.bridge.operator import GIB, Operator, open_bridge_operator, used_of
+from tests.bridge.pushing import OK, PUSHES, kept, push_signed, remembered
 from tests.stage import opened
 
 ISSUED = "esim.issued"
 HALF, MOST = GIB // 2, GIB * 85 // 100
 
 
-operator = opened(open_operator)
+operator = opened(open_bridge_operator)
 
 
 async def drawn(operator: Operator) -> tuple[str, str, int]:
@@ -158,7 +158,7 @@ async def test_an_organisation_with_a_token_of_its_own_is_told_as_a_managed_one_
 async def test_without_a_credential_nothing_counts(operator: Operator) -> None:
     id, _, package = await drawn(operator)
     async with operator.world.client() as stranger, operator.world.client(operator.me.secret) as customer:
-        for http, path in ((stranger, PATH), (stranger, f"{PATH}?token=wrong"), (customer, PATH)):
+        for http, path in ((stranger, PUSHES), (stranger, f"{PUSHES}?token=wrong"), (customer, PUSHES)):
             assert (await http.post(path, json=used_of(package, GIB))).status_code == 401
     assert (await operator.told(id), await remembered(operator.world)) == ([ISSUED], 0)
 
@@ -193,7 +193,7 @@ async def test_a_push_that_fails_halfway_leaves_nothing_and_counts_when_it_is_se
     behind = sqlite3.connect(next(tmp_path.glob("*.db")), isolation_level=None)
     behind.execute(f"create trigger torn before {place} begin select raise(rollback, 'the power fails here'); end")
     for _ in range(2):
-        assert (await operator.bridge.post(PATH, json=used_of(package, GIB))).status_code >= 500
+        assert (await operator.bridge.post(PUSHES, json=used_of(package, GIB))).status_code >= 500
         assert (await operator.told(id), await kept(operator.world), await remembered(operator.world)) == ([ISSUED], [], 0)
     behind.execute("drop trigger torn")
     behind.close()

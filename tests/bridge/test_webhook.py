@@ -9,10 +9,11 @@ import httpx
 import pytest
 
 from registry.ports import SharedSecrets
-from tests.bridge.conftest import CATALOGUE
-from tests.bridge.pushing import ICCID, INTERNAL, OK, PATH, countries, kept, place, push_signed, remembered, states, status
+from tests.bridge.conftest import BRIDGE
+from tests.bridge.pushing import OK, PUSHES, countries, kept, place, push_signed, push_status, remembered, states
 from tests.connectivity.requests import events, issued
 from tests.databases import NO_POSTGRES, migrated_postgres
+from tests.network_facts import ICCID, INTERNAL
 from tests.world import NOON, World, open_world
 
 ATTACH = "esim.first_attach"
@@ -20,7 +21,7 @@ DAY = 86_400
 
 
 async def push(bridge: httpx.AsyncClient, body: object) -> None:
-    answer = await bridge.post(PATH, json=body)
+    answer = await bridge.post(PUSHES, json=body)
     assert (answer.status_code, answer.json()) == (200, OK), answer.text
 
 
@@ -77,7 +78,7 @@ async def test_a_location_wakes_the_deliveries_and_a_state_or_an_unknown_shape_c
 @pytest.mark.rule("4.9.4")
 async def test_a_profiles_state_is_kept_for_the_intent(world: World, http: httpx.AsyncClient, bridge: httpx.AsyncClient) -> None:
     iccid = (await issued(http))["esim"]["iccid"]
-    await push(bridge, status("Enable", iccid))
+    await push(bridge, push_status("Enable", iccid))
     assert [(row.bridge_type, row.iccid, row.data) for row in await kept(world)] == [("esim.status", iccid, '{"status":"Enable"}')]
     assert (await events(http, ATTACH), await countries(world, iccid)) == ([], [])
 
@@ -106,13 +107,13 @@ USAGE = {
         {"subscriberPrepaidPackage": [USAGE]},
         {"lowCredit": {"resellerId": 1, "balance": "1,50"}},
         {"deep": [1, {"er": None}], "token": "x"},
-        status("Enable", "8988303000000999999"),
-        status("Enable", "not an iccid"),
-        status("Enable") | {"eid": None},
-        status("Enable") | {"status": 5},
-        status("Enable") | {"iccid": 5},
-        status("E" * 65),
-        status("Enable", "8" * 65),
+        push_status("Enable", "8988303000000999999"),
+        push_status("Enable", "not an iccid"),
+        push_status("Enable") | {"eid": None},
+        push_status("Enable") | {"status": 5},
+        push_status("Enable") | {"iccid": 5},
+        push_status("E" * 65),
+        push_status("Enable", "8" * 65),
         {"locationUpdate": None},
     ],
 )
@@ -124,7 +125,7 @@ async def test_what_says_nothing_of_a_known_line_is_taken_and_not_kept(world: Wo
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b"null", b"5", b'"x"', b"{", b"\xff", b'{"a":1,"a":2}', b"[" * 40, b'{"a":NaN}'])
 async def test_what_is_no_json_object_is_a_400(world: World, bridge: httpx.AsyncClient, raw: bytes) -> None:
-    answer = await bridge.post(PATH, content=raw, headers={"content-type": "application/json"})
+    answer = await bridge.post(PUSHES, content=raw, headers={"content-type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_json")
     assert await remembered(world) == 0
 
@@ -145,7 +146,7 @@ async def test_what_is_no_json_object_is_a_400(world: World, bridge: httpx.Async
     ],
 )
 async def test_a_location_that_breaks_a_rule_is_named(world: World, bridge: httpx.AsyncClient, changed: dict[str, Any], param: str) -> None:
-    answer = await bridge.post(PATH, json=place(**changed))
+    answer = await bridge.post(PUSHES, json=place(**changed))
     assert (answer.status_code, answer.json()["param"]) == (400, f"locationUpdate.{param}")
     assert (await remembered(world), await countries(world)) == (0, [])
 
@@ -154,7 +155,7 @@ async def test_the_same_body_within_a_minute_counts_once(world: World, http: htt
     iccid = (await issued(http))["esim"]["iccid"]
     for seconds in (0, 30, 29, 1, 59):
         world.clock.advance(seconds)
-        await push(bridge, status("Enable", iccid))
+        await push(bridge, push_status("Enable", iccid))
     assert await states(world) == ["Enable", "Enable"]
 
 
@@ -163,8 +164,8 @@ async def test_enable_disable_enable_are_three_at_any_pace(world: World, http: h
     other = (await issued(http, "other"))["esim"]["iccid"]
     for pause in (0, 1, 61):
         for state in ("Enable", "Disable", "Enable", "Enable" if pause == 0 else "Disable"):
-            await push(bridge, status(state, iccid))
-            await push(bridge, status("Enable", other))
+            await push(bridge, push_status(state, iccid))
+            await push(bridge, push_status("Enable", other))
             world.clock.advance(pause)
     of_one = [row.data[11:-2] for row in await kept(world) if row.iccid == iccid]
     assert of_one[:3] == ["Enable", "Disable", "Enable"]
@@ -184,7 +185,7 @@ async def test_a_signed_notification_counts_once_in_seven_days(world: World, htt
     iccid = (await issued(http))["esim"]["iccid"]
     for id, seconds, count in [("m1", 0, 1), ("m1", 3600, 1), ("m2", 0, 2), ("m1", 7 * DAY - 3601, 2), ("m1", 1, 3)]:
         world.clock.advance(seconds)
-        answer = await push_signed(upstream, world, status("Enable", iccid), id)
+        answer = await push_signed(upstream, world, push_status("Enable", iccid), id)
         assert (answer.status_code, answer.json()) == (200, OK)
         assert len(await kept(world)) == count, (id, seconds)
 
@@ -192,7 +193,7 @@ async def test_a_signed_notification_counts_once_in_seven_days(world: World, htt
 async def test_the_same_id_with_another_body_is_a_repetition(world: World, http: httpx.AsyncClient, upstream: httpx.AsyncClient) -> None:
     iccid = (await issued(http))["esim"]["iccid"]
     for state in ("Enable", "Disable"):
-        assert (await push_signed(upstream, world, status(state, iccid), "m1")).json() == OK
+        assert (await push_signed(upstream, world, push_status(state, iccid), "m1")).json() == OK
     assert await states(world) == ["Enable"]
 
 
@@ -208,7 +209,7 @@ async def test_what_is_older_than_seven_days_is_forgotten(world: World, bridge: 
 async def test_a_failed_write_leaves_no_memory_of_the_push(world: World, http: httpx.AsyncClient, bridge: httpx.AsyncClient) -> None:
     """A push that could not be kept is a 503, so that its sender may send it again."""
     await world.store.aclose()
-    answer = await bridge.post(PATH, json=status("Enable"))
+    answer = await bridge.post(PUSHES, json=push_status("Enable"))
     assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable")
 
 
@@ -226,7 +227,7 @@ def url(request: pytest.FixtureRequest) -> Generator[str | None]:
 @pytest.fixture
 async def either(tmp_path_factory: pytest.TempPathFactory, url: str | None) -> AsyncGenerator[World]:
     folder = tmp_path_factory.mktemp("either")
-    async with open_world(folder, CATALOGUE, url=url, secrets=SharedSecrets(internal=INTERNAL)) as world:
+    async with open_world(folder, BRIDGE, url=url, secrets=SharedSecrets(internal=INTERNAL)) as world:
         yield world
         assert world.faults == []
 
@@ -236,7 +237,7 @@ async def test_of_many_at_once_one_counts(either: World) -> None:
         iccid = (await issued(http))["esim"]["iccid"]
         async with anyio.create_task_group() as tasks:
             for _ in range(12):
-                tasks.start_soon(push, bridge, status("Enable", iccid))
+                tasks.start_soon(push, bridge, push_status("Enable", iccid))
                 tasks.start_soon(push, bridge, place(iccid))
         assert sorted(row.bridge_type for row in await kept(either)) == ["esim.status", "location.update"]
         assert await countries(either, iccid) == ["FR"]

@@ -16,9 +16,9 @@ import pytest
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from tests.browser.test_docs_pages import QUIET
-from tests.browser.test_people import CHROMIUM, Person
+from tests.browser.test_people import CHROMIUM, BrowserPerson
+from tests.conformance.test_conformance import MODULES, NODE
 from tests.harness.processes import Running, running
-from tests.interop.test_clients import MODULES, NODE
 
 pytestmark = [
     pytest.mark.browser,
@@ -110,7 +110,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 def test_an_mcp_client_in_a_listed_page_logs_its_user_in_and_calls_a_tool(stage: Stage) -> None:
     page = stage.browser.new_context().new_page()
-    person = Person(page, "page", stage.mails)
+    person = BrowserPerson(page, "page", stage.mails)
     page.goto(f"{stage.server.base_url}/auth/sign-up")
     page.get_by_label("E-mail address").fill("page@fjord.example")
     page.get_by_label("Name of the organisation").fill("Fjord page")

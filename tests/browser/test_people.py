@@ -45,7 +45,7 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-class Person:
+class BrowserPerson:
     """Somebody before a page; everything they look at must fit the screen and come from us."""
 
     def __init__(self, page: Page, name: str, mails: Path) -> None:
@@ -83,7 +83,7 @@ class Person:
 def test_a_new_person_gets_from_signing_up_to_an_esim(server: Running, browser: Browser, data: Path, size: str) -> None:
     mails = data.with_name(f"{data.name}.log")
     context = browser.new_context(java_script_enabled=False, viewport=SIZES[size], base_url=server.base_url)
-    person = Person(context.new_page(), size, mails)
+    person = BrowserPerson(context.new_page(), size, mails)
     person.read = len(re.findall(r"^(\d{6}|[0-9A-Z]{4}-[0-9A-Z]{4})$", mails.read_text(), re.MULTILINE))
     page, address = person.page, f"{size}@fjord.example"
 
@@ -193,7 +193,7 @@ def test_a_program_asks_and_gets_its_code_through_the_policy(server: Running, br
         "state": "st-1",
     }
     context = browser.new_context(java_script_enabled=False, viewport=SIZES["phone"], base_url=server.base_url, color_scheme="dark")
-    person = Person(context.new_page(), "phone-dark", mails)
+    person = BrowserPerson(context.new_page(), "phone-dark", mails)
     person.read = len(re.findall(r"^(\d{6}|[0-9A-Z]{4}-[0-9A-Z]{4})$", mails.read_text(), re.MULTILINE))
     page = person.page
     page.goto("/auth/sign-up")

@@ -8,7 +8,7 @@ from typing import cast
 
 import httpx
 
-PASS, LOSE, HANG = "hand on", "hand on, and lose the answer", "hand on, and never answer"
+PASS, LOSE, HAND_ON_SILENTLY = "hand on", "hand on, and lose the answer", "hand on, and never answer"
 WAIT = (429, {"Retry-After": "1"}, b'{"error": "slowly", "code": "rate_limited", "request_id": "req_1"}')
 NO_MORE = (402, dict[str, str](), b'{"error": "write access has ended", "code": "upgrade_required", "request_id": "req_2"}')
 Act = str | tuple[int, dict[str, str], bytes]
@@ -46,7 +46,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         headers = {name: self.headers[name] for name in ("authorization", "content-type")}
         passed = httpx.post(self.way.target + self.path, content=body, headers=headers)
-        if act == HANG:
+        if act == HAND_ON_SILENTLY:
             self.way.hanging.set()
             self.way.over.wait(60)
         if act == PASS:

@@ -14,7 +14,9 @@ from storage.engine.statement import Query
 from storage.engine.table import table_of
 from storage.invoices import list_periods
 
-INGEST, AGGREGATE, PERIODS = "/v1/cdr/ingest", "/v1/cdr/aggregate", "/v1/invoices/periods"
+INGEST = "/v1/cdr/ingest"
+AGGREGATE = "/v1/cdr/aggregate"
+PERIODS = "/v1/invoices/periods"
 Json = dict[str, Any]
 
 
@@ -53,7 +55,9 @@ class Everything(NamedTuple):
     periods: list[int]
 
 
-EVENT, SUM, MONTH = table_of(CdrEventTable), table_of(CdrSumTable), table_of(CdrMonthTable)
+EVENT = table_of(CdrEventTable)
+SUM = table_of(CdrSumTable)
+MONTH = table_of(CdrMonthTable)
 MINE = sa.bindparam("organisation")
 RAW = Query(Raw, sa.select(*(EVENT.c[name] for name in Raw._fields)).where(EVENT.c.organisation == MINE))
 SUMS = Query(

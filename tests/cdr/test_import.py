@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from tests.cdr.between import HANG, LOSE, NO_MORE, PASS, WAIT, Between, between
+from tests.cdr.between import HAND_ON_SILENTLY, LOSE, NO_MORE, PASS, WAIT, Between, between
 from tests.cdr.records import iccid
-from tests.cli.reseller import Done, reseller, said
+from tests.cli.reseller import Done, printed, run_reseller
 from tests.cli.terminal import at_terminal
 from tests.harness.processes import COMMAND, Child, Running, environment, running
 
@@ -43,7 +43,7 @@ def written(place: Path, name: str, lines: Iterable[str], *, end: str = "\n") ->
 
 
 def run(place: Path, *words: str | Path, **settings: str) -> Done:
-    return reseller("cdr", "import", *words, cwd=place, XDG_CONFIG_HOME=str(place / "config"), SERVICE_BURST_LIMIT="false", **settings)
+    return run_reseller("cdr", "import", *words, cwd=place, XDG_CONFIG_HOME=str(place / "config"), SERVICE_BURST_LIMIT="false", **settings)
 
 
 def counts(done: Done) -> dict[str, int]:
@@ -58,7 +58,7 @@ def told(done: Done) -> list[str]:
 
 def used(place: Path, sim: int) -> dict[str, Any]:
     """What one SIM's records of March 2025 add up to."""
-    whole = json.loads(said("call", "aggregate_cdr", "--year", "2025", "--month", "3", "--iccid", iccid(sim), cwd=place))
+    whole = json.loads(printed("call", "aggregate_cdr", "--year", "2025", "--month", "3", "--iccid", iccid(sim), cwd=place))
     return whole["data"][0]
 
 
@@ -268,7 +268,7 @@ def test_a_file_that_is_not_there_is_told(place: Path, server: Running) -> None:
 def test_killed_in_the_middle_it_goes_on_where_it_was_and_counts_nothing_twice(place: Path, server: Running) -> None:
     path = written(place, "killed.csv", [HEADER, *rows("k", 2000, sim=6), "bad", *rows("l", 1499, sim=6)])
     config = {"XDG_CONFIG_HOME": str(place / "config")}
-    with between(server.base_url, PASS, PASS, HANG) as way:
+    with between(server.base_url, PASS, PASS, HAND_ON_SILENTLY) as way:
         words = ("cdr", "import", str(path), *through(way, server), "--errors", str(place / "killed.txt"))
         with Child([*COMMAND, *words], cwd=place, env=environment(config), stderr=subprocess.PIPE) as process:
             assert way.hanging.wait(60)  # the third batch is stored, and nobody will say so
@@ -277,7 +277,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_counts_nothing_twice(p
         stranger = run(place, path, "--url", way.url, "--key", "ak_" + "0" * 46)
         assert stranger.returncode == 1
         assert "goes on after line" not in stranger.stderr, "what one organisation has sent another has not"
-        done = reseller(*words, "--json", cwd=place, **config)
+        done = run_reseller(*words, "--json", cwd=place, **config)
         assert "goes on after line 2,001; --again" in done.stderr
         assert counts(done) == {"lines": 3500, "stored": 2500, "skipped": 999, "bad": 1}
         assert way.asked == 3 + 1 + 2

@@ -12,7 +12,7 @@ from typing import IO
 from tests.harness.fork_server import reseller
 from tests.harness.processes import Child, environment
 
-SECONDS = 60
+FOLLOWER_SECONDS = 60
 
 
 class Follower:
@@ -25,17 +25,17 @@ class Follower:
 
     def line(self) -> str:
         """The next line of its output."""
-        return self._out.get(timeout=SECONDS)
+        return self._out.get(timeout=FOLLOWER_SECONDS)
 
     def told(self, part: str) -> str:
         """The next thing that it says beside, which has `part` in it."""
-        said = self._err.get(timeout=SECONDS)
+        said = self._err.get(timeout=FOLLOWER_SECONDS)
         assert part in said, said
         return said
 
     def ended(self) -> tuple[int, list[str]]:
         """How it ended by itself, and what else it had printed."""
-        code = self.process.wait(SECONDS)
+        code = self.process.wait(FOLLOWER_SECONDS)
         return code, rest(self._out)
 
     def interrupted(self) -> tuple[int, list[str]]:
@@ -57,7 +57,7 @@ def gathering(stream: IO[str]) -> "Queue[str]":
 
 
 def rest(lines: "Queue[str]") -> list[str]:
-    return list(iter(lambda: lines.get(timeout=SECONDS), ""))
+    return list(iter(lambda: lines.get(timeout=FOLLOWER_SECONDS), ""))
 
 
 def hear_interrupts() -> None:

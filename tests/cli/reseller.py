@@ -11,8 +11,6 @@ from unittest.mock import patch
 from tests.harness.processes import environment
 from transports.cli.main import main
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 class Done(NamedTuple):
     returncode: int
@@ -20,7 +18,7 @@ class Done(NamedTuple):
     stderr: str
 
 
-def reseller(*words: str | Path, cwd: Path, stdin: str = "", **settings: str) -> Done:
+def run_reseller(*words: str | Path, cwd: Path, stdin: str = "", **settings: str) -> Done:
     """Run a command to its end, in a pipe. In this process, which saves the imports; what must be a process of its own uses COMMAND."""
     streams = (io.BytesIO(), io.BytesIO())
     out, err = (io.TextIOWrapper(stream, write_through=True) for stream in streams)
@@ -35,16 +33,16 @@ def reseller(*words: str | Path, cwd: Path, stdin: str = "", **settings: str) ->
     return Done(code or 0, streams[0].getvalue().decode(), streams[1].getvalue().decode())
 
 
-def said(*words: str | Path, cwd: Path, stdin: str = "", **settings: str) -> str:
+def printed(*words: str | Path, cwd: Path, stdin: str = "", **settings: str) -> str:
     """What a command that succeeds prints."""
-    done = reseller(*words, cwd=cwd, stdin=stdin, **settings)
+    done = run_reseller(*words, cwd=cwd, stdin=stdin, **settings)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 def refused(*words: str | Path, cwd: Path, stdin: str = "", **settings: str) -> tuple[int, str]:
     """The exit code and the message of a command that fails; it prints no answer and no traceback."""
-    done = reseller(*words, cwd=cwd, stdin=stdin, **settings)
+    done = run_reseller(*words, cwd=cwd, stdin=stdin, **settings)
     assert done.returncode != 0, done.stdout
     assert done.stdout == ""
     assert "Traceback" not in done.stderr

@@ -5,25 +5,25 @@ from pathlib import Path
 import httpx
 import orjson
 
-from tests.cli.reseller import refused, reseller, said
+from tests.cli.reseller import printed, refused, run_reseller
 from tests.harness.processes import Running
 
 PLANS = "/v1/connectivity/plans"
 
 
 def rows(*words: str, cwd: Path) -> list[tuple[str, str, str]]:
-    found = orjson.loads(said("audit", *words, cwd=cwd))["data"]
+    found = orjson.loads(printed("audit", *words, cwd=cwd))["data"]
     return [(row["operation"], row["outcome"], row["surface"]) for row in found]
 
 
 def test_what_the_command_line_changes_is_in_the_organisation_s_log(tmp_path: Path) -> None:
-    organisation = said("org", "create", "Acme", cwd=tmp_path).strip()
-    said("org", "set-tier", organisation, "pro", cwd=tmp_path)
-    said("keys", "create", "first", cwd=tmp_path)
-    key = said("keys", "list", cwd=tmp_path).split("\t")[0]
-    said("keys", "revoke", key, cwd=tmp_path)
-    invitation = said("members", "invite", "bo@example.com", cwd=tmp_path).split(" ")[0]
-    said("members", "remove", invitation, cwd=tmp_path)
+    organisation = printed("org", "create", "Acme", cwd=tmp_path).strip()
+    printed("org", "set-tier", organisation, "pro", cwd=tmp_path)
+    printed("keys", "create", "first", cwd=tmp_path)
+    key = printed("keys", "list", cwd=tmp_path).split("\t")[0]
+    printed("keys", "revoke", key, cwd=tmp_path)
+    invitation = printed("members", "invite", "bo@example.com", cwd=tmp_path).split(" ")[0]
+    printed("members", "remove", invitation, cwd=tmp_path)
     assert rows(cwd=tmp_path) == [
         ("remove_member", "ok", "cli"),
         ("invite_member", "ok", "cli"),
@@ -32,14 +32,14 @@ def test_what_the_command_line_changes_is_in_the_organisation_s_log(tmp_path: Pa
         ("create_api_key", "ok", "cli"),
         ("org_set_tier", "tier_pro", "cli"),
     ]
-    text = said("audit", cwd=tmp_path)
+    text = printed("audit", cwd=tmp_path)
     assert "bo@example.com" not in text
     refused("org", "set-tier", "org_none", "pro", cwd=tmp_path)
     assert rows("--operation", "org_set_tier", cwd=tmp_path) == [("org_set_tier", "tier_pro", "cli")]
 
 
 def test_calls_of_a_server_are_found_by_what_they_were(place: Path, server: Running, tmp_path: Path) -> None:
-    secret = said("keys", "create", "admin", cwd=place).strip()
+    secret = printed("keys", "create", "admin", cwd=place).strip()
     there = ("--url", server.base_url, "--key", secret)
     with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {secret}"}) as http:
         assert http.get(PLANS).status_code == 200
@@ -52,11 +52,11 @@ def test_calls_of_a_server_are_found_by_what_they_were(place: Path, server: Runn
 def test_a_page_says_how_to_see_more(place: Path, server: Running) -> None:
     del server
     for _ in range(2):
-        said("keys", "list", cwd=place)
-    done = reseller("audit", "--limit", "1", cwd=place)
+        printed("keys", "list", cwd=place)
+    done = run_reseller("audit", "--limit", "1", cwd=place)
     first = orjson.loads(done.stdout)["data"][0]["id"]
     assert done.stderr == f"more: --starting-after {first}\n"
-    second = orjson.loads(said("audit", "--limit", "1", "--starting-after", first, cwd=place))["data"][0]["id"]
+    second = orjson.loads(printed("audit", "--limit", "1", "--starting-after", first, cwd=place))["data"][0]["id"]
     assert second != first
 
 

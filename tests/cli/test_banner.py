@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from registry.ports import Site
-from tests.cli.reseller import refused, said
+from tests.cli.reseller import printed, refused
 from transports.cli.serve import StartBanner, new_key_command, opened_text, payments_text
 from transports.settings_files import load_settings
 
@@ -79,10 +79,10 @@ def test_a_demo_for_this_machine_alone_opens_nothing(host: str) -> None:
 
 
 def test_the_configuration_follows_the_server_and_the_organisation_that_are_named(tmp_path: Path) -> None:
-    cursor = said("mcp", "config", "cursor", cwd=tmp_path, RESELLER_URL="http://127.0.0.1:9999")
+    cursor = printed("mcp", "config", "cursor", cwd=tmp_path, RESELLER_URL="http://127.0.0.1:9999")
     assert '"url": "http://127.0.0.1:9999/mcp"' in cursor
-    assert '"url": "http://127.0.0.1:9999/mcp"' in said("mcp", "config", "cursor", "--url", "http://127.0.0.1:9999/mcp", cwd=tmp_path)
-    desktop = said("mcp", "config", "claude-desktop", "--org", "org_1", cwd=tmp_path)
+    assert '"url": "http://127.0.0.1:9999/mcp"' in printed("mcp", "config", "cursor", "--url", "http://127.0.0.1:9999/mcp", cwd=tmp_path)
+    desktop = printed("mcp", "config", "claude-desktop", "--org", "org_1", cwd=tmp_path)
     assert '"--org",' in desktop and '"org_1"' in desktop
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.reseller import refused, reseller, said
+from tests.cli.reseller import printed, refused, run_reseller
 from tests.cli.terminal import at_terminal
 from tests.harness.processes import Running
 from transports.cli.call import repeatable_command
@@ -21,25 +21,25 @@ def where(request: pytest.FixtureRequest, server: Running) -> dict[str, str]:
 
 def test_a_read_and_a_write_print_json_into_a_pipe(place: Path, where: dict[str, str]) -> None:
     words = ("call", "create_connectivity_intent", "--plan", "test_eu_1gb", "--metadata", '{"order": "A 17"}')
-    made = reseller(*words, "--idempotency-key", "one", cwd=place, **where)
+    made = run_reseller(*words, "--idempotency-key", "one", cwd=place, **where)
     assert (made.returncode, made.stderr) == (0, "")
     intent = json.loads(made.stdout)
     assert (intent["status"], intent["livemode"], intent["metadata"]) == ("succeeded", False, {"order": "A 17"})
-    assert json.loads(said("call", "get_connectivity_intent", "--id", intent["id"], cwd=place, **where)) == intent
+    assert json.loads(printed("call", "get_connectivity_intent", "--id", intent["id"], cwd=place, **where)) == intent
 
 
 def test_here_and_there_are_the_same_service(place: Path, server: Running) -> None:
     there = {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
     fields = {"name": "Weekend", "data-mb": 500, "validity-days": 3, "price-cents": 500, "currency": "EUR", "package-template-id": 7}
     words = ("call", "create_connectivity_product", *(f"--{name}={value}" for name, value in fields.items()))
-    product = json.loads(said(*words, "--countries", "DE,FR", cwd=place))
+    product = json.loads(printed(*words, "--countries", "DE,FR", cwd=place))
     assert product["countries"] == ["DE", "FR"]
-    assert json.loads(said(*words, "--countries", '["DE", "FR"]', cwd=place))["countries"] == ["DE", "FR"]
+    assert json.loads(printed(*words, "--countries", '["DE", "FR"]', cwd=place))["countries"] == ["DE", "FR"]
     several = ("--countries", "NO", "--countries", "FR, DE", "--countries", '["SE"]')
-    assert json.loads(said(*words, *several, cwd=place))["countries"] == ["NO", "FR", "DE", "SE"]
-    product = json.loads(said("call", "list_connectivity_products", "--starting-after=", cwd=place))["data"][0]
-    assert json.loads(said("call", "get_connectivity_product", "--id", product["id"], cwd=place, **there)) == product
-    listed = json.loads(said("call", "list_connectivity_products", "--limit=1", "--starting-after=", cwd=place, **there))
+    assert json.loads(printed(*words, *several, cwd=place))["countries"] == ["NO", "FR", "DE", "SE"]
+    product = json.loads(printed("call", "list_connectivity_products", "--starting-after=", cwd=place))["data"][0]
+    assert json.loads(printed("call", "get_connectivity_product", "--id", product["id"], cwd=place, **there)) == product
+    listed = json.loads(printed("call", "list_connectivity_products", "--limit=1", "--starting-after=", cwd=place, **there))
     assert listed == {"object": "list", "data": [product], "has_more": True}
 
 
@@ -63,10 +63,10 @@ def test_a_list_of_numbers_is_given_like_a_list_of_words(place: Path, where: dic
 
 def test_a_key_for_the_repetition_is_made_when_none_is_given(place: Path, server: Running) -> None:
     del server
-    made = reseller("call", "create_connectivity_intent", "--plan", "test_eu_1gb", cwd=place)
+    made = run_reseller("call", "create_connectivity_intent", "--plan", "test_eu_1gb", cwd=place)
     label, _, key = made.stderr.strip().partition(": ")
     assert label == "idempotency key" and key.startswith("cli-")
-    again = said("call", "create_connectivity_intent", "--plan", "test_eu_1gb", "--idempotency-key", key, cwd=place)
+    again = printed("call", "create_connectivity_intent", "--plan", "test_eu_1gb", "--idempotency-key", key, cwd=place)
     assert json.loads(again) == json.loads(made.stdout)
 
 
@@ -111,7 +111,7 @@ def test_a_directory_without_a_database_is_named_and_stays_as_it_is(tmp_path: Pa
 
 
 def test_a_database_without_an_organisation_says_how_to_get_one(tmp_path: Path) -> None:
-    said("db", "upgrade", cwd=tmp_path)
+    printed("db", "upgrade", cwd=tmp_path)
     assert refused("call", "list_connectivity_plans", cwd=tmp_path) == (
         2,
         "the database has no organisation yet; `reseller serve` on an empty one makes a demo organisation\n",
@@ -120,7 +120,7 @@ def test_a_database_without_an_organisation_says_how_to_get_one(tmp_path: Path) 
 
 def test_an_input_that_is_named_like_an_option_is_told_apart(place: Path, server: Running) -> None:
     words = ("call", "create_connectivity_webhook_endpoint", "--input-url", "https://93.184.215.14/hook")
-    made = json.loads(said(*words, "--url", server.base_url, "--key", str(server.api_key), cwd=place))
+    made = json.loads(printed(*words, "--url", server.base_url, "--key", str(server.api_key), cwd=place))
     assert made["url"] == "https://93.184.215.14/hook"
 
 
@@ -146,7 +146,7 @@ def test_a_list_is_a_table_on_a_terminal_and_json_when_asked_for(place: Path, se
 @pytest.mark.parametrize("columns", [80, 140])
 def test_ids_are_shown_whole_whatever_the_width_of_the_terminal(columns: int, place: Path, server: Running) -> None:
     del server
-    made = json.loads(said("call", "create_connectivity_intent", "--plan", "test_eu_1gb", "--idempotency-key", "whole", cwd=place))
+    made = json.loads(printed("call", "create_connectivity_intent", "--plan", "test_eu_1gb", "--idempotency-key", "whole", cwd=place))
     code, shown = at_terminal("call", "list_connectivity_intents", cwd=place, columns=columns)
     assert code == 0, shown
     assert made["id"] in shown and made["esim"]["iccid"] in shown

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from operations.catalogue import CATALOGUE
-from tests.cli.reseller import reseller, said
+from tests.cli.reseller import printed, run_reseller
 from tests.cli.terminal import at_terminal
 from tests.harness.processes import Running
 from transports.cli.call import TAKEN_OPTIONS, option_flag, takes_null
@@ -22,54 +22,54 @@ def there(server: Running) -> dict[str, str]:
 def lines(place: Path, there: dict[str, str]) -> list[str]:
     """Active lines of the simulated network."""
     words = ("list_subscribers", "--status", "ACTIVE", "--fields", "iccid", "--limit", "5")
-    return [row["iccid"] for row in json.loads(said("call", *words, cwd=place, **there))["data"]]
+    return [row["iccid"] for row in json.loads(printed("call", *words, cwd=place, **there))["data"]]
 
 
 @pytest.fixture(scope="module")
 def template(place: Path, there: dict[str, str], lines: list[str]) -> int:
     """A template whose packages a line may have."""
-    return json.loads(said("call", "list_subscriber_packages", "--iccid", lines[0], cwd=place, **there))["data"][0]["templateId"]
+    return json.loads(printed("call", "list_subscriber_packages", "--iccid", lines[0], cwd=place, **there))["data"][0]["templateId"]
 
 
 def test_false_is_said_with_no_and_true_without_it(place: Path, there: dict[str, str], lines: list[str]) -> None:
     words = ("call", "set_subscriber_traffic_restrictions", "--iccid", lines[0])
-    said(*words, "--no-input-data", "--no-moc", "--sms", cwd=place, **there)
-    line = json.loads(said("call", "get_subscriber", "--iccid", lines[0], cwd=place, **there))["data"]
+    printed(*words, "--no-input-data", "--no-moc", "--sms", cwd=place, **there)
+    line = json.loads(printed("call", "get_subscriber", "--iccid", lines[0], cwd=place, **there))["data"]
     assert (line["allowedData"], line["allowedMoc"], line["allowedMosms"], line["allowedMtc"]) == (False, False, True, True)
-    said(*words, "--input-data", cwd=place, **there)
-    line = json.loads(said("call", "get_subscriber", "--iccid", lines[0], cwd=place, **there))["data"]
+    printed(*words, "--input-data", cwd=place, **there)
+    line = json.loads(printed("call", "get_subscriber", "--iccid", lines[0], cwd=place, **there))["data"]
     assert (line["allowedData"], line["allowedMoc"]) == (True, False)
 
 
 def test_null_is_a_word_where_it_removes_something(place: Path, there: dict[str, str], lines: list[str]) -> None:
     words = ("call", "modify_subscriber_voip_plan", "--iccid", lines[1], "--planId")
-    assert json.loads(said(*words, "null", cwd=place, **there)) == {"data": {"planId": None}}
-    done = reseller(*words, "none", cwd=place, **there)
+    assert json.loads(printed(*words, "null", cwd=place, **there)) == {"data": {"planId": None}}
+    done = run_reseller(*words, "none", cwd=place, **there)
     assert (done.returncode, done.stderr) == (2, "--planId: must be an integer or null; got none\n")
-    done = reseller(*words, "999999", cwd=place, **there)
+    done = run_reseller(*words, "999999", cwd=place, **there)
     assert done.returncode == 1 and done.stderr.startswith("Your reseller has nothing with this planId")
 
 
 def test_an_object_is_json_text(place: Path, there: dict[str, str], lines: list[str], template: int) -> None:
     words = ("call", "assign_package", "--iccid", lines[2], "--packageTemplateId", str(template), "--idempotency-key", "dated")
     period = '{"start": "2031-01-01", "end": "2031-01-31"}'
-    assert json.loads(said(*words, "--activePeriod", period, cwd=place, **there))["data"]["iccid"] == lines[2]
-    done = reseller(*words, "--activePeriod", "2031", cwd=place, **there)
+    assert json.loads(printed(*words, "--activePeriod", period, cwd=place, **there))["data"]["iccid"] == lines[2]
+    done = run_reseller(*words, "--activePeriod", "2031", cwd=place, **there)
     assert done.returncode == 1 and "activePeriod: got 2031; must be an object" in done.stderr
 
 
 def test_the_whole_input_is_one_object_instead_of_options(place: Path, there: dict[str, str], lines: list[str], template: int) -> None:
     whole = {"iccid": lines[3], "packageTemplateId": template, "activePeriod": {"start": "2031-01-01", "end": "2031-01-31"}}
     words = ("call", "assign_package", "--idempotency-key", "whole", "--json-input", json.dumps(whole))
-    assert json.loads(said(*words, cwd=place, **there))["data"]["iccid"] == lines[3]
-    done = reseller(*words, "--iccid", lines[3], cwd=place, **there)
+    assert json.loads(printed(*words, cwd=place, **there))["data"]["iccid"] == lines[3]
+    done = run_reseller(*words, "--iccid", lines[3], cwd=place, **there)
     assert done.returncode == 2 and done.stderr.startswith("--json-input: is the whole input; leave out --iccid, or ")
-    done = reseller("call", "get_subscriber", "--json-input", '{"gzCounter": false}', cwd=place, **there)
+    done = run_reseller("call", "get_subscriber", "--json-input", '{"gzCounter": false}', cwd=place, **there)
     assert (done.returncode, done.stderr) == (2, "iccid: missing; it is part of the address /v1/subscribers/{iccid}\n")
-    done = reseller("call", "get_subscriber", "--json-input", "[]", cwd=place, **there)
+    done = run_reseller("call", "get_subscriber", "--json-input", "[]", cwd=place, **there)
     assert (done.returncode, done.stderr) == (2, "--json-input: must be a JSON object with the operation's fields; got []\n")
     words = ("call", "list_connectivity_plans", "--json-input", '{"limit": 1, "starting_after": null}')
-    assert len(json.loads(said(*words, cwd=place, **there))["data"]) == 1
+    assert len(json.loads(printed(*words, cwd=place, **there))["data"]) == 1
 
 
 @pytest.mark.parametrize("local", [True, False], ids=["here", "there"])
@@ -78,16 +78,16 @@ def test_an_answer_that_has_more_says_how_to_go_on(local: bool, place: Path, the
     fields = {"name": "Weekend", "data-mb": 500, "validity-days": 3, "price-cents": 500, "currency": "EUR", "package-template-id": 7}
     made = ("call", "create_connectivity_product", *(f"--{name}={value}" for name, value in fields.items()), "--countries", "DE")
     for _ in range(3):
-        said(*made, cwd=place, **where)
+        printed(*made, cwd=place, **where)
     words, shown = ("call", "list_connectivity_products", "--limit", "2"), list[str]()
-    done = reseller(*words, cwd=place, **where)
+    done = run_reseller(*words, cwd=place, **where)
     while done.stderr:
         shown += [row["id"] for row in json.loads(done.stdout)["data"]]
         more = re.fullmatch(r"more: (--starting-after) (\S+)\n", done.stderr)
         assert more and len(shown) < 50
-        done = reseller(*words, *more.groups(), cwd=place, **where)
+        done = run_reseller(*words, *more.groups(), cwd=place, **where)
     shown += [row["id"] for row in json.loads(done.stdout)["data"]]
-    assert shown == [row["id"] for row in json.loads(said("call", "list_connectivity_products", cwd=place, **where))["data"]]
+    assert shown == [row["id"] for row in json.loads(printed("call", "list_connectivity_products", cwd=place, **where))["data"]]
     assert len(shown) > 2
 
 
@@ -98,7 +98,7 @@ def test_at_a_terminal_more_is_told_as_well(place: Path, there: dict[str, str]) 
 
 def test_the_help_names_the_values_of_a_field_and_the_name_behind_another_option(tmp_path: Path) -> None:
     def helped(operation: str) -> str:
-        return " ".join(said("call", operation, "--help", cwd=tmp_path, COLUMNS="160").replace("│", " ").split())
+        return " ".join(printed("call", operation, "--help", cwd=tmp_path, COLUMNS="160").replace("│", " ").split())
 
     assert "One of: ACTIVE, SUSPENDED, INACTIVE, DISCONNECTED, END_OF_LIFE." in helped("modify_subscriber_status")
     restrictions = helped("set_subscriber_traffic_restrictions")
@@ -159,7 +159,7 @@ def test_an_operation_on_everything_shows_its_answer(words: tuple[str, ...], fie
 
 
 def test_a_package_is_shown_once_it_is_assigned(place: Path, lines: list[str], there: dict[str, str]) -> None:
-    template = json.loads(said("call", "list_subscriber_packages", "--iccid", lines[4], cwd=place, **there))["data"][0]["templateId"]
+    template = json.loads(printed("call", "list_subscriber_packages", "--iccid", lines[4], cwd=place, **there))["data"][0]["templateId"]
     words = ("assign_package", "--iccid", lines[4], "--packageTemplateId", str(template), "--idempotency-key", "shown")
     code, shown = at_terminal("call", *words, cwd=place, settings=there)
     assert code == 0 and lines[4] in shown, shown

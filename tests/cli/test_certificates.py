@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 
 from clients.http import Outbound, OutboundFailed
-from tests.cli.reseller import refused, reseller
+from tests.cli.reseller import refused, run_reseller
 from tests.clients.webhooks.authority import self_signed
 
 
@@ -52,19 +52,19 @@ def test_doctor_names_the_certificate_and_the_authority_of_the_setting_is_truste
     url, ca_file = endpoint
     model = {"SERVICE_MODEL_URL": url, "SERVICE_MODEL_NAME": "small", "SERVICE_PORT": "0"}
     upstream = {"SERVICE_OCS_URL": url, "SERVICE_OCS_TOKEN": "token"}
-    untrusted = reseller("doctor", cwd=tmp_path, **model, **upstream)
+    untrusted = run_reseller("doctor", cwd=tmp_path, **model, **upstream)
     for subject in ("model", "upstream"):
         assert f"BAD  {subject:<10} {url}: its certificate is not accepted (self-signed certificate)" in untrusted.stdout
     assert "SERVICE_CA_FILE is trusted beside the public ones" in untrusted.stdout
-    trusted = reseller("doctor", cwd=tmp_path, **model, SERVICE_CA_FILE=str(ca_file))
+    trusted = run_reseller("doctor", cwd=tmp_path, **model, SERVICE_CA_FILE=str(ca_file))
     assert f"ok   model      {url} accepts our key, small" in trusted.stdout
 
 
 def test_doctor_names_the_certificate_of_the_identity_provider(endpoint: tuple[str, Path], tmp_path: Path) -> None:
     url, ca_file = endpoint
     issuer = {"SERVICE_AUTH_ISSUER": url, "SERVICE_AUTH_JWKS_URL": f"{url}/jwks", "SERVICE_PORT": "0"}
-    assert f"BAD  identity   {url}/jwks: its certificate is not accepted" in reseller("doctor", cwd=tmp_path, **issuer).stdout
-    assert f"ok   identity   {url}/jwks" in reseller("doctor", cwd=tmp_path, **issuer, SERVICE_CA_FILE=str(ca_file)).stdout
+    assert f"BAD  identity   {url}/jwks: its certificate is not accepted" in run_reseller("doctor", cwd=tmp_path, **issuer).stdout
+    assert f"ok   identity   {url}/jwks" in run_reseller("doctor", cwd=tmp_path, **issuer, SERVICE_CA_FILE=str(ca_file)).stdout
 
 
 async def test_ssl_cert_file_takes_the_place_of_the_public_authorities(endpoint: tuple[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:

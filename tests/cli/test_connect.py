@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.cli.network import network
-from tests.cli.reseller import refused, reseller, said
+from tests.cli.reseller import printed, refused, run_reseller
 from transports.cli.org import account_list
 
 WAY_OUT = "nothing was changed; --unchecked does it without asking\n"
@@ -28,22 +28,22 @@ def charging(http: httpx.Client) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def acme(place: Path) -> str:
-    return said("org", "create", "Acme", cwd=place).strip()
+    return printed("org", "create", "Acme", cwd=place).strip()
 
 
 @pytest.fixture
 def organisation(place: Path, acme: str) -> str:
     """One that is connected to account 42."""
-    said("org", "connect", acme, "--account", "42", cwd=place)
+    printed("org", "connect", acme, "--account", "42", cwd=place)
     return acme
 
 
 def connection(place: Path) -> str:
-    return said("org", "list", cwd=place).rstrip("\n").rpartition("\t")[2]
+    return printed("org", "list", cwd=place).rstrip("\n").rpartition("\t")[2]
 
 
 def test_an_account_is_connected_when_the_charging_system_knows_it(place: Path, organisation: str, charging: dict[str, str]) -> None:
-    done = reseller("org", "connect", organisation, "--account", "8102", cwd=place, **charging)
+    done = run_reseller("org", "connect", organisation, "--account", "8102", cwd=place, **charging)
     assert done == (0, f"{organisation} is connected to account 8102\n", "")
     assert connection(place) == "managed, account 8102"
 
@@ -70,7 +70,7 @@ def test_a_token_is_connected_when_the_charging_system_knows_it(place: Path, org
     assert message.endswith(WAY_OUT) and "forgotten-token" not in message
     assert connection(place) == "managed, account 42"
     own = {"SERVICE_OCS_URL": charging["SERVICE_OCS_URL"]}  # the service's own token is not needed for it
-    done = reseller(*words, cwd=place, stdin="sandbox-7002-token", **own)
+    done = run_reseller(*words, cwd=place, stdin="sandbox-7002-token", **own)
     assert done == (0, f"{organisation} is connected with its own token\n", "")
     assert connection(place) == "own token, assigned account 42"
 
@@ -92,23 +92,23 @@ def test_a_charging_system_that_does_not_answer_refuses_unless_told_not_to_ask(
     assert code == 3 and message.startswith("http://127.0.0.1:1/v1: The charging system could not be reached (refused)")
     assert message.endswith(f"; {WAY_OUT}") and "a-token" not in message
     assert connection(place) == "managed, account 42"
-    assert reseller(*command, "--unchecked", cwd=place, stdin="a-token", **NOBODY).stderr == ""
+    assert run_reseller(*command, "--unchecked", cwd=place, stdin="a-token", **NOBODY).stderr == ""
     assert connection(place) == then
 
 
 def test_what_cannot_be_asked_is_connected_and_told(place: Path, organisation: str, charging: dict[str, str]) -> None:
     simulated = "was not checked: without SERVICE_OCS_URL every process simulates a network of its own\n"
     command = ("org", "connect", organisation)
-    assert reseller(*command, "--account", "7", cwd=place).stderr == f"account 7 {simulated}"
-    assert reseller(*command, *OWN, cwd=place, stdin="a-token").stderr == f"the token {simulated}"
-    done = reseller(*command, "--account", "7", cwd=place, SERVICE_OCS_URL=charging["SERVICE_OCS_URL"])
+    assert run_reseller(*command, "--account", "7", cwd=place).stderr == f"account 7 {simulated}"
+    assert run_reseller(*command, *OWN, cwd=place, stdin="a-token").stderr == f"the token {simulated}"
+    done = run_reseller(*command, "--account", "7", cwd=place, SERVICE_OCS_URL=charging["SERVICE_OCS_URL"])
     assert done.stderr == "account 7 was not checked: no managed account is reached before SERVICE_OCS_TOKEN is set\n"
     assert connection(place) == "managed, account 7"
 
 
 def test_an_account_is_assigned_when_the_charging_system_knows_it(place: Path, organisation: str, charging: dict[str, str]) -> None:
     words = ("org", "assign", organisation, "--account")
-    done = reseller(*words, "8103", cwd=place, **charging)
+    done = run_reseller(*words, "8103", cwd=place, **charging)
     assert done == (0, f"{organisation} is assigned account 8103; POST /v1/onboarding/managed-account connects it\n", "")
     assert connection(place) == "managed, account 42, assigned account 8103"
     code, message = refused(*words, "8109", cwd=place, **charging)
@@ -117,7 +117,7 @@ def test_an_account_is_assigned_when_the_charging_system_knows_it(place: Path, o
     code, message = refused(*words, "8104", cwd=place, **NOBODY)
     assert code == 3 and message.endswith(f"; {WAY_OUT}")
     assert connection(place) == "managed, account 42, assigned account 8103"
-    assert reseller(*words, "8104", "--unchecked", cwd=place, **NOBODY).stderr == ""
+    assert run_reseller(*words, "8104", "--unchecked", cwd=place, **NOBODY).stderr == ""
     assert connection(place) == "managed, account 42, assigned account 8104"
     assert refused("org", "assign", "org_none", "--account", "8104", cwd=place, **NOBODY) == (
         1,

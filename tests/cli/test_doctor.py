@@ -16,7 +16,7 @@ import pytest
 from clients.outside_system import OutsideSystem
 from registry.clock import SystemClock
 from storage.engine.revision import HEAD
-from tests.cli.reseller import refused, reseller, said
+from tests.cli.reseller import printed, refused, run_reseller
 from tests.harness.processes import running
 from transports.metric_families import outside_system_metrics, prometheus_text
 from transports.settings import SETTING_PREFIX, Settings
@@ -26,7 +26,7 @@ KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
 def findings(place: Path, **settings: str) -> dict[str, tuple[str, str | None]]:
     """What is wrong, by subject: how it stands, and the fix."""
-    done = reseller("doctor", cwd=place, **{"SERVICE_PORT": "0", **settings})
+    done = run_reseller("doctor", cwd=place, **{"SERVICE_PORT": "0", **settings})
     assert "Traceback" not in done.stderr
     found = dict[str, tuple[str, str | None]]()
     for state, subject, text, fix in re.findall(r"^(ok |BAD)  (\w+) +(.*)(?:\n     fix: (.*))?$", done.stdout, re.MULTILINE):
@@ -42,14 +42,14 @@ def test_all_is_well_before_the_first_start_and_after_it(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
     with running(tmp_path / "data") as server:
         port = server.base_url.rpartition(":")[2]
-        shown = said("doctor", cwd=tmp_path, SERVICE_PORT=port)
+        shown = printed("doctor", cwd=tmp_path, SERVICE_PORT=port)
         assert f"port       127.0.0.1:{port} is held by a service like this one, which answers\n" in shown
     assert findings(tmp_path) == {}
 
 
 def test_a_database_that_is_not_there_is_a_note_that_says_where_it_was_looked_for(tmp_path: Path) -> None:
     told = "made at the first start; where `serve` has another directory, name it with --data or SERVICE_DATA\n"
-    assert f"\nnote database   none in {tmp_path / 'data'}, {told}" in said("doctor", cwd=tmp_path, SERVICE_PORT="0")
+    assert f"\nnote database   none in {tmp_path / 'data'}, {told}" in printed("doctor", cwd=tmp_path, SERVICE_PORT="0")
 
 
 def test_an_unknown_setting_is_answered_with_the_one_that_was_meant_and_the_known_ones(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_what_is_wrong_is_named_with_its_fix(settings: dict[str, str], subject: 
 
 
 def test_a_database_that_is_damaged_or_of_another_version_is_found(tmp_path: Path) -> None:
-    said("db", "upgrade", cwd=tmp_path)
+    printed("db", "upgrade", cwd=tmp_path)
     file = tmp_path / "data" / "service.db"
     with closing(sqlite3.connect(file)) as database:
         database.execute("update alembic_version set version_num = '9999'")
@@ -159,20 +159,20 @@ def test_an_outside_system_that_the_running_server_does_not_ask_is_named(tmp_pat
         try:
             port = str(server.server_port)
             found = findings(tmp_path, SERVICE_METRICS_PORT=port)
-            shown = reseller("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_METRICS_PORT=port).stdout
+            shown = run_reseller("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_METRICS_PORT=port).stdout
         finally:
             server.shutdown()
             thread.join()
     assert found["outages"][0] == "the charging system does not answer: the running server refuses calls to it; 0 requests wait for it"
     assert "note outages    the payment processor does not answer the calls of 1 organisations, which are refused; others go on" in shown
-    assert "note outages    nothing serves metrics at 127" in said("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_METRICS_PORT=port)
+    assert "note outages    nothing serves metrics at 127" in printed("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_METRICS_PORT=port)
 
 
 def test_the_charging_system_is_asked_whose_token_it_is(charging: str, tmp_path: Path) -> None:
-    assert "ok   upstream   simulated network in this process" in said("doctor", cwd=tmp_path, SERVICE_PORT="0")
-    shown = said("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_OCS_URL=charging, SERVICE_OCS_TOKEN=TOKEN)
+    assert "ok   upstream   simulated network in this process" in printed("doctor", cwd=tmp_path, SERVICE_PORT="0")
+    shown = printed("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_OCS_URL=charging, SERVICE_OCS_TOKEN=TOKEN)
     assert f"ok   upstream   {charging} answers as reseller 7001\n" in shown and TOKEN not in shown
-    assert f"ok   upstream   {charging}, not asked: " in said("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_OCS_URL=charging)
+    assert f"ok   upstream   {charging}, not asked: " in printed("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_OCS_URL=charging)
 
 
 def test_a_charging_system_that_does_not_answer_as_it_should_is_found_with_the_fix(charging: str, tmp_path: Path) -> None:
@@ -185,9 +185,9 @@ def test_a_charging_system_that_does_not_answer_as_it_should_is_found_with_the_f
 
 
 def test_the_version_is_told_even_where_the_settings_are_wrong(tmp_path: Path) -> None:
-    assert re.fullmatch(r"reseller \d+\.\d+\.\d+ \(build (unknown|[0-9a-f]{12})\)\n", said("--version", cwd=tmp_path))
-    assert said("--version", cwd=tmp_path, SERVICE_BUILD_SHA="abc1234").endswith(" (build abc1234)\n")
-    assert "(build unknown, since the settings are wrong: " in said("--version", cwd=tmp_path, SERVICE_PROT="1")
+    assert re.fullmatch(r"reseller \d+\.\d+\.\d+ \(build (unknown|[0-9a-f]{12})\)\n", printed("--version", cwd=tmp_path))
+    assert printed("--version", cwd=tmp_path, SERVICE_BUILD_SHA="abc1234").endswith(" (build abc1234)\n")
+    assert "(build unknown, since the settings are wrong: " in printed("--version", cwd=tmp_path, SERVICE_PROT="1")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -6,22 +6,22 @@ from pathlib import Path
 import httpx
 
 from operations.catalogue import CATALOGUE
-from tests.cli.reseller import said
+from tests.cli.reseller import printed
 from tests.harness.processes import running
 from transports.openapi.page import openapi_bytes
 from transports.reference.files import COMMITTED_SITE, reference_files
 
 
 def test_the_documents_are_those_of_the_catalogue(tmp_path: Path) -> None:
-    assert said("openapi", cwd=tmp_path) == openapi_bytes(CATALOGUE, COMMITTED_SITE, pretty=True).decode()
+    assert printed("openapi", cwd=tmp_path) == openapi_bytes(CATALOGUE, COMMITTED_SITE, pretty=True).decode()
     pages = reference_files(CATALOGUE)
-    assert said("reference", "pages", cwd=tmp_path).splitlines() == [f"pages/{name}" for name in pages]
+    assert printed("reference", "pages", cwd=tmp_path).splitlines() == [f"pages/{name}" for name in pages]
     assert {path.name: path.read_text() for path in (tmp_path / "pages").iterdir()} == pages
 
 
 def test_the_document_and_the_pages_of_a_server_are_at_the_addresses_it_prints(tmp_path: Path) -> None:
     with running(tmp_path / "data") as server, httpx.Client(base_url=server.base_url) as http:
-        printed = json.loads(said("openapi", "--base-url", server.base_url, cwd=tmp_path))
-        assert http.get("/openapi.json").json() == printed
+        document = json.loads(printed("openapi", "--base-url", server.base_url, cwd=tmp_path))
+        assert http.get("/openapi.json").json() == document
         pages = http.get("/docs", follow_redirects=True)
         assert (pages.status_code, pages.headers["content-type"].partition(";")[0]) == (200, "text/html")

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.cli.follower import following
-from tests.cli.reseller import refused, said
+from tests.cli.reseller import printed, refused
 from tests.cli.terminal import at_terminal
 from tests.harness.fork_server import reseller
 from tests.harness.processes import COMMAND, Child, Running, environment, free_port, running
@@ -65,9 +65,9 @@ def test_thirty_events_between_two_looks_are_printed_once_each_in_order(place: P
 def test_the_newest_are_printed_first_and_the_count_ends_it(place: Path, server: Running, where: dict[str, str]) -> None:
     with client(server.base_url, server.api_key) as http:
         made = issue(http, *(f"last-{len(where)}-{number}" for number in range(25)))
-    assert intents(said("events", "tail", "--last", "23", "--count", "23", cwd=place, **where).splitlines()) == made[2:]
-    whole = said("events", "tail", "--from-start", "--count", "25", cwd=place, **where).splitlines()
-    oldest = said("events", "tail", "--last", "1000", "--count", "1", cwd=place, **where).splitlines()
+    assert intents(printed("events", "tail", "--last", "23", "--count", "23", cwd=place, **where).splitlines()) == made[2:]
+    whole = printed("events", "tail", "--from-start", "--count", "25", cwd=place, **where).splitlines()
+    oldest = printed("events", "tail", "--last", "1000", "--count", "1", cwd=place, **where).splitlines()
     assert (len(whole), whole[:1]) == (25, oldest)
 
 
@@ -77,10 +77,10 @@ def test_events_are_chosen_by_intent_and_by_type(place: Path, server: Running, w
         used = http.post("/usage_records", json={"intent": one, "quantity_mb": 900}, headers={"Idempotency-Key": f"used-{len(where)}"})
         assert used.status_code == 201
     words = ("events", "tail", "--from-start", "--intent", one)
-    of_intent = [json.loads(line)["type"] for line in said(*words, "--count", "3", cwd=place, **where).splitlines()]
+    of_intent = [json.loads(line)["type"] for line in printed(*words, "--count", "3", cwd=place, **where).splitlines()]
     assert of_intent == ["esim.issued", "usage.threshold_reached", "usage.threshold_reached"]
     words = ("events", "tail", "--last", "2", "--count", "2", "--type", "usage.threshold_reached")
-    of_type = [json.loads(line)["data"] for line in said(*words, cwd=place, **where).splitlines()]
+    of_type = [json.loads(line)["data"] for line in printed(*words, cwd=place, **where).splitlines()]
     assert [(data["intent"], data["threshold_percent"]) for data in of_type] == [(one, 50), (one, 80)]
 
 
@@ -135,7 +135,7 @@ def test_a_restart_of_the_server_in_the_middle_is_told_and_loses_nothing(tmp_pat
 def test_a_call_too_many_is_told_and_waited_for(tmp_path: Path) -> None:
     """The organisation's other programs use up what it may call, at 5 a second; later they leave some."""
     with running(tmp_path / "data") as server, client(server.base_url, server.api_key) as http:
-        said("org", "set-tier", server.organisation, "free", cwd=tmp_path)
+        printed("org", "set-tier", server.organisation, "free", cwd=tmp_path)
         with following("events", "tail", cwd=tmp_path, **there(server)) as tail:
             tail.told("each look takes one of the ")
             tail.told(FOLLOWING)
@@ -163,7 +163,7 @@ def used_up(place: Path) -> None:
 
 def test_the_quota_of_the_day_that_is_used_up_is_told_with_the_time_it_begins_anew(tmp_path: Path) -> None:
     with running(tmp_path / "data", {"SERVICE_BURST_LIMIT": "false"}) as server, client(server.base_url, server.api_key) as http:
-        said("org", "set-tier", server.organisation, "free", cwd=tmp_path)
+        printed("org", "set-tier", server.organisation, "free", cwd=tmp_path)
         with following("events", "tail", "--every", "0.2", cwd=tmp_path, **there(server)) as tail:
             tail.told("each look takes one of the ")
             tail.told(FOLLOWING)

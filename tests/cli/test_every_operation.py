@@ -17,7 +17,7 @@ from registry.binding import Binding
 from registry.catalogue import AnyOperation
 from registry.model import shown_field_name
 from registry.operation import Example
-from tests.cli.reseller import reseller
+from tests.cli.reseller import run_reseller
 from tests.contract.stage import is_document
 from transports.cli.call import TAKEN_OPTIONS, is_secret_field, option_flag
 
@@ -122,7 +122,7 @@ def test_a_command_asks_and_answers_as_the_example_says(operation: AnyOperation,
     listener.asked.clear()
     typed = "".join(f"{example.input[name]}\n" for name in secrets_of(operation) & set(example.input))
     words += [*(["--idempotency-key", "k1"] if once else []), *(["--yes"] if operation.confirm else [])]
-    done = reseller(*words, cwd=tmp_path, stdin=typed)
+    done = run_reseller(*words, cwd=tmp_path, stdin=typed)
     assert done.returncode == 0, done.stderr
     for number, asked in enumerate(listener.asked):
         assert (asked.method, said(operation, asked)) == (operation.method, dict(example.input))

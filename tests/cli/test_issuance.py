@@ -17,7 +17,7 @@ from storage.engine.statement import Query
 from storage.engine.store import open_store
 from storage.reconciliation import require_manual
 from tests.cli.network import network
-from tests.cli.reseller import refused, reseller, said
+from tests.cli.reseller import printed, refused, run_reseller
 from tests.cli.terminal import at_terminal
 from tests.databases import migrated_postgres, sqlite_url
 from tests.harness.processes import running
@@ -88,13 +88,13 @@ class Counter:
         return [row["imsiList"][-1]["iccid"] for row in answer if row["sim"]["status"] == "FREE"]
 
     def settle(self, key: str, *words: str) -> str:
-        return said("issuance", "settle", key, "--org", self.organisation, "--yes", *words, cwd=self.place, **self.settings)
+        return printed("issuance", "settle", key, "--org", self.organisation, "--yes", *words, cwd=self.place, **self.settings)
 
     def refused(self, key: str, *words: str) -> tuple[int, str]:
         return refused("issuance", "settle", key, "--org", self.organisation, "--yes", *words, cwd=self.place, **self.settings)
 
     def listed(self, *words: str) -> dict[str, dict[str, object]]:
-        shown = said("issuance", "list", *words, cwd=self.place, **self.settings)
+        shown = printed("issuance", "list", *words, cwd=self.place, **self.settings)
         return {row["key"]: row for row in json.loads(shown)["data"]}
 
     def decisions(self) -> list[Decision]:
@@ -130,9 +130,9 @@ def counter(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             settings |= {"SERVICE_DATABASE_URL": url, "SERVICE_SECRET_KEYS": "k1:" + base64.b64encode(bytes(32)).decode()}
         with running(place / "data", settings) as server:
             database = settings.get("SERVICE_DATABASE_URL") or sqlite_url(place / "data")
-            organisation = said("org", "create", "Acme", "--tier", "pro", cwd=place, **settings).strip()
-            said("org", "connect", organisation, "--account", "8101", cwd=place, **settings)
-            key = said("keys", "create", "test", "--org", organisation, cwd=place, **settings).strip()
+            organisation = printed("org", "create", "Acme", "--tier", "pro", cwd=place, **settings).strip()
+            printed("org", "connect", organisation, "--account", "8101", cwd=place, **settings)
+            key = printed("keys", "create", "test", "--org", organisation, cwd=place, **settings).strip()
             headers = {"Authorization": f"Bearer {key}"}
             with httpx.Client(base_url=server.base_url, headers=headers, timeout=60) as http:
                 yield Counter(http, upstream, place, settings, database, organisation)
@@ -222,7 +222,7 @@ def test_what_is_not_open_is_not_settled(counter: Counter) -> None:
 def test_in_a_pipe_nobody_is_asked_and_nothing_is_settled(counter: Counter) -> None:
     counter.lose("asked", drawn=False)
     words = ("issuance", "settle", "asked", "--org", counter.organisation, "--failed", "--early")
-    done = reseller(*words, cwd=counter.place, **counter.settings)
+    done = run_reseller(*words, cwd=counter.place, **counter.settings)
     assert done.returncode == 2
     assert done.stderr == "asked: --yes settles it without asking, where nobody can be asked; `reseller issuance list` shows the row\n"
     counter.settle("asked", "--failed", "--early")
@@ -264,7 +264,7 @@ def test_a_network_inside_the_server_cannot_be_asked_from_here(counter: Counter)
 def test_what_there_is_not_is_named(counter: Counter) -> None:
     message = refused("issuance", "list", "--org", "org_none", cwd=counter.place, **counter.settings)
     assert message == (1, "--org org_none: no such organisation; `reseller org list` names them\n")
-    other = said("org", "create", "Other", cwd=counter.place, **counter.settings).strip()
+    other = printed("org", "create", "Other", cwd=counter.place, **counter.settings).strip()
     counter.issue("acmes")
     assert (counter.listed("--org", other), "acmes" in counter.listed("--org", counter.organisation)) == ({}, True)
     message = refused("issuance", "settle", "acmes", "--org", other, "--failed", "--yes", cwd=counter.place, **counter.settings)

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from storage.sealing import Keyring, claim_field, esim_field
-from tests.cli.reseller import refused, reseller, said
+from tests.cli.reseller import printed, refused, run_reseller
 from tests.harness.processes import Running, running, start, stop
 
 OLD = "old:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -114,12 +114,12 @@ def test_a_key_is_replaced_under_two_servers_in_two_phases_and_in_no_other_way(t
         answers.append(issue(left, "k2", secret))
         replayed = [issue(right, f"k{number}", secret) for number in range(3)]
         assert [(answer.status_code, answer.json()) for answer in replayed] == [(201, answer.json()) for answer in answers]
-        early = reseller("keys", "rekey", cwd=cwd, SERVICE_SECRET_KEYS=IN_FRONT)
+        early = run_reseller("keys", "rekey", cwd=cwd, SERVICE_SECRET_KEYS=IN_FRONT)
         assert early.returncode == 1
         assert "key old: still needed, a process that runs seals with it: restart every process with key new in front" in early.stdout
         assert "seals with key old, which is not in the keyring" in refusal(NEW, "serve", "--port", "0")
         right = serve(IN_FRONT, right)
-        assert "key old: no longer needed by this database" in said("keys", "rekey", cwd=cwd, SERVICE_SECRET_KEYS=IN_FRONT)
+        assert "key old: no longer needed by this database" in printed("keys", "rekey", cwd=cwd, SERVICE_SECRET_KEYS=IN_FRONT)
         left, right = serve(NEW, left), serve(NEW, right)
         for server in (left, right):
             replayed = [issue(server, f"k{number}", secret) for number in range(3)]
@@ -137,17 +137,17 @@ def test_doctor_reads_which_keys_the_running_processes_know(tmp_path: Path, keyr
     with running(tmp_path / "data", {**QUIET, "SERVICE_SECRET_KEYS": OLD}):
         with closing(sqlite3.connect(tmp_path / "data" / "service.db")) as database:
             (replica,) = database.execute("select id from replica").fetchone()
-        checked = reseller("doctor", cwd=tmp_path, SERVICE_SECRET_KEYS=keyring, SERVICE_PORT="0")
+        checked = run_reseller("doctor", cwd=tmp_path, SERVICE_SECRET_KEYS=keyring, SERVICE_PORT="0")
     assert said_of_it.format(replica) in checked.stdout
 
 
 def test_doctor_counts_what_is_sealed_with_a_key_that_is_not_there(tmp_path: Path) -> None:
     given: Mapping[str, str] = {"SERVICE_SECRET_KEYS": OLD}
-    said("org", "create", "Acme", "--email", "a@acme.example", cwd=tmp_path, **given)
+    printed("org", "create", "Acme", "--email", "a@acme.example", cwd=tmp_path, **given)
     for number in range(5):
-        said("call", CREATE, "--plan", "test_eu_1gb", "--idempotency-key", f"k{number}", cwd=tmp_path, **given)
+        printed("call", CREATE, "--plan", "test_eu_1gb", "--idempotency-key", f"k{number}", cwd=tmp_path, **given)
     with closing(sqlite3.connect(tmp_path / "data" / "service.db")) as database, database:
         database.execute("update claim set body = 'lost' || substr(body, 4) where key = 'k2'")
-    checked = reseller("doctor", cwd=tmp_path, **given, SERVICE_PORT="0")
+    checked = run_reseller("doctor", cwd=tmp_path, **given, SERVICE_PORT="0")
     assert checked.returncode == 1
     assert "BAD  keyring    1 stored values are sealed with a key that is not in the keyring" in checked.stdout

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from storage.database_state import sealed_key_ids
-from tests.cli.reseller import refused, reseller, said
+from tests.cli.reseller import printed, refused, run_reseller
 from tests.databases import NO_POSTGRES, postgres_url
 from tests.harness.processes import running
 
@@ -21,7 +21,7 @@ HOOKS = {"SERVICE_WEBHOOK_ALLOW_NETS": "0.0.0.0/0"}
 
 
 def open_shop(place: Path, **settings: str) -> None:
-    said("org", "create", "Acme", "--email", "admin@acme.example", cwd=place, **settings)
+    printed("org", "create", "Acme", "--email", "admin@acme.example", cwd=place, **settings)
 
 
 def written(place: Path) -> list[str]:
@@ -34,7 +34,7 @@ def written(place: Path) -> list[str]:
 def sealed(tmp_path: Path) -> tuple[Path, str]:
     """A place whose database holds an eSIM, and the id of the key that sealed it."""
     open_shop(tmp_path)
-    said(*INTENT, cwd=tmp_path)
+    printed(*INTENT, cwd=tmp_path)
     return tmp_path, (tmp_path / "data" / "keyring").read_text().partition(":")[0]
 
 
@@ -50,14 +50,14 @@ def test_a_lost_keyring_stops_every_start_and_none_is_made_in_its_place(sealed: 
     )
     for words in (("serve", "--port", "0"), ("worker",), INTENT):
         assert refused(*words, cwd=place) == (2, message)
-    checked = reseller("doctor", cwd=place, SERVICE_PORT="0")
+    checked = run_reseller("doctor", cwd=place, SERVICE_PORT="0")
     assert checked.returncode == 1 and f"BAD  keyring    {message}     fix: put back the keyring" in checked.stdout
     assert not keyring.exists()
     assert written(place) == before
     keyring.write_text(text)
     keyring.chmod(0o600)
-    assert json.loads(said(*INTENT, cwd=place))["esim"]["qr_code"].startswith("LPA:")
-    assert said("doctor", cwd=place, SERVICE_PORT="0")
+    assert json.loads(printed(*INTENT, cwd=place))["esim"]["qr_code"].startswith("LPA:")
+    assert printed("doctor", cwd=place, SERVICE_PORT="0")
 
 
 def test_another_keyring_is_refused_until_it_holds_the_old_key_too(sealed: tuple[Path, str]) -> None:
@@ -65,9 +65,9 @@ def test_another_keyring_is_refused_until_it_holds_the_old_key_too(sealed: tuple
     code, message = refused("serve", "--port", "0", cwd=place, SERVICE_SECRET_KEYS=NEW)
     assert code == 2 and message.startswith(f"the database was sealed with key {key_id}, which is not in the keyring: ")
     assert "HxwdHh" not in message
-    assert f"BAD  keyring    the database was sealed with key {key_id}" in reseller("doctor", cwd=place, SERVICE_SECRET_KEYS=NEW).stdout
+    assert f"BAD  keyring    the database was sealed with key {key_id}" in run_reseller("doctor", cwd=place, SERVICE_SECRET_KEYS=NEW).stdout
     both = f"{NEW},{(place / 'data' / 'keyring').read_text().strip()}"
-    assert json.loads(said(*INTENT, cwd=place, SERVICE_SECRET_KEYS=both))["esim"]
+    assert json.loads(printed(*INTENT, cwd=place, SERVICE_SECRET_KEYS=both))["esim"]
 
 
 def test_a_database_in_which_nothing_is_sealed_gets_a_keyring(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_database_in_which_nothing_is_sealed_gets_a_keyring(tmp_path: Path) ->
     keyring = tmp_path / "data" / "keyring"
     first = keyring.read_text()
     keyring.unlink()
-    said("call", "list_connectivity_intents", cwd=tmp_path)
+    printed("call", "list_connectivity_intents", cwd=tmp_path)
     assert keyring.read_text() != first
 
 
@@ -94,13 +94,13 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[dic
 def test_a_replica_with_another_keyring_does_not_start(shared: tuple[dict[str, str], str], tmp_path: Path) -> None:
     settings, url = shared
     assert sealed_key_ids(url) == frozenset()  # no tables yet
-    said("db", "upgrade", cwd=tmp_path, **settings)
+    printed("db", "upgrade", cwd=tmp_path, **settings)
     open_shop(tmp_path, **settings, SERVICE_SECRET_KEYS=OLD)
     assert sealed_key_ids(url) == frozenset()
-    said(*ENDPOINT, cwd=tmp_path, **settings, **HOOKS, SERVICE_SECRET_KEYS=OLD)
+    printed(*ENDPOINT, cwd=tmp_path, **settings, **HOOKS, SERVICE_SECRET_KEYS=OLD)
     assert sealed_key_ids(url) == {"old"}
     assert refused(*INTENT, cwd=tmp_path, **settings, SERVICE_SECRET_KEYS=NEW)[0] == 2
-    said(*INTENT, cwd=tmp_path, **settings, SERVICE_SECRET_KEYS=f"{NEW},{OLD}")
+    printed(*INTENT, cwd=tmp_path, **settings, SERVICE_SECRET_KEYS=f"{NEW},{OLD}")
     assert sealed_key_ids(url) == {"old", "new"}
     code, message = refused("serve", "--port", "0", cwd=tmp_path, **settings, SERVICE_SECRET_KEYS=OLD)
     assert code == 2 and message.startswith("the database was sealed with key new, ")
@@ -109,7 +109,7 @@ def test_a_replica_with_another_keyring_does_not_start(shared: tuple[dict[str, s
 def test_intents_that_wait_for_a_plan_do_not_hide_the_sealed_one(sealed: tuple[Path, str]) -> None:
     place, key_id = sealed
     for number in range(3):
-        said("call", "create_connectivity_intent", "--idempotency-key", f"w{number}", cwd=place)
+        printed("call", "create_connectivity_intent", "--idempotency-key", f"w{number}", cwd=place)
     with closing(sqlite3.connect(place / "data" / "service.db")) as database:
         database.execute("delete from claim")
         database.commit()

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from tests.cli.follower import Follower, following
-from tests.cli.reseller import refused, said
+from tests.cli.reseller import printed, refused
 from tests.harness.fork_server import reseller
 from tests.harness.processes import COMMAND, Running, environment, running
 from tests.people import Person, code_in, console_of
@@ -93,22 +93,22 @@ def log_in(person: Person, home: dict[str, str], *words: str, admin: bool = True
 def test_a_person_signs_up_logs_in_and_has_an_esim_without_being_given_a_key(place: Path, server: Running, home: dict[str, str]) -> None:
     eva = Person(server, console_of(place / "data"), "eva@fjord.example")
     before = eva.mailed()
-    started = said("call", "signup_start", "--email", eva.address, "--organization-name", "Eva Mobile", "--json", cwd=place, **home)
+    started = printed("call", "signup_start", "--email", eva.address, "--organization-name", "Eva Mobile", "--json", cwd=place, **home)
     token, code = json.loads(started)["client_token"], asyncio.run(code_in(eva.console, before))
-    verified = json.loads(said("call", "signup_verify", "--client-token", token, "--code", code, "--json", cwd=place, **home))
+    verified = json.loads(printed("call", "signup_verify", "--client-token", token, "--code", code, "--json", cwd=place, **home))
     assert log_in(eva, home) == f"logged in at {server.base_url} (read write admin)"
     step = ("--name", "Eva Mobile", "--country", "NO", "--operator-type", "mvno")
-    saved = json.loads(said("call", "onboarding_save_org", *step, cwd=place, **home))
+    saved = json.loads(printed("call", "onboarding_save_org", *step, cwd=place, **home))
     assert saved["organization"]["name"] == "Eva Mobile" and saved["current_step"] == "ocs"
-    connected = json.loads(said("call", "onboarding_start_managed_account", cwd=place, **home))
+    connected = json.loads(printed("call", "onboarding_start_managed_account", cwd=place, **home))
     assert connected["connection"]["mode"] == "managed"
-    made = json.loads(said("call", "create_api_key", "--name", "shop", cwd=place, **home))
+    made = json.loads(printed("call", "create_api_key", "--name", "shop", cwd=place, **home))
     issue = ("call", "create_connectivity_intent", "--plan", "test_global_1gb", "--idempotency-key", "first")
-    intent = json.loads(said(*issue, cwd=place, **home))
+    intent = json.loads(printed(*issue, cwd=place, **home))
     assert intent["status"] == "succeeded" and intent["esim"]["activation_code"].startswith("LPA:1$")
-    assert json.loads(said(*issue, "--key", made["secret"], cwd=place, **home)) == intent, "the key is the same organisation's"
+    assert json.loads(printed(*issue, "--key", made["secret"], cwd=place, **home)) == intent, "the key is the same organisation's"
     assert verified["organization_id"] and made["secret"].startswith("ak_")
-    assert said("logout", cwd=place, **home) == f"logged out at {server.base_url}\n"
+    assert printed("logout", cwd=place, **home) == f"logged out at {server.base_url}\n"
     assert plans(server, made["secret"]) == 401, "a key that a login made ends with it"
     code, message = refused(*issue, cwd=place, **home)
     assert code == 1
@@ -133,13 +133,13 @@ def test_a_login_is_readable_by_its_user_alone_and_replaces_one_before_whose_key
     log_in(ada, home)
     assert sorted(path.name for path in folder.iterdir()) == ["logins.json", "logins.lock"]
     assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, logins(home))] == [0o700, 0o600]
-    made = json.loads(said("call", "create_api_key", "--name", "shop", cwd=place, **home))
+    made = json.loads(printed("call", "create_api_key", "--name", "shop", cwd=place, **home))
     [first] = kept(home).values()
     log_in(ada, home)
     [second] = kept(home).values()
     assert first["client_id"] != second["client_id"]
     assert [plans(ada.server, token) for token in (first["access_token"], second["access_token"], made["secret"])] == [200, 200, 200]
-    said("logout", cwd=place, **home)
+    printed("logout", cwd=place, **home)
     assert [plans(ada.server, token) for token in (first["access_token"], second["access_token"], made["secret"])] == [200, 401, 200]
 
 
@@ -195,7 +195,7 @@ def test_a_login_is_of_one_server_no_other_gets_its_token_and_a_key_counts_inste
     home = logged_in
     code, message = refused("call", "list_connectivity_plans", "--key", "ak_wrong", cwd=place, **home)
     assert code == 1 and "[unauthorized]" in message
-    assert said("call", "list_connectivity_plans", cwd=place, **home)
+    assert printed("call", "list_connectivity_plans", cwd=place, **home)
     seen: list[str | None] = []
     with listening(seen) as other:
         refused("call", "list_connectivity_plans", "--url", other, cwd=place, **home)

@@ -13,7 +13,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from tests.cli.reseller import reseller, said
+from tests.cli.reseller import printed, run_reseller
 from tests.harness.processes import COMMAND, environment
 
 KEY = "ak_of_the_test"
@@ -21,7 +21,7 @@ URL = "https://esim.example/mcp"
 
 
 def config(client: str, place: Path) -> str:
-    return said("mcp", "config", client, "--url", URL, cwd=place, RESELLER_API_KEY=KEY)
+    return printed("mcp", "config", client, "--url", URL, cwd=place, RESELLER_API_KEY=KEY)
 
 
 def test_claude_code_gets_its_command(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_claude_desktop_gets_the_settings_too_since_it_reads_no_env_file_but_no_
         "SERVICE_DEMO": "false",
         "SERVICE_OCS_CONCURRENCY": "9",
     }
-    done = reseller("mcp", "config", "claude-desktop", "--org", "org_1", cwd=tmp_path, **made)
+    done = run_reseller("mcp", "config", "claude-desktop", "--org", "org_1", cwd=tmp_path, **made)
     [server] = json.loads(done.stdout)["mcpServers"].values()
     assert server == {
         "command": str(Path(sys.executable).with_name("reseller")),
@@ -76,7 +76,7 @@ def test_claude_desktop_gets_the_settings_too_since_it_reads_no_env_file_but_no_
 @pytest.mark.postgres
 async def test_the_block_of_claude_desktop_works_on_postgresql_from_any_directory(tmp_path: Path, postgres: str) -> None:
     made = {"SERVICE_DATABASE_URL": postgres, "SERVICE_SECRET_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}
-    block = await anyio.to_thread.run_sync(lambda: said("mcp", "config", "claude-desktop", cwd=tmp_path, **made))
+    block = await anyio.to_thread.run_sync(lambda: printed("mcp", "config", "claude-desktop", cwd=tmp_path, **made))
     for name, value in made.items():
         block = block.replace(f"<{name}>", value)
     [desktop] = json.loads(block)["mcpServers"].values()
@@ -98,11 +98,11 @@ def test_who_has_claude_desktop_in_mind_is_told_that_it_uses_no_server_and_where
     server = {"RESELLER_URL": url}
     local = f"Claude Desktop starts a local program on the database in {here}, as its admin: {url} and the key are not used\n"
     missing = f"there is no database in {here}: name the directory of `serve` with --data\n"
-    assert reseller("mcp", "config", "claude-desktop", cwd=tmp_path, **server).stderr == local + missing
-    assert reseller("mcp", "config", "claude-desktop", cwd=tmp_path).stderr == missing
-    said("db", "upgrade", cwd=tmp_path)
-    assert reseller("mcp", "config", "claude-desktop", cwd=tmp_path).stderr == ""
-    assert reseller("mcp", "config", "cursor", cwd=tmp_path / "data", **server).stderr == ""
+    assert run_reseller("mcp", "config", "claude-desktop", cwd=tmp_path, **server).stderr == local + missing
+    assert run_reseller("mcp", "config", "claude-desktop", cwd=tmp_path).stderr == missing
+    printed("db", "upgrade", cwd=tmp_path)
+    assert run_reseller("mcp", "config", "claude-desktop", cwd=tmp_path).stderr == ""
+    assert run_reseller("mcp", "config", "cursor", cwd=tmp_path / "data", **server).stderr == ""
 
 
 def test_a_first_start_says_that_it_makes_a_database_and_a_second_one_nothing(tmp_path: Path) -> None:
@@ -124,20 +124,20 @@ async def test_a_python_client_issues_an_esim_over_stdio(tmp_path: Path) -> None
             arguments = {"plan": "test_global_1gb", "idempotency_key": "one"}
             made = (await client.call_tool("create_connectivity_intent", arguments)).structured_content
     assert made is not None and made["status"] == "succeeded"
-    there = await anyio.to_thread.run_sync(lambda: said("call", "get_connectivity_intent", "--id", made["id"], cwd=tmp_path))
+    there = await anyio.to_thread.run_sync(lambda: printed("call", "get_connectivity_intent", "--id", made["id"], cwd=tmp_path))
     assert json.loads(there) == made
 
 
 def test_a_block_for_one_of_several_organisations_has_to_name_it(tmp_path: Path) -> None:
-    first = said("org", "create", "First", "--email", "first@example.com", cwd=tmp_path)
-    alone = reseller("mcp", "config", "claude-desktop", cwd=tmp_path)
+    first = printed("org", "create", "First", "--email", "first@example.com", cwd=tmp_path)
+    alone = run_reseller("mcp", "config", "claude-desktop", cwd=tmp_path)
     assert (alone.returncode, "--org" in alone.stdout, alone.stderr) == (0, False, "")
-    second = said("org", "create", "Second", "--email", "second@example.com", cwd=tmp_path)
+    second = printed("org", "create", "Second", "--email", "second@example.com", cwd=tmp_path)
     ids = [next(word for word in text.split() if word.startswith("org_")) for text in (first, second)]
-    refused = reseller("mcp", "config", "claude-desktop", cwd=tmp_path)
+    refused = run_reseller("mcp", "config", "claude-desktop", cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.strip() == f"--org: name the organisation to act for; there are: {ids[0]} (First), {ids[1]} (Second)"
-    named = json.loads(said("mcp", "config", "claude-desktop", "--org", ids[1], cwd=tmp_path))
+    named = json.loads(printed("mcp", "config", "claude-desktop", "--org", ids[1], cwd=tmp_path))
     assert named["mcpServers"]["connectivity"]["args"][-2:] == ["--org", ids[1]]
     assert json.loads(config("cursor", tmp_path))  # a key is of one organisation
 
@@ -147,6 +147,6 @@ def test_a_database_that_does_not_answer_leaves_the_choice_to_the_reader(tmp_pat
         "SERVICE_DATABASE_URL": "postgresql://u:hidden@127.0.0.1:1/reseller",
         "SERVICE_SECRET_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
     }
-    done = reseller("mcp", "config", "claude-desktop", cwd=tmp_path, **made)
+    done = run_reseller("mcp", "config", "claude-desktop", cwd=tmp_path, **made)
     assert done.returncode == 0 and "--org" not in done.stdout and "hidden" not in done.stderr
     assert "if it has several organisations, name one with --org" in done.stderr

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from storage.sealing import OWN_TOKEN_FIELD, Keyring
-from tests.cli.reseller import refused, said
+from tests.cli.reseller import printed, refused
 from tests.harness.processes import Running
 
 TOKEN = "own-token-8f2c"
@@ -27,14 +27,14 @@ PRODUCT = {
 
 
 def test_an_empty_database_gets_its_first_organisation_admin_and_key(tmp_path: Path) -> None:
-    organisation = said("org", "create", "Acme Mobile", "--tier", "pro", "--email", "admin@acme.test", cwd=tmp_path).strip()
-    assert said("org", "list", cwd=tmp_path) == f"{organisation}\tpro\tAcme Mobile\tnot connected\n"
-    assert said("keys", "create", "first", cwd=tmp_path).startswith("ak_")
+    organisation = printed("org", "create", "Acme Mobile", "--tier", "pro", "--email", "admin@acme.test", cwd=tmp_path).strip()
+    assert printed("org", "list", cwd=tmp_path) == f"{organisation}\tpro\tAcme Mobile\tnot connected\n"
+    assert printed("keys", "create", "first", cwd=tmp_path).startswith("ak_")
 
 
 def test_an_admin_of_two_organisations_is_one_person_who_signs_in_with_the_address(home: Path) -> None:
     for name, email in (("First", "Admin@acme.test"), ("Second", "admin@ACME.test")):
-        said("org", "create", name, "--email", email, cwd=home)
+        printed("org", "create", name, "--email", email, cwd=home)
     with closing(sqlite3.connect(home / "data" / "service.db")) as database:
         people = database.execute("SELECT address FROM person").fetchall()
         [(memberships,)] = database.execute("SELECT count(*) FROM membership").fetchall()
@@ -47,22 +47,22 @@ def test_an_address_that_nobody_can_sign_in_with_is_refused(tmp_path: Path) -> N
 
 
 def test_a_new_tier_counts_with_the_next_call_of_a_running_server(place: Path, server: Running) -> None:
-    organisation = said("org", "create", "Small Reseller", cwd=place).strip()
-    secret = said("keys", "create", "first", "--org", organisation, cwd=place).strip()
+    organisation = printed("org", "create", "Small Reseller", cwd=place).strip()
+    secret = printed("keys", "create", "first", "--org", organisation, cwd=place).strip()
     with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {secret}", "Idempotency-Key": "p1"}) as http:
         assert http.post("/v1/connectivity/products", json=PRODUCT).status_code == 402
-        assert said("org", "set-tier", organisation, "pro", cwd=place) == f"{organisation} is pro\n"
+        assert printed("org", "set-tier", organisation, "pro", cwd=place) == f"{organisation} is pro\n"
         assert http.post("/v1/connectivity/products", json=PRODUCT).status_code == 201
 
 
 def test_one_person_of_an_identity_provider_may_found_two_organisations(home: Path) -> None:
-    first, second = (said("org", "create", name, "--subject", "user_1", cwd=home).strip() for name in ("First", "Second"))
+    first, second = (printed("org", "create", name, "--subject", "user_1", cwd=home).strip() for name in ("First", "Second"))
     assert first != second
 
 
 def test_a_name_or_an_organisation_that_cannot_be_is_refused(tmp_path: Path) -> None:
     assert refused("org", "create", "  ", cwd=tmp_path) == (2, "NAME: 1-200 characters\n")
-    said("db", "upgrade", cwd=tmp_path)
+    printed("db", "upgrade", cwd=tmp_path)
     assert refused("org", "set-tier", "org_none", "pro", cwd=tmp_path) == (
         1,
         "org_none: no such organisation; `reseller org list` names them\n",
@@ -70,17 +70,17 @@ def test_a_name_or_an_organisation_that_cannot_be_is_refused(tmp_path: Path) -> 
 
 
 def test_an_organisation_is_connected_and_disconnected(home: Path) -> None:
-    organisation = said("org", "create", "Acme", cwd=home).strip()
+    organisation = printed("org", "create", "Acme", cwd=home).strip()
 
     def listed() -> str:
-        return said("org", "list", cwd=home).rstrip("\n").rpartition("\t")[2]
+        return printed("org", "list", cwd=home).rstrip("\n").rpartition("\t")[2]
 
-    assert said("org", "connect", organisation, "--account", "42", cwd=home) == f"{organisation} is connected to account 42\n"
+    assert printed("org", "connect", organisation, "--account", "42", cwd=home) == f"{organisation} is connected to account 42\n"
     assert listed() == "managed, account 42"
     words = ("org", "connect", organisation, "--own-token-stdin")
-    assert said(*words, cwd=home, stdin=TOKEN + "\n") == f"{organisation} is connected with its own token\n"
+    assert printed(*words, cwd=home, stdin=TOKEN + "\n") == f"{organisation} is connected with its own token\n"
     assert listed() == "own token, assigned account 42"
-    assert said(*words, cwd=home, stdin=TOKEN + "2\n") == f"{organisation} is connected with its own token\n"
+    assert printed(*words, cwd=home, stdin=TOKEN + "2\n") == f"{organisation} is connected with its own token\n"
     database = home / "data" / "service.db"
     assert TOKEN.encode() not in b"".join(path.read_bytes() for path in database.parent.iterdir())
     with closing(sqlite3.connect(database)) as connection:
@@ -89,7 +89,7 @@ def test_an_organisation_is_connected_and_disconnected(home: Path) -> None:
     keyring = Keyring((home / "data" / "keyring").read_text().strip(), bytes)
     assert row[:2] == ("own", None) and keyring.open(row[2], org_id=organisation, field=OWN_TOKEN_FIELD) == TOKEN + "2"
     assert keyring.open(former, org_id=organisation, field=OWN_TOKEN_FIELD) == TOKEN
-    assert said("org", "disconnect", organisation, cwd=home) == f"{organisation} is not connected\n"
+    assert printed("org", "disconnect", organisation, cwd=home) == f"{organisation} is not connected\n"
     assert listed() == "not connected"
     with closing(sqlite3.connect(database)) as connection:
         left = "select mode, account_id, own_token, assigned_account_id from organisation"
@@ -105,23 +105,23 @@ def test_an_organisation_is_connected_and_disconnected(home: Path) -> None:
 
 
 def test_an_account_is_assigned_to_one_organisation_and_taken_back(home: Path) -> None:
-    first, second = (said("org", "create", name, cwd=home).strip() for name in ("First", "Second"))
+    first, second = (printed("org", "create", name, cwd=home).strip() for name in ("First", "Second"))
 
     def listed() -> list[str]:
-        return [line.rpartition("\t")[2] for line in said("org", "list", cwd=home).splitlines()]
+        return [line.rpartition("\t")[2] for line in printed("org", "list", cwd=home).splitlines()]
 
     connects = "POST /v1/onboarding/managed-account connects it"
-    assert said("org", "assign", first, "--account", "42", cwd=home) == f"{first} is assigned account 42; {connects}\n"
+    assert printed("org", "assign", first, "--account", "42", cwd=home) == f"{first} is assigned account 42; {connects}\n"
     assert listed() == ["not connected, assigned account 42", "not connected"]
     fix = f"`reseller org disconnect {first}` frees it, or `unassign` where that one is connected in another way"
     for _ in range(2):
         code, message = refused("org", "assign", second, "--account", "42", cwd=home)
         assert code == 1 and message.endswith(f"--account 42: {first} has it; {fix}\n")
-        said("org", "connect", first, "--account", "42", cwd=home)
-        assert said("org", "unassign", first, cwd=home) == f"{first} is assigned no account\n"  # it is connected all the same
+        printed("org", "connect", first, "--account", "42", cwd=home)
+        assert printed("org", "unassign", first, cwd=home) == f"{first} is assigned no account\n"  # it is connected all the same
     assert listed() == ["managed, account 42", "not connected"]
-    said("org", "disconnect", first, cwd=home)
-    said("org", "assign", second, "--account", "42", cwd=home)
+    printed("org", "disconnect", first, cwd=home)
+    printed("org", "assign", second, "--account", "42", cwd=home)
     assert listed() == ["not connected", "not connected, assigned account 42"]
     unknown = (1, "org_none: no such organisation; `reseller org list` names them\n")
     assert refused("org", "assign", "org_none", "--account", "42", "--unchecked", cwd=home) == unknown
@@ -130,25 +130,25 @@ def test_an_account_is_assigned_to_one_organisation_and_taken_back(home: Path) -
 
 
 def test_an_organisation_finds_the_account_it_was_assigned_on_a_running_server(place: Path, server: Running) -> None:
-    organisation = said("org", "create", "Finder", cwd=place).strip()
-    secret = said("keys", "create", "first", "--org", organisation, cwd=place).strip()
+    organisation = printed("org", "create", "Finder", cwd=place).strip()
+    secret = printed("keys", "create", "first", "--org", organisation, cwd=place).strip()
     with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {secret}"}) as http:
-        said("org", "assign", organisation, "--account", "8104", cwd=place)
+        printed("org", "assign", organisation, "--account", "8104", cwd=place)
         state = http.post("/v1/onboarding/managed-account", json={}).json()
         assert state["connection"] == {"connected": True, "mode": "managed", "account_id": 8104, "former_token_until": None}
         token = {"token": "sandbox-7002-token"}
         asked = http.post("/v1/onboarding/ocs-connect", json=token).json()
         own = http.post("/v1/onboarding/ocs-connect", json=token, headers={"X-Confirm-Token": asked["confirm_token"]}).json()
         assert own["connection"]["mode"] == "own"
-        said("org", "connect", organisation, "--own-token-stdin", cwd=place, stdin=TOKEN)
+        printed("org", "connect", organisation, "--own-token-stdin", cwd=place, stdin=TOKEN)
         # Simulated until then: no account of a simulated network stays assigned where somebody set up a real connection.
-        assert said("org", "list", cwd=place).rstrip("\n").rpartition("\t")[2] == "own token"
-        said("org", "disconnect", organisation, cwd=place)
+        assert printed("org", "list", cwd=place).rstrip("\n").rpartition("\t")[2] == "own token"
+        printed("org", "disconnect", organisation, cwd=place)
 
 
 def test_a_running_server_follows_a_connection_with_the_next_call(place: Path, server: Running) -> None:
-    organisation = said("org", "create", "Follower", "--tier", "pro", cwd=place).strip()
-    secret = said("keys", "create", "first", "--org", organisation, cwd=place).strip()
+    organisation = printed("org", "create", "Follower", "--tier", "pro", cwd=place).strip()
+    secret = printed("keys", "create", "first", "--org", organisation, cwd=place).strip()
     with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {secret}"}) as http:
 
         def connected() -> bool:
@@ -156,24 +156,24 @@ def test_a_running_server_follows_a_connection_with_the_next_call(place: Path, s
             return "org_not_connected" not in answer.text
 
         assert not connected()
-        said("org", "connect", organisation, "--account", "8101", cwd=place)
+        printed("org", "connect", organisation, "--account", "8101", cwd=place)
         assert connected()
-        said("org", "disconnect", organisation, cwd=place)
+        printed("org", "disconnect", organisation, cwd=place)
         assert not connected()
 
 
 @pytest.mark.parametrize("given", ["", "\n", "two words", "two\nlines", "tab\there", "caf\u00e9", "x" * 1025, "bell\x07"])
 def test_what_is_no_token_is_refused_unrepeated_and_changes_nothing(given: str, home: Path) -> None:
-    organisation = said("org", "create", "Acme", cwd=home).strip()
-    said("org", "connect", organisation, "--account", "42", cwd=home)
+    organisation = printed("org", "create", "Acme", cwd=home).strip()
+    printed("org", "connect", organisation, "--account", "42", cwd=home)
     code, message = refused("org", "connect", organisation, "--own-token-stdin", cwd=home, stdin=given)
     assert code == 2 and message.startswith("standard input: ")
     assert not given.strip() or given not in message
-    assert said("org", "list", cwd=home).endswith("\tmanaged, account 42\n")
+    assert printed("org", "list", cwd=home).endswith("\tmanaged, account 42\n")
 
 
 def test_a_connection_takes_one_way_of_a_known_organisation(home: Path) -> None:
-    organisation = said("org", "create", "Acme", cwd=home).strip()
+    organisation = printed("org", "create", "Acme", cwd=home).strip()
     either = (2, "give either --account ID or --own-token-stdin, and not both\n")
     assert refused("org", "connect", organisation, cwd=home) == either
     assert refused("org", "connect", organisation, "--account", "1", "--own-token-stdin", cwd=home, stdin=TOKEN) == either

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from inline_snapshot import snapshot
 
-from tests.cli.reseller import refused, reseller
+from tests.cli.reseller import refused, run_reseller
 from tests.databases import NO_POSTGRES, migrated_postgres, postgres_url
 from tests.harness.postgres_processes import stoppable
 from tests.harness.processes import Running, start, stop
@@ -181,10 +181,10 @@ def patched_wait(seconds: float) -> Generator[None]:
 @pytest.mark.postgres
 def test_doctor_says_how_many_processes_have_room_and_what_to_do_when_not_even_one_has(database: str, tmp_path: Path) -> None:
     given = {"SERVICE_DATABASE_URL": database, "SERVICE_SECRET_KEYS": KEYS, "SERVICE_PORT": "0"}
-    shown = reseller("doctor", cwd=tmp_path, **given).stdout
+    shown = run_reseller("doctor", cwd=tmp_path, **given).stdout
     [line] = [line for line in shown.splitlines() if " capacity " in line]
     assert line.startswith("ok   capacity   ") and "a worker takes up to 18, a server 17: room for " in line
-    done = reseller("doctor", cwd=tmp_path, SERVICE_DATABASE_POOL="200", **given)
+    done = run_reseller("doctor", cwd=tmp_path, SERVICE_DATABASE_POOL="200", **given)
     assert done.returncode == 1
     assert "fix: raise max_connections, or the limit of the user or the database, or lower SERVICE_DATABASE_POOL" in done.stdout
 
@@ -204,7 +204,7 @@ def test_a_database_of_another_encoding_stops_every_command_with_the_fix(tmp_pat
                 )
                 for command in (("serve", "--port", "0"), ("worker",), ("db", "upgrade")):
                     assert refused(*command, cwd=tmp_path, **given) == (3, told)
-                shown = reseller("doctor", cwd=tmp_path, SERVICE_PORT="0", **given).stdout
+                shown = run_reseller("doctor", cwd=tmp_path, SERVICE_PORT="0", **given).stdout
                 assert (
                     "BAD  database   PostgreSQL: the database has the encoding LATIN1, and the service needs UTF8\n     fix: create"
                     in shown

@@ -17,7 +17,7 @@ from storage.engine.statement import postgresql_dialect
 from storage.sealing import OWN_TOKEN_FIELD, Keyring, claim_field
 from storage.upstream_connections import find_upstream
 from tests.cli.hook import listening
-from tests.cli.reseller import reseller, said
+from tests.cli.reseller import printed, run_reseller
 from tests.databases import NO_POSTGRES, postgres_url
 from tests.harness.processes import COMMAND, Child, environment, running
 
@@ -47,14 +47,14 @@ every sealed value is sealed with key new
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
     """The settings of a service but for its keyring; its tables are there."""
     if request.param == "sqlite":
-        said("db", "upgrade", cwd=tmp_path)
+        printed("db", "upgrade", cwd=tmp_path)
         yield COMMON
         return
     with postgres_url() as url:
         if url is None:
             pytest.skip(NO_POSTGRES)
         given = {**COMMON, "SERVICE_DATABASE_URL": url}
-        said("db", "upgrade", cwd=tmp_path, **given, SERVICE_SECRET_KEYS=OLD)
+        printed("db", "upgrade", cwd=tmp_path, **given, SERVICE_SECRET_KEYS=OLD)
         yield given
 
 
@@ -73,20 +73,20 @@ def sealed_token(place: Path, settings: dict[str, str], organisation: str) -> st
 
 def test_after_rekey_everything_opens_without_the_old_key(settings: dict[str, str], tmp_path: Path) -> None:
     old = {**settings, "SERVICE_SECRET_KEYS": OLD}
-    organisation = said("org", "create", "Acme", "--tier", "pro", "--email", "a@acme.example", cwd=tmp_path, **old).strip()
-    said("org", "connect", organisation, "--own-token-stdin", cwd=tmp_path, stdin=TOKEN, **old)
-    secret = said("keys", "create", "laptop", cwd=tmp_path, **old).strip()
+    organisation = printed("org", "create", "Acme", "--tier", "pro", "--email", "a@acme.example", cwd=tmp_path, **old).strip()
+    printed("org", "connect", organisation, "--own-token-stdin", cwd=tmp_path, stdin=TOKEN, **old)
+    secret = printed("keys", "create", "laptop", cwd=tmp_path, **old).strip()
     with listening() as hook:
-        first = json.loads(said("call", "create_connectivity_webhook_endpoint", "--input-url", hook.url, cwd=tmp_path, **old))
-        second = json.loads(said("call", "rotate_webhook_secret", "--id", first["id"], cwd=tmp_path, **old))
-        issued = json.loads(said(*INTENT, cwd=tmp_path, **old))
+        first = json.loads(printed("call", "create_connectivity_webhook_endpoint", "--input-url", hook.url, cwd=tmp_path, **old))
+        second = json.loads(printed("call", "rotate_webhook_secret", "--id", first["id"], cwd=tmp_path, **old))
+        issued = json.loads(printed(*INTENT, cwd=tmp_path, **old))
         with running(tmp_path / "data", {**settings, "SERVICE_SECRET_KEYS": BOTH}):
             hook.take(second["secret"])
-            done = reseller("keys", "rekey", cwd=tmp_path, **settings, SERVICE_SECRET_KEYS=BOTH)
+            done = run_reseller("keys", "rekey", cwd=tmp_path, **settings, SERVICE_SECRET_KEYS=BOTH)
         assert (done.returncode, done.stdout, done.stderr) == (0, DONE, "")
         new = {**settings, "SERVICE_SECRET_KEYS": NEW}
-        assert json.loads(said(*INTENT, cwd=tmp_path, **new)) == issued
-        assert json.loads(said("call", "get_connectivity_intent", "--id", issued["id"], cwd=tmp_path, **new)) == issued
+        assert json.loads(printed(*INTENT, cwd=tmp_path, **new)) == issued
+        assert json.loads(printed("call", "get_connectivity_intent", "--id", issued["id"], cwd=tmp_path, **new)) == issued
         with running(tmp_path / "data", new) as server, httpx.Client(base_url=server.base_url, headers=bearer(secret)) as http:
             for number, signer in enumerate((first["secret"], second["secret"])):
                 issue = http.post("/v1/connectivity/intents", json={"plan": "test_eu_1gb"}, headers={"Idempotency-Key": f"k{number}"})
@@ -94,7 +94,7 @@ def test_after_rekey_everything_opens_without_the_old_key(settings: dict[str, st
                 hook.take(signer)
     token = sealed_token(tmp_path, settings, organisation)
     assert Keyring(NEW, bytes).open(token, org_id=organisation, field=OWN_TOKEN_FIELD) == TOKEN
-    again = reseller("keys", "rekey", cwd=tmp_path, **new)
+    again = run_reseller("keys", "rekey", cwd=tmp_path, **new)
     assert (again.returncode, re.findall(r" (\d+) sealed again", again.stdout)) == (0, ["0"] * 10)
 
 
@@ -104,7 +104,7 @@ def bearer(secret: str) -> dict[str, str]:
 
 def fill(place: Path, keys: int, setting: str) -> str:
     """An organisation with that many stored answers; its id."""
-    organisation = said("org", "create", "Acme", cwd=place, SERVICE_SECRET_KEYS=setting).strip()
+    organisation = printed("org", "create", "Acme", cwd=place, SERVICE_SECRET_KEYS=setting).strip()
     numbers = count(1)
     ring = Keyring(setting, lambda length: next(numbers).to_bytes(length, "big"))
     rows = [
@@ -135,7 +135,7 @@ def test_a_run_that_was_killed_is_begun_again_where_it_ended(home: Path) -> None
         process.kill()
     sealed = held(home, "new")
     assert 0 < sealed < 3000 and sealed % 200 == 0
-    assert f"{3000 - sealed} sealed again\n" in said("keys", "rekey", cwd=home, SERVICE_SECRET_KEYS=BOTH)
+    assert f"{3000 - sealed} sealed again\n" in printed("keys", "rekey", cwd=home, SERVICE_SECRET_KEYS=BOTH)
     ring = Keyring(NEW, bytes)
     with closing(sqlite3.connect(home / "data" / "service.db")) as database:
         opened = [
@@ -150,7 +150,7 @@ def test_what_cannot_be_opened_is_named_by_its_row_and_the_command_fails(home: P
     with closing(sqlite3.connect(home / "data" / "service.db")) as database, database:
         database.execute("update claim set body = 'lost.AAAA.secret-part' where key = 'k00001'")
         database.execute("update claim set body = replace(body, 'old.', 'old.AA') where key = 'k00002'")
-    done = reseller("keys", "rekey", cwd=home, SERVICE_SECRET_KEYS=BOTH)
+    done = run_reseller("keys", "rekey", cwd=home, SERVICE_SECRET_KEYS=BOTH)
     assert done.returncode == 1
     assert done.stderr == (
         "a stored value was sealed with key lost, which is not in the keyring: calls that need it answer 503 until it is\n"
@@ -168,6 +168,6 @@ def test_what_cannot_be_opened_is_named_by_its_row_and_the_command_fails(home: P
 
 
 def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    done = reseller("keys", "rekey", cwd=tmp_path)
+    done = run_reseller("keys", "rekey", cwd=tmp_path)
     assert done.returncode == 2 and "there is no database at " in done.stderr
     assert list(tmp_path.iterdir()) == []

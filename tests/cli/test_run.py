@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.docs.blocks import ROOT
+from tests.harness.processes import ROOT
 
 
 def loaded(place: Path) -> ModuleType:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.cli.reseller import refused, said
+from tests.cli.reseller import printed, refused
 from tests.harness.processes import running
 from tests.people import Person, console_of
 
@@ -11,7 +11,7 @@ def test_organisations_that_sign_up_begin_on_the_tier_of_the_setting(tmp_path: P
     data = tmp_path / "data"
     with running(data, {"SERVICE_SIGNUP_TIER": "pro"}) as server:
         organisation = Person(server, console_of(data), "ada@fjord.example").sign_up("Fjord Mobile")
-    assert f"{organisation}\tpro\tFjord Mobile\tnot connected\n" in said("org", "list", "--data", data, cwd=tmp_path)
+    assert f"{organisation}\tpro\tFjord Mobile\tnot connected\n" in printed("org", "list", "--data", data, cwd=tmp_path)
 
 
 def test_a_tier_that_there_is_not_stops_the_start(tmp_path: Path) -> None:

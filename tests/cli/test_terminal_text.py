@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.characters import COMMANDING_CHARACTERS
-from tests.cli.reseller import refused, reseller, said
+from tests.cli.reseller import printed, refused, run_reseller
 from tests.cli.terminal import at_terminal
 from tests.harness.processes import Running
 from transports.cli.terminal import harmless_text
@@ -33,18 +33,18 @@ def test_a_text_that_commands_is_shown_as_an_escape(text: str) -> None:
 
 def test_json_on_a_terminal_is_escaped_and_in_a_pipe_it_is_as_it_was_written(place: Path, server: Running) -> None:
     del server
-    made = json.loads(said("call", "create_connectivity_intent", "--metadata", json.dumps({"note": TURNED}), cwd=place))
+    made = json.loads(printed("call", "create_connectivity_intent", "--metadata", json.dumps({"note": TURNED}), cwd=place))
     code, shown = at_terminal("call", "get_connectivity_intent", "--id", made["id"], "--json", cwd=place)
     assert code == 0 and "\u202e" not in shown and "\\u202egpj.exe\\u2066\\u2069" in shown
     assert json.loads(shown)["metadata"] == {"note": TURNED}
-    assert TURNED in said("call", "get_connectivity_intent", "--id", made["id"], cwd=place)
+    assert TURNED in printed("call", "get_connectivity_intent", "--id", made["id"], cwd=place)
     code, table = at_terminal("call", "list_connectivity_intents", cwd=place)
     assert code == 0 and "\u202e" not in table
 
 
 def test_names_that_commands_list_are_escaped_on_a_terminal(place: Path, server: Running) -> None:
     del server
-    made = reseller("org", "create", TURNED, "--email", "ada@fjord.example", cwd=place)
+    made = run_reseller("org", "create", TURNED, "--email", "ada@fjord.example", cwd=place)
     assert made.returncode == 0, made.stderr
     code, shown = at_terminal("org", "list", cwd=place)
     assert code == 0 and "\u202e" not in shown and "\\u202egpj.exe" in shown
@@ -76,7 +76,7 @@ def test_a_reseller_token_is_given_by_standard_input_or_a_file(place: Path, tmp_
         "object file": ("--json-input", f"@{tmp_path}/input"),
     }[way]
     typed = json.dumps({"token": TOKEN}) if way.startswith("object") else f"{TOKEN}\n"
-    done = reseller("call", "onboarding_connect_ocs_token", *words, "--yes", cwd=place, stdin=typed, **there)
+    done = run_reseller("call", "onboarding_connect_ocs_token", *words, "--yes", cwd=place, stdin=typed, **there)
     assert done.returncode == 0 and '"ocs"' in done.stdout, done.stderr
 
 
@@ -85,4 +85,4 @@ def test_a_person_is_told_once_that_a_key_on_the_command_line_is_seen(place: Pat
     code, shown = at_terminal(*words, "--json", cwd=place)
     told = "--key: others on this machine can read the arguments of a command; RESELLER_API_KEY is not shown to them"
     assert code == 0 and shown.splitlines()[0] == told
-    assert reseller(*words, cwd=place).stderr == ""
+    assert run_reseller(*words, cwd=place).stderr == ""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.reseller import refused, said
+from tests.cli.reseller import printed, refused
 from tests.cli.terminal import at_terminal
 from tests.harness.processes import Running, running
 
@@ -34,7 +34,7 @@ def there(server: Running) -> dict[str, str]:
 
 
 def triggered(*words: str, place: Path, **settings: str) -> list[dict[str, object]]:
-    return [json.loads(line) for line in said("trigger", *words, cwd=place, **settings).splitlines()]
+    return [json.loads(line) for line in printed("trigger", *words, cwd=place, **settings).splitlines()]
 
 
 def types(events: list[dict[str, object]]) -> list[object]:
@@ -45,7 +45,7 @@ def test_an_esim_is_issued(place: Path, where: dict[str, str]) -> None:
     [event] = triggered("esim.issued", place=place, **where)
     data = event["data"]
     assert (event["type"], event["livemode"]) == ("esim.issued", False) and isinstance(data, dict)
-    intent = json.loads(said("call", "get_connectivity_intent", "--id", data["intent"], cwd=place, **where))
+    intent = json.loads(printed("call", "get_connectivity_intent", "--id", data["intent"], cwd=place, **where))
     assert (intent["status"], intent["esim"]["iccid"]) == ("succeeded", data["iccid"])
 
 
@@ -92,12 +92,12 @@ def test_a_live_intent_is_refused_and_stays_as_it_is(event: str, place: Path, wh
     code, message = refused("trigger", event, "--intent", data["intent"], cwd=place, **where)
     assert code == 1
     assert message == f"{data['intent']} is live: a trigger is a test and touches no real SIM; leave --intent out for a test intent\n"
-    events = json.loads(said("call", "list_connectivity_events", "--intent", data["intent"], cwd=place, **where))["data"]
+    events = json.loads(printed("call", "list_connectivity_events", "--intent", data["intent"], cwd=place, **where))["data"]
     assert types(events) == ["esim.issued"]
 
 
 def test_an_intent_without_an_esim_is_refused(place: Path, where: dict[str, str]) -> None:
-    waiting = json.loads(said("call", "create_connectivity_intent", cwd=place, **where))["id"]
+    waiting = json.loads(printed("call", "create_connectivity_intent", cwd=place, **where))["id"]
     code, message = refused("trigger", "usage.threshold_reached", "--intent", waiting, cwd=place, **where)
     assert (code, message) == (1, f"{waiting} has no eSIM yet (requires_plan); choose its plan with confirm_connectivity_intent\n")
 

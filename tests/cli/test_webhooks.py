@@ -12,9 +12,9 @@ import httpx
 import pytest
 from standardwebhooks import Webhook
 
-from tests.cli.follower import SECONDS, following
+from tests.cli.follower import FOLLOWER_SECONDS, following
 from tests.cli.hook import Hook, listening
-from tests.cli.reseller import Done, refused, reseller, said
+from tests.cli.reseller import Done, printed, refused, run_reseller
 from tests.cli.terminal import at_terminal
 from tests.harness.processes import Running, running
 from transports.cli.terminal import Failure, parse_moment
@@ -50,7 +50,7 @@ def registered(http: httpx.Client, hook: Hook) -> tuple[str, str]:
 
 def taken(seen: Queue[Delivered], count: int) -> dict[str, Delivered]:
     """Deliveries by the id of their event."""
-    found = [seen.get(timeout=SECONDS) for _ in range(count)]
+    found = [seen.get(timeout=FOLLOWER_SECONDS) for _ in range(count)]
     return {headers["webhook-id"]: (status, headers, body) for status, headers, body in found}
 
 
@@ -61,7 +61,7 @@ def test_forwarded_events_are_the_bytes_of_real_deliveries_and_verify(place: Pat
             told, _, own = listen.line().partition(": ")
             assert (told, own[:6]) == ("signing secret", "whsec_") and own != secret
             listen.told("following the events of ")
-            said("trigger", "usage.threshold_reached", "--percent", "80", cwd=place, **there)
+            printed("trigger", "usage.threshold_reached", "--percent", "80", cwd=place, **there)
             forwarded, delivered = taken(mine.seen, 3), taken(real.seen, 3)
             lines = [listen.line() for _ in range(3)]
             assert listen.interrupted() == (0, [])
@@ -81,26 +81,26 @@ def test_forwarded_events_are_the_bytes_of_real_deliveries_and_verify(place: Pat
 
 
 def test_without_an_address_it_shows_what_it_would_send(place: Path, there: dict[str, str]) -> None:
-    said("trigger", "esim.issued", cwd=place, **there)
+    printed("trigger", "esim.issued", cwd=place, **there)
     words = ("webhooks", "listen", "--last", "1", "--count", "1")
-    shown = said(*words, cwd=place, RESELLER_WEBHOOK_SECRET=GIVEN, **there)
+    shown = printed(*words, cwd=place, RESELLER_WEBHOOK_SECRET=GIVEN, **there)
     head, body = shown.rstrip("\n").split("\n\n")
     headers = dict(line.split(": ", 1) for line in head.splitlines())
     assert list(headers) == [
         *("webhook-id", "webhook-timestamp", "webhook-signature", "Connectivity-Signature", "content-type", "user-agent"),
     ]
     assert Webhook(GIVEN).verify(body, headers) == json.loads(body)
-    assert said(*words, "--secret", GIVEN, cwd=place).splitlines()[-2] == body  # the same from the local database
+    assert printed(*words, "--secret", GIVEN, cwd=place).splitlines()[-2] == body  # the same from the local database
 
 
 def test_a_receiver_that_fails_is_shown_and_the_next_event_goes_on(place: Path, there: dict[str, str]) -> None:
-    said("trigger", "esim.issued", cwd=place, **there)
+    printed("trigger", "esim.issued", cwd=place, **there)
     words = ("webhooks", "listen", "--last", "1", "--count", "1", "--secret", GIVEN, "--forward-to")
     with listening() as hook:
         hook.status = 500
-        assert re.fullmatch(r"esim\.issued evt_\w+ -> 500 \(\d+ ms\)\n", said(*words, hook.url, cwd=place, **there))
+        assert re.fullmatch(r"esim\.issued evt_\w+ -> 500 \(\d+ ms\)\n", printed(*words, hook.url, cwd=place, **there))
         url = hook.url
-    assert re.fullmatch(r"esim\.issued evt_\w+ -> refused \(\d+ ms\)\n", said(*words, url, cwd=place, **there))
+    assert re.fullmatch(r"esim\.issued evt_\w+ -> refused \(\d+ ms\)\n", printed(*words, url, cwd=place, **there))
 
 
 @pytest.mark.parametrize("url", ["localhost:3000", "ftp://127.0.0.1/", "http://", "http://[::1", "http://127.0.0.1:99999/"])
@@ -118,7 +118,7 @@ def failed_delivery(place: Path, there: dict[str, str], http: httpx.Client, hook
     """Endpoint, its secret and the event that it refused for good; the endpoint takes events again."""
     endpoint, secret = registered(http, hook)
     hook.status = 410
-    said("trigger", "esim.issued", cwd=place, **there)
+    printed("trigger", "esim.issued", cwd=place, **there)
     _, event = hook.take(secret)
     while http.post(f"/webhook_endpoints/{endpoint}/replay", json={}).status_code != 409:  # until the refusal is written down
         continue
@@ -130,11 +130,11 @@ def failed_delivery(place: Path, there: dict[str, str], http: httpx.Client, hook
 def test_what_failed_since_a_time_is_sent_again(place: Path, there: dict[str, str], http: httpx.Client) -> None:
     with listening() as hook:
         endpoint, secret, event = failed_delivery(place, there, http, hook)
-        assert json.loads(said("webhooks", "replay", endpoint, "--since", "1h", cwd=place, **there))["replayed"] == 1
+        assert json.loads(printed("webhooks", "replay", endpoint, "--since", "1h", cwd=place, **there))["replayed"] == 1
         assert hook.take(secret) == (204, event)
         code, shown = at_terminal("webhooks", "replay", endpoint, cwd=place, settings=there)
         assert (code, shown) == (0, "no failed deliveries are on the way again, and no waiting ones now\r\n")
-        listed = json.loads(said("webhooks", "list", cwd=place, **there))["data"]
+        listed = json.loads(printed("webhooks", "list", cwd=place, **there))["data"]
         assert [row["id"] for row in listed] == [endpoint]
         http.delete(f"/webhook_endpoints/{endpoint}")
 
@@ -142,7 +142,7 @@ def test_what_failed_since_a_time_is_sent_again(place: Path, there: dict[str, st
 def test_one_delivery_is_sent_again_though_it_had_arrived(place: Path, there: dict[str, str], http: httpx.Client) -> None:
     with listening() as hook:
         endpoint, secret = registered(http, hook)
-        said("trigger", "esim.issued", cwd=place, **there)
+        printed("trigger", "esim.issued", cwd=place, **there)
         _, event = hook.take(secret)
         [delivery] = [row["id"] for row in http.get(f"/events/{event}/deliveries").json()["data"]]
         while http.get(f"/events/{event}/deliveries").json()["data"][0]["state"] != "delivered":
@@ -184,5 +184,5 @@ def test_a_time_that_is_none_is_refused_with_the_ways_to_give_one(text: str) -> 
 
 
 def test_a_time_that_has_not_come_yet_is_refused(place: Path) -> None:
-    done: Done = reseller("webhooks", "replay", "we_1", "--since", "2099-01-01T00:00:00Z", cwd=place)
+    done: Done = run_reseller("webhooks", "replay", "we_1", "--since", "2099-01-01T00:00:00Z", cwd=place)
     assert done.returncode == 2 and "has not come yet" in done.stderr

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.cli.hook import listening
-from tests.cli.reseller import refused, said
+from tests.cli.reseller import printed, refused
 from tests.databases import NO_POSTGRES, postgres_url
 from tests.harness.fork_server import reseller
 from tests.harness.processes import COMMAND, Child, Running, environment, running, start, stop
@@ -68,7 +68,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[st
         given = {**common, "SERVICE_DATABASE_URL": url, "SERVICE_SECRET_KEYS": KEYS}
         code, message = refused("serve", "--port", "0", cwd=tmp_path, **given)
         assert code == 3 and message.endswith("run `reseller db upgrade`\n")
-        said("db", "upgrade", cwd=tmp_path, **given)
+        printed("db", "upgrade", cwd=tmp_path, **given)
         yield given
 
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clients.http import Outbound, OutboundFailed, OutboundLimits
-from tests.clients.webhooks.receiver import receiver, status
+from tests.clients.webhooks.receiver import receiver, status_answer
 
 SECRET = "s3cret"
 
@@ -31,7 +31,7 @@ def test_importing_the_clients_loads_no_slow_package() -> None:
 async def test_a_client_opens_on_first_use_and_again_after_it_was_closed() -> None:
     outbound = Outbound()
     await outbound.aclose()
-    async with receiver(status("200 OK", "X-Kind: Plain", body=b"hello")) as there:
+    async with receiver(status_answer("200 OK", "X-Kind: Plain", body=b"hello")) as there:
         for _ in range(2):
             reply = await outbound.exchange("GET", there.url(), headers={})
             assert (reply.status, reply.headers["x-kind"], reply.body, reply.truncated) == (200, "Plain", b"hello", False)
@@ -41,7 +41,7 @@ async def test_a_client_opens_on_first_use_and_again_after_it_was_closed() -> No
 
 async def test_a_request_carries_what_was_given_and_names_no_library() -> None:
     outbound = Outbound()
-    async with receiver(status("200 OK", "connection: close", "x-tag: a", "X-Tag: b")) as there:
+    async with receiver(status_answer("200 OK", "connection: close", "x-tag: a", "X-Tag: b")) as there:
         reply = await outbound.exchange("POST", there.url(), headers={"content-type": "application/json"}, content=b"{}")
         await outbound.exchange("POST", there.url(), headers={"user-agent": "mine/1"})
     await outbound.aclose()
@@ -66,7 +66,7 @@ async def test_a_request_carries_what_was_given_and_names_no_library() -> None:
 
 async def test_an_answer_longer_than_asked_for_is_cut() -> None:
     outbound = Outbound()
-    async with receiver(status("200 OK", body=b"0123456789")) as there:
+    async with receiver(status_answer("200 OK", body=b"0123456789")) as there:
         exact = await outbound.exchange("GET", there.url(), headers={}, keep=10)
         cut = await outbound.exchange("GET", there.url(), headers={}, keep=9)
     await outbound.aclose()
@@ -86,7 +86,7 @@ async def test_an_in_process_app_can_take_the_place_of_the_network() -> None:
 
 
 async def test_a_failure_names_neither_url_nor_address() -> None:
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         url = there.url() + "?token=" + SECRET
     outbound = Outbound(OutboundLimits(total_seconds=5))
     with pytest.raises(OutboundFailed) as failed:

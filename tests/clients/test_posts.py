@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from clients.http import HttpReply, Outbound, OutboundFailed, OutboundLimits
-from tests.clients.webhooks.receiver import receiver, silence, status
+from tests.clients.webhooks.receiver import receiver, silence, status_answer
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
 
@@ -95,7 +95,7 @@ async def test_what_is_not_http_is_a_failure() -> None:
 
 
 async def test_a_redirect_is_an_answer() -> None:
-    async with receiver(status("307 Temporary Redirect", "location: /elsewhere")) as there, opened() as outbound:
+    async with receiver(status_answer("307 Temporary Redirect", "location: /elsewhere")) as there, opened() as outbound:
         assert (await post(outbound, there.url())).status == 307
     assert there.connections == 1
 
@@ -110,14 +110,14 @@ async def test_a_call_that_is_given_up_closes_its_connection() -> None:
 
 @pytest.mark.parametrize("value", ["a\r\nx-forged: 1", "a\nx-forged: 1", "a\rx-forged: 1", "a\0"])
 async def test_a_header_is_one_line(value: str) -> None:
-    async with receiver(status("200 OK")) as there, opened() as outbound:
+    async with receiver(status_answer("200 OK")) as there, opened() as outbound:
         with pytest.raises(ValueError, match="header"):
             await post(outbound, there.url(), tag=value)
     assert there.connections == 0
 
 
 async def test_credentials_in_an_address_are_sent_as_a_header() -> None:
-    async with receiver(status("200 OK")) as there, opened() as outbound:
+    async with receiver(status_answer("200 OK")) as there, opened() as outbound:
         await post(outbound, there.url("u:p@127.0.0.1"))
     assert b"authorization: Basic dTpw" in there.requests[0].replace(b"Authorization", b"authorization")
 

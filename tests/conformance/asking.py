@@ -23,7 +23,7 @@ from mcp_types import (
     SamplingMessage,
 )
 
-from tests.conformance.content import said, text
+from tests.conformance.content import text, text_content
 
 Context = ServerRequestContext
 Result = CallToolResult | InputRequiredResult
@@ -75,7 +75,7 @@ def sample(prompt: str) -> CreateMessageRequest:
     return CreateMessageRequest(params=CreateMessageRequestParams(messages=messages, max_tokens=100))
 
 
-def ask(state: dict[str, Any] | None = None, /, **requests: InputRequest) -> InputRequiredResult:
+def ask_user(state: dict[str, Any] | None = None, /, **requests: InputRequest) -> InputRequiredResult:
     return InputRequiredResult(input_requests=requests, request_state=None if state is None else json.dumps(state))
 
 
@@ -95,61 +95,61 @@ async def sampling(ctx: Context, params: CallToolRequestParams) -> Result:
     prompt = str((params.arguments or {}).get("prompt", ""))
     messages = [SamplingMessage(role="user", content=text(prompt))]
     answer = await ctx.session.create_message(messages, max_tokens=100, related_request_id=ctx.request_id)  # pyright: ignore[reportDeprecated]  # the handshake era has it
-    return said(f"LLM response: {getattr(answer.content, 'text', '')}")
+    return text_content(f"LLM response: {getattr(answer.content, 'text', '')}")
 
 
 def elicits(opening: str, default_message: str, schema: dict[str, Any]) -> Handler:
     async def handler(ctx: Context, params: CallToolRequestParams) -> Result:
         message = str((params.arguments or {}).get("message", default_message))
         answer = await ctx.session.elicit_form(message, schema, related_request_id=ctx.request_id)
-        return said(f"{opening}: action={answer.action}, content={json.dumps(answer.content or {})}")
+        return text_content(f"{opening}: action={answer.action}, content={json.dumps(answer.content or {})}")
 
     return handler
 
 
 async def one_form(ctx: Context, params: CallToolRequestParams) -> Result:
     name = filled(params, "user_name", "name")
-    return ask(user_name=form("What is your name?", "name")) if name is None else said(f"Hello, {name}!")
+    return ask_user(user_name=form("What is your name?", "name")) if name is None else text_content(f"Hello, {name}!")
 
 
 async def one_sample(ctx: Context, params: CallToolRequestParams) -> Result:
     answer = (params.input_responses or {}).get("sample")
     if isinstance(answer, CreateMessageResult):
-        return said(f"Sampled: {getattr(answer.content, 'text', '')}")
-    return ask(sample=sample("What is the capital of France?"))
+        return text_content(f"Sampled: {getattr(answer.content, 'text', '')}")
+    return ask_user(sample=sample("What is the capital of France?"))
 
 
 async def roots(ctx: Context, params: CallToolRequestParams) -> Result:
     answer = (params.input_responses or {}).get("roots")
-    return said(f"Found {len(answer.roots)} roots") if isinstance(answer, ListRootsResult) else ask(roots=ListRootsRequest())
+    return text_content(f"Found {len(answer.roots)} roots") if isinstance(answer, ListRootsResult) else ask_user(roots=ListRootsRequest())
 
 
 async def with_state(ctx: Context, params: CallToolRequestParams) -> Result:
     if state_of(params).get("kind") == "state" and filled(params, "confirm", "ok") is True:
-        return said("state-ok: the state came back whole")
-    return ask({"kind": "state"}, confirm=form("Please confirm", "ok", "boolean"))
+        return text_content("state-ok: the state came back whole")
+    return ask_user({"kind": "state"}, confirm=form("Please confirm", "ok", "boolean"))
 
 
 async def several(ctx: Context, params: CallToolRequestParams) -> Result:
     responses = params.input_responses or {}
     if {"user_name", "greeting", "roots"} <= responses.keys() and state_of(params):
-        return said(f"All three are there: {filled(params, 'user_name', 'name')}")
+        return text_content(f"All three are there: {filled(params, 'user_name', 'name')}")
     requests: dict[str, InputRequest] = {
         "user_name": form("What is your name?", "name"),
         "greeting": sample("Generate a greeting"),
         "roots": ListRootsRequest(),
     }
-    return ask({"kind": "several"}, **requests)
+    return ask_user({"kind": "several"}, **requests)
 
 
 async def rounds(ctx: Context, params: CallToolRequestParams) -> Result:
     state = state_of(params)
     name, color = filled(params, "step1", "name"), filled(params, "step2", "color")
     if state.get("round") == 2 and color is not None:
-        return said(f"{state['name']} likes {color}")
+        return text_content(f"{state['name']} likes {color}")
     if state.get("round") == 1 and name is not None:
-        return ask({"round": 2, "name": name}, step2=form("Step 2: What is your favorite color?", "color"))
-    return ask({"round": 1}, step1=form("Step 1: What is your name?", "name"))
+        return ask_user({"round": 2, "name": name}, step2=form("Step 2: What is your favorite color?", "color"))
+    return ask_user({"round": 1}, step1=form("Step 1: What is your name?", "name"))
 
 
 async def by_capability(ctx: Context, params: CallToolRequestParams) -> Result:
@@ -162,7 +162,7 @@ async def by_capability(ctx: Context, params: CallToolRequestParams) -> Result:
         requests["name"] = form("What is your name?", "name")
     if not requests:
         raise MCPError(INVALID_PARAMS, "The client can answer nothing")
-    return said("Answered") if params.input_responses else ask(**requests)
+    return text_content("Answered") if params.input_responses else ask_user(**requests)
 
 
 ASKING: dict[str, Handler] = {

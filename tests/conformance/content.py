@@ -22,5 +22,5 @@ def embedded(uri: str, value: str, mime_type: str = "text/plain") -> EmbeddedRes
     return EmbeddedResource(type="resource", resource=TextResourceContents(uri=uri, mime_type=mime_type, text=value))
 
 
-def said(value: str) -> CallToolResult:
+def text_content(value: str) -> CallToolResult:
     return CallToolResult(content=[text(value)])

@@ -42,8 +42,8 @@ from mcp_types import (
 )
 from mcp_types.methods import CacheableMethod
 
-from tests.conformance.asking import ASKING, Context, Handler, ask, form
-from tests.conformance.content import PIXEL, audio, embedded, image, said, text
+from tests.conformance.asking import ASKING, Context, Handler, ask_user, form
+from tests.conformance.content import PIXEL, audio, embedded, image, text, text_content
 from transports.mcp.server import seal_request_state
 from transports.mcp.settings import McpSettings
 
@@ -128,14 +128,14 @@ async def logging(ctx: Context, params: CallToolRequestParams) -> CallToolResult
     for message in ("Tool execution started", "Tool processing data", "Tool execution completed"):
         await log(ctx, message)
         await anyio.sleep(0.02)
-    return said("Tool with logging executed successfully")
+    return text_content("Tool with logging executed successfully")
 
 
 async def progress(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     for step in (0, 50, 100):
         await ctx.session.report_progress(step, 100, f"Completed step {step} of 100")
         await anyio.sleep(0.02)
-    return said("Three steps were reported")
+    return text_content("Three steps were reported")
 
 
 async def needs_sampling(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
@@ -143,7 +143,7 @@ async def needs_sampling(ctx: Context, params: CallToolRequestParams) -> CallToo
     if declared is None or declared.sampling is None:
         message = "This tool needs a client that samples"
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, message, {"requiredCapabilities": {"sampling": {}}})
-    return said("The client samples")
+    return text_content("The client samples")
 
 
 async def reconnect(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
@@ -152,12 +152,12 @@ async def reconnect(ctx: Context, params: CallToolRequestParams) -> CallToolResu
         await ctx.close_sse_stream()
     await anyio.sleep(0.2)
     await log(ctx, "After reconnect")
-    return said("Reconnection test completed")
+    return text_content("Reconnection test completed")
 
 
 async def ask_in_stream(ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
     await ctx.session.report_progress(1, 2, "About to ask")
-    return said("Answered") if params.input_responses else ask(user_name=form("What is your name?", "name"))
+    return text_content("Answered") if params.input_responses else ask_user(user_name=form("What is your name?", "name"))
 
 
 class Fixtures:
@@ -184,11 +184,11 @@ class Fixtures:
 
     async def change_tools(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         await self.bus.publish(ToolsListChanged())
-        return said("Published")
+        return text_content("Published")
 
     async def change_prompts(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         await self.bus.publish(PromptsListChanged())
-        return said("Published")
+        return text_content("Published")
 
     def schema(self, name: str) -> dict[str, Any] | None:
         return SCHEMAS.get(name, EMPTY) if name in self.tools else None
@@ -234,7 +234,7 @@ class Fixtures:
     async def get_prompt(self, ctx: Context, params: GetPromptRequestParams) -> GetPromptResult | InputRequiredResult:
         given = params.arguments or {}
         if params.name == "test_input_required_result_prompt" and not params.input_responses:
-            return ask(user_context=form("What context should the prompt use?", "context"))
+            return ask_user(user_context=form("What context should the prompt use?", "context"))
         plain = {
             "test_simple_prompt": "This is a simple prompt for testing.",
             "test_prompt_with_arguments": f"Prompt with arguments: arg1='{given.get('arg1')}', arg2='{given.get('arg2')}'",

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conformance.test_conformance import LINE, NODE, ROOT, SUITE
-from tests.harness.processes import Child, Running, free_port, running
+from tests.conformance.test_conformance import NODE, SUITE, SUMMARY_LINE
+from tests.harness.processes import ROOT, Child, Running, free_port, running
 from tests.people import Person, console_of
 
 pytestmark = [
@@ -36,7 +36,7 @@ def run_suite(server: Running, person: Person, resource: str) -> dict[str, int]:
                 [link] = [each for each in said.splitlines() if each.startswith(f"{server.base_url}/auth/authorize?")]
                 assert httpx.get(person.allow(link)).status_code == 200
     assert suite.returncode == 0, said
-    return {name: int(failed) for name, _, failed in LINE.findall(said)}
+    return {name: int(failed) for name, _, failed in SUMMARY_LINE.findall(said)}
 
 
 def test_the_authorization_server_passes_what_the_suite_has_for_one(tmp_path: Path) -> None:

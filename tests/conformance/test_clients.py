@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.test_conformance import MODULES, NODE, ROOT, serving
+from tests.conformance.test_conformance import MODULES, NODE, serving_fixtures
+from tests.harness.processes import ROOT
 
 INSPECTOR = MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
 CLIENT = MODULES / "@modelcontextprotocol" / "client"
@@ -24,7 +25,7 @@ def node(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("server", ["catalogue", "whole_sdk"])
 def test_the_typescript_client_is_served_in_every_mode_it_has(server: str) -> None:
-    with serving(server) as url:
+    with serving_fixtures(server) as url:
         done = node(str(ROOT / "tests" / "conformance" / "clients.mjs"), url)
     seen: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0, done.stderr
@@ -40,7 +41,7 @@ def test_the_typescript_client_is_served_in_every_mode_it_has(server: str) -> No
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_the_inspector_finds_nothing_wrong_with_our_tools(era: str) -> None:
-    with serving("catalogue") as url:
+    with serving_fixtures("catalogue") as url:
         common = [str(INSPECTOR), "--cli", url, "--protocol-era", era]
         listed = node(*common, "--method", "tools/list", "--strict")
         called = node(*common, "--method", "tools/call", "--tool-name", "create_note", "--tool-arg", "name=first")

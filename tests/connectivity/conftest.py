@@ -9,9 +9,8 @@ import pytest
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
+from tests.network_facts import INTERNAL
 from tests.world import Credentials, World, open_world
-
-INTERNAL = "internal-key-of-the-bridge"
 
 
 @pytest.fixture

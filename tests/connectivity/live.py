@@ -5,9 +5,8 @@ import orjson
 from operations.connectivity.plans import TEST_PLANS
 from operations.ledger.esims import EsimProfile, seal_esim_profile
 from storage.intents import IntentRow, insert_intent
+from tests.network_facts import ICCID
 from tests.world import World
-
-ICCID = "8988303000000912345"
 
 
 async def live_intent(world: World, organisation: str, *, iccid: str = ICCID, data_mb: int = 1000, unlimited: bool = False) -> str:

@@ -7,7 +7,7 @@ import pytest
 from inline_snapshot import Is, snapshot
 
 from registry.limits import Tier
-from tests.clients.webhooks.receiver import receiver, status
+from tests.clients.webhooks.receiver import receiver, status_answer
 from tests.deliveries.post_office import PostOffice, open_post_office, read
 from tests.stage import opened
 
@@ -80,7 +80,7 @@ async def test_foreign_and_unknown_events_are_the_same_404(office: PostOffice, s
 
 @pytest.mark.rule("4.1.21")
 async def test_a_retry_sends_the_same_event_again_with_a_new_timestamp(office: PostOffice) -> None:
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         _, secret = await office.endpoint(there.url())
         event = await office.emit()
         worker = office.worker()
@@ -100,7 +100,7 @@ async def test_a_retry_sends_the_same_event_again_with_a_new_timestamp(office: P
 
 async def test_a_retry_reaches_an_endpoint_made_after_the_event(office: PostOffice) -> None:
     event = await office.emit()
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         await office.endpoint(there.url())
         worker = office.worker()
         assert await worker.step() == 0
@@ -110,7 +110,7 @@ async def test_a_retry_reaches_an_endpoint_made_after_the_event(office: PostOffi
 
 
 async def test_a_hundred_retries_make_no_second_event_and_no_second_delivery(office: PostOffice) -> None:
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         await office.endpoint(there.url())
         event = await office.emit()
         worker = office.worker()
@@ -157,7 +157,7 @@ async def test_a_retry_with_the_same_idempotency_key_counts_once(office: PostOff
 
 
 async def test_deliveries_show_every_attempt(office: PostOffice) -> None:
-    async with receiver(status("502 Bad")) as there:
+    async with receiver(status_answer("502 Bad")) as there:
         endpoint, _ = await office.endpoint(there.url())
         event = await office.emit()
         await office.worker().step()

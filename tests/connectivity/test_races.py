@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits
 from registry.ports import SharedSecrets
-from tests.connectivity.conftest import INTERNAL
 from tests.connectivity.live import live_intent
 from tests.connectivity.requests import INTENTS, USAGE, create, events, issued, report
 from tests.connectivity.test_observations import ATTACH, observe
 from tests.connectivity.test_products import PRODUCTS, define
-from tests.connectivity.test_usage import INGEST, LINE, key_of, percents
+from tests.connectivity.test_usage import INGEST_USAGE, USAGE_LINE, key_of, percents
+from tests.network_facts import INTERNAL
 from tests.world import Credentials, World, open_world
 
 
@@ -38,8 +38,8 @@ async def test_a_whole_life_on_either_database(http: httpx.AsyncClient, pro: htt
     assert (await http.get(INTENTS)).json()["data"] == [intent]
     record = (await report(http, "u", intent["id"], 0.1)).json()
     assert (await http.get(USAGE, params={"intent": intent["id"]})).json()["data"] == [record]
-    line = LINE | {"iccid": intent["esim"]["iccid"], "bytes": 2**53 - 1}
-    assert [(await bridge.post(INGEST, json=line | {"ref": ref})).json()["stored"] for ref in "aba"] == [True, True, False]
+    line = USAGE_LINE | {"iccid": intent["esim"]["iccid"], "bytes": 2**53 - 1}
+    assert [(await bridge.post(INGEST_USAGE, json=line | {"ref": ref})).json()["stored"] for ref in "aba"] == [True, True, False]
     await observe(bridge, "package.usage", iccid=intent["esim"]["iccid"], data={"used_bytes": 5, "mcc": "208"})
     types = [event["type"] for event in await events(http)]
     assert types == ["esim.issued", *["usage.threshold_reached"] * 3, "esim.first_attach"]
@@ -77,7 +77,7 @@ async def test_64_copies_of_a_line_at_once_count_once(
     http: httpx.AsyncClient, bridge: httpx.AsyncClient, world: World, caller: Credentials
 ) -> None:
     id = await live_intent(world, caller.organisation, data_mb=60)
-    answers = await asyncio.gather(*(bridge.post(INGEST, json=LINE) for _ in range(64)))
+    answers = await asyncio.gather(*(bridge.post(INGEST_USAGE, json=USAGE_LINE) for _ in range(64)))
     assert sorted(answer.json()["stored"] for answer in answers) == [False] * 63 + [True]
     assert await percents(http, id) == [50, 80]
 

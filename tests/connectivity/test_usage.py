@@ -8,13 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from tests.connectivity.live import ICCID, live_intent
+from tests.connectivity.live import live_intent
 from tests.connectivity.requests import USAGE, create, events, issued, report
+from tests.network_facts import ICCID
 from tests.world import Credentials, World
 
-INGEST = f"{USAGE}/ingest"
+INGEST_USAGE = f"{USAGE}/ingest"
 THRESHOLD = "usage.threshold_reached"
-LINE: dict[str, object] = {"ref": "r", "iccid": ICCID, "bytes": 48_000_000, "usage_type": "data", "occurred_at": 1_800_014_000}
+USAGE_LINE: dict[str, object] = {"ref": "r", "iccid": ICCID, "bytes": 48_000_000, "usage_type": "data", "occurred_at": 1_800_014_000}
 
 
 async def percents(http: httpx.AsyncClient, intent: object) -> list[object]:
@@ -191,11 +192,11 @@ async def test_any_split_and_order_of_usage_tells_each_crossed_threshold_once(ht
 
 async def test_a_metered_line_is_stored_once(http: httpx.AsyncClient, bridge: httpx.AsyncClient, world: World, caller: Credentials) -> None:
     id = await live_intent(world, caller.organisation, data_mb=96)
-    answers = [await bridge.post(INGEST, json=LINE) for _ in range(3)]
+    answers = [await bridge.post(INGEST_USAGE, json=USAGE_LINE) for _ in range(3)]
     assert [(answer.status_code, answer.json()) for answer in answers] == [(200, {"stored": stored}) for stored in (True, False, False)]
     assert await percents(http, id) == [50]
     assert [event["data"]["used_mb"] for event in await events(http, THRESHOLD)] == [48.0]
-    await bridge.post(INGEST, json=LINE | {"ref": "s"})
+    await bridge.post(INGEST_USAGE, json=USAGE_LINE | {"ref": "s"})
     assert await percents(http, id) == [50, 80, 100]
 
 
@@ -205,13 +206,13 @@ async def test_calls_messages_and_unlimited_plans_cross_nothing(
     await live_intent(world, caller.organisation, data_mb=1)
     await live_intent(world, caller.organisation, iccid="8988303000000912352", unlimited=True)
     for usage_type in ("moc", "mtc", "mo_sms", "mt_sms"):
-        assert (await bridge.post(INGEST, json=LINE | {"ref": usage_type, "usage_type": usage_type})).json() == {"stored": True}
-    assert (await bridge.post(INGEST, json=LINE | {"iccid": "8988303000000912352"})).json() == {"stored": True}
+        assert (await bridge.post(INGEST_USAGE, json=USAGE_LINE | {"ref": usage_type, "usage_type": usage_type})).json() == {"stored": True}
+    assert (await bridge.post(INGEST_USAGE, json=USAGE_LINE | {"iccid": "8988303000000912352"})).json() == {"stored": True}
     assert await events(http) == []
 
 
 async def test_a_line_of_nobodys_sim_is_kept_and_counts_for_nobody(bridge: httpx.AsyncClient) -> None:
-    assert [(await bridge.post(INGEST, json=LINE)).json()["stored"] for _ in range(2)] == [True, False]
+    assert [(await bridge.post(INGEST_USAGE, json=USAGE_LINE)).json()["stored"] for _ in range(2)] == [True, False]
 
 
 async def test_the_sum_of_huge_lines_stays_a_number(
@@ -219,7 +220,7 @@ async def test_the_sum_of_huge_lines_stays_a_number(
 ) -> None:
     id = await live_intent(world, caller.organisation)
     for ref in "abc":
-        assert (await bridge.post(INGEST, json=LINE | {"ref": ref, "bytes": 2**53 - 1})).status_code == 200
+        assert (await bridge.post(INGEST_USAGE, json=USAGE_LINE | {"ref": ref, "bytes": 2**53 - 1})).status_code == 200
     assert await percents(http, id) == [50, 80, 100]
 
 
@@ -245,17 +246,17 @@ async def test_the_sum_of_huge_lines_stays_a_number(
     ],
 )
 async def test_a_line_that_breaks_a_rule_is_refused(bridge: httpx.AsyncClient, field: str, value: object) -> None:
-    answer = await bridge.post(INGEST, json=LINE | {field: value})
+    answer = await bridge.post(INGEST_USAGE, json=USAGE_LINE | {field: value})
     assert (answer.status_code, answer.json()["param"]) == (400, field)
-    assert (await bridge.post(INGEST, json=LINE)).json() == {"stored": True}
+    assert (await bridge.post(INGEST_USAGE, json=USAGE_LINE)).json() == {"stored": True}
 
 
 @pytest.mark.parametrize("at", [0, 1_800_014_000.25, "2026-11-20T09:00:00Z", "2026-11-20T10:00:00.5+01:00"])
 async def test_a_time_is_unix_seconds_or_rfc_3339(bridge: httpx.AsyncClient, at: object) -> None:
-    assert (await bridge.post(INGEST, json=LINE | {"occurred_at": at})).status_code == 200
+    assert (await bridge.post(INGEST_USAGE, json=USAGE_LINE | {"occurred_at": at})).status_code == 200
 
 
 async def test_only_the_internal_key_ingests(http: httpx.AsyncClient, world: World) -> None:
-    assert (await http.post(INGEST, json=LINE)).status_code == 401
+    assert (await http.post(INGEST_USAGE, json=USAGE_LINE)).status_code == 401
     async with world.client() as anonymous:
-        assert (await anonymous.post(INGEST, json=LINE)).status_code == 401
+        assert (await anonymous.post(INGEST_USAGE, json=USAGE_LINE)).status_code == 401

@@ -11,7 +11,7 @@ from inline_snapshot import Is, snapshot
 
 from registry.limits import Tier
 from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
-from tests.clients.webhooks.receiver import receiver, status
+from tests.clients.webhooks.receiver import receiver, status_answer
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.deliveries.post_office import PostOffice, open_post_office, read
 from tests.stage import opened
@@ -143,7 +143,7 @@ async def test_foreign_and_unknown_endpoints_are_the_same_404(office: PostOffice
 
 
 async def test_replaying_to_a_disabled_endpoint_is_refused_with_the_way_out(office: PostOffice) -> None:
-    async with receiver(status("410 Gone")) as there:
+    async with receiver(status_answer("410 Gone")) as there:
         endpoint, _ = await office.endpoint(there.url())
         await office.emit()
         await office.worker().step()
@@ -157,7 +157,7 @@ async def test_replaying_to_a_disabled_endpoint_is_refused_with_the_way_out(offi
 
 
 async def test_the_eleventh_replay_of_a_minute_is_refused_restarts_nothing_and_the_next_minute_is_free(office: PostOffice) -> None:
-    async with receiver(status("410 Gone")) as there:
+    async with receiver(status_answer("410 Gone")) as there:
         endpoint, _ = await office.endpoint(there.url())
         for _ in range(10):
             assert (await office.http.post(f"{PATH}/{endpoint}/replay")).json()["replayed"] == 0
@@ -213,7 +213,7 @@ async def one_delivery(office: PostOffice, event: str) -> dict[str, object]:
 async def only_one_is_sent_again(office: PostOffice) -> None:
     """The same event once more, with a new signature."""
     worker = office.worker()
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         endpoint, secret = await office.endpoint(there.url())
         arrived = await office.emit("arrived")
         await worker.step()
@@ -246,7 +246,7 @@ async def test_a_delivery_that_arrived_is_sent_again_when_it_is_named_on_postgre
 
 
 async def test_of_several_failed_deliveries_only_the_named_one_is_sent_again(office: PostOffice) -> None:
-    async with receiver(status("410 Gone")) as there:
+    async with receiver(status_answer("410 Gone")) as there:
         endpoint, _ = await office.endpoint(there.url())
         events = [await office.emit(f"{number}") for number in range(3)]
         await office.worker().step()
@@ -304,7 +304,7 @@ async def test_a_time_and_a_delivery_together_are_refused_with_the_way_out(offic
 
 
 async def test_a_secret_stands_in_no_other_answer_no_event_no_log_and_no_byte_of_the_database(office: PostOffice, tmp_path: Path) -> None:
-    async with receiver(status("500 Oops")) as there:
+    async with receiver(status_answer("500 Oops")) as there:
         created = await office.http.post(PATH, json={"url": there.url()}, headers={"Idempotency-Key": "k"})
         endpoint, secrets = created.json()["id"], [created.json()["secret"]]
         secrets.append((await office.http.post(f"{PATH}/{endpoint}/rotate")).json()["secret"])

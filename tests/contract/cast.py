@@ -19,9 +19,10 @@ from storage.organisations import create_organisation
 from storage.people import create_person
 from storage.sealing import OWN_TOKEN_FIELD
 from storage.upstream_connections import set_connection
-from tests.contract.fleet import ACCOUNT, ALPINE, SIBLING, UNKNOWN_ICCID
+from tests.contract.fleet import ALPINE, UNKNOWN_ICCID
 from tests.contract.founding import OPERATOR
-from tests.contract.stage import ID, INTERNAL, SHOP, House, Input, Stage
+from tests.contract.stage import ID, SHOP_KEY, ContractStage, Input, ServiceHouse
+from tests.network_facts import ACCOUNT, INTERNAL, SIBLING
 from tests.world import World
 
 OTHER_ACCOUNT = 8999
@@ -121,14 +122,14 @@ class Founded(NamedTuple):
 class Company:
     """A stage and everybody around it."""
 
-    house: House
-    stage: Stage
+    house: ServiceHouse
+    stage: ContractStage
     given: Input
     """The documented input with the stage's ids."""
     actors: dict[str, Actor] = field(default_factory=dict[str, Actor])
 
 
-async def company(house: House, operation: AnyOperation, identities: Sequence[Identity]) -> Company:
+async def company(house: ServiceHouse, operation: AnyOperation, identities: Sequence[Identity]) -> Company:
     """A fresh stage for an operation, and these people."""
     example = operation.examples[0].input
     named = "iccid" in example or any(isinstance(value, str) and ID.fullmatch(value) for value in example.values())
@@ -136,7 +137,9 @@ async def company(house: House, operation: AnyOperation, identities: Sequence[Id
     given = stage.fitted(operation, operation.examples[0].input)
     made, rows = Company(house, stage, given), list[Rows]()
     for identity in identities:
-        actor = made.actors[identity.name] = Actor(identity, {By.SHARED: INTERNAL, By.SHOP: SHOP, By.UNKNOWN: UNKNOWN_KEY}.get(identity.by))
+        actor = made.actors[identity.name] = Actor(
+            identity, {By.SHARED: INTERNAL, By.SHOP: SHOP_KEY, By.UNKNOWN: UNKNOWN_KEY}.get(identity.by)
+        )
         if identity.by in (By.KEY, By.SESSION, By.LOGIN):
             rows.append(enlisted(house.world, operation, made, actor))
     await house.world.store.write(enlist, rows=rows, now=house.world.clock.now())

@@ -18,14 +18,18 @@ from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
 from simulators.transport import SimulatorTransport
 from tests.copies import Original
+from tests.network_facts import ACCOUNT, SIBLING
 from tests.world import SettableClock
 
 FJORD, ALPINE = SIMULATED_TOKENS
-ACCOUNT, SIBLING, FOREIGN_ACCOUNT = 8101, 8102, 8201
-ONE_TIME, MONTHLY = "Nordic 1GB 30d", "Nordic monthly 3GB"
-DOCUMENTED_ICCID, DOCUMENTED_PACKAGES = "8988303700000100286", (3300871, 3300873, 3300872)
+FOREIGN_ACCOUNT = 8201
+ONE_TIME = "Nordic 1GB 30d"
+MONTHLY = "Nordic monthly 3GB"
+DOCUMENTED_ICCID = "8988303700000100286"
+DOCUMENTED_PACKAGES = (3300871, 3300873, 3300872)
 """What examples call the line and its packages: whoever reads them literally meets something."""
-UNKNOWN_ICCID, UNKNOWN_ID = "8988303700009999999", 99_999_999
+UNKNOWN_ICCID = "8988303700009999999"
+UNKNOWN_ID = 99_999_999
 FOREIGN_LIST = 21
 ZONE = {"networkProfileId": 412, "locationZoneName": "Ours", "tadigList": ["NORAA", "DNKAA"]}
 SETTINGS = OcsSettings(url="http://ocs.sandbox.invalid/ocs-custo/main/v1", backoff_seconds=0.0)
@@ -140,7 +144,7 @@ def own(network: Network, line: Line, zone: int) -> Own:
     )
 
 
-def opened(network: Network, clock: SettableClock) -> tuple[SimulatedNetwork, OcsPool]:
+def network_way(network: Network, clock: SettableClock) -> tuple[SimulatedNetwork, OcsPool]:
     """The network at work, and the way to it."""
     sandbox = SimulatedNetwork(network, wall=clock.now, following=True, sleep=too_long)
     return sandbox, OcsPool(Outbound(ocs_limits(SETTINGS), transport=lambda: SimulatorTransport(sandbox)), SETTINGS, clock)

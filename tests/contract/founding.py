@@ -13,7 +13,8 @@ from storage.people import create_person
 from storage.sealing import OWN_TOKEN_FIELD
 from storage.upstream_connections import set_connection
 from storage.upstream_objects import UpstreamObjectKind, add_upstream_object
-from tests.contract.fleet import ACCOUNT, Own
+from tests.contract.fleet import Own
+from tests.network_facts import ACCOUNT
 from tests.world import Credentials, World
 
 OPERATOR = {"name": "Reseller", "country": "NO", "operator_type": "mvno"}
@@ -31,7 +32,7 @@ class Founding(NamedTuple):
     now: float
 
 
-async def found(world: World, own: Own, *, tier: Tier, role: Role, token: str | None, connected: bool) -> Credentials:
+async def found_organisation(world: World, own: Own, *, tier: Tier, role: Role, token: str | None, connected: bool) -> Credentials:
     """Found it: in managed mode with the stage's account, with a token of its own, or unconnected."""
     ids, key = world.ids, new_api_key(world.ids)
     who = Credentials(ids.new("org_"), ids.new("usr_"), ids.new("key_"), key.secret)

@@ -17,11 +17,11 @@ from tests.contract.connections import REPLACING
 from tests.contract.payments import UNCONNECTED
 from tests.contract.stage import GUARD, ID, NEVER
 
-PATH = Path(__file__).resolve().parents[2] / "docs" / "identities.md"
-COMMAND = "UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_identities.py"
+IDENTITIES_PAGE = Path(__file__).resolve().parents[2] / "docs" / "identities.md"
+IDENTITIES_COMMAND = "UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_identities.py"
 
 
-class Answer(NamedTuple):
+class ExpectedAnswer(NamedTuple):
     """What is said, and what it costs."""
 
     status: int
@@ -73,38 +73,38 @@ OF_THE_LEDGER = {"idempotencyKey"}
 """Names that are ours without looking like it."""
 
 
-def expected(operation: AnyOperation, who: Identity, *, live: bool = True) -> Answer:
+def expected(operation: AnyOperation, who: Identity, *, live: bool = True) -> ExpectedAnswer:
     """The first reason to refuse, else the declared answer; not `live`: the call replaces nothing, or it has done so before."""
     rules = RULES if live else [rule for rule in RULES if rule not in OF_WHAT_IS_LIVE]
     return next(said for rule in rules if (said := rule(operation, who)) is not None)
 
 
-def by_credential(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_credential(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     if who.by not in TAKERS[operation.auth]:
-        return Answer(401, "unauthorized")
+        return ExpectedAnswer(401, "unauthorized")
     return None if operation.auth in (Auth.BEARER, Auth.SESSION) else done(operation, who)
 
 
-def by_guard(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_guard(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """Always 405 (api.md 4.7)."""
-    return Answer(405, NEVER[GUARD]) if operation.id == GUARD else None
+    return ExpectedAnswer(405, NEVER[GUARD]) if operation.id == GUARD else None
 
 
-def by_membership(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_membership(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """What acts for an organisation needs one."""
-    return Answer(409, "organization_required") if who.place is Place.ALONE and operation.organisation else None
+    return ExpectedAnswer(409, "organization_required") if who.place is Place.ALONE and operation.organisation else None
 
 
-def by_tier(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_tier(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """A membership that lacks the scope is told which tier has it."""
-    return None if (who.tier, who.role) in CARRIED[operation.scope] else Answer(402, "upgrade_required")
+    return None if (who.tier, who.role) in CARRIED[operation.scope] else ExpectedAnswer(402, "upgrade_required")
 
 
-def by_role(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_role(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """Some operations are for admins, on any tier; whoever is in no organisation is nobody's admin."""
     if operation.role is not Role.ADMIN:
         return None
-    return Answer(403, "role_required") if who.role is not Role.ADMIN else None
+    return ExpectedAnswer(403, "role_required") if who.role is not Role.ADMIN else None
 
 
 def shows_less(who: Identity) -> bool:
@@ -112,26 +112,26 @@ def shows_less(who: Identity) -> bool:
     return who.narrow is not None or (who.granted is not None and set(who.granted.split()) < {"read", "write", "admin"})
 
 
-def by_live_connection(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_live_connection(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """What would replace a live connection is for admins; whoever is in no organisation was refused before."""
     if operation.id not in REPLACING or who.place is Place.ALONE:
         return None
-    return Answer(403, "role_required") if who.role is not Role.ADMIN else None
+    return ExpectedAnswer(403, "role_required") if who.role is not Role.ADMIN else None
 
 
-def by_login_to_what_is_live(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_login_to_what_is_live(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """And for credentials that may do all that their person may; those that lead to the pages of a live payment account, too."""
     redirects = operation.id in REPLACING or operation.id == "operator_billing_connect_dashboard_link"
     return RESTRICTED if redirects and shows_less(who) else None
 
 
-def by_former_token(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_former_token(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """Whoever is elsewhere has replaced no token."""
     gone = operation.id == "onboarding_restore_ocs_token" and who.place is not Place.HERE
-    return Answer(409, "no_former_token") if gone else None
+    return ExpectedAnswer(409, "no_former_token") if gone else None
 
 
-def by_login(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_login(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """A login does what was granted to it, and not all that its person may do."""
     granted = {"read", "write", "admin"} if who.granted is None else set(who.granted.split())
     admin = operation.scope is Scope.ADMIN or operation.role is Role.ADMIN
@@ -139,7 +139,7 @@ def by_login(operation: AnyOperation, who: Identity) -> Answer | None:
     return RESTRICTED if lacking else None
 
 
-def by_restriction(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_restriction(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """A restricted key calls what its restriction lets it, and only for what stands in it."""
     if who.narrow in (Narrow.READ_ONLY, Narrow.OTHER_TOOLSET):
         reads = operation.read_only and operation.scope is not Scope.ADMIN
@@ -151,75 +151,75 @@ def by_restriction(operation: AnyOperation, who: Identity) -> Answer | None:
     return None
 
 
-def by_authority(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_authority(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """Who shows less than their person has changes nobody's access; no identity here is the credential that the call names."""
     authority = operation.authority
     return RESTRICTED if shows_less(who) and authority is not None and not authority.narrower else None
 
 
-def by_account(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_account(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """The input names every account it is about, or a line, whose account the network is asked for."""
     own = who.narrow is Narrow.ACCOUNT
-    if accounts(operation):
-        named = any(name in operation.examples[0].input for name in accounts(operation))
+    if account_fields(operation):
+        named = any(name in operation.examples[0].input for name in account_fields(operation))
         return None if named and own else RESTRICTED
     if names(operation, "iccid"):
         return None if own else RESTRICTED._replace(cost=1, looked=True)
     return RESTRICTED
 
 
-def by_offer(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_offer(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """Some operations say that they are not offered."""
-    return Answer(501, NEVER[operation.id]) if operation.id in NEVER else None
+    return ExpectedAnswer(501, NEVER[operation.id]) if operation.id in NEVER else None
 
 
-def by_payment_account(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_payment_account(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """Whoever is elsewhere has no account at the payment processor."""
     elsewhere = who.place is not Place.HERE and operation.id in UNCONNECTED
-    return Answer(409, "payments_not_connected") if elsewhere else None
+    return ExpectedAnswer(409, "payments_not_connected") if elsewhere else None
 
 
-def by_consent(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_consent(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """A consent is finished by the person who began it, who is none of these."""
-    return Answer(400, "invalid_request") if operation.id == "operator_billing_connect_oauth_complete" else None
+    return ExpectedAnswer(400, "invalid_request") if operation.id == "operator_billing_connect_oauth_complete" else None
 
 
-def by_owner(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_owner(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """What is somebody else's is not there. That costs nothing, unless the network was to be asked."""
     if who.place is Place.HERE:
         return None
     example = operation.examples[0].input
     stored = [name for name, value in example.items() if (isinstance(value, str) and ID.fullmatch(value)) or name in OF_THE_LEDGER]
     if any(required(operation, name) for name in stored):  # a filter that is left empty finds nothing, and that is no refusal
-        return Answer(404, "not_found")
+        return ExpectedAnswer(404, "not_found")
     theirs = {name for name in OF_THE_ACCOUNT & set(example) if operation.upstream or name != "iccid"}  # notes are kept by organisation
     shared = OF_THE_RESELLER & set(example)
     if who.place is Place.SIBLING and not operation.read_only:
         shared = {name for name in shared if inside(operation, name)}
     elif who.place is Place.SIBLING:
         shared = set()
-    return Answer(404, "not_found", operation.charged, looked=True) if theirs | shared else None
+    return ExpectedAnswer(404, "not_found", operation.charged, looked=True) if theirs | shared else None
 
 
-def by_maker(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_maker(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """A key is its maker's and the admins' to change; to others it is not there."""
     keys = [value for value in operation.examples[0].input.values() if str(value).startswith("key_")]
     admin = who.role is Role.ADMIN and (who.granted is None or "admin" in who.granted)
-    return Answer(404, "not_found") if keys and not operation.read_only and not admin else None
+    return ExpectedAnswer(404, "not_found") if keys and not operation.read_only and not admin else None
 
 
-def by_limit(operation: AnyOperation, who: Identity) -> Answer | None:
+def by_limit(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
     """A key's own calls of the day; what is not charged is not counted."""
-    return Answer(429, "quota_exceeded", looked=True) if who.narrow is Narrow.USED_UP and operation.charged else None
+    return ExpectedAnswer(429, "quota_exceeded", looked=True) if who.narrow is Narrow.USED_UP and operation.charged else None
 
 
-def done(operation: AnyOperation, who: Identity) -> Answer:
-    return Answer(operation.status, cost=int(operation.charged))
+def done(operation: AnyOperation, who: Identity) -> ExpectedAnswer:
+    return ExpectedAnswer(operation.status, cost=int(operation.charged))
 
 
-RESTRICTED = Answer(403, "credential_restricted")
+RESTRICTED = ExpectedAnswer(403, "credential_restricted")
 OF_WHAT_IS_LIVE = (by_live_connection, by_login_to_what_is_live)
-RULES: tuple[Callable[[AnyOperation, Identity], Answer | None], ...] = (
+RULES: tuple[Callable[[AnyOperation, Identity], ExpectedAnswer | None], ...] = (
     by_credential,
     by_guard,
     by_membership,
@@ -246,7 +246,7 @@ def fields(operation: AnyOperation) -> dict[str, bool]:
     return {shown_field_name(name, info): info.is_required() for name, info in operation.params.model_fields.items()}
 
 
-def accounts(operation: AnyOperation) -> list[str]:
+def account_fields(operation: AnyOperation) -> list[str]:
     return [name for name in fields(operation) if "account" in name.lower()]
 
 
@@ -269,7 +269,7 @@ def doors(operation: AnyOperation) -> str:
     return "HTTP, MCP" if operation.tool else "HTTP"
 
 
-def table() -> str:
+def identities_page() -> str:
     columns = [each.name for each in IDENTITIES]
     lines = [f"| {' | '.join(['operation', 'doors', *columns])} |", f"|{'---|' * (2 + len(columns))}"]
     for operation in CATALOGUE.operations.values():
@@ -283,7 +283,7 @@ INTRODUCTION = f"""# Identities
 
 What every operation answers to everybody who may come: HTTP status and `code`. The call is the documented one, for an enterprise
 organisation that has all it names. Each cell is read from the operation's declaration, and a test asks the service for every one of them
-at every door: both give the same answer at the same cost. `{COMMAND}` writes this file anew.
+at every door: both give the same answer at the same cost. `{IDENTITIES_COMMAND}` writes this file anew.
 
 A call that succeeds costs one call of the quota, where calls are charged. One that is refused costs nothing, changes nothing and reaches no
 upstream, with one exception: whose a thing of the network is, only the network knows. So a 404 for a foreign one and a 403 for a key of

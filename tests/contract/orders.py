@@ -10,8 +10,9 @@ from storage.issuance import DrawnSim, NewIssuance, begin_issuance, mark_issued
 from storage.order_queue import OrderEsim, OrderPayment, claim_order, mark_order_ready, pay_order, send_order
 from storage.orders import NewOrder, insert_order, name_session
 from storage.storefronts import find_storefront
-from tests.contract.fleet import ACCOUNT, drawn
-from tests.contract.shops import TEMPLATE, plan, shop_by_id
+from tests.contract.fleet import drawn
+from tests.contract.shops import plan, shop_by_id
+from tests.network_facts import ACCOUNT, TEMPLATE
 from tests.world import Credentials, World
 
 Input = dict[str, Any]

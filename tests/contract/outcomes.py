@@ -9,10 +9,10 @@ from registry.limits import Tier
 from registry.operation import Auth
 from simulators.network.faults import NetworkFault
 from tests.contract.fleet import ALPINE, writes
-from tests.contract.stage import NEVER, Answered, House, Input, Stage, key_for
+from tests.contract.stage import NEVER, Answered, ContractStage, Input, ServiceHouse, key_for
 
-PATH = Path(__file__).resolve().parents[2] / "docs" / "outcomes.md"
-COMMAND = "UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_outcomes.py"
+OUTCOMES_PAGE = Path(__file__).resolve().parents[2] / "docs" / "outcomes.md"
+OUTCOMES_COMMAND = "UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_outcomes.py"
 LENIENT = {"receive_bridge4ip_webhook", "observe_connectivity_event", "operator_billing_payments_webhook"}
 REFUSAL, TRAFFIC_LIMIT = 14, 100
 
@@ -26,23 +26,23 @@ class Cell(NamedTuple):
 
 NO_IDS, NO_KEY = Cell("n/a (names nothing)"), Cell("n/a (a read)")
 NO_TENANT, NO_UPSTREAM, UNKEYED = Cell("n/a (no tenant)"), Cell("n/a (no upstream)"), Cell("n/a (no key)")
-Ask = Callable[[Stage, Input], Awaitable[Answered]]
+Ask = Callable[[ContractStage, Input], Awaitable[Answered]]
 
 
 class Case(NamedTuple):
-    house: House
+    house: ServiceHouse
     operation: AnyOperation
     tool: bool
     method: str | None
     """What the operation is about upstream: its write, or the last it reads."""
 
-    async def stage(self, tier: Tier = Tier.ENTERPRISE, *, connected: bool = True) -> tuple[Stage, Input]:
+    async def stage(self, tier: Tier = Tier.ENTERPRISE, *, connected: bool = True) -> tuple[ContractStage, Input]:
         """A fresh organisation in a fresh network, and the documented input for it."""
         stage = await self.house.stage(self.operation, tier, connected=connected)
         stage.ids.setdefault("cnp", "cnp_" + "0" * 26)
         return stage, stage.fitted(self.operation, self.operation.examples[0].input)
 
-    async def ask(self, stage: Stage, given: Input, *, secret: str | None = None, key: str = "outcomes") -> Answered:
+    async def ask(self, stage: ContractStage, given: Input, *, secret: str | None = None, key: str = "outcomes") -> Answered:
         """The call, with both of its steps where there are two."""
         door = self.house.mcp if self.tool else self.house.http
         credential = secret or self.house.credential(self.operation, stage)
@@ -180,7 +180,7 @@ def code_of(said: Answered) -> str:
     return body["code"] + (f" ({body['ocs_code']})" if "ocs_code" in body else "")
 
 
-async def row(house: House, operation: AnyOperation) -> dict[str, Cell]:
+async def row(house: ServiceHouse, operation: AnyOperation) -> dict[str, Cell]:
     first = Case(house, operation, False, None)
     stage, given = await first.stage()
     await first.ask(stage, given)
@@ -202,7 +202,7 @@ async def cell(doors: list[Case], make: Callable[[Case], Awaitable[Answered | Ce
     return Cell(f"{said[0].status} {code_of(said[0])}".strip(), len(alike) == 1)
 
 
-def table(rows: dict[str, dict[str, str]], doors: dict[str, str]) -> str:
+def outcomes_page(rows: dict[str, dict[str, str]], doors: dict[str, str]) -> str:
     head = ["operation", "doors", *SITUATIONS]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     lines += [f"| `{id}` | {doors[id]} | {' | '.join(cells[name] for name in SITUATIONS)} |" for id, cells in rows.items()]
@@ -213,7 +213,7 @@ INTRODUCTION = f"""# Outcomes
 
 What every operation answers in every situation: HTTP status and `code`, with the charging system's own code in parentheses.
 Where both doors are open the tool answers with the same code, as a result with `isError` from 400 on.
-Each answer was given by the service itself: `{COMMAND}` writes this file anew, and a test fails when it is not up to date.
+Each answer was given by the service itself: `{OUTCOMES_COMMAND}` writes this file anew, and a test fails when it is not up to date.
 
 - **bad input**: an unknown field.
 - **foreign tenant**: an organisation of another reseller names what this one has.

@@ -15,7 +15,7 @@ from tests.contract.connections import CONNECTED
 from tests.contract.intelligence import INTELLIGENCE
 from tests.contract.invoices import INVOICED
 from tests.contract.orders import ORDERS
-from tests.contract.shops import SHOPS
+from tests.contract.shops import SHOP_INPUTS
 from tests.world import Credentials, World
 
 Input = dict[str, Any]
@@ -102,7 +102,7 @@ PREPARED: Mapping[str, Callable[[World, Credentials], Awaitable[Input]]] = {
     "operator_billing_submit_dispute_evidence": dispute,
     **CONNECTED,
     **INVOICED,
-    **SHOPS,
+    **SHOP_INPUTS,
     **ORDERS,
     **INTELLIGENCE,
 }

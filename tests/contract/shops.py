@@ -6,10 +6,10 @@ import orjson
 
 from storage.products import ProductRow, insert_product
 from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan
+from tests.network_facts import TEMPLATE
 from tests.world import Credentials, World
 
 Input = dict[str, Any]
-TEMPLATE = 55010
 
 
 async def free_slug(world: World, who: Credentials) -> Input:
@@ -75,7 +75,7 @@ async def plan_by_slug(world: World, who: Credentials) -> Input:
     return {"slug": (await plan(world, who))["slug"]}
 
 
-SHOPS = {
+SHOP_INPUTS = {
     "create_storefront": free_slug,
     "get_storefront": plan_by_id,
     "update_storefront": shop_by_id,

@@ -26,11 +26,13 @@ from simulators.network.world import World as Network
 from storage.affiliates import insert_affiliate
 from storage.invitations import put_invitation
 from storage.issuance import DrawnSim, NewIssuance, begin_issuance, mark_issued
-from tests.contract.fleet import ACCOUNT, FJORD, Own, drawn, new_network, opened
-from tests.contract.founding import found
+from tests.contract.fleet import FJORD, Own, drawn, network_way, new_network
+from tests.contract.founding import found_organisation
 from tests.contract.payments import prepared, signature
 from tests.direct import Direct
+from tests.mcp.house import MODERN
 from tests.mcp.refusals import refusal_in
+from tests.network_facts import ACCOUNT, INTERNAL
 from tests.registry.ledgers import AuditRow, audited, audited_by, audited_of, used_by
 from tests.world import BASE, HOST, ORIGIN, SITE, Credentials, World, open_world
 from transports.http.asgi import Receive, Scope, Send
@@ -40,11 +42,9 @@ from transports.mcp.door import MCP_METADATA_PATH, MCP_PATH, McpDoor
 from transports.mcp.settings import McpSettings
 from transports.openapi.page import OpenapiPage
 
-INTERNAL = "internal-key-of-the-bridge"
-SHOP = "storefront-key-of-the-shops"
-SECRETS = SharedSecrets(internal=INTERNAL, storefront=SHOP)
+SHOP_KEY = "storefront-key-of-the-shops"
+SECRETS = SharedSecrets(internal=INTERNAL, storefront=SHOP_KEY)
 SETTINGS = McpSettings(version="1.0.0", state_keys=(bytes(range(32)),), allowed_hosts=(HOST,), allowed_origins=(ORIGIN,))
-MODERN = "2026-07-28"
 ID = re.compile(r"[a-z]{2,4}_[0-9a-z]{26}")
 SIGNED = "the processor's signature"
 """In place of a credential: the body is signed."""
@@ -61,8 +61,11 @@ NEVER = {
 GUARD = "high_cost_subscribers_method_guard"
 """It says so with 405, to whoever has a credential, before anything else is looked at."""
 SERVED = tuple(o for o in OPERATIONS if o.id not in NEVER)
-ROLLBACK, VERIFY = "rollback_esim_issuance", "signup_verify"
-MOVE, RESUME, PERIOD = "move_subscriber_range_to_account", "stop_resume_recurring_package", "modify_subscriber_package_active_period"
+ROLLBACK_OPERATION = "rollback_esim_issuance"
+VERIFY_OPERATION = "signup_verify"
+MOVE = "move_subscriber_range_to_account"
+RESUME = "stop_resume_recurring_package"
+PERIOD = "modify_subscriber_package_active_period"
 Input = dict[str, Any]
 
 
@@ -88,7 +91,7 @@ class Answered:
 
 
 @dataclass(slots=True)
-class Stage:
+class ContractStage:
     """An organisation, its admin, the ids of what it has, and the network that its account is in."""
 
     who: Credentials
@@ -143,7 +146,7 @@ class Stage:
 
 
 @dataclass(slots=True)
-class House:
+class ServiceHouse:
     world: World
     places: int = 0
     """How many stages there were."""
@@ -158,18 +161,18 @@ class House:
         *,
         connected: bool = True,
         furnished: bool = True,
-    ) -> Stage:
+    ) -> ContractStage:
         """A new organisation with one of everything that the operation, or any, may ask for; from here on the network is its own."""
         network, own = new_network(int(self.world.clock.now()), self.places)
         self.places += 1
         sandbox = await self.enter(network)
         # Lines move between accounts, and only whoever brings a token of their own has two.
         token = FJORD.value if operation is not None and operation.id == MOVE and connected else None
-        who = await found(self.world, own, tier=tier, role=role, token=token, connected=connected)
-        stage = Stage(who, sandbox, own, self.places)
-        if operation is not None and operation.id == ROLLBACK:
+        who = await found_organisation(self.world, own, tier=tier, role=role, token=token, connected=connected)
+        stage = ContractStage(who, sandbox, own, self.places)
+        if operation is not None and operation.id == ROLLBACK_OPERATION:
             await self._draw(stage, str(operation.examples[0].input["idempotencyKey"]))
-        if operation is not None and operation.id == VERIFY:
+        if operation is not None and operation.id == VERIFY_OPERATION:
             stage.proof = await self._sign_up(stage)
         if operation is not None:
             stage.proof = stage.proof | await prepared(self.world, who, operation.id)
@@ -179,14 +182,14 @@ class House:
 
     async def enter(self, network: Network) -> SimulatedNetwork:
         """Everybody's upstream is this network from now on."""
-        sandbox, pool = opened(network, self.world.clock)
+        sandbox, pool = network_way(network, self.world.clock)
         before = self.world.pipeline.deps
         self.world.pipeline.deps = replace(before, ocs=pool, reads=ReadCache(self.world.clock))
         self.world.sandbox = sandbox
         await before.ocs.aclose()
         return sandbox
 
-    async def _draw(self, stage: Stage, key: str) -> None:
+    async def _draw(self, stage: ContractStage, key: str) -> None:
         """An eSIM that the organisation drew before; its profile was installed, so that rolling it back is one write."""
         line, package = drawn(stage.network)
         of = {"organisation": stage.who.organisation, "key": key}
@@ -208,14 +211,14 @@ class House:
         await self.world.store.write(begin_issuance, row=row, now=now)
         await self.world.store.write(mark_issued, **of, drawn=DrawnSim(line.iccid, line.id, line.sim.id, package), now=now)
 
-    async def _sign_up(self, stage: Stage) -> Input:
+    async def _sign_up(self, stage: ContractStage) -> Input:
         operation = CATALOGUE.operations["signup_start"]
         begun = await self.http(operation, None, stage.fitted(operation, operation.examples[0].input))
         letter = (await self.world.letters())[-1]
         (code,) = set(DIGITS.findall(letter.text))
         return {"client_token": begun.body["client_token"], "code": code}
 
-    async def _furnish(self, stage: Stage, tier: Tier) -> None:
+    async def _furnish(self, stage: ContractStage, tier: Tier) -> None:
         """Test eSIMs, a product, an endpoint, events: what is the organisation's with us."""
         made: dict[str, Answered] = {}
         await self.world.store.write(
@@ -245,10 +248,10 @@ class House:
         sent = await self.http(CATALOGUE.operations["list_event_deliveries"], stage.who.secret, event)
         stage.ids |= {"ur": record.body["id"], "evt": event["id"], "dlv": sent.body["data"][0]["id"]}
 
-    def credential(self, operation: AnyOperation, stage: Stage) -> str | None:
+    def credential(self, operation: AnyOperation, stage: ContractStage) -> str | None:
         session = f"session.{stage.who.person}.{stage.who.organisation}"
         other = {Auth.INTERNAL: INTERNAL, Auth.BRIDGE: INTERNAL, Auth.PUBLIC: None, Auth.SESSION: session, Auth.SIGNATURE: SIGNED}
-        other |= {Auth.STOREFRONT: SHOP, Auth.STOREFRONT_OPEN: SHOP}
+        other |= {Auth.STOREFRONT: SHOP_KEY, Auth.STOREFRONT_OPEN: SHOP_KEY}
         return other.get(operation.auth, stage.who.secret)
 
     def client(self, secret: str | None) -> httpx.AsyncClient:
@@ -369,7 +372,7 @@ def key_for(operation: AnyOperation, name: str = "contract") -> str | None:
 
 
 @asynccontextmanager
-async def open_house(folder: Path, *hosts: str) -> AsyncGenerator[House]:
+async def open_service_house(folder: Path, *hosts: str) -> AsyncGenerator[ServiceHouse]:
     """Every door over one world; `hosts` are further names it answers to."""
     rules = HttpRules(hosts=frozenset({HOST, *hosts}), origins=frozenset({ORIGIN}))
     doors: list[McpDoor] = []
@@ -392,6 +395,6 @@ async def open_house(folder: Path, *hosts: str) -> AsyncGenerator[House]:
         doors.append(McpDoor(CATALOGUE, world.pipeline, SETTINGS, report))
         async with doors[0].running():
             try:
-                yield House(world)
+                yield ServiceHouse(world)
             finally:
                 await world.pipeline.deps.ocs.aclose()

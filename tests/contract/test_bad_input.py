@@ -7,7 +7,7 @@ import pytest
 from registry.catalogue import AnyOperation
 from registry.operation import Auth
 from tests.contract.bad_input import BROKEN, ICCIDS, Bad, bad_calls
-from tests.contract.stage import OPERATIONS, SERVED, Answered, House, Input, Stage, key_for
+from tests.contract.stage import OPERATIONS, SERVED, Answered, ContractStage, Input, ServiceHouse, key_for
 
 # Notifications are taken from senders of any age: what they hold beyond the known is skipped, what is odd is not believed.
 LENIENT = {"receive_bridge4ip_webhook", "observe_connectivity_event", "operator_billing_payments_webhook"}
@@ -25,12 +25,12 @@ def refused(bad: Bad, said: Answered) -> str | None:
     return None if named else f"{bad.fault}: names {param!r}: {said.body}"
 
 
-async def untouched(house: House, stage: Stage) -> tuple[object, ...]:
+async def untouched(house: ServiceHouse, stage: ContractStage) -> tuple[object, ...]:
     return stage.asked(), await house.charged(stage.who.organisation), len(await house.committed())
 
 
 @pytest.mark.parametrize("operation", ALL)
-async def test_every_kind_of_bad_input_is_refused_by_the_name_of_its_field(house: House, operation: AnyOperation) -> None:
+async def test_every_kind_of_bad_input_is_refused_by_the_name_of_its_field(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
     secret, before = house.credential(operation, stage), await untouched(house, stage)
@@ -48,7 +48,7 @@ async def test_every_kind_of_bad_input_is_refused_by_the_name_of_its_field(house
 
 
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in STRICT if o.method not in ("GET", "DELETE")])
-async def test_a_body_that_is_no_object_of_json_is_refused(house: House, operation: AnyOperation) -> None:
+async def test_a_body_that_is_no_object_of_json_is_refused(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
     before = await untouched(house, stage)
@@ -59,7 +59,7 @@ async def test_a_body_that_is_no_object_of_json_is_refused(house: House, operati
 
 
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in STRICT if "{iccid}" in o.path and o.tool])
-async def test_a_malformed_iccid_is_refused_at_both_doors(house: House, operation: AnyOperation) -> None:
+async def test_a_malformed_iccid_is_refused_at_both_doors(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
     before = await untouched(house, stage)
@@ -72,7 +72,7 @@ async def test_a_malformed_iccid_is_refused_at_both_doors(house: House, operatio
 
 
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in OPERATIONS if o.id in LENIENT])
-async def test_a_notification_of_whatever_shape_is_taken_or_refused(house: House, operation: AnyOperation) -> None:
+async def test_a_notification_of_whatever_shape_is_taken_or_refused(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
     # What no sender that may sign would write is taken for what somebody else wrote.
@@ -92,7 +92,7 @@ def needs_body(operation: AnyOperation) -> bool:
     return any("{" + name + "}" not in operation.path for name in fields)
 
 
-async def raw(house: House, operation: AnyOperation, stage: Stage, given: Input, body: bytes) -> tuple[int, str]:
+async def raw(house: ServiceHouse, operation: AnyOperation, stage: ContractStage, given: Input, body: bytes) -> tuple[int, str]:
     path = operation.path
     for name, value in given.items():
         path = path.replace("{" + name + "}", str(value))

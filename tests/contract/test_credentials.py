@@ -5,7 +5,8 @@ import pytest
 from registry.catalogue import AnyOperation
 from registry.limits import Tier
 from registry.operation import Auth
-from tests.contract.stage import INTERNAL, OPERATIONS, SHOP, House, key_for
+from tests.contract.stage import OPERATIONS, SHOP_KEY, ServiceHouse, key_for
+from tests.network_facts import INTERNAL
 
 # api.md 5.1: of the public routes these are operations that are declared; /openapi.json is a page.
 SHOPS = {"get_hosted_storefront", "get_hosted_storefront_plan_readiness", "list_storefront_templates"}
@@ -31,11 +32,11 @@ def test_exactly_the_public_list_is_declared_public() -> None:
 @pytest.mark.rule("5.1.4")
 @pytest.mark.rule("7.3")
 @pytest.mark.parametrize("operation", CLOSED)
-async def test_an_operation_answers_401_without_a_good_credential(house: House, operation: AnyOperation) -> None:
+async def test_an_operation_answers_401_without_a_good_credential(house: ServiceHouse, operation: AnyOperation) -> None:
     given = dict(operation.examples[0].input)
     stranger = await house.world.caller(Tier.ENTERPRISE)
-    bad = ["", " ", "ak_" + "0" * 46, "not-a-key", "forged.a.b", INTERNAL + "x", SHOP + "x"]
-    bad += [SHOP] if operation.auth not in (Auth.STOREFRONT, Auth.STOREFRONT_OPEN) else [INTERNAL]
+    bad = ["", " ", "ak_" + "0" * 46, "not-a-key", "forged.a.b", INTERNAL + "x", SHOP_KEY + "x"]
+    bad += [SHOP_KEY] if operation.auth not in (Auth.STOREFRONT, Auth.STOREFRONT_OPEN) else [INTERNAL]
     bad.append(INTERNAL if operation.auth is Auth.BEARER else stranger.secret)
     missing = await house.http(operation, None, given, key=key_for(operation))
     assert missing.status == 401 and set(missing.body) == {"error", "code", "request_id", "hint"}
@@ -51,7 +52,7 @@ async def test_an_operation_answers_401_without_a_good_credential(house: House, 
 
 @pytest.mark.rule("5.1.5")
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in OPERATIONS if o.id in PUBLIC])
-async def test_a_public_operation_answers_everybody(house: House, operation: AnyOperation) -> None:
+async def test_a_public_operation_answers_everybody(house: ServiceHouse, operation: AnyOperation) -> None:
     for secret in (None, "", "nonsense"):
         stage = await house.stage(operation)
         given = stage.fitted(operation, operation.examples[0].input)
@@ -59,14 +60,14 @@ async def test_a_public_operation_answers_everybody(house: House, operation: Any
 
 
 @pytest.mark.parametrize("operation", TOOLS)
-async def test_a_tool_answers_401_before_json_rpc(house: House, operation: AnyOperation) -> None:
+async def test_a_tool_answers_401_before_json_rpc(house: ServiceHouse, operation: AnyOperation) -> None:
     for secret in (None, "", "ak_" + "0" * 46, INTERNAL):
         said = await house.mcp(operation, secret, dict(operation.examples[0].input))
         assert (said.status, said.body["code"]) == (401, "unauthorized")
 
 
 @pytest.mark.rule("9.3")
-async def test_the_machine_readable_description_is_public_and_names_every_operation(house: House) -> None:
+async def test_the_machine_readable_description_is_public_and_names_every_operation(house: ServiceHouse) -> None:
     async with house.world.client() as client:
         answer = await client.get("/openapi.json")
     document = answer.json()

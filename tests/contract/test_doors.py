@@ -10,8 +10,8 @@ import pytest
 from registry.catalogue import AnyOperation
 from registry.limits import Role, Tier
 from tests.contract.fleet import UNKNOWN_ICCID, UNKNOWN_ID, writes
-from tests.contract.stage import NEVER, OPERATIONS, Answered, House, Input, Stage, key_for
-from tests.contract.test_rows import ROWS
+from tests.contract.stage import NEVER, OPERATIONS, Answered, ContractStage, Input, ServiceHouse, key_for
+from tests.contract.test_rows import SPEC_ROWS
 
 TOOLS = [o for o in OPERATIONS if o.tool]
 MASKS = (
@@ -73,7 +73,7 @@ def normal(said: Answered) -> Any:
 
 
 async def both(
-    houses: list[House], operation: AnyOperation, vary: Vary, stages: list[Stage], *, key: str | None, sure: bool = False
+    houses: list[ServiceHouse], operation: AnyOperation, vary: Vary, stages: list[ContractStage], *, key: str | None, sure: bool = False
 ) -> list[tuple[Answered, int]]:
     """The same call over HTTP by one of two equal organisations, each in a world of its own, and over MCP by the other."""
     results: list[tuple[Answered, int]] = []
@@ -97,7 +97,7 @@ def alike(results: list[tuple[Answered, int]]) -> None:
 
 @pytest.mark.rule("1.4")
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in TOOLS])
-async def test_both_doors_give_the_same_answer_at_the_same_cost(house: House, twin: House, operation: AnyOperation) -> None:
+async def test_both_doors_give_the_same_answer_at_the_same_cost(house: ServiceHouse, twin: ServiceHouse, operation: AnyOperation) -> None:
     houses, key = [house, twin], key_for(operation)
     for tier, role in CALLERS.values():
         stages = [await each.stage(operation, tier, role) for each in houses]
@@ -113,7 +113,7 @@ async def test_both_doors_give_the_same_answer_at_the_same_cost(house: House, tw
 
 
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in TOOLS if o.once is not None and o.id not in NEVER])
-async def test_a_key_used_at_one_door_is_replayed_at_the_other(house: House, operation: AnyOperation) -> None:
+async def test_a_key_used_at_one_door_is_replayed_at_the_other(house: ServiceHouse, operation: AnyOperation) -> None:
     for first_door, second_door in ((house.http, house.mcp), (house.mcp, house.http)):
         stage = await house.stage(operation)
         given = stage.fitted(operation, operation.examples[0].input)
@@ -126,7 +126,7 @@ async def test_a_key_used_at_one_door_is_replayed_at_the_other(house: House, ope
 
 
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in OPERATIONS if "starting_after" in o.params.model_fields])
-async def test_an_empty_cursor_is_no_cursor_at_either_door(house: House, operation: AnyOperation) -> None:
+async def test_an_empty_cursor_is_no_cursor_at_either_door(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
     secret = house.credential(operation, stage)
@@ -138,4 +138,4 @@ async def test_an_empty_cursor_is_no_cursor_at_either_door(house: House, operati
 
 
 def test_exactly_the_bearer_operations_marked_so_are_tools() -> None:
-    assert {o.id for o in TOOLS} == {row.id for row in ROWS.values() if row.mcp == "yes"} & {o.id for o in OPERATIONS}
+    assert {o.id for o in TOOLS} == {row.id for row in SPEC_ROWS.values() if row.mcp == "yes"} & {o.id for o in OPERATIONS}

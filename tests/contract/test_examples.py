@@ -13,7 +13,18 @@ from registry.schema import input_schema, output_schema
 from tests.contract.authority import who_may
 from tests.contract.fleet import writes
 from tests.contract.outcomes import code_of
-from tests.contract.stage import GUARD, NEVER, OPERATIONS, SERVED, VERIFY, House, Input, Stage, is_document, key_for
+from tests.contract.stage import (
+    GUARD,
+    NEVER,
+    OPERATIONS,
+    SERVED,
+    VERIFY_OPERATION,
+    ContractStage,
+    Input,
+    ServiceHouse,
+    is_document,
+    key_for,
+)
 
 EXAMPLES = [pytest.param(o, number, id=f"{o.id}-{number}") for o in SERVED for number in range(len(o.examples))]
 WRITES = [pytest.param(o, id=o.id) for o in SERVED if not o.read_only]
@@ -24,7 +35,7 @@ LENIENT = {"observe_connectivity_event", "receive_bridge4ip_webhook", "operator_
 ALL = [pytest.param(o, id=o.id) for o in OPERATIONS]
 
 
-async def run(house: House, operation: AnyOperation, number: int) -> tuple[Stage, Any]:
+async def run(house: ServiceHouse, operation: AnyOperation, number: int) -> tuple[ContractStage, Any]:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[number].input)
     return stage, await house.http(operation, house.credential(operation, stage), given, key=key_for(operation), sure=True)
@@ -32,7 +43,7 @@ async def run(house: House, operation: AnyOperation, number: int) -> tuple[Stage
 
 @pytest.mark.rule("2.0.2")
 @pytest.mark.parametrize(("operation", "number"), EXAMPLES)
-async def test_an_example_runs_and_answers_in_the_documented_shape(house: House, operation: AnyOperation, number: int) -> None:
+async def test_an_example_runs_and_answers_in_the_documented_shape(house: ServiceHouse, operation: AnyOperation, number: int) -> None:
     _, said = await run(house, operation, number)
     assert said.status == operation.status, said.body
     if is_document(operation):
@@ -55,14 +66,14 @@ def test_an_example_is_what_the_schemas_say(operation: AnyOperation, number: int
 
 
 @pytest.mark.parametrize("operation", WRITES)
-async def test_a_write_commits_its_audit_row_with_itself(house: House, operation: AnyOperation) -> None:
+async def test_a_write_commits_its_audit_row_with_itself(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given, before = stage.fitted(operation, operation.examples[0].input), await house.world.store.read(who_may)
     said = await house.http(operation, house.credential(operation, stage), given, key=key_for(operation), sure=True)
     # And it changes who may act for an organisation only where it is declared: else a new operation would be open to restricted
     # credentials. Whoever signs up shows none.
     changed = await house.world.store.read(who_may) != before
-    assert changed == (operation.authority is not None or operation.id == VERIFY)
+    assert changed == (operation.authority is not None or operation.id == VERIFY_OPERATION)
     (row,) = await house.committed(request=said.request_id)
     assert (row.operation, row.outcome, row.status, row.surface) == (operation.id, "ok", said.status, "http")
     strangers = {Auth.INTERNAL: ("internal", ""), Auth.BRIDGE: ("internal", ""), Auth.PUBLIC: ("public", "")}
@@ -73,7 +84,7 @@ async def test_a_write_commits_its_audit_row_with_itself(house: House, operation
 
 
 @pytest.mark.parametrize("operation", KEYED)
-async def test_a_write_with_a_key_is_replayed_byte_for_byte(house: House, operation: AnyOperation) -> None:
+async def test_a_write_with_a_key_is_replayed_byte_for_byte(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
     first = await house.http(operation, stage.who.secret, given, key="once", sure=True)
@@ -86,7 +97,7 @@ async def test_a_write_with_a_key_is_replayed_byte_for_byte(house: House, operat
 
 @pytest.mark.parametrize("operation", CONFIRMED)
 @pytest.mark.rule("5.4.3")
-async def test_a_two_step_operation_does_nothing_before_its_second_step(house: House, operation: AnyOperation) -> None:
+async def test_a_two_step_operation_does_nothing_before_its_second_step(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
     challenge = await house.http(operation, stage.who.secret, given)
@@ -103,7 +114,7 @@ async def test_a_two_step_operation_does_nothing_before_its_second_step(house: H
 
 
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in SERVED if o.upstream])
-async def test_an_operation_makes_at_most_one_write_upstream_and_costs_one_call(house: House, operation: AnyOperation) -> None:
+async def test_an_operation_makes_at_most_one_write_upstream_and_costs_one_call(house: ServiceHouse, operation: AnyOperation) -> None:
     stage, said = await run(house, operation, 0)
     assert said.status == operation.status, said.body
     assert len(writes(stage.asked())) == (0 if operation.read_only else 1)
@@ -123,7 +134,7 @@ def other_spellings(operation: AnyOperation, number: int) -> list[tuple[str, str
 
 
 @pytest.mark.parametrize(("operation", "number"), [each for each in EXAMPLES if other_spellings(*each.values)])  # pyright: ignore[reportArgumentType]
-async def test_a_field_is_taken_in_every_spelling(house: House, operation: AnyOperation, number: int) -> None:
+async def test_a_field_is_taken_in_every_spelling(house: ServiceHouse, operation: AnyOperation, number: int) -> None:
     for name, word in other_spellings(operation, number):
         stage = await house.stage(operation)
         given = stage.fitted(operation, operation.examples[number].input)
@@ -144,7 +155,7 @@ def nullable(operation: AnyOperation) -> list[str]:
 
 
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in SERVED if nullable(o)])
-async def test_null_is_as_good_as_leaving_a_field_out(house: House, operation: AnyOperation) -> None:
+async def test_null_is_as_good_as_leaving_a_field_out(house: ServiceHouse, operation: AnyOperation) -> None:
     async def said(given: Input, *names: str, null: bool) -> tuple[int, str]:
         stage = await house.stage(operation)
         sent = {name: value for name, value in stage.fitted(operation, given).items() if name not in names}
@@ -160,7 +171,7 @@ async def test_null_is_as_good_as_leaving_a_field_out(house: House, operation: A
 
 
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in SERVED])
-async def test_an_unknown_field_is_named_and_nothing_is_done(house: House, operation: AnyOperation) -> None:
+async def test_an_unknown_field_is_named_and_nothing_is_done(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     fitted = stage.fitted(operation, operation.examples[0].input)
     for word in ("surprise", "surpriseField", "surprise_field"):
@@ -174,7 +185,7 @@ async def test_an_unknown_field_is_named_and_nothing_is_done(house: House, opera
 
 
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in OPERATIONS if o.id in NEVER])
-async def test_what_is_never_offered_says_so_whatever_is_sent(house: House, operation: AnyOperation) -> None:
+async def test_what_is_never_offered_says_so_whatever_is_sent(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     anything = ({"id": "prv_1"}, {"id": "x"}) if "{id}" in operation.path else ({}, {"iccid": stage.own.iccid}, {"surprise": [{}]})
     for given in anything:

@@ -11,8 +11,9 @@ from registry.limits import Tier
 from registry.model import shown_field_name
 from registry.operation import Auth
 from registry.redaction import redact
-from tests.contract.fleet import ALPINE, FOREIGN_ACCOUNT, FOREIGN_LIST, SIBLING, UNKNOWN_ICCID, UNKNOWN_ID, writes
-from tests.contract.stage import MOVE, NEVER, OPERATIONS, Answered, House, Input, Stage, key_for
+from tests.contract.fleet import ALPINE, FOREIGN_ACCOUNT, FOREIGN_LIST, UNKNOWN_ICCID, UNKNOWN_ID, writes
+from tests.contract.stage import MOVE, NEVER, OPERATIONS, Answered, ContractStage, Input, ServiceHouse, key_for
+from tests.network_facts import SIBLING
 
 STORED = [pytest.param(o, id=o.id) for o in OPERATIONS if o.auth in (Auth.BEARER, Auth.SESSION) and "{id}" in o.path and o.id not in NEVER]
 UNKNOWN_TEXT = "999999999999999"
@@ -29,7 +30,7 @@ class Named(NamedTuple):
     unknown: Any
 
 
-def named(stage: Stage, operation: AnyOperation, field: str) -> Named | None:
+def named(stage: ContractStage, operation: AnyOperation, field: str) -> Named | None:
     """What to send in a field that names something of the network."""
     network, own = stage.network, stage.own
     alpine = ALPINE.reseller_id
@@ -87,7 +88,7 @@ def without(said: Answered, id: object) -> str:
 
 
 @pytest.mark.parametrize("operation", STORED)
-async def test_a_foreign_id_answers_as_an_unknown_one_does(house: House, operation: AnyOperation) -> None:
+async def test_a_foreign_id_answers_as_an_unknown_one_does(house: ServiceHouse, operation: AnyOperation) -> None:
     stage, other = await house.stage(operation), await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
     foreign = await house.http(operation, other.who.secret, given, key=key_for(operation, "a"))
@@ -98,7 +99,9 @@ async def test_a_foreign_id_answers_as_an_unknown_one_does(house: House, operati
 
 
 @pytest.mark.parametrize(("operation", "field"), IDS)
-async def test_what_is_somebody_else_s_in_the_network_answers_as_what_is_unknown(house: House, operation: AnyOperation, field: str) -> None:
+async def test_what_is_somebody_else_s_in_the_network_answers_as_what_is_unknown(
+    house: ServiceHouse, operation: AnyOperation, field: str
+) -> None:
     stage = await house.stage(operation)
     values = named(stage, operation, field)
     assert values is not None, f"say which {field} is somebody else's"
@@ -117,7 +120,7 @@ async def test_what_is_somebody_else_s_in_the_network_answers_as_what_is_unknown
 
 
 @pytest.mark.parametrize("field", ["resellerId", "zoneId", "locationZoneId", "destinationListId", "voipPlanId", "sponsorId", "listId"])
-async def test_an_own_token_finds_nothing_of_another_reseller(house: House, field: str) -> None:
+async def test_an_own_token_finds_nothing_of_another_reseller(house: ServiceHouse, field: str) -> None:
     readers = [o for o in OPERATIONS if o.upstream and o.read_only and field in fields_of(o) and "{iccid}" not in o.path]
     fjord = {"resellerId": 7001, "zoneId": 2301, "locationZoneId": 2301, "destinationListId": 64, "voipPlanId": 92, "sponsorId": 32}
     for operation in readers:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.stage import OPERATIONS
 from tests.fuzz.app_under_test import AppUnderTest
-from tests.fuzz.engine import ALLOWED, Plan, fuzz
+from tests.fuzz.engine import ALLOWED, FuzzPlan, fuzz
 
 EXAMPLES = 20
 SHARES = 4
@@ -17,7 +17,7 @@ SHARES = 4
 def test_no_generated_call_breaks_a_promise(tmp_path: Path, share: int) -> None:
     """Each operation is asked by itself; sequences of calls run by command."""
     asked = frozenset(sorted(operation.id for operation in OPERATIONS)[share::SHARES])
-    verdict = fuzz(AppUnderTest(tmp_path), Plan(EXAMPLES, only=asked))
+    verdict = fuzz(AppUnderTest(tmp_path), FuzzPlan(EXAMPLES, only=asked))
     found = sorted(set(verdict.failures))
     assert not found, f"{len(found)} failures\n\n" + "\n\n".join(found)
     assert {status for status in verdict.statuses if status >= 500} <= ALLOWED

@@ -16,14 +16,15 @@ from storage.engine.connection import Connection
 from storage.engine.statement import Query
 from tests.contract.cast import IDENTITIES, Company, Identity, Place, company
 from tests.contract.committed import hold
-from tests.contract.fleet import ACCOUNT, SIBLING, writes
-from tests.contract.identities import COMMAND, PATH, Answer, accounts, expected, table
+from tests.contract.fleet import writes
+from tests.contract.identities import IDENTITIES_COMMAND, IDENTITIES_PAGE, ExpectedAnswer, account_fields, expected, identities_page
 from tests.contract.outcomes import code_of
-from tests.contract.stage import OPERATIONS, SERVED, Answered, House, key_for
+from tests.contract.stage import OPERATIONS, SERVED, Answered, ServiceHouse, key_for
+from tests.network_facts import ACCOUNT, SIBLING
 from tests.registry.ledgers import AUDIT, CLAIM
 
 ALL = [pytest.param(o, id=o.id) for o in OPERATIONS]
-IDENTITY = PATH.parent / "identity.md"
+IDENTITY = IDENTITIES_PAGE.parent / "identity.md"
 EARLY = (401, 402, 403, 409)
 ADMIN = next(who for who in IDENTITIES if who.name == "enterprise admin")
 
@@ -54,7 +55,7 @@ def written(connection: Connection) -> Written:
     return found
 
 
-async def wrong(house: House, operation: AnyOperation, who: Identity, on: Company | None, key: str | None = None) -> list[str]:
+async def wrong(house: ServiceHouse, operation: AnyOperation, who: Identity, on: Company | None, key: str | None = None) -> list[str]:
     """What is not as it should be, at any door. A call that changes something gets a stage of its own."""
     faults: list[str] = []
     for door in (house.http, house.mcp) if operation.tool else (house.http,):
@@ -75,13 +76,13 @@ async def wrong(house: House, operation: AnyOperation, who: Identity, on: Compan
     return faults
 
 
-def differences(door: str, wanted: Answer, said: Answered) -> list[str]:
+def differences(door: str, wanted: ExpectedAnswer, said: Answered) -> list[str]:
     """The answer itself. A tool tells success from refusal, and the refusal's code."""
     status = said.status if door == "http" or said.status == 401 else wanted.status if (said.status >= 400) == (wanted.status >= 400) else 0
     return [] if (status, code_of(said)) == (wanted.status, wanted.code) else [f"wanted {wanted.status} {wanted.code}, got {said.status}"]
 
 
-def effects(wanted: Answer, cost: int, changed: bool, asked: list[str]) -> list[str]:
+def effects(wanted: ExpectedAnswer, cost: int, changed: bool, asked: list[str]) -> list[str]:
     """What the call cost and what it touched."""
     faults = [] if cost == wanted.cost else [f"cost {cost} instead of {wanted.cost}"]
     if wanted.status >= 400 and (writes(asked) if wanted.looked else asked):
@@ -94,7 +95,7 @@ def effects(wanted: Answer, cost: int, changed: bool, asked: list[str]) -> list[
 @pytest.mark.rule("5.1.1")
 @pytest.mark.rule("5.2.3")
 @pytest.mark.parametrize("operation", ALL)
-async def test_everybody_is_answered_as_the_declaration_says_at_every_door(house: House, operation: AnyOperation) -> None:
+async def test_everybody_is_answered_as_the_declaration_says_at_every_door(house: ServiceHouse, operation: AnyOperation) -> None:
     refused = [who for who in IDENTITIES if operation.read_only or expected(operation, who).status >= 400]
     shared = await company(house, operation, refused)
     faults: list[str] = []
@@ -104,7 +105,7 @@ async def test_everybody_is_answered_as_the_declaration_says_at_every_door(house
 
 
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in SERVED if o.once and expected(o, ADMIN).status < 400])
-async def test_a_stored_answer_is_for_nobody_to_whom_the_call_is_refused(house: House, operation: AnyOperation) -> None:
+async def test_a_stored_answer_is_for_nobody_to_whom_the_call_is_refused(house: ServiceHouse, operation: AnyOperation) -> None:
     refused = [who for who in IDENTITIES if expected(operation, who, live=False).status in (401, 402, 403, 404, 409)]
     shared = await company(house, operation, [ADMIN, *refused])
     done = await house.http(operation, shared.actors[ADMIN.name].secret, shared.given, key="stored", sure=True)
@@ -115,12 +116,12 @@ async def test_a_stored_answer_is_for_nobody_to_whom_the_call_is_refused(house: 
     assert faults == []
 
 
-@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in OPERATIONS if len(accounts(o)) > 1])
-async def test_a_key_for_one_account_may_name_no_other_in_any_field(house: House, operation: AnyOperation) -> None:
-    for field in accounts(operation):
+@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in OPERATIONS if len(account_fields(o)) > 1])
+async def test_a_key_for_one_account_may_name_no_other_in_any_field(house: ServiceHouse, operation: AnyOperation) -> None:
+    for field in account_fields(operation):
         stage = await house.stage(operation)
         _, secret = await house.world.key(stage.who.person, stage.who.organisation, restrictions=Restrictions(account_ids=(ACCOUNT,)))
-        given = stage.fitted(operation, operation.examples[0].input) | dict.fromkeys(accounts(operation), ACCOUNT) | {field: SIBLING}
+        given = stage.fitted(operation, operation.examples[0].input) | dict.fromkeys(account_fields(operation), ACCOUNT) | {field: SIBLING}
         for door in (house.http, house.mcp):
             said = await door(operation, secret, given, key=key_for(operation, door.__name__))
             assert (code_of(said), said.body["param"]) == ("credential_restricted", field), said.body
@@ -145,4 +146,4 @@ def test_the_page_on_identity_says_who_may_redirect_money_or_sims() -> None:
 
 
 def test_the_committed_table_is_what_the_declarations_say() -> None:
-    hold(PATH, table(), COMMAND)
+    hold(IDENTITIES_PAGE, identities_page(), IDENTITIES_COMMAND)

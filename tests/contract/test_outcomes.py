@@ -4,11 +4,11 @@ UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_outcomes.py writes docs/
 """
 
 from tests.contract.committed import hold
-from tests.contract.outcomes import COMMAND, PATH, SITUATIONS, row, table
-from tests.contract.stage import OPERATIONS, House
+from tests.contract.outcomes import OUTCOMES_COMMAND, OUTCOMES_PAGE, SITUATIONS, outcomes_page, row
+from tests.contract.stage import OPERATIONS, ServiceHouse
 
 
-async def test_the_committed_table_is_what_every_operation_answers_in_every_situation(house: House) -> None:
+async def test_the_committed_table_is_what_every_operation_answers_in_every_situation(house: ServiceHouse) -> None:
     rows: dict[str, dict[str, str]] = {}
     different: list[str] = []
     for operation in OPERATIONS:
@@ -16,11 +16,11 @@ async def test_the_committed_table_is_what_every_operation_answers_in_every_situ
         different += [f"{operation.id}: {name}" for name, found in cells.items() if not found.alike]
         rows[operation.id] = {name: found.text for name, found in cells.items()}
     assert different == []  # the doors disagree
-    hold(PATH, table(rows, {o.id: "HTTP, MCP" if o.tool else "HTTP" for o in OPERATIONS}), COMMAND)
+    hold(OUTCOMES_PAGE, outcomes_page(rows, {o.id: "HTTP, MCP" if o.tool else "HTTP" for o in OPERATIONS}), OUTCOMES_COMMAND)
 
 
 def test_no_cell_of_the_table_is_empty_and_no_answer_is_a_fault_of_ours() -> None:
-    lines = [line.split("|")[1:-1] for line in PATH.read_text().splitlines() if line.startswith("| `")]
+    lines = [line.split("|")[1:-1] for line in OUTCOMES_PAGE.read_text().splitlines() if line.startswith("| `")]
     assert [line[0].strip(" `") for line in lines] == [o.id for o in OPERATIONS]
     assert {len(line) for line in lines} == {2 + len(SITUATIONS)}
     cells = [text.strip() for line in lines for text in line]

@@ -39,32 +39,32 @@ def rows() -> list[Row]:
     return [Row(*line.split("\t")) for line in lines[1:]]
 
 
-ROWS = {row.id: row for row in rows()}
+SPEC_ROWS = {row.id: row for row in rows()}
 DECLARED = [pytest.param(o, id=o.id) for o in CATALOGUE.operations.values()]
-SPECIFIED = [pytest.param(o, id=o.id) for o in CATALOGUE.operations.values() if o.id in ROWS]
+SPECIFIED = [pytest.param(o, id=o.id) for o in CATALOGUE.operations.values() if o.id in SPEC_ROWS]
 
 
 def test_the_specification_has_176_operations() -> None:
-    assert len(ROWS) == len(rows()) == 176
+    assert len(SPEC_ROWS) == len(rows()) == 176
     assert sum(row.operator == "yes" for row in rows()) == OPERATORS
     assert sum(row.confirm == "confirm" for row in rows()) == 11
 
 
 def test_every_operation_of_the_specification_is_declared() -> None:
-    assert set(ROWS) - set(CATALOGUE.operations) == set()
+    assert set(SPEC_ROWS) - set(CATALOGUE.operations) == set()
 
 
 def test_exactly_the_operator_operations_of_the_specification_are_marked_so() -> None:
     marked = {o.id for o in CATALOGUE.operations.values() if o.operator}
     wanted = {row.id: row.domain for row in rows() if row.operator == "yes"}
     assert sum(domain == "intelligence" for domain in wanted.values()) == COMPOSITES
-    assert marked & set(ROWS) == set(wanted) and len(wanted) == OPERATORS
+    assert marked & set(SPEC_ROWS) == set(wanted) and len(wanted) == OPERATORS
     assert marked == CATALOGUE.presets["operator"]
 
 
 @pytest.mark.parametrize("operation", SPECIFIED)
 def test_an_operation_is_declared_as_its_row_says(operation: AnyOperation) -> None:
-    row = ROWS[operation.id]
+    row = SPEC_ROWS[operation.id]
     assert (operation.method, operation.path, CATALOGUE.toolset_of[operation.id]) == (row.method, row.path, row.domain)
     assert (operation.operator, operation.tool, operation.confirm) == (row.operator == "yes", row.mcp == "yes", row.confirm == "confirm")
     # What any tier may do is a read where it changes nothing.
@@ -74,7 +74,7 @@ def test_an_operation_is_declared_as_its_row_says(operation: AnyOperation) -> No
 
 @pytest.mark.parametrize("operation", SPECIFIED)
 def test_an_operation_takes_its_key_as_its_row_says(operation: AnyOperation) -> None:
-    kind, _, name = ROWS[operation.id].idempotency.partition(":")
+    kind, _, name = SPEC_ROWS[operation.id].idempotency.partition(":")
     required = operation.once is not None and operation.once.required
     assert required == (kind == "required")
     if kind == "required":

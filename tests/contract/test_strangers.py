@@ -9,8 +9,9 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from registry.limits import Tier
 from registry.operation import Auth
-from tests.contract.fleet import ACCOUNT, ALPINE, SIBLING, writes
-from tests.contract.stage import NEVER, OPERATIONS, Answered, House, Stage, key_for
+from tests.contract.fleet import ALPINE, writes
+from tests.contract.stage import NEVER, OPERATIONS, Answered, ContractStage, ServiceHouse, key_for
+from tests.network_facts import ACCOUNT, SIBLING
 
 ASKED = [pytest.param(o, id=o.id) for o in OPERATIONS if o.auth in (Auth.BEARER, Auth.SESSION)]
 LISTS = [o for o in OPERATIONS if o.read_only and o.auth is Auth.BEARER and o.id.startswith("list_connectivity_")]
@@ -22,7 +23,7 @@ LOOKED_UP = "getSingleSubscriber"
 TAKEN = (4, 10002)
 
 
-async def strangers(house: House, stage: Stage) -> dict[str, str]:
+async def strangers(house: ServiceHouse, stage: ContractStage) -> dict[str, str]:
     """Identities that are not the stage's: two of them have accounts in the same network."""
     world = house.world
     sibling = await world.caller(Tier.ENTERPRISE, mode="managed", account=SIBLING, service_own=True)
@@ -46,7 +47,7 @@ async def strangers(house: House, stage: Stage) -> dict[str, str]:
     }
 
 
-async def seen_by_owner(house: House, stage: Stage) -> list[Any]:
+async def seen_by_owner(house: ServiceHouse, stage: ContractStage) -> list[Any]:
     """Everything the organisation's own lists show, and everything that is its own in the network."""
     found: list[Any] = []
     for operation in LISTS if stage.ids else ():
@@ -57,20 +58,20 @@ async def seen_by_owner(house: House, stage: Stage) -> list[Any]:
     return [*found, *map(repr, things)]
 
 
-def texts(stage: Stage) -> set[str]:
+def texts(stage: ContractStage) -> set[str]:
     """What only this organisation's data holds."""
     own = stage.own
     in_network = {own.iccid, own.imsi, own.number, *map(str, (own.subscriber, own.running, own.waiting, own.monthly))}
     return {stage.iccid, stage.waiting, stage.who.organisation, stage.who.person, *stage.ids.values(), *in_network} - {""}
 
 
-def numbers(stage: Stage) -> set[object]:
+def numbers(stage: ContractStage) -> set[object]:
     """What only this organisation may name by number."""
     own = stage.own
     return {ACCOUNT, own.running, own.waiting, own.monthly, own.template, own.zone}
 
 
-def check(who: str, operation: AnyOperation, said: Answered, stage: Stage, given: dict[str, Any]) -> None:
+def check(who: str, operation: AnyOperation, said: Answered, stage: ContractStage, given: dict[str, Any]) -> None:
     names_it = any(value in (texts(stage) if isinstance(value, str) else numbers(stage)) for value in given.values() if hashable(value))
     if who in NOBODY or operation.auth is Auth.SESSION:
         assert said.status == 401, (who, said.body)
@@ -107,7 +108,7 @@ def check_network(operation: AnyOperation, said: Answered, asked: list[str]) -> 
 
 
 @pytest.mark.parametrize("operation", ASKED)
-async def test_a_stranger_sees_and_changes_nothing(house: House, operation: AnyOperation) -> None:
+async def test_a_stranger_sees_and_changes_nothing(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     before = await seen_by_owner(house, stage)
     given = stage.fitted(operation, operation.examples[0].input)

@@ -12,7 +12,8 @@ from registry.catalogue import AnyOperation
 from registry.errors import EndOfLife
 from registry.limits import Scope
 from simulators.network.seed.build import build_world
-from tests.contract.fleet import ACCOUNT, DOCUMENTED_ICCID
+from tests.contract.fleet import DOCUMENTED_ICCID
+from tests.network_facts import ACCOUNT
 from tests.world import NOON
 from transports.openapi.refusals import operation_faults
 

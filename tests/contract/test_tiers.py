@@ -6,7 +6,7 @@ from registry.catalogue import AnyOperation
 from registry.limits import Role, Scope, Tier
 from registry.operation import Auth
 from tests.contract.connections import REPLACING
-from tests.contract.stage import OPERATIONS, Answered, House, key_for
+from tests.contract.stage import OPERATIONS, Answered, ServiceHouse, key_for
 
 ASKED = [pytest.param(o, id=o.id) for o in OPERATIONS if o.auth in (Auth.BEARER, Auth.SESSION)]
 MEMBERS = {
@@ -29,7 +29,7 @@ NEEDED = {Scope.WRITE: "pro", Scope.ADMIN: "enterprise"}
 @pytest.mark.rule("5.2.1")
 @pytest.mark.rule("5.2.2")
 @pytest.mark.parametrize("operation", ASKED)
-async def test_a_tier_carries_exactly_its_scopes(house: House, operation: AnyOperation) -> None:
+async def test_a_tier_carries_exactly_its_scopes(house: ServiceHouse, operation: AnyOperation) -> None:
     for who, (tier, role) in MEMBERS.items():
         stage = await house.stage(operation, tier, role)
         stage.ids.setdefault("cnp", "cnp_" + "0" * 26)

@@ -6,14 +6,14 @@ from inline_snapshot import snapshot
 from registry.catalogue import AnyOperation
 from registry.errors import OrgNotConnected
 from registry.limits import Tier
-from tests.contract.fleet import ACCOUNT
 from tests.contract.payments import prepared
-from tests.contract.stage import OPERATIONS, Answered, House, Stage, key_for
+from tests.contract.stage import OPERATIONS, Answered, ContractStage, ServiceHouse, key_for
+from tests.network_facts import ACCOUNT
 
 UPSTREAM = [pytest.param(o, id=o.id) for o in OPERATIONS if o.upstream]
 
 
-async def refused(house: House, stage: Stage, operation: AnyOperation) -> dict[str, object]:
+async def refused(house: ServiceHouse, stage: ContractStage, operation: AnyOperation) -> dict[str, object]:
     """What both doors say, without what is each answer's own."""
     given = stage.fitted(operation, operation.examples[0].input)
     said: list[Answered] = [await house.http(operation, stage.who.secret, given, key=key_for(operation))]
@@ -25,7 +25,7 @@ async def refused(house: House, stage: Stage, operation: AnyOperation) -> dict[s
     return bodies[0]
 
 
-async def nothing_happened(house: House, stage: Stage) -> bool:
+async def nothing_happened(house: ServiceHouse, stage: ContractStage) -> bool:
     """No call of the network, no charge, no row."""
     mine = [row for row in await house.committed(organisation=stage.who.organisation) if row.operation != "create_api_key"]
     return (stage.asked(), await house.charged(stage.who.organisation), mine) == ([], 0, [])
@@ -34,7 +34,7 @@ async def nothing_happened(house: House, stage: Stage) -> bool:
 @pytest.mark.rule("7.18")
 @pytest.mark.rule("5.3.1")
 @pytest.mark.parametrize("operation", UPSTREAM)
-async def test_without_any_connection_the_way_on_is_to_connect(house: House, operation: AnyOperation) -> None:
+async def test_without_any_connection_the_way_on_is_to_connect(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation, connected=False)
     body = await refused(house, stage, operation)
     active = {"id": stage.who.organisation, "name": "Reseller"}
@@ -53,7 +53,7 @@ async def test_without_any_connection_the_way_on_is_to_connect(house: House, ope
 
 
 @pytest.mark.parametrize("operation", UPSTREAM)
-async def test_a_member_of_connected_organisations_is_shown_them(house: House, operation: AnyOperation) -> None:
+async def test_a_member_of_connected_organisations_is_shown_them(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation, connected=False)
     world = house.world
     connected = [await world.organisation(name=name, mode="managed", account=ACCOUNT) for name in ("Fjord", "Fjell")]
@@ -73,7 +73,7 @@ async def test_the_names_of_the_members_of_the_body_are_those_of_the_specificati
     )
 
 
-async def test_what_needs_no_account_works_without_one(house: House) -> None:
+async def test_what_needs_no_account_works_without_one(house: ServiceHouse) -> None:
     stage = await house.stage(connected=False)
     for operation in OPERATIONS:
         if not operation.upstream and operation.tool and OrgNotConnected not in operation.raises and operation.read_only:
@@ -84,7 +84,7 @@ async def test_what_needs_no_account_works_without_one(house: House) -> None:
     assert stage.asked() == []
 
 
-async def test_a_free_organisation_without_an_account_hears_of_its_tier_first(house: House) -> None:
+async def test_a_free_organisation_without_an_account_hears_of_its_tier_first(house: ServiceHouse) -> None:
     operation = next(o for o in OPERATIONS if o.id == "assign_package")
     stage = await house.stage(operation, Tier.FREE, connected=False)
     said = await house.http(operation, stage.who.secret, stage.fitted(operation, operation.examples[0].input))

@@ -6,9 +6,9 @@ import pytest
 
 from storage.deliveries import Listener
 from storage.engine.jobs import job_due_at
-from tests.clients.webhooks.receiver import receiver, status
+from tests.clients.webhooks.receiver import receiver, status_answer
 from tests.deliveries.post_office import PostOffice
-from tests.deliveries.test_worker import until
+from tests.deliveries.test_worker import loop_until
 from transports.worker.chores import Chore
 from transports.worker.worker import Worker
 
@@ -49,11 +49,11 @@ async def test_of_several_workers_one_does_it_each_time_it_is_due(on_both: PostO
     office, work = on_both, Work()
     work.go.clear()
     running = [start(office, work) for _ in range(3)]
-    await until(lambda: work.begun)
+    await loop_until(lambda: work.begun)
     assert await office.store.read(job_due_at, name="work") > office.clock.now() * 1000
     work.go.set()
     for turn in range(1, 5):
-        await until(lambda turn=turn: work.ended == turn)
+        await loop_until(lambda turn=turn: work.ended == turn)
         while await office.store.read(job_due_at, name="work") > (office.clock.now() + SOON) * 1000 + 1:
             await asyncio.sleep(0)  # until the lease is given back
         assert work.begun == turn
@@ -66,12 +66,12 @@ async def test_a_chore_that_fails_is_reported_and_tried_again(on_both: PostOffic
     office, work = on_both, Work()
     work.fails = True
     worker, task = start(office, work)
-    await until(lambda: office.reports)
+    await loop_until(lambda: office.reports)
     assert office.reports == ["worker: work failed and is tried again: ConnectionError: the network is away"]
     assert worker.tally.chores == {"work": 0.0}
     work.fails = False
     office.clock.advance(1)
-    await until(lambda: work.ended == 1)
+    await loop_until(lambda: work.ended == 1)
     await ended((worker, task))
     assert worker.tally.chores == {"work": office.clock.now()}
 
@@ -80,11 +80,11 @@ async def test_a_chore_beyond_its_limit_is_ended_since_another_replica_may_begin
     work = Work()
     work.go.clear()
     running = start(office, work, limit=0.02)
-    await until(lambda: office.reports)
+    await loop_until(lambda: office.reports)
     assert office.reports == ["worker: work failed and is tried again: TimeoutError: "]
     work.go.set()
     office.clock.advance(1)
-    await until(lambda: work.ended == 1)
+    await loop_until(lambda: work.ended == 1)
     await ended(running)
 
 
@@ -92,12 +92,12 @@ async def test_a_long_chore_delays_no_delivery(office: PostOffice) -> None:
     work = Work()
     work.go.clear()
     running = start(office, work)
-    await until(lambda: work.begun)
-    async with receiver(status("200 OK")) as there:
+    await loop_until(lambda: work.begun)
+    async with receiver(status_answer("200 OK")) as there:
         await office.endpoint(there.url())
         await office.emit()
         running[0].wake()
-        await until(lambda: there.requests)
+        await loop_until(lambda: there.requests)
     work.go.set()
     await ended(running)
 
@@ -106,7 +106,7 @@ async def test_a_stopping_worker_finishes_the_chore_under_way_and_begins_none(on
     office, work = on_both, Work()
     work.go.clear()
     worker, task = start(office, work)
-    await until(lambda: work.begun)
+    await loop_until(lambda: work.begun)
     worker.stop()
     work.go.set()
     await task
@@ -118,13 +118,13 @@ async def test_a_cancelled_worker_gives_its_chore_back_at_once(on_both: PostOffi
     office, work = on_both, Work()
     work.go.clear()
     _, task = start(office, work, every=3600.0)
-    await until(lambda: work.begun)
+    await loop_until(lambda: work.begun)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     work.go.set()
     again = start(office, work, every=3600.0)
-    await until(lambda: work.ended == 1)
+    await loop_until(lambda: work.ended == 1)
     await ended(again)
 
 
@@ -132,11 +132,11 @@ async def test_a_worker_that_cannot_listen_polls(office: PostOffice, monkeypatch
     monkeypatch.setattr("transports.worker.worker.POLL_SECONDS", SOON)
     worker = office.worker(listener=Listener("postgresql://nobody@127.0.0.1:9/none", office.reports.append))
     task = asyncio.create_task(worker.run())
-    await until(lambda: office.reports)
-    async with receiver(status("200 OK")) as there:
+    await loop_until(lambda: office.reports)
+    async with receiver(status_answer("200 OK")) as there:
         await office.endpoint(there.url())
         await office.emit()
-        await until(lambda: there.requests)
+        await loop_until(lambda: there.requests)
     await ended((worker, task))
     text = "worker: not listening to the database; new deliveries are found by polling meanwhile"
     assert office.reports == [text]

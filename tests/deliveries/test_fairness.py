@@ -14,9 +14,9 @@ from storage.engine.statement import Statement, Value, postgresql_dialect, sqlit
 from storage.events import NewEvent, emit_event
 from storage.fair_share import DIVIDED_QUERIES, ENDPOINTS_AT_ONCE, LOOK_MS, WHOLE_QUERIES, choose_deliveries
 from storage.outbox import CLAIM_DELIVERIES, DELIVERY_LEASE_MS, claim_deliveries
-from tests.clients.webhooks.receiver import Receiver, receiver, status
+from tests.clients.webhooks.receiver import HookReceiver, receiver, status_answer
 from tests.deliveries.post_office import LOOPBACK, PostOffice, read
-from tests.deliveries.transaction import Opened, fetched, told
+from tests.deliveries.transaction import Opened, committed_event, fetched
 
 ENDPOINTS, EVENTS, OTHERS, EACH = 16, 200, 20, 5
 PATIENT = OutboundLimits(connections=200, keepalive_seconds=None, connect_seconds=60.0, total_seconds=60.0)
@@ -39,7 +39,7 @@ class Hanging:
             self.now -= 1
 
 
-async def flooded(office: PostOffice, stuck: Receiver) -> None:
+async def flooded(office: PostOffice, stuck: HookReceiver) -> None:
     """An organisation with as many endpoints as it may have, none of which answers, and thousands of deliveries that are due."""
 
     def flood(connection: Connection) -> None:
@@ -52,7 +52,7 @@ async def flooded(office: PostOffice, stuck: Receiver) -> None:
     await office.store.write(flood)
 
 
-async def others(office: PostOffice, quick: Receiver) -> set[str]:
+async def others(office: PostOffice, quick: HookReceiver) -> set[str]:
     """Twenty organisations with a prompt receiver each, and their events."""
     events: set[str] = set()
     for number in range(OTHERS):
@@ -64,7 +64,7 @@ async def others(office: PostOffice, quick: Receiver) -> set[str]:
     return events
 
 
-async def until_all(quick: Receiver, events: set[str]) -> None:
+async def until_all(quick: HookReceiver, events: set[str]) -> None:
     async with asyncio.timeout(60):
         while {read(request).headers["webhook-id"] for request in quick.requests} != events:
             await asyncio.sleep(0.01)
@@ -73,7 +73,7 @@ async def until_all(quick: Receiver, events: set[str]) -> None:
 async def test_a_backlog_of_thousands_for_receivers_that_hang_delays_no_other_organisation(on_both: PostOffice) -> None:
     office, hanging = on_both, Hanging()
     sender = WebhookSender(office.clock, exempt=LOOPBACK, limits=PATIENT)
-    async with receiver(hanging) as stuck, receiver(status("200 OK")) as quick:
+    async with receiver(hanging) as stuck, receiver(status_answer("200 OK")) as quick:
         await flooded(office, stuck)
         events = await others(office, quick)  # all of them queued after the flood
         running = asyncio.create_task(office.worker(sender=sender).run())
@@ -103,7 +103,7 @@ async def test_receivers_that_time_out_take_turns_within_their_own_eight_places(
 
 async def test_a_process_keeps_to_the_places_it_has_room_for_and_takes_the_oldest_first(on_both: PostOffice) -> None:
     office = on_both
-    async with receiver(status("200 OK")) as quick:
+    async with receiver(status_answer("200 OK")) as quick:
         await others(office, quick)
         deliveries = office.worker()._deliveries
         first: list[ClaimedDelivery] = await deliveries.claim(7)
@@ -129,9 +129,9 @@ def backlog(connection: Connection) -> None:
     )
     columns = "id, event_id, endpoint_id, organisation, state, attempt, attempts, due_ms, created_ms"
     for count, values in rows:
-        told(connection, f"insert into delivery({columns}) select {values} from {numbers(connection, count)}")
+        committed_event(connection, f"insert into delivery({columns}) select {values} from {numbers(connection, count)}")
     if connection.dialect_name == "postgresql":
-        told(connection, "analyze delivery")
+        committed_event(connection, "analyze delivery")
 
 
 BINDS: dict[str, Value] = {
@@ -203,8 +203,8 @@ def hanging(connection: Connection, rows: int, organisations: int = 25) -> None:
     place, owner = f"(n - n/{endpoints}*{endpoints})", f"(n - n/{organisations}*{organisations})"
     columns = "id, event_id, endpoint_id, organisation, state, attempt, attempts, due_ms, created_ms"
     values = f"'dlv_' || n, 'evt_' || n, 'we_' || {place}, 'org_' || {owner}, 0, 0, 0, {NOW} - 90000 + n, 1"
-    told(connection, f"insert into delivery({columns}) select {values} from {numbers(connection, rows)}")
-    told(connection, f"insert into delivery({columns}) values ('dlv_new', 'evt_new', 'we_new', 'org_new', 0, 0, 0, {NOW}, 1)")
+    committed_event(connection, f"insert into delivery({columns}) select {values} from {numbers(connection, rows)}")
+    committed_event(connection, f"insert into delivery({columns}) values ('dlv_new', 'evt_new', 'we_new', 'org_new', 0, 0, 0, {NOW}, 1)")
 
 
 def owners(connection: Connection) -> Counter[str]:
@@ -216,9 +216,9 @@ def owners(connection: Connection) -> Counter[str]:
 def test_who_has_nothing_under_way_comes_before_those_who_have_however_old_their_backlogs(opened: Opened, rows: int) -> None:
     with opened() as connection:
         hanging(connection, rows)
-        told(connection, "update delivery set due_ms = due_ms + 90000000 where id = 'dlv_new'")
+        committed_event(connection, "update delivery set due_ms = due_ms + 90000000 where id = 'dlv_new'")
         assert claim_deliveries(connection, token="before", now_ms=NOW, most=50).taken == 50
-        told(connection, "update delivery set due_ms = due_ms - 90000000 where id = 'dlv_new'")
+        committed_event(connection, "update delivery set due_ms = due_ms - 90000000 where id = 'dlv_new'")
         assert set(owners(connection).values()) == {2}
         batch = claim_deliveries(connection, token="now", now_ms=NOW + LOOK_MS, most=1)
         assert [row for (row,) in fetched(connection, "select id from delivery where lease = 'now'")] == ["dlv_new"]
@@ -261,5 +261,5 @@ def test_of_more_endpoints_than_a_claim_looks_at_the_next_one_goes_on_where_it_e
 def test_what_a_dead_worker_had_is_found_behind_its_endpoints_backlog(opened: Opened) -> None:
     with opened() as connection:
         hanging(connection, 8000)
-        told(connection, f"update delivery set lease = 'dead', due_ms = {NOW} - 1 where id = 'dlv_new'")
+        committed_event(connection, f"update delivery set lease = 'dead', due_ms = {NOW} - 1 where id = 'dlv_new'")
         assert "dlv_new" in choose_deliveries(connection, now_ms=NOW, horizon=NOW + DELIVERY_LEASE_MS, most=100).ids

@@ -16,9 +16,9 @@ from storage.engine.statement import Command
 from storage.engine.store import open_store
 from storage.engine.table import table_of
 from storage.issuance import IssuanceTable
-from tests.clients.webhooks.receiver import receiver, status
+from tests.clients.webhooks.receiver import receiver, status_answer
 from tests.deliveries.post_office import PostOffice
-from tests.deliveries.test_worker import to_the_next, until
+from tests.deliveries.test_worker import loop_until, to_the_next
 from transports.http.concurrency import AnswerReader, LargeAnswers, RequestTurns
 from transports.http.connections import Connections
 from transports.http.server import bind_socket, socket_port
@@ -50,7 +50,7 @@ async def test_depth_and_lag_follow_the_deliveries_and_any_replica_knows_them(on
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await release.wait()
-        await status("500 Oops")(reader, writer)
+        await status_answer("500 Oops")(reader, writer)
 
     assert await waiting(idle) == (0, 0, 0, 0, 0)
     async with receiver(slow) as there:
@@ -61,7 +61,7 @@ async def test_depth_and_lag_follow_the_deliveries_and_any_replica_knows_them(on
         assert await waiting(idle) == (3, 3, 0, 0, 7)
         worker = office.worker()
         step = asyncio.create_task(worker.step())
-        await until(lambda: len(there.requests) == 2)  # at most two of an endpoint
+        await loop_until(lambda: len(there.requests) == 2)  # at most two of an endpoint
         assert await waiting(idle) == (3, 1, 2, 0, 7)
         release.set()
         assert await step == 3
@@ -127,7 +127,7 @@ async def test_unresolved_issuances_are_counted_by_state_and_the_oldest_has_an_a
 
 
 async def test_no_tenant_is_named(office: PostOffice) -> None:
-    async with receiver(status("500 Oops")) as there:
+    async with receiver(status_answer("500 Oops")) as there:
         endpoint, _ = await office.endpoint(there.url())
         event = await office.emit()
         worker = office.worker()

@@ -10,9 +10,9 @@ from registry.limits import Tier
 from storage.engine.connection import Connection
 from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
 from storage.webhook_receivers import LONGEST_WAIT_MS, OPEN_BURST, OPEN_RATE, STRICT_BURST, STRICT_RATE, sweep_receivers
-from tests.clients.webhooks.receiver import receiver, status
+from tests.clients.webhooks.receiver import receiver, status_answer
 from tests.deliveries.post_office import LOOPBACK, QUICK, PostOffice
-from tests.deliveries.transaction import Opened, fetched, told
+from tests.deliveries.transaction import Opened, committed_event, fetched
 
 NOW = 1_800_000_000_000
 VICTIM, OTHER = "https://victim.example/a", "https://hooks.example.com/b"
@@ -23,13 +23,13 @@ def endpoints(connection: Connection, *urls: str, first: int = 0, proven: int = 
     rows = [(f"{number:04}", url) for number, url in enumerate(urls, first)]
     made = ", ".join(f"('we_{name}', 'org_{name}', '{url}', 'enabled', 's', 0, 0, 1, {proven})" for name, url in rows)
     columns = "id, organisation, url, status, secret, replay_minute, replay_count, created, proven"
-    told(connection, f"insert into webhook_endpoint({columns}) values {made}")
+    committed_event(connection, f"insert into webhook_endpoint({columns}) values {made}")
     made = ", ".join(f"('evt_{name}', 'org_{name}', 'cni_1', 'esim.issued', 0, '{{}}', 'once {name}', 0, 0, 1)" for name, _ in rows)
     columns = "id, organisation, intent, type, livemode, data, dedup, retry_minute, retry_count, created"
-    told(connection, f"insert into event({columns}) values {made}")
+    committed_event(connection, f"insert into event({columns}) values {made}")
     made = ", ".join(f"('dlv_{name}', 'evt_{name}', 'we_{name}', 'org_{name}', 0, 0, 0, {NOW}, {NOW})" for name, _ in rows)
     columns = "id, event_id, endpoint_id, organisation, state, attempt, attempts, due_ms, created_ms"
-    told(connection, f"insert into delivery({columns}) values {made}")
+    committed_event(connection, f"insert into delivery({columns}) values {made}")
 
 
 def taken(connection: Connection, now_ms: int, token: str = "lse_1") -> list[str]:
@@ -129,7 +129,7 @@ def test_a_host_has_one_name_and_this_machine_none(url: str, host: str | None) -
 
 
 async def test_a_worker_sends_no_more_than_a_host_s_rate_whoever_s_events_they_are(office: PostOffice) -> None:
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         sender = WebhookSender(office.clock, exempt=LOOPBACK, limits=QUICK, lookup=Everywhere())
         for _ in range(3):
             other = await office.world.caller(Tier.FREE)

@@ -7,7 +7,7 @@ from storage.engine.connection import Connection
 from storage.engine.statement import sqlite_dialect
 from tests.databases import migrated_sqlite
 from tests.deliveries.test_fairness import numbers
-from tests.deliveries.transaction import Opened, fetched, on_sqlite, told
+from tests.deliveries.transaction import Opened, committed_event, fetched, on_sqlite
 
 FAILED = 10_300
 NOW = 1_800_000_000_000
@@ -18,9 +18,9 @@ def failed(connection: Connection) -> None:
     columns = "id, event_id, endpoint_id, organisation, state, attempt, attempts, due_ms, created_ms"
     for endpoint, count in (("we_1", FAILED), ("we_2", 5)):
         values = f"'dlv_{endpoint}_' || n, 'evt_' || n, '{endpoint}', 'org_1', 2, 10, 10, 1000 + n, n"
-        told(connection, f"insert into delivery({columns}) select {values} from {numbers(connection, count)}")
+        committed_event(connection, f"insert into delivery({columns}) select {values} from {numbers(connection, count)}")
     if connection.dialect_name == "postgresql":
-        told(connection, "analyze delivery")
+        committed_event(connection, "analyze delivery")
 
 
 def left(connection: Connection) -> list[int]:
@@ -52,7 +52,7 @@ def test_a_replay_brings_forward_what_waits_and_leaves_alone_what_is_due_or_unde
     with opened() as connection:
         for name, (due, lease) in rows.items():
             created = 1 if name == "old" else 5
-            told(
+            committed_event(
                 connection,
                 f"insert into delivery({columns}) values ('{name}', '{name}', 'we_1', 'org_1', 0, 7, 7, {due}, {created}, {lease})",
             )

@@ -24,19 +24,19 @@ from storage.engine.store import Store, open_store
 from storage.engine.table import table_of
 from storage.outbox import claim_deliveries, next_delivery_due
 from storage.webhook_endpoints import rotate_endpoint_secret
-from tests.clients.webhooks.receiver import Answer, receiver, status
+from tests.clients.webhooks.receiver import HookAnswer, receiver, status_answer
 from tests.databases import sqlite_url
 from tests.deliveries.post_office import JitterIds, PostOffice, read
 
 HOUR = 3600.0
 
 
-def answers(lines: list[str]) -> Answer:
+def answers(lines: list[str]) -> HookAnswer:
     """One status line after the other, the last one for ever."""
     left = list(lines)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await status(left.pop(0) if len(left) > 1 else left[0])(reader, writer)
+        await status_answer(left.pop(0) if len(left) > 1 else left[0])(reader, writer)
 
     return answer
 
@@ -50,7 +50,7 @@ async def to_the_next(office: PostOffice) -> bool:
     return True
 
 
-async def until(done: Callable[[], object]) -> None:
+async def loop_until(done: Callable[[], object]) -> None:
     """Let the loop turn until something has happened."""
     async with asyncio.timeout(60):
         while not done():
@@ -67,7 +67,7 @@ async def all_ended(office: PostOffice) -> None:
 @pytest.mark.rule("5.5.1")
 async def test_a_delivery_is_the_event_of_the_api_signed_in_both_ways(on_both: PostOffice) -> None:
     office = on_both
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         _, secret = await office.endpoint(there.url())
         event = await office.emit()
         assert await office.worker().step() == 1
@@ -102,7 +102,7 @@ async def test_each_attempt_has_the_same_id_and_body_and_a_timestamp_of_its_own(
 @pytest.mark.parametrize("seed", range(3))
 async def test_ten_attempts_in_75_hours_35_minutes_5_seconds_though_every_attempt_has_a_new_worker(office: PostOffice, seed: int) -> None:
     ids, times = JitterIds(office.clock, seed), list[float]()
-    async with receiver(status("500 Oops")) as there:
+    async with receiver(status_answer("500 Oops")) as there:
         endpoint, _ = await office.endpoint(there.url())
         event = await office.emit()
         while await to_the_next(office):
@@ -125,7 +125,7 @@ async def test_ten_attempts_in_75_hours_35_minutes_5_seconds_though_every_attemp
 
 
 async def test_nothing_is_sent_before_it_is_due(office: PostOffice) -> None:
-    async with receiver(status("500 Oops")) as there:
+    async with receiver(status_answer("500 Oops")) as there:
         await office.endpoint(there.url())
         await office.emit()
         worker = office.worker()
@@ -138,7 +138,7 @@ async def test_nothing_is_sent_before_it_is_due(office: PostOffice) -> None:
 
 
 async def test_retry_after_puts_the_next_attempt_off(office: PostOffice) -> None:
-    async with receiver(status("503 Busy", "Retry-After: 120")) as there:
+    async with receiver(status_answer("503 Busy", "Retry-After: 120")) as there:
         await office.endpoint(there.url())
         await office.emit()
         await office.worker().step()
@@ -147,7 +147,7 @@ async def test_retry_after_puts_the_next_attempt_off(office: PostOffice) -> None
 
 @pytest.mark.parametrize("way", ["events/{event}/retry", "webhook_endpoints/{endpoint}/replay"])
 async def test_a_retry_or_a_replay_starts_the_schedule_again_and_attempts_keep_their_numbers(office: PostOffice, way: str) -> None:
-    async with receiver(status("500 Oops")) as there:
+    async with receiver(status_answer("500 Oops")) as there:
         endpoint, _ = await office.endpoint(there.url())
         event = await office.emit()
         worker = office.worker()
@@ -170,7 +170,7 @@ async def test_a_retry_or_a_replay_starts_the_schedule_again_and_attempts_keep_t
 
 async def test_a_410_disables_the_endpoint_at_once(on_both: PostOffice) -> None:
     office = on_both
-    async with receiver(status("410 Gone")) as there:
+    async with receiver(status_answer("410 Gone")) as there:
         endpoint, _ = await office.endpoint(there.url())
         events = [await office.emit(f"{number}") for number in range(5)]
         await office.worker().step()
@@ -183,7 +183,7 @@ async def test_a_410_disables_the_endpoint_at_once(on_both: PostOffice) -> None:
 
 async def test_120_hours_of_failures_only_disable_and_what_waits_can_be_replayed(on_both: PostOffice) -> None:
     office = on_both
-    async with receiver(status("500 Oops")) as there:
+    async with receiver(status_answer("500 Oops")) as there:
         endpoint, _ = await office.endpoint(there.url())
         first = await office.emit("first")
         worker = office.worker()
@@ -225,7 +225,7 @@ async def test_one_success_resets_the_120_hours(office: PostOffice) -> None:
 
 async def test_both_secrets_sign_for_24_hours_after_a_rotation(on_both: PostOffice) -> None:
     office = on_both
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         endpoint, old = await office.endpoint(there.url())
         answer = await office.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/rotate")
         new: str = answer.json()["secret"]
@@ -244,9 +244,9 @@ async def test_both_secrets_sign_for_24_hours_after_a_rotation(on_both: PostOffi
 
 
 async def test_outcomes_are_classes_and_never_the_receivers_words_or_address(office: PostOffice) -> None:
-    async with receiver(status("502 Bad", body=b"internal host db-7 refused")) as there:
+    async with receiver(status_answer("502 Bad", body=b"internal host db-7 refused")) as there:
         await office.endpoint(there.url())
-        async with receiver(status("200 OK")) as closed:
+        async with receiver(status_answer("200 OK")) as closed:
             await office.endpoint(closed.url())
         event = await office.emit()
         await office.worker().step()
@@ -257,7 +257,7 @@ async def test_outcomes_are_classes_and_never_the_receivers_words_or_address(off
 
 
 async def test_a_fault_of_ours_is_reported_counts_in_the_schedule_and_not_against_the_endpoint(office: PostOffice) -> None:
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         endpoint, secret = await office.endpoint(there.url())
         event = await office.emit()
         lost = "dropped.bm9uY2U.Y2lwaGVy"  # sealed with a key that is not in the keyring
@@ -278,19 +278,19 @@ async def test_a_slow_receiver_delays_nobody_else(on_both: PostOffice) -> None:
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await release.wait()
-        await status("200 OK")(reader, writer)
+        await status_answer("200 OK")(reader, writer)
 
-    async with receiver(slow) as stuck, receiver(status("200 OK")) as quick:
+    async with receiver(slow) as stuck, receiver(status_answer("200 OK")) as quick:
         await office.endpoint(stuck.url())
         await office.endpoint(quick.url())
         for number in range(20):
             await office.emit(f"{number}")
         worker = office.worker()
         running = asyncio.create_task(worker.run())
-        await until(lambda: len(quick.requests) == 20)
+        await loop_until(lambda: len(quick.requests) == 20)
         assert len(stuck.requests) == 2
         release.set()
-        await until(lambda: len(stuck.requests) == 20)
+        await loop_until(lambda: len(stuck.requests) == 20)
         worker.stop()
         await running
     assert await office.store.read(next_delivery_due) is None
@@ -301,23 +301,23 @@ async def test_sixteen_slow_endpoints_of_one_organisation_delay_no_other_organis
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await release.wait()
-        await status("200 OK")(reader, writer)
+        await status_answer("200 OK")(reader, writer)
 
-    async with receiver(slow) as stuck, receiver(status("200 OK")) as quick:
+    async with receiver(slow) as stuck, receiver(status_answer("200 OK")) as quick:
         for _ in range(16):
             await office.endpoint(stuck.url())
         await office.emit("first")
         await office.emit("second")
         workers = [office.worker(), office.worker()]  # the limit holds for all of them together
         running = [asyncio.create_task(worker.run()) for worker in workers]
-        await until(lambda: len(stuck.requests) == 8)
+        await loop_until(lambda: len(stuck.requests) == 8)
         await office.stranger(quick.url())
         for worker in workers:
             worker.wake()
-        await until(lambda: len(quick.requests) == 1)
+        await loop_until(lambda: len(quick.requests) == 1)
         assert len(stuck.requests) == 8
         release.set()
-        await until(lambda: len(stuck.requests) == 32)
+        await loop_until(lambda: len(stuck.requests) == 32)
         for worker in workers:
             worker.stop()
         await asyncio.gather(*running)
@@ -326,7 +326,7 @@ async def test_sixteen_slow_endpoints_of_one_organisation_delay_no_other_organis
 
 async def test_a_call_that_makes_work_wakes_the_worker(office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transports.worker.worker.POLL_SECONDS", 3600.0)  # so that nothing but the call can wake it
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         endpoint, _ = await office.endpoint(there.url())
         event = await office.emit()
         worker = office.worker()
@@ -336,14 +336,14 @@ async def test_a_call_that_makes_work_wakes_the_worker(office: PostOffice, monke
         assert (await office.http.post(f"/v1/connectivity/events/{event}/retry")).status_code == 200
         await all_ended(office)
         assert len(there.requests) == 2
-        there.answer = status("410 Gone")
+        there.answer = status_answer("410 Gone")
         assert (await office.http.post(f"/v1/connectivity/events/{event}/retry")).status_code == 200
         await all_ended(office)
         assert len(there.requests) == 3
         worker.stop()
         await running
         await office.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/enable")
-        there.answer = status("200 OK")
+        there.answer = status_answer("200 OK")
         running = asyncio.create_task((again := office.worker()).run())
         assert (await office.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/replay")).json()["replayed"] == 1
         await all_ended(office)
@@ -360,22 +360,22 @@ async def test_a_commit_of_another_process_wakes_the_worker(
 ) -> None:
     office = on_both
     monkeypatch.setattr("transports.worker.worker.POLL_SECONDS", 3600.0)
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         endpoint, _ = await office.endpoint(there.url())
         worker = office.worker(listener=open_listener(database_url, office.reports.append))
         office.world.pipeline.deps = replace(office.world.pipeline.deps, wake_worker=lambda: None)  # as in another process
         running = asyncio.create_task(worker.run())
         for number in range(1, 4):
             await office.emit(f"{number}")
-            await until(lambda number=number: len(there.requests) == number)
+            await loop_until(lambda number=number: len(there.requests) == number)
             await all_ended(office)
-        there.answer = status("410 Gone")
+        there.answer = status_answer("410 Gone")
         await office.emit("refused")
-        await until(lambda: len(there.requests) == 4)
+        await loop_until(lambda: len(there.requests) == 4)
         await all_ended(office)
         await office.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/enable")
         assert (await office.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/replay")).json()["replayed"] == 1
-        await until(lambda: len(there.requests) == 5)
+        await loop_until(lambda: len(there.requests) == 5)
         worker.stop()
         await running
     assert office.reports == []
@@ -383,14 +383,14 @@ async def test_a_commit_of_another_process_wakes_the_worker(
 
 async def test_an_intent_of_a_test_plan_is_told_to_the_endpoint_at_once(office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transports.worker.worker.POLL_SECONDS", 3600.0)
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         _, secret = await office.endpoint(there.url())
         worker = office.worker()
         running = asyncio.create_task(worker.run())
         await asyncio.sleep(0)
         body, key = {"plan": "test_eu_1gb"}, {"Idempotency-Key": "order-1"}
         intent = (await office.http.post("/v1/connectivity/intents", json=body, headers=key)).json()
-        await until(lambda: there.requests)
+        await loop_until(lambda: there.requests)
         worker.stop()
         await running
     post = read(there.requests[0])
@@ -409,14 +409,14 @@ async def test_a_stopping_worker_finishes_what_is_under_way(office: PostOffice) 
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await release.wait()
-        await status("200 OK")(reader, writer)
+        await status_answer("200 OK")(reader, writer)
 
     async with receiver(slow) as there:
         await office.endpoint(there.url())
         event = await office.emit()
         worker = office.worker()
         running = asyncio.create_task(worker.run())
-        await until(lambda: there.requests)
+        await loop_until(lambda: there.requests)
         worker.stop()
         release.set()
         await running
@@ -434,9 +434,9 @@ async def test_a_cancelled_worker_gives_its_leases_back(on_both: PostOffice) -> 
         event = await office.emit()
         async with anyio.create_task_group() as group:
             group.start_soon(office.worker().run)
-            await until(lambda: there.requests)
+            await loop_until(lambda: there.requests)
             group.cancel_scope.cancel()
-        there.answer = status("200 OK")
+        there.answer = status_answer("200 OK")
         assert await office.worker().step() == 1  # without waiting for the lease to end
     assert await office.states(event) == [("delivered", ["ok"])]
 
@@ -476,12 +476,12 @@ async def test_a_worker_cancelled_while_it_claims_gives_back_what_that_claim_tak
         events = [await office.emit("first")]
         async with anyio.create_task_group() as group:
             group.start_soon(office.worker(store=cast("Store", slow)).run)
-            await until(lambda: there.requests)
+            await loop_until(lambda: there.requests)
             events.append(await office.emit("second"))
             await slow.claiming.wait()
             group.cancel_scope.cancel()
         await asyncio.gather(*slow.under_way)
-        there.answer = status("200 OK")
+        there.answer = status_answer("200 OK")
         assert await office.worker().step() == 2
     assert [await office.states(event) for event in events] == [[("delivered", ["ok"])]] * 2
 
@@ -491,7 +491,7 @@ async def test_a_round_that_fails_is_reported_and_the_loop_goes_on(office: PostO
     await closed.aclose()
     worker = office.worker(store=closed)
     running = asyncio.create_task(worker.run())
-    await until(lambda: office.reports)
+    await loop_until(lambda: office.reports)
     assert not running.done()
     worker.stop()
     await running

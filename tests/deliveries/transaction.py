@@ -30,5 +30,5 @@ def fetched(connection: Connection, sql: str, **binds: Value) -> list[tuple[Any,
     return connection.driver.execute(sql, binds).fetchall()
 
 
-def told(connection: Connection, sql: str) -> None:
+def committed_event(connection: Connection, sql: str) -> None:
     connection.driver.execute(sql, {})

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import DOCUMENTS, ROOT
-from tests.harness.processes import Running, running
+from tests.docs.blocks import DOCUMENTS
+from tests.harness.processes import ROOT, Running, running
 
 BRIDGE_SECRET = "5f0c1d7be2a94630f1b8c27a90d4e6b35a81c9f2d3e4a5b6"
-STOREFRONT_KEY = "the-key-of-a-shops-own-server"
+DOCS_SHOP_KEY = "the-key-of-a-shops-own-server"
 
 
 @pytest.fixture(scope="package")
@@ -35,7 +35,7 @@ def server(place: Path) -> Iterator[Running]:
     settings = {
         "SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8",
         "SERVICE_BRIDGE_WEBHOOK_SECRET": BRIDGE_SECRET,
-        "SERVICE_STOREFRONT_API_KEY": STOREFRONT_KEY,
+        "SERVICE_STOREFRONT_API_KEY": DOCS_SHOP_KEY,
     }
     with running(place / "data", settings) as server:
         yield server

@@ -16,8 +16,7 @@ from PIL import Image
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from tests.browser.test_docs_pages import QUIET
-from tests.docs.blocks import ROOT
-from tests.harness.processes import Running, running
+from tests.harness.processes import ROOT, Running, running
 
 FOLDER = ROOT / "docs" / "pictures"
 COLOURS = 96

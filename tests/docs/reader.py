@@ -65,7 +65,7 @@ def find(start: str, document: str = "README.md") -> str:
     return block.text
 
 
-def others(document: str, *starts: str) -> list[Block]:
+def other_blocks(document: str, *starts: str) -> list[Block]:
     """The shell blocks of a document that begin otherwise; each start is there."""
     found = blocks("sh", document=document)
     assert [start for start in starts if not any(block.text.startswith(start) for block in found)] == []

@@ -18,8 +18,8 @@ from registry.signals import DELAY_BOUNDS, CallSignals, Histogram
 from storage.backlog import Backlog, WaitingDeliveries, WaitingMails
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from tests.budgets import REST, SECONDS
-from tests.docs.blocks import ROOT
-from tests.spec.ledgers import promises
+from tests.harness.processes import ROOT
+from tests.spec.ledgers import abuse_promises
 from transports.http.concurrency import LargeAnswers, RequestTurns
 from transports.http.connections import Connections
 from transports.mcp.tools import measure_tools
@@ -150,7 +150,7 @@ def composites_table() -> str:
 def promises_table() -> str:
     """What is promised against attack and misuse, part by part, each with its tests."""
     rows: list[str] = []
-    for part, of_part in groupby(promises(), key=lambda promise: promise.part):
+    for part, of_part in groupby(abuse_promises(), key=lambda promise: promise.part):
         rows += ["", f"### {part}", "", "| What is promised | What was tried | Tests |", "|---|---|---|"]
         rows += [f"| {each.promise} | {each.tried} | {'<br>'.join(f'`{test}`' for test in each.tests)} |" for each in of_part]
     return "\n".join([*rows, ""])

@@ -5,9 +5,9 @@ from dataclasses import fields
 
 from operations.catalogue import CATALOGUE
 from registry.catalogue import ToolSelection
-from tests.docs.blocks import ROOT, blocks
-from tests.docs.reader import as_reader, done, others
-from tests.harness.processes import Running
+from tests.docs.blocks import blocks
+from tests.docs.reader import as_reader, done, other_blocks
+from tests.harness.processes import ROOT, Running
 from transports.cli.mcp import McpClient
 from transports.mcp.prompts import PROMPT_TASKS
 from transports.mcp.resources import INTENT_RESOURCE, OPERATION_RESOURCE, OPERATIONS_RESOURCE, PLANS_RESOURCE
@@ -25,7 +25,7 @@ def test_the_python_of_the_page_is_that_of_the_program() -> None:
 
 
 def test_the_key_of_the_page_is_made_and_restricted(server: Running) -> None:
-    [block] = others(PAGE, PROGRAM)
+    [block] = other_blocks(PAGE, PROGRAM)
     assert block.text.startswith(KEY)
     said = done(ROOT, block.text, **as_reader(server))
     assert '"read_only": true' in said and '"calls_per_day": 500' in said

@@ -32,11 +32,12 @@ from registry.limits import TIERS, Tier
 from registry.redaction import READABLE_CHARACTERS_LIMIT as LONGEST_TEXT
 from simulators.model.fleet_script import FLEET_SKILLS
 from simulators.model.server import ModelRequest, ModelTurn
-from tests.assistant.stage import open_stage
+from tests.assistant.stage import open_assistant_stage
 from tests.databases import migrated_sqlite
-from tests.docs.blocks import ROOT, blocks
-from tests.docs.reader import done, find, others, shell
-from tests.docs.test_simulated_network import free_port
+from tests.docs.blocks import blocks
+from tests.docs.reader import done, find, other_blocks, shell
+from tests.docs.test_simulated_network import port_of_a_run
+from tests.harness.processes import ROOT
 
 PAGE = "assistant.md"
 CONNECT, TRY, ASK = STARTS = ("export SERVICE_MODEL_URL", "reseller sandbox model", 'curl -N -s "$RESELLER_URL/v1/ai/chat"')
@@ -54,7 +55,7 @@ class Pair(NamedTuple):
 @pytest.fixture(scope="module")
 def pair(place: Path) -> Iterator[Pair]:
     """Both started by the page's own commands, on ports that are free."""
-    folder, port = place / "assistant", str(free_port())
+    folder, port = place / "assistant", str(port_of_a_run())
     folder.mkdir()
     migrated_sqlite(folder)
     text = find(TRY, PAGE).replace("8092", port).replace("reseller serve", "reseller serve --json")
@@ -97,7 +98,7 @@ def test_doctor_asks_the_model_that_the_page_names(place: Path, pair: Pair) -> N
 
 
 def test_every_command_of_the_page_is_run() -> None:
-    assert others(PAGE, *STARTS) == []
+    assert other_blocks(PAGE, *STARTS) == []
 
 
 def test_the_page_names_every_operation_and_every_failure() -> None:
@@ -112,7 +113,7 @@ async def test_a_model_is_given_as_many_tools_as_the_page_says(tmp_path: Path) -
         heard.append(said)
         return ModelTurn("Well.")
 
-    async with open_stage(tmp_path) as stage:
+    async with open_assistant_stage(tmp_path) as stage:
         stage.follow(listen)
         await stage.chat("What can you do?")
     tools = [each["function"] for each in cast("list[dict[str, dict[str, Any]]]", heard[0].body["tools"])]

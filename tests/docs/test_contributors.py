@@ -2,7 +2,7 @@
 
 import re
 
-from tests.docs.blocks import ROOT
+from tests.harness.processes import ROOT
 
 TEXT = (ROOT / "docs" / "guide-contributors.md").read_text()
 

@@ -28,9 +28,9 @@ from operations.setup.sign_up import SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_NETWORK
 from storage.commissions import RATE_BPS
 from storage.oauth_tokens import REFRESH_TOKEN_SECONDS, SAME_MOMENT_SECONDS
 from storage.verifications import MOST_CODE_TRIES
-from tests.docs.blocks import ROOT, blocks
+from tests.docs.blocks import blocks
 from tests.docs.reader import done, find, shell
-from tests.harness.processes import running
+from tests.harness.processes import ROOT, running
 from tests.people import Person, code_in, console_of
 from transports.oauth.registration import MOST_UNUSED_PROGRAMS
 from transports.settings import HistoryDays

@@ -48,10 +48,10 @@ from storage.schedule_reports import EVENTS_KEPT_SECONDS, REPORTS_KEPT, RUNS_PER
 from storage.schedules import MOST_SCHEDULES
 from storage.webhook_endpoints import FAILING_SECONDS
 from tests.cli.hook import listening
-from tests.docs.blocks import ROOT, blocks
-from tests.docs.reader import as_reader, done, find, others, shell
-from tests.docs.test_simulated_network import free_port
-from tests.harness.processes import Running
+from tests.docs.blocks import blocks
+from tests.docs.reader import as_reader, done, find, other_blocks, shell
+from tests.docs.test_simulated_network import port_of_a_run
+from tests.harness.processes import ROOT, Running
 
 PAGE = "intelligence.md"
 FIRST, SCHEDULE, READ, DELETE = STARTS = (
@@ -88,7 +88,7 @@ def test_the_first_commands_of_the_page_answer_findings(place: Path, server: Run
 
 
 def test_a_schedule_tells_a_receiver_is_read_behind_its_link_and_deleted_with_it(place: Path, server: Running) -> None:
-    text = (find(SCHEDULE, PAGE) + find(READ, PAGE)).replace("8080", str(free_port()))
+    text = (find(SCHEDULE, PAGE) + find(READ, PAGE)).replace("8080", str(port_of_a_run()))
     ending = "trap 'kill $(jobs -p)' EXIT\n"  # with a command that fails the receiver ends, and so does what is read here
     with shell(place, ending + text + '\nprintf "\\nmade %s %s %s\\n" "$schedule" "$link" "$report"; wait', **as_reader(server)) as process:
         assert process.stdout is not None
@@ -139,7 +139,7 @@ def shape(value: object) -> object:
 
 
 def test_every_command_of_the_page_is_run() -> None:
-    assert others(PAGE, *STARTS) == []
+    assert other_blocks(PAGE, *STARTS) == []
 
 
 @pytest.mark.parametrize("name", COMPOSITES)

@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 
 from operations.invoicing.call_records import ingest_cdr_events
-from tests.docs.blocks import ROOT, blocks
+from tests.docs.blocks import blocks
 from tests.docs.reader import as_reader, done
-from tests.harness.processes import Running
+from tests.harness.processes import ROOT, Running
 
 PAGE = "invoicing.md"
 ANOTHER = 'reseller keys create key --org "$(reseller org create Nordwind --tier enterprise --email admin@nordwind.example)"'

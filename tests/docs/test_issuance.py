@@ -17,9 +17,9 @@ from operations.ledger.rollback import LineHasPackages, NotIssued
 from storage.issuance import IssuanceState
 from storage.replicas import REPLICA_LEASE_SECONDS
 from tests.cli.network import network
-from tests.docs.blocks import ROOT, blocks
+from tests.docs.blocks import blocks
 from tests.docs.reader import as_reader, done, find
-from tests.harness.processes import Running, running
+from tests.harness.processes import ROOT, Running, running
 from transports.worker.domain_chores import RECOVERY_SECONDS
 
 PAGE = "issuance.md"

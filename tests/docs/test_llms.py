@@ -5,8 +5,7 @@ import re
 import httpx
 
 from operations.catalogue import CATALOGUE
-from tests.docs.blocks import ROOT
-from tests.harness.processes import Running
+from tests.harness.processes import ROOT, Running
 from transports.reference.llms import LLMS_GUIDES, llms_text
 
 LINK = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\): .+$", re.MULTILINE)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT, blocks
+from tests.docs.blocks import blocks
+from tests.harness.processes import ROOT
 
 SKIPPED = shutil.ignore_patterns(".git", ".venv", "data", "__pycache__", ".*_cache", "node_modules")
 GENERATED = ("docs/openapi.json", "docs/reference/", "llms.txt")

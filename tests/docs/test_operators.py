@@ -13,11 +13,11 @@ import pytest
 import typer
 
 from tests.databases import NO_POSTGRES, migrated_postgres, postgres_url
-from tests.docs.blocks import ROOT, blocks
+from tests.docs.blocks import blocks
 from tests.docs.reader import done, find, shell
 from tests.fuzz.main import COMMANDS
 from tests.harness.cluster import KEYS, free_port
-from tests.harness.processes import Running
+from tests.harness.processes import ROOT, Running
 from tests.replicas.test_replicas import until
 from transports.cli.main import make_app
 from transports.settings import BadSettings

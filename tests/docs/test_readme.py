@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from registry.ports import Site
-from tests.docs.blocks import ROOT, Block, blocks, every_block
+from tests.docs.blocks import Block, blocks, every_block
 from tests.docs.reader import ADDRESS, NOT_RUN, as_reader, done, find, unrun
-from tests.harness.processes import Running
+from tests.harness.processes import ROOT, Running
 from transports.cli.serve import first_esim_curl, mcp_client_block
 
 README = (ROOT / "README.md").read_text()

@@ -15,10 +15,10 @@ import pytest
 
 from simulators.network.control import NETWORK_CONTROL_PATHS
 from simulators.network.faults import FAULT_KINDS
-from tests.docs.blocks import ROOT, blocks
+from tests.docs.blocks import blocks
 from tests.docs.conftest import BRIDGE_SECRET
 from tests.docs.reader import ADDRESS, as_reader, done, find, shell
-from tests.harness.processes import Running, running
+from tests.harness.processes import ROOT, Running, running
 
 PAGE = "simulated-network.md"
 NETWORK = "http://127.0.0.1:8090"
@@ -35,7 +35,7 @@ class Pair(NamedTuple):
 @pytest.fixture(scope="module")
 def pair(place: Path) -> Iterator[Pair]:
     """Started as the page says, on ports that are free."""
-    network = f"http://127.0.0.1:{free_port()}"
+    network = f"http://127.0.0.1:{port_of_a_run()}"
     chosen = dict(re.findall(r"(SERVICE_\w+)=(\S+)", find(STARTS[1], PAGE).replace(NETWORK, network)))
     assert chosen == {"SERVICE_OCS_URL": f"{network}/v1", "SERVICE_OCS_TOKEN": "sandbox-7001-token"}
     secret = {"SERVICE_BRIDGE_WEBHOOK_SECRET": BRIDGE_SECRET}
@@ -44,7 +44,7 @@ def pair(place: Path) -> Iterator[Pair]:
         yield Pair(service, network)
 
 
-def free_port() -> int:
+def port_of_a_run() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return found.getsockname()[1]

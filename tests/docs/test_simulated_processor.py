@@ -16,10 +16,10 @@ from simulators.processor.cards import NAMED_CARDS
 from simulators.processor.control import OUTCOME_CARDS, PROCESSOR_CONTROL_PATHS
 from simulators.processor.faults import FaultTrouble
 from simulators.processor.payment_pages import PAYMENT_PAGES
-from tests.docs.blocks import ROOT, blocks
+from tests.docs.blocks import blocks
 from tests.docs.reader import as_reader, done, find, shell
-from tests.docs.test_simulated_network import free_port
-from tests.harness.processes import Running, running
+from tests.docs.test_simulated_network import port_of_a_run
+from tests.harness.processes import ROOT, Running, running
 
 PAGE = "simulated-processor.md"
 PROCESSOR = "http://127.0.0.1:8091"
@@ -36,7 +36,7 @@ class Pair(NamedTuple):
 @pytest.fixture(scope="module")
 def pair(place: Path) -> Iterator[Pair]:
     """Started as the page says, on ports that are free."""
-    processor = f"http://127.0.0.1:{free_port()}"
+    processor = f"http://127.0.0.1:{port_of_a_run()}"
     chosen = dict(re.findall(r"(SERVICE_\w+)=(\S+)", find(STARTS[1], PAGE).replace(PROCESSOR, processor)))
     with running(place / "processed", chosen) as service, simulated(place, processor, service) as said:
         assert [f"{name}={value}" for name, value in chosen.items() if f"  {name}={value}\n" not in said] == []

@@ -17,10 +17,10 @@ from operations.storefronts.storefronts import LOGO_LENGTH_LIMIT, STOREFRONTS_LI
 from registry.limits import Limits
 from registry.operation import Auth
 from storage.orders import OrderStatus
-from tests.docs.blocks import ROOT, blocks
-from tests.docs.conftest import STOREFRONT_KEY
+from tests.docs.blocks import blocks
+from tests.docs.conftest import DOCS_SHOP_KEY
 from tests.docs.reader import as_reader, done, find
-from tests.harness.processes import Running
+from tests.harness.processes import ROOT, Running
 from transports.worker.retention import UNPAID_ORDERS_SECONDS
 
 PAGE = "storefronts.md"
@@ -29,7 +29,7 @@ VISIT = "python examples/shop_visit.py"
 
 def test_the_page_leads_from_a_new_shop_to_a_buyer_who_is_erased(server: Running, place: Path) -> None:
     whole = "\n".join(block.text for block in blocks("sh", document=PAGE)[1:])
-    said = done(place, whole, **as_reader(server), SERVICE_STOREFRONT_API_KEY=STOREFRONT_KEY)
+    said = done(place, whole, **as_reader(server), SERVICE_STOREFRONT_API_KEY=DOCS_SHOP_KEY)
     assert '"slug":"nordics-1gb"' in said and '"status":"published"' in said
     assert '"ready":true' in said
     assert "eSIM: Your eSIM is ready; a QR code" in said

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import DOCUMENTS, ROOT
+from tests.docs.blocks import DOCUMENTS
 from tests.docs.tables import NO_PYTEST, TABLES, renewed
+from tests.harness.processes import ROOT
 from transports.settings import SETTING_PREFIX, Settings
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#]*)(?:#([^)]*))?\)")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT, blocks
+from tests.docs.blocks import blocks
 from tests.docs.reader import as_reader, done, find, shell
-from tests.harness.processes import Running
+from tests.harness.processes import ROOT, Running
 
 PAGE = "tour.md"
 HOOK = "127.0.0.1:8080"

@@ -9,10 +9,10 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
-from tests.docs.blocks import ROOT, blocks
+from tests.docs.blocks import blocks
 from tests.docs.conftest import BRIDGE_SECRET
 from tests.docs.reader import as_reader, done, find
-from tests.harness.processes import Running
+from tests.harness.processes import ROOT, Running
 
 PAGE = "upstream.md"
 LINE = "8988303700000100286"

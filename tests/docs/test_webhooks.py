@@ -17,9 +17,9 @@ from clients.webhooks.sender import RETRY_DELAYS
 from operations.ledger.webhooks import EventType
 from registry.limits import Limits, Tier
 from tests.cli.hook import listening
-from tests.docs.blocks import ROOT, blocks
+from tests.docs.blocks import blocks
 from tests.docs.reader import as_reader, done, find, shell
-from tests.harness.processes import Running, running
+from tests.harness.processes import ROOT, Running, running
 
 PAGE = "webhooks.md"
 RECEIVER, ENDPOINT = "127.0.0.1:8080", "https://hooks.example.com/esim"

@@ -21,15 +21,15 @@ async def invoiced(
         organisation = await world.organisation(Tier.ENTERPRISE, name=name)
         caller = await world.caller(Tier.ENTERPRISE, organisation=organisation)
         async with world.client(caller.secret) as http:
-            await ask(http, "PUT", "/v1/invoices/config", {"currency": "EUR", "price_per_gb_cents": 125, "invoice_prefix": "FJ"})
+            await ask_document(http, "PUT", "/v1/invoices/config", {"currency": "EUR", "price_per_gb_cents": 125, "invoice_prefix": "FJ"})
             for first in range(0, sims, 1000):
                 events = [record(number) for number in range(first, min(sims, first + 1000))]
-                await ask(http, "POST", "/v1/cdr/ingest", {"events": events})
-            period = (await ask(http, "GET", "/v1/invoices/periods"))["data"][0]["id"]
-            invoice = await ask(http, "POST", "/v1/invoices", {"period_id": period})
+                await ask_document(http, "POST", "/v1/cdr/ingest", {"events": events})
+            period = (await ask_document(http, "GET", "/v1/invoices/periods"))["data"][0]["id"]
+            invoice = await ask_document(http, "POST", "/v1/invoices", {"period_id": period})
             if recipient is not None or texts:
                 given = ({} if recipient is None else {"recipient_name": recipient}) | texts
-                await ask(http, "PATCH", f"/v1/invoices/{invoice['id']}", given)
+                await ask_document(http, "PATCH", f"/v1/invoices/{invoice['id']}", given)
             yield Desk(world, http, invoice["id"])
 
 
@@ -40,10 +40,10 @@ class Desk:
         self.world, self.http, self.invoice = world, http, invoice
 
     async def send(self) -> dict[str, Any]:
-        return await ask(self.http, "PATCH", f"/v1/invoices/{self.invoice}", {"status": "sent"})
+        return await ask_document(self.http, "PATCH", f"/v1/invoices/{self.invoice}", {"status": "sent"})
 
     async def read(self) -> dict[str, Any]:
-        return await ask(self.http, "GET", f"/v1/invoices/{self.invoice}")
+        return await ask_document(self.http, "GET", f"/v1/invoices/{self.invoice}")
 
     async def document(self) -> httpx.Response:
         answer = await self.http.get(f"/v1/invoices/{self.invoice}/pdf")
@@ -63,7 +63,7 @@ def record(number: int) -> dict[str, object]:
     }
 
 
-async def ask(http: httpx.AsyncClient, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+async def ask_document(http: httpx.AsyncClient, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
     answer = await http.request(method, path, json=body)
     assert answer.status_code in (200, 201), answer.text
     return answer.json()

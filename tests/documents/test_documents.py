@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.documents.reader import Page, ink, pages_of
-from tests.documents.stage import ask, invoiced
+from tests.documents.stage import ask_document, invoiced
 from tests.world import HOST
 
 HOSTILE = '<img src=x onerror=alert(1)> #strong[x] $x^2$ "@import" & Söhne'
@@ -94,14 +94,14 @@ async def test_the_pdf_is_made_once_and_stays_when_the_invoice_is_voided(tmp_pat
         await desk.send()
         first = (await desk.document()).content
         desk.world.clock.advance(86_400)
-        await ask(desk.http, "PATCH", f"/v1/invoices/{desk.invoice}", {"status": "sent"})
-        await ask(desk.http, "DELETE", f"/v1/invoices/{desk.invoice}")
+        await ask_document(desk.http, "PATCH", f"/v1/invoices/{desk.invoice}", {"status": "sent"})
+        await ask_document(desk.http, "DELETE", f"/v1/invoices/{desk.invoice}")
         assert (await desk.document()).content == first
 
 
 async def test_a_draft_that_was_voided_is_a_page_that_says_so(tmp_path: Path) -> None:
     async with invoiced(tmp_path, 1) as desk:
-        await ask(desk.http, "DELETE", f"/v1/invoices/{desk.invoice}")
+        await ask_document(desk.http, "DELETE", f"/v1/invoices/{desk.invoice}")
         page = Page((await desk.document()).text)
     assert "This invoice is void: nothing is owed on it." in page.text
     assert "No recipient is named on this invoice." in page.text

@@ -13,7 +13,7 @@ from benchmarks.requests import MODERN, message
 from registry.errors import Refusal
 from tests.endurance.people import Member
 from tests.endurance.tally import Status, Tally
-from tests.endurance.wires import Wires, request
+from tests.endurance.wires import Wires, wire_request
 
 REMEMBERED = 500
 BATCH, OVERLAP, SIMS, MONTHS, MONTH_SIZE = 30, 10, 150, 24, 900
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
 
 
 def get(kind: str, operation: str, path: str, member: Member) -> Asked:
-    return Asked(kind, operation, member, request("GET", path, member.secret))
+    return Asked(kind, operation, member, wire_request("GET", path, member.secret))
 
 
 def read_intent(member: Member, dice: random.Random) -> Asked:
@@ -82,7 +82,7 @@ def create_intent(member: Member, dice: random.Random) -> Asked:
         member.keys += 1
     key = f"k{member.keys - (dice.randrange(min(member.keys, 50)) if again else 0)}"
     body = b'{"plan":"%s","metadata":{"order":"%s"}}' % (PLAN.encode(), key.encode())
-    sent = request("POST", "/v1/connectivity/intents", member.secret, body, {"Idempotency-Key": key})
+    sent = wire_request("POST", "/v1/connectivity/intents", member.secret, body, {"Idempotency-Key": key})
     return Asked("POST intent", "create_connectivity_intent", member, sent, key=key)
 
 
@@ -91,7 +91,7 @@ def ingest(member: Member, dice: random.Random) -> Asked:
     first = member.batches * (BATCH - OVERLAP)
     member.batches += 1
     numbers = range(first, first + BATCH)
-    sent = request("POST", "/v1/cdr/ingest", member.secret, orjson.dumps({"events": [record(number) for number in numbers]}))
+    sent = wire_request("POST", "/v1/cdr/ingest", member.secret, orjson.dumps({"events": [record(number) for number in numbers]}))
     return Asked("POST records", "ingest_cdr_events", member, sent, records=numbers)
 
 
@@ -122,7 +122,7 @@ def invoice(member: Member, dice: random.Random) -> Asked:
     body = b'{"period_id":"%s","price_per_gb_cents":%d}' % (dice.choice(member.periods).encode(), dice.randrange(1, 900))
     member.keys += 1
     headers = {"Idempotency-Key": f"i{member.keys}"}
-    return Asked("POST invoice", "create_invoice", member, request("POST", "/v1/invoices", member.secret, body, headers))
+    return Asked("POST invoice", "create_invoice", member, wire_request("POST", "/v1/invoices", member.secret, body, headers))
 
 
 def call_tool(member: Member, dice: random.Random) -> Asked:

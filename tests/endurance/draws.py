@@ -11,9 +11,9 @@ import httpx
 from registry.errors import ProviderError
 from tests.endurance.people import SHOP_TEMPLATE
 from tests.endurance.tally import Status, Tally
-from tests.harness.network_process import DRAW
 from tests.harness.tenant_stage import TenantStage
-from tests.kill.errands import Callers, Errand, intent_errand, inventory_errand
+from tests.kill.errands import Callers, KilledErrand, intent_errand, inventory_errand
+from tests.network_facts import DRAW
 
 LOOKS_EVERY = 15.0
 """Seconds: before anything is given back it is looked up at the network, since nothing can be seen of it afterwards."""
@@ -30,7 +30,7 @@ class Draws:
         self._stage, self._doors, self.tally, self._dice = stage, doors, tally, dice
         self._intents_every = intents_every
         self.callers = Callers(stage.network)
-        self.errands: list[Errand] = []
+        self.errands: list[KilledErrand] = []
         self._begun = 0
         self.sold: dict[int, Mapping[str, Any]] = {}
         """What the shop's orders drew, by number in the network's log."""
@@ -65,7 +65,7 @@ class Draws:
                 if errand.decided == "ok" and not errand.given_back and self._seen(errand) and self._dice.random() > KEPT:
                     await self._count("DELETE issuance", self.callers.roll_back(self._door(), errand))
 
-    def _seen(self, errand: Errand) -> bool:
+    def _seen(self, errand: KilledErrand) -> bool:
         """Whether somebody has looked at what this very errand drew: its SIM may have been another's before."""
         return any(given.iccid == errand.iccid for given in self._stage.network.given[errand.asks])
 

@@ -30,15 +30,15 @@ from tests.endurance.calls import Crowd, hurry, stroll
 from tests.endurance.draws import Draws
 from tests.endurance.memory import Sample, judged, sample
 from tests.endurance.outages import Outages, SimulatedSystem
-from tests.endurance.people import ACCOUNT, Member, Seller, gather_crowd, open_for_business
-from tests.endurance.receivers import Receivers, receiving
-from tests.endurance.rude import crowd_of_dribblers, leave, visits
+from tests.endurance.people import RUDE_ACCOUNT, Member, ShopOwner, gather_crowd, open_selling_shop
+from tests.endurance.receivers import CountingReceivers, counting_receivers
+from tests.endurance.rude import crowd_of_dribblers, hang_up, visits
 from tests.endurance.tally import Tally, part
 from tests.endurance.troubles import Troubles
 from tests.endurance.wires import Wires
 from tests.harness.service_processes import Engine, ServiceProcesses, open_processes, serving_processes
 from tests.harness.tenant_stage import found_tenant
-from tests.kill.campaign import finish
+from tests.kill.campaign import finish_campaign
 from transports.http.limits import Deadlines
 from transports.payments import SIMULATED_PROCESSOR_KEY
 
@@ -73,7 +73,7 @@ class Run:
     """One engine from an empty database to its verdict."""
 
     def __init__(
-        self, plan: Plan, house: ServiceProcesses, receivers: Receivers, members: Sequence[Member], seller: Seller, rude: str
+        self, plan: Plan, house: ServiceProcesses, receivers: CountingReceivers, members: Sequence[Member], seller: ShopOwner, rude: str
     ) -> None:
         self.plan, self.house, self.receivers, self.members, self.seller = plan, house, receivers, members, seller
         self.tally, self.dice = Tally(), random.Random(plan.seed)
@@ -142,7 +142,7 @@ class Run:
         while not self.stopped.is_set():
             await asyncio.sleep(1)
             for sent, read, half in visits(self.rude):
-                await leave(port, sent, read=read, half=half)
+                await hang_up(port, sent, read=read, half=half)
         for line in await held:
             self.tally.break_(line)
 
@@ -152,7 +152,7 @@ class Run:
         broken = [*self.tally.broken, *await asyncio.to_thread(house.stop)]
         broken += await asyncio.to_thread(lambda: list(ledgers.of_the_crowd(stage, self.members, self.tally)))
         self.receivers.behave()
-        broken += await finish(stage, draws.callers, draws.errands, look=draws.look)
+        broken += await finish_campaign(stage, draws.callers, draws.errands, look=draws.look)
         broken += await asyncio.to_thread(lambda: list(ledgers.of_deliveries(stage, self.members)))
         charges = await ledgers.charges_of(house.processor, self.seller, SIMULATED_PROCESSOR_KEY)
         return broken + list(ledgers.of_orders(stage, self.seller, draws.sold, charges, buyers.served))
@@ -190,7 +190,7 @@ async def run(plan: Plan) -> None:
     folder = tempfile.mkdtemp(prefix=f"endure-{plan.engine}-", dir=plan.work)
     try:
         async with AsyncExitStack() as stack:
-            receivers = await stack.enter_async_context(receiving())
+            receivers = await stack.enter_async_context(counting_receivers())
             lines = int(LINES + LINES_PER_MINUTE * plan.seconds / 60)
             house = await stack.enter_async_context(open_processes(plan.engine, Path(folder), lines))
             if house is None:
@@ -201,8 +201,8 @@ async def run(plan: Plan) -> None:
             store = open_store(house.stage.url, pool=1)
             try:
                 members = await gather_crowd(store, receivers)
-                seller = await store.write(open_for_business, ids=ids, payee=payee)
-                _, rude = await store.write(found_tenant, ids=ids, account=ACCOUNT)
+                seller = await store.write(open_selling_shop, ids=ids, payee=payee)
+                _, rude = await store.write(found_tenant, ids=ids, account=RUDE_ACCOUNT)
             finally:
                 await store.aclose()
             stack.enter_context(serving_processes(house, house.processor.base_url.port or 0))

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from tests.cdr.records import Raw, added_up
-from tests.endurance.people import Member, Seller
+from tests.endurance.people import Member, ShopOwner
 from tests.endurance.tally import Tally
 from tests.harness.tenant_stage import TenantStage
 from tests.kill.dispatches import took_effect
@@ -109,7 +109,7 @@ def of_deliveries(stage: TenantStage, members: Sequence[Member]) -> Iterator[str
 
 
 def of_orders(
-    stage: TenantStage, seller: Seller, sold: Mapping[int, Mapping[str, Any]], charges: Sequence[Mapping[str, Any]], visits: int
+    stage: TenantStage, seller: ShopOwner, sold: Mapping[int, Mapping[str, Any]], charges: Sequence[Mapping[str, Any]], visits: int
 ) -> Iterator[str]:
     """What was paid has its eSIM once, or its money back, or is seen by a person."""
     rows = stage.rows(ORDERS.format(seller.id))
@@ -137,7 +137,7 @@ def of_orders(
         yield f"{returned} orders count as refunded, the processor gave {back} back"
 
 
-async def charges_of(processor: httpx.AsyncClient, seller: Seller, key: str) -> Sequence[Mapping[str, Any]]:
+async def charges_of(processor: httpx.AsyncClient, seller: ShopOwner, key: str) -> Sequence[Mapping[str, Any]]:
     """Every charge of the shop's account, as the processor has it."""
     found: list[Mapping[str, Any]] = []
     headers = {"Authorization": f"Bearer {key}", "Stripe-Account": seller.payee}

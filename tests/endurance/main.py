@@ -19,9 +19,8 @@ from typing import Any
 from benchmarks.__main__ import keep
 from benchmarks.endurance_page import SHORTEST_MINUTES, judgement, judges_memory, name_of
 from benchmarks.results import RESULTS, SAMPLES, load, render
-from tests.cli.reseller import ROOT
 from tests.endurance.circumstances import circumstances
-from tests.harness.processes import environment
+from tests.harness.processes import ROOT, environment
 from tests.harness.service_processes import ENGINES, Engine
 
 RECORDS = 2_500_000

@@ -7,11 +7,11 @@ from registry.ids import Ids, SystemIds
 from storage.connect_accounts import attach_connect_account
 from storage.engine.connection import Connection
 from storage.engine.store import Store
-from tests.endurance.receivers import MANNERS, Manner, Receiver, Receivers
+from tests.endurance.receivers import MANNERS, CountingReceiver, CountingReceivers, Manner
 from tests.harness.tenant_stage import found_tenant, listen
-from tests.simulation.shops import open_shop
+from tests.simulation.shops import open_simulated_shop
 
-ACCOUNT, SHOP_ACCOUNT = 8102, 8101
+RUDE_ACCOUNT, SHOP_ACCOUNT = 8102, 8101
 SHOP_TEMPLATE = 55010
 CROWD: tuple[tuple[Manner, ...], ...] = (("prompt",), ("prompt", "prompt"), (), MANNERS)
 """The endpoints of each of the crowd; the last one, with all manners, calls seldom, since a slow receiver takes one post in a second."""
@@ -23,7 +23,7 @@ class Member:
 
     id: str
     secret: str
-    endpoints: dict[str, Receiver] = field(default_factory=dict[str, Receiver])
+    endpoints: dict[str, CountingReceiver] = field(default_factory=dict[str, CountingReceiver])
     seldom: bool = False
     intents: list[str] = field(default_factory=list[str])
     answers: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -39,7 +39,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Seller:
+class ShopOwner:
     """The organisation with a shop, and the shop's name."""
 
     id: str
@@ -47,13 +47,13 @@ class Seller:
     payee: str
 
 
-async def gather_crowd(store: Store, receivers: Receivers) -> list[Member]:
+async def gather_crowd(store: Store, receivers: CountingReceivers) -> list[Member]:
     """All of them, on an empty database."""
     return [await store.write(join, ids=SystemIds(SystemClock()), manners=manners, receivers=receivers) for manners in CROWD]
 
 
-def join(connection: Connection, *, ids: Ids, manners: tuple[Manner, ...], receivers: Receivers) -> Member:
-    organisation, secret = found_tenant(connection, ids=ids, account=ACCOUNT)
+def join(connection: Connection, *, ids: Ids, manners: tuple[Manner, ...], receivers: CountingReceivers) -> Member:
+    organisation, secret = found_tenant(connection, ids=ids, account=RUDE_ACCOUNT)
     member = Member(organisation, secret, seldom=len(manners) == len(MANNERS))
     for manner in manners:
         receiver, url = receivers.add(manner)
@@ -62,10 +62,10 @@ def join(connection: Connection, *, ids: Ids, manners: tuple[Manner, ...], recei
     return member
 
 
-def open_for_business(connection: Connection, *, ids: Ids, payee: str) -> Seller:
+def open_selling_shop(connection: Connection, *, ids: Ids, payee: str) -> ShopOwner:
     """A shop whose payments go to an account that the processor has."""
     now = SystemClock().now()
     organisation, _ = found_tenant(connection, ids=ids, account=SHOP_ACCOUNT)
     attach_connect_account(connection, organisation=organisation, account=payee, kind="standard", status="active", as_of=now, now=now)
-    shop = open_shop(connection, ids=ids, organisation=organisation, account=SHOP_ACCOUNT, now=now)
-    return Seller(organisation, shop.storefront.slug, payee)
+    shop = open_simulated_shop(connection, ids=ids, organisation=organisation, account=SHOP_ACCOUNT, now=now)
+    return ShopOwner(organisation, shop.storefront.slug, payee)

@@ -17,7 +17,7 @@ NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
 FAILED = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
 
 
-class Receiver:
+class CountingReceiver:
     """One endpoint. `taken` counts what was answered with 204, `refused` what was not, by event."""
 
     def __init__(self, manner: Manner) -> None:
@@ -41,17 +41,17 @@ class Receiver:
         return "take"
 
 
-class Receivers:
+class CountingReceivers:
     """All of an engine, behind one port: the path says which."""
 
     def __init__(self) -> None:
-        self.all: list[Receiver] = []
+        self.all: list[CountingReceiver] = []
         self.port = 0
         self._here = asyncio.Event()
         self._here.set()
 
-    def add(self, manner: Manner) -> tuple[Receiver, str]:
-        self.all.append(Receiver(manner))
+    def add(self, manner: Manner) -> tuple[CountingReceiver, str]:
+        self.all.append(CountingReceiver(manner))
         return self.all[-1], f"http://127.0.0.1:{self.port}/{len(self.all) - 1}"
 
     def behave(self) -> None:
@@ -91,9 +91,9 @@ class Receivers:
 
 
 @asynccontextmanager
-async def receiving() -> AsyncGenerator[Receivers]:
+async def counting_receivers() -> AsyncGenerator[CountingReceivers]:
     """Receivers for the length of a block."""
-    made = Receivers()
+    made = CountingReceivers()
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
     made.port = int(server.sockets[0].getsockname()[1])
     try:

@@ -56,7 +56,7 @@ async def crowd_of_dribblers(port: int, secret: str, each: int, headers: float, 
     return late + [f"a dribbler was told {one.heard[:40]!r}" for one in found if not one.heard.startswith(b"HTTP/1.1 408 ")]
 
 
-async def leave(port: int, sent: bytes, *, read: int = 0, half: bool = False) -> bytes:
+async def hang_up(port: int, sent: bytes, *, read: int = 0, half: bool = False) -> bytes:
     """Send something, read so much of the answer, and hang up; `half`: say before that nothing more will be sent."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     heard = b""

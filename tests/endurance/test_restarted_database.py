@@ -15,8 +15,8 @@ from tests.harness.killable_servers import server_forks
 from tests.harness.network_process import network_process
 from tests.harness.postgres_processes import OwnPostgres, own_postgres
 from tests.harness.tenant_stage import TenantStage, tenant_stage_on
-from tests.kill.campaign import finish
-from tests.kill.errands import Callers, Errand, bearer, inventory_errand
+from tests.kill.campaign import finish_campaign
+from tests.kill.errands import Callers, KilledErrand, bearer_of, inventory_errand
 
 pytestmark = pytest.mark.postgres
 CALLERS, ENOUGH = 4, 12
@@ -28,7 +28,7 @@ class Load:
 
     stage: TenantStage
     callers: Callers
-    errands: list[Errand] = field(default_factory=list[Errand])
+    errands: list[KilledErrand] = field(default_factory=list[KilledErrand])
     answers: Counter[int] = field(default_factory=Counter[int])
     ended: bool = False
 
@@ -41,7 +41,7 @@ class Load:
                 said = await self.callers.issue(http, errand)
                 assert said is not None, "the server hung up"
                 self.answers[said.status_code] += 1
-            read = await http.get("/v1/connectivity/intents", headers=bearer(tenant))
+            read = await http.get("/v1/connectivity/intents", headers=bearer_of(tenant))
             self.answers[read.status_code] += 1
 
     async def seen(self, *statuses: int) -> Counter[int]:
@@ -73,7 +73,7 @@ async def loaded(tmp_path: Path) -> AsyncGenerator[tuple[OwnPostgres, Load, http
                 load.ended = True
                 await calling
             await stage.servers.kill()
-            assert await finish(stage, load.callers, load.errands) == []
+            assert await finish_campaign(stage, load.callers, load.errands) == []
             assert {errand.decided for errand in load.errands} <= {"ok", "fail"}
 
 

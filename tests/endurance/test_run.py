@@ -5,9 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli.reseller import ROOT
 from tests.endurance.memory import Memory, Sample, judged
-from tests.harness.processes import environment
+from tests.harness.processes import ROOT, environment
 
 SHORT = ("--minutes", "0.1", "--engine", "sqlite", "--capacity-seconds", "1", "--share", "0.3", "--seed", "7", "--outages")
 

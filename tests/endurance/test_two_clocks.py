@@ -22,8 +22,9 @@ from storage.engine.table import table_of
 from storage.events import NewEvent, emit_event
 from storage.quota import read_quota_used
 from tests.deliveries.post_office import LOOPBACK, QUICK
-from tests.endurance.two_clocks import ACCOUNT, Pair, open_pair
+from tests.endurance.two_clocks import Pair, open_pair
 from tests.harness.held_receiver import receiving
+from tests.network_facts import ACCOUNT
 from tests.schedules.bureau import open_bureau
 from tests.world import SettableClock, World
 from transports.worker.worker import Worker

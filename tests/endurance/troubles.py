@@ -5,7 +5,8 @@ import random
 
 import httpx
 
-from tests.harness.network_process import DRAW, NetworkProcess
+from tests.harness.network_process import NetworkProcess
+from tests.network_facts import DRAW
 
 LINE, LINES = "getSingleSubscriber", "listSubscriber"
 OF_NETWORK = (

@@ -10,10 +10,10 @@ import httpx
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from tests.databases import migrated_sqlite
+from tests.network_facts import ACCOUNT
 from tests.world import Credentials, World, open_world
 
 APART = 600.0
-ACCOUNT = 8101
 
 
 @dataclass(slots=True)

@@ -70,7 +70,7 @@ def close(wire: Wire) -> None:
         wire.transport.abort()
 
 
-def request(method: str, path: str, secret: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> bytes:
+def wire_request(method: str, path: str, secret: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> bytes:
     lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {secret}"]
     lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
     if body is None:

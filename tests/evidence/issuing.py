@@ -17,12 +17,12 @@ from simulators.network.faults import NetworkFault
 from simulators.network.world import World as Network
 from storage.events import list_events
 from storage.issuance import IssuanceRow, find_issuance
+from tests.network_facts import ACCOUNT, TEMPLATE
 from tests.world import Credentials, World, open_world
 
-ACCOUNT, OTHER_ACCOUNT = 8101, 8102
+OTHER_ACCOUNT = 8102
 AFFECT = "affectPackageToSubscriber"
-TEMPLATE, OTHER_TEMPLATE = 55010, 55011
-MINUTE, HOUR = 60, 3600
+OTHER_TEMPLATE = 55011
 
 
 @dataclass(slots=True)

@@ -9,7 +9,8 @@ from operations.ledger.evidence import FEW_CANDIDATES, OBSTACLE_NOT_EXAMINED, OB
 from operations.ledger.reconciliation import Reconciliation, ReconciliationLimits
 from storage.backlog import measure_backlog
 from tests.evidence.crooked_road import CrookedRoad, crooked
-from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_TEMPLATE, Issuing, open_issuing
+from tests.evidence.issuing import OTHER_TEMPLATE, Issuing, open_issuing
+from tests.network_facts import ACCOUNT, HOUR, MINUTE
 from tests.stage import opened
 
 MANY = FEW_CANDIDATES + 5

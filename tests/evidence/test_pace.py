@@ -9,7 +9,8 @@ from operations.ledger.reconciliation import Reconciliation, ReconciliationLimit
 from registry.limits import Tier
 from storage.issuance import find_issuance
 from tests.evidence.crooked_road import CrookedRoad, crooked
-from tests.evidence.issuing import ACCOUNT, AFFECT, HOUR, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
+from tests.evidence.issuing import AFFECT, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
+from tests.network_facts import ACCOUNT, HOUR
 from tests.stage import opened
 from tests.world import Credentials
 

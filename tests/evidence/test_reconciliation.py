@@ -12,7 +12,8 @@ from simulators.network import packages
 from storage.reconciliation import DueAccount, claim_unknown_issuances
 from storage.upstream_connections import set_connection
 from tests.databases import migrated_postgres
-from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
+from tests.evidence.issuing import OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
+from tests.network_facts import ACCOUNT, HOUR, MINUTE
 from tests.stage import opened
 
 issuing = opened(open_issuing)

@@ -8,7 +8,8 @@ import pytest
 from operations.upstream.account_lines import read_account_lines
 from operations.upstream.connection import upstream_of_organisation
 from tests.evidence.crooked_road import Bend, CrookedRoad, crooked
-from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, Issuing, open_issuing
+from tests.evidence.issuing import OTHER_ACCOUNT, Issuing, open_issuing
+from tests.network_facts import ACCOUNT, HOUR, MINUTE
 from tests.stage import opened
 
 Rows = list[dict[str, Any]]

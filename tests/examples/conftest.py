@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.docs.blocks import ROOT, blocks
-from tests.harness.processes import Running, running
+from tests.docs.blocks import blocks
+from tests.harness.processes import ROOT, Running, running
 
 
 @pytest.fixture(scope="package")

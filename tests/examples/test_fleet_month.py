@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tests.cli.network import network
-from tests.cli.reseller import said
+from tests.cli.reseller import printed
 from tests.harness.processes import ROOT, running
 
 SECRET = "whsec_YnJpZGdlLXNlY3JldC1mb3ItdGVzdHMtMDEyMw=="
@@ -24,7 +24,7 @@ def test_the_months_figures_add_up_in_what_the_service_shows(tmp_path: Path) -> 
             hook = f"{server.base_url}/v1/webhooks/bridge4ip?token={quote(SECRET, safe='')}"
             targets = {"resellerId": 7001, "usageUrl": hook, "esimUrl": hook, "locationUrl": hook}
             assert control.post("/control/push-targets", json=targets).status_code == 200
-            said("org", "connect", server.organisation, "--account", "8101", "--data", str(tmp_path / "data"), cwd=tmp_path)
+            printed("org", "connect", server.organisation, "--account", "8101", "--data", str(tmp_path / "data"), cwd=tmp_path)
             done = subprocess.run(
                 [sys.executable, str(ROOT / "examples" / "fleet_month.py"), server.base_url, str(control.base_url)],
                 env={**os.environ, "RESELLER_API_KEY": str(server.api_key)},

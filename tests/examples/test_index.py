@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT
+from tests.harness.processes import ROOT
 
 PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
 INDEX = (ROOT / "examples" / "README.md").read_text()

@@ -9,8 +9,8 @@ import httpx
 from inline_snapshot import snapshot
 
 from tests.cli.network import network
-from tests.cli.reseller import said
-from tests.docs.test_simulated_network import free_port
+from tests.cli.reseller import printed
+from tests.docs.test_simulated_network import port_of_a_run
 from tests.examples.conftest import command, program
 from tests.harness.processes import ROOT, Child, Running, running
 
@@ -56,7 +56,7 @@ def test_the_figures_move_when_the_phone_is_on_in_a_network_that_is_a_server(tmp
     with network(tmp_path) as (control, _):
         wire = {"SERVICE_OCS_URL": f"{control.base_url}/v1", "SERVICE_OCS_TOKEN": "sandbox-7001-token"}
         with running(tmp_path / "data", wire) as server:
-            said("org", "connect", server.organisation, "--account", "8101", "--data", str(tmp_path / "data"), cwd=tmp_path)
+            printed("org", "connect", server.organisation, "--account", "8101", "--data", str(tmp_path / "data"), cwd=tmp_path)
             given = ("--plan", "nordics-1gb", "--keep", "--network", str(control.base_url).rstrip("/"))
             lines = visited(f"{server.base_url}/shop/demo", *given)
     assert [line for line in lines if line.startswith(("phone", "usage"))] == [
@@ -68,7 +68,7 @@ def test_the_figures_move_when_the_phone_is_on_in_a_network_that_is_a_server(tmp
 
 def test_it_pays_only_where_the_processor_is_simulated(tmp_path: Path) -> None:
     """A shop whose button leads to a page that is none of the simulated processor's."""
-    port = free_port()
+    port = port_of_a_run()
     (tmp_path / "shop").mkdir()
     form = '<h1>Shop</h1><form method="get" action="/pay/checkout"><input name="plan" value="one"></form>'
     (tmp_path / "shop" / "index.html").write_text(form)

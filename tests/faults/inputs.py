@@ -8,16 +8,16 @@ from registry.catalogue import Catalogue
 from simulators.network import packages as engine
 from simulators.network.entities import Line, PackageTemplate
 from simulators.network.world import World as Network
-from tests.faults.rows import Row
-from tests.network.stage import CATALOGUE as NETWORKS
+from tests.faults.rows import CallRow
+from tests.network.stage import NETWORK_OPERATIONS as NETWORKS
 
-CATALOGUE = Catalogue(list({toolset.name: toolset for toolset in (*NETWORKS.toolsets, *WHOLE.toolsets)}.values()))
+UPSTREAM_OPERATIONS = Catalogue(list({toolset.name: toolset for toolset in (*NETWORKS.toolsets, *WHOLE.toolsets)}.values()))
 FITTED = {
     "modify_subscriber_balance": {"amount": -1},
     "move_subscriber_range_to_account": {"destAccount": 8102},
     "stop_resume_recurring_package": {"action": "stop"},
 }
-OWN_TOKEN = "move_subscriber_range_to_account"  # in managed mode there is no second account
+BY_OWN_TOKEN = "move_subscriber_range_to_account"  # in managed mode there is no second account
 ONE_TIME, MONTHLY = "Nordic 1GB 30d", "Nordic monthly 3GB"
 
 
@@ -47,9 +47,9 @@ class Inputs:
         line.series.clear()
         return line
 
-    def fitted(self, row: Row) -> dict[str, Any]:
+    def fitted(self, row: CallRow) -> dict[str, Any]:
         """The example's input with this network's ids."""
-        laid = {**CATALOGUE.operations[row.operation].examples[0].input, **FITTED.get(row.operation, {}), **row.more}
+        laid = {**UPSTREAM_OPERATIONS.operations[row.operation].examples[0].input, **FITTED.get(row.operation, {}), **row.more}
         given = {name: value for name, value in laid.items() if value is not None}
         if "iccid" in given or "rangeStart" in given:
             line = self.line(row.name)
@@ -61,7 +61,7 @@ class Inputs:
         given |= {"locationZoneId": self.zone} if row.operation.startswith("change_network_profile") else {}
         return given
 
-    def package(self, row: Row, line: Line) -> int:
+    def package(self, row: CallRow, line: Line) -> int:
         """A package on the line that the operation takes."""
         if row.operation == "stop_resume_recurring_package":
             _, first = engine.assign_package_series(self.network, line, self.sold(MONTHLY), start=self.network.now, at_first_use=False)

@@ -17,8 +17,8 @@ from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World as Network
 from simulators.transport import SimulatorTransport
 from tests.contract.stage import request_of
-from tests.faults.inputs import CATALOGUE, OWN_TOKEN, Inputs
-from tests.faults.rows import Row
+from tests.faults.inputs import BY_OWN_TOKEN, UPSTREAM_OPERATIONS, Inputs
+from tests.faults.rows import CallRow
 from tests.registry import ledgers
 from tests.world import NOON, World, open_world, pristine
 from transports.upstream import SIMULATED_OCS_TOKEN, SIMULATED_OCS_URL
@@ -39,7 +39,7 @@ class Ready:
 
 
 @dataclass(slots=True)
-class Stage:
+class FaultsStage:
     """The service, its network, and two clients: one of a managed organisation, one with a token of its own."""
 
     world: World
@@ -54,12 +54,12 @@ class Stage:
         self.world.pipeline.deps.reads.forget()
         self.world.sandbox.faults.clear()
 
-    async def ready(self, row: Row, key: str) -> Ready:
+    async def ready(self, row: CallRow, key: str) -> Ready:
         """The call, as far as it can be prepared; a confirm challenge is answered beforehand."""
-        operation = CATALOGUE.operations[row.operation]
+        operation = UPSTREAM_OPERATIONS.operations[row.operation]
         self.renew()
         given = self.inputs.fitted(row)
-        http = self.own if row.operation == OWN_TOKEN else self.managed
+        http = self.own if row.operation == BY_OWN_TOKEN else self.managed
         headers: dict[str, str] = {}
 
         def request() -> httpx.Request:
@@ -99,16 +99,16 @@ async def too_late(seconds: float) -> None:
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, *, wait: Wait = too_late, seconds: float = 20.0) -> AsyncGenerator[Stage]:
+async def open_faults_stage(folder: Path, *, wait: Wait = too_late, seconds: float = 20.0) -> AsyncGenerator[FaultsStage]:
     """Everything connected; a template and a zone are the managed organisation's own."""
     sandbox = SimulatedNetwork(lambda: pristine(1, int(NOON), 3).copy(), wall=lambda: NOON, sleep=wait)
-    async with open_world(folder, CATALOGUE, limits=Limits(burst_enabled=False), sandbox=sandbox) as world:
+    async with open_world(folder, UPSTREAM_OPERATIONS, limits=Limits(burst_enabled=False), sandbox=sandbox) as world:
         network = await world.network()
         world.pipeline.deps = replace(world.pipeline.deps, ocs=patient(world, world.sandbox, seconds))
         managed = await world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
         own = await world.caller(Tier.ENTERPRISE, token=SIMULATED_OCS_TOKEN)
         async with world.client(managed.secret) as first, world.client(own.secret) as second:
-            stage = Stage(world, network, first, second, Inputs(network))
+            stage = FaultsStage(world, network, first, second, Inputs(network))
             body = {"name": "Mine", "locationZoneId": 2301, "validityDays": 30, "dataLimit": 1 << 30, "cost": 4.5}
             stage.inputs.template = (await first.post("/v1/package-templates", json=body)).json()["data"]["templateId"]
             body = {"locationZoneName": "Mine", "tadigList": ["SWEAA"], "networkProfileId": 412}

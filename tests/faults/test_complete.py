@@ -2,30 +2,30 @@
 
 from registry.operation import Auth
 from simulators.network.dispatch import STATISTICS_METHODS, VERSION_1_METHODS, VERSION_2_METHODS
-from tests.faults.inputs import CATALOGUE
-from tests.faults.rows import DEGRADING, LEDGER, READS, ROWS, UNUSED, Row
-from tests.faults.stage import Stage
+from tests.faults.inputs import UPSTREAM_OPERATIONS
+from tests.faults.rows import DEGRADING, LEDGER, READS, ROWS, UNUSED, CallRow
+from tests.faults.stage import FaultsStage
 
 METHODS = {*VERSION_1_METHODS, *VERSION_2_METHODS, *STATISTICS_METHODS}
 
 
-async def test_every_method_that_an_operation_calls_stands_in_its_row(stage: Stage) -> None:
+async def test_every_method_that_an_operation_calls_stands_in_its_row(stage: FaultsStage) -> None:
     found: dict[str, tuple[str, ...]] = {}
     for number, row in enumerate(ROWS):
         ready = await stage.ready(row, f"k{number}")
         answer = await ready.send()
-        assert answer.status_code == CATALOGUE.operations[row.operation].status, (row.name, answer.text)
+        assert answer.status_code == UPSTREAM_OPERATIONS.operations[row.operation].status, (row.name, answer.text)
         found[row.name] = tuple(dict.fromkeys(stage.sent(ready)))
     assert found == {row.name: row.uses for row in ROWS}
 
 
-async def test_an_operation_without_a_row_calls_no_method(stage: Stage) -> None:
+async def test_an_operation_without_a_row_calls_no_method(stage: FaultsStage) -> None:
     known = {*LEDGER, *DEGRADING, *(row.operation for row in ROWS)}
-    rest = [operation for operation in CATALOGUE.operations.values() if operation.id not in known]
+    rest = [operation for operation in UPSTREAM_OPERATIONS.operations.values() if operation.id not in known]
     assert [operation.id for operation in rest if operation.upstream] == []
     for number, operation in enumerate(rest):
         if operation.auth in (Auth.BEARER, Auth.SESSION) and not ("id" in operation.params.model_fields and "{id}" in operation.path):
-            ready = await stage.ready(Row(operation.id, ()), f"k{number}")
+            ready = await stage.ready(CallRow(operation.id, ()), f"k{number}")
             assert (await ready.send()).status_code < 500 or operation.id == "create_subscriber"
             assert stage.sent(ready) == [], operation.id
 
@@ -37,6 +37,6 @@ def test_every_method_of_the_wire_is_used_or_known_to_be_unused() -> None:
 
 def test_an_operation_that_only_reads_sends_no_write_and_one_that_changes_sends_one() -> None:
     for row in ROWS:
-        operation = CATALOGUE.operations[row.operation]
+        operation = UPSTREAM_OPERATIONS.operations[row.operation]
         writes = [method for method in row.uses if method not in READS]
         assert len(writes) == (1 if operation.upstream and not operation.read_only else 0), row.name

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.faults.rows import ROWS
-from tests.faults.stage import open_stage
+from tests.faults.stage import open_faults_stage
 from tests.faults.test_reads import UNKNOWN, shown
 
 PATIENCE = 0.4
@@ -22,7 +22,7 @@ async def silent(seconds: float) -> None:
 
 @pytest.mark.parametrize("names", [READING, CHANGING], ids=["reads", "writes"])
 async def test_a_silent_network_costs_no_more_than_the_time_limit_and_a_write_is_sent_once(tmp_path: Path, names: tuple[str, ...]) -> None:
-    async with open_stage(tmp_path, wait=silent, seconds=PATIENCE) as stage:
+    async with open_faults_stage(tmp_path, wait=silent, seconds=PATIENCE) as stage:
         ready = {name: await stage.ready(NAMED[name], name.replace(" ", "-")) for name in names}
         answers: dict[str, httpx.Response] = {}
 

@@ -5,17 +5,17 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.faults.inputs import CATALOGUE
-from tests.faults.rows import ROWS, Row
-from tests.faults.stage import Ready, Stage
+from tests.faults.inputs import UPSTREAM_OPERATIONS
+from tests.faults.rows import ROWS, CallRow
+from tests.faults.stage import FaultsStage, Ready
 
 UNKNOWN = "It may have been carried out all the same: read the state before you repeat it."
-TIMEOUT, LIMIT = 18, 100
+TIMEOUT, LIMIT_CODE = 18, 100
 PASSING: dict[str, dict[str, Any]] = {
     "code 3": {"code": 3},
     "code 18": {"code": TIMEOUT},
     "code 18 after the commit": {"code": TIMEOUT, "commit": True},
-    "code 100": {"code": LIMIT},
+    "code 100": {"code": LIMIT_CODE},
     "a delay beyond the limit": {"delay": 600.0},
     "dropped after the commit": {"drop_after": True},
     "dropped before the commit": {"drop_before": True},
@@ -50,7 +50,7 @@ def shown(answer: httpx.Response) -> tuple[int, str, int | None]:
     return answer.status_code, body.get("code"), body.get("ocs_code")
 
 
-def pairs(name: str = THOROUGH[0]) -> list[tuple[Row, str, str]]:
+def pairs(name: str = THOROUGH[0]) -> list[tuple[CallRow, str, str]]:
     """The reads on which a fault is tried, and a key of its own for each call."""
     every = [(row, method, f"k{number}-{place}") for number, row in enumerate(ROWS) for place, method in enumerate(row.reads)]
     if name in THOROUGH:
@@ -63,7 +63,7 @@ def pairs(name: str = THOROUGH[0]) -> list[tuple[Row, str, str]]:
 
 
 @FAULTS
-async def test_a_read_that_fails_once_is_asked_once_more_and_nobody_notices(stage: Stage, name: str) -> None:
+async def test_a_read_that_fails_once_is_asked_once_more_and_nobody_notices(stage: FaultsStage, name: str) -> None:
     for row, method, key in pairs(name):
         plain = await stage.ready(row, f"{key}-plain")
         assert (await plain.send()).status_code < 300, row.name
@@ -71,14 +71,14 @@ async def test_a_read_that_fails_once_is_asked_once_more_and_nobody_notices(stag
         ready = await stage.ready(row, key)
         stage.trouble(method, **PASSING[name])
         answer = await ready.send()
-        assert answer.status_code == CATALOGUE.operations[row.operation].status, (row.name, method, answer.text)
+        assert answer.status_code == UPSTREAM_OPERATIONS.operations[row.operation].status, (row.name, method, answer.text)
         assert len(stage.sent(ready, method)) == calls + 1, (row.name, method)
         assert row.write is None or len(stage.sent(ready, row.write)) == 1, (row.name, method)
 
 
 @FAULTS
 @pytest.mark.rule("7.11")
-async def test_a_read_that_goes_on_failing_is_asked_twice_and_told(stage: Stage, name: str) -> None:
+async def test_a_read_that_goes_on_failing_is_asked_twice_and_told(stage: FaultsStage, name: str) -> None:
     for row, method, key in pairs(name):
         ready = await stage.ready(row, key)
         stage.trouble(method, **PASSING[name], times=None)
@@ -88,21 +88,21 @@ async def test_a_read_that_goes_on_failing_is_asked_twice_and_told(stage: Stage,
             continue
         assert shown(answer) == expected(PASSING[name]), (row.name, method, answer.text)
         await told_and_harmless(stage, row, method, answer)
-        late = PASSING[name].get("code") == LIMIT or PASSING[name].get("status", 0) >= 500
+        late = PASSING[name].get("code") == LIMIT_CODE or PASSING[name].get("status", 0) >= 500
         assert ("Retry-After" in answer.headers) == late
         if row.write is not None:
             await still_free(stage, row, ready)
 
 
-async def still_free(stage: Stage, row: Row, ready: Ready) -> None:
+async def still_free(stage: FaultsStage, row: CallRow, ready: Ready) -> None:
     """A call whose read failed has claimed no key: when the trouble is over it does its work."""
     stage.world.sandbox.faults.clear()
     again = await ready.send()
-    assert again.status_code == CATALOGUE.operations[row.operation].status, (row.name, again.text)
+    assert again.status_code == UPSTREAM_OPERATIONS.operations[row.operation].status, (row.name, again.text)
     assert stage.sent(ready).count(str(row.write)) == 1, row.name
 
 
-async def told_and_harmless(stage: Stage, row: Row, method: str, answer: httpx.Response) -> None:
+async def told_and_harmless(stage: FaultsStage, row: CallRow, method: str, answer: httpx.Response) -> None:
     """The refusal says nothing of the network's own words, and no write was sent or is held for unknown."""
     assert UNKNOWN not in answer.text and "injected fault" not in answer.text and "upstream trouble" not in answer.text, (row.name, method)
     assert row.write is None or row.write not in [call.method for call in stage.world.sandbox.calls[-2:]], (row.name, method)
@@ -113,7 +113,7 @@ async def told_and_harmless(stage: Stage, row: Row, method: str, answer: httpx.R
 @pytest.mark.rule("7.8")
 @pytest.mark.parametrize("commit", [False, True], ids=["before the commit", "after the commit"])
 @pytest.mark.rule("7.11")
-async def test_a_refusal_is_not_asked_again(stage: Stage, commit: bool) -> None:
+async def test_a_refusal_is_not_asked_again(stage: FaultsStage, commit: bool) -> None:
     for row, method, key in pairs("code 14"):
         ready = await stage.ready(row, key)
         stage.trouble(method, code=14, commit=commit)
@@ -123,17 +123,17 @@ async def test_a_refusal_is_not_asked_again(stage: Stage, commit: bool) -> None:
         await told_and_harmless(stage, row, method, answer)
 
 
-async def test_a_burst_limit_is_waited_for_once_and_then_told(stage: Stage) -> None:
+async def test_a_burst_limit_is_waited_for_once_and_then_told(stage: FaultsStage) -> None:
     for row, method, key in pairs("burst"):
         ready = await stage.ready(row, key)
         stage.trouble(method, burst=1, times=None)
         assert stage.world.sandbox.faults.take(method) is None  # the one call of this second that the limit lets through
         answer = await ready.send()
-        assert shown(answer) == (502, "ocs_error", LIMIT), (row.name, method, answer.text)
+        assert shown(answer) == (502, "ocs_error", LIMIT_CODE), (row.name, method, answer.text)
         assert int(answer.headers["Retry-After"]) >= 1 and len(stage.sent(ready, method)) == 2, (row.name, method)
 
 
-async def test_a_read_after_a_write_that_fails_leaves_the_write_a_success(stage: Stage) -> None:
+async def test_a_read_after_a_write_that_fails_leaves_the_write_a_success(stage: FaultsStage) -> None:
     row = next(row for row in ROWS if row.operation == "reset_subscriber_gz_counter")
     for number, kind in enumerate(({"burst": 1}, {"burst": 1, "delay": 600.0}, {"burst": 1, "malformed": True})):
         ready = await stage.ready(row, f"k{number}")

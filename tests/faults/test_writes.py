@@ -5,10 +5,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.faults.inputs import CATALOGUE
-from tests.faults.rows import ROWS, Row
-from tests.faults.stage import Ready, Stage
-from tests.faults.test_reads import LIMIT, TIMEOUT, UNKNOWN, shown
+from tests.faults.inputs import UPSTREAM_OPERATIONS
+from tests.faults.rows import ROWS, CallRow
+from tests.faults.stage import FaultsStage, Ready
+from tests.faults.test_reads import LIMIT_CODE, TIMEOUT, UNKNOWN, shown
 
 WRITES = [(row, row.write, f"w{number}") for number, row in enumerate(ROWS) if row.write is not None]
 UNSURE: dict[str, dict[str, Any]] = {
@@ -37,7 +37,7 @@ def named(faults: dict[str, dict[str, Any]]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("fault", [pytest.param(fault, id=name) for name, fault in faults.items()])
 
 
-async def strike(stage: Stage, row: Row, method: str, key: str, fault: dict[str, Any]) -> tuple[Ready, httpx.Response]:
+async def strike(stage: FaultsStage, row: CallRow, method: str, key: str, fault: dict[str, Any]) -> tuple[Ready, httpx.Response]:
     """The call, whose write meets trouble."""
     ready = await stage.ready(row, key)
     stage.trouble(method, **fault)
@@ -46,7 +46,7 @@ async def strike(stage: Stage, row: Row, method: str, key: str, fault: dict[str,
     return ready, answer
 
 
-async def repeated(stage: Stage, row: Row, method: str, ready: Ready, first: httpx.Response) -> None:
+async def repeated(stage: FaultsStage, row: CallRow, method: str, ready: Ready, first: httpx.Response) -> None:
     """The stored answer, byte for byte, and no second dispatch, also when the trouble is over."""
     for _ in range(2):
         stage.world.sandbox.faults.clear()
@@ -57,7 +57,7 @@ async def repeated(stage: Stage, row: Row, method: str, ready: Ready, first: htt
 
 
 @named(UNSURE)
-async def test_an_outcome_that_nobody_knows_is_told_kept_and_never_tried_again(stage: Stage, fault: dict[str, Any]) -> None:
+async def test_an_outcome_that_nobody_knows_is_told_kept_and_never_tried_again(stage: FaultsStage, fault: dict[str, Any]) -> None:
     late = "delay" in fault or fault.get("code") == TIMEOUT
     for row, method, key in WRITES:
         ready, answer = await strike(stage, row, method, key, fault)
@@ -69,7 +69,7 @@ async def test_an_outcome_that_nobody_knows_is_told_kept_and_never_tried_again(s
 
 
 @named(REFUSED)
-async def test_a_refusal_of_the_network_is_the_key_s_answer(stage: Stage, fault: dict[str, Any]) -> None:
+async def test_a_refusal_of_the_network_is_the_key_s_answer(stage: FaultsStage, fault: dict[str, Any]) -> None:
     for row, method, key in WRITES:
         ready, answer = await strike(stage, row, method, key, fault)
         state = "issuance_failed" if row.operation == "issue_esim_from_inventory" else "conflict"
@@ -81,32 +81,32 @@ async def test_a_refusal_of_the_network_is_the_key_s_answer(stage: Stage, fault:
 
 
 @named({"once": {"times": 1}, "for ever": {"times": None}})
-async def test_the_traffic_limit_frees_the_key(stage: Stage, fault: dict[str, Any]) -> None:
+async def test_the_traffic_limit_frees_the_key(stage: FaultsStage, fault: dict[str, Any]) -> None:
     for row, method, key in WRITES:
-        ready, answer = await strike(stage, row, method, key, {"code": LIMIT, **fault})
-        assert shown(answer) == (502, "ocs_error", LIMIT), (row.name, answer.text)
+        ready, answer = await strike(stage, row, method, key, {"code": LIMIT_CODE, **fault})
+        assert shown(answer) == (502, "ocs_error", LIMIT_CODE), (row.name, answer.text)
         assert int(answer.headers["Retry-After"]) >= 1 and UNKNOWN not in answer.text
         assert key not in await stage.claims(), row.name
         stage.world.sandbox.faults.clear()
-        if not CATALOGUE.operations[row.operation].confirm:  # whose token was spent by the attempt
-            assert (await ready.send()).status_code == CATALOGUE.operations[row.operation].status, row.name
+        if not UPSTREAM_OPERATIONS.operations[row.operation].confirm:  # whose token was spent by the attempt
+            assert (await ready.send()).status_code == UPSTREAM_OPERATIONS.operations[row.operation].status, row.name
             assert stage.sent(ready).count(method) == 2, row.name
 
 
-async def test_a_burst_limit_frees_the_key(stage: Stage) -> None:
+async def test_a_burst_limit_frees_the_key(stage: FaultsStage) -> None:
     for row, method, key in WRITES:
         ready = await stage.ready(row, key)
         stage.trouble(method, burst=1, times=None)
         assert stage.world.sandbox.faults.take(method) is None  # the one call of this second that the limit lets through
         answer = await ready.send()
-        assert shown(answer) == (502, "ocs_error", LIMIT), (row.name, answer.text)
+        assert shown(answer) == (502, "ocs_error", LIMIT_CODE), (row.name, answer.text)
         assert stage.sent(ready).count(method) == 1 and key not in await stage.claims(), row.name
 
 
-async def test_an_answer_that_was_understood_is_a_success_and_is_not_sent_again(stage: Stage) -> None:
+async def test_an_answer_that_was_understood_is_a_success_and_is_not_sent_again(stage: FaultsStage) -> None:
     for row, method, key in WRITES:
         ready = await stage.ready(row, key)
         answer = await ready.send()
-        assert answer.status_code == CATALOGUE.operations[row.operation].status, (row.name, answer.text)
+        assert answer.status_code == UPSTREAM_OPERATIONS.operations[row.operation].status, (row.name, answer.text)
         await repeated(stage, row, method, ready, answer)
     assert set((await stage.claims()).values()) == {"done"}

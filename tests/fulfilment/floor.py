@@ -19,16 +19,15 @@ from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import OrderRow
 from storage.orphans import any_orphans, recover_orphans
 from storage.replicas import REPLICA_LEASE_SECONDS, renew_replica
-from tests.top_ups.counter import ACCOUNT, BUYER, Counter, open_counter
+from tests.network_facts import ACCOUNT, DRAW, HOUR, MINUTE
+from tests.top_ups.counter import BUYER, TopUpShop, open_counter
 
-DRAW = "affectPackageToSubscriber"
-MINUTE, HOUR = 60, 3600
 PRICE = 1000
 
 
 @dataclass(slots=True)
 class Floor:
-    shop: Counter
+    shop: TopUpShop
     reconciling: list[Reconciliation] = field(default_factory=list[Reconciliation])
     births: int = 0
 

@@ -14,10 +14,10 @@ from storage.memberships import add_member
 from storage.orders import order_of_token
 from storage.organisations import create_organisation
 from storage.people import create_person
-from tests.cli.reseller import refused, said
+from tests.cli.reseller import printed, refused
 from tests.databases import migrated_sqlite, sqlite_url
 from tests.kill.orders import insert_paid
-from tests.simulation.shops import open_shop
+from tests.simulation.shops import open_simulated_shop
 from tests.top_ups.counter import read_notes
 
 WORDS = ("storefront", "settle")
@@ -41,7 +41,7 @@ def test_access_is_renewed_by_the_number_of_the_order_or_by_its_id_of_before(tmp
     assert asyncio.run(store.read(order_of_token, token=token)) == number  # no link was ended for a mail that would lead nowhere
     for named in (number, token):
         assert (
-            said(*words, named, cwd=tmp_path, SERVICE_BASE_URL="http://127.0.0.1:8123")
+            printed(*words, named, cwd=tmp_path, SERVICE_BASE_URL="http://127.0.0.1:8123")
             == f"{number}: its links are ended, and a new one is mailed to its buyer\n"
         )
         assert asyncio.run(store.read(order_of_token, token=token)) is None
@@ -59,7 +59,7 @@ def test_whoever_runs_the_service_reads_an_order_by_its_number(tmp_path: Path) -
     number = asyncio.run(sold(tmp_path))
     words = ("call", "get_storefront_order", "--orderId", number, "--json", "--data", tmp_path)
     for key in ("", "the-key-of-the-shops-server-0123456789"):
-        told = orjson.loads(said(*words, cwd=tmp_path, SERVICE_STOREFRONT_API_KEY=key))
+        told = orjson.loads(printed(*words, cwd=tmp_path, SERVICE_STOREFRONT_API_KEY=key))
         assert (told["id"], told["number"], told["status"]) == (number, number, "paid")
 
 
@@ -70,7 +70,7 @@ async def sold(folder: Path) -> str:
     await store.write(create_organisation, id="org_fjord", name="Fjord", tier=Tier.PRO, now=now)
     await store.write(create_person, id=person, now=now, subject=None)
     await store.write(add_member, person=person, organisation="org_fjord", role=Role.ADMIN, now=now)
-    shop = await store.write(open_shop, ids=ids, organisation="org_fjord", account=8101, now=now)
+    shop = await store.write(open_simulated_shop, ids=ids, organisation="org_fjord", account=8101, now=now)
     await store.write(insert_paid, id=number, shop=shop, plan=shop.plans[0], template=55010, now=now)
     await store.aclose()
     return number

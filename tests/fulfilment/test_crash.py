@@ -6,8 +6,9 @@ import pytest
 
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from registry.errors import StoreUnavailable
-from tests.fulfilment.floor import MINUTE, Floor
+from tests.fulfilment.floor import Floor
 from tests.fulfilment.mortal import Forgetful, Killed, Mortal
+from tests.network_facts import MINUTE
 
 MOST_COMMITS = 20
 

@@ -16,7 +16,8 @@ from storage.orders import order_of_token
 from storage.people import create_person
 from storage.storefronts import write_storefront
 from storage.upstream_connections import set_connection
-from tests.fulfilment.floor import ACCOUNT, BUYER, DRAW, HOUR, MINUTE, Floor
+from tests.fulfilment.floor import ACCOUNT, BUYER, Floor
+from tests.network_facts import DRAW, HOUR, MINUTE
 from tests.top_ups.counter import NORDIC
 
 OPERATOR = "help@fjord.test"

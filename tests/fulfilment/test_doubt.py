@@ -10,7 +10,8 @@ from registry.errors import StoreUnavailable
 from storage.engine.connection import Connection
 from storage.engine.store import Store
 from storage.replicas import renew_replica
-from tests.fulfilment.floor import MINUTE, Floor
+from tests.fulfilment.floor import Floor
+from tests.network_facts import MINUTE
 from tests.wrapped_store import WrappedStore
 
 P = ParamSpec("P")

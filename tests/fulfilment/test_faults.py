@@ -15,7 +15,7 @@ from storage.order_queue import ORDER_LEASE_MS
 from storage.orders import STOREFRONT_ORDER
 from storage.replicas import renew_replica
 from tests.fulfilment.floor import BUYER, Floor
-from tests.issuance.road import Gate
+from tests.issuance.road import RoadGate
 from tests.wrapped_store import WrappedStore
 
 P = ParamSpec("P")
@@ -86,7 +86,7 @@ async def test_a_fault_that_ends_a_step_does_not_meet_the_same_orders_again(floo
     floor.shop.world.clock.advance(700)
     well = await floor.paid()
     floor.shop.world.clock.advance(61)  # what is known of templates is a minute old at most
-    gate = floor.shop.road.gates[TEMPLATES] = Gate()
+    gate = floor.shop.road.gates[TEMPLATES] = RoadGate()
     with pytest.raises(ExceptionGroup):
         await floor.shop.worker.step()
     assert gate.entered.is_set() and (await floor.row(well)).status == "paid"

@@ -7,15 +7,16 @@ import pytest
 from operations.storefronts.sales.order_fulfilment import ORDERS_AT_ONCE, Fulfilment
 from registry.limits import Limits
 from storage.order_queue import ORDER_LEASE_MS, claim_order
-from tests.fulfilment.floor import DRAW, Floor
+from tests.fulfilment.floor import Floor
 from tests.fulfilment.test_stock import sold
-from tests.issuance.road import Gate
+from tests.issuance.road import RoadGate
+from tests.network_facts import DRAW
 
 LEASE = ORDER_LEASE_MS / 1000
 LOOK = "listSubscriber"
 
 
-class Crowd(Gate):
+class Crowd(RoadGate):
     """Holds requests, and knows how many it holds."""
 
     held = 0

@@ -1,7 +1,7 @@
 """An order and a top-up draw once, whatever was swept since and whoever tells of the payment again."""
 
 from tests.fulfilment.floor import Floor
-from tests.fulfilment.test_payment import session_of, take
+from tests.fulfilment.test_payment import order_session, take
 from transports.settings import SHORTEST_HISTORY
 from transports.worker.retention import retention_chore
 
@@ -17,7 +17,7 @@ async def test_a_payment_that_is_told_again_after_every_sweep_draws_nothing(on_b
     await shop.told()
     await floor.work(3, every=1)
     assert [(await floor.row(each)).status for each in (order, top_up)] == ["ready", "ready"]
-    sessions = [await session_of(floor, each) for each in (order, top_up)]
+    sessions = [await order_session(floor, each) for each in (order, top_up)]
     assert shop.added() == 1
 
     shop.world.clock.advance(YEAR)
@@ -36,7 +36,7 @@ async def test_an_order_that_failed_is_refunded_once_and_never_drawn_after_a_swe
     floor.strike(code=8)
     order = await floor.paid()
     await floor.work(3, every=1)
-    session = await session_of(floor, order)
+    session = await order_session(floor, order)
     assert (await floor.row(order)).status == "failed"
     shop.world.clock.advance(YEAR)
     for _ in range(2):  # the first run only closes the database to older programs

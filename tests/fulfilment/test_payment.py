@@ -12,12 +12,13 @@ from simulators.processor.webhooks import sign_webhook
 from storage.connect_accounts import detach_connect_account
 from storage.order_queue import sweep_pending
 from storage.orders import find_order
-from tests.fulfilment.floor import BUYER, HOUR, MINUTE, Floor
+from tests.fulfilment.floor import BUYER, Floor
+from tests.network_facts import HOUR, MINUTE
 
 WEBHOOK = "/v1/operator-billing/payments-webhook"
 
 
-async def session_of(floor: Floor, order: str) -> CheckoutSession:
+async def order_session(floor: Floor, order: str) -> CheckoutSession:
     """The page of an order, as the processor has it."""
     row = await floor.row(order)
     return await floor.deps.payments.find_checkout(row.payee, row.session or "")
@@ -83,7 +84,7 @@ async def test_what_was_paid_otherwise_than_agreed_goes_back(floor: Floor, said:
     order = (await floor.shop.begin()).order
     await floor.shop.pay(order)
     row = await floor.row(order)
-    real = await session_of(floor, order)
+    real = await order_session(floor, order)
     assert await tell(
         floor, "evt_1", "checkout.session.completed", on_the_wire(row.session or "", payment_intent=real.payment_intent, **said)
     )
@@ -97,7 +98,7 @@ async def test_what_was_paid_otherwise_than_agreed_goes_back(floor: Floor, said:
 async def test_a_page_of_another_account_or_of_nobody_pays_nothing(floor: Floor) -> None:
     order = (await floor.shop.begin()).order
     await floor.shop.pay(order)
-    session = await session_of(floor, order)
+    session = await order_session(floor, order)
     assert not await take(floor, session, "acct_other")
     assert (await floor.row(order)).status == "pending_payment"
     assert await take(floor, session) and not await take(floor, session)

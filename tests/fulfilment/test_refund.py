@@ -6,7 +6,8 @@ from operations.ledger.payment_intake import sync_payments
 from simulators.processor.disputes import open_dispute
 from simulators.processor.refunds import fail_refund
 from storage.order_queue import retry_refund
-from tests.fulfilment.floor import HOUR, MINUTE, Floor
+from tests.fulfilment.floor import Floor
+from tests.network_facts import HOUR, MINUTE
 
 TROUBLES = [
     (kind, after)

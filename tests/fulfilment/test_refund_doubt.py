@@ -13,9 +13,10 @@ from registry.errors import PaymentsRefused
 from registry.ports import Conclusion
 from simulators.processor.refunds import fail_refund
 from storage.order_queue import claim_order, fail_order, retry_refund
-from tests.fulfilment.floor import HOUR, MINUTE, Floor
+from tests.fulfilment.floor import Floor
 from tests.fulfilment.test_payment import on_the_wire, take, tell
 from tests.fulfilment.test_refund import FAILED, failing
+from tests.network_facts import HOUR, MINUTE
 
 OPERATOR = "help@fjord.test"
 DONE = ("failed", FAILED, "done")
@@ -33,7 +34,7 @@ async def owed(floor: Floor) -> str:
     return order
 
 
-async def begun(floor: Floor, attempt: str) -> None:
+async def begun_refund(floor: Floor, attempt: str) -> None:
     """A worker takes the refund, commits that it goes, and is not heard of any more."""
     store, now = floor.deps.store, floor.shop.world.clock.now()
     claimed = await store.write(claim_order, organisation=floor.shop.me.organisation, token="lse_1", now_ms=int(now * 1000))
@@ -54,7 +55,7 @@ async def test_a_page_of_no_cost_that_nobody_completed_is_not_paid(floor: Floor)
 
 async def test_a_refund_whose_process_died_before_it_was_sent_is_made_when_that_is_found_out(floor: Floor) -> None:
     order = await owed(floor)
-    await begun(floor, "att_1")
+    await begun_refund(floor, "att_1")
     assert ((await floor.row(order)).refund, floor.refunds()) == ("sending", [])
     floor.shop.world.clock.advance(20 * MINUTE)
     await synced(floor)
@@ -141,7 +142,7 @@ async def test_a_try_that_never_left_does_not_let_the_next_one_repeat_the_refund
 @pytest.mark.parametrize("settle", [record_payment_unknown, record_payment_refused])
 async def test_a_worker_whose_refund_another_one_settled_as_refused_agrees(floor: Floor, settle: Callable[..., Conclusion]) -> None:
     order, store, now = await owed(floor), floor.deps.store, floor.shop.world.clock.now()
-    await begun(floor, "att_1")
+    await begun_refund(floor, "att_1")
     refusal = PaymentsRefused("The charge is disputed")
     named = {"attempt": "att_1", "request_id": "req_1"}
     assert (await store.write(record_payment_refused, **named, refusal=refusal, now=now)).outcome != "ok"

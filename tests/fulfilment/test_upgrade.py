@@ -13,10 +13,11 @@ from registry.ids import former_order_number
 from registry.ports import SharedSecrets
 from storage.storefronts import take_address
 from tests.databases import sqlite_url
-from tests.fulfilment.floor import HOUR, MINUTE, PRICE, Floor, open_floor
+from tests.fulfilment.floor import PRICE, Floor, open_floor
 from tests.fulfilment.release_1_0 import as_release_1_0, every_text, upgraded
 from tests.fulfilment.test_refund import FAILED, failing
-from tests.fulfilment.test_refund_doubt import begun, owed, synced
+from tests.fulfilment.test_refund_doubt import begun_refund, owed, synced
+from tests.network_facts import HOUR, MINUTE
 
 TOKEN = re.compile(r"ord_[0-9a-z]{26}")
 
@@ -108,7 +109,7 @@ async def test_a_refund_whose_answer_was_lost_before_the_upgrade_is_sent_under_t
 async def test_a_refund_that_was_committed_and_not_sent_before_the_upgrade_is_made_once(house: House) -> None:
     floor = house.floor
     before = await owed(floor)
-    await begun(floor, "att_1")
+    await begun_refund(floor, "att_1")
     number = former_order_number((await house.upgraded())[before])
     await floor.work(4, every=5 * MINUTE)
     await synced(floor)

@@ -23,10 +23,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from registry.limits import Tier
-from tests.fuzz.loop import ACCOUNT, ROOT, new_key, p99, processor_seconds, say, serving_tree
+from tests.fuzz.loop import LOOP_ACCOUNT, new_key, p99, processor_seconds, say, serving_tree
 from tests.fuzz.loop_shapes import http
-from tests.fuzz.outage import ask, every
-from tests.harness.processes import COMMAND, environment
+from tests.fuzz.outage import at_rate, timed_request
+from tests.harness.processes import COMMAND, ROOT, environment
 
 TOKEN, TEMPLATE = "sandbox-7001-token", 55010
 ROW_CAP = 1000
@@ -75,7 +75,7 @@ class Requests:
         return http("GET", f"/v1/subscribers?limit=2&starting_after={after}", authorization=f"Bearer {self._key}")
 
     def draw(self, number: int) -> bytes:
-        body = json.dumps({"accountId": ACCOUNT, "packageTemplateId": TEMPLATE})
+        body = json.dumps({"accountId": LOOP_ACCOUNT, "packageTemplateId": TEMPLATE})
         key = f"accounts-{os.getpid()}-{number}"
         return http("POST", "/v1/subscribers/issue-from-inventory", body, authorization=f"Bearer {self._key}", x_idempotency_key=key)
 
@@ -83,7 +83,7 @@ class Requests:
 async def counted(port: int, made: Network, name: str, request: bytes) -> int:
     """How many upstream calls a request takes, and how long it is."""
     before = made.calls()
-    status, waited = await ask(port, request, PATIENCE)
+    status, waited = await timed_request(port, request, PATIENCE)
     calls = made.calls() - before
     say(f"{name:<44} {calls:4} upstream calls {waited:9.0f} ms   {status}")
     return calls
@@ -113,7 +113,7 @@ class Load:
 
     async def run(self, rate: float, seconds: float) -> None:
         """So many of each a second."""
-        await every(rate, seconds, self._begin)
+        await at_rate(rate, seconds, self._begin)
         await asyncio.gather(*self._tasks)
 
     def _begin(self, number: int) -> None:
@@ -124,7 +124,7 @@ class Load:
             task.add_done_callback(self._tasks.discard)
 
     async def _one(self, name: str, request: bytes) -> None:
-        status, waited = await ask(self._port, request, PATIENCE)
+        status, waited = await timed_request(self._port, request, PATIENCE)
         self.waits[name].append(waited)
         self.statuses[name][status] += 1
 

@@ -15,8 +15,8 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from registry.operation import Auth
 from tests.contract.payments import signature
-from tests.contract.stage import House, open_house
-from tests.fuzz.furnished import Furnished, Input, furnish
+from tests.contract.stage import ServiceHouse, open_service_house
+from tests.fuzz.furnished import Furnished, FuzzInput, furnish
 from tests.world import SITE
 from transports.http.asgi import Message, Receive, Send
 from transports.openapi.document import build_openapi
@@ -35,7 +35,7 @@ class AppUnderTest:
 
     folder: Path
     operation: AnyOperation | None = None
-    house: House | None = None
+    house: ServiceHouse | None = None
     furnished: Furnished | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,7 +49,7 @@ class AppUnderTest:
 
     async def _stand(self, receive: Receive, send: Send) -> None:
         await receive()
-        async with open_house(self.folder, HOST) as self.house:
+        async with open_service_house(self.folder, HOST) as self.house:
             self.furnished = await furnish(self.house, self.operation)
             await send({"type": "lifespan.startup.complete"})
             await receive()
@@ -114,14 +114,14 @@ async def reply(send: Send, body: bytes) -> None:
 
 
 @cache
-def whole() -> Any:
+def whole_service() -> Any:
     return build_openapi(CATALOGUE, SITE)
 
 
-def document_of(operation: AnyOperation | None, inputs: Mapping[str, Input]) -> Any:
+def document_of(operation: AnyOperation | None, inputs: Mapping[str, FuzzInput]) -> Any:
     """The document of one path or of all, with examples of what is there."""
-    paths = {path: made for path, made in whole()["paths"].items() if operation is None or operation.path == path}
-    found: Any = {**whole(), "paths": deepcopy(paths)}
+    paths = {path: made for path, made in whole_service()["paths"].items() if operation is None or operation.path == path}
+    found: Any = {**whole_service(), "paths": deepcopy(paths)}
     for methods in found["paths"].values():
         for made in methods.values():
             if made["operationId"] in inputs:
@@ -129,7 +129,7 @@ def document_of(operation: AnyOperation | None, inputs: Mapping[str, Input]) -> 
     return found
 
 
-def exemplify(made: Any, given: Input) -> None:
+def exemplify(made: Any, given: FuzzInput) -> None:
     """Put what is there in place of what is documented."""
     for parameter in made.get("parameters", []):
         if parameter.get("name") in given and parameter["in"] == "path":
@@ -140,7 +140,7 @@ def exemplify(made: Any, given: Input) -> None:
         content["examples"] = {"there": {"value": body}}
 
 
-def bindings(operation: AnyOperation, given: Input) -> dict[str, str | int | float]:
+def bindings(operation: AnyOperation, given: FuzzInput) -> dict[str, str | int | float]:
     """Where a generated call may name what is there, as Schemathesis calls the place."""
     inside = set(re.findall(r"\{(\w+)\}", operation.path))
     rest = "query" if operation.method in ("GET", "DELETE") else "body"

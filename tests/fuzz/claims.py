@@ -36,7 +36,7 @@ class Kept:
     until: float | None
 
 
-class ClaimMachine(ServiceMachine):
+class ClaimCallsMachine(ServiceMachine):
     """Two members of one organisation and one of another use the same few keys."""
 
     async def open(self, folder: Path, url: str | None) -> None:
@@ -166,7 +166,7 @@ class ClaimMachine(ServiceMachine):
         assert len(self.bench.world.faults) == self.crashes
 
 
-class PostgresClaimMachine(ClaimMachine):
+class PostgresClaimMachine(ClaimCallsMachine):
     """The same over PostgreSQL."""
 
     engine = "postgresql"

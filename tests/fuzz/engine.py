@@ -37,9 +37,10 @@ from schemathesis.openapi.checks import AllowHeaderMismatch, JsonSchemaError, Mi
 from schemathesis.python.asgi import shutdown_lifespans
 
 from operations.catalogue import CATALOGUE
-from tests.contract.stage import INTERNAL, SHOP
+from tests.contract.stage import SHOP_KEY
 from tests.fuzz.app_under_test import AppUnderTest, bindings
 from tests.fuzz.known_failures import excused
+from tests.network_facts import INTERNAL
 
 ALLOWED = {501, 502, 503}
 STEPS = 50
@@ -60,7 +61,7 @@ OFTEN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FuzzPlan:
     examples: int
     seed: int = 1
     kind: str = "admin"
@@ -72,7 +73,7 @@ class Plan:
 
 
 @dataclass
-class Verdict:
+class FuzzVerdict:
     """What was asked and what broke."""
 
     calls: int = 0
@@ -84,9 +85,9 @@ class Verdict:
     failures: list[str] = field(default_factory=list[str])
 
 
-def fuzz(stand: AppUnderTest, plan: Plan, tell: Callable[[Verdict], None] = lambda verdict: None) -> Verdict:
+def fuzz(stand: AppUnderTest, plan: FuzzPlan, tell: Callable[[FuzzVerdict], None] = lambda verdict: None) -> FuzzVerdict:
     """Ask as the plan says; the house stands as long."""
-    verdict = Verdict()
+    verdict = FuzzVerdict()
     try:
         schemathesis.openapi.from_asgi("/openapi.json", stand)  # starts it
         schema = schemathesis.openapi.from_asgi("/openapi.json", stand, config=configuration(stand, plan))
@@ -104,12 +105,12 @@ def fuzz(stand: AppUnderTest, plan: Plan, tell: Callable[[Verdict], None] = lamb
     return verdict
 
 
-def unwanted(status: int, plan: Plan) -> bool:
+def unwanted(status: int, plan: FuzzPlan) -> bool:
     """Whether nobody, or not this caller, is ever answered so."""
     return (status >= 500 and status not in ALLOWED) or (status == 402 and plan.kind == "admin")
 
 
-def configuration(stand: AppUnderTest, plan: Plan) -> SchemathesisConfig:
+def configuration(stand: AppUnderTest, plan: FuzzPlan) -> SchemathesisConfig:
     """Every check; the same cases in every run of one seed."""
     generation = GenerationConfig(max_examples=plan.examples, deterministic=True, database="none", no_shrink=not plan.shrink)
     alone = not plan.sequences
@@ -143,7 +144,7 @@ def credentials(stand: AppUnderTest, kind: str) -> AuthConfig:
     if stand.operation is not None and kind == "admin":
         known["bearerAuth"] = {"bearer": stand.house.credential(stand.operation, stand.furnished.stage) or bearer}
     if kind == "admin":
-        known |= {"internalBearer": {"bearer": INTERNAL}, "storefrontBearer": {"bearer": SHOP}}
+        known |= {"internalBearer": {"bearer": INTERNAL}, "storefrontBearer": {"bearer": SHOP_KEY}}
     return AuthConfig(openapi=known)
 
 
@@ -177,7 +178,7 @@ def only(id: str) -> FilterSet:
     return found
 
 
-def take(event: EngineEvent, verdict: Verdict) -> None:
+def take(event: EngineEvent, verdict: FuzzVerdict) -> None:
     if isinstance(event, FatalError):
         raise event.exception
     if isinstance(event, NonFatalError):

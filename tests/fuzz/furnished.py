@@ -9,13 +9,13 @@ from operations.catalogue import CATALOGUE
 from registry.caller import Restrictions
 from registry.catalogue import AnyOperation
 from registry.limits import Role
-from tests.contract.fleet import ACCOUNT
 from tests.contract.orders import numbered, order, top_up
 from tests.contract.payments import PREPARED
-from tests.contract.stage import House, Stage
+from tests.contract.stage import ContractStage, ServiceHouse
+from tests.network_facts import ACCOUNT
 from tests.world import Credentials, World
 
-Input = dict[str, Any]
+FuzzInput = dict[str, Any]
 KINDS = ("admin", "member", "restricted", "none")
 
 
@@ -37,17 +37,17 @@ class OnceConnected(World):
 class Furnished:
     """The organisation, its credentials, and the documented input of each operation with the names of what is there."""
 
-    stage: Stage
+    stage: ContractStage
     bearers: Mapping[str, str]
-    inputs: dict[str, Input] = field(default_factory=dict[str, Input])
+    inputs: dict[str, FuzzInput] = field(default_factory=dict[str, FuzzInput])
 
 
-async def furnish(house: House, operation: AnyOperation | None) -> Furnished:
+async def furnish(house: ServiceHouse, operation: AnyOperation | None) -> Furnished:
     stage = await house.stage(operation)
     bearers = {"admin": stage.who.secret, **await others(house, stage), "none": ""}
     made = Furnished(stage, bearers)
     world = OnceConnected(**{each.name: getattr(house.world, each.name) for each in fields(house.world)})
-    there: dict[object, Input] = {}
+    there: dict[object, FuzzInput] = {}
     if operation is None:
         restock(stage)
         sold = await top_up(world, stage.who)
@@ -62,14 +62,14 @@ async def furnish(house: House, operation: AnyOperation | None) -> Furnished:
     return made
 
 
-def restock(stage: Stage) -> None:
+def restock(stage: ContractStage) -> None:
     """Lines that nobody uses are free again: sequences of calls draw more than one eSIM."""
     for line in stage.network.lines_of(ACCOUNT):
         if not line.packages and line.iccid != stage.own.iccid:
             line.sim.status = "FREE"
 
 
-async def others(house: House, stage: Stage) -> dict[str, str]:
+async def others(house: ServiceHouse, stage: ContractStage) -> dict[str, str]:
     """Keys of those who may do less: of a plain member, and one for reading one line."""
     world, who = house.world, stage.who
     person = await world.person()

@@ -1,11 +1,11 @@
 """What Schemathesis's checks cannot know, each with its reason."""
 
-from tests.contract.stage import GUARD, NEVER, OPERATIONS, ROLLBACK
+from tests.contract.stage import GUARD, NEVER, OPERATIONS, ROLLBACK_OPERATION
 from transports.openapi.document import document_media_types
 
 NEVER_OFFERED = {f"{o.method} {o.path}": NEVER[o.id] for o in OPERATIONS if o.id in NEVER}
 REFUSED_METHOD = {o.path for o in OPERATIONS if o.id == GUARD}
-GIVEN_BACK = next(f"{o.method} {o.path}" for o in OPERATIONS if o.id == ROLLBACK)
+GIVEN_BACK = next(f"{o.method} {o.path}" for o in OPERATIONS if o.id == ROLLBACK_OPERATION)
 REPLACING = {f"{o.method} {o.path}" for o in OPERATIONS if o.replaces is not None}
 KEPT = ("/v1/invoices/", "/api/orders/", "/v1/subscribers/issue-from-inventory/")
 STREAMS = {f"{o.method} {o.path}" for o in OPERATIONS if "text/event-stream" in document_media_types(o)}

@@ -22,10 +22,11 @@ from pathlib import Path
 from registry.limits import Tier
 from registry.shared_limits import bucket_portion
 from tests.databases import postgres_url
-from tests.fuzz.loop import ROOT, TreeServer, key_in, say, serving_tree
+from tests.fuzz.loop import TreeServer, key_in, say, serving_tree
 from tests.fuzz.loop_shapes import http
-from tests.fuzz.outage import ANSWER, NEEDS_IT, ask
+from tests.fuzz.outage import ANSWER, NEEDS_IT, timed_request
 from tests.harness.cluster import KEYS
+from tests.harness.processes import ROOT
 
 COMMAND = (sys.executable, "-P", "-m", "transports.cli")
 CALLS_A_DAY = 1_000_000
@@ -86,7 +87,7 @@ async def hammer(ports: Sequence[int], key: str, path: str, seconds: float, at_o
 
     async def again(port: int) -> None:
         while time.perf_counter() < began + seconds:
-            statuses[(await ask(port, request))[0]] += 1
+            statuses[(await timed_request(port, request))[0]] += 1
 
     await asyncio.gather(*(again(port) for port in ports for _ in range(at_once)))
     return statuses, time.perf_counter() - began

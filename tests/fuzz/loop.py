@@ -32,13 +32,14 @@ from storage.organisations import create_organisation
 from storage.people import create_person
 from tests.fuzz.loop_attack import answered
 from tests.fuzz.loop_shapes import Attack, anonymous, http, organisation
-from tests.harness.processes import COMMAND, running
+from tests.harness.processes import COMMAND, ROOT, running
 
-ROOT = Path(__file__).resolve().parents[2]
-ADDRESSES, PER_ADDRESS, OF_ORGANISATION = 8, 4, 12
+ADDRESSES = 8
+PER_ADDRESS = 4
+OF_ORGANISATION = 12
 AIM_MS = 25.0
-ACCOUNT = 8101
-HEALTH = http("GET", "/health")
+LOOP_ACCOUNT = 8101
+HEALTH_REQUEST = http("GET", "/health")
 
 
 class TreeServer(NamedTuple):
@@ -100,7 +101,7 @@ async def key_in(url: str, name: str, tier: Tier) -> str:
     store = open_store(url)
     try:
         owner, person, key = ids.new("org_"), ids.new("usr_"), new_api_key(ids)
-        await store.write(create_organisation, id=owner, name=name[:80], tier=tier, now=now, mode="managed", account_id=ACCOUNT)
+        await store.write(create_organisation, id=owner, name=name[:80], tier=tier, now=now, mode="managed", account_id=LOOP_ACCOUNT)
         await store.write(create_person, id=person, now=now, subject=None)
         await store.write(add_member, person=person, organisation=owner, role=Role.ADMIN, now=now)
         await store.write(
@@ -128,7 +129,7 @@ async def waits(port: int, seconds: float, pause: float = 0.01) -> list[float]:
     while (due := begun + len(found) * pause) < begun + seconds:
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
         asked = time.perf_counter()
-        writer.write(HEALTH)
+        writer.write(HEALTH_REQUEST)
         await answered(reader)
         found.append((time.perf_counter() - asked) * 1000)
         if time.perf_counter() > begun + 4 * seconds:  # held for so long that waiting for all would say no more

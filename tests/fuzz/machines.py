@@ -7,7 +7,7 @@ from hypothesis import seed as seeded
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from tests.billing_money.test_machine import MoneyMachine
-from tests.fuzz.claims import ClaimMachine, PostgresClaimMachine
+from tests.fuzz.claims import ClaimCallsMachine, PostgresClaimMachine
 from tests.fuzz.orders import OrderMachine, PostgresOrderMachine
 from tests.fuzz.quota import PostgresQuotaMachine, QuotaMachine
 from tests.fuzz.tokens import PostgresTokenMachine, TokenMachine
@@ -18,7 +18,7 @@ from tests.simulation.test_quota_blocks import QuotaBlockMachine
 
 # The others are played by the tests beside them.
 OWN: dict[str, type[RuleBasedStateMachine]] = {
-    "claims": ClaimMachine,
+    "claims": ClaimCallsMachine,
     "claims-postgresql": PostgresClaimMachine,
     "tokens": TokenMachine,
     "tokens-postgresql": PostgresTokenMachine,

@@ -14,7 +14,7 @@ from registry.catalogue import AnyOperation
 from tests import ramdisk
 from tests.fuzz import accounts, limits, loop, outage
 from tests.fuzz.app_under_test import AppUnderTest
-from tests.fuzz.engine import STEPS, Plan, Verdict, fuzz
+from tests.fuzz.engine import STEPS, FuzzPlan, FuzzVerdict, fuzz
 from tests.fuzz.furnished import KINDS
 from tests.fuzz.machines import MACHINES, play
 
@@ -63,7 +63,7 @@ def wanted(only: list[str], part: str) -> list[AnyOperation]:
     return found[number - 1 :: of]
 
 
-def ask(name: str, operation: AnyOperation | None, plan: Plan, total: Total) -> None:
+def ask(name: str, operation: AnyOperation | None, plan: FuzzPlan, total: Total) -> None:
     started, again = time.perf_counter(), f"--as {plan.kind} --examples {plan.examples} --seed {plan.seed}"
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         verdict = fuzz(AppUnderTest(Path(folder), operation), plan)
@@ -77,7 +77,7 @@ def ask(name: str, operation: AnyOperation | None, plan: Plan, total: Total) -> 
         show(verdict, f"python3 ./run fuzz {part} {again}", total)
 
 
-def show(verdict: Verdict, again: str, total: Total) -> None:
+def show(verdict: FuzzVerdict, again: str, total: Total) -> None:
     """What broke, and how to see it once more."""
     found = sorted(set(verdict.failures))
     total.failed.append(again)
@@ -92,7 +92,7 @@ def calls(given: argparse.Namespace, total: Total) -> None:
         for kind in given.kinds or KINDS:
             share = given.examples if kind == "admin" or given.kinds else max(1, given.examples // SHARE)
             if not total.over():
-                ask(operation.id, operation, Plan(share, given.seed, kind, shrink=given.shrink), total)
+                ask(operation.id, operation, FuzzPlan(share, given.seed, kind, shrink=given.shrink), total)
 
 
 def sequences(given: argparse.Namespace, total: Total) -> None:
@@ -103,7 +103,7 @@ def sequences(given: argparse.Namespace, total: Total) -> None:
     for kind in given.kinds or ("admin", "member"):
         seed, enough = given.seed, total.calls + given.examples * STEPS
         while total.calls < enough and not total.over():
-            ask("sequences", None, Plan(given.examples, seed, kind, sequences=True, shrink=given.shrink), total)
+            ask("sequences", None, FuzzPlan(given.examples, seed, kind, sequences=True, shrink=given.shrink), total)
             seed += 1
 
 

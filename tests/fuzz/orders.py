@@ -10,8 +10,9 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from operations.storefronts.sales.checkout import OrderCancelled
 from registry.errors import PaymentsError
-from tests.fulfilment.floor import HOUR, MINUTE, PRICE, Floor, open_floor
+from tests.fulfilment.floor import PRICE, Floor, open_floor
 from tests.harness.machine_runner import ServiceMachine
+from tests.network_facts import HOUR, MINUTE
 
 PICK = st.integers(0, 9)
 STRIKES: dict[str, dict[str, Any]] = {"none left": {"code": 6}, "lost": {"drop_after": True}, "not sent": {"code": 3}}

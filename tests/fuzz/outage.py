@@ -22,18 +22,19 @@ from pathlib import Path
 import orjson
 
 from registry.limits import Tier
-from tests.fuzz.loop import ACCOUNT, HEALTH, ROOT, new_key, p99, processor_seconds, say, serving_tree
+from tests.fuzz.loop import HEALTH_REQUEST, LOOP_ACCOUNT, new_key, p99, processor_seconds, say, serving_tree
 from tests.fuzz.loop_attack import answered
 from tests.fuzz.loop_shapes import http
+from tests.harness.processes import ROOT
 
 ORGANISATIONS = 10
 OTHERS_A_SECOND = 20
 QUIET_SECONDS = 5.0
 AIM_MS, AIM_RETURN_SECONDS = 50.0, 5.0
 PATIENCE = 60.0
-STOCK = {"account": [{"id": ACCOUNT, "sponsor": []}]}
+STOCK = {"account": [{"id": LOOP_ACCOUNT, "sponsor": []}]}
 ANSWER = orjson.dumps({"status": {"code": 0, "msg": "OK"}, "getResellerInfo": {"id": 7001}, "esimStatusPerAccount": STOCK})
-NEEDS_IT = f"/v1/accounts/{ACCOUNT}/esim-status"
+NEEDS_IT = f"/v1/accounts/{LOOP_ACCOUNT}/esim-status"
 """One call, of which nothing is kept."""
 Requests = dict[str, Callable[[int], bytes]]
 Asking = Callable[[bytes], Awaitable[tuple[int, float]]]
@@ -68,7 +69,7 @@ async def charging_system() -> AsyncGenerator[tuple[ChargingSystem, int]]:
         server.close()
 
 
-async def ask(port: int, request: bytes, patience: float = PATIENCE) -> tuple[int, float]:
+async def timed_request(port: int, request: bytes, patience: float = PATIENCE) -> tuple[int, float]:
     """Status (0: no answer) and milliseconds of one request over a connection of its own."""
     began, status = time.perf_counter(), 0
     with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
@@ -82,7 +83,7 @@ async def ask(port: int, request: bytes, patience: float = PATIENCE) -> tuple[in
     return status, (time.perf_counter() - began) * 1000
 
 
-async def every(rate: float, seconds: float, begin: Callable[[int], None], stop: asyncio.Event | None = None) -> None:
+async def at_rate(rate: float, seconds: float, begin: Callable[[int], None], stop: asyncio.Event | None = None) -> None:
     """Begin something so often, on time however late the one before was; so long, or until it is stopped."""
     begun = time.perf_counter()
     for number in range(int(rate * seconds)):
@@ -104,7 +105,7 @@ class Beside:
     async def run(self, seconds: float, stop: asyncio.Event | None = None) -> None:
         """Ask, so long or until it is stopped, and wait for the last answers."""
         names = cycle(self._requests)
-        await every(self._rate * len(self._requests), seconds, lambda number: self._begin(next(names), number), stop)
+        await at_rate(self._rate * len(self._requests), seconds, lambda number: self._begin(next(names), number), stop)
         await asyncio.gather(*self._tasks)
 
     def _begin(self, name: str, number: int) -> None:
@@ -132,7 +133,7 @@ class Beside:
 def beside_of(key: str, shop: str = "demo") -> Requests:
     plan = '{"plan": "test_eu_1gb"}'
     return {
-        "GET /health": lambda number: HEALTH,
+        "GET /health": lambda number: HEALTH_REQUEST,
         "GET /v1/connectivity/products": lambda number: http("GET", "/v1/connectivity/products", authorization=f"Bearer {key}"),
         "POST an intent, test plan": lambda number: http(
             "POST", "/v1/connectivity/intents", plan, authorization=f"Bearer {key}", idempotency_key=f"{time.time_ns()}"
@@ -159,7 +160,7 @@ async def trial(given: argparse.Namespace, folder: Path) -> bool:
         with serving_tree(given.tree, folder / "data", settings) as server:
             keys = [await new_key(server.data, f"outage {number}", Tier.ENTERPRISE) for number in range(ORGANISATIONS)]
             requests = beside_of(await new_key(server.data, "beside", Tier.ENTERPRISE))
-            asking = partial(ask, server.port)
+            asking = partial(timed_request, server.port)
             quiet, during = Beside(asking, requests), Beside(asking, requests)
             await Beside(asking, requests).run(QUIET_SECONDS / 2)  # what is imported at the first call has been, as on any server
             await back_again(asking, keys)
@@ -172,14 +173,14 @@ async def trial(given: argparse.Namespace, folder: Path) -> bool:
 
             async def call(number: int) -> None:
                 key = keys[number % len(keys)]
-                statuses[(await ask(server.port, http("GET", NEEDS_IT, authorization=f"Bearer {key}")))[0]] += 1
+                statuses[(await timed_request(server.port, http("GET", NEEDS_IT, authorization=f"Bearer {key}")))[0]] += 1
 
             def begin(number: int) -> None:
                 task = asyncio.ensure_future(call(number))
                 hanging.add(task)
                 task.add_done_callback(hanging.discard)
 
-            await asyncio.gather(every(given.rate, given.seconds, begin), during.run(given.seconds))
+            await asyncio.gather(at_rate(given.rate, given.seconds, begin), during.run(given.seconds))
             used, own = processor_seconds(server.pid) - used, time.process_time() - own
             good = during.tell("during")
             say(f"processor time: {used / given.seconds:.2f} of a core for the server, {own / given.seconds:.2f} for this command")

@@ -13,7 +13,7 @@ from registry.ports import QuotaPeriod
 from storage.quota import read_quota_used
 from tests.harness.machine_runner import ServiceMachine
 from tests.registry import things
-from tests.registry.bench import Bench, Replica, Said, open_bench
+from tests.registry.bench import Bench, BenchAnswer, BenchReplica, open_bench
 from tests.world import Credentials
 
 FREE, PRO, OWN, BLOCK = 25, 40, 9, 4
@@ -46,7 +46,7 @@ class QuotaMachine(ServiceMachine):
         limited = Credentials(me.organisation, me.person, key_id, secret)
         self.people = {"me": me, "colleague": await world.caller(organisation=me.organisation), "limited": limited}
         self.http = await self.stack.enter_async_context(world.client())
-        self.other: Replica = await self.bench.replica()
+        self.other: BenchReplica = await self.bench.replica()
         self.limit, self.day = PRO, Day()
         self.keyed = 0
         self.past: list[tuple[str, int, int]] = []
@@ -55,7 +55,7 @@ class QuotaMachine(ServiceMachine):
     def period(self) -> QuotaPeriod:
         return quota_period(self.bench.clock.now())
 
-    async def ask(self, who: str, kind: str) -> Said:
+    async def ask(self, who: str, kind: str) -> BenchAnswer:
         if kind in ("mcp", "elsewhere"):
             at, surface = (None, "mcp") if kind == "mcp" else (self.other, "http")
             return await self.bench.ask(things.read_thing, self.people[who], surface=surface, at=at, name="x")
@@ -65,12 +65,12 @@ class QuotaMachine(ServiceMachine):
             else await self.over_http(who, "POST", "/v1/things", name="x")
         )
 
-    async def over_http(self, who: str, method: str, path: str, key: str | None = None, **body: object) -> Said:
+    async def over_http(self, who: str, method: str, path: str, key: str | None = None, **body: object) -> BenchAnswer:
         headers = {"Authorization": f"Bearer {self.people[who].secret}"} | ({} if key is None else {"Idempotency-Key": key})
         answer = await self.http.request(method, path, json=body or None, headers=headers)
-        return Said(answer.status_code, answer.content, dict(answer.headers))
+        return BenchAnswer(answer.status_code, answer.content, dict(answer.headers))
 
-    def count(self, who: str, said: Said) -> None:
+    def count(self, who: str, said: BenchAnswer) -> None:
         """What an answer means for the model."""
         if said.status < 300:
             self.day.used += 1

@@ -6,12 +6,12 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from tests.fuzz.app_under_test import AppUnderTest, Scope
-from tests.fuzz.engine import Plan, Verdict, fuzz
+from tests.fuzz.engine import FuzzPlan, FuzzVerdict, fuzz
 from tests.fuzz.main import COMMANDS, PARTS, main
 from transports.http.asgi import Receive, Send
 
 PLANS = CATALOGUE.operations["list_connectivity_plans"]
-FEW = Plan(examples=1)
+FEW = FuzzPlan(examples=1)
 
 
 class OpenDoor(AppUnderTest):
@@ -32,7 +32,7 @@ class NarrowDoor(OpenDoor):
     taken_for = "member"
 
 
-def played(stand: AppUnderTest, plan: Plan = FEW) -> Verdict:
+def played(stand: AppUnderTest, plan: FuzzPlan = FEW) -> FuzzVerdict:
     stand.folder.mkdir()
     return fuzz(stand, plan)
 
@@ -46,7 +46,7 @@ def test_a_door_that_everybody_passes_is_found_and_found_again(tmp_path: Path) -
 def test_an_admin_who_may_not_is_found(tmp_path: Path) -> None:
     """What a member is told is no fault; what an admin is told is one."""
     balance = CATALOGUE.operations["modify_account_balance"]
-    member = played(AppUnderTest(tmp_path / "member", balance), Plan(examples=1, kind="member"))
+    member = played(AppUnderTest(tmp_path / "member", balance), FuzzPlan(examples=1, kind="member"))
     assert (402 in member.statuses, member.failures) == (True, [])
     assert "status 402" in played(NarrowDoor(tmp_path / "admin", balance)).failures
 

@@ -13,7 +13,7 @@ from registry.catalogue import AnyOperation
 from storage.confirm_tokens import sweep_confirm_tokens
 from tests.harness.machine_runner import ServiceMachine
 from tests.registry import things
-from tests.registry.bench import Bench, Said, open_bench
+from tests.registry.bench import Bench, BenchAnswer, open_bench
 from tests.world import Credentials
 
 LIVES = 120.0
@@ -72,13 +72,13 @@ class TokenMachine(ServiceMachine):
         self.crashes = 0
         self.shut: set[str] = set()
 
-    async def ask(self, who: str, act: Act, door: Surface, token: str | None) -> Said:
+    async def ask(self, who: str, act: Act, door: Surface, token: str | None) -> BenchAnswer:
         if door == "mcp":
             return await self.bench.ask(OPERATIONS[act.operation], self.people[who], surface="mcp", token=token, **act.arguments)
         path = f"/v1/orders/{act.name}?how={act.how}" if act.operation == "release" else f"/v1/things/{act.name}"
         headers = {"Authorization": f"Bearer {self.people[who].secret}"} | ({} if token is None else {"X-Confirm-Token": token})
         answer = await self.http.delete(path, headers=headers)
-        return Said(answer.status_code, answer.content, dict(answer.headers))
+        return BenchAnswer(answer.status_code, answer.content, dict(answer.headers))
 
     def principal(self, who: str) -> tuple[str, str]:
         """Whom a token is given to: a person in an organisation, with whatever key."""
@@ -144,7 +144,7 @@ class TokenMachine(ServiceMachine):
         else:
             self.refuses(who, said)
 
-    def refuses(self, who: str, said: Said) -> None:
+    def refuses(self, who: str, said: BenchAnswer) -> None:
         """Nothing is done, and no other token is given."""
         if who in self.shut:
             assert said.status == 401, said
@@ -152,7 +152,7 @@ class TokenMachine(ServiceMachine):
         assert (said.status, said.code) == (400, "confirm_token_invalid"), said
         assert "expires_in_seconds" not in said.json
 
-    def done(self, token: Token, said: Said) -> None:
+    def done(self, token: Token, said: BenchAnswer) -> None:
         """It was done once, however it ended."""
         assert said.status == ENDS[token.act.how], said
         token.spent = True

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 if TYPE_CHECKING:  # those who only want the program do without
-    from tests.harness.network_cache import Kept
+    from tests.harness.network_cache import NetworkCache
 
 ROOT = Path(__file__).resolve().parents[2]
 # What commands import only when they need it.
@@ -141,7 +141,7 @@ def perform(order: Order) -> NoReturn:
         os._exit(code if isinstance(code, int) else int(code is not None))
 
 
-def attend(listening: socket.socket, kept: "Kept") -> None:
+def attend(listening: socket.socket, kept: "NetworkCache") -> None:
     """Fork for every caller, hand on what it sends, tell it how its fork ended. A caller that is gone was killed, and so is its fork."""
     with selectors.DefaultSelector() as events:
         events.register(sys.stdin, selectors.EVENT_READ, None)
@@ -185,9 +185,9 @@ def main() -> None:
     make_app(["all"])
     for name in LATER:
         importlib.import_module(name)
-    from tests.harness.network_cache import Kept
+    from tests.harness.network_cache import NetworkCache
 
-    kept = Kept(Path(sys.argv[2]))
+    kept = NetworkCache(Path(sys.argv[2]))
     kept.use()
     gc.collect()
     gc.freeze()

@@ -7,12 +7,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tests.harness.history import History, Key, Record
+from tests.network_facts import DELETE, DRAW
 from tests.simulation.provider import Dispatch
 
-DRAW, DELETE = "affectPackageToSubscriber", "deleteSubscriberPackage"
 OUTSIDER = -1
 TRAFFIC_LIMIT = 100
-DELIVERED, DEAD = 1, 2
+DELIVERED = 1
+DEAD = 2
 SURE_REFUSALS = ("code100", "code14")
 """After these a roll-back has done nothing, and says so: another may be sent."""
 HAD = ("issued", "rollback_pending", "rollback_unknown", "rolled_back", "released")
@@ -20,7 +21,7 @@ WITHOUT = ("failed",)
 ENDS = {*HAD, *WITHOUT, "manual_reconciliation_required"} - {"rollback_pending"}
 
 
-class Row(NamedTuple):
+class LedgerRow(NamedTuple):
     """A row of the ledger when all is over; `key` is the client's."""
 
     key: Key
@@ -28,7 +29,7 @@ class Row(NamedTuple):
     iccid: str | None
 
 
-class Told(NamedTuple):
+class IssuedEvent(NamedTuple):
     """An esim.issued event; `key` is that of the client's call it tells of, None when there was none."""
 
     event: str
@@ -56,10 +57,10 @@ class Ending:
     """The templates that each key was to draw; empty for test eSIMs."""
     last: Mapping[Key, Record]
     """What each key answered when nothing failed any more."""
-    rows: list[Row]
+    rows: list[LedgerRow]
     busy: list[str]
     """Keys whose claim is still under way."""
-    told: list[Told]
+    told: list[IssuedEvent]
     deliveries: list[Delivery]
     endpoints: Mapping[str, list[str]]
     """The endpoints of each organisation that are to be told."""
@@ -73,7 +74,7 @@ class Ending:
     """Orders of shops, which the traffic limit makes wait: after it nothing was done, for sure, and they are sent again."""
 
 
-def check(ending: Ending) -> list[str]:
+def broken_promises(ending: Ending) -> list[str]:
     """What the episode broke of our promises; empty when all held."""
     drawn = draws(ending)
     answers = by_key(ending.history.records)

@@ -14,7 +14,7 @@ from simulators.network.seed import build as seeding
 from simulators.network.world import World
 
 
-class Kept:
+class NetworkCache:
     """The networks in a folder, for a process and those that it forks."""
 
     def __init__(self, folder: Path) -> None:

@@ -18,12 +18,11 @@ from clients.ocs.settings import OcsSettings
 from tests.harness.fork_server import reseller
 from tests.harness.processes import environment
 from tests.harness.shared_clock import SharedClock
+from tests.network_facts import CHANGE, DELETE, DRAW
 
 TOKEN = "sandbox-7001-token"
 ACCOUNTS = (8101, 8103)
-DRAW, DELETE, CHANGE = "affectPackageToSubscriber", "deleteSubscriberPackage", "changeSimStatus"
 WRITES = (DRAW, DELETE, CHANGE)
-TEMPLATE = 55010
 OTHER_TEMPLATES = (*range(55011, 55036), 55040)
 LINES = 1000
 LOGGED = 10_000

@@ -110,7 +110,8 @@ class Child(subprocess.Popen[AnyStr]):
         super().__exit__(exc_type, value, traceback)
 
 
-FIRST, LAST = 10_000, 32_000
+FIRST = 10_000
+LAST = 32_000
 """Below those that the system gives to clients: none of another test's connections gets one while its server is away."""
 TAKEN = count(os.getpid() * 97)
 

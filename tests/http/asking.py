@@ -15,7 +15,7 @@ GONE = None
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RawAnswer:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -36,7 +36,7 @@ async def ask(
     *,
     host: bytes | None = HOST.encode(),
     state: dict[str, object] | None = None,
-) -> Answer:
+) -> RawAnswer:
     """One request; the body arrives in the pieces given."""
     raw_path, _, query = target.partition(b"?")
     scope: Message = {
@@ -70,10 +70,10 @@ async def ask(
     names = [name for name, _ in cast(Headers, start["headers"])]
     assert len(names) == len(set(names)), f"a header was sent twice: {names}"
     found = {name.decode(): value.decode() for name, value in cast(Headers, start["headers"])}
-    return Answer(cast(int, start["status"]), found, b"".join(cast(bytes, m["body"]) for m in rest), len(waiting))
+    return RawAnswer(cast(int, start["status"]), found, b"".join(cast(bytes, m["body"]) for m in rest), len(waiting))
 
 
-def bearer(secret: str) -> tuple[bytes, bytes]:
+def bearer_fields(secret: str) -> tuple[bytes, bytes]:
     return (b"authorization", f"Bearer {secret}".encode())
 
 

@@ -12,10 +12,10 @@ from tests.pages.site import open_site
 from tests.stage import opened
 from tests.world import World, open_world
 
-CATALOGUE = Catalogue([Toolset("system", "Health.", (health,)), Toolset("notes", "Notes.", (notes,))])
+HTTP_OPERATIONS = Catalogue([Toolset("system", "Health.", (health,)), Toolset("notes", "Notes.", (notes,))])
 
 
-world = opened(open_world, CATALOGUE)
+world = opened(open_world, HTTP_OPERATIONS)
 
 
 site = opened(open_site)

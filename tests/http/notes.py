@@ -10,7 +10,7 @@ from operations.vocabulary import ListOf, PageLimit, StartingAfter, list_page
 from registry.limits import Scope
 from registry.model import Document, Input, Nothing, StreamedAnswer
 from registry.operation import Auth, Once, operation
-from tests.note_rows import Name, Note, add, every
+from tests.note_rows import Name, Note, add_note_row, every_note
 
 
 class NoteRef(Input):
@@ -55,7 +55,7 @@ async def get_note(ctx: Ctx, params: NoteRef) -> Seen:
 @operation("GET", "/v1/notes")
 async def list_notes(ctx: Ctx, params: NoteList) -> ListOf[Note]:
     """List notes."""
-    rows = [Note(name=row.name[5:], writes=row.value) for row in await ctx.deps.store.read(every)]
+    rows = [Note(name=row.name[5:], writes=row.value) for row in await ctx.deps.store.read(every_note)]
     rest = [row for row in rows if row["name"] > (params.starting_after or "") and row["name"].startswith(params.prefix)]
     if len(rest) > params.limit:
         ctx.next_cursor = rest[params.limit - 1]["name"]
@@ -65,7 +65,7 @@ async def list_notes(ctx: Ctx, params: NoteList) -> ListOf[Note]:
 @operation("POST", "/v1/notes", scope=Scope.ANY, status=201)
 async def create_note(ctx: Ctx, params: NewNote) -> Note:
     """Write a note."""
-    return await ctx.settle_result(add, name=params.name)
+    return await ctx.settle_result(add_note_row, name=params.name)
 
 
 @operation("DELETE", "/v1/notes/{name}", scope=Scope.WRITE, confirm=True)

@@ -7,8 +7,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Limits, Tier, TierLimits
-from tests.http.asking import ask, bearer
-from tests.http.conftest import CATALOGUE
+from tests.http.asking import ask, bearer_fields
+from tests.http.conftest import HTTP_OPERATIONS
 from tests.world import World, open_world
 from transports.http.asgi import Receive, Scope, Send
 from transports.http.door import InnerApplication
@@ -62,11 +62,11 @@ async def test_every_answer_carries_the_id_that_the_log_and_the_body_have(
 
 async def test_a_401_a_413_a_415_and_a_421_carry_the_id_too(world: World) -> None:
     caller = await world.caller()
-    big = [bearer(caller.secret), (b"content-type", b"application/json"), (b"content-length", b"999999")]
+    big = [bearer_fields(caller.secret), (b"content-type", b"application/json"), (b"content-length", b"999999")]
     answers = [
         await ask(world.door, "GET", b"/v1/notes"),
         await ask(world.door, "POST", b"/v1/notes", big),
-        await ask(world.door, "POST", b"/v1/notes", [bearer(caller.secret), (b"content-length", b"2")], [b"{}"]),
+        await ask(world.door, "POST", b"/v1/notes", [bearer_fields(caller.secret), (b"content-length", b"2")], [b"{}"]),
         await ask(world.door, "GET", b"/v1/notes", host=b"evil.test"),
     ]
     assert [answer.status for answer in answers] == [401, 413, 415, 421]
@@ -98,7 +98,7 @@ async def test_what_is_free_tells_no_quota(http: httpx.AsyncClient, anonymous: h
 
 async def test_an_exhausted_quota_is_a_429_with_the_time_to_wait(world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
     tiers = {**Limits().tiers, Tier.FREE: TierLimits(2, 5, 10, 10)}
-    async with open_world(tmp_path_factory.mktemp("small"), CATALOGUE, limits=Limits(tiers=tiers)) as small:
+    async with open_world(tmp_path_factory.mktemp("small"), HTTP_OPERATIONS, limits=Limits(tiers=tiers)) as small:
         caller = await small.caller(Tier.FREE)
         async with small.client(caller.secret) as http:
             answers = [await http.get("/v1/notes") for _ in range(3)]
@@ -201,7 +201,7 @@ async def test_a_fault_of_ours_shows_its_request_id_and_nothing_else(world: Worl
 async def test_a_fault_of_the_door_itself_is_answered_reported_and_handed_to_the_server(world: World) -> None:
     caller = await world.caller()
     with pytest.raises(UnicodeEncodeError):
-        await ask(world.door, "GET", b"/v1/misspelt", [bearer(caller.secret)])
+        await ask(world.door, "GET", b"/v1/misspelt", [bearer_fields(caller.secret)])
     ((_, operation, _),) = world.faults
     assert (operation, world.lines[-1].status, world.lines[-1].code) == ("misspell", 500, "internal")
 
@@ -229,7 +229,7 @@ def inner() -> InnerApplication:
 async def test_other_paths_go_to_the_inner_application_with_our_request_id(
     world: World, tmp_path_factory: pytest.TempPathFactory, inner: InnerApplication
 ) -> None:
-    async with open_world(tmp_path_factory.mktemp("inner"), CATALOGUE, inner=inner) as housed, housed.client() as http:
+    async with open_world(tmp_path_factory.mktemp("inner"), HTTP_OPERATIONS, inner=inner) as housed, housed.client() as http:
         for path in ("/", "/docs", "/docs/secret-token"):
             answer = await http.get(path)
             assert (answer.status_code, answer.text) == (203, "page")

@@ -4,15 +4,15 @@ import orjson
 import pytest
 
 from registry.limits import Tier
-from tests.http.asking import GONE, Answer, ask, bearer, json_body
+from tests.http.asking import GONE, RawAnswer, ask, bearer_fields, json_body
 from tests.world import World
 
 LIMIT = 256 * 1024
 
 
-async def post(world: World, raw: bytes) -> Answer:
+async def post(world: World, raw: bytes) -> RawAnswer:
     caller = await world.caller()
-    return await ask(world.door, "POST", b"/v1/notes", [bearer(caller.secret), *json_body(raw)], [raw])
+    return await ask(world.door, "POST", b"/v1/notes", [bearer_fields(caller.secret), *json_body(raw)], [raw])
 
 
 def padded(size: int) -> bytes:
@@ -28,7 +28,7 @@ async def test_a_body_is_taken_up_to_its_limit(world: World) -> None:
 
 async def test_a_body_without_a_length_is_counted_while_it_streams(world: World) -> None:
     caller = await world.caller()
-    head = [bearer(caller.secret), (b"content-type", b"application/json"), (b"transfer-encoding", b"chunked")]
+    head = [bearer_fields(caller.secret), (b"content-type", b"application/json"), (b"transfer-encoding", b"chunked")]
     fits = [padded(LIMIT)[start : start + 65536] for start in range(0, LIMIT, 65536)]
     assert (await ask(world.door, "POST", b"/v1/notes", head, fits)).status == 201
     answer = await ask(world.door, "POST", b"/v1/notes", head, [*[b" " * 65536] * 5, b" " * 65536, b" " * 65536])
@@ -44,11 +44,11 @@ async def test_a_caller_without_a_credential_is_refused_before_the_body_is_read(
 @pytest.mark.parametrize("pieces", [[GONE], [b'{"na', GONE], [b'{"na', b'me":', GONE]])
 async def test_a_client_that_hangs_up_is_no_fault_and_changes_nothing(world: World, pieces: list[bytes | None]) -> None:
     caller = await world.caller()
-    answer = await ask(world.door, "POST", b"/v1/notes", [bearer(caller.secret), *json_body(b'{"name":"x"}')], pieces)
+    answer = await ask(world.door, "POST", b"/v1/notes", [bearer_fields(caller.secret), *json_body(b'{"name":"x"}')], pieces)
     assert (answer.status, answer.code) == (400, "client_disconnected")
     assert world.faults == []
     assert world.lines[-1].code == "client_disconnected"
-    listed = await ask(world.door, "GET", b"/v1/notes", [bearer(caller.secret)])
+    listed = await ask(world.door, "GET", b"/v1/notes", [bearer_fields(caller.secret)])
     assert orjson.loads(listed.body)["data"] == []
 
 
@@ -72,7 +72,9 @@ async def test_a_client_that_hangs_up_is_no_fault_and_changes_nothing(world: Wor
 async def test_a_body_is_json_and_says_so(world: World, content_type: bytes | None, status: int) -> None:
     caller = await world.caller()
     named = [] if content_type is None else [(b"content-type", content_type)]
-    answer = await ask(world.door, "POST", b"/v1/notes", [bearer(caller.secret), (b"content-length", b"12"), *named], [b'{"name":"x"}'])
+    answer = await ask(
+        world.door, "POST", b"/v1/notes", [bearer_fields(caller.secret), (b"content-length", b"12"), *named], [b'{"name":"x"}']
+    )
     assert answer.status == status
     assert status == 201 or answer.code == "unsupported_media_type"
 
@@ -81,7 +83,9 @@ async def test_a_body_is_json_and_says_so(world: World, content_type: bytes | No
 async def test_a_compressed_body_is_refused(world: World, coding: bytes, status: int) -> None:
     caller = await world.caller()
     raw = b'{"name":"x"}'
-    answer = await ask(world.door, "POST", b"/v1/notes", [bearer(caller.secret), *json_body(raw), (b"content-encoding", coding)], [raw])
+    answer = await ask(
+        world.door, "POST", b"/v1/notes", [bearer_fields(caller.secret), *json_body(raw), (b"content-encoding", coding)], [raw]
+    )
     assert answer.status == status
 
 
@@ -91,7 +95,7 @@ async def test_a_post_without_input_needs_no_body_and_no_type(world: World) -> N
         world.door,
         "POST",
         b"/v1/subscribers/issue-from-inventory",
-        [bearer(caller.secret), (b"idempotency-key", b"k"), (b"content-length", b"0")],
+        [bearer_fields(caller.secret), (b"idempotency-key", b"k"), (b"content-length", b"0")],
     )
     assert answer.status == 200
 
@@ -155,7 +159,7 @@ async def test_json_that_is_not_plain_is_a_bad_request_and_never_a_fault(world: 
 async def test_a_query_on_an_operation_with_a_body_is_refused(world: World) -> None:
     caller = await world.caller()
     raw = b'{"name":"x"}'
-    answer = await ask(world.door, "POST", b"/v1/notes?name=y", [bearer(caller.secret), *json_body(raw)], [raw])
+    answer = await ask(world.door, "POST", b"/v1/notes?name=y", [bearer_fields(caller.secret), *json_body(raw)], [raw])
     assert (answer.status, answer.code) == (400, "unknown_field")
 
 
@@ -164,7 +168,7 @@ async def test_a_query_on_an_operation_with_a_body_is_refused(world: World) -> N
 )
 async def test_a_query_that_cannot_be_meant_is_refused(world: World, query: bytes) -> None:
     caller = await world.caller()
-    assert (await ask(world.door, "GET", b"/v1/notes?" + query, [bearer(caller.secret)])).status == 400
+    assert (await ask(world.door, "GET", b"/v1/notes?" + query, [bearer_fields(caller.secret)])).status == 400
 
 
 @pytest.mark.parametrize(
@@ -181,7 +185,7 @@ async def test_a_header_that_came_as_a_field_is_told_where_it_belongs(
     world: World, method: str, path: bytes, body: bytes, field: str, header: str
 ) -> None:
     caller = await world.caller(Tier.PRO)
-    head = [bearer(caller.secret), *(json_body(body) if body else [])]
+    head = [bearer_fields(caller.secret), *(json_body(body) if body else [])]
     answer = await ask(world.door, method, path, head, [body])
     said = orjson.loads(answer.body)
     assert (answer.status, said["code"], said["param"]) == (400, "unknown_field", field)

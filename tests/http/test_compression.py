@@ -9,7 +9,7 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Tier
-from tests.http.asking import ask, bearer
+from tests.http.asking import ask, bearer_fields
 from tests.pages.site import Site
 from tests.world import HOST, World
 from transports.http.compression import may_be_compressed
@@ -23,7 +23,7 @@ async def notes_of(world: World, count: int) -> list[tuple[bytes, bytes]]:
     async with world.client(caller.secret) as http:
         for number in range(count):
             assert (await http.post("/v1/notes", json={"name": f"note-{number:03}-{'x' * 50}"})).status_code == 201
-    return [bearer(caller.secret)]
+    return [bearer_fields(caller.secret)]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -87,7 +87,7 @@ async def test_an_answer_in_pieces_is_compressed_as_it_goes(world: World) -> Non
 
 
 async def test_a_refusal_and_what_is_no_text_are_sent_as_they_are(world: World) -> None:
-    headers = [bearer((await world.caller()).secret), TAKES]
+    headers = [bearer_fields((await world.caller()).secret), TAKES]
     for target in (b"/v1/notes?limit=" + b"9" * 2000, b"/v1/picture", b"/v1/broken"):
         try:
             answer = await ask(world.door, target=target, headers=headers)

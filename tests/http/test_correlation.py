@@ -4,8 +4,8 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from tests.http.asking import ask, bearer
-from tests.http.conftest import CATALOGUE
+from tests.http.asking import ask, bearer_fields
+from tests.http.conftest import HTTP_OPERATIONS
 from tests.world import World
 from transports.http.door import HttpDoor
 from transports.http.forwarded import Correlation, ForwardedClients, correlation_of, parse_address
@@ -21,10 +21,10 @@ HEADERS = [(b"x-request-id", b"edge-7f3a"), (b"traceparent", PARENT), (b"x-forwa
 @pytest.mark.parametrize(("trusted", "told"), [("203.0.113.0/24", TOLD), ("10.0.0.0/8", UNTOLD), ("", UNTOLD)])
 async def test_names_of_a_request_are_taken_from_a_trusted_proxy_alone(world: World, trusted: str, told: tuple[str, str, str]) -> None:
     lines = list[RequestLine]()
-    door = HttpDoor(CATALOGUE, world.pipeline, rules=HttpRules(hosts=frozenset({"*"})), log=lines.append, fault=lambda *_: None)
+    door = HttpDoor(HTTP_OPERATIONS, world.pipeline, rules=HttpRules(hosts=frozenset({"*"})), log=lines.append, fault=lambda *_: None)
     caller = await world.caller()
     front = ForwardedClients(door, [ip_network(trusted)]) if trusted else door
-    answer = await ask(front, "GET", b"/v1/notes", [bearer(caller.secret), *HEADERS])
+    answer = await ask(front, "GET", b"/v1/notes", [bearer_fields(caller.secret), *HEADERS])
     [line] = lines
     assert (line.client, line.client_request_id, line.trace) == told
     assert line.key == caller.key_id and answer.headers["request-id"] == line.request_id != "edge-7f3a"

@@ -9,7 +9,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from registry.call import Call, Reply
 from registry.errors import Refusal
 from tests.gc_probe import left_by
-from tests.http.conftest import CATALOGUE
+from tests.http.conftest import HTTP_OPERATIONS
 from tests.http.test_server import serving
 from tests.world import open_world
 
@@ -38,7 +38,7 @@ async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, s
 @pytest.mark.parametrize("kind", REQUESTS)
 async def test_a_call_leaves_nothing_to_the_collector(tmp_path: Path, kind: str) -> None:
     request, status = REQUESTS[kind]
-    async with open_world(tmp_path, CATALOGUE) as world, serving(world.door, world) as server:
+    async with open_world(tmp_path, HTTP_OPERATIONS) as world, serving(world.door, world) as server:
         caller = await world.caller()
         reader, writer = await server.connect()
         sent, told = (request % (HEAD % caller.secret)).encode(), set[int]()

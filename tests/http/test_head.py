@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.http.asking import ask, bearer, json_body
+from tests.http.asking import ask, bearer_fields, json_body
 from tests.world import HOST, ORIGIN, World
 from transports.http.limits import HttpRules
 
@@ -27,7 +27,7 @@ BODY = b'{"name":"x"}'
 async def test_a_header_that_decides_something_may_come_once(world: World, name: str, other: bytes) -> None:
     caller = await world.caller()
     twice = [(name.encode(), b"1"), (name.encode(), other)]
-    rest = [header for header in [bearer(caller.secret), *json_body(BODY)] if header[0] != name.encode()]
+    rest = [header for header in [bearer_fields(caller.secret), *json_body(BODY)] if header[0] != name.encode()]
     answer = await ask(world.door, "POST", b"/v1/notes", [*twice, *rest], [BODY], host=None if name == "host" else HOST.encode())
     assert (answer.status, answer.code) == (400, "invalid_request")
     assert name in answer.body.decode()
@@ -56,7 +56,9 @@ async def test_a_header_that_decides_something_may_come_once(world: World, name:
 )
 async def test_a_body_has_one_length_and_a_header_one_line(world: World, headers: list[tuple[bytes, bytes]]) -> None:
     caller = await world.caller()
-    answer = await ask(world.door, "POST", b"/v1/notes", [bearer(caller.secret), (b"content-type", b"application/json"), *headers], [BODY])
+    answer = await ask(
+        world.door, "POST", b"/v1/notes", [bearer_fields(caller.secret), (b"content-type", b"application/json"), *headers], [BODY]
+    )
     assert (answer.status, answer.code) == (400, "invalid_request")
 
 
@@ -68,7 +70,7 @@ async def test_a_tab_inside_a_header_is_no_control_character(world: World) -> No
 @pytest.mark.parametrize("header", [(b"content-length", b"2"), (b"transfer-encoding", b"chunked")])
 async def test_a_body_where_none_belongs_is_refused_rather_than_ignored(world: World, method: str, header: tuple[bytes, bytes]) -> None:
     caller = await world.caller()
-    answer = await ask(world.door, method, b"/v1/notes/x", [bearer(caller.secret), header], [b"{}"])
+    answer = await ask(world.door, method, b"/v1/notes/x", [bearer_fields(caller.secret), header], [b"{}"])
     assert (answer.status, answer.pieces_left) == (400, 1)
 
 
@@ -94,14 +96,14 @@ ISSUE = b"/v1/subscribers/issue-from-inventory"
 )
 async def test_the_key_is_taken_under_both_names_and_must_be_one(world: World, names: dict[bytes, bytes], status: int) -> None:
     caller = await world.caller()
-    answer = await ask(world.door, "POST", ISSUE, [bearer(caller.secret), *names.items()])
+    answer = await ask(world.door, "POST", ISSUE, [bearer_fields(caller.secret), *names.items()])
     assert answer.status == status
 
 
 async def test_the_two_names_of_the_key_name_one_call(world: World) -> None:
     caller = await world.caller()
-    first = await ask(world.door, "POST", ISSUE, [bearer(caller.secret), (b"idempotency-key", b"k")])
-    again = await ask(world.door, "POST", ISSUE, [bearer(caller.secret), (b"x-idempotency-key", b"k")])
+    first = await ask(world.door, "POST", ISSUE, [bearer_fields(caller.secret), (b"idempotency-key", b"k")])
+    again = await ask(world.door, "POST", ISSUE, [bearer_fields(caller.secret), (b"x-idempotency-key", b"k")])
     assert (again.status, again.body) == (first.status, first.body)
     assert again.headers["idempotent-replayed"] == "true"
     assert "idempotent-replayed" not in first.headers
@@ -138,7 +140,7 @@ async def test_a_token_in_the_query_never_authenticates(world: World) -> None:
     caller = await world.caller()
     answer = await ask(world.door, "GET", f"/v1/notes?access_token={caller.secret}".encode())
     assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Bearer realm="connectivity"')
-    both = await ask(world.door, "GET", f"/v1/notes?access_token={caller.secret}".encode(), [bearer(caller.secret)])
+    both = await ask(world.door, "GET", f"/v1/notes?access_token={caller.secret}".encode(), [bearer_fields(caller.secret)])
     assert (both.status, both.code) == (400, "unknown_field")
     assert caller.secret not in both.body.decode()
 
@@ -150,8 +152,8 @@ async def test_the_url_is_taken_up_to_its_limit(world: World) -> None:
     path = b"/v1/notes?prefix="
     caller = await world.caller()
     fits = path + b"x" * (RULES.url_bytes - len(path))
-    assert (await ask(world.door, "GET", fits, [bearer(caller.secret)])).status == 200
-    answer = await ask(world.door, "GET", fits + b"x", [bearer(caller.secret)])
+    assert (await ask(world.door, "GET", fits, [bearer_fields(caller.secret)])).status == 200
+    answer = await ask(world.door, "GET", fits + b"x", [bearer_fields(caller.secret)])
     assert (answer.status, answer.code) == (414, "uri_too_long")
 
 

@@ -6,7 +6,7 @@ from typing import cast
 import orjson
 import pytest
 
-from tests.http.asking import bearer
+from tests.http.asking import bearer_fields
 from tests.world import HOST, Credentials, World
 from transports.http.asgi import Headers, Message, Scope
 from transports.http.concurrency import LargeAnswers
@@ -21,7 +21,7 @@ class Reader:
         self.status, self.headers, self.body = 0, dict[bytes, bytes](), b""
         self._reads, self._gone = asyncio.Event(), asyncio.Event()
         scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b""}
-        scope |= {"headers": [(b"host", HOST.encode()), bearer(who.secret)], "client": ("203.0.113.9", 1)}
+        scope |= {"headers": [(b"host", HOST.encode()), bearer_fields(who.secret)], "client": ("203.0.113.9", 1)}
         self._asked = False
         self.task = asyncio.create_task(world.door(cast(Scope, scope), self._receive, self._send))
 

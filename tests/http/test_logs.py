@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from inline_snapshot import snapshot
 
-from tests.http.asking import ask, bearer
-from tests.http.conftest import CATALOGUE
+from tests.http.asking import ask, bearer_fields
+from tests.http.conftest import HTTP_OPERATIONS
 from tests.world import NOON, SettableClock, World
 from transports.http.door import HttpDoor
 from transports.http.limits import HttpRules
@@ -162,14 +162,16 @@ def test_what_the_server_library_says_is_masked_too(canary: str) -> None:
 
 async def test_no_path_query_body_or_credential_of_a_request_reaches_the_log(world: World) -> None:
     written, caller = Written(), await world.caller()
-    door = HttpDoor(CATALOGUE, world.pipeline, rules=HttpRules(hosts=frozenset({"*"})), log=written.logs.request, fault=written.logs.fault)
+    door = HttpDoor(
+        HTTP_OPERATIONS, world.pipeline, rules=HttpRules(hosts=frozenset({"*"})), log=written.logs.request, fault=written.logs.fault
+    )
     raw = orjson.dumps({"name": "canary-body", "canary-field": 1})
     typed = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(raw))]
-    await ask(door, "GET", b"/v1/notes/canary-path?canary-query=1", [bearer(caller.secret), (b"x-note", b"canary-header")])
-    await ask(door, "GET", b"/canary-path?canary-query=1", [bearer("canary-token")])
-    await ask(door, "CANARY", b"/v1/notes", [bearer("canary-token")])
-    await ask(door, "POST", b"/v1/notes", [bearer(caller.secret), *typed], [raw])
-    await ask(door, "GET", b"/v1/broken", [bearer(caller.secret)])
+    await ask(door, "GET", b"/v1/notes/canary-path?canary-query=1", [bearer_fields(caller.secret), (b"x-note", b"canary-header")])
+    await ask(door, "GET", b"/canary-path?canary-query=1", [bearer_fields("canary-token")])
+    await ask(door, "CANARY", b"/v1/notes", [bearer_fields("canary-token")])
+    await ask(door, "POST", b"/v1/notes", [bearer_fields(caller.secret), *typed], [raw])
+    await ask(door, "GET", b"/v1/broken", [bearer_fields(caller.secret)])
     text = written.text()
     assert "canary" not in text.lower()
     assert caller.secret not in text
@@ -178,6 +180,6 @@ async def test_no_path_query_body_or_credential_of_a_request_reaches_the_log(wor
 
 
 async def test_a_401_is_logged_although_it_has_no_audit_row(world: World) -> None:
-    await ask(world.door, "GET", b"/v1/notes", [bearer("x")])
+    await ask(world.door, "GET", b"/v1/notes", [bearer_fields("x")])
     line = world.lines[-1]
     assert (line.status, line.code, line.operation, line.organisation) == (401, "unauthorized", "list_notes", "")

@@ -5,7 +5,7 @@ import sys
 
 import orjson
 
-from tests.docs.blocks import ROOT
+from tests.harness.processes import ROOT
 
 SPEAKING = """
 import logging, sys, threading, warnings

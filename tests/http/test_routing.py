@@ -15,7 +15,7 @@ from registry.errors import MethodNotAllowed
 from registry.model import Nothing
 from registry.operation import operation
 from tests.http.asking import ask
-from tests.http.conftest import CATALOGUE
+from tests.http.conftest import HTTP_OPERATIONS
 from tests.http.notes import UsageRef
 from tests.world import World
 from transports.http.router import OperationRouter
@@ -152,8 +152,8 @@ def test_the_last_of_many_operations_takes_as_many_steps_as_the_first_of_few() -
 
 
 def test_every_operation_of_a_catalogue_is_found_by_its_own_path() -> None:
-    router = OperationRouter(CATALOGUE.operations.values())
-    for declared in CATALOGUE.operations.values():
+    router = OperationRouter(HTTP_OPERATIONS.operations.values())
+    for declared in HTTP_OPERATIONS.operations.values():
         found = router.find(declared.method, declared.path.replace("{", "").replace("}", "").encode())
         assert found is not None
         assert found.route.operation is declared
@@ -161,7 +161,7 @@ def test_every_operation_of_a_catalogue_is_found_by_its_own_path() -> None:
 
 
 def test_a_path_of_nothing_but_slashes_ends_at_the_depth_of_the_table() -> None:
-    router = OperationRouter(CATALOGUE.operations.values())
+    router = OperationRouter(HTTP_OPERATIONS.operations.values())
     assert router.find("GET", b"/" * 8000) is None
     assert router.find("GET", b"/v1/subscribers" + b"/x" * 4000) is None
     with pytest.raises(MethodNotAllowed):

@@ -16,7 +16,7 @@ import uvicorn
 
 from registry.limits import Tier
 from tests.http.asking import ask
-from tests.http.conftest import CATALOGUE
+from tests.http.conftest import HTTP_OPERATIONS
 from tests.world import World, open_world
 from transports.http.asgi import App, Receive, Scope, Send
 from transports.http.connections import PROBE_CONNECTIONS, Connections
@@ -32,7 +32,7 @@ GET = b"GET /health HTTP/1.1\r\nHost: reseller.test\r\n\r\n"
 
 
 @dataclass
-class Running:
+class RunningHere:
     port: int
     server: uvicorn.Server
     connections: Connections
@@ -61,7 +61,7 @@ async def serving(
     deadlines: Deadlines = SHORT,
     connections: Connections | None = None,
     always: Sequence[tuple[str, str]] = (),
-) -> AsyncGenerator[Running]:
+) -> AsyncGenerator[RunningHere]:
     """The server on a free port of loopback, in this loop."""
     connections = Connections(deadlines.concurrency, deadlines.of_network) if connections is None else connections
     bound, listening, logged = bind_socket("127.0.0.1", 0), asyncio.Event(), list[bytes]()
@@ -73,7 +73,7 @@ async def serving(
     task = asyncio.ensure_future(server.serve(sockets=[bound]))
     try:
         await asyncio.wait_for(listening.wait(), 60)
-        yield Running(socket_port(bound), server, connections, logged)
+        yield RunningHere(socket_port(bound), server, connections, logged)
     finally:
         server.should_exit = True
         await task
@@ -84,12 +84,12 @@ async def serving(
 
 @pytest.fixture(scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[World]:
-    async with open_world(tmp_path_factory.mktemp("server"), CATALOGUE) as world:
+    async with open_world(tmp_path_factory.mktemp("server"), HTTP_OPERATIONS) as world:
         yield world
 
 
 @pytest.fixture(scope="module")
-async def server(world: World) -> AsyncGenerator[Running]:
+async def server(world: World) -> AsyncGenerator[RunningHere]:
     async with serving(world.door, world) as running:
         yield running
 
@@ -102,7 +102,7 @@ def status_of(answer: bytes) -> int:
     return int(answer.split(b" ", 2)[1]) if answer else 0
 
 
-async def test_an_answer_carries_our_headers_and_not_the_name_of_the_server(server: Running) -> None:
+async def test_an_answer_carries_our_headers_and_not_the_name_of_the_server(server: RunningHere) -> None:
     answer = await server.get()
     head = answer.partition(b"\r\n\r\n")[0].lower()
     assert status_of(answer) == 200
@@ -111,7 +111,7 @@ async def test_an_answer_carries_our_headers_and_not_the_name_of_the_server(serv
     assert b"server:" not in head
 
 
-async def trickle(server: Running, start: bytes, drip: Callable[[int], bytes], stop: float) -> tuple[float, bytes]:
+async def trickle(server: RunningHere, start: bytes, drip: Callable[[int], bytes], stop: float) -> tuple[float, bytes]:
     """Send a start, then a little now and then until the server closes; the time it took and what the server said."""
     reader, writer = await server.connect()
     begun, heard, count = time.monotonic(), b"", 0
@@ -137,7 +137,7 @@ async def trickle(server: Running, start: bytes, drip: Callable[[int], bytes], s
 BODY_START = b"POST /v1/notes HTTP/1.1\r\nHost: reseller.test\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n%s\r\n{"
 
 
-async def test_two_hundred_slow_clients_are_all_closed_and_others_are_answered_meanwhile(world: World, server: Running) -> None:
+async def test_two_hundred_slow_clients_are_all_closed_and_others_are_answered_meanwhile(world: World, server: RunningHere) -> None:
     caller = await world.caller(Tier.ENTERPRISE)
     body = BODY_START % f"Authorization: Bearer {caller.secret}\r\n".encode()
     slow = [trickle(server, b"GET /health HTTP/1.1\r\nX-Slow: ", lambda count: b"x", 60) for _ in range(100)]
@@ -158,7 +158,7 @@ async def test_two_hundred_slow_clients_are_all_closed_and_others_are_answered_m
     assert world.faults == []
 
 
-async def test_a_body_that_is_late_is_logged_under_the_id_that_its_sender_got(world: World, server: Running) -> None:
+async def test_a_body_that_is_late_is_logged_under_the_id_that_its_sender_got(world: World, server: RunningHere) -> None:
     caller = await world.caller()
     _, heard = await trickle(server, BODY_START % f"Authorization: Bearer {caller.secret}\r\n".encode(), lambda count: b" ", 10)
     line = world.lines[-1]
@@ -166,30 +166,30 @@ async def test_a_body_that_is_late_is_logged_under_the_id_that_its_sender_got(wo
     assert body_of(heard)["request_id"] == line.request_id
 
 
-async def test_an_answered_request_whose_body_goes_on_for_ever_is_closed(server: Running) -> None:
+async def test_an_answered_request_whose_body_goes_on_for_ever_is_closed(server: RunningHere) -> None:
     seconds, heard = await trickle(server, BODY_START % b"", lambda count: b" ", 60)
     assert status_of(heard) == 401
     assert heard.count(b"HTTP/1.1") == 1
     assert seconds < 10
 
 
-async def test_an_idle_connection_is_closed(server: Running) -> None:
+async def test_an_idle_connection_is_closed(server: RunningHere) -> None:
     assert (await server.exchange(GET)).count(b"HTTP/1.1 200") == 1
 
 
 @pytest.mark.parametrize("drip", [b"\r\n", b"\n"])
-async def test_line_ends_between_requests_do_not_keep_a_connection(server: Running, drip: bytes) -> None:
+async def test_line_ends_between_requests_do_not_keep_a_connection(server: RunningHere, drip: bytes) -> None:
     seconds, heard = await trickle(server, GET, lambda count: drip, 15)
     assert heard.startswith(b"HTTP/1.1 200")
     assert seconds < 10
 
 
-async def test_requests_on_one_connection_are_answered_in_order(server: Running) -> None:
+async def test_requests_on_one_connection_are_answered_in_order(server: RunningHere) -> None:
     answer = await server.exchange(GET + GET.replace(b"/health", b"/nope") + GET + b"GET /hea")
     assert [int(part[:3]) for part in answer.split(b"HTTP/1.1 ")[1:]] == [200, 404, 200, 408]
 
 
-async def test_a_trailer_is_no_header(world: World, server: Running) -> None:
+async def test_a_trailer_is_no_header(world: World, server: RunningHere) -> None:
     caller = await world.caller()
     chunked = (
         b"POST /v1/notes HTTP/1.1\r\nHost: reseller.test\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
@@ -198,7 +198,7 @@ async def test_a_trailer_is_no_header(world: World, server: Running) -> None:
     assert status_of(await server.exchange(chunked)) == 401
 
 
-async def test_whitespace_around_a_header_value_is_not_part_of_it(world: World, server: Running) -> None:
+async def test_whitespace_around_a_header_value_is_not_part_of_it(world: World, server: RunningHere) -> None:
     caller = await world.caller()
     sent = f"GET /v1/notes HTTP/1.1\r\nHost: \t reseller.test \t\r\nAuthorization: Bearer {caller.secret}  \r\nConnection: close\r\n\r\n"
     assert status_of(await server.exchange(sent.encode())) == 200
@@ -219,7 +219,7 @@ async def test_whitespace_around_a_header_value_is_not_part_of_it(world: World, 
         b"Host: other.test\r\n",
     ],
 )
-async def test_an_ambiguous_request_ends_its_connection_with_our_error_body(server: Running, head: bytes) -> None:
+async def test_an_ambiguous_request_ends_its_connection_with_our_error_body(server: RunningHere, head: bytes) -> None:
     answer = await server.exchange(b"POST /v1/notes HTTP/1.1\r\nHost: reseller.test\r\n" + head + b"\r\nabc" + GET)
     body = body_of(answer)
     assert (status_of(answer), body["code"], set(body) >= {"error", "request_id"}) == (400, "invalid_request", True)
@@ -235,12 +235,12 @@ async def test_an_ambiguous_request_ends_its_connection_with_our_error_body(serv
         b"CONNECT a:1 HTTP/1.1\r\n\r\n",
     ],
 )
-async def test_what_is_not_http_is_a_bad_request(server: Running, sent: bytes) -> None:
+async def test_what_is_not_http_is_a_bad_request(server: RunningHere, sent: bytes) -> None:
     answer = await server.exchange(sent)
     assert (status_of(answer), body_of(answer)["code"]) == (400, "invalid_request")
 
 
-async def test_a_request_for_an_upgrade_is_answered_as_if_it_had_not_asked(server: Running) -> None:
+async def test_a_request_for_an_upgrade_is_answered_as_if_it_had_not_asked(server: RunningHere) -> None:
     upgrade = GET.replace(b"\r\n\r\n", b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
     assert status_of(await server.exchange(upgrade)) == 200
 
@@ -261,19 +261,19 @@ async def test_an_endless_head_is_cut_off_before_its_deadline(world: World) -> N
         *((size, b"") for size in (17_000, 24_000, 70_000, 200_000)),  # a shorter one is judged when it is complete
     ],
 )
-async def test_an_address_that_is_too_long_is_told_so_however_long_it_is(world: World, server: Running, size: int, end: bytes) -> None:
+async def test_an_address_that_is_too_long_is_told_so_however_long_it_is(world: World, server: RunningHere, size: int, end: bytes) -> None:
     answer = await server.exchange(b"GET /" + b"x" * size + end)
     assert (status_of(answer), body_of(answer)["code"]) == (414, "uri_too_long")
     assert set(body_of(answer)) == {"error", "code", "hint", "request_id"}
 
 
-async def test_a_long_url_and_large_headers_are_the_doors_to_refuse(server: Running) -> None:
+async def test_a_long_url_and_large_headers_are_the_doors_to_refuse(server: RunningHere) -> None:
     close = b"Host: reseller.test\r\nConnection: close\r\n"
     assert status_of(await server.exchange(b"GET /" + b"x" * 8192 + b" HTTP/1.1\r\n" + close + b"\r\n")) == 414
     assert status_of(await server.exchange(b"GET /health HTTP/1.1\r\n" + close + b"X: " + b"x" * 16_384 + b"\r\n\r\n")) == 431
 
 
-async def test_a_client_that_expects_to_be_told_is_told_after_authentication(world: World, server: Running) -> None:
+async def test_a_client_that_expects_to_be_told_is_told_after_authentication(world: World, server: RunningHere) -> None:
     head = BODY_START.partition(b"Content-Length")[0] + b"Content-Length: 12\r\nExpect: 100-continue\r\n"
     assert b"100 Continue" not in await server.exchange(head + b"Connection: close\r\n\r\n")
     caller = await world.caller()
@@ -290,7 +290,7 @@ POST = b"POST /v1/notes HTTP/1.1\r\nHost: reseller.test\r\nContent-Type: applica
 NOTES = GET.replace(b"/health", b"/v1/notes")
 
 
-async def busy(server: Running, count: int) -> list[Pair]:
+async def busy(server: RunningHere, count: int) -> list[Pair]:
     """Connections whose requests have begun and do not come to their end."""
     held = [await server.connect() for _ in range(count)]
     for reader, writer in held:
@@ -359,7 +359,7 @@ async def test_a_network_at_its_cap_has_a_few_connections_for_probes_alone_whate
         await close(held)
 
 
-async def busy_probing(server: Running, count: int) -> list[Pair]:
+async def busy_probing(server: RunningHere, count: int) -> list[Pair]:
     """Connections of a network at its cap that hold what was left to them for a probe."""
     held: list[Pair] = []
     for _ in range(count):  # one by one: an idle one would make way for the next
@@ -402,7 +402,7 @@ async def test_a_trusted_proxys_idle_connection_is_kept_for_a_time_of_its_own(
         b"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n",
     ],
 )
-async def test_a_load_balancers_probe_needs_no_host_of_ours(server: Running, sent: bytes) -> None:
+async def test_a_load_balancers_probe_needs_no_host_of_ours(server: RunningHere, sent: bytes) -> None:
     assert status_of(await server.exchange(sent)) == 200
     assert status_of(await server.exchange(sent.replace(b"/health", b"/v1/notes"))) in (400, 421)
 
@@ -453,7 +453,7 @@ async def test_the_slow_start_of_a_next_request_does_not_cut_an_answer_under_way
 ) -> None:
     folder: Path = tmp_path_factory.mktemp("slow")
     async with (
-        open_world(folder, CATALOGUE, inner=InnerApplication(slow_page, prefixes=("/slow",))) as housed,
+        open_world(folder, HTTP_OPERATIONS, inner=InnerApplication(slow_page, prefixes=("/slow",))) as housed,
         serving(housed.door, housed) as server,
     ):
         answer = await server.exchange(GET.replace(b"/health", b"/slow") + b"GET /hea")
@@ -473,7 +473,7 @@ async def test_the_slow_start_of_a_next_request_does_not_cut_an_answer_under_way
 
 
 @pytest.mark.parametrize("wanted", [0, 3_000_000])
-async def test_a_client_that_stops_reading_is_let_go(world: World, server: Running, wanted: int) -> None:
+async def test_a_client_that_stops_reading_is_let_go(world: World, server: RunningHere, wanted: int) -> None:
     caller = await world.caller()
     before = len(server.server.server_state.connections)
     reader, writer = await server.connect()
@@ -486,7 +486,7 @@ async def test_a_client_that_stops_reading_is_let_go(world: World, server: Runni
     writer.close()
 
 
-async def test_a_client_that_stops_reading_a_last_answer_is_let_go(world: World, server: Running) -> None:
+async def test_a_client_that_stops_reading_a_last_answer_is_let_go(world: World, server: RunningHere) -> None:
     caller = await world.caller()
     before = len(server.server.server_state.connections)
     reader, writer = await server.connect()
@@ -500,7 +500,7 @@ async def test_a_client_that_stops_reading_a_last_answer_is_let_go(world: World,
     writer.close()
 
 
-async def test_a_head_that_begins_behind_a_large_body_is_not_too_large(world: World, server: Running) -> None:
+async def test_a_head_that_begins_behind_a_large_body_is_not_too_large(world: World, server: RunningHere) -> None:
     caller = await world.caller()
     body = b'{"name":"x"' + b" " * 60_000 + b"}"
     first = BODY_START.partition(b"Content-Length")[0] + b"Content-Length: %d\r\n" % len(body)
@@ -513,7 +513,7 @@ async def test_a_head_that_begins_behind_a_large_body_is_not_too_large(world: Wo
     writer.close()
 
 
-async def test_a_client_that_reads_slowly_gets_the_whole_answer(world: World, server: Running) -> None:
+async def test_a_client_that_reads_slowly_gets_the_whole_answer(world: World, server: RunningHere) -> None:
     caller = await world.caller()
     reader, writer = await server.connect()
     writer.write(f"GET /v1/large HTTP/1.1\r\nHost: reseller.test\r\nAuthorization: Bearer {caller.secret}\r\n\r\n".encode())
@@ -526,7 +526,7 @@ async def test_a_client_that_reads_slowly_gets_the_whole_answer(world: World, se
     writer.close()
 
 
-async def test_a_fault_of_the_door_is_one_answer_and_its_text_is_masked(world: World, server: Running) -> None:
+async def test_a_fault_of_the_door_is_one_answer_and_its_text_is_masked(world: World, server: RunningHere) -> None:
     caller = await world.caller()
     sent = f"GET /v1/misspelt HTTP/1.1\r\nHost: reseller.test\r\nAuthorization: Bearer {caller.secret}\r\n\r\n"
     answer = await server.exchange(sent.encode())
@@ -534,7 +534,7 @@ async def test_a_fault_of_the_door_is_one_answer_and_its_text_is_masked(world: W
     assert caller.secret.encode() not in b"".join(server.logged)
 
 
-async def test_what_the_server_refused_by_itself_is_logged(server: Running) -> None:
+async def test_what_the_server_refused_by_itself_is_logged(server: RunningHere) -> None:
     answer = await server.exchange(b"nonsense\r\n\r\n")
     request_id = str(body_of(answer)["request_id"])
     assert any(b'"refused"' in line and request_id.encode() in line for line in server.logged)
@@ -548,7 +548,7 @@ def test_a_missing_package_is_named_at_start() -> None:
 
 def test_the_server_runs_on_uvloop(tmp_path: Path) -> None:
     async def main() -> tuple[str, bytes]:
-        async with open_world(tmp_path, CATALOGUE) as world, serving(world.door, world) as server:
+        async with open_world(tmp_path, HTTP_OPERATIONS) as world, serving(world.door, world) as server:
             return type(asyncio.get_running_loop()).__module__, await server.get()
 
     loop, answer = run_on_uvloop(main())
@@ -557,7 +557,7 @@ def test_the_server_runs_on_uvloop(tmp_path: Path) -> None:
 
 def test_a_signal_ends_the_server_and_not_the_process(tmp_path: Path) -> None:
     async def main() -> str:
-        async with open_world(tmp_path, CATALOGUE) as world:
+        async with open_world(tmp_path, HTTP_OPERATIONS) as world:
             logs = Logs(lambda piece: None, world.clock)
             end: Callable[[], None] = lambda: signal.raise_signal(signal.SIGTERM)  # noqa: E731
             server = make_http_server(world.door, deadlines=SHORT, ids=world.ids, logs=logs, ready=end)

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from registry.limits import Limits, Tier
-from tests.http.asking import ask, bearer, json_body
-from tests.http.conftest import CATALOGUE
+from tests.http.asking import ask, bearer_fields, json_body
+from tests.http.conftest import HTTP_OPERATIONS
 from tests.world import World, open_world
 from transports.http.concurrency import RequestTurns
 from transports.http.door import credential_of
@@ -81,27 +81,27 @@ async def test_a_request_that_is_given_up_takes_nobodys_turn() -> None:
 
 async def post(world: World, secret: str, raw: bytes, **place: str) -> tuple[int, int]:
     """The status, and how much of the body was left unread."""
-    answer = await ask(world.door, "POST", b"/v1/notes", [bearer(secret), *json_body(raw)], [raw])
+    answer = await ask(world.door, "POST", b"/v1/notes", [bearer_fields(secret), *json_body(raw)], [raw])
     return answer.status, answer.pieces_left
 
 
 async def test_whoever_sends_refused_bodies_is_refused_before_the_next_is_read(tmp_path: Path) -> None:
-    async with open_world(tmp_path, CATALOGUE, limits=LIMITS) as world:
+    async with open_world(tmp_path, HTTP_OPERATIONS, limits=LIMITS) as world:
         caller, other = await world.caller(Tier.ENTERPRISE), await world.caller(Tier.ENTERPRISE)
         assert [await post(world, caller.secret, BAD) for _ in range(3)] == [(400, 0), (400, 0), (429, 1)]
         good = b'{"name":"first"}'
         assert await post(world, caller.secret, good) == (429, 1)
         assert await post(world, other.secret, good) == (201, 0)
-        refused = await ask(world.door, "POST", b"/v1/notes", [bearer(caller.secret), *json_body(good)], [good])
+        refused = await ask(world.door, "POST", b"/v1/notes", [bearer_fields(caller.secret), *json_body(good)], [good])
         assert (refused.code, refused.headers["retry-after"]) == ("rate_limited", "1")
-        listed = await ask(world.door, "GET", b"/v1/notes", [bearer(caller.secret)])
+        listed = await ask(world.door, "GET", b"/v1/notes", [bearer_fields(caller.secret)])
         assert listed.status == 200
         world.clock.advance(1)
         assert await post(world, caller.secret, good) == (201, 0)
 
 
 async def test_bodies_that_are_taken_are_never_charged(tmp_path: Path) -> None:
-    async with open_world(tmp_path, CATALOGUE, limits=LIMITS) as world:
+    async with open_world(tmp_path, HTTP_OPERATIONS, limits=LIMITS) as world:
         caller = await world.caller(Tier.ENTERPRISE)
         large = b'{"name":"x"' + b" " * 200_000 + b"}"
         assert [await post(world, caller.secret, large) for _ in range(8)] == [(201, 0)] * 8
@@ -109,18 +109,18 @@ async def test_bodies_that_are_taken_are_never_charged(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("count", "status"), [(90, 200), (101, 431)])
 async def test_a_request_has_at_most_a_hundred_headers(tmp_path: Path, count: int, status: int) -> None:
-    async with open_world(tmp_path, CATALOGUE) as world:
+    async with open_world(tmp_path, HTTP_OPERATIONS) as world:
         answer = await ask(world.door, headers=[(b"x-%d" % number, b"1") for number in range(count)])
         assert answer.status == status
 
 
 async def test_a_large_body_that_is_answered_from_what_was_stored_is_charged(tmp_path: Path) -> None:
-    async with open_world(tmp_path, CATALOGUE, limits=LIMITS) as world:
+    async with open_world(tmp_path, HTTP_OPERATIONS, limits=LIMITS) as world:
         caller = await world.caller(Tier.ENTERPRISE)
         path, raw = b"/v1/subscribers/issue-from-inventory", b"{" + b" " * len(BAD) + b"}"
 
         async def issue() -> tuple[int, bool]:
-            headers = [bearer(caller.secret), (b"idempotency-key", b"one"), *json_body(raw)]
+            headers = [bearer_fields(caller.secret), (b"idempotency-key", b"one"), *json_body(raw)]
             answer = await ask(world.door, "POST", path, headers, [raw])
             return answer.status, "idempotent-replayed" in answer.headers
 

@@ -1,6 +1,6 @@
 """The house of the identity tests."""
 
-from tests.identity.house import open_house
+from tests.identity.house import open_identity_house
 from tests.stage import opened
 
-house = opened(open_house)
+house = opened(open_identity_house)

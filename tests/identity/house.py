@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 
 from clients.identity.client_metadata import ClientDocuments
-from clients.webhooks.addresses import parse_networks
 from operations.deps import Deps
 from operations.people.consents import grant_consent
 from operations.people.session_tokens import LOGIN_SCOPES, token_issuer
@@ -21,6 +20,7 @@ from registry.call import Surface
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Role, Tier
 from registry.ports import SessionClaims, Sessions
+from tests.deliveries.post_office import LOOPBACK
 from tests.identity import session_only
 from tests.mcp import notes
 from tests.mcp.house import SETTINGS, request, wire_headers
@@ -36,7 +36,6 @@ CATALOGUE = Catalogue([Toolset("people", "Who calls.", (session_only,)), Toolset
 VERIFIER = "v" * 64
 STATE = "state-canary-7c1f"
 CALLBACK = "https://program.test/callback"
-LOOPBACK = parse_networks(["127.0.0.0/8"])
 
 
 def challenge_of(verifier: str) -> str:
@@ -55,7 +54,7 @@ class Late:
 
 
 @dataclass
-class House:
+class IdentityHouse:
     """The world, its people and their programs."""
 
     world: World
@@ -106,7 +105,7 @@ class House:
         assert answer.status_code == 302, answer.text
         location = answer.headers["location"]
         assert location.startswith(f"{SITE.base_url}/auth/consent?request="), location
-        token = answered(location)["request"]
+        token = redirect_parameters(location)["request"]
         self.seen.append(token)
         return token
 
@@ -114,13 +113,13 @@ class House:
         """Ask, and have the person say yes: what the program is told."""
         token = await self.request_token(client_id, **changes)
         where = await self.allow(token, scopes)
-        return answered(where)
+        return redirect_parameters(where)
 
     async def allow(self, token: str, scopes: Sequence[str] = ("read", "write", "admin")) -> str:
         where = await grant_consent(
             self.deps, token=token, person=self.person, organisation=self.organisation, scopes=scopes, now=self.world.clock.now()
         )
-        self.seen.append(answered(where)["code"])
+        self.seen.append(redirect_parameters(where)["code"])
         return where
 
     async def exchange(self, client_id: str, code: str, *, authorization: str = "", **changes: str | None) -> httpx.Response:
@@ -176,7 +175,7 @@ class House:
         return [tool["name"] for tool in answer.json()["result"]["tools"]]
 
 
-def answered(location: str) -> dict[str, str]:
+def redirect_parameters(location: str) -> dict[str, str]:
     """The parameters of a redirect; none may stand there twice."""
     found = parse_qs(urlsplit(location).query, keep_blank_values=True, strict_parsing=True)
     assert all(len(values) == 1 for values in found.values()), location
@@ -184,7 +183,7 @@ def answered(location: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def open_house(folder: Path, *, tls: ssl.SSLContext | None = None, url: str | None = None) -> AsyncGenerator[House]:
+async def open_identity_house(folder: Path, *, tls: ssl.SSLContext | None = None, url: str | None = None) -> AsyncGenerator[IdentityHouse]:
     """Both doors, the protocol, a person with an organisation of the enterprise tier."""
     doors: list[McpDoor] = []
     protocols: list[OauthProtocol] = []
@@ -208,5 +207,5 @@ async def open_house(folder: Path, *, tls: ssl.SSLContext | None = None, url: st
         person, organisation = await world.person(), await world.organisation(Tier.ENTERPRISE)
         await world.join(person, organisation, Role.ADMIN)
         async with doors[0].running():
-            yield House(world, documents, person, organisation)
+            yield IdentityHouse(world, documents, person, organisation)
         assert world.faults == []

@@ -12,7 +12,7 @@ from registry.limits import Role
 from storage.access_grants import grants_of
 from storage.members import end_membership
 from tests.databases import NO_POSTGRES, migrated_postgres
-from tests.identity.house import House, open_house
+from tests.identity.house import IdentityHouse, open_identity_house
 from tests.identity.test_client_documents import programs_page
 
 PEOPLE = 24
@@ -24,7 +24,7 @@ async def test_a_program_whose_name_no_database_can_hold_is_unknown(tmp_path: Pa
     with migrated_postgres() as url:
         if url is None:
             pytest.skip(NO_POSTGRES)
-        async with open_house(tmp_path, url=url) as house:
+        async with open_identity_house(tmp_path, url=url) as house:
             form = {"grant_type": "refresh_token", "refresh_token": "rt_x"}
             answer = await house.post("/auth/token", form, Authorization=f"Basic {base64.b64encode(name).decode()}")
             assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
@@ -51,7 +51,7 @@ async def test_an_address_that_a_browser_reads_otherwise_or_not_at_all_is_no_red
 
 
 @pytest.mark.parametrize("name", ["\u3164", "\u2800 \u115f\u1160", "\uffa0\u200b"])
-async def test_a_name_that_nobody_can_see_is_none(house: House, name: str) -> None:
+async def test_a_name_that_nobody_can_see_is_none(house: IdentityHouse, name: str) -> None:
     client_id = (await house.program(client_name=name))["client_id"]
     assert "client_name" not in (await house.register(client_name=name)).json()
     token = await house.request_token(client_id)
@@ -64,11 +64,11 @@ async def test_a_consent_at_the_moment_of_leaving_leaves_nothing_for_coming_back
     with migrated_postgres() as url:
         if engine == "postgresql" and url is None:
             pytest.skip(NO_POSTGRES)
-        async with open_house(tmp_path, url=url if engine == "postgresql" else None) as house:
+        async with open_identity_house(tmp_path, url=url if engine == "postgresql" else None) as house:
             await asyncio.gather(*[allow_while_leaving(house) for _ in range(PEOPLE)])
 
 
-async def allow_while_leaving(house: House) -> None:
+async def allow_while_leaving(house: IdentityHouse) -> None:
     """Two consents of somebody who is removed meanwhile: no grant is left, whichever came first."""
     world, deps, now = house.world, house.deps, house.world.clock.now()
     person, organisation = await world.person(), house.organisation

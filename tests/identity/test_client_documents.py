@@ -15,8 +15,9 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 
 from clients.identity.client_metadata import DOCUMENTS_LIMIT, BadClientDocument, ClientDocuments, displayed_name
 from tests.clients.webhooks.authority import self_signed
-from tests.clients.webhooks.receiver import Answer, Receiver, receiver, stall, status
-from tests.identity.house import CALLBACK, LOOPBACK, House, answered, open_house
+from tests.clients.webhooks.receiver import HookAnswer, HookReceiver, receiver, stall, status_answer
+from tests.deliveries.post_office import LOOPBACK
+from tests.identity.house import CALLBACK, IdentityHouse, open_identity_house, redirect_parameters
 from tests.world import NOON, SITE
 from transports.http.asgi import Receive, Scope, Send
 
@@ -24,7 +25,7 @@ from transports.http.asgi import Receive, Scope, Send
 class Page:
     """A server with TLS whose answer a test can change."""
 
-    def __init__(self, receiver: Receiver) -> None:
+    def __init__(self, receiver: HookReceiver) -> None:
         self.receiver = receiver
         self.url = receiver.url("localhost", "https").replace("/hook", "/client.json")
 
@@ -34,16 +35,16 @@ class Page:
 
     def shows(self, *headers: str, line: str = "200 OK", media_type: str = "application/json", **changes: Any) -> None:
         body = json.dumps(self.document(**changes)).encode()
-        self.receiver.answer = status(line, f"content-type: {media_type}", *headers, body=body)
+        self.receiver.answer = status_answer(line, f"content-type: {media_type}", *headers, body=body)
 
-    def answers(self, answer: Answer) -> None:
+    def answers(self, answer: HookAnswer) -> None:
         self.receiver.answer = answer
 
 
 @asynccontextmanager
-async def programs_page(tmp_path: Path) -> AsyncGenerator[tuple[House, Page]]:
+async def programs_page(tmp_path: Path) -> AsyncGenerator[tuple[IdentityHouse, Page]]:
     server, trusting = self_signed(tmp_path, "localhost")
-    async with receiver(status("500 No"), server) as listening, open_house(tmp_path, tls=trusting) as house:
+    async with receiver(status_answer("500 No"), server) as listening, open_identity_house(tmp_path, tls=trusting) as house:
         yield house, Page(listening)
 
 
@@ -53,7 +54,7 @@ async def test_a_program_logs_in_under_its_own_address_and_is_fetched_once(tmp_p
         said = await house.consent(page.url, ("read",))
         answer = await house.exchange(page.url, said["code"])
         assert answer.status_code == 200, answer.text
-        page.answers(status("500 No"))
+        page.answers(status_answer("500 No"))
         tokens = (await house.refresh(page.url, answer.json()["refresh_token"])).json()
         assert (await house.mcp(tokens["access_token"])).status_code == 200
         assert (await house.ask(page.url)).status_code == 302
@@ -88,13 +89,13 @@ async def test_the_official_client_logs_in_by_its_address_and_registers_nowhere(
         kept = Memory()
 
         async def open_browser(url: str) -> None:
-            query = answered(url)
+            query = redirect_parameters(url)
             assert query["client_id"] == page.url
             shown = await house.get("/auth/authorize", **query)
-            kept.where = await house.allow(answered(shown.headers["location"])["request"], ("read",))
+            kept.where = await house.allow(redirect_parameters(shown.headers["location"])["request"], ("read",))
 
         async def listen() -> AuthorizationCodeResult:
-            said = answered(kept.where)
+            said = redirect_parameters(kept.where)
             return AuthorizationCodeResult(code=said["code"], state=said["state"], iss=said["iss"])
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,7 +122,7 @@ async def test_documents_are_kept_between_a_minute_and_a_day_and_failures_half_a
             await house.documents.get(page.url)
             assert page.receiver.connections == count + 1
             house.world.clock.advance(1)
-        page.answers(status("503 Later"))
+        page.answers(status_answer("503 Later"))
         for wait in (0, 29, 1):
             house.world.clock.advance(wait)
             with pytest.raises(BadClientDocument):
@@ -162,7 +163,7 @@ async def test_a_document_that_breaks_a_rule_names_nobody(tmp_path: Path, change
 
 async def test_a_body_of_a_gigabyte_is_not_read(tmp_path: Path) -> None:
     async with programs_page(tmp_path) as (house, page):
-        page.answers(status("200 OK", "content-type: application/json", body=b" " * (1 << 20)))
+        page.answers(status_answer("200 OK", "content-type: application/json", body=b" " * (1 << 20)))
         assert "larger than" in (await house.ask(page.url)).json()["error_description"]
 
 
@@ -191,7 +192,7 @@ async def test_a_redirect_uri_that_the_document_does_not_list_gets_no_answer(tmp
         "https://program.test:22/client.json",
     ],
 )
-async def test_an_address_inside_or_without_a_document_is_never_asked(house: House, client_id: str) -> None:
+async def test_an_address_inside_or_without_a_document_is_never_asked(house: IdentityHouse, client_id: str) -> None:
     refused = await house.ask(client_id)
     assert (refused.status_code, refused.json()["error"]) == (400, "invalid_client")
 

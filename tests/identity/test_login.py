@@ -10,13 +10,13 @@ from mcp.shared.auth import OAuthMetadata
 from operations.people.consents import ConsentQuestion, consent_question, deny_consent
 from operations.people.session_tokens import new_console_token
 from storage.access_grants import grants_of
-from tests.identity.house import CALLBACK, STATE, House, answered
+from tests.identity.house import CALLBACK, STATE, IdentityHouse, redirect_parameters
 from tests.world import NOON, SITE
 
 ISSUER = f"{SITE.base_url}/auth"
 
 
-async def test_the_metadata_says_all_that_a_program_needs(house: House) -> None:
+async def test_the_metadata_says_all_that_a_program_needs(house: IdentityHouse) -> None:
     answer = await house.get("/.well-known/oauth-authorization-server/auth")
     assert answer.json() == {
         "issuer": ISSUER,
@@ -40,7 +40,7 @@ async def test_the_metadata_says_all_that_a_program_needs(house: House) -> None:
     assert answer.headers["cache-control"] == "public, max-age=3600"
 
 
-async def test_a_login_that_its_program_never_fetches_ends_with_its_code(house: House) -> None:
+async def test_a_login_that_its_program_never_fetches_ends_with_its_code(house: IdentityHouse) -> None:
     client = (await house.program())["client_id"]
     fetched, left = await house.consent(client), await house.consent(client)
     assert (await house.exchange(client, fetched["code"])).status_code == 200
@@ -50,7 +50,7 @@ async def test_a_login_that_its_program_never_fetches_ends_with_its_code(house: 
     assert grant.expires_at == NOON + 180 * 86_400
 
 
-async def test_a_login_ends_in_a_token_that_acts_as_the_person(house: House) -> None:
+async def test_a_login_ends_in_a_token_that_acts_as_the_person(house: IdentityHouse) -> None:
     client_id, tokens = await house.login(("read", "write"))
     assert {**tokens, "access_token": "", "refresh_token": ""} == {
         "access_token": "",
@@ -78,13 +78,13 @@ async def test_a_login_ends_in_a_token_that_acts_as_the_person(house: House) -> 
     assert await house.tools(tokens["access_token"])
 
 
-async def test_the_answer_of_the_person_carries_code_state_and_issuer(house: House) -> None:
+async def test_the_answer_of_the_person_carries_code_state_and_issuer(house: IdentityHouse) -> None:
     client_id = (await house.program())["client_id"]
     said = await house.consent(client_id)
     assert said == {"code": said["code"], "state": STATE, "iss": ISSUER}
     refused = await deny_consent(house.deps, token=await house.request_token(client_id), now=NOON)
     assert refused is not None and refused.startswith(CALLBACK + "?")
-    assert answered(refused) == {
+    assert redirect_parameters(refused) == {
         "error": "access_denied",
         "error_description": "The person did not allow it",
         "state": STATE,
@@ -92,7 +92,7 @@ async def test_the_answer_of_the_person_carries_code_state_and_issuer(house: Hou
     }
 
 
-async def test_the_person_is_shown_who_asks_for_what(house: House) -> None:
+async def test_the_person_is_shown_who_asks_for_what(house: IdentityHouse) -> None:
     uri = "https://program.test/about"
     client_id = (await house.program(client_name="Good\u202eelbat\u200b\n Program", client_uri=uri))["client_id"]
     token = await house.request_token(client_id, scope="write read")
@@ -101,7 +101,7 @@ async def test_the_person_is_shown_who_asks_for_what(house: House) -> None:
     )
 
 
-async def test_who_allows_less_than_was_asked_for_gives_a_login_that_can_do_less(house: House) -> None:
+async def test_who_allows_less_than_was_asked_for_gives_a_login_that_can_do_less(house: IdentityHouse) -> None:
     _, everything = await house.login()
     _, reading = await house.login(("read",))
     some, most = await house.tools(reading["access_token"]), await house.tools(everything["access_token"])
@@ -110,19 +110,19 @@ async def test_who_allows_less_than_was_asked_for_gives_a_login_that_can_do_less
 
 
 @pytest.mark.rule("5.1.1")
-async def test_a_token_for_the_api_is_asked_for_by_its_address(house: House) -> None:
+async def test_a_token_for_the_api_is_asked_for_by_its_address(house: IdentityHouse) -> None:
     _, tokens = await house.login(resource=SITE.base_url)
     assert (await house.http(tokens["access_token"])).json()["principal"] == house.person
     assert (await house.mcp(tokens["access_token"])).status_code == 401
 
 
-async def test_without_a_resource_the_token_is_for_the_mcp_server_alone(house: House) -> None:
+async def test_without_a_resource_the_token_is_for_the_mcp_server_alone(house: IdentityHouse) -> None:
     _, tokens = await house.login(resource=None)
     assert (await house.mcp(tokens["access_token"])).status_code == 200
     assert (await house.http(tokens["access_token"])).status_code == 401
 
 
-async def test_a_confidential_program_proves_itself_with_its_secret_in_the_form(house: House) -> None:
+async def test_a_confidential_program_proves_itself_with_its_secret_in_the_form(house: IdentityHouse) -> None:
     program = await house.program(token_endpoint_auth_method="client_secret_post")
     client_id, secret = program["client_id"], program["client_secret"]
     code = (await house.consent(client_id))["code"]
@@ -135,7 +135,7 @@ async def test_a_confidential_program_proves_itself_with_its_secret_in_the_form(
     assert (await house.exchange(client_id, code, client_secret=secret)).status_code == 200
 
 
-async def test_a_confidential_program_proves_itself_with_its_secret_in_a_header_that_names_it_too(house: House) -> None:
+async def test_a_confidential_program_proves_itself_with_its_secret_in_a_header_that_names_it_too(house: IdentityHouse) -> None:
     program = await house.program(token_endpoint_auth_method="client_secret_basic")
     client_id, secret = program["client_id"], program["client_secret"]
     code = (await house.consent(client_id))["code"]
@@ -153,7 +153,7 @@ def basic(client_id: str, secret: str) -> str:
     return "Basic " + base64.b64encode(f"{client_id}:{secret}".encode()).decode()
 
 
-async def test_a_refresh_keeps_the_login_for_30_days_at_a_time_and_180_in_all(house: House) -> None:
+async def test_a_refresh_keeps_the_login_for_30_days_at_a_time_and_180_in_all(house: IdentityHouse) -> None:
     client_id, tokens = await house.login()
     house.world.clock.advance(700)
     assert (await house.mcp(tokens["access_token"])).json()["code"] == "token_expired"
@@ -167,13 +167,13 @@ async def test_a_refresh_keeps_the_login_for_30_days_at_a_time_and_180_in_all(ho
     assert (await house.refresh(client_id, tokens["refresh_token"])).json()["error"] == "invalid_grant"
 
 
-async def test_a_refresh_token_that_nobody_uses_for_30_days_is_dead(house: House) -> None:
+async def test_a_refresh_token_that_nobody_uses_for_30_days_is_dead(house: IdentityHouse) -> None:
     client_id, tokens = await house.login()
     house.world.clock.advance(30 * 86_400)
     assert (await house.refresh(client_id, tokens["refresh_token"])).json()["error"] == "invalid_grant"
 
 
-async def test_a_code_lives_for_60_seconds(house: House) -> None:
+async def test_a_code_lives_for_60_seconds(house: IdentityHouse) -> None:
     client_id = (await house.program())["client_id"]
     said = await house.consent(client_id)
     house.world.clock.advance(60)
@@ -183,7 +183,7 @@ async def test_a_code_lives_for_60_seconds(house: House) -> None:
     assert (await house.exchange(client_id, said["code"])).status_code == 200
 
 
-async def test_either_token_ends_the_whole_login(house: House) -> None:
+async def test_either_token_ends_the_whole_login(house: IdentityHouse) -> None:
     for name in ("access_token", "refresh_token"):
         client_id, tokens = await house.login()
         assert (await house.mcp(tokens["access_token"])).status_code == 200
@@ -197,7 +197,7 @@ async def test_either_token_ends_the_whole_login(house: House) -> None:
         assert (await house.revoke(client_id, tokens[name])).status_code == 200
 
 
-async def test_a_console_token_opens_both_doors_for_an_hour(house: House) -> None:
+async def test_a_console_token_opens_both_doors_for_an_hour(house: IdentityHouse) -> None:
     token, expires_at = await new_console_token(house.deps, person=house.person, organisation=house.organisation, now=NOON)
     assert expires_at == int(NOON) + 3600
     assert (await house.http(token)).json()["organisation"] == house.organisation
@@ -206,7 +206,7 @@ async def test_a_console_token_opens_both_doors_for_an_hour(house: House) -> Non
     assert (await house.http(token)).status_code == 401
 
 
-async def test_a_registration_is_told_back_as_it_is_kept(house: House) -> None:
+async def test_a_registration_is_told_back_as_it_is_kept(house: IdentityHouse) -> None:
     answer = await house.register(redirect_uris=["http://127.0.0.1:3000"], logo_uri="https://program.test/l.png", contacts=["a@b.test"])
     body = answer.json()
     assert body == {
@@ -226,18 +226,18 @@ async def test_a_registration_is_told_back_as_it_is_kept(house: House) -> None:
     assert secret["client_secret"].startswith("cs_") and secret["client_secret_expires_at"] == 0
 
 
-async def test_a_program_on_this_machine_may_listen_on_any_port(house: House) -> None:
+async def test_a_program_on_this_machine_may_listen_on_any_port(house: IdentityHouse) -> None:
     for host in ("127.0.0.1", "[::1]", "localhost"):
         client_id = (await house.program(redirect_uris=[f"http://{host}:1234/cb?x=1"]))["client_id"]
         said = await house.ask(client_id, redirect_uri=f"http://{host}:50999/cb?x=1")
         assert said.status_code == 302, said.text
-        where = await house.allow(answered(said.headers["location"])["request"])
+        where = await house.allow(redirect_parameters(said.headers["location"])["request"])
         assert where.startswith(f"http://{host}:50999/cb?x=1&code=")
         for other in (f"http://{host}:50999/other", f"https://{host}:50999/cb?x=1", f"http://{host}.evil.test/cb?x=1"):
             assert (await house.ask(client_id, redirect_uri=other)).status_code == 400
 
 
-async def test_every_answer_but_the_public_documents_is_stored_by_nobody(house: House) -> None:
+async def test_every_answer_but_the_public_documents_is_stored_by_nobody(house: IdentityHouse) -> None:
     client_id, tokens = await house.login()
     for answer in (
         await house.ask(client_id),

@@ -24,9 +24,9 @@ from storage.engine.statement import Command
 from storage.engine.table import table_of
 from storage.oauth_clients import OauthClientTable
 from storage.sealing import signing_key_field
-from tests.clients.identity.provider import b64, signed
+from tests.clients.identity.provider import b64, signed_token
 from tests.databases import NO_POSTGRES, migrated_postgres
-from tests.identity.house import CALLBACK, STATE, VERIFIER, House, answered, challenge_of, open_house
+from tests.identity.house import CALLBACK, STATE, VERIFIER, IdentityHouse, challenge_of, open_identity_house, redirect_parameters
 from tests.world import BASE, NOON, SITE
 from transports.oauth import registration
 from transports.oauth.programs import GRANT_TYPES
@@ -42,7 +42,7 @@ def told(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["error"]
 
 
-async def claims_of(house: House, **changes: Any) -> dict[str, Any]:
+async def claims_of(house: IdentityHouse, **changes: Any) -> dict[str, Any]:
     """The claims of a real login, with changes; None takes one away."""
     _, tokens = await house.login()
     real = jwt.decode(tokens["access_token"], options={"verify_signature": False})
@@ -64,7 +64,7 @@ async def claims_of(house: House, **changes: Any) -> dict[str, Any]:
     ],
     ids=str,
 )
-async def test_the_mcp_door_takes_no_token_of_another_resource(house: House, aud: object) -> None:
+async def test_the_mcp_door_takes_no_token_of_another_resource(house: IdentityHouse, aud: object) -> None:
     token = await sign_token(house.deps, await claims_of(house, aud=aud), NOON)
     assert (await house.mcp(token)).status_code == 401
 
@@ -72,7 +72,7 @@ async def test_the_mcp_door_takes_no_token_of_another_resource(house: House, aud
 @pytest.mark.parametrize(
     "aud", [None, SITE.base_url + "/", SITE.base_url + "/v1", SITE.mcp_url, "https://reseller.test.evil.test"], ids=str
 )
-async def test_the_http_door_takes_no_token_of_another_resource(house: House, aud: object) -> None:
+async def test_the_http_door_takes_no_token_of_another_resource(house: IdentityHouse, aud: object) -> None:
     token = await sign_token(house.deps, await claims_of(house, aud=aud), NOON)
     assert (await house.http(token)).status_code == 401
 
@@ -80,19 +80,19 @@ async def test_the_http_door_takes_no_token_of_another_resource(house: House, au
 @pytest.mark.parametrize(
     "changes", [{"sid": None}, {"sid": ""}, {"sid": 7}, {"sid": "gnt_forged"}, {"sid": "' or 1=1 --"}, {"iss": ISSUER + "/"}], ids=str
 )
-async def test_a_token_of_our_own_key_without_a_real_login_is_refused(house: House, changes: dict[str, object]) -> None:
+async def test_a_token_of_our_own_key_without_a_real_login_is_refused(house: IdentityHouse, changes: dict[str, object]) -> None:
     token = await sign_token(house.deps, await claims_of(house, **changes), NOON)
     assert (await house.mcp(token)).status_code == 401
 
 
-async def test_what_a_token_says_it_may_do_counts_for_nothing_beside_its_login(house: House) -> None:
+async def test_what_a_token_says_it_may_do_counts_for_nothing_beside_its_login(house: IdentityHouse) -> None:
     other = await house.world.caller(Tier.ENTERPRISE)
     forged = await claims_of(house, aud=SITE.base_url, org_id=other.organisation, scope="admin")
     said = (await house.http(await sign_token(house.deps, forged, NOON))).json()
     assert (said["principal"], said["organisation"]) == (house.person, house.organisation)
 
 
-async def test_a_token_for_somebody_whom_its_login_is_not_of_is_refused(house: House) -> None:
+async def test_a_token_for_somebody_whom_its_login_is_not_of_is_refused(house: IdentityHouse) -> None:
     other = await house.world.caller(Tier.ENTERPRISE)
     for aud, door in ((SITE.base_url, house.http), (SITE.mcp_url, house.mcp)):
         good, forged = [
@@ -107,27 +107,27 @@ def by_password(claims: dict[str, Any], kid: str, public: bytes) -> str:
     return f"{content}.{b64(hmac.digest(public, content.encode(), 'sha256'))}"
 
 
-async def test_unsigned_and_strangely_signed_tokens_are_refused(house: House) -> None:
+async def test_unsigned_and_strangely_signed_tokens_are_refused(house: IdentityHouse) -> None:
     claims = await claims_of(house)
     [key] = await signing_keys_at(house.deps, NOON)
     ours = signing_private_key(int(house.deps.keyring.open(key.private, org_id=SERVICE_OWNER, field=signing_key_field(key.kid)), 16))
-    assert (await house.mcp(signed(claims, kid=key.kid, alg="ES256", key=ours, typ="at+jwt"))).status_code == 200
+    assert (await house.mcp(signed_token(claims, kid=key.kid, alg="ES256", key=ours, typ="at+jwt"))).status_code == 200
     public = key.public.encode()
     for token in (
         f"{b64(NONE)}.{b64(json.dumps(claims).encode())}.",
         jwt.encode(claims, "", algorithm="none", headers={"kid": key.kid, "typ": "at+jwt"}),
-        signed(claims, kid=key.kid, alg="ES256", key=ours, typ="at+jwt").rpartition(".")[0] + "." + b64(b"\0" * 64),
+        signed_token(claims, kid=key.kid, alg="ES256", key=ours, typ="at+jwt").rpartition(".")[0] + "." + b64(b"\0" * 64),
         by_password(claims, key.kid, public),
-        signed(claims, kid=key.kid, alg="ES256", key=signing_private_key(12345), typ="at+jwt"),
-        signed(claims, kid="sig_unknown", alg="ES256", key=ours, typ="at+jwt"),
-        signed(claims, kid=key.kid, alg="ES256", key=ours, typ="JWT"),
-        signed(claims, kid=key.kid, alg="ES256", key=ours, typ="at+jwt", crit=["x"]),
-        signed(claims, kid=key.kid, alg="RS256", typ="at+jwt"),
+        signed_token(claims, kid=key.kid, alg="ES256", key=signing_private_key(12345), typ="at+jwt"),
+        signed_token(claims, kid="sig_unknown", alg="ES256", key=ours, typ="at+jwt"),
+        signed_token(claims, kid=key.kid, alg="ES256", key=ours, typ="JWT"),
+        signed_token(claims, kid=key.kid, alg="ES256", key=ours, typ="at+jwt", crit=["x"]),
+        signed_token(claims, kid=key.kid, alg="RS256", typ="at+jwt"),
     ):
         assert (await house.mcp(token)).status_code == 401
 
 
-async def test_a_removed_member_and_a_smaller_tier_take_effect_with_the_next_request(house: House) -> None:
+async def test_a_removed_member_and_a_smaller_tier_take_effect_with_the_next_request(house: IdentityHouse) -> None:
     _, tokens = await house.login(resource=SITE.base_url)
     token = tokens["access_token"]
     assert (await house.http(token, "/v1/mine")).json()["organisation"] == house.organisation
@@ -141,7 +141,7 @@ async def test_a_removed_member_and_a_smaller_tier_take_effect_with_the_next_req
     assert (await house.mcp(tokens["access_token"])).status_code == 401
 
 
-async def test_a_refresh_token_that_two_have_ends_the_login(house: House) -> None:
+async def test_a_refresh_token_that_two_have_ends_the_login(house: IdentityHouse) -> None:
     client_id, tokens = await house.login()
     second = (await house.refresh(client_id, tokens["refresh_token"])).json()
     house.world.clock.advance(11)
@@ -150,7 +150,7 @@ async def test_a_refresh_token_that_two_have_ends_the_login(house: House) -> Non
     assert told(await house.refresh(client_id, second["refresh_token"])) == (400, "invalid_grant")
 
 
-async def test_two_threads_that_renew_at_once_get_one_successor_and_keep_the_login(house: House) -> None:
+async def test_two_threads_that_renew_at_once_get_one_successor_and_keep_the_login(house: IdentityHouse) -> None:
     client_id, tokens = await house.login()
     second = (await house.refresh(client_id, tokens["refresh_token"])).json()
     house.world.clock.advance(9)
@@ -159,7 +159,7 @@ async def test_two_threads_that_renew_at_once_get_one_successor_and_keep_the_log
     assert (await house.refresh(client_id, second["refresh_token"])).status_code == 200
 
 
-async def test_a_code_that_two_have_ends_the_login(house: House) -> None:
+async def test_a_code_that_two_have_ends_the_login(house: IdentityHouse) -> None:
     client_id = (await house.program())["client_id"]
     for wait in (0, 70):
         code = (await house.consent(client_id))["code"]
@@ -182,14 +182,14 @@ async def test_a_code_that_two_have_ends_the_login(house: House) -> None:
     ],
     ids=str,
 )
-async def test_a_code_is_of_no_use_without_what_it_is_bound_to(house: House, changes: dict[str, str | None]) -> None:
+async def test_a_code_is_of_no_use_without_what_it_is_bound_to(house: IdentityHouse, changes: dict[str, str | None]) -> None:
     client_id = (await house.program())["client_id"]
     code = (await house.consent(client_id))["code"]
     assert told(await house.exchange(client_id, **{"code": code, **changes})) == (400, "invalid_grant")  # pyright: ignore[reportArgumentType]
     assert (await house.exchange(client_id, code)).status_code == 200
 
 
-async def test_another_programs_code_and_refresh_token_are_unknown_and_stay_its_own(house: House) -> None:
+async def test_another_programs_code_and_refresh_token_are_unknown_and_stay_its_own(house: IdentityHouse) -> None:
     thief, client_id = (await house.program())["client_id"], (await house.program())["client_id"]
     code = (await house.consent(client_id))["code"]
     assert told(await house.exchange(thief, code)) == (400, "invalid_grant")
@@ -198,7 +198,7 @@ async def test_another_programs_code_and_refresh_token_are_unknown_and_stay_its_
     assert (await house.refresh(client_id, tokens["refresh_token"])).status_code == 200
 
 
-async def test_a_token_request_for_another_resource_is_refused_and_uses_nothing_up(house: House) -> None:
+async def test_a_token_request_for_another_resource_is_refused_and_uses_nothing_up(house: IdentityHouse) -> None:
     client_id = (await house.program())["client_id"]
     code = (await house.consent(client_id))["code"]
     for resource in (SITE.base_url, SITE.mcp_url + "/", "https://other.test"):
@@ -234,7 +234,7 @@ async def test_a_token_request_for_another_resource_is_refused_and_uses_nothing_
         "https://program.test",
     ],
 )
-async def test_the_answer_goes_nowhere_but_to_the_very_address_that_was_registered(house: House, presented: str) -> None:
+async def test_the_answer_goes_nowhere_but_to_the_very_address_that_was_registered(house: IdentityHouse, presented: str) -> None:
     client_id = (await house.program())["client_id"]
     for changes in ({}, {"response_type": "token"}, {"scope": "everything"}):
         refused = await house.ask(client_id, redirect_uri=presented, **changes)
@@ -281,14 +281,14 @@ async def test_the_answer_goes_nowhere_but_to_the_very_address_that_was_register
         "https://program.test/" + "x" * 2048,
     ],
 )
-async def test_an_address_that_runs_or_hides_something_cannot_be_registered(house: House, uri: str) -> None:
+async def test_an_address_that_runs_or_hides_something_cannot_be_registered(house: IdentityHouse, uri: str) -> None:
     refused = await house.register(redirect_uris=[CALLBACK, uri])
     assert refused.status_code == 400 and refused.json()["error"] in ("invalid_redirect_uri", "invalid_client_metadata")
     assert not uri or uri not in refused.json()["error_description"]
 
 
 @pytest.mark.parametrize("uri", ["com.example.app://callback/of?mine=1", "com.example.app:/cb", "https://a.test:8443/x?y=%20z"])
-async def test_programs_have_schemes_of_their_own(house: House, uri: str) -> None:
+async def test_programs_have_schemes_of_their_own(house: IdentityHouse, uri: str) -> None:
     client_id = (await house.program(redirect_uris=[uri]))["client_id"]
     where = await house.allow(await house.request_token(client_id, redirect_uri=uri))
     assert where.startswith(uri + ("&" if "?" in uri else "?") + "code=")
@@ -317,7 +317,7 @@ BROKEN_RULES = pytest.mark.parametrize(
 @BROKEN_RULES
 @pytest.mark.parametrize("uri", [CALLBACK, "https://localhost:8443/cb"])
 async def test_an_error_of_a_program_that_anybody_may_register_leads_nowhere(
-    house: House, changes: dict[str, str | None], error: str, uri: str
+    house: IdentityHouse, changes: dict[str, str | None], error: str, uri: str
 ) -> None:
     client_id = (await house.program(redirect_uris=[uri]))["client_id"]
     refused = await house.ask(client_id, redirect_uri=uri, **changes)
@@ -327,17 +327,17 @@ async def test_an_error_of_a_program_that_anybody_may_register_leads_nowhere(
 
 @BROKEN_RULES
 async def test_a_program_on_the_persons_computer_is_told_what_it_did_wrong_with_state_and_issuer(
-    house: House, changes: dict[str, str | None], error: str
+    house: IdentityHouse, changes: dict[str, str | None], error: str
 ) -> None:
     client_id = (await house.program(redirect_uris=[OWN_COMPUTER]))["client_id"]
     refused = await house.ask(client_id, redirect_uri=OWN_COMPUTER, **changes)
     assert refused.status_code == 302 and refused.headers["location"].startswith(OWN_COMPUTER + "?")
-    said = answered(refused.headers["location"])
+    said = redirect_parameters(refused.headers["location"])
     assert (said.pop("error"), said.pop("state"), said.pop("iss")) == (error, STATE, ISSUER)
     assert set(said) == {"error_description"} and said["error_description"].isprintable()
 
 
-async def test_a_parameter_that_is_sent_twice_is_two_requests_in_one(house: House) -> None:
+async def test_a_parameter_that_is_sent_twice_is_two_requests_in_one(house: IdentityHouse) -> None:
     client_id = (await house.program())["client_id"]
     query = f"response_type=code&client_id={client_id}&code_challenge={challenge_of(VERIFIER)}&code_challenge_method=S256&state=a&state=b"
     async with house.world.client() as http:
@@ -352,7 +352,7 @@ async def test_a_parameter_that_is_sent_twice_is_two_requests_in_one(house: Hous
         assert told(await house.post("/auth/token", {"grant_type": "refresh_token"})) == (400, "invalid_request")
 
 
-async def test_a_request_is_answered_once_in_time_for_an_organisation_of_ones_own(house: House) -> None:
+async def test_a_request_is_answered_once_in_time_for_an_organisation_of_ones_own(house: IdentityHouse) -> None:
     client_id, now = (await house.program())["client_id"], house.world.clock.now()
     token = await house.request_token(client_id, scope="read")
     foreign = await house.world.organisation()
@@ -363,7 +363,7 @@ async def test_a_request_is_answered_once_in_time_for_an_organisation_of_ones_ow
     ):
         with pytest.raises(refusal):
             await grant_consent(house.deps, token=token, person=house.person, organisation=organisation, scopes=scopes, now=now)
-    assert answered(await house.allow(token, ("read",)))["code"]
+    assert redirect_parameters(await house.allow(token, ("read",)))["code"]
     for again in (token, "ar_" + "x" * 43):
         with pytest.raises(NotFound):
             await house.allow(again, ("read",))
@@ -375,7 +375,7 @@ async def test_a_request_is_answered_once_in_time_for_an_organisation_of_ones_ow
         await house.allow(late)
 
 
-async def test_an_address_that_was_registered_under_older_rules_gets_no_answer(house: House) -> None:
+async def test_an_address_that_was_registered_under_older_rules_gets_no_answer(house: IdentityHouse) -> None:
     client_id = (await house.program(redirect_uris=[CALLBACK, "com.example.app:/cb"]))["client_id"]
     await house.world.store.write(write_redirects, client=client_id, metadata="cursor://anysphere.cursor-mcp/callback")
     for uri in ("cursor://anysphere.cursor-mcp/callback", None):
@@ -397,7 +397,7 @@ def write_redirects(connection: Connection, *, client: str, metadata: str) -> No
     connection.run(REWRITE, named=client, kept=json.dumps(kept))
 
 
-async def test_one_host_does_not_use_up_the_registrations_of_its_network(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_host_does_not_use_up_the_registrations_of_its_network(house: IdentityHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registration, "MOST_UNUSED_PROGRAMS", 6)
     neighbour = await registered(house, "2001:db8::1")
     flood = [await registered(house, "2001:db8::bad") for _ in range(20)]
@@ -408,18 +408,20 @@ async def test_one_host_does_not_use_up_the_registrations_of_its_network(house: 
     assert [(await house.ask(each)).status_code for each in (neighbour, later)] == [302] * 2
 
 
-async def test_of_one_address_those_give_way_first_that_no_person_is_asked_about(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_of_one_address_those_give_way_first_that_no_person_is_asked_about(
+    house: IdentityHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Many people may be behind one address: who is at the consent page when somebody floods it gets through."""
     monkeypatch.setattr(registration, "MOST_UNUSED_PROGRAMS", 5)
     asking, used = await registered(house, "192.0.2.1"), await registered(house, "192.0.2.1")
     tokens = [await house.request_token(each) for each in (asking, used)]
     await house.allow(tokens[1])
     flood = [await registered(house, "192.0.2.1") for _ in range(30)]
-    assert answered(await house.allow(tokens[0]))["code"].startswith("ac_")
+    assert redirect_parameters(await house.allow(tokens[0]))["code"].startswith("ac_")
     assert [(await house.ask(each)).status_code for each in (asking, used, *flood[-4:])] == [302] * 6
 
 
-async def registered(house: House, address: str) -> str:
+async def registered(house: IdentityHouse, address: str) -> str:
     """A program that registers from a network address; the clock moves on, since public requests are counted, too."""
     house.world.clock.advance(2)
     body = {"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none"}
@@ -444,7 +446,7 @@ async def registered(house: House, address: str) -> str:
     ],
     ids=lambda changes: next(iter(changes)),
 )
-async def test_a_registration_that_breaks_a_rule_keeps_nothing(house: House, changes: Mapping[str, Any]) -> None:
+async def test_a_registration_that_breaks_a_rule_keeps_nothing(house: IdentityHouse, changes: Mapping[str, Any]) -> None:
     refused = await house.register(**changes)
     assert refused.status_code in (400, 413)
     assert refused.json()["error"] in ("invalid_client_metadata", "invalid_redirect_uri", "invalid_request")
@@ -455,7 +457,7 @@ async def test_of_32_who_come_at_once_one_gets_tokens(tmp_path: Path, engine: st
     with migrated_postgres() as url:
         if engine == "postgresql" and url is None:
             pytest.skip(NO_POSTGRES)
-        async with open_house(tmp_path, url=url if engine == "postgresql" else None) as house:
+        async with open_identity_house(tmp_path, url=url if engine == "postgresql" else None) as house:
             client_id, tokens = await house.login()
             renewed = await asyncio.gather(*(house.refresh(client_id, tokens["refresh_token"]) for _ in range(16)))
             assert sorted(answer.status_code for answer in renewed) == [200] + [400] * 15
@@ -470,10 +472,10 @@ async def test_of_32_who_come_at_once_one_gets_tokens(tmp_path: Path, engine: st
             assert sum(isinstance(where, str) for where in allowed) == 1
 
 
-async def test_no_secret_of_a_login_lies_in_the_database_or_a_log_line(house: House, tmp_path: Path) -> None:
+async def test_no_secret_of_a_login_lies_in_the_database_or_a_log_line(house: IdentityHouse, tmp_path: Path) -> None:
     program = await house.program(token_endpoint_auth_method="client_secret_post")
     token = await house.request_token(program["client_id"])
-    code = answered(await house.allow(token))["code"]
+    code = redirect_parameters(await house.allow(token))["code"]
     tokens = (await house.exchange(program["client_id"], code, client_secret=program["client_secret"])).json()
     await house.refresh(program["client_id"], tokens["refresh_token"], client_secret=program["client_secret"])
     waiting = await house.request_token(program["client_id"])

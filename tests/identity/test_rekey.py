@@ -11,11 +11,11 @@ from storage.engine.connection import Connection
 from storage.mail import take_mails
 from storage.rekey import SEALED_COLUMNS, count_of_key, count_older, reseal
 from storage.sealing import Keyring
-from tests.identity.house import House
+from tests.identity.house import IdentityHouse
 from tests.world import NOON
 
 
-async def test_after_rekey_tokens_verify_secrets_open_and_mails_can_be_sent(house: House) -> None:
+async def test_after_rekey_tokens_verify_secrets_open_and_mails_can_be_sent(house: IdentityHouse) -> None:
     deps, store = house.deps, house.world.store
     [old] = deps.keyring.key_ids
     program = await house.program(token_endpoint_auth_method="client_secret_post")

@@ -14,7 +14,7 @@ from clients.identity.session_tokens import HttpAudience, McpAudience, TokenVeri
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Role, Tier
 from storage.people import create_person
-from tests.clients.identity.provider import ISSUER, OTHER_RSA_KEY, Provider, claims, rsa_jwk, signed
+from tests.clients.identity.provider import ISSUER, OTHER_RSA_KEY, KeysProvider, claims, rsa_jwk, signed_token
 from tests.harness.processes import running
 from tests.identity import session_only
 from tests.world import NOON, SITE, World, open_world
@@ -26,13 +26,13 @@ AUDIENCE = "https://api.reseller.test"
 
 def session(**changes: object) -> str:
     """A token that is good at noon of the test's day."""
-    return signed(claims(**{"iat": int(NOON) - 10, "exp": int(NOON) + 600, "aud": AUDIENCE, "azp": None, **changes}))
+    return signed_token(claims(**{"iat": int(NOON) - 10, "exp": int(NOON) + 600, "aud": AUDIENCE, "azp": None, **changes}))
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncGenerator[World]:
     clock = lambda: NOON  # noqa: E731
-    verifier = TokenVerifier(ISSUER, JwksCache(Provider(rsa_jwk("rsa-1")), clock), clock)
+    verifier = TokenVerifier(ISSUER, JwksCache(KeysProvider(rsa_jwk("rsa-1")), clock), clock)
     sessions = ProviderSessions(verifier, HttpAudience(AUDIENCE), McpAudience(SITE.mcp_url))
     async with open_world(tmp_path, CATALOGUE, sessions=sessions) as world:
         yield world
@@ -131,7 +131,7 @@ async def test_an_expired_session_says_so(world: World) -> None:
 
 
 async def test_a_token_signed_by_somebody_else_is_refused(world: World) -> None:
-    forged = signed(claims(iat=int(NOON) - 10, exp=int(NOON) + 600, aud=AUDIENCE), key=OTHER_RSA_KEY)
+    forged = signed_token(claims(iat=int(NOON) - 10, exp=int(NOON) + 600, aud=AUDIENCE), key=OTHER_RSA_KEY)
     assert (await ask(world, forged)).status_code == 401
 
 
@@ -167,7 +167,7 @@ def test_a_configured_provider_is_asked_for_its_keys_and_mcp_wants_its_own_audie
     with running(tmp_path / "data", environment) as server:
 
         def status(url: str, audience: str) -> int:
-            token = signed(claims(iat=now - 10, exp=now + 600, aud=audience, azp=None))
+            token = signed_token(claims(iat=now - 10, exp=now + 600, aud=audience, azp=None))
             headers = {"authorization": f"Bearer {token}", "accept": "application/json, text/event-stream"}
             message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
             with httpx.Client(headers=headers) as http:

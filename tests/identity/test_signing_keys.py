@@ -16,9 +16,9 @@ from registry.errors import KeyUnknown
 from registry.ids import SystemIds
 from storage.sealing import Keyring
 from storage.signing_keys import sweep_signing_keys
-from tests.cli.reseller import said
+from tests.cli.reseller import printed
 from tests.databases import NO_POSTGRES, migrated_postgres
-from tests.identity.house import House, open_house
+from tests.identity.house import IdentityHouse, open_identity_house
 from tests.world import NOON
 from transports.sessions import own_sessions
 
@@ -29,13 +29,13 @@ def kid_of(token: str) -> str:
     return jwt.get_unverified_header(token)["kid"]
 
 
-async def published(house: House) -> list[str]:
+async def published(house: IdentityHouse) -> list[str]:
     answer = await house.get("/auth/jwks")
     assert answer.headers["cache-control"] == "public, max-age=300"
     return [key["kid"] for key in answer.json()["keys"]]
 
 
-async def test_what_is_published_verifies_and_tells_nothing_else(house: House) -> None:
+async def test_what_is_published_verifies_and_tells_nothing_else(house: IdentityHouse) -> None:
     [key] = (await house.get("/auth/jwks")).json()["keys"]
     assert set(key) == {"kty", "crv", "use", "alg", "kid", "x", "y"}
     assert (key["kty"], key["crv"], key["use"], key["alg"]) == ("EC", "P-256", "sig", "ES256")
@@ -49,7 +49,7 @@ async def test_what_is_published_verifies_and_tells_nothing_else(house: House) -
     )
 
 
-async def test_a_new_key_is_published_ten_minutes_before_it_signs_and_an_old_one_a_day_after(house: House) -> None:
+async def test_a_new_key_is_published_ten_minutes_before_it_signs_and_an_old_one_a_day_after(house: IdentityHouse) -> None:
     _, tokens = await house.login()
     old = kid_of(tokens["access_token"])
     made = await make_next_signing_key(house.deps, NOON)
@@ -70,7 +70,7 @@ async def test_a_new_key_is_published_ten_minutes_before_it_signs_and_an_old_one
     assert await house.world.store.write(sweep_signing_keys, now=house.world.clock.now() + 1) == 1
 
 
-async def test_a_key_is_changed_after_90_days_by_itself(house: House) -> None:
+async def test_a_key_is_changed_after_90_days_by_itself(house: IdentityHouse) -> None:
     [first] = await published(house)
     house.world.clock.advance(90 * 24 * HOURS - 1)
     assert await published(house) == [first]
@@ -79,7 +79,7 @@ async def test_a_key_is_changed_after_90_days_by_itself(house: House) -> None:
     assert again == first != second
 
 
-async def test_two_rotations_in_a_row_leave_a_key_that_signs_at_every_moment(house: House) -> None:
+async def test_two_rotations_in_a_row_leave_a_key_that_signs_at_every_moment(house: IdentityHouse) -> None:
     await make_next_signing_key(house.deps, NOON)
     house.world.clock.advance(60)
     await make_next_signing_key(house.deps, house.world.clock.now())
@@ -94,7 +94,7 @@ async def test_of_16_replicas_that_need_a_key_at_once_one_makes_it(tmp_path: Pat
     with migrated_postgres() as url:
         if engine == "postgresql" and url is None:
             pytest.skip(NO_POSTGRES)
-        async with open_house(tmp_path, url=url if engine == "postgresql" else None) as house:
+        async with open_identity_house(tmp_path, url=url if engine == "postgresql" else None) as house:
             replicas = [another(house.deps) for _ in range(16)]
             found = await asyncio.gather(*(signing_keys_at(replica, NOON) for replica in replicas))
             assert len({keys[0].kid for keys in found}) == 1 and {len(keys) for keys in found} == {1}
@@ -108,7 +108,7 @@ def another(deps: Deps) -> Deps:
     return replace(deps, ids=SystemIds(SystemClock()))
 
 
-async def test_a_key_that_another_replica_made_a_moment_ago_verifies(house: House) -> None:
+async def test_a_key_that_another_replica_made_a_moment_ago_verifies(house: IdentityHouse) -> None:
     here = own_sessions(house.deps)
     _, tokens = await house.login()
     await here.verify(tokens["access_token"], "mcp")
@@ -120,7 +120,7 @@ async def test_a_key_that_another_replica_made_a_moment_ago_verifies(house: Hous
     assert kid_of(tokens["access_token"]) == (await signing_keys_at(there, NOON))[0].kid
 
 
-async def test_the_private_half_opens_with_the_keyring_alone(house: House) -> None:
+async def test_the_private_half_opens_with_the_keyring_alone(house: IdentityHouse) -> None:
     [key] = await signing_keys_at(house.deps, NOON)
     assert len(parse_jwks(await signing_key_set(house.deps))) == 1
     with pytest.raises(KeyUnknown):
@@ -129,7 +129,7 @@ async def test_the_private_half_opens_with_the_keyring_alone(house: House) -> No
 
 
 def test_the_command_line_makes_the_next_key(tmp_path: Path) -> None:
-    said("org", "create", "Acme", cwd=tmp_path)
-    first, second = (said("keys", "rotate-signing", cwd=tmp_path) for _ in range(2))
+    printed("org", "create", "Acme", cwd=tmp_path)
+    first, second = (printed("keys", "rotate-signing", cwd=tmp_path) for _ in range(2))
     assert first.startswith("made key sig_") and " UTC on" in first
     assert second.split()[2] != first.split()[2]

@@ -15,7 +15,7 @@ from simulators.network.entities import DAY_SECONDS, Cdr
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.server import WireAnswer
 from tests.intelligence_costs.stage import COSTS, WINDOW, CostsStage, open_costs_stage
-from tests.stage import OWN_TOKEN
+from tests.network_facts import OWN_TOKEN
 
 
 def records(stage: CostsStage, first: str = WINDOW["start"], last: str = WINDOW["end"]) -> list[Cdr]:

@@ -11,14 +11,16 @@ import httpx
 from operations.intelligence import fleet_health, marketing_intelligence
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
-from tests.stage import OWN_TOKEN, OperatorStage, open_operator
+from tests.network_facts import OWN_TOKEN
+from tests.stage import OperatorStage, open_operator
 from tests.world import Credentials
 
 CATALOGUE = Catalogue(
     [Toolset("intelligence", "Fleets.", (fleet_health, marketing_intelligence))], core=("fleet_health", "marketing_intelligence")
 )
-HEALTH, MARKET = "/v1/intelligence/fleet-health", "/v1/intelligence/marketing-intelligence"
-ACCOUNT, SIBLING, FOREIGN = 8101, 8102, 8201
+FLEET_HEALTH = "/v1/intelligence/fleet-health"
+MARKET = "/v1/intelligence/marketing-intelligence"
+FOREIGN = 8201
 
 
 @dataclass(slots=True)
@@ -46,11 +48,11 @@ async def open_fleet_stage(folder: Path) -> AsyncGenerator[FleetStage]:
         yield stage
 
 
-async def found(http: httpx.AsyncClient, path: str, **body: Any) -> dict[str, Any]:
+async def fleet_answer(http: httpx.AsyncClient, path: str, **body: Any) -> dict[str, Any]:
     said = await http.post(path, json=body)
     assert said.status_code == 200, said.text
     return said.json()
 
 
-def total(rows: Iterable[dict[str, Any]], name: str) -> Any:
+def total_of(rows: Iterable[dict[str, Any]], name: str) -> Any:
     return sum(row[name] for row in rows)

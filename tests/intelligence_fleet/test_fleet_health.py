@@ -7,12 +7,13 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence.fleet_health import HEALTH_METHOD, HEALTH_NOTES
-from tests.intelligence_fleet.stage import ACCOUNT, FOREIGN, HEALTH, SIBLING, FleetStage, found, total
+from tests.intelligence_fleet.stage import FLEET_HEALTH, FOREIGN, FleetStage, fleet_answer, total_of
+from tests.network_facts import ACCOUNT, SIBLING
 
 
 @pytest.mark.rule("4.7.40")
 async def test_an_operator_sees_the_whole_state_of_the_fleet(stage: FleetStage) -> None:
-    said = await found(stage.http, HEALTH)
+    said = await fleet_answer(stage.http, FLEET_HEALTH)
     assert (said.pop("method"), said["data"].pop("notes")) == (HEALTH_METHOD, HEALTH_NOTES)
     assert said == snapshot(
         {
@@ -69,7 +70,7 @@ async def test_an_operator_sees_the_whole_state_of_the_fleet(stage: FleetStage) 
 async def test_lines_and_stock_are_those_of_the_network(stage: FleetStage) -> None:
     network = await stage.house.world.network()
     mine = list(network.lines_of(ACCOUNT))
-    data = (await found(stage.http, HEALTH))["data"]
+    data = (await fleet_answer(stage.http, FLEET_HEALTH))["data"]
     assert data["lines"]["in_stock"] == sum(line.sim.status == "FREE" for line in mine) == data["accounts"][0]["free_esims"]
     assert data["lines"]["issued"] == sum(line.sim.status != "FREE" for line in mine) == sum(data["lines"]["by_status"].values())
     assert data["lines"]["never_used"] == sum(line.sim.status != "FREE" and line.last_usage_at is None for line in mine)
@@ -78,22 +79,22 @@ async def test_lines_and_stock_are_those_of_the_network(stage: FleetStage) -> No
 @pytest.mark.rule("4.7.40")
 async def test_the_factors_add_up_to_the_score(stage: FleetStage) -> None:
     for http in (stage.http, stage.all):
-        data = (await found(http, HEALTH))["data"]
+        data = (await fleet_answer(http, FLEET_HEALTH))["data"]
         assert round(sum(factor["weight"] for factor in data["factors"]), 1) == data["score"]
         assert 0 <= data["score"] <= 100 and len(data["first"]) <= 3
         assert [each["points"] for each in data["first"]] == sorted((each["points"] for each in data["first"]), reverse=True)
 
 
 async def test_accounts_add_up_to_the_fleet_and_come_in_pages_of_one_state(stage: FleetStage) -> None:
-    whole = await found(stage.all, HEALTH)
+    whole = await fleet_answer(stage.all, FLEET_HEALTH)
     rows = whole["data"]["accounts"]
     assert [row["account_id"] for row in rows] == [8101, 8102, 8103, 8104]
-    assert total(rows, "issued") == whole["data"]["lines"]["issued"]
+    assert total_of(rows, "issued") == whole["data"]["lines"]["issued"]
     asked = len(stage.house.world.sandbox.calls)
     pages: list[dict[str, Any]] = []
     cursor: str | None = None
     for _ in range(2):
-        said = await stage.all.post(HEALTH, json={"limit": 3} | ({"starting_after": cursor} if cursor else {}))
+        said = await stage.all.post(FLEET_HEALTH, json={"limit": 3} | ({"starting_after": cursor} if cursor else {}))
         assert said.json()["generated_at"] == whole["generated_at"]
         pages += said.json()["data"]["accounts"]
         cursor = following(said)
@@ -107,43 +108,43 @@ def following(said: httpx.Response) -> str | None:
 
 
 async def test_after_a_minute_the_fleet_is_looked_at_again(stage: FleetStage) -> None:
-    former = await found(stage.http, HEALTH)
-    assert await found(stage.http, HEALTH) == former
+    former = await fleet_answer(stage.http, FLEET_HEALTH)
+    assert await fleet_answer(stage.http, FLEET_HEALTH) == former
     assert stage.asked("listSubscriber") == 1
     stage.forget()
-    assert (await found(stage.http, HEALTH))["generated_at"] != former["generated_at"]
+    assert (await fleet_answer(stage.http, FLEET_HEALTH))["generated_at"] != former["generated_at"]
     assert stage.asked("listSubscriber") == 2
 
 
 async def test_anothers_account_is_not_found_and_tells_nothing(stage: FleetStage) -> None:
     refusals = [
-        await stage.http.post(HEALTH, json={"accountId": SIBLING}),
-        await stage.http.post(HEALTH, json={"accountId": 99}),
-        await stage.all.post(HEALTH, json={"accountId": FOREIGN}),
+        await stage.http.post(FLEET_HEALTH, json={"accountId": SIBLING}),
+        await stage.http.post(FLEET_HEALTH, json={"accountId": 99}),
+        await stage.all.post(FLEET_HEALTH, json={"accountId": FOREIGN}),
     ]
     assert {said.status_code for said in refusals} == {404}
     assert {said.json()["error"] for said in refusals} == snapshot({"You have no account with this id"})
     assert stage.asked("listSubscriber", "esimStatusPerAccount") == 0
-    one = await found(stage.all, HEALTH, accountId=SIBLING)
+    one = await fleet_answer(stage.all, FLEET_HEALTH, accountId=SIBLING)
     assert [row["account_id"] for row in one["data"]["accounts"]] == [SIBLING]
 
 
 async def test_what_could_not_be_counted_or_read_is_said(stage: FleetStage) -> None:
     stage.trouble("esimStatusPerAccount", code=3, times=2)  # it is asked twice
     stage.trouble("subscriberUsageOverPeriod", code=3, times=6)
-    partial = await found(stage.http, HEALTH)
+    partial = await fleet_answer(stage.http, FLEET_HEALTH)
     assert partial["incomplete"] == snapshot(
         {"lines": 0, "reasons": ["The eSIMs of 1 accounts could not be counted; theirs are those that the list shows as free."]}
     )
     row = partial["data"]["accounts"][0]
     assert (row["free_esims"], row["spending_read"]) == snapshot((14, 40))
     stage.house.world.sandbox.faults.clear()
-    assert (await found(stage.http, HEALTH))["incomplete"] is None
+    assert (await fleet_answer(stage.http, FLEET_HEALTH))["incomplete"] is None
 
 
 async def test_without_any_use_the_balance_has_no_end(stage: FleetStage) -> None:
     stage.trouble("subscriberUsageOverPeriod", code=3, times=None)
-    said = await found(stage.http, HEALTH)
+    said = await fleet_answer(stage.http, FLEET_HEALTH)
     row = said["data"]["accounts"][0]
     assert (row["spent_daily"], row["spending_read"], row["balance_days"]) == (None, 0, None)
     assert said["incomplete"]["lines"] == 40
@@ -151,24 +152,24 @@ async def test_without_any_use_the_balance_has_no_end(stage: FleetStage) -> None
 
 async def test_lines_that_no_list_shows_are_said_to_be_missing(stage: FleetStage) -> None:
     stage.trouble("listSubscriber", has_more=True)
-    reasons = (await found(stage.http, HEALTH))["incomplete"]["reasons"]
+    reasons = (await fleet_answer(stage.http, FLEET_HEALTH))["incomplete"]["reasons"]
     assert reasons == ["The charging system's lists did not show every line; those it left out are in no figure."]
 
 
 async def test_a_fleet_that_cannot_be_listed_is_the_networks_failure(stage: FleetStage) -> None:
     stage.trouble("listSubscriber", code=3, times=None)
-    said = await stage.http.post(HEALTH, json={})
+    said = await stage.http.post(FLEET_HEALTH, json={})
     assert (said.status_code, said.json()["ocs_code"]) == (502, 3)
 
 
 @pytest.mark.parametrize("body", [{"starting_after": "x"}, {"limit": 0}, {"limit": 501}, {"accountId": "8101"}, {"iccid": "89"}])
 async def test_what_is_malformed_is_refused_and_shown(stage: FleetStage, body: dict[str, Any]) -> None:
-    said = await stage.http.post(HEALTH, json=body)
+    said = await stage.http.post(FLEET_HEALTH, json=body)
     assert said.status_code == 400 and said.json()["param"] == next(iter(body))
 
 
 async def test_a_model_gets_little_and_the_same_figures(stage: FleetStage) -> None:
     async with stage.house.connect(stage.managed) as client:
         shown = await client.call_tool("fleet_health", {})
-    assert shown.structured_content == await found(stage.http, HEALTH)
+    assert shown.structured_content == await fleet_answer(stage.http, FLEET_HEALTH)
     assert sum(len(block.text) for block in shown.content if block.type == "text") < 6_000

@@ -9,14 +9,15 @@ from inline_snapshot import snapshot
 from operations.intelligence.marketing_intelligence import MARKET_METHOD
 from operations.intelligence.offers.market_figures import SMALLEST_GROUP
 from simulators.network.methods.statistics import network_country
-from tests.intelligence_fleet.stage import ACCOUNT, FOREIGN, MARKET, SIBLING, FleetStage, found, total
+from tests.intelligence_fleet.stage import FOREIGN, MARKET, FleetStage, fleet_answer, total_of
+from tests.network_facts import ACCOUNT, SIBLING
 
 USE, PACKAGES = "subscriberUsageOverPeriod", "listSubscriberPrepaidPackages"
 
 
 @pytest.mark.rule("4.7.41")
 async def test_an_operator_sees_the_whole_market(stage: FleetStage) -> None:
-    said = await found(stage.http, MARKET)
+    said = await fleet_answer(stage.http, MARKET)
     assert said.pop("method") == MARKET_METHOD
     assert said == snapshot(
         {
@@ -157,7 +158,7 @@ async def test_countries_are_those_of_the_networks_records(stage: FleetStage) ->
             country = network_country(network, cdr.network_id).iso2.upper()
             lines[country].add(line.id)
             data[country] += cdr.quantity if cdr.usage_type == 33 else 0
-    rows = {row["country"]: row for row in (await found(stage.http, MARKET))["data"]["countries"]}
+    rows = {row["country"]: row for row in (await fleet_answer(stage.http, MARKET))["data"]["countries"]}
     for country in rows.keys() - {"other"}:
         assert (rows[country]["lines"], rows[country]["data_bytes"]) == (len(lines[country]), data[country])
     assert sum(row["data_bytes"] for row in rows.values()) == sum(data.values())
@@ -166,7 +167,7 @@ async def test_countries_are_those_of_the_networks_records(stage: FleetStage) ->
 @pytest.mark.rule("4.7.41")
 async def test_no_group_is_smaller_than_five_lines(stage: FleetStage) -> None:
     for http in (stage.http, stage.all):
-        data = (await found(http, MARKET))["data"]
+        data = (await fleet_answer(http, MARKET))["data"]
         for name in ("countries", "segments", "packages", "upsell"):
             assert all(row["lines"] >= SMALLEST_GROUP for row in data[name]), name
         for row in data["countries"]:
@@ -178,14 +179,14 @@ async def test_no_group_is_smaller_than_five_lines(stage: FleetStage) -> None:
 
 
 async def test_every_line_is_in_one_segment(stage: FleetStage) -> None:
-    said = await found(stage.all, MARKET)
-    assert total(said["data"]["segments"], "lines") == said["sampled"] == said["of"]
+    said = await fleet_answer(stage.all, MARKET)
+    assert total_of(said["data"]["segments"], "lines") == said["sampled"] == said["of"]
     assert said["of"] + said["data"]["in_stock"] == 320
-    assert total(said["data"]["countries"], "data_bytes") == total(said["data"]["segments"], "data_bytes")
+    assert total_of(said["data"]["countries"], "data_bytes") == total_of(said["data"]["segments"], "data_bytes")
 
 
 async def test_fewer_rows_are_shown_when_fewer_are_asked_for(stage: FleetStage) -> None:
-    whole, part = await found(stage.http, MARKET), await found(stage.http, MARKET, limit=2)
+    whole, part = await fleet_answer(stage.http, MARKET), await fleet_answer(stage.http, MARKET, limit=2)
     assert part["data"]["countries"] == whole["data"]["countries"][:2]
     assert part["data"]["more_countries"] == len(whole["data"]["countries"]) - 2
     assert part["data"]["packages"] == whole["data"]["packages"][:2]
@@ -193,35 +194,35 @@ async def test_fewer_rows_are_shown_when_fewer_are_asked_for(stage: FleetStage) 
 
 
 async def test_figures_are_kept_for_a_minute_and_days_for_longer(stage: FleetStage) -> None:
-    first = await found(stage.http, MARKET)
+    first = await fleet_answer(stage.http, MARKET)
     weeks, lists = stage.asked(USE), stage.asked(PACKAGES)
-    assert (await found(stage.http, MARKET), stage.asked(USE), stage.asked(PACKAGES)) == (first, weeks, lists)
+    assert (await fleet_answer(stage.http, MARKET), stage.asked(USE), stage.asked(PACKAGES)) == (first, weeks, lists)
     stage.forget()
-    again = await found(stage.http, MARKET)
+    again = await fleet_answer(stage.http, MARKET)
     assert (again["data"], stage.asked(USE)) == (first["data"], weeks)
     assert stage.asked(PACKAGES) == 2 * lists
 
 
 async def test_the_next_day_only_days_that_are_not_known_or_not_final_are_read(stage: FleetStage) -> None:
-    await found(stage.http, MARKET)
+    await fleet_answer(stage.http, MARKET)
     weeks = stage.asked(USE)
     stage.house.world.clock.advance(86_400)
-    await found(stage.http, MARKET)
+    await fleet_answer(stage.http, MARKET)
     assert stage.asked(USE) - weeks <= 126
 
 
 async def test_what_could_not_be_read_is_counted_and_read_when_asked_again(stage: FleetStage) -> None:
     stage.trouble(USE, code=3, times=20)
-    partial = await found(stage.http, MARKET)
+    partial = await fleet_answer(stage.http, MARKET)
     assert partial["incomplete"] == snapshot({"lines": 8, "reasons": ["The charging system did not answer for 8 lines."]})
     assert partial["sampled"] + partial["incomplete"]["lines"] == partial["of"]
-    whole = await found(stage.http, MARKET)
+    whole = await fleet_answer(stage.http, MARKET)
     assert (whole["incomplete"], whole["sampled"]) == (None, whole["of"])
 
 
 async def test_without_the_catalogue_there_are_no_prices_and_it_is_said(stage: FleetStage) -> None:
     stage.trouble("listPrepaidPackageTemplate", code=3, times=None)
-    said = await found(stage.http, MARKET)
+    said = await fleet_answer(stage.http, MARKET)
     assert said["incomplete"] == snapshot(
         {"lines": 0, "reasons": ["The catalogue could not be read: there are no prices, and nothing is said of what could be sold."]}
     )
@@ -240,7 +241,7 @@ async def test_anothers_account_is_not_found(stage: FleetStage) -> None:
     refusals = [await stage.http.post(MARKET, json={"accountId": SIBLING}), await stage.all.post(MARKET, json={"accountId": FOREIGN})]
     assert {said.status_code for said in refusals} == {404}
     assert stage.asked(USE, PACKAGES, "listSubscriber") == 0
-    assert (await found(stage.all, MARKET, accountId=8104))["of"] == 36
+    assert (await fleet_answer(stage.all, MARKET, accountId=8104))["of"] == 36
 
 
 @pytest.mark.parametrize("body", [{"limit": 0}, {"limit": 501}, {"accountId": 0}, {"starting_after": "1"}])
@@ -252,5 +253,5 @@ async def test_what_is_malformed_is_refused_and_shown(stage: FleetStage, body: d
 async def test_a_model_gets_little_and_the_same_figures(stage: FleetStage) -> None:
     async with stage.house.connect(stage.managed) as client:
         shown = await client.call_tool("marketing_intelligence", {})
-    assert shown.structured_content == await found(stage.http, MARKET, limit=6)
+    assert shown.structured_content == await fleet_answer(stage.http, MARKET, limit=6)
     assert sum(len(block.text) for block in shown.content if block.type == "text") < 6_000

@@ -4,7 +4,7 @@ from typing import Any
 
 from operations.intelligence import fleet_health, marketing_intelligence
 from operations.intelligence.reports.sheet import Sheet
-from tests.intelligence_fleet.stage import HEALTH, MARKET, FleetStage, found
+from tests.intelligence_fleet.stage import FLEET_HEALTH, MARKET, FleetStage, fleet_answer
 
 CANARY = "Canary 4711"
 
@@ -44,23 +44,23 @@ def public(sheet: Sheet) -> str:
 
 async def test_names_stand_where_strangers_do_not_look(stage: FleetStage) -> None:
     await renamed(stage)
-    health: Any = await found(stage.all, HEALTH)
-    market: Any = await found(stage.all, MARKET)
+    health: Any = await fleet_answer(stage.all, FLEET_HEALTH)
+    market: Any = await fleet_answer(stage.all, MARKET)
     for sheet in (fleet_health.health_sheet(health), marketing_intelligence.market_sheet(market)):
         assert CANARY in private(sheet) and CANARY not in public(sheet)
 
 
 async def test_every_row_has_a_value_for_every_column_and_every_chart_one_for_every_place(stage: FleetStage) -> None:
-    health: Any = await found(stage.all, HEALTH)
-    market: Any = await found(stage.all, MARKET)
+    health: Any = await fleet_answer(stage.all, FLEET_HEALTH)
+    market: Any = await fleet_answer(stage.all, MARKET)
     for sheet in (fleet_health.health_sheet(health), marketing_intelligence.market_sheet(market)):
         assert all(len(row) == len(table["columns"]) for table in sheet["tables"] for row in table["rows"])
         assert all(len(series["values"]) == len(chart["places"]) for chart in sheet["charts"] for series in chart["series"])
 
 
 async def test_a_report_says_at_once_how_it_stands(stage: FleetStage) -> None:
-    health: Any = await found(stage.http, HEALTH)
-    market: Any = await found(stage.http, MARKET)
+    health: Any = await fleet_answer(stage.http, FLEET_HEALTH)
+    market: Any = await fleet_answer(stage.http, MARKET)
     assert fleet_health.health_sheet(health)["headline"] == (
         "The fleet scores 62.7 of 100: 89 of 126 issued lines were used in 30 days. First: order esims."
     )

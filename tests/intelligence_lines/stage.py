@@ -23,7 +23,7 @@ from tests.world import NOON, no_sleep
 
 CATALOGUE = Catalogue([Toolset("intelligence", "Lines.", (churn_risk, usage_anomalies))])
 CHURN, ANOMALIES = "/v1/intelligence/churn-risk", "/v1/intelligence/detect-usage-anomalies"
-SMALL, DEMO, PLANTED = 24, 400, 200
+SMALL, DEMO_LINES, PLANTED = 24, 400, 200
 SEED = 1
 
 
@@ -44,7 +44,7 @@ class UsageStage(OperatorStage):
         return await self.answer(ANOMALIES, **given)
 
 
-class Told(NamedTuple):
+class FleetAnswers(NamedTuple):
     """A fleet, and all that is told of it."""
 
     lines: list[Line]
@@ -56,7 +56,7 @@ class Told(NamedTuple):
         return {line.iccid for line in self.lines}
 
 
-async def found(http: httpx.AsyncClient, path: str, **given: Any) -> dict[str, Any]:
+async def lines_answer(http: httpx.AsyncClient, path: str, **given: Any) -> dict[str, Any]:
     said = await http.post(path, json=given)
     assert said.status_code == 200, said.text
     return said.json()

@@ -12,11 +12,11 @@ from operations.intelligence.usage_anomalies import ANOMALY_METHOD, anomaly_shee
 from simulators.network import charging
 from simulators.network.entities import DATA, DAY_SECONDS
 from simulators.network.seed.scenario import ScenarioTruth
-from tests.intelligence_lines.stage import ANOMALIES, PLANTED, SEED, Told, UsageStage
+from tests.intelligence_lines.stage import ANOMALIES, PLANTED, SEED, FleetAnswers, UsageStage
 from tests.sandbox.planted import planted
 
 
-def truth_of(told: Told) -> tuple[ScenarioTruth, set[str]]:
+def truth_of(told: FleetAnswers) -> tuple[ScenarioTruth, set[str]]:
     """What is true, and the lines that the caller has."""
     return planted(SEED, PLANTED).truth, told.iccids
 
@@ -74,7 +74,7 @@ def bursts(stage: UsageStage, count: int) -> None:
 
 
 @pytest.mark.rule("4.7.11")
-async def test_days_that_were_made_to_stand_out_are_found(told: Told) -> None:
+async def test_days_that_were_made_to_stand_out_are_found(told: FleetAnswers) -> None:
     truth, mine = truth_of(told)
     said = told.anomalies
     shown = {(row["iccid"], date.fromisoformat(row["day"])) for row in said["data"]["anomalies"] if row["kind"] == "spike"}
@@ -83,7 +83,7 @@ async def test_days_that_were_made_to_stand_out_are_found(told: Told) -> None:
 
 
 @pytest.mark.rule("4.7.11")
-async def test_silences_of_regular_lines_are_found(told: Told) -> None:
+async def test_silences_of_regular_lines_are_found(told: FleetAnswers) -> None:
     truth, mine = truth_of(told)
     said = told.anomalies
     silent = {iccid: {*days} for iccid, days in truth.silences.items() if iccid in mine}
@@ -94,7 +94,7 @@ async def test_silences_of_regular_lines_are_found(told: Told) -> None:
 
 
 @pytest.mark.parametrize("role", ["regular_heavy", "weekday", "first_trip"])
-async def test_what_only_looks_unusual_raises_hardly_any_alarm(told: Told, role: str) -> None:
+async def test_what_only_looks_unusual_raises_hardly_any_alarm(told: FleetAnswers, role: str) -> None:
     truth, mine = truth_of(told)
     lines = mine & {*truth.negatives[role]}
     said = told.anomalies
@@ -103,7 +103,7 @@ async def test_what_only_looks_unusual_raises_hardly_any_alarm(told: Told, role:
     assert len(alarms) <= 1
 
 
-async def test_every_anomaly_lies_outside_what_was_expected(told: Told) -> None:
+async def test_every_anomaly_lies_outside_what_was_expected(told: FleetAnswers) -> None:
     data = told.anomalies["data"]
     for row in data["anomalies"]:
         assert row["observed"] > row["expected"]["most"] >= row["expected"]["least"] >= 0
@@ -112,7 +112,7 @@ async def test_every_anomaly_lies_outside_what_was_expected(told: Told) -> None:
     assert [row["score"] for row in data["anomalies"]] == sorted((row["score"] for row in data["anomalies"]), reverse=True)
 
 
-async def test_counts_are_those_of_the_rows(told: Told) -> None:
+async def test_counts_are_those_of_the_rows(told: FleetAnswers) -> None:
     said = told.anomalies
     data = said["data"]
     rows = data["anomalies"]

@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 from operations.intelligence.churn_risk import CHURN_BANDS, CHURN_METHOD, churn_sheet
 from registry.caller import Restrictions
 from registry.limits import Tier
-from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, Told, UsageStage, found
+from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, FleetAnswers, UsageStage, lines_answer
 from tests.sandbox.planted import planted
 
 
@@ -75,7 +75,7 @@ async def test_one_line_is_told_with_a_sentence_for_each_factor(fleet: UsageStag
 
 
 @pytest.mark.rule("4.7.10")
-async def test_the_factors_add_up_to_every_score(told: Told) -> None:
+async def test_the_factors_add_up_to_every_score(told: FleetAnswers) -> None:
     rows = told.churn["data"]["lines"]
     assert len(rows) > 50
     for row in rows:
@@ -85,7 +85,7 @@ async def test_the_factors_add_up_to_every_score(told: Told) -> None:
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
 
 
-async def test_every_line_is_scored_or_counted_apart(told: Told) -> None:
+async def test_every_line_is_scored_or_counted_apart(told: FleetAnswers) -> None:
     said = told.churn
     data = said["data"]
     assert said["incomplete"] is None
@@ -96,7 +96,7 @@ async def test_every_line_is_scored_or_counted_apart(told: Told) -> None:
 
 
 @pytest.mark.rule("4.7.10")
-async def test_lines_that_were_made_to_leave_are_mostly_at_high_risk(told: Told) -> None:
+async def test_lines_that_were_made_to_leave_are_mostly_at_high_risk(told: FleetAnswers) -> None:
     truth = planted(SEED, PLANTED).truth
     high = {row["iccid"] for row in told.churn["data"]["lines"] if row["band"] == "high"}
     judged = high & {*truth.gone, *truth.staying}
@@ -104,7 +104,7 @@ async def test_lines_that_were_made_to_leave_are_mostly_at_high_risk(told: Told)
     assert len(high & {*truth.churn}) >= 0.7 * len(told.iccids & {*truth.churn}) > 0
 
 
-async def test_who_only_pauses_is_not_at_high_risk(told: Told) -> None:
+async def test_who_only_pauses_is_not_at_high_risk(told: FleetAnswers) -> None:
     rows = told.churn["data"]["lines"]
     pausing = {*planted(SEED, PLANTED).truth.negatives["pause"]}
     found_ = [row["band"] for row in rows if row["iccid"] in pausing]
@@ -199,7 +199,7 @@ async def test_a_key_for_one_line_does_not_see_a_fleet(stage: UsageStage) -> Non
 async def test_an_own_token_sees_the_lines_of_all_its_accounts(stage: UsageStage) -> None:
     own = await stage.world.caller(Tier.FREE, token="sandbox-7001-token")
     async with stage.world.client(own.secret) as http:
-        said = await found(http, CHURN)
+        said = await lines_answer(http, CHURN)
     assert said["of"] == sum(len(stage.lines(account)) for account in (8101, 8102, 8103, 8104))
 
 

@@ -18,12 +18,12 @@ from simulators.network.catalogue import Zone
 from simulators.network.entities import DATA, DAY_SECONDS, Line, NetworkEvent
 from simulators.network.faults import NetworkFault
 from simulators.network.world import World as Network
-from tests.bridge.pushing import INTERNAL
+from tests.network_facts import INTERNAL
 from tests.stage import OperatorStage, open_operator
 
 MODULES = (network_coverage, line_diagnosis, country_entry)
-CATALOGUE = Catalogue([Toolset("intelligence", "Questions.", MODULES), Toolset("bridge", "Pushes.", (notifications,))])
-AUDIT = "/v1/intelligence/audit-network-coverage"
+QUESTIONS = Catalogue([Toolset("intelligence", "Questions.", MODULES), Toolset("bridge", "Pushes.", (notifications,))])
+COVERAGE_AUDIT = "/v1/intelligence/audit-network-coverage"
 DIAGNOSE = "/v1/intelligence/diagnose-subscriber"
 COUNTRY = "/v1/intelligence/detect-country-entry"
 WORLD_1GB, NORDIC_1GB = "World 1GB 30d", "Nordic 1GB 30d"
@@ -101,7 +101,7 @@ class DiagnosisStage(OperatorStage):
 
 @asynccontextmanager
 async def open_diagnosis_stage(folder: Path) -> AsyncGenerator[DiagnosisStage]:
-    async with open_operator(folder, CATALOGUE, DiagnosisStage) as stage:
+    async with open_operator(folder, QUESTIONS, DiagnosisStage) as stage:
         deps = stage.world.pipeline.deps
         stage.ocs, stage.line = deps.ocs.for_token(deps.ocs_token), healthy(stage.network)
         await stage.package(NORDIC_1GB)
@@ -115,4 +115,4 @@ def healthy(network: Network) -> Line:
     return next(line for line in lines if line.sim.esim and line.allowed_data and line.bitrate == "UNLIMITED")
 
 
-SECRETS = SharedSecrets(internal=INTERNAL)
+BRIDGE_SECRETS = SharedSecrets(internal=INTERNAL)

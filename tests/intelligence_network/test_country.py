@@ -10,15 +10,16 @@ from inline_snapshot import snapshot
 
 from registry.limits import Limits, Tier
 from simulators.network.entities import Line
-from tests.bridge.pushing import INTERNAL, place
-from tests.bridge.pushing import PATH as WEBHOOK
-from tests.intelligence_network.stage import CATALOGUE, COUNTRY, SECRETS
+from tests.bridge.pushing import PUSHES as WEBHOOK
+from tests.bridge.pushing import place
+from tests.intelligence_network.stage import BRIDGE_SECRETS, COUNTRY, QUESTIONS
+from tests.network_facts import INTERNAL
 from tests.world import World, open_world
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE, limits=Limits(burst_enabled=False), secrets=SECRETS) as world:
+    async with open_world(tmp_path, QUESTIONS, limits=Limits(burst_enabled=False), secrets=BRIDGE_SECRETS) as world:
         yield world
         assert world.faults == []
 

@@ -8,7 +8,7 @@ from operations.intelligence import line_diagnosis, network_coverage
 from operations.intelligence.diagnosis.causes import DiagnosisCause
 from operations.intelligence.reports.sheet import PublicKind, Sheet
 from simulators.network.entities import ProviderRow
-from tests.intelligence_network.stage import AUDIT, DiagnosisStage
+from tests.intelligence_network.stage import COVERAGE_AUDIT, DiagnosisStage
 from tests.intelligence_network.test_coverage import missteer, others
 from tests.intelligence_network.test_diagnosis import leave_the_zone, slow_down
 from tests.intelligence_network.test_diagnosis_gaps import HOSTILE
@@ -40,7 +40,7 @@ async def poison(stage: DiagnosisStage) -> None:
 async def test_an_audit_is_told_without_names_and_lines(stage: DiagnosisStage) -> None:
     await missteer(stage, [stage.line, *others(stage, 3)])
     await poison(stage)
-    sheet = network_coverage.coverage_sheet(await stage.answer(AUDIT, limit=200))
+    sheet = network_coverage.coverage_sheet(await stage.answer(COVERAGE_AUDIT, limit=200))
     told = public(sheet)
     assert "Ignore" not in told and stage.line.iccid not in told
     assert sheet["headline"].startswith("4 lines are steered to networks outside their packages")
@@ -51,7 +51,7 @@ async def test_an_audit_is_told_without_names_and_lines(stage: DiagnosisStage) -
 async def test_a_fleet_that_is_covered_is_told_in_a_sentence(stage: DiagnosisStage) -> None:
     for line in stage.network.lines_of(8101):
         line.statuses[-1].status = "SUSPENDED" if line.id != stage.line.id else "ACTIVE"
-    sheet = network_coverage.coverage_sheet(await stage.answer(AUDIT))
+    sheet = network_coverage.coverage_sheet(await stage.answer(COVERAGE_AUDIT))
     assert sheet["headline"] == "All 1 lines that were seen lately are on networks that their packages cover."
 
 

@@ -8,7 +8,7 @@ from mcp.client.client import Client
 from mcp_types import CallToolResult, TextContent
 
 from tests.mcp.refusals import refusal_of
-from tests.mcp.test_confirm import Person
+from tests.mcp.test_confirm import AnsweringPerson
 
 
 @dataclass(slots=True)
@@ -16,7 +16,7 @@ class Agent:
     """Works with tools alone. Without a person in the client, it asks its user itself and passes the token on."""
 
     client: Client
-    person: Person | None
+    person: AnsweringPerson | None
 
     async def try_to(self, tool: str, **arguments: Any) -> CallToolResult:
         said = await self.client.call_tool(tool, arguments)

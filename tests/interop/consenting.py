@@ -16,7 +16,7 @@ from transports.settings_files import load_settings
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class ConsentingPerson:
     """The server's demo person. What their browser shows them is left out: it is tested with the pages."""
 
     service: Service
@@ -38,12 +38,12 @@ class Person:
 
 
 @asynccontextmanager
-async def person_of(server: Running, data: Path) -> AsyncGenerator[Person]:
+async def person_of(server: Running, data: Path) -> AsyncGenerator[ConsentingPerson]:
     """The person, who shares the server's database."""
     settings = load_settings({}, data=data, base_url=server.base_url)
     service = build_service(settings, server.base_url, report=lambda text: None, apart=True)
     [member] = await service.store.read(list_members, organisation=server.organisation)
     try:
-        yield Person(service, server.organisation, member.person_id)
+        yield ConsentingPerson(service, server.organisation, member.person_id)
     finally:
         await service.stop()

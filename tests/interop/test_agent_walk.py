@@ -21,7 +21,7 @@ from tests.harness.processes import ROOT
 from tests.interop.agent import Agent
 from tests.mcp.house import House, open_house
 from tests.mcp.refusals import refusal_of
-from tests.mcp.test_confirm import Person
+from tests.mcp.test_confirm import AnsweringPerson
 
 READS = ("list", "get", "subscriber")
 WAYS = [("auto", True), ("auto", False), ("legacy", True), ("legacy", False)]
@@ -40,7 +40,7 @@ async def house(tmp_path: Path) -> AsyncGenerator[House]:
 async def agent(house: House, era: str = "auto", *, elicits: bool = False) -> AsyncGenerator[Agent]:
     """An agent of account 8101; on the legacy protocol no server can ask a person."""
     me = await house.world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
-    person = Person("accept", {"confirm": True}) if elicits else None
+    person = AnsweringPerson("accept", {"confirm": True}) if elicits else None
     async with house.connect(me, era, query="?toolsets=subscribers,network,accounts", elicit=person) as client:
         yield Agent(client, None if era == "legacy" else person)
 

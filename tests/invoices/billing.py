@@ -1,17 +1,18 @@
 """An organisation that bills its SIMs' data: its calls, and what it knows."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import httpx
 
+from tests.cdr.records import PERIODS, Json
 from tests.world import Credentials, World
 
-INVOICES, CONFIG, INGEST, PERIODS = "/v1/invoices", "/v1/invoices/config", "/v1/cdr/ingest", "/v1/invoices/periods"
+INVOICES = "/v1/invoices"
+CONFIG = "/v1/invoices/config"
+INGEST = "/v1/cdr/ingest"
 DECEMBER = 1_796_212_800  # 2026-12-02T12:00:00Z: the month before the world's
 SIM = "8988303000000912345"
 GB = 1_000_000_000
-Json = dict[str, Any]
 MADE_ONLY = ("line_count", "largest_lines", "not_billed")
 """What the answer of create_invoice has beside the invoice."""
 

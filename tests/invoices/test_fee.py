@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.reseller import refused, said
+from tests.cli.reseller import printed, refused
 
 
 @pytest.fixture
 def organisation(tmp_path: Path) -> str:
-    return said("org", "create", "Small Reseller", "--tier", "pro", cwd=tmp_path).strip()
+    return printed("org", "create", "Small Reseller", "--tier", "pro", cwd=tmp_path).strip()
 
 
 def kept(folder: Path) -> int | None:
@@ -21,17 +21,17 @@ def kept(folder: Path) -> int | None:
 
 
 def test_a_fee_of_its_own_counts_until_it_is_the_one_of_all_again(tmp_path: Path, organisation: str) -> None:
-    assert said("org", "set-fee", organisation, "250", cwd=tmp_path) == f"{organisation} pays a platform fee of 250 basis points\n"
+    assert printed("org", "set-fee", organisation, "250", cwd=tmp_path) == f"{organisation} pays a platform fee of 250 basis points\n"
     assert kept(tmp_path) == 250
-    assert said("org", "set-fee", organisation, "0", cwd=tmp_path) == f"{organisation} pays a platform fee of 0 basis points\n"
+    assert printed("org", "set-fee", organisation, "0", cwd=tmp_path) == f"{organisation} pays a platform fee of 0 basis points\n"
     assert kept(tmp_path) == 0
-    assert said("org", "set-fee", organisation, "default", cwd=tmp_path) == f"{organisation} pays the platform fee of all\n"
+    assert printed("org", "set-fee", organisation, "default", cwd=tmp_path) == f"{organisation} pays the platform fee of all\n"
     assert kept(tmp_path) is None
 
 
 def test_a_change_is_in_the_audit_log_of_the_organisation(tmp_path: Path, organisation: str) -> None:
-    said("org", "set-fee", organisation, "5000", cwd=tmp_path)
-    said("org", "set-fee", organisation, "default", cwd=tmp_path)
+    printed("org", "set-fee", organisation, "5000", cwd=tmp_path)
+    printed("org", "set-fee", organisation, "default", cwd=tmp_path)
     with closing(sqlite3.connect(tmp_path / "data" / "service.db")) as database:
         rows = database.execute("SELECT organisation, operation, outcome FROM audit WHERE operation = 'org_set_fee' ORDER BY id").fetchall()
     assert rows == [(organisation, "org_set_fee", "fee_5000"), (organisation, "org_set_fee", "fee_default")]

@@ -8,7 +8,8 @@ from inline_snapshot import snapshot
 
 from registry.limits import Tier
 from storage.organisations import set_fee_bps
-from tests.invoices.billing import DECEMBER, GB, INVOICES, PERIODS, SIM, Billing, invoice_of, sim
+from tests.cdr.records import PERIODS
+from tests.invoices.billing import DECEMBER, GB, INVOICES, SIM, Billing, invoice_of, sim
 
 DAY = 86_400
 

@@ -15,7 +15,8 @@ from operations.catalogue import CATALOGUE
 from operations.invoicing.invoice_creation import INVOICE_SLICE_LINES
 from operations.invoicing.invoices import MANY_INVOICE_LINES
 from registry.limits import Tier
-from tests.invoices.billing import INVOICES, Billing, Json, sim
+from tests.cdr.records import Json
+from tests.invoices.billing import INVOICES, Billing, sim
 from tests.mcp.house import open_house
 
 SIMS = MANY_INVOICE_LINES + 500

@@ -14,7 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from storage.invoices import find_invoice
-from tests.invoices.billing import GB, INVOICES, Billing, Json, sim
+from tests.cdr.records import Json
+from tests.invoices.billing import GB, INVOICES, Billing, sim
 from tests.invoices.test_sending import TO
 from tests.world import open_world
 

@@ -17,7 +17,8 @@ from inline_snapshot import snapshot
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from simulators.network.faults import NetworkFault
-from tests.invoices.billing import DECEMBER, GB, INVOICES, Billing, Json, sim
+from tests.cdr.records import Json
+from tests.invoices.billing import DECEMBER, GB, INVOICES, Billing, sim
 from tests.world import World, open_world
 
 TO = {"recipient_name": "Fjord Ferries AS", "recipient_email": "accounts@fjord.example"}

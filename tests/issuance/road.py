@@ -17,7 +17,7 @@ from simulators.transport import SimulatorTransport
 from transports.upstream import SIMULATED_OCS_URL
 
 
-class Gate:
+class RoadGate:
     """Holds the requests of one method on their way there, or their answers on the way back."""
 
     def __init__(self, *, back: bool = False) -> None:
@@ -30,7 +30,7 @@ class Gate:
 
 
 @asynccontextmanager
-async def held(gate: Gate, call: Callable[[], Awaitable[httpx.Response]]) -> AsyncGenerator[list[httpx.Response]]:
+async def held(gate: RoadGate, call: Callable[[], Awaitable[httpx.Response]]) -> AsyncGenerator[list[httpx.Response]]:
     """A call that waits at the gate until the block has ended; its answer is there afterwards."""
     answers: list[httpx.Response] = []
 
@@ -55,7 +55,7 @@ class Road(httpx.AsyncBaseTransport):
         """Methods whose connections are refused before a byte is sent; `*` is every method."""
         self.seen: Callable[[str], None] = lambda method: None
         """Told of every request on its way there."""
-        self.gates: dict[str, Gate] = {}
+        self.gates: dict[str, RoadGate] = {}
         self.answers: dict[str, bytes] = {}
         """What is answered in place of the network's own answer, which it gives all the same."""
 

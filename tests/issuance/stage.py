@@ -27,18 +27,17 @@ from storage.issuance import ISSUANCE
 from storage.journal import StoreJournal
 from storage.quota import QuotaBlocks, read_quota_used
 from storage.replicas import renew_replica
+from tests.connectivity.requests import INTENTS
 from tests.issuance.road import Road
+from tests.network_facts import ACCOUNT, DELETE, DRAW, TEMPLATE
 from tests.world import HOST, Credentials, World, open_world
 from transports.http.door import HttpDoor
 from transports.http.limits import HttpRules
 
-ISSUE = "/v1/subscribers/issue-from-inventory"
-INTENTS = "/v1/connectivity/intents"
-DRAW = "affectPackageToSubscriber"
-DELETE = "deleteSubscriberPackage"
-ACCOUNT, TEMPLATE, PLAN = 8101, 55010, "nordic-1gb-30d"
+INVENTORY_PATH = "/v1/subscribers/issue-from-inventory"
+PLAN_SLUG = "nordic-1gb-30d"
 FREE_ESIMS = 14
-WRITES = frozenset({DRAW, DELETE, "changeSimStatus"})
+ISSUANCE_WRITES = frozenset({DRAW, DELETE, "changeSimStatus"})
 
 
 class Held(NamedTuple):
@@ -60,7 +59,7 @@ def read_ledger(connection: Connection) -> list[Held]:
 
 
 @dataclass(slots=True)
-class Stage:
+class IssuanceStage:
     """The service, its network, the road between them, and the operator."""
 
     world: World
@@ -80,9 +79,9 @@ class Stage:
     ) -> httpx.Response:
         given = {"accountId": account, "packageTemplateId": template, **body}
         named = {} if key is None else {"X-Idempotency-Key": key}
-        return await (http or self.http).post(ISSUE, json=given, headers={**named, **(headers or {})})
+        return await (http or self.http).post(INVENTORY_PATH, json=given, headers={**named, **(headers or {})})
 
-    async def intend(self, key: str = "k", *, http: httpx.AsyncClient | None = None, plan: str = PLAN, **body: Any) -> httpx.Response:
+    async def intend(self, key: str = "k", *, http: httpx.AsyncClient | None = None, plan: str = PLAN_SLUG, **body: Any) -> httpx.Response:
         """One intent with a live plan."""
         return await (http or self.http).post(INTENTS, json={"plan": plan, **body}, headers={"Idempotency-Key": key})
 
@@ -90,7 +89,7 @@ class Stage:
         """The DELETE of one key, with or without its confirm token."""
         headers = {} if token is None else {"X-Confirm-Token": token}
         segment = quote(key, safe="").replace(".", "%2E")  # clients take `.` and `..` out of a path before they send it
-        return await (http or self.http).delete(f"{ISSUE}/{segment}", headers=headers)
+        return await (http or self.http).delete(f"{INVENTORY_PATH}/{segment}", headers=headers)
 
     async def token(self, key: str = "k", *, http: httpx.AsyncClient | None = None) -> str:
         challenge = await self.ask_to_return(key, http=http)
@@ -159,7 +158,7 @@ class Stage:
         await self.world.store.write(renew_replica, replica=self.world.journal.replica, now=self.world.clock.now())
 
 
-def whole(answer: httpx.Response) -> tuple[int, bytes, str | None]:
+def replay_of(answer: httpx.Response) -> tuple[int, bytes, str | None]:
     """What must be the same at every replay, and whether it is one."""
     return answer.status_code, answer.content, answer.headers.get("Idempotent-Replayed")
 
@@ -183,7 +182,7 @@ async def at_once(calls: Sequence[Callable[[], Awaitable[httpx.Response]]]) -> l
     return [answers[place] for place in range(len(calls))]
 
 
-async def another_process(stage: Stage) -> World:
+async def another_process(stage: IssuanceStage) -> World:
     """A second server over the same database and network, with its own name, caches and door."""
     first, of = stage.world, stage.world.pipeline
     blocks = QuotaBlocks(first.store, of.rate_limiter.limits.quota_block)
@@ -235,7 +234,7 @@ async def another_process(stage: Stage) -> World:
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, url: str | None = None, *, concurrency: int = 8) -> AsyncGenerator[Stage]:
+async def open_issuance_stage(folder: Path, url: str | None = None, *, concurrency: int = 8) -> AsyncGenerator[IssuanceStage]:
     """No fault of ours may happen."""
     async with open_world(folder, CATALOGUE, url=url, limits=Limits(burst_enabled=False)) as world:
         road = Road(world.sandbox)
@@ -244,7 +243,7 @@ async def open_stage(folder: Path, url: str | None = None, *, concurrency: int =
         me = await world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
         await world.network()
         async with world.client(me.secret) as http:
-            yield Stage(world, road, me, http)
+            yield IssuanceStage(world, road, me, http)
         await former.ocs.aclose()
         await world.pipeline.deps.ocs.aclose()
         assert world.faults == []

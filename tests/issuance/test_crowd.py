@@ -10,8 +10,9 @@ from inline_snapshot import snapshot
 
 from clients.ocs.client import reserved_places
 from clients.ocs.places import DURATION_SAMPLES_MINIMUM, PlaceQueue, Places, TokenPlaces, WaitTooLong, issuing
-from tests.issuance.road import Gate
-from tests.issuance.stage import ACCOUNT, Stage, untold
+from tests.issuance.road import RoadGate
+from tests.issuance.stage import IssuanceStage, untold
+from tests.network_facts import ACCOUNT
 from tests.world import SettableClock
 
 READ = "getSingleSubscriber"
@@ -19,9 +20,9 @@ PLACES, RESERVED = 8, 2
 
 
 @asynccontextmanager
-async def crowd(stage: Stage, size: int) -> AsyncGenerator[list[httpx.Response]]:
+async def crowd(stage: IssuanceStage, size: int) -> AsyncGenerator[list[httpx.Response]]:
     """So many reads of a line at once, none of which is answered until the block ends."""
-    gate, answers = Gate(), list[httpx.Response]()
+    gate, answers = RoadGate(), list[httpx.Response]()
     iccid = next(iter((await stage.world.network()).lines_of(ACCOUNT))).iccid
     stage.road.gates[READ] = gate
 
@@ -40,7 +41,7 @@ async def crowd(stage: Stage, size: int) -> AsyncGenerator[list[httpx.Response]]
             gate.open.set()
 
 
-async def read_slowly(stage: Stage, seconds: float) -> None:
+async def read_slowly(stage: IssuanceStage, seconds: float) -> None:
     """Enough reads of so many seconds that the queue knows how long they take."""
     stage.road.seen = lambda method: stage.world.clock.advance(seconds)
     iccid = next(iter((await stage.world.network()).lines_of(ACCOUNT))).iccid
@@ -49,7 +50,7 @@ async def read_slowly(stage: Stage, seconds: float) -> None:
     stage.road.seen = lambda method: None
 
 
-async def test_draws_go_on_while_reads_hold_all_the_places_that_they_may(stage: Stage) -> None:
+async def test_draws_go_on_while_reads_hold_all_the_places_that_they_may(stage: IssuanceStage) -> None:
     async with crowd(stage, 3 * PLACES) as answers:
         assert [(await stage.issue(f"k{number}")).status_code for number in range(3)] == [201] * 3
         assert (await stage.intend("intent")).json()["status"] == "succeeded"
@@ -57,7 +58,7 @@ async def test_draws_go_on_while_reads_hold_all_the_places_that_they_may(stage: 
     assert {answer.status_code for answer in answers} == {200} and len(answers) == 3 * PLACES
 
 
-async def test_whoever_would_wait_longer_than_there_is_time_is_refused_at_once_and_nothing_is_kept(stage: Stage) -> None:
+async def test_whoever_would_wait_longer_than_there_is_time_is_refused_at_once_and_nothing_is_kept(stage: IssuanceStage) -> None:
     await read_slowly(stage, 5)
     charged = await stage.charged()
     async with crowd(stage, 4 * PLACES) as answers:
@@ -78,7 +79,7 @@ async def test_whoever_would_wait_longer_than_there_is_time_is_refused_at_once_a
     assert await stage.charged() == charged + 4 * PLACES - refused
 
 
-async def test_a_write_that_the_queue_refuses_frees_its_key(stage: Stage) -> None:
+async def test_a_write_that_the_queue_refuses_frees_its_key(stage: IssuanceStage) -> None:
     iccid = next(iter((await stage.world.network()).lines_of(ACCOUNT))).iccid
     change, path = {"firstName": "Anna"}, f"/v1/subscribers/{iccid}/contact"
     await read_slowly(stage, 5)

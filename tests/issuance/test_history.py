@@ -18,9 +18,11 @@ from storage.engine.table import table_of
 from storage.expired_keys import EXPIRED_KEY
 from storage.intents import IntentTable, UsageRecordTable
 from storage.replicas import EXPIRED_KEYS_REVISION, ReplicaTable, end_replica
+from tests.connectivity.requests import INTENTS
+from tests.connectivity.test_products import PRODUCTS
 from tests.databases import sqlite_url
-from tests.issuance.stage import DRAW, INTENTS, Stage, open_stage
-from tests.issuance.test_live_intents import PRODUCTS
+from tests.issuance.stage import IssuanceStage, open_issuance_stage
+from tests.network_facts import DRAW
 from tests.setup.signing_up import BOTH, address_of
 from transports.settings import SHORTEST_HISTORY
 from transports.worker.retention import retention_chore
@@ -69,13 +71,13 @@ def run_old_program(connection: Connection, *, until: float) -> None:
 
 
 @pytest.fixture(params=BOTH)
-async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Stage]:
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[IssuanceStage]:
     with address_of(request.param) as url:
-        async with open_stage(tmp_path, url) as stage:
+        async with open_issuance_stage(tmp_path, url) as stage:
             yield stage
 
 
-async def sweep(stage: Stage, days: float = 31) -> None:
+async def sweep(stage: IssuanceStage, days: float = 31) -> None:
     """So many days later everything is removed that may be."""
     await stage.live_on(days * DAY)
     for _ in range(2):  # the first run only closes the database to older programs
@@ -89,7 +91,7 @@ def code(answer: httpx.Response) -> tuple[int, str]:
 EXPIRED_ANSWER = (409, "idempotency_key_expired")
 
 
-async def test_no_key_of_a_call_that_draws_or_stores_is_ever_free_again(stage: Stage) -> None:
+async def test_no_key_of_a_call_that_draws_or_stores_is_ever_free_again(stage: IssuanceStage) -> None:
     async def post(path: str, key: str, body: dict[str, Any]) -> httpx.Response:
         return await stage.http.post(path, json=body, headers={"Idempotency-Key": key})
 
@@ -138,7 +140,7 @@ async def test_no_key_of_a_call_that_draws_or_stores_is_ever_free_again(stage: S
 
 
 async def test_no_older_program_starts_where_keys_have_been_removed(tmp_path: Path) -> None:
-    async with open_stage(tmp_path) as stage:
+    async with open_issuance_stage(tmp_path) as stage:
         url = sqlite_url(tmp_path)
         assert current_schema(url).works_from == "0015"
         await stage.live_on(0)
@@ -148,7 +150,7 @@ async def test_no_older_program_starts_where_keys_have_been_removed(tmp_path: Pa
         assert current_schema(url).works_from == max(EXPIRED_KEYS_REVISION, RECORDS_REVISION)
 
 
-async def test_a_key_that_failed_draws_nothing_after_its_row_was_removed(stage: Stage) -> None:
+async def test_a_key_that_failed_draws_nothing_after_its_row_was_removed(stage: IssuanceStage) -> None:
     stage.trouble(NetworkFault(DRAW, code=8))
     refused = await stage.issue("k")
     assert refused.status_code >= 400 and stage.dispatches() == 1
@@ -158,7 +160,7 @@ async def test_a_key_that_failed_draws_nothing_after_its_row_was_removed(stage: 
     assert stage.dispatches() == 1
 
 
-async def test_an_unknown_outcome_is_swept_by_nothing(stage: Stage) -> None:
+async def test_an_unknown_outcome_is_swept_by_nothing(stage: IssuanceStage) -> None:
     stage.trouble(NetworkFault(DRAW, drop_after=True))
     lost = await stage.issue("k")
     assert code(lost) == (502, "OUTCOME_UNKNOWN")
@@ -169,7 +171,7 @@ async def test_an_unknown_outcome_is_swept_by_nothing(stage: Stage) -> None:
     assert stage.dispatches() == 1
 
 
-async def test_nothing_is_swept_while_a_program_runs_that_would_not_find_the_key(stage: Stage) -> None:
+async def test_nothing_is_swept_while_a_program_runs_that_would_not_find_the_key(stage: IssuanceStage) -> None:
     first = await stage.issue("k")
     now = stage.world.clock.now()
     await stage.world.store.write(run_old_program, until=now + 40 * DAY)
@@ -184,7 +186,7 @@ async def test_nothing_is_swept_while_a_program_runs_that_would_not_find_the_key
 @pytest.mark.parametrize("seed", range(3))
 async def test_in_any_order_of_calls_sweeps_and_returns_a_key_draws_at_most_once(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
-    async with open_stage(tmp_path) as stage:
+    async with open_issuance_stage(tmp_path) as stage:
         draws = dict.fromkeys("abcd", 0)
         expired = set[str]()
         for _ in range(24):

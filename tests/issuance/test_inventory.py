@@ -10,15 +10,17 @@ from inline_snapshot import snapshot
 from operations.catalogue import CATALOGUE
 from registry.limits import Role, Tier
 from registry.policy import DAY_SECONDS
+from tests.connectivity.requests import INTENTS
 from tests.issuance.lost_access import LOST_ACCESS
-from tests.issuance.stage import ACCOUNT, INTENTS, ISSUE, TEMPLATE, Stage, untold, whole
+from tests.issuance.stage import INVENTORY_PATH, IssuanceStage, replay_of, untold
 from tests.mcp.house import open_house
 from tests.mcp.refusals import refusal_of
+from tests.network_facts import ACCOUNT, TEMPLATE
 from tests.registry import ledgers
 
 
 @pytest.mark.rule("4.2.48")
-async def test_an_esim_is_drawn_from_stock(stage: Stage) -> None:
+async def test_an_esim_is_drawn_from_stock(stage: IssuanceStage) -> None:
     said = await stage.issue(validityPeriod=30)
     assert (said.status_code, said.json()) == snapshot(
         (
@@ -45,7 +47,7 @@ async def test_an_esim_is_drawn_from_stock(stage: Stage) -> None:
     assert await stage.states() == {"k": "issued"}
 
 
-async def test_esim_issued_tells_of_it_once_and_without_its_code(stage: Stage) -> None:
+async def test_esim_issued_tells_of_it_once_and_without_its_code(stage: IssuanceStage) -> None:
     code = (await stage.issue()).json()["data"]["activationCode"]
     await stage.issue()
     events = (await stage.http.get("/v1/connectivity/events")).json()
@@ -85,26 +87,26 @@ async def test_esim_issued_tells_of_it_once_and_without_its_code(stage: Stage) -
         ),
     ],
 )
-async def test_the_window_is_sent_as_it_was_given(stage: Stage, window: dict[str, Any], sent: dict[str, Any]) -> None:
+async def test_the_window_is_sent_as_it_was_given(stage: IssuanceStage, window: dict[str, Any], sent: dict[str, Any]) -> None:
     assert (await stage.issue(**window)).status_code == 201
     assert [call.payload for call in stage.sent()] == [{"packageTemplateId": TEMPLATE, "accountForSubs": ACCOUNT, **sent}]
 
 
 @pytest.mark.rule("4.2.49")
-async def test_the_same_key_and_body_draw_one_esim_for_ever(stage: Stage) -> None:
+async def test_the_same_key_and_body_draw_one_esim_for_ever(stage: IssuanceStage) -> None:
     first = await stage.issue()
     for days in (0, 1, 29, 3650):
         stage.world.clock.advance(days * DAY_SECONDS)
-        assert whole(await stage.issue()) == (201, first.content, "true")
+        assert replay_of(await stage.issue()) == (201, first.content, "true")
         assert await stage.charged() == 0 + (days == 0)
     assert stage.dispatches() == 1
 
 
-async def test_the_order_of_members_and_another_spelling_are_the_same_body(stage: Stage) -> None:
+async def test_the_order_of_members_and_another_spelling_are_the_same_body(stage: IssuanceStage) -> None:
     first = await stage.issue(validityPeriod=30)
     body = {"validity_period": 30, "package_template_id": TEMPLATE, "account_id": ACCOUNT, "activePeriod": None}
-    again = await stage.http.post(ISSUE, json=body, headers={"Idempotency-Key": "k"})
-    assert whole(again) == (201, first.content, "true")
+    again = await stage.http.post(INVENTORY_PATH, json=body, headers={"Idempotency-Key": "k"})
+    assert replay_of(again) == (201, first.content, "true")
     assert stage.dispatches() == 1
 
 
@@ -118,7 +120,7 @@ async def test_the_order_of_members_and_another_spelling_are_the_same_body(stage
     ],
 )
 @pytest.mark.rule("4.2.50")
-async def test_the_same_key_with_another_body_is_409_and_draws_nothing(stage: Stage, other: dict[str, Any]) -> None:
+async def test_the_same_key_with_another_body_is_409_and_draws_nothing(stage: IssuanceStage, other: dict[str, Any]) -> None:
     await stage.issue(validityPeriod=30)
     body: dict[str, Any] = {"validityPeriod": 30, **other}
     said = await stage.issue(**body)
@@ -137,7 +139,7 @@ async def test_the_same_key_with_another_body_is_409_and_draws_nothing(stage: St
 
 
 @pytest.mark.rule("4.2.50")
-async def test_the_same_key_with_another_account_is_409_and_draws_nothing(stage: Stage) -> None:
+async def test_the_same_key_with_another_account_is_409_and_draws_nothing(stage: IssuanceStage) -> None:
     owner = await stage.world.caller(Tier.ENTERPRISE, token="sandbox-7001-token")
     async with stage.world.client(owner.secret) as http:
         assert (await stage.issue(http=http)).status_code == 201
@@ -147,7 +149,7 @@ async def test_the_same_key_with_another_account_is_409_and_draws_nothing(stage:
 
 
 @pytest.mark.rule("4.2.48")
-async def test_a_missing_key_is_400(stage: Stage) -> None:
+async def test_a_missing_key_is_400(stage: IssuanceStage) -> None:
     said = await stage.issue(None)
     assert (said.status_code, untold(said)) == snapshot(
         (
@@ -164,7 +166,7 @@ async def test_a_missing_key_is_400(stage: Stage) -> None:
 
 
 @pytest.mark.rule("4.2.48")
-async def test_both_names_of_the_key_may_be_given_when_they_agree(stage: Stage) -> None:
+async def test_both_names_of_the_key_may_be_given_when_they_agree(stage: IssuanceStage) -> None:
     assert (await stage.issue("k", headers={"Idempotency-Key": "k"})).status_code == 201
     said = await stage.issue("k", headers={"Idempotency-Key": "l"})
     assert (said.status_code, untold(said)) == snapshot(
@@ -182,20 +184,20 @@ async def test_both_names_of_the_key_may_be_given_when_they_agree(stage: Stage) 
 
 
 @pytest.mark.parametrize("key", ["ord_1", "cni_1"])
-async def test_keys_that_look_like_ids_of_ours_are_refused(stage: Stage, key: str) -> None:
+async def test_keys_that_look_like_ids_of_ours_are_refused(stage: IssuanceStage, key: str) -> None:
     said = await stage.issue(key)
     assert (said.status_code, said.json()["code"], said.json()["param"]) == (400, "invalid_request", "idempotency_key")
     assert stage.dispatches() == 0 and await stage.ledger() == []
 
 
 @pytest.mark.parametrize("body", [{"validityPeriod": 0}, {"validityPeriod": 30, "activePeriod": {}}, {"accountID": 8101}])
-async def test_a_malformed_call_does_not_use_its_key(stage: Stage, body: dict[str, Any]) -> None:
+async def test_a_malformed_call_does_not_use_its_key(stage: IssuanceStage, body: dict[str, Any]) -> None:
     assert (await stage.issue(**body)).status_code == 400
     assert (await stage.issue()).status_code == 201
 
 
 @pytest.mark.rule("4.2.51")
-async def test_what_is_not_there_draws_nothing_and_leaves_the_key_free(stage: Stage) -> None:
+async def test_what_is_not_there_draws_nothing_and_leaves_the_key_free(stage: IssuanceStage) -> None:
     unknown = await stage.issue(template=99_999)
     assert (unknown.status_code, untold(unknown)) == snapshot(
         (
@@ -228,7 +230,7 @@ async def test_what_is_not_there_draws_nothing_and_leaves_the_key_free(stage: St
 
 
 @pytest.mark.rule("4.2.51")
-async def test_an_own_token_reaches_all_accounts_of_its_reseller_and_no_other(stage: Stage) -> None:
+async def test_an_own_token_reaches_all_accounts_of_its_reseller_and_no_other(stage: IssuanceStage) -> None:
     owner = await stage.world.caller(Tier.ENTERPRISE, token="sandbox-7001-token")
     async with stage.world.client(owner.secret) as http:
         assert [(await stage.issue(f"k{account}", http=http, account=account)).status_code for account in (8101, 8104)] == [201, 201]
@@ -236,14 +238,14 @@ async def test_an_own_token_reaches_all_accounts_of_its_reseller_and_no_other(st
     assert [(row.key, row.state) for row in await stage.ledger()] == [("k8101", "issued"), ("k8104", "issued")]
 
 
-async def test_a_window_that_is_over_draws_nothing_and_frees_the_key(stage: Stage) -> None:
+async def test_a_window_that_is_over_draws_nothing_and_frees_the_key(stage: IssuanceStage) -> None:
     over = {"start": "2025-12-21", "end": "2025-12-22"}
     said = await stage.issue(activePeriod=over)
     assert (said.status_code, said.json()["param"], stage.dispatches()) == (400, "activePeriod.end", 0)
     assert (await stage.issue()).status_code == 201
 
 
-async def test_an_account_without_a_free_esim_is_a_lasting_409(stage: Stage) -> None:
+async def test_an_account_without_a_free_esim_is_a_lasting_409(stage: IssuanceStage) -> None:
     await stage.take_stock_away()
     first = await stage.issue()
     assert (first.status_code, untold(first)) == snapshot(
@@ -259,14 +261,14 @@ async def test_an_account_without_a_free_esim_is_a_lasting_409(stage: Stage) -> 
     )
     network = await stage.world.network()
     next(iter(network.lines_of(ACCOUNT))).sim.status = "FREE"
-    assert whole(await stage.issue()) == (409, first.content, "true")
+    assert replay_of(await stage.issue()) == (409, first.content, "true")
     assert await stage.states() == {"k": "failed"} and stage.dispatches() == 1
     assert (await stage.issue("another")).status_code == 201
 
 
 @pytest.mark.parametrize("why", LOST_ACCESS)
 @pytest.mark.rule("4.2.50")
-async def test_whoever_lost_access_sees_nothing_of_what_was_drawn(stage: Stage, why: str) -> None:
+async def test_whoever_lost_access_sees_nothing_of_what_was_drawn(stage: IssuanceStage, why: str) -> None:
     shown = (await stage.issue()).json()["data"]
     change, status, code = LOST_ACCESS[why]
     await change(stage.world, stage.me)
@@ -276,42 +278,42 @@ async def test_whoever_lost_access_sees_nothing_of_what_was_drawn(stage: Stage, 
     assert stage.dispatches() == 1
 
 
-async def test_a_new_api_key_of_the_same_person_replays(stage: Stage) -> None:
+async def test_a_new_api_key_of_the_same_person_replays(stage: IssuanceStage) -> None:
     first = await stage.issue()
     await stage.world.revoke(stage.me)
     _, secret = await stage.world.key(stage.me.person, stage.me.organisation)
     async with stage.world.client(secret) as http:
-        assert whole(await stage.issue(http=http)) == (201, first.content, "true")
+        assert replay_of(await stage.issue(http=http)) == (201, first.content, "true")
     assert stage.dispatches() == 1
 
 
-async def test_a_colleague_s_retry_is_a_replay(stage: Stage) -> None:
+async def test_a_colleague_s_retry_is_a_replay(stage: IssuanceStage) -> None:
     first = await stage.issue()
     colleague = await stage.world.caller(role=Role.MEMBER, organisation=stage.me.organisation)
     async with stage.world.client(colleague.secret) as http:
-        assert whole(await stage.issue(http=http)) == (201, first.content, "true")
+        assert replay_of(await stage.issue(http=http)) == (201, first.content, "true")
     assert stage.dispatches() == 1
 
 
-async def test_the_key_of_another_organisation_is_another_key(stage: Stage) -> None:
+async def test_the_key_of_another_organisation_is_another_key(stage: IssuanceStage) -> None:
     mine = await stage.issue()
     other = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
     async with stage.world.client(other.secret) as http:
         theirs = await stage.issue(http=http)
-        assert whole(await stage.issue(http=http)) == (201, theirs.content, "true")
+        assert replay_of(await stage.issue(http=http)) == (201, theirs.content, "true")
     assert mine.json()["data"]["iccid"] != theirs.json()["data"]["iccid"]
-    assert whole(await stage.issue()) == (201, mine.content, "true")
+    assert replay_of(await stage.issue()) == (201, mine.content, "true")
     assert stage.dispatches() == 2
 
 
-async def test_a_member_of_the_free_tier_draws_nothing(stage: Stage) -> None:
+async def test_a_member_of_the_free_tier_draws_nothing(stage: IssuanceStage) -> None:
     free = await stage.world.caller(Tier.FREE, mode="managed", account=ACCOUNT)
     async with stage.world.client(free.secret) as http:
         assert (await stage.issue(http=http)).status_code == 402
     assert stage.dispatches() == 0
 
 
-async def test_a_network_that_refuses_the_connection_frees_the_key_and_costs_nothing(stage: Stage) -> None:
+async def test_a_network_that_refuses_the_connection_frees_the_key_and_costs_nothing(stage: IssuanceStage) -> None:
     stage.road.refused.add("affectPackageToSubscriber")
     said = await stage.issue()
     assert (said.status_code, untold(said)) == snapshot(
@@ -331,7 +333,7 @@ async def test_a_network_that_refuses_the_connection_frees_the_key_and_costs_not
     assert (stage.dispatches(), await stage.charged()) == (1, 1)
 
 
-async def test_no_activation_code_lies_open_in_the_database(stage: Stage, tmp_path: Path) -> None:
+async def test_no_activation_code_lies_open_in_the_database(stage: IssuanceStage, tmp_path: Path) -> None:
     shown = (await stage.issue()).json()["data"]
     for file in tmp_path.glob("service.db*"):
         raw = file.read_bytes()
@@ -347,8 +349,8 @@ async def test_a_key_is_one_key_at_both_doors(tmp_path: Path) -> None:
         async with house.world.client(me.secret) as http, house.connect(me, query="?toolsets=subscribers") as tools:
             missing = await tools.call_tool("issue_esim_from_inventory", body)
             first = await tools.call_tool("issue_esim_from_inventory", {**body, "idempotency_key": "k"})
-            again = await http.post(ISSUE, json=body, headers={"X-Idempotency-Key": "k"})
-            other = await http.post(ISSUE, json={**body, "validityPeriod": 3}, headers={"X-Idempotency-Key": "l"})
+            again = await http.post(INVENTORY_PATH, json=body, headers={"X-Idempotency-Key": "k"})
+            other = await http.post(INVENTORY_PATH, json={**body, "validityPeriod": 3}, headers={"X-Idempotency-Key": "l"})
             reused = await tools.call_tool("issue_esim_from_inventory", {**body, "idempotency_key": "l"})
             intents: dict[str, Any] = (await http.get(INTENTS)).json()
         assert refusal_of(missing)["code"] == "idempotency_key_required"

@@ -5,18 +5,19 @@ import pytest
 from operations.ledger.stock import look_at_stock
 from operations.upstream.connection import upstream_of_organisation
 from storage.stock_snapshots import StockSnapshot
-from tests.issuance.stage import ACCOUNT, FREE_ESIMS, Stage, another_process
+from tests.issuance.stage import FREE_ESIMS, IssuanceStage, another_process
+from tests.network_facts import ACCOUNT
 
 CAP = 20
 READS = ("listSubscriber", "esimStatusPerAccount")
 
 
-async def large(stage: Stage) -> None:
+async def large(stage: IssuanceStage) -> None:
     """From now on the account's 140 lines are seven times as many as one answer lists."""
     (await stage.world.network()).row_cap = CAP
 
 
-async def look(stage: Stage) -> tuple[StockSnapshot, int]:
+async def look(stage: IssuanceStage) -> tuple[StockSnapshot, int]:
     """A fresh look at the stock, and how many calls it took."""
     await stage.live_on(6)
     deps, before = stage.world.pipeline.deps, len(stage.world.sandbox.calls)
@@ -24,7 +25,7 @@ async def look(stage: Stage) -> tuple[StockSnapshot, int]:
     return found, sum(call.method in READS for call in stage.world.sandbox.calls[before:])
 
 
-async def known(stage: Stage) -> None:
+async def known(stage: IssuanceStage) -> None:
     """The account is large, an eSIM was drawn from it under the key first, and looks have learned its parts."""
     await large(stage)
     assert (await stage.issue("first")).status_code == 201
@@ -34,12 +35,12 @@ async def known(stage: Stage) -> None:
     raise AssertionError("the parts were not learned")
 
 
-async def free(stage: Stage) -> frozenset[str]:
+async def free(stage: IssuanceStage) -> frozenset[str]:
     """What the network has in stock."""
     return frozenset(line.iccid for line in (await stage.world.network()).lines_of(ACCOUNT) if line.sim.status == "FREE")
 
 
-async def test_the_first_draws_wait_for_a_few_calls_and_not_for_all_lines(stage: Stage) -> None:
+async def test_the_first_draws_wait_for_a_few_calls_and_not_for_all_lines(stage: IssuanceStage) -> None:
     await large(stage)
     for number in range(3):
         before = len(stage.world.sandbox.calls)
@@ -51,7 +52,7 @@ async def test_the_first_draws_wait_for_a_few_calls_and_not_for_all_lines(stage:
     }
 
 
-async def test_a_look_after_draws_reads_what_they_changed_and_is_true(stage: Stage) -> None:
+async def test_a_look_after_draws_reads_what_they_changed_and_is_true(stage: IssuanceStage) -> None:
     await known(stage)
     for number in range(FREE_ESIMS - 2):
         assert (await stage.issue(f"k{number}")).status_code == 201
@@ -63,7 +64,7 @@ async def test_a_look_after_draws_reads_what_they_changed_and_is_true(stage: Sta
     assert len({row.iccid for row in await stage.ledger() if row.state == "issued"}) == FREE_ESIMS
 
 
-async def test_an_esim_that_came_back_is_known_as_returned_and_is_drawn_again(stage: Stage) -> None:
+async def test_an_esim_that_came_back_is_known_as_returned_and_is_drawn_again(stage: IssuanceStage) -> None:
     await known(stage)
     iccid = (await stage.ledger())[0].iccid or ""
     (await stage.line(iccid)).sim.status = "FREE"
@@ -73,7 +74,7 @@ async def test_an_esim_that_came_back_is_known_as_returned_and_is_drawn_again(st
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-async def test_an_esim_that_was_rolled_back_is_in_stock_at_the_next_look(stage: Stage, elsewhere: bool) -> None:
+async def test_an_esim_that_was_rolled_back_is_in_stock_at_the_next_look(stage: IssuanceStage, elsewhere: bool) -> None:
     await known(stage)
     iccid = (await stage.ledger())[0].iccid or ""
     if elsewhere:
@@ -86,7 +87,7 @@ async def test_an_esim_that_was_rolled_back_is_in_stock_at_the_next_look(stage: 
     assert iccid in found.free and found.free == await free(stage)
 
 
-async def test_stock_that_others_took_or_brought_is_seen_though_the_ledger_knows_nothing_of_it(stage: Stage) -> None:
+async def test_stock_that_others_took_or_brought_is_seen_though_the_ledger_knows_nothing_of_it(stage: IssuanceStage) -> None:
     await known(stage)
     lines = list((await stage.world.network()).lines_of(ACCOUNT))
     for line in (lines[3], lines[77]):
@@ -101,7 +102,7 @@ async def test_stock_that_others_took_or_brought_is_seen_though_the_ledger_knows
     assert all(calls <= 5 for _, calls in looks)
 
 
-async def test_another_process_looks_as_cheaply_as_the_one_that_learned(stage: Stage) -> None:
+async def test_another_process_looks_as_cheaply_as_the_one_that_learned(stage: IssuanceStage) -> None:
     await known(stage)
     other = await another_process(stage)
     deps, before = other.pipeline.deps, len(other.sandbox.calls)

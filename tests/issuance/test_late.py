@@ -11,12 +11,14 @@ from storage.issuance import IssuanceRow, find_issuance
 from storage.orphans import recover_orphans
 from storage.reconciliation import unresolved_issuances
 from storage.replicas import REPLICA_LEASE_SECONDS
-from tests.issuance.road import Gate, held
-from tests.issuance.stage import DRAW, INTENTS, Stage, untold, whole
+from tests.connectivity.requests import INTENTS
+from tests.issuance.road import RoadGate, held
+from tests.issuance.stage import IssuanceStage, replay_of, untold
+from tests.network_facts import DRAW
 from tests.registry import ledgers
 from tests.world import SettableClock
 
-ASKS = pytest.mark.parametrize("ask", [Stage.issue, Stage.intend])
+ASKS = pytest.mark.parametrize("ask", [IssuanceStage.issue, IssuanceStage.intend])
 
 
 class Halting:
@@ -35,7 +37,9 @@ class Halting:
 
 @ASKS
 @pytest.mark.parametrize(("seconds", "sent"), [(9, 1), (11, 0), (3600, 0)])
-async def test_what_is_not_sent_soon_after_its_commit_is_not_sent_at_all(stage: Stage, ask: object, seconds: float, sent: int) -> None:
+async def test_what_is_not_sent_soon_after_its_commit_is_not_sent_at_all(
+    stage: IssuanceStage, ask: object, seconds: float, sent: int
+) -> None:
     deps = stage.world.pipeline.deps
     stage.world.pipeline.deps = replace(deps, clock=Halting(stage.world.clock, seconds))
     said = await asked(stage, ask)
@@ -71,10 +75,10 @@ class Ahead:
 
 
 @ASKS
-async def test_a_call_that_never_left_frees_its_key_also_where_only_its_claim_was_given_up(stage: Stage, ask: object) -> None:
+async def test_a_call_that_never_left_frees_its_key_also_where_only_its_claim_was_given_up(stage: IssuanceStage, ask: object) -> None:
     deps = stage.world.pipeline.deps
     stage.world.pipeline.deps = replace(deps, clock=Ahead(stage.world.clock))
-    gate = stage.road.gates[DRAW] = Gate()
+    gate = stage.road.gates[DRAW] = RoadGate()
     stage.road.refused.add(DRAW)
     async with held(gate, lambda: asked(stage, ask)) as answers:
         stage.world.clock.advance(REPLICA_LEASE_SECONDS + 1)
@@ -89,8 +93,8 @@ async def test_a_call_that_never_left_frees_its_key_also_where_only_its_claim_wa
 
 
 @ASKS
-async def test_a_call_that_never_left_and_was_taken_over_has_failed(stage: Stage, ask: object) -> None:
-    gate = stage.road.gates[DRAW] = Gate()
+async def test_a_call_that_never_left_and_was_taken_over_has_failed(stage: IssuanceStage, ask: object) -> None:
+    gate = stage.road.gates[DRAW] = RoadGate()
     stage.road.refused.add(DRAW)
     async with held(gate, lambda: asked(stage, ask)) as answers:
         await taken_over(stage)
@@ -100,13 +104,13 @@ async def test_a_call_that_never_left_and_was_taken_over_has_failed(stage: Stage
     assert (
         (told["status"], told["error"]["code"]) == ("failed", "issuance_failed") if "status" in told else told["code"] == "issuance_failed"
     )
-    assert whole(await asked(stage, ask)) == (answers[0].status_code, answers[0].content, "true")
+    assert replay_of(await asked(stage, ask)) == (answers[0].status_code, answers[0].content, "true")
     assert list((await stage.states()).values()) == ["failed"] and stage.dispatches() == 0
 
 
 @ASKS
-async def test_an_answer_after_the_row_was_settled_as_failed_is_for_a_person_to_look_at(stage: Stage, ask: object) -> None:
-    gate = stage.road.gates[DRAW] = Gate()
+async def test_an_answer_after_the_row_was_settled_as_failed_is_for_a_person_to_look_at(stage: IssuanceStage, ask: object) -> None:
+    gate = stage.road.gates[DRAW] = RoadGate()
     async with held(gate, lambda: asked(stage, ask)) as answers:
         await taken_over(stage)
         await decide(stage, IssuanceSettlement("failed", "ann"))
@@ -117,7 +121,7 @@ async def test_an_answer_after_the_row_was_settled_as_failed_is_for_a_person_to_
     assert (row.state, row.held, row.iccid) == ("manual_reconciliation_required", None, None)
     assert row.replied is not None and (await stage.line(row.replied)).sim.status == "AFFECTED"
     assert "MANUAL_RECONCILIATION_REQUIRED" in answers[0].text and row.replied not in answers[0].text
-    assert whole(await asked(stage, ask)) == (answers[0].status_code, answers[0].content, "true")
+    assert replay_of(await asked(stage, ask)) == (answers[0].status_code, answers[0].content, "true")
     assert [found.key for found in await stage.world.store.read(unresolved_issuances, most=10)] == [row.key]
     await stage.world.journal.flush()
     assert "MANUAL_RECONCILIATION_REQUIRED" in [line.outcome for line in await stage.world.store.read(ledgers.audited)]
@@ -133,17 +137,17 @@ async def test_an_answer_after_the_row_was_settled_as_failed_is_for_a_person_to_
     assert len((await stage.http.get("/v1/connectivity/events")).json()["data"]) == 1
 
 
-async def asked(stage: Stage, ask: object) -> httpx.Response:
-    return await (stage.issue() if ask is Stage.issue else stage.intend())
+async def asked(stage: IssuanceStage, ask: object) -> httpx.Response:
+    return await (stage.issue() if ask is IssuanceStage.issue else stage.intend())
 
 
-async def taken_over(stage: Stage) -> None:
+async def taken_over(stage: IssuanceStage) -> None:
     """The process is dead for all others."""
     stage.world.clock.advance(REPLICA_LEASE_SECONDS + 1)
     assert await stage.world.store.write(recover_orphans, now=stage.world.clock.now()) == 1
 
 
-async def only(stage: Stage) -> IssuanceRow:
+async def only(stage: IssuanceStage) -> IssuanceRow:
     """The one row of the ledger."""
     (held,) = await stage.ledger()
     row = await stage.world.store.read(find_issuance, organisation=held.organisation, key=held.key)
@@ -151,7 +155,7 @@ async def only(stage: Stage) -> IssuanceRow:
     return row
 
 
-async def decide(stage: Stage, settlement: IssuanceSettlement) -> None:
+async def decide(stage: IssuanceStage, settlement: IssuanceSettlement) -> None:
     row, deps = await only(stage), stage.world.pipeline.deps
     named = {"organisation": row.organisation, "key": row.key}
     await stage.world.store.write(apply_issuance_settlement, deps=deps, **named, settlement=settlement, now=stage.world.clock.now())

@@ -15,7 +15,9 @@ from registry.ports import CallRecord
 from storage.engine.connection import Connection
 from storage.engine.store import Store
 from storage.journal import MOST_DEFERRED_OPENINGS, StoreJournal
-from tests.issuance.stage import ACCOUNT, INTENTS, PLAN, open_stage
+from tests.connectivity.requests import INTENTS
+from tests.issuance.stage import PLAN_SLUG, open_issuance_stage
+from tests.network_facts import ACCOUNT
 from tests.world import World, open_world
 from tests.wrapped_store import WrappedStore
 
@@ -29,7 +31,7 @@ async def test_a_repeated_intent_does_not_wait_for_upstream_writes(tmp_path: Pat
         async with world.client(me.secret) as http:
 
             async def intend(key: str) -> int:
-                return (await http.post(INTENTS, json={"plan": PLAN}, headers={"Idempotency-Key": key})).status_code
+                return (await http.post(INTENTS, json={"plan": PLAN_SLUG}, headers={"Idempotency-Key": key})).status_code
 
             assert [await intend(f"k{number}") for number in range(11)] == [201] * 10 + [429]
             assert [await intend("k0") for _ in range(20)] == [201] * 20
@@ -39,7 +41,7 @@ async def test_a_repeated_intent_does_not_wait_for_upstream_writes(tmp_path: Pat
 
 
 async def test_a_call_that_is_given_up_at_any_moment_never_leaves_its_key_busy(tmp_path: Path) -> None:
-    async with open_stage(tmp_path) as stage:
+    async with open_issuance_stage(tmp_path) as stage:
         for turns in range(1, 15):
             key, before = f"k{turns}", stage.dispatches()
             task = asyncio.ensure_future(stage.issue(key))

@@ -8,15 +8,16 @@ from inline_snapshot import snapshot
 
 from registry.limits import Role, Tier
 from simulators.network.faults import NetworkFault
+from tests.connectivity.requests import INTENTS
+from tests.connectivity.test_products import PRODUCTS
 from tests.issuance.lost_access import LOST_ACCESS, move
-from tests.issuance.road import Gate, held
-from tests.issuance.stage import ACCOUNT, DRAW, FREE_ESIMS, INTENTS, PLAN, TEMPLATE, Stage, untold, whole
+from tests.issuance.road import RoadGate, held
+from tests.issuance.stage import FREE_ESIMS, PLAN_SLUG, IssuanceStage, replay_of, untold
+from tests.network_facts import ACCOUNT, DRAW, TEMPLATE
 from tests.registry import ledgers
 
-PRODUCTS = "/v1/connectivity/products"
 
-
-async def define(stage: Stage, http: httpx.AsyncClient | None = None, **fields: Any) -> str:
+async def define(stage: IssuanceStage, http: httpx.AsyncClient | None = None, **fields: Any) -> str:
     """The id of a new product."""
     body = {
         "name": "Nordic week",
@@ -33,12 +34,12 @@ async def define(stage: Stage, http: httpx.AsyncClient | None = None, **fields: 
     return said.json()["id"]
 
 
-async def confirm(stage: Stage, intent: str, plan: str = PLAN, http: httpx.AsyncClient | None = None) -> httpx.Response:
+async def confirm(stage: IssuanceStage, intent: str, plan: str = PLAN_SLUG, http: httpx.AsyncClient | None = None) -> httpx.Response:
     return await (http or stage.http).post(f"{INTENTS}/{intent}/confirm", json={"plan": plan})
 
 
 @pytest.mark.rule("3.1.3")
-async def test_a_live_plan_draws_one_esim_from_the_caller_s_account(stage: Stage) -> None:
+async def test_a_live_plan_draws_one_esim_from_the_caller_s_account(stage: IssuanceStage) -> None:
     said = await stage.intend(metadata={"order": "1042"})
     assert (said.status_code, said.json()) == snapshot(
         (
@@ -82,7 +83,7 @@ async def test_a_live_plan_draws_one_esim_from_the_caller_s_account(stage: Stage
 
 
 @pytest.mark.rule("2.3.3")
-async def test_a_product_draws_from_the_account_it_is_pinned_to(stage: Stage) -> None:
+async def test_a_product_draws_from_the_account_it_is_pinned_to(stage: IssuanceStage) -> None:
     owner = await stage.world.caller(Tier.ENTERPRISE, token="sandbox-7001-token")
     async with stage.world.client(owner.secret) as http:
         pinned, loose = await define(stage, http, account_id=8103), await define(stage, http)
@@ -95,7 +96,7 @@ async def test_a_product_draws_from_the_account_it_is_pinned_to(stage: Stage) ->
     assert (shown["id"], shown["price"]) == (pinned, {"amount": 900, "currency": "EUR"})
 
 
-async def test_a_product_that_is_pinned_to_an_account_one_lost_draws_nothing(stage: Stage) -> None:
+async def test_a_product_that_is_pinned_to_an_account_one_lost_draws_nothing(stage: IssuanceStage) -> None:
     pinned = await define(stage, account_id=ACCOUNT)
     await move(stage.world, stage.me)
     said = await stage.intend(plan=pinned)
@@ -113,36 +114,36 @@ async def test_a_product_that_is_pinned_to_an_account_one_lost_draws_nothing(sta
 
 
 @pytest.mark.rule("3.1.5")
-async def test_the_same_key_and_body_return_the_same_intent_for_ever(stage: Stage) -> None:
+async def test_the_same_key_and_body_return_the_same_intent_for_ever(stage: IssuanceStage) -> None:
     first = await stage.intend()
     stage.world.clock.advance(400 * 86_400)
-    assert whole(await stage.intend()) == (201, first.content, "true")
+    assert replay_of(await stage.intend()) == (201, first.content, "true")
     other = await stage.intend(plan="nordic-5gb-30d")
     assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
     assert "8988" not in other.text and stage.dispatches() == 1
 
 
-async def test_a_plan_that_left_the_catalogue_keeps_its_answer(stage: Stage) -> None:
+async def test_a_plan_that_left_the_catalogue_keeps_its_answer(stage: IssuanceStage) -> None:
     first = await stage.intend()
     (await stage.world.network()).templates[TEMPLATE].deleted = True
     stage.world.clock.advance(120)
-    assert whole(await stage.intend()) == (201, first.content, "true")
+    assert replay_of(await stage.intend()) == (201, first.content, "true")
     assert (await stage.intend("new")).status_code == 404
 
 
 @pytest.mark.rule("2.4.5")
-async def test_without_a_free_esim_the_intent_has_failed_for_good(stage: Stage) -> None:
+async def test_without_a_free_esim_the_intent_has_failed_for_good(stage: IssuanceStage) -> None:
     await stage.take_stock_away()
     first = await stage.intend()
     assert (first.status_code, first.json()["status"], first.json()["error"]) == snapshot(
         (201, "failed", {"code": "no_inventory", "message": "Account 8101 has no free eSIM; nothing was drawn"})
     )
-    assert whole(await stage.intend()) == (201, first.content, "true")
+    assert replay_of(await stage.intend()) == (201, first.content, "true")
     assert (await confirm(stage, first.json()["id"])).json()["code"] == "intent_not_confirmable"
     assert stage.dispatches() == 1 and (await stage.http.get("/v1/connectivity/events")).json()["data"] == []
 
 
-async def test_a_refused_connection_leaves_no_intent_and_a_free_key(stage: Stage) -> None:
+async def test_a_refused_connection_leaves_no_intent_and_a_free_key(stage: IssuanceStage) -> None:
     stage.road.refused.add(DRAW)
     said = await stage.intend()
     assert (said.status_code, said.json()["code"]) == (502, "ocs_error")
@@ -151,7 +152,7 @@ async def test_a_refused_connection_leaves_no_intent_and_a_free_key(stage: Stage
     assert (await stage.intend()).json()["status"] == "succeeded"
 
 
-async def test_a_plan_that_is_not_there_leaves_the_key_free(stage: Stage) -> None:
+async def test_a_plan_that_is_not_there_leaves_the_key_free(stage: IssuanceStage) -> None:
     said = await stage.intend(plan="no-such-plan")
     assert (said.status_code, untold(said)) == snapshot(
         (
@@ -168,7 +169,7 @@ async def test_a_plan_that_is_not_there_leaves_the_key_free(stage: Stage) -> Non
 
 
 @pytest.mark.parametrize("why", LOST_ACCESS)
-async def test_whoever_lost_access_sees_nothing_of_what_was_drawn(stage: Stage, why: str) -> None:
+async def test_whoever_lost_access_sees_nothing_of_what_was_drawn(stage: IssuanceStage, why: str) -> None:
     esim = (await stage.intend()).json()["esim"]
     change, status, code = LOST_ACCESS[why]
     await change(stage.world, stage.me)
@@ -181,7 +182,9 @@ async def test_whoever_lost_access_sees_nothing_of_what_was_drawn(stage: Stage, 
 @pytest.mark.parametrize(
     ("tier", "mode", "status", "code"), [(Tier.FREE, "managed", 402, "upgrade_required"), (Tier.PRO, None, 409, "org_not_connected")]
 )
-async def test_a_live_plan_needs_write_access_and_a_connection(stage: Stage, tier: Tier, mode: str | None, status: int, code: str) -> None:
+async def test_a_live_plan_needs_write_access_and_a_connection(
+    stage: IssuanceStage, tier: Tier, mode: str | None, status: int, code: str
+) -> None:
     who = await stage.world.caller(tier, mode=mode, account=ACCOUNT if mode else None)
     async with stage.world.client(who.secret) as http:
         said = await stage.intend(http=http)
@@ -192,7 +195,7 @@ async def test_a_live_plan_needs_write_access_and_a_connection(stage: Stage, tie
 
 
 @pytest.mark.rule("3.1.4")
-async def test_a_waiting_intent_gets_its_esim_when_a_live_plan_is_confirmed(stage: Stage) -> None:
+async def test_a_waiting_intent_gets_its_esim_when_a_live_plan_is_confirmed(stage: IssuanceStage) -> None:
     waiting = (await stage.http.post(INTENTS, json={"metadata": {"order": "7"}}, headers={"Idempotency-Key": "w"})).json()
     assert (waiting["status"], stage.dispatches()) == ("requires_plan", 0)
     said = await confirm(stage, waiting["id"])
@@ -240,7 +243,7 @@ async def test_a_waiting_intent_gets_its_esim_when_a_live_plan_is_confirmed(stag
 @pytest.mark.parametrize(
     ("fault", "status"), [(NetworkFault(DRAW, drop_after=True), "processing"), (NetworkFault(DRAW, code=14), "failed")]
 )
-async def test_a_confirmation_is_never_sent_a_second_time(stage: Stage, fault: NetworkFault, status: str) -> None:
+async def test_a_confirmation_is_never_sent_a_second_time(stage: IssuanceStage, fault: NetworkFault, status: str) -> None:
     waiting = (await stage.http.post(INTENTS, json={}, headers={"Idempotency-Key": "w"})).json()["id"]
     stage.trouble(fault)
     first = await confirm(stage, waiting)
@@ -249,7 +252,7 @@ async def test_a_confirmation_is_never_sent_a_second_time(stage: Stage, fault: N
     assert (again.status_code, stage.dispatches()) == (200 if status == "processing" else 409, 1)
 
 
-async def test_a_confirmation_that_was_never_sent_may_be_tried_again(stage: Stage) -> None:
+async def test_a_confirmation_that_was_never_sent_may_be_tried_again(stage: IssuanceStage) -> None:
     waiting = (await stage.http.post(INTENTS, json={"metadata": {"a": "b"}}, headers={"Idempotency-Key": "w"})).json()
     stage.road.refused.add(DRAW)
     assert (await confirm(stage, waiting["id"])).status_code == 502
@@ -259,8 +262,8 @@ async def test_a_confirmation_that_was_never_sent_may_be_tried_again(stage: Stag
 
 
 @pytest.mark.rule("2.4.5")
-async def test_an_intent_is_seen_processing_while_its_esim_is_drawn(stage: Stage) -> None:
-    gate = stage.road.gates[DRAW] = Gate()
+async def test_an_intent_is_seen_processing_while_its_esim_is_drawn(stage: IssuanceStage) -> None:
+    gate = stage.road.gates[DRAW] = RoadGate()
     async with held(gate, stage.intend) as answers:
         rows = (await stage.http.get(INTENTS)).json()["data"]
         assert [(row["status"], row["esim"], row["error"]) for row in rows] == [("processing", None, None)]
@@ -272,7 +275,7 @@ async def test_an_intent_is_seen_processing_while_its_esim_is_drawn(stage: Stage
     assert stage.dispatches() == 1
 
 
-async def test_a_foreign_intent_cannot_be_confirmed(stage: Stage) -> None:
+async def test_a_foreign_intent_cannot_be_confirmed(stage: IssuanceStage) -> None:
     waiting = (await stage.http.post(INTENTS, json={}, headers={"Idempotency-Key": "w"})).json()["id"]
     other = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
     async with stage.world.client(other.secret) as http:
@@ -282,9 +285,9 @@ async def test_a_foreign_intent_cannot_be_confirmed(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("role", list(Role))
-async def test_a_downgrade_while_the_stock_is_looked_at_sends_nothing(stage: Stage, role: Role) -> None:
+async def test_a_downgrade_while_the_stock_is_looked_at_sends_nothing(stage: IssuanceStage, role: Role) -> None:
     who = await stage.world.caller(Tier.PRO, role, mode="managed", account=ACCOUNT)
-    gate = stage.road.gates["listSubscriber"] = Gate()
+    gate = stage.road.gates["listSubscriber"] = RoadGate()
     async with stage.world.client(who.secret) as http, held(gate, lambda: stage.intend(http=http)) as answers:
         await stage.world.move_to(Tier.FREE, who.organisation)
     assert (answers[0].status_code, answers[0].json()["code"]) == (401, "unauthorized")

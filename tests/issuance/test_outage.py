@@ -12,24 +12,25 @@ from inline_snapshot import snapshot
 from clients.ocs.client import OcsPool
 from registry.clock import REQUEST_SECONDS
 from registry.limits import Tier
-from tests.issuance.road import Gate, held
-from tests.issuance.stage import ACCOUNT, DRAW, Stage, at_once, untold, whole
+from tests.issuance.road import RoadGate, held
+from tests.issuance.stage import IssuanceStage, at_once, replay_of, untold
+from tests.network_facts import ACCOUNT, DRAW
 from tests.registry import ledgers
 from tests.world import SettableClock
 
 RESELLER = "/v1/reseller"
 PROBE = "getResellerInfo"
-Ask = Callable[[Stage], Awaitable[httpx.Response]]
-ASKS = pytest.mark.parametrize("ask", [Stage.issue, Stage.intend])
+Ask = Callable[[IssuanceStage], Awaitable[httpx.Response]]
+ASKS = pytest.mark.parametrize("ask", [IssuanceStage.issue, IssuanceStage.intend])
 
 
-def send_by(stage: Stage, pool: OcsPool) -> OcsPool:
+def send_by(stage: IssuanceStage, pool: OcsPool) -> OcsPool:
     """From now on the service's calls go through this pool."""
     stage.world.pipeline.deps = replace(stage.world.pipeline.deps, ocs=pool)
     return pool
 
 
-async def reads(stage: Stage, http: httpx.AsyncClient, count: int) -> list[int]:
+async def reads(stage: IssuanceStage, http: httpx.AsyncClient, count: int) -> list[int]:
     """The statuses of so many reads, one after another."""
     found: list[int] = []
     for _ in range(count):
@@ -38,13 +39,15 @@ async def reads(stage: Stage, http: httpx.AsyncClient, count: int) -> list[int]:
     return found
 
 
-async def nothing_is_kept(stage: Stage) -> bool:
+async def nothing_is_kept(stage: IssuanceStage) -> bool:
     """No row, no claim, no call of the quota."""
     return (await stage.ledger(), await stage.world.store.read(ledgers.claimed), stage.dispatches()) == ([], [], 0)
 
 
 @ASKS
-async def test_an_open_breaker_refuses_before_anything_is_sent_and_leaves_key_and_quota_as_they_were(stage: Stage, ask: Ask) -> None:
+async def test_an_open_breaker_refuses_before_anything_is_sent_and_leaves_key_and_quota_as_they_were(
+    stage: IssuanceStage, ask: Ask
+) -> None:
     stage.road.refused.add("*")
     assert await reads(stage, stage.http, 3) == [502] * 3
     charged, calls = await stage.charged(), len(stage.world.sandbox.calls)
@@ -71,7 +74,7 @@ async def test_an_open_breaker_refuses_before_anything_is_sent_and_leaves_key_an
     assert stage.dispatches() == 1 and PROBE in stage.methods(calls)
 
 
-async def test_failures_of_the_only_one_who_calls_open_it_for_all(stage: Stage) -> None:
+async def test_failures_of_the_only_one_who_calls_open_it_for_all(stage: IssuanceStage) -> None:
     stage.road.refused.add("*")
     assert await reads(stage, stage.http, 4) == [502, 502, 502, 503]
     system = stage.world.pipeline.deps.ocs.system
@@ -79,7 +82,9 @@ async def test_failures_of_the_only_one_who_calls_open_it_for_all(stage: Stage) 
 
 
 @ASKS
-async def test_a_draw_before_which_nothing_could_be_read_says_that_none_was_made_and_when_to_repeat_it(stage: Stage, ask: Ask) -> None:
+async def test_a_draw_before_which_nothing_could_be_read_says_that_none_was_made_and_when_to_repeat_it(
+    stage: IssuanceStage, ask: Ask
+) -> None:
     stage.road.refused.add("*")
     said = await ask(stage)
     assert (said.status_code, untold(said), said.headers["Retry-After"]) == snapshot(
@@ -100,7 +105,7 @@ async def test_a_draw_before_which_nothing_could_be_read_says_that_none_was_made
     assert stage.dispatches() == 1
 
 
-async def test_the_log_tells_when_it_stops_answering_and_when_it_answers_again(stage: Stage) -> None:
+async def test_the_log_tells_when_it_stops_answering_and_when_it_answers_again(stage: IssuanceStage) -> None:
     told = list[str]()
     stage.world.pipeline.deps.ocs.system.report = told.append
     stage.road.refused.add("*")
@@ -117,7 +122,7 @@ async def test_the_log_tells_when_it_stops_answering_and_when_it_answers_again(s
     ]
 
 
-async def test_two_organisations_whose_calls_fail_close_nothing_for_a_third(stage: Stage) -> None:
+async def test_two_organisations_whose_calls_fail_close_nothing_for_a_third(stage: IssuanceStage) -> None:
     world = stage.world
     callers = [await world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT) for _ in range(3)]
     async with world.client(callers[0].secret) as one, world.client(callers[1].secret) as two, world.client(callers[2].secret) as third:
@@ -132,10 +137,10 @@ async def test_two_organisations_whose_calls_fail_close_nothing_for_a_third(stag
         assert world.pipeline.deps.ocs.system.breaker.open_owners == 2
 
 
-async def test_half_of_the_connections_may_wait_for_it_and_of_one_organisation_half_of_those(stage: Stage) -> None:
+async def test_half_of_the_connections_may_wait_for_it_and_of_one_organisation_half_of_those(stage: IssuanceStage) -> None:
     world = stage.world
     system = send_by(stage, stage.road.pool(world.clock, most_waiting=4)).system
-    gate = stage.road.gates[PROBE] = Gate()
+    gate = stage.road.gates[PROBE] = RoadGate()
     other = await world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
     async with world.client(other.secret) as second, anyio.create_task_group() as group:
         answers: list[int] = []
@@ -185,7 +190,7 @@ class Striking:
 
 
 @ASKS
-async def test_whenever_the_time_of_a_request_is_over_its_key_draws_one_esim_and_no_more(stage: Stage, ask: Any) -> None:
+async def test_whenever_the_time_of_a_request_is_over_its_key_draws_one_esim_and_no_more(stage: IssuanceStage, ask: Any) -> None:
     world = stage.world
     clock, unsent, sent = world.clock, 0, 0
     for looks in range(1, 14):
@@ -212,9 +217,9 @@ async def test_whenever_the_time_of_a_request_is_over_its_key_draws_one_esim_and
 
 @ASKS
 @pytest.mark.parametrize("back", [False, True], ids=["on its way there", "on its way back"])
-async def test_a_deadline_while_the_draw_is_under_way_leaves_its_outcome_unknown(stage: Stage, ask: Any, back: bool) -> None:
+async def test_a_deadline_while_the_draw_is_under_way_leaves_its_outcome_unknown(stage: IssuanceStage, ask: Any, back: bool) -> None:
     send_by(stage, stage.road.pool(stage.world.clock, seconds=0.3))
-    gate = stage.road.gates[DRAW] = Gate(back=back)
+    gate = stage.road.gates[DRAW] = RoadGate(back=back)
     said = await ask(stage)
     del stage.road.gates[DRAW]
     assert "OUTCOME_UNKNOWN" in said.text and list((await stage.states()).values()) == ["outcome_unknown"]
@@ -225,15 +230,15 @@ async def test_a_deadline_while_the_draw_is_under_way_leaves_its_outcome_unknown
 
 
 @ASKS
-async def test_an_answer_that_comes_after_the_deadline_is_settled(stage: Stage, ask: Any) -> None:
-    gate = stage.road.gates[DRAW] = Gate(back=True)
+async def test_an_answer_that_comes_after_the_deadline_is_settled(stage: IssuanceStage, ask: Any) -> None:
+    gate = stage.road.gates[DRAW] = RoadGate(back=True)
     async with held(gate, lambda: ask(stage)) as answers:
         await stage.live_on(REQUEST_SECONDS + 1)
     assert answers[0].status_code == 201 and list((await stage.states()).values()) == ["issued"]
-    assert whole(await ask(stage)) == (201, answers[0].content, "true") and stage.dispatches() == 1
+    assert replay_of(await ask(stage)) == (201, answers[0].content, "true") and stage.dispatches() == 1
 
 
-async def test_many_keys_in_an_outage_and_after_it_draw_one_esim_each(stage: Stage) -> None:
+async def test_many_keys_in_an_outage_and_after_it_draw_one_esim_each(stage: IssuanceStage) -> None:
     stage.road.refused.add("*")
     first = await at_once([lambda key=f"k{n}": stage.issue(key) for n in range(10)])
     assert {answer.status_code for answer in first} <= {502, 503} and await nothing_is_kept(stage)
@@ -256,7 +261,7 @@ COMPOSITES = {
 
 
 @pytest.mark.parametrize("name", COMPOSITES)
-async def test_a_composite_whose_time_is_over_answers_with_what_it_has_and_says_what_is_missing(stage: Stage, name: str) -> None:
+async def test_a_composite_whose_time_is_over_answers_with_what_it_has_and_says_what_is_missing(stage: IssuanceStage, name: str) -> None:
     reached: list[str] = []
 
     def seen(method: str) -> None:
@@ -274,7 +279,7 @@ async def test_a_composite_whose_time_is_over_answers_with_what_it_has_and_says_
 
 
 @pytest.mark.parametrize("name", COMPOSITES)
-async def test_a_composite_that_had_time_for_the_list_alone_answers_with_that(stage: Stage, name: str) -> None:
+async def test_a_composite_that_had_time_for_the_list_alone_answers_with_that(stage: IssuanceStage, name: str) -> None:
     listed: list[str] = []
 
     def seen(method: str) -> None:

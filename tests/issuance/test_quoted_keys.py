@@ -16,9 +16,11 @@ from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from registry.policy import key_spellings, unquoted_key
 from storage.claims import take_claim
+from tests.connectivity.requests import INTENTS
 from tests.issuance.before import spell
-from tests.issuance.stage import DELETE, FREE_ESIMS, INTENTS, ISSUE, Stage, another_process, at_once, open_stage, whole
+from tests.issuance.stage import FREE_ESIMS, INVENTORY_PATH, IssuanceStage, another_process, at_once, open_issuance_stage, replay_of
 from tests.mcp.house import open_house
+from tests.network_facts import DELETE
 from tests.world import Credentials, World, open_world
 
 OPERATION = {"inventory": "issue_esim_from_inventory", "intent": "create_connectivity_intent"}
@@ -26,12 +28,12 @@ TEST_PLAN = {"plan": "test_eu_1gb"}
 
 
 @asynccontextmanager
-async def many_at_once(folder: Path, url: str | None) -> AsyncGenerator[Stage]:
-    async with open_stage(folder, url, concurrency=64) as stage:
+async def many_at_once(folder: Path, url: str | None) -> AsyncGenerator[IssuanceStage]:
+    async with open_issuance_stage(folder, url, concurrency=64) as stage:
         yield stage
 
 
-async def issued_before(stage: Stage, spelling: str, kind: str = "inventory", account: int = 8101) -> httpx.Response:
+async def issued_before(stage: IssuanceStage, spelling: str, kind: str = "inventory", account: int = 8101) -> httpx.Response:
     """An eSIM that the release before drew under a key in quotes."""
     made = await (stage.issue("before", account=account) if kind == "inventory" else stage.intend("before"))
     assert made.status_code == 201
@@ -42,15 +44,15 @@ async def issued_before(stage: Stage, spelling: str, kind: str = "inventory", ac
 
 
 @pytest.mark.parametrize("kind", ["inventory", "intent"])
-async def test_a_key_in_quotes_and_its_content_draw_one_esim(stage: Stage, kind: str) -> None:
+async def test_a_key_in_quotes_and_its_content_draw_one_esim(stage: IssuanceStage, kind: str) -> None:
     draw = stage.issue if kind == "inventory" else stage.intend
     for drawn, (first, second) in enumerate((('"live-1"', "live-1"), ("live-2", '"live-2"'), (r'"a\"b\\c"', r'a"b\c')), 1):
         made, again = await draw(first), await draw(second)
-        assert whole(again) == (201, made.content, "true")
+        assert replay_of(again) == (201, made.content, "true")
         assert stage.dispatches() == drawn and await stage.free() == FREE_ESIMS - drawn
 
 
-async def test_the_content_is_what_is_stored(stage: Stage) -> None:
+async def test_the_content_is_what_is_stored(stage: IssuanceStage) -> None:
     made = (await stage.issue('"live-1"')).json()["data"]
     assert made["idempotencyKey"] == "live-1" and await stage.states() == {"live-1": "issued"}
     event = (await stage.http.get("/v1/connectivity/events")).json()["data"][0]
@@ -72,18 +74,18 @@ async def test_64_calls_with_both_spellings_at_two_servers_are_one_dispatch(tmp_
 
 
 @pytest.mark.parametrize("kind", ["inventory", "intent"])
-async def test_a_key_that_was_stored_with_its_quotes_stays_what_it_was(stage: Stage, kind: str) -> None:
+async def test_a_key_that_was_stored_with_its_quotes_stays_what_it_was(stage: IssuanceStage, kind: str) -> None:
     before = await issued_before(stage, '"live-1"', kind)
     draw = stage.issue if kind == "inventory" else stage.intend
-    assert whole(await draw('"live-1"')) == (201, before.content, "true")
+    assert replay_of(await draw('"live-1"')) == (201, before.content, "true")
     new = await draw("live-1")
     assert new.status_code == 201 and new.content != before.content and "Idempotent-Replayed" not in new.headers
-    assert whole(await draw('"live-1"')) == (201, before.content, "true")
-    assert whole(await draw("live-1")) == (201, new.content, "true")
+    assert replay_of(await draw('"live-1"')) == (201, before.content, "true")
+    assert replay_of(await draw("live-1")) == (201, new.content, "true")
     assert stage.dispatches() == 2
 
 
-async def test_other_input_under_the_other_spelling_is_refused(stage: Stage) -> None:
+async def test_other_input_under_the_other_spelling_is_refused(stage: IssuanceStage) -> None:
     await stage.issue('"live-1"')
     other = await stage.issue("live-1", validityPeriod=7)
     assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
@@ -93,7 +95,7 @@ async def test_other_input_under_the_other_spelling_is_refused(stage: Stage) -> 
     assert stage.dispatches() == 2
 
 
-async def test_a_roll_back_names_the_key_in_either_spelling(stage: Stage) -> None:
+async def test_a_roll_back_names_the_key_in_either_spelling(stage: IssuanceStage) -> None:
     await stage.issue("live-1")
     token = await stage.token('"live-1"')
     back = await stage.ask_to_return("live-1", token=token)
@@ -102,56 +104,56 @@ async def test_a_roll_back_names_the_key_in_either_spelling(stage: Stage) -> Non
     assert again.json() == back.json() and len(stage.sent(DELETE)) == 1
 
 
-async def test_a_roll_back_of_a_key_that_was_stored_with_its_quotes_takes_back_that_one(stage: Stage) -> None:
+async def test_a_roll_back_of_a_key_that_was_stored_with_its_quotes_takes_back_that_one(stage: IssuanceStage) -> None:
     await issued_before(stage, '"live-1"')
     await stage.issue("live-1")
     await stage.give_back('"live-1"')
     assert await stage.states() == {'"live-1"': "rolled_back", "live-1": "issued"}
 
 
-async def test_a_key_in_quotes_cannot_begin_as_our_own_do(stage: Stage) -> None:
+async def test_a_key_in_quotes_cannot_begin_as_our_own_do(stage: IssuanceStage) -> None:
     for key in ('"ord_1"', '"cni_1"', r'"\"ord_1\""'):
         refused = await stage.issue(key)
         assert (refused.status_code, refused.json()["param"]) == (400, "idempotency_key")
         assert "kept for the service's own issuances" in refused.json()["error"] and stage.dispatches() == 0
 
 
-async def test_quotes_that_hold_no_key_are_refused(stage: Stage) -> None:
+async def test_quotes_that_hold_no_key_are_refused(stage: IssuanceStage) -> None:
     for key in ('""', r'"\"\""', '"two words"', '"' + "x" * 256 + '"', '"' * 3 + "x" * 253, "x" * 256):
         refused = await stage.issue(key)
         assert (refused.status_code, refused.json()["code"], refused.json()["param"]) == (400, "invalid_request", "idempotency_key")
     assert await stage.states() == {} and await stage.charged() == 0
 
 
-async def test_empty_quotes_that_were_a_key_before_stay_one(stage: Stage) -> None:
+async def test_empty_quotes_that_were_a_key_before_stay_one(stage: IssuanceStage) -> None:
     before = await issued_before(stage, '""')
-    assert whole(await stage.issue('""')) == (201, before.content, "true")
+    assert replay_of(await stage.issue('""')) == (201, before.content, "true")
 
 
-async def test_what_is_no_well_formed_string_is_the_key_as_it_is(stage: Stage) -> None:
+async def test_what_is_no_well_formed_string_is_the_key_as_it_is(stage: IssuanceStage) -> None:
     keys = ('"a', 'a"', '"a"b', '"a"b"', '"a";p=1', r'"\a"', r'"a\"', "'a'", "\\")
     for key in keys:
         assert (await stage.issue(key)).json()["data"]["idempotencyKey"] == key
     assert await stage.states() == dict.fromkeys(keys, "issued")
 
 
-async def test_the_longest_key_may_be_quoted(stage: Stage) -> None:
+async def test_the_longest_key_may_be_quoted(stage: IssuanceStage) -> None:
     for key in ("x" * 255, '"' + "\\" * 253 + "x"):
         quoted = '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
         made = await stage.issue(quoted)
-        assert whole(await stage.issue(key)) == (201, made.content, "true")
+        assert replay_of(await stage.issue(key)) == (201, made.content, "true")
         assert (await stage.give_back(quoted)).status_code == 200
 
 
-async def test_two_headers_that_spell_one_key_are_one_key(stage: Stage) -> None:
-    for path, body in ((ISSUE, {"accountId": 8101, "packageTemplateId": 55010}), (INTENTS, TEST_PLAN)):
+async def test_two_headers_that_spell_one_key_are_one_key(stage: IssuanceStage) -> None:
+    for path, body in ((INVENTORY_PATH, {"accountId": 8101, "packageTemplateId": 55010}), (INTENTS, TEST_PLAN)):
         first = await stage.http.post(path, json=body, headers={"X-Idempotency-Key": "a"})
         for one, other in (("a", "a"), ('"a"', "a"), ("a", '"a"'), (r'"\"a\""', '"a"'), ('"a"', None), (None, '"a"')):
             headers = {name: key for name, key in (("Idempotency-Key", one), ("X-Idempotency-Key", other)) if key is not None}
-            assert whole(await stage.http.post(path, json=body, headers=headers)) == (201, first.content, "true")
+            assert replay_of(await stage.http.post(path, json=body, headers=headers)) == (201, first.content, "true")
 
 
-async def test_two_headers_with_different_keys_are_refused_by_every_operation(stage: Stage) -> None:
+async def test_two_headers_with_different_keys_are_refused_by_every_operation(stage: IssuanceStage) -> None:
     pairs = [("a", "b"), ('"a"', "b"), ('"a"', '"b"'), ("a", ""), ('"a', "a")]
     for operation in CATALOGUE.operations.values():
         path = operation.path.replace("{", "").replace("}", "")

@@ -9,19 +9,21 @@ import pytest
 
 from registry.limits import Tier
 from registry.policy import quota_period
-from tests.issuance.stage import DELETE, DRAW, FREE_ESIMS, INTENTS, PLAN, Stage, another_process, at_once, open_stage, whole
+from tests.connectivity.requests import INTENTS
+from tests.issuance.stage import FREE_ESIMS, PLAN_SLUG, IssuanceStage, another_process, at_once, open_issuance_stage, replay_of
+from tests.network_facts import DELETE, DRAW
 from tests.registry import ledgers
 
 
 @pytest.fixture
-async def stage(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path, database_url, concurrency=64) as stage:
+async def stage(tmp_path: Path, database_url: str | None) -> AsyncGenerator[IssuanceStage]:
+    async with open_issuance_stage(tmp_path, database_url, concurrency=64) as stage:
         yield stage
 
 
 @pytest.mark.rule("4.2.49")
 @pytest.mark.parametrize("kind", ["inventory", "intent"])
-async def test_64_calls_with_one_key_at_two_servers_are_one_dispatch(stage: Stage, kind: str) -> None:
+async def test_64_calls_with_one_key_at_two_servers_are_one_dispatch(stage: IssuanceStage, kind: str) -> None:
     other = await another_process(stage)
     async with other.client(stage.me.secret) as http:
         doors = [stage.http, http]
@@ -34,13 +36,13 @@ async def test_64_calls_with_one_key_at_two_servers_are_one_dispatch(stage: Stag
         (409, "idempotency_in_progress", "1")
     }
     assert [answer.headers.get("Idempotent-Replayed") for answer in made].count(None) == 1
-    assert whole(await draw()) == (201, made[0].content, "true")
+    assert replay_of(await draw()) == (201, made[0].content, "true")
     assert stage.dispatches() == 1 and await stage.free() == FREE_ESIMS - 1
     assert len((await stage.http.get("/v1/connectivity/events")).json()["data"]) == 1
 
 
 @pytest.mark.rule("3.6.1")
-async def test_32_roll_backs_of_one_key_at_two_servers_are_one_release(stage: Stage) -> None:
+async def test_32_roll_backs_of_one_key_at_two_servers_are_one_release(stage: IssuanceStage) -> None:
     other = await another_process(stage)
     await stage.issue()
     tokens = [await stage.token() for _ in range(32)]
@@ -58,7 +60,7 @@ async def test_32_roll_backs_of_one_key_at_two_servers_are_one_release(stage: St
     assert await stage.free() == FREE_ESIMS and await stage.states() == {"k": "rolled_back"}
 
 
-async def test_64_keys_share_14_free_esims_and_none_is_given_twice(stage: Stage) -> None:
+async def test_64_keys_share_14_free_esims_and_none_is_given_twice(stage: IssuanceStage) -> None:
     other = await another_process(stage)
     async with other.client(stage.me.secret) as http:
         doors = [stage.http, http] * 32
@@ -70,15 +72,15 @@ async def test_64_keys_share_14_free_esims_and_none_is_given_twice(stage: Stage)
     assert len({answer.json()["data"]["iccid"] for answer in answers if answer.status_code == 201}) == FREE_ESIMS
     assert Counter((await stage.states()).values()) == {"issued": FREE_ESIMS, "failed": 64 - FREE_ESIMS}
     again = await at_once([lambda number=number: stage.issue(f"k{number}") for number in range(64)])
-    assert [whole(answer) for answer in again] == [(answer.status_code, answer.content, "true") for answer in answers]
+    assert [replay_of(answer) for answer in again] == [(answer.status_code, answer.content, "true") for answer in answers]
     assert stage.dispatches() == 64
 
 
 @pytest.mark.rule("3.1.4")
-async def test_of_32_confirmations_with_a_live_plan_one_draws_the_esim(stage: Stage) -> None:
+async def test_of_32_confirmations_with_a_live_plan_one_draws_the_esim(stage: IssuanceStage) -> None:
     other = await another_process(stage)
     waiting = (await stage.http.post(INTENTS, json={}, headers={"Idempotency-Key": "w"})).json()["id"]
-    path, plans = f"{INTENTS}/{waiting}/confirm", [PLAN, "nordic-5gb-30d"] * 16
+    path, plans = f"{INTENTS}/{waiting}/confirm", [PLAN_SLUG, "nordic-5gb-30d"] * 16
     async with other.client(stage.me.secret) as http:
         doors = [stage.http, http]
         answers = await at_once(
@@ -94,7 +96,7 @@ async def test_of_32_confirmations_with_a_live_plan_one_draws_the_esim(stage: St
     assert list((await stage.states()).values()) == ["issued"]
 
 
-async def test_of_64_calls_with_ten_left_ten_draw(stage: Stage) -> None:
+async def test_of_64_calls_with_ten_left_ten_draw(stage: IssuanceStage) -> None:
     world = stage.world
     who = await world.caller(Tier.PRO, mode="managed", account=8101)
     limit = world.pipeline.rate_limiter.limits.tiers[Tier.PRO].calls_per_day
@@ -106,7 +108,7 @@ async def test_of_64_calls_with_ten_left_ten_draw(stage: Stage) -> None:
     assert stage.dispatches() == 10 and len(await stage.ledger()) == 10
 
 
-async def test_of_16_answers_at_once_that_name_one_esim_one_is_believed(stage: Stage) -> None:
+async def test_of_16_answers_at_once_that_name_one_esim_one_is_believed(stage: IssuanceStage) -> None:
     first = (await stage.issue("first")).json()["data"]
     await stage.give_back("first")
     await stage.live_on(10)
@@ -116,4 +118,4 @@ async def test_of_16_answers_at_once_that_name_one_esim_one_is_believed(stage: S
     assert Counter((answer.status_code, answer.json().get("code")) for answer in answers) == {(201, None): 1, (502, "OUTCOME_UNKNOWN"): 15}
     assert Counter(row.held for row in await stage.ledger()) == {None: 16, first["iccid"]: 1}
     again = await at_once([lambda number=number: stage.issue(f"k{number}") for number in range(16)])
-    assert [whole(answer) for answer in again] == [(answer.status_code, answer.content, "true") for answer in answers]
+    assert [replay_of(answer) for answer in again] == [(answer.status_code, answer.content, "true") for answer in answers]

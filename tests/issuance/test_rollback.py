@@ -15,8 +15,9 @@ from storage.issuance import DrawnSim, NewIssuance, begin_issuance, mark_issued
 from storage.orphans import recover_orphans
 from storage.replicas import REPLICA_LEASE_SECONDS
 from storage.upstream_connections import set_connection
-from tests.issuance.road import Gate, held
-from tests.issuance.stage import ACCOUNT, DELETE, DRAW, FREE_ESIMS, ISSUE, TEMPLATE, WRITES, Stage, another_process, untold
+from tests.issuance.road import RoadGate, held
+from tests.issuance.stage import FREE_ESIMS, INVENTORY_PATH, ISSUANCE_WRITES, IssuanceStage, another_process, untold
+from tests.network_facts import ACCOUNT, DELETE, DRAW, TEMPLATE
 
 PROVIDER, FREE, LINE, PACKAGES = "getSimProviderStatus", "changeSimStatus", "getSingleSubscriber", "listSubscriberPrepaidPackages"
 LOOK = [LINE, PACKAGES]
@@ -25,12 +26,12 @@ STEPS = [*LOOK, DELETE, PROVIDER, *LOOK, FREE, *LOOK]
 KEYS = ["packages", "a/b", "a%2Fb", "what?x=1", "tag#1", "/", "//", "%", "a+b", ".", "..", "...", "~!$&'()*,;=:@[]{}|\\^`<>\"", "K" * 255]
 
 
-async def test_an_esim_goes_back_to_stock(stage: Stage) -> None:
+async def test_an_esim_goes_back_to_stock(stage: IssuanceStage) -> None:
     free = await stage.free()
     esim = (await stage.issue()).json()["data"]
     before = len(stage.world.sandbox.calls)
     challenge = await stage.ask_to_return()
-    assert (challenge.status_code, challenge.json()["route"]) == (202, f"DELETE {ISSUE}/{{idempotencyKey}}")
+    assert (challenge.status_code, challenge.json()["route"]) == (202, f"DELETE {INVENTORY_PATH}/{{idempotencyKey}}")
     assert stage.methods(before) == [LINE]
     said = await stage.ask_to_return(token=challenge.json()["confirm_token"])
     assert (said.status_code, said.json()) == snapshot(
@@ -55,7 +56,7 @@ async def test_an_esim_goes_back_to_stock(stage: Stage) -> None:
 
 @pytest.mark.rule("4.2.52")
 @pytest.mark.rule("3.6.2")
-async def test_a_second_roll_back_answers_as_the_first_and_sends_nothing(stage: Stage) -> None:
+async def test_a_second_roll_back_answers_as_the_first_and_sends_nothing(stage: IssuanceStage) -> None:
     await stage.issue()
     first = await stage.give_back()
     before = len(stage.world.sandbox.calls)
@@ -65,7 +66,7 @@ async def test_a_second_roll_back_answers_as_the_first_and_sends_nothing(stage: 
     assert stage.methods(before) == []
 
 
-async def test_the_key_of_what_was_rolled_back_shows_nothing_of_it_and_draws_nothing(stage: Stage) -> None:
+async def test_the_key_of_what_was_rolled_back_shows_nothing_of_it_and_draws_nothing(stage: IssuanceStage) -> None:
     first = (await stage.issue()).json()["data"]
     await stage.give_back()
     said = await stage.issue()
@@ -74,7 +75,7 @@ async def test_the_key_of_what_was_rolled_back_shows_nothing_of_it_and_draws_not
     assert stage.dispatches() == 1
 
 
-async def test_the_key_of_an_intent_that_was_rolled_back_shows_nothing_of_it(stage: Stage) -> None:
+async def test_the_key_of_an_intent_that_was_rolled_back_shows_nothing_of_it(stage: IssuanceStage) -> None:
     intent = (await stage.intend()).json()
     await stage.give_back(intent["id"])
     said = await stage.intend()
@@ -82,7 +83,7 @@ async def test_the_key_of_an_intent_that_was_rolled_back_shows_nothing_of_it(sta
     assert intent["esim"]["activation_code"] not in said.text and stage.dispatches() == 1
 
 
-async def test_an_esim_that_went_back_is_drawn_again_and_belongs_to_the_new_key_alone(stage: Stage) -> None:
+async def test_an_esim_that_went_back_is_drawn_again_and_belongs_to_the_new_key_alone(stage: IssuanceStage) -> None:
     first = (await stage.issue("first")).json()["data"]
     await stage.give_back("first")
     second = (await stage.issue("second")).json()["data"]
@@ -97,7 +98,7 @@ async def test_an_esim_that_went_back_is_drawn_again_and_belongs_to_the_new_key_
 
 
 @pytest.mark.parametrize("status", ["Downloaded", "Installed", "Enabled", "Deleted"])
-async def test_a_profile_that_was_downloaded_stays_affected(stage: Stage, status: str) -> None:
+async def test_a_profile_that_was_downloaded_stays_affected(stage: IssuanceStage, status: str) -> None:
     esim = (await stage.issue()).json()["data"]
     await stage.control("provider-status", orjson.dumps({"iccid": esim["iccid"], "status": status}))
     before = len(stage.world.sandbox.calls)
@@ -110,14 +111,14 @@ async def test_a_profile_that_was_downloaded_stays_affected(stage: Stage, status
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.rule("4.2.52")
-async def test_a_key_may_hold_any_visible_character(stage: Stage, key: str) -> None:
+async def test_a_key_may_hold_any_visible_character(stage: IssuanceStage, key: str) -> None:
     issued = await stage.issue(key)
     assert (issued.status_code, issued.json()["data"]["idempotencyKey"]) == (201, key)
     said = await stage.give_back(key)
     assert (said.status_code, said.json()["data"]["idempotency_key"], said.json()["data"]["status"]) == (200, key, "rolled_back")
 
 
-async def test_the_path_is_read_once_so_no_two_keys_meet(stage: Stage) -> None:
+async def test_the_path_is_read_once_so_no_two_keys_meet(stage: IssuanceStage) -> None:
     for key in ("a/b", "a%2Fb", "a%252Fb"):
         await stage.issue(key)
     await stage.give_back("a%2Fb")
@@ -150,12 +151,12 @@ AMBIGUOUS["changeSimStatus, code 14"] = (FREE, STEPS.index(FREE), [NetworkFault(
 
 @pytest.mark.parametrize("trouble", AMBIGUOUS)
 @pytest.mark.rule("3.6.3")
-async def test_after_the_first_ambiguous_answer_nothing_further_is_sent(stage: Stage, trouble: str) -> None:
+async def test_after_the_first_ambiguous_answer_nothing_further_is_sent(stage: IssuanceStage, trouble: str) -> None:
     reached, last, faults = AMBIGUOUS[trouble]
     issued = await stage.issue()
     token = await stage.token()
     before = len(stage.world.sandbox.calls)
-    gate = stage.road.gates[reached] = Gate()
+    gate = stage.road.gates[reached] = RoadGate()
     async with held(gate, lambda: stage.ask_to_return(token=token)) as answers:
         stage.trouble(*faults)
     said = answers[0]
@@ -182,7 +183,7 @@ async def test_after_the_first_ambiguous_answer_nothing_further_is_sent(stage: S
     )
     asked = stage.methods(before)
     assert [name for name, _ in groupby(asked)] == STEPS[: last + 1]
-    assert len([name for name in asked if name in WRITES]) == len({name for name in asked if name in WRITES})
+    assert len([name for name in asked if name in ISSUANCE_WRITES]) == len({name for name in asked if name in ISSUANCE_WRITES})
     stage.world.sandbox.faults.clear()
     for _ in range(3):
         stage.world.clock.advance(DAY_SECONDS)
@@ -196,7 +197,7 @@ async def test_after_the_first_ambiguous_answer_nothing_further_is_sent(stage: S
     assert await stage.states() == {"k": "rollback_unknown"}
 
 
-async def test_a_package_that_is_gone_already_is_no_hindrance(stage: Stage) -> None:
+async def test_a_package_that_is_gone_already_is_no_hindrance(stage: IssuanceStage) -> None:
     esim = (await stage.issue()).json()["data"]
     line = await stage.line(esim["iccid"])
     network = await stage.world.network()
@@ -206,9 +207,9 @@ async def test_a_package_that_is_gone_already_is_no_hindrance(stage: Stage) -> N
     assert (await stage.line(esim["iccid"])).sim.status == "FREE"
 
 
-async def test_a_release_that_the_read_back_does_not_show_is_unknown(stage: Stage) -> None:
+async def test_a_release_that_the_read_back_does_not_show_is_unknown(stage: IssuanceStage) -> None:
     await stage.issue()
-    gate = stage.road.gates[FREE] = Gate(back=True)
+    gate = stage.road.gates[FREE] = RoadGate(back=True)
     token = await stage.token()
     async with held(gate, lambda: stage.ask_to_return(token=token)) as answers:
         iccid = (await stage.ledger())[0].iccid or ""
@@ -217,12 +218,14 @@ async def test_a_release_that_the_read_back_does_not_show_is_unknown(stage: Stag
 
 
 @pytest.mark.parametrize("between", [None, LINE, PACKAGES])
-async def test_an_esim_that_is_drawn_again_before_the_read_back_went_back_and_is_the_next_keys(stage: Stage, between: str | None) -> None:
+async def test_an_esim_that_is_drawn_again_before_the_read_back_went_back_and_is_the_next_keys(
+    stage: IssuanceStage, between: str | None
+) -> None:
     for number in range(FREE_ESIMS - 1):
         await stage.issue(f"other-{number}")
     iccid = (await stage.issue()).json()["data"]["iccid"]
     token = await stage.token()
-    gate = Gate(back=True)
+    gate = RoadGate(back=True)
     if between is None:
         stage.road.gates[FREE] = gate
     else:  # the line is read back, and is drawn before its packages are, or before the answer with the line is there
@@ -241,7 +244,7 @@ async def test_an_esim_that_is_drawn_again_before_the_read_back_went_back_and_is
     assert (states["k"], states["next"], stage.dispatches()) == ("rolled_back", "issued", FREE_ESIMS + 1)
 
 
-async def test_what_was_never_sent_is_issued_as_before(stage: Stage) -> None:
+async def test_what_was_never_sent_is_issued_as_before(stage: IssuanceStage) -> None:
     await stage.issue()
     stage.road.refused.add(DELETE)
     said = await stage.give_back()
@@ -253,7 +256,7 @@ async def test_what_was_never_sent_is_issued_as_before(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("code", "status"), [(14, 409), (100, 502)])
-async def test_a_definite_refusal_of_the_first_step_leaves_it_issued(stage: Stage, code: int, status: int) -> None:
+async def test_a_definite_refusal_of_the_first_step_leaves_it_issued(stage: IssuanceStage, code: int, status: int) -> None:
     await stage.issue()
     before = len(stage.world.sandbox.calls)
     stage.trouble(NetworkFault(DELETE, code=code))
@@ -263,9 +266,9 @@ async def test_a_definite_refusal_of_the_first_step_leaves_it_issued(stage: Stag
     assert (await stage.give_back()).json()["data"]["status"] == "rolled_back"
 
 
-async def test_a_process_that_dies_in_the_middle_leaves_an_unknown_release(stage: Stage) -> None:
+async def test_a_process_that_dies_in_the_middle_leaves_an_unknown_release(stage: IssuanceStage) -> None:
     await stage.issue()
-    gate = stage.road.gates[FREE] = Gate()
+    gate = stage.road.gates[FREE] = RoadGate()
     other = await another_process(stage)
     token = await stage.token()
     async with held(gate, lambda: stage.ask_to_return(token=token)) as answers, other.client(stage.me.secret) as http:
@@ -284,7 +287,7 @@ async def test_a_process_that_dies_in_the_middle_leaves_an_unknown_release(stage
 
 
 @pytest.mark.rule("3.6.4")
-async def test_a_row_without_a_package_id_is_for_a_person(stage: Stage) -> None:
+async def test_a_row_without_a_package_id_is_for_a_person(stage: IssuanceStage) -> None:
     row = NewIssuance(
         organisation=stage.me.organisation,
         key="k",
@@ -318,7 +321,7 @@ async def test_a_row_without_a_package_id_is_for_a_person(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["failed", "outcome_unknown"])
-async def test_there_is_nothing_to_give_back_when_nothing_is_known_to_be_drawn(stage: Stage, outcome: str) -> None:
+async def test_there_is_nothing_to_give_back_when_nothing_is_known_to_be_drawn(stage: IssuanceStage, outcome: str) -> None:
     stage.trouble(NetworkFault(DRAW, code=14) if outcome == "failed" else NetworkFault(DRAW, drop_after=True))
     await stage.issue()
     said = await stage.give_back()
@@ -326,7 +329,7 @@ async def test_there_is_nothing_to_give_back_when_nothing_is_known_to_be_drawn(s
     assert stage.sent(DELETE) == []
 
 
-async def test_a_foreign_key_answers_as_an_unknown_one_does(stage: Stage) -> None:
+async def test_a_foreign_key_answers_as_an_unknown_one_does(stage: IssuanceStage) -> None:
     await stage.issue("mine")
     other = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
     async with stage.world.client(other.secret) as http:
@@ -350,7 +353,7 @@ async def test_a_foreign_key_answers_as_an_unknown_one_does(stage: Stage) -> Non
 
 @pytest.mark.parametrize("why", ["moved", "disconnected", "downgraded"])
 @pytest.mark.rule("3.6.1")
-async def test_whoever_lost_the_account_gives_nothing_back(stage: Stage, why: str) -> None:
+async def test_whoever_lost_the_account_gives_nothing_back(stage: IssuanceStage, why: str) -> None:
     await stage.issue()
     token = await stage.token()
     if why == "downgraded":
@@ -369,7 +372,7 @@ async def test_whoever_lost_the_account_gives_nothing_back(stage: Stage, why: st
     assert stage.sent(DELETE) == [] and await stage.states() == {"k": "issued"}
 
 
-async def put_package(stage: Stage, iccid: str) -> httpx.Response:
+async def put_package(stage: IssuanceStage, iccid: str) -> httpx.Response:
     """One more package on a line."""
     path, body = f"/v1/subscribers/{iccid}/packages", {"packageTemplateId": TEMPLATE}
     said = await stage.http.post(path, json=body, headers={"Idempotency-Key": "one-more"})
@@ -377,7 +380,7 @@ async def put_package(stage: Stage, iccid: str) -> httpx.Response:
     return said
 
 
-async def test_a_line_that_was_moved_to_another_account_is_not_found(stage: Stage) -> None:
+async def test_a_line_that_was_moved_to_another_account_is_not_found(stage: IssuanceStage) -> None:
     iccid = (await stage.issue()).json()["data"]["iccid"]
     token = await stage.token()
     line = await stage.line(iccid)
@@ -389,10 +392,10 @@ async def test_a_line_that_was_moved_to_another_account_is_not_found(stage: Stag
     assert (await stage.give_back()).json()["data"]["status"] == "rolled_back"
 
 
-async def test_a_line_that_is_moved_meanwhile_is_not_freed(stage: Stage) -> None:
+async def test_a_line_that_is_moved_meanwhile_is_not_freed(stage: IssuanceStage) -> None:
     iccid = (await stage.issue()).json()["data"]["iccid"]
     token = await stage.token()
-    gate = stage.road.gates[PROVIDER] = Gate()
+    gate = stage.road.gates[PROVIDER] = RoadGate()
     async with held(gate, lambda: stage.ask_to_return(token=token)) as answers:
         (await stage.line(iccid)).account_id = 8102
     assert (answers[0].status_code, answers[0].json()["details"]["status"]) == (502, "rollback_unknown")
@@ -400,7 +403,7 @@ async def test_a_line_that_is_moved_meanwhile_is_not_freed(stage: Stage) -> None
 
 
 @pytest.mark.parametrize("other", ["waiting", "running", "blocked"])
-async def test_a_line_with_another_package_gives_nothing_back(stage: Stage, other: str) -> None:
+async def test_a_line_with_another_package_gives_nothing_back(stage: IssuanceStage, other: str) -> None:
     iccid = (await stage.issue()).json()["data"]["iccid"]
     await put_package(stage, iccid)
     line = await stage.line(iccid)
@@ -427,7 +430,7 @@ async def test_a_line_with_another_package_gives_nothing_back(stage: Stage, othe
 
 
 @pytest.mark.parametrize(("ended", "status"), [({}, 409), ({"nbOccurrence": 2}, 409), ({"nbOccurrence": 1}, 200), ({"active": False}, 200)])
-async def test_a_series_hinders_as_long_as_it_makes_packages(stage: Stage, ended: dict[str, object], status: int) -> None:
+async def test_a_series_hinders_as_long_as_it_makes_packages(stage: IssuanceStage, ended: dict[str, object], status: int) -> None:
     await stage.issue()
     series = {"id": 9, "template": 1, "templateName": "Weekly", "subscriber": 1, "nbCreated": 1, "active": True, **ended}
     answer = {"status": {"code": 0, "msg": "OK"}, PACKAGES: {"recurring": [series], "callUseSingleCounter": False}}
@@ -438,7 +441,7 @@ async def test_a_series_hinders_as_long_as_it_makes_packages(stage: Stage, ended
 
 
 @pytest.mark.parametrize(("ago", "status"), [(1, 409), (DAY_SECONDS, 200)])
-async def test_a_package_that_expired_a_while_ago_is_no_hindrance(stage: Stage, ago: float, status: int) -> None:
+async def test_a_package_that_expired_a_while_ago_is_no_hindrance(stage: IssuanceStage, ago: float, status: int) -> None:
     iccid = (await stage.issue()).json()["data"]["iccid"]
     await put_package(stage, iccid)
     more, now = (await stage.line(iccid)).packages[-1], stage.world.clock.now()
@@ -446,10 +449,10 @@ async def test_a_package_that_expired_a_while_ago_is_no_hindrance(stage: Stage, 
     assert (await stage.give_back()).status_code == status
 
 
-async def test_a_package_that_comes_meanwhile_keeps_the_sim_from_stock(stage: Stage) -> None:
+async def test_a_package_that_comes_meanwhile_keeps_the_sim_from_stock(stage: IssuanceStage) -> None:
     iccid = (await stage.issue()).json()["data"]["iccid"]
     token = await stage.token()
-    gate = stage.road.gates[PROVIDER] = Gate()
+    gate = stage.road.gates[PROVIDER] = RoadGate()
     async with held(gate, lambda: stage.ask_to_return(token=token)) as answers:
         await put_package(stage, iccid)
     assert (answers[0].status_code, answers[0].json()["details"]["status"]) == (502, "rollback_unknown")
@@ -457,10 +460,10 @@ async def test_a_package_that_comes_meanwhile_keeps_the_sim_from_stock(stage: St
     assert stage.sent(FREE) == [] and (line.sim.status, len(line.packages)) == ("AFFECTED", 1)
 
 
-async def test_a_package_of_the_next_key_is_not_held_against_a_call_that_was_overtaken(stage: Stage) -> None:
+async def test_a_package_of_the_next_key_is_not_held_against_a_call_that_was_overtaken(stage: IssuanceStage) -> None:
     first = (await stage.issue("first")).json()["data"]
     other, token = await another_process(stage), await stage.token("first")
-    gate = stage.road.gates[PACKAGES] = Gate()
+    gate = stage.road.gates[PACKAGES] = RoadGate()
     async with held(gate, lambda: stage.ask_to_return("first", token=token)) as answers, other.client(stage.me.secret) as http:
         await stage.give_back("first", http=http)
         assert (await stage.issue("second", http=http)).json()["data"]["iccid"] == first["iccid"]
@@ -469,7 +472,7 @@ async def test_a_package_of_the_next_key_is_not_held_against_a_call_that_was_ove
 
 
 @pytest.mark.parametrize("body", [{}, {PROVIDER: None}, {PROVIDER: []}])
-async def test_a_provider_that_tells_nothing_is_no_proof_that_the_profile_is_unused(stage: Stage, body: dict[str, object]) -> None:
+async def test_a_provider_that_tells_nothing_is_no_proof_that_the_profile_is_unused(stage: IssuanceStage, body: dict[str, object]) -> None:
     iccid = (await stage.issue()).json()["data"]["iccid"]
     stage.road.answers[PROVIDER] = orjson.dumps({"status": {"code": 0, "msg": "OK"}, **body})
     said = await stage.give_back()
@@ -478,7 +481,7 @@ async def test_a_provider_that_tells_nothing_is_no_proof_that_the_profile_is_unu
 
 
 @pytest.mark.parametrize("method", [LINE, PACKAGES])
-async def test_a_look_that_fails_before_anything_was_sent_leaves_it_issued(stage: Stage, method: str) -> None:
+async def test_a_look_that_fails_before_anything_was_sent_leaves_it_issued(stage: IssuanceStage, method: str) -> None:
     await stage.issue()
     token = await stage.token()
     stage.trouble(NetworkFault(method, drop_before=True), NetworkFault(method, drop_before=True))
@@ -488,7 +491,7 @@ async def test_a_look_that_fails_before_anything_was_sent_leaves_it_issued(stage
     assert (await stage.give_back()).json()["data"]["status"] == "rolled_back"
 
 
-async def test_a_confirm_token_is_for_one_key_and_one_use(stage: Stage) -> None:
+async def test_a_confirm_token_is_for_one_key_and_one_use(stage: IssuanceStage) -> None:
     await stage.issue("one")
     await stage.issue("two")
     token = await stage.token("one")
@@ -500,7 +503,7 @@ async def test_a_confirm_token_is_for_one_key_and_one_use(stage: Stage) -> None:
     assert len(stage.sent(DELETE)) == 1
 
 
-async def test_an_intent_is_given_back_by_its_id(stage: Stage) -> None:
+async def test_an_intent_is_given_back_by_its_id(stage: IssuanceStage) -> None:
     intent = (await stage.intend()).json()
     said = await stage.give_back(intent["id"])
     assert (said.status_code, said.json()) == snapshot(
@@ -527,6 +530,6 @@ async def test_an_intent_is_given_back_by_its_id(stage: Stage) -> None:
     assert (await stage.ask_to_return("k")).status_code == 404  # the key of the call is not the name of the issuance
 
 
-async def test_a_test_intent_has_nothing_to_give_back(stage: Stage) -> None:
+async def test_a_test_intent_has_nothing_to_give_back(stage: IssuanceStage) -> None:
     intent = (await stage.intend(plan="test_eu_1gb")).json()
     assert (await stage.ask_to_return(intent["id"])).status_code == 404

@@ -11,7 +11,7 @@ import pytest
 
 from registry.errors import StoreUnavailable
 from tests.harness.postgres_processes import PostgresProcesses, stoppable
-from tests.issuance.stage import Stage, open_stage
+from tests.issuance.stage import IssuanceStage, open_issuance_stage
 
 pytestmark = pytest.mark.postgres
 
@@ -48,7 +48,7 @@ def watched(processes: PostgresProcesses) -> Generator[Commits]:
         yield commits
 
 
-async def until_back(stage: Stage) -> dict[str, str]:
+async def until_back(stage: IssuanceStage) -> dict[str, str]:
     """The state of every key, as soon as the database says it; what was owed to it is paid."""
     async with asyncio.timeout(30):
         while True:
@@ -63,7 +63,7 @@ async def test_at_whichever_commit_of_a_draw_the_database_stands_still_its_key_d
     tmp_path: Path, postgres: str
 ) -> None:
     with stoppable(postgres) as processes, watched(processes) as commits:
-        async with open_stage(tmp_path, postgres) as stage:
+        async with open_issuance_stage(tmp_path, postgres) as stage:
             await stage.issue("warm")  # what is leased and read once is there
             commits.next_stops_at(0)
             assert (await stage.issue("plain")).status_code == 201

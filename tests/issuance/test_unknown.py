@@ -18,8 +18,9 @@ from registry.policy import DAY_SECONDS
 from simulators.network.faults import NetworkFault
 from storage.orphans import recover_orphans
 from storage.replicas import REPLICA_LEASE_SECONDS, end_replica
-from tests.issuance.road import Gate, held
-from tests.issuance.stage import DRAW, Stage, another_process, untold, whole
+from tests.issuance.road import RoadGate, held
+from tests.issuance.stage import IssuanceStage, another_process, replay_of, untold
+from tests.network_facts import DRAW
 from tests.registry import ledgers
 
 TEMPLATES = "listPrepaidPackageTemplate"
@@ -44,12 +45,12 @@ SURE = {
     "code 17": (NetworkFault(DRAW, code=17), 409, 17),
     "code 6": (NetworkFault(DRAW, code=6), 409, None),
 }
-Ask = Callable[[Stage], Awaitable[httpx.Response]]
+Ask = Callable[[IssuanceStage], Awaitable[httpx.Response]]
 
 
 @pytest.mark.parametrize("fault", UNKNOWN)
 @pytest.mark.rule("3.6.5")
-async def test_an_ambiguous_answer_is_502_for_ever_and_is_never_tried_again(stage: Stage, fault: str) -> None:
+async def test_an_ambiguous_answer_is_502_for_ever_and_is_never_tried_again(stage: IssuanceStage, fault: str) -> None:
     stage.trouble(UNKNOWN[fault])
     first = await stage.issue()
     assert (first.status_code, untold(first)) == snapshot(
@@ -66,7 +67,7 @@ async def test_an_ambiguous_answer_is_502_for_ever_and_is_never_tried_again(stag
     )
     assert await stage.states() == {"k": "outcome_unknown"}
     for days in (0, 1, 9, 20):
-        assert whole(await stage.issue()) == (502, first.content, "true")
+        assert replay_of(await stage.issue()) == (502, first.content, "true")
         stage.world.clock.advance(days * DAY_SECONDS)
         await stage.world.store.write(recover_orphans, now=stage.world.clock.now())
     assert await stage.states() == {"k": "outcome_unknown"}
@@ -75,7 +76,7 @@ async def test_an_ambiguous_answer_is_502_for_ever_and_is_never_tried_again(stag
 
 @pytest.mark.parametrize("fault", UNKNOWN)
 @pytest.mark.rule("3.6.5")
-async def test_an_intent_of_unknown_outcome_stays_processing_and_says_so(stage: Stage, fault: str) -> None:
+async def test_an_intent_of_unknown_outcome_stays_processing_and_says_so(stage: IssuanceStage, fault: str) -> None:
     stage.trouble(UNKNOWN[fault])
     first = await stage.intend()
     assert (first.status_code, first.json()["status"], first.json()["esim"]) == (201, "processing", None)
@@ -87,7 +88,7 @@ async def test_an_intent_of_unknown_outcome_stays_processing_and_says_so(stage: 
     )
     assert (await stage.http.get(f"/v1/connectivity/intents/{first.json()['id']}")).json() == first.json()
     for days in (0, 1, 9, 20):
-        assert whole(await stage.intend()) == (201, first.content, "true")
+        assert replay_of(await stage.intend()) == (201, first.content, "true")
         stage.world.clock.advance(days * DAY_SECONDS)
         await stage.world.store.write(recover_orphans, now=stage.world.clock.now())
     confirmed = await stage.http.post(f"/v1/connectivity/intents/{first.json()['id']}/confirm", json={"plan": "nordic-1gb-30d"})
@@ -97,33 +98,33 @@ async def test_an_intent_of_unknown_outcome_stays_processing_and_says_so(stage: 
 
 
 @pytest.mark.parametrize("fault", SURE)
-async def test_a_definite_refusal_is_the_key_s_answer_and_drew_nothing(stage: Stage, fault: str) -> None:
+async def test_a_definite_refusal_is_the_key_s_answer_and_drew_nothing(stage: IssuanceStage, fault: str) -> None:
     trouble, status, code = SURE[fault]
     free = await stage.free()
     stage.trouble(trouble)
     first = await stage.issue()
     assert (first.status_code, first.json().get("ocs_code")) == (status, code)
     stage.world.clock.advance(DAY_SECONDS)
-    assert whole(await stage.issue()) == (status, first.content, "true")
+    assert replay_of(await stage.issue()) == (status, first.content, "true")
     assert await stage.states() == {"k": "failed"}
     assert stage.dispatches() == 1 and await stage.free() == free
     assert (await stage.issue("another")).status_code == 201
 
 
 @pytest.mark.parametrize("fault", SURE)
-async def test_an_intent_that_was_refused_has_failed(stage: Stage, fault: str) -> None:
+async def test_an_intent_that_was_refused_has_failed(stage: IssuanceStage, fault: str) -> None:
     trouble, _, _ = SURE[fault]
     stage.trouble(trouble)
     first = await stage.intend()
     assert (first.status_code, first.json()["status"], first.json()["esim"]) == (201, "failed", None)
     assert first.json()["error"]["code"] == {"code 6": "no_inventory", "code 17": "subscriber_end_of_life"}.get(fault, "issuance_failed")
-    assert whole(await stage.intend()) == (201, first.content, "true")
+    assert replay_of(await stage.intend()) == (201, first.content, "true")
     assert stage.dispatches() == 1
 
 
 @pytest.mark.parametrize("method", ["listPrepaidPackageTemplate", "getResellerInfo", "listSubscriber"])
 @pytest.mark.parametrize("fault", [{"drop_after": True}, {"code": 14}, {"code": 18}, {"status": 500}, {"malformed": True}])
-async def test_trouble_before_the_dispatch_frees_the_key(stage: Stage, method: str, fault: dict[str, Any]) -> None:
+async def test_trouble_before_the_dispatch_frees_the_key(stage: IssuanceStage, method: str, fault: dict[str, Any]) -> None:
     stage.trouble(NetworkFault(method, **fault, times=None))
     assert (await stage.issue()).status_code == 502
     intent = await stage.intend()
@@ -134,7 +135,7 @@ async def test_trouble_before_the_dispatch_frees_the_key(stage: Stage, method: s
     assert stage.dispatches() == 2
 
 
-async def test_a_closed_port_frees_the_key(stage: Stage) -> None:
+async def test_a_closed_port_frees_the_key(stage: IssuanceStage) -> None:
     deps = stage.world.pipeline.deps
     with socket.socket() as closed:  # bound, and never listening
         closed.bind(("127.0.0.1", 0))
@@ -150,9 +151,9 @@ async def test_a_closed_port_frees_the_key(stage: Stage) -> None:
     assert stage.dispatches() == 1
 
 
-@pytest.mark.parametrize("ask", [Stage.issue, Stage.intend])
-async def test_an_answer_that_names_another_key_s_esim_is_not_believed(stage: Stage, ask: Ask) -> None:
-    gate = stage.road.gates[DRAW] = Gate(back=True)
+@pytest.mark.parametrize("ask", [IssuanceStage.issue, IssuanceStage.intend])
+async def test_an_answer_that_names_another_key_s_esim_is_not_believed(stage: IssuanceStage, ask: Ask) -> None:
+    gate = stage.road.gates[DRAW] = RoadGate(back=True)
     gate.open.set()
     first = (await stage.issue("first")).json()["data"]
     told = {"iccid": first["iccid"], "subsPackageId": 1, "subscriberId": 2, "esimId": 3, "activationCode": "STOLEN"}
@@ -163,11 +164,11 @@ async def test_an_answer_that_names_another_key_s_esim_is_not_believed(stage: St
     rows = {row.state: row for row in await stage.ledger()}
     assert rows["issued"].key == "first" and rows["issued"].held == first["iccid"]
     assert rows["outcome_unknown"].held is None and rows["outcome_unknown"].replied == first["iccid"]
-    assert whole(await ask(stage)) == (said.status_code, said.content, "true")
+    assert replay_of(await ask(stage)) == (said.status_code, said.content, "true")
     assert stage.dispatches() == 2
 
 
-async def test_an_esim_that_came_back_to_stock_past_us_may_be_drawn_again(stage: Stage) -> None:
+async def test_an_esim_that_came_back_to_stock_past_us_may_be_drawn_again(stage: IssuanceStage) -> None:
     intent = (await stage.intend()).json()
     line = await stage.line(intent["esim"]["iccid"])
     line.sim.status, line.packages[:] = "FREE", []
@@ -188,17 +189,17 @@ async def test_an_esim_that_came_back_to_stock_past_us_may_be_drawn_again(stage:
     assert (await stage.line(again["iccid"])).sim.status == "AFFECTED"
 
 
-async def audited(stage: Stage, outcome: str) -> list[str]:
+async def audited(stage: IssuanceStage, outcome: str) -> list[str]:
     await stage.world.journal.flush()
     return [row.operation for row in await stage.world.store.read(ledgers.audited) if row.outcome == outcome]
 
 
-async def test_a_second_key_while_the_first_is_unknown_is_warned_and_not_stopped(stage: Stage) -> None:
+async def test_a_second_key_while_the_first_is_unknown_is_warned_and_not_stopped(stage: IssuanceStage) -> None:
     stage.trouble(NetworkFault(DRAW, drop_after=True))
     assert (await stage.issue("lost")).status_code == 502
     warned = await stage.issue("new")
     assert (warned.status_code, warned.json()["data"]["unresolved_issuance"]) == (201, "lost")
-    assert whole(await stage.issue("new")) == (201, warned.content, "true")
+    assert replay_of(await stage.issue("new")) == (201, warned.content, "true")
     assert await audited(stage, "unresolved_issuance") == ["issue_esim_from_inventory"]
     intent = (await stage.intend()).json()
     assert (intent["status"], intent["unresolved_issuance"]) == ("succeeded", "lost")
@@ -206,7 +207,7 @@ async def test_a_second_key_while_the_first_is_unknown_is_warned_and_not_stopped
     assert stage.dispatches() == 3
 
 
-async def test_the_warning_is_for_the_same_caller_template_and_day_alone(stage: Stage) -> None:
+async def test_the_warning_is_for_the_same_caller_template_and_day_alone(stage: IssuanceStage) -> None:
     stage.trouble(NetworkFault(DRAW, drop_after=True))
     await stage.issue("lost")
     assert "unresolved_issuance" not in (await stage.issue("other-template", template=55011)).json()["data"]
@@ -220,8 +221,8 @@ async def test_the_warning_is_for_the_same_caller_template_and_day_alone(stage: 
 
 
 @pytest.mark.rule("4.2.49")
-async def test_a_network_that_takes_600_seconds_is_asked_once(stage: Stage) -> None:
-    gate = stage.road.gates[DRAW] = Gate(back=True)
+async def test_a_network_that_takes_600_seconds_is_asked_once(stage: IssuanceStage) -> None:
+    gate = stage.road.gates[DRAW] = RoadGate(back=True)
     async with held(gate, stage.issue) as answers:
         for _ in range(60):
             await stage.live_on(10)
@@ -229,14 +230,16 @@ async def test_a_network_that_takes_600_seconds_is_asked_once(stage: Stage) -> N
             busy = await stage.issue()
             assert (busy.status_code, busy.json()["code"], busy.headers["Retry-After"]) == (409, "idempotency_in_progress", "1")
     assert answers[0].status_code == 201 and stage.dispatches() == 1
-    assert whole(await stage.issue()) == (201, answers[0].content, "true")
+    assert replay_of(await stage.issue()) == (201, answers[0].content, "true")
 
 
 @pytest.mark.parametrize("end", ["lease", "left"])
 @pytest.mark.parametrize("reached", [True, False])
-@pytest.mark.parametrize("ask", [Stage.issue, Stage.intend])
-async def test_what_a_dead_process_had_sent_is_unknown_and_never_sent_again(stage: Stage, ask: Ask, end: str, *, reached: bool) -> None:
-    gate = stage.road.gates[DRAW] = Gate(back=reached)
+@pytest.mark.parametrize("ask", [IssuanceStage.issue, IssuanceStage.intend])
+async def test_what_a_dead_process_had_sent_is_unknown_and_never_sent_again(
+    stage: IssuanceStage, ask: Ask, end: str, *, reached: bool
+) -> None:
+    gate = stage.road.gates[DRAW] = RoadGate(back=reached)
     other = await another_process(stage)
     async with held(gate, lambda: ask(stage)) as answers:
         await end_of(stage, end)
@@ -252,15 +255,15 @@ async def test_what_a_dead_process_had_sent_is_unknown_and_never_sent_again(stag
     # It was only slow: what it was answered counts after all.
     assert answers[0].status_code == 201
     async with other.client(stage.me.secret) as http:
-        assert whole(await retried(stage, ask, http)) == (201, answers[0].content, "true")
+        assert replay_of(await retried(stage, ask, http)) == (201, answers[0].content, "true")
     assert list((await stage.states()).values()) == ["issued"]
     assert stage.dispatches() == 1
     assert len((await stage.http.get("/v1/connectivity/events")).json()["data"]) == 1
 
 
 @pytest.mark.parametrize("end", ["lease", "left"])
-async def test_what_a_dead_process_had_not_sent_is_free_again(stage: Stage, end: str) -> None:
-    gate = stage.road.gates[TEMPLATES] = Gate()
+async def test_what_a_dead_process_had_not_sent_is_free_again(stage: IssuanceStage, end: str) -> None:
+    gate = stage.road.gates[TEMPLATES] = RoadGate()
     other = await another_process(stage)
     async with held(gate, stage.issue) as answers:
         await end_of(stage, end)
@@ -272,12 +275,12 @@ async def test_what_a_dead_process_had_not_sent_is_free_again(stage: Stage, end:
     assert (answers[0].status_code, answers[0].json()["code"]) == (409, "idempotency_in_progress")
     assert stage.dispatches() == 1
     stage.road.gates.clear()
-    assert whole(await stage.issue()) == (201, taken.content, "true")
+    assert replay_of(await stage.issue()) == (201, taken.content, "true")
     assert await stage.states() == {"k": "issued"}
 
 
-async def test_a_retry_itself_judges_what_a_dead_process_left(stage: Stage) -> None:
-    gate = stage.road.gates[DRAW] = Gate()
+async def test_a_retry_itself_judges_what_a_dead_process_left(stage: IssuanceStage) -> None:
+    gate = stage.road.gates[DRAW] = RoadGate()
     other = await another_process(stage)
     async with held(gate, stage.issue):
         await end_of(stage, "lease")
@@ -287,7 +290,7 @@ async def test_a_retry_itself_judges_what_a_dead_process_left(stage: Stage) -> N
         assert await stage.states() == {"k": "outcome_unknown"} and stage.dispatches() == 0
 
 
-async def end_of(stage: Stage, how: str) -> None:
+async def end_of(stage: IssuanceStage, how: str) -> None:
     """The process is dead for all others, a lease later."""
     if how == "left":
         await stage.world.store.write(end_replica, replica=stage.world.journal.replica, now=stage.world.clock.now())
@@ -296,6 +299,6 @@ async def end_of(stage: Stage, how: str) -> None:
         stage.world.clock.advance(REPLICA_LEASE_SECONDS + 1)
 
 
-async def retried(stage: Stage, ask: Ask, http: httpx.AsyncClient) -> httpx.Response:
+async def retried(stage: IssuanceStage, ask: Ask, http: httpx.AsyncClient) -> httpx.Response:
     """The same call at another process."""
-    return await (stage.issue(http=http) if ask is Stage.issue else stage.intend(http=http))
+    return await (stage.issue(http=http) if ask is IssuanceStage.issue else stage.intend(http=http))

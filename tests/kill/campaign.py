@@ -8,16 +8,16 @@ from typing import Literal, NamedTuple
 import httpx
 
 from tests.harness.kill_points import Point
-from tests.harness.network_process import CHANGE, DELETE, DRAW
 from tests.harness.tenant_stage import TenantStage
 from tests.kill.ending import judge, under_way
-from tests.kill.errands import INTENT, ISSUE, ROLLBACK, Callers, Errand, intent_errand, inventory_errand
+from tests.kill.errands import INTENT, ISSUE_OPERATION, RELEASE_OPERATION, Callers, KilledErrand, intent_errand, inventory_errand
+from tests.network_facts import CHANGE, DELETE, DRAW
 
 PLACES = ("before claim", "after claim", "before dispatch", "after dispatch", "before save", "within save", "after save")
 LINE = "getSingleSubscriber"
 # The line is looked at when a token is asked for, when it is used, before the SIM goes to stock and when all is done.
 ROLLBACK_STEPS = ((DELETE, 1), ("getSimProviderStatus", 1), (CHANGE, 1), (LINE, 3), (LINE, 4))
-HELD_SECONDS = 5.0
+CAMPAIGN_HELD_SECONDS = 5.0
 LONGEST_RANDOM = 0.25
 OLDER = 5
 # A dead process is known to be dead when its lease has ended, 30 s after it was renewed for the last time.
@@ -52,9 +52,9 @@ def draw_blow(rng: Random) -> Blow:
     if choice < 0.8:
         return Blow("point", Point(("before send", "after reply")[int(rng.random() * 2)], DRAW, nth))
     if choice < 0.85:
-        return Blow("point", Point(PLACES[2 + int(rng.random() * 5)], ROLLBACK))
-    operation = ISSUE if rng.random() < 0.7 else INTENT
-    return Blow("point", Point(PLACES[int(rng.random() * len(PLACES))], operation, nth if operation == ISSUE else 1))
+        return Blow("point", Point(PLACES[2 + int(rng.random() * 5)], RELEASE_OPERATION))
+    operation = ISSUE_OPERATION if rng.random() < 0.7 else INTENT
+    return Blow("point", Point(PLACES[int(rng.random() * len(PLACES))], operation, nth if operation == ISSUE_OPERATION else 1))
 
 
 class Campaign:
@@ -63,13 +63,13 @@ class Campaign:
     def __init__(self, stage: TenantStage, seed: int, say: Callable[[str], None]) -> None:
         self._stage, self._say, self._rng = stage, say, Random(seed)
         self.callers = Callers(stage.network)
-        self.errands: list[Errand] = []
-        self._latest: list[Errand] = []
+        self.errands: list[KilledErrand] = []
+        self._latest: list[KilledErrand] = []
 
     async def run(self, kills: int) -> list[str]:
         for number in range(kills):
             await self._cycle(number)
-        return await finish(self._stage, self.callers, self.errands)
+        return await finish_campaign(self._stage, self.callers, self.errands)
 
     async def _cycle(self, number: int) -> None:
         stage, rng = self._stage, self._rng
@@ -78,7 +78,7 @@ class Campaign:
         async with stage.client() as http:
             fresh = await self._fresh(http, number)
             if blow.kind == "after send":
-                await stage.network.meet(method=DRAW, delay=HELD_SECONDS)
+                await stage.network.meet(method=DRAW, delay=CAMPAIGN_HELD_SECONDS)
             await self._give_back(http, int(rng.random() * 3))  # in peace, unless its point is one of these
             calls = self._calls(http, fresh)
             await strike(stage, blow, calls)
@@ -89,10 +89,10 @@ class Campaign:
         if rng.random() < 0.85:  # else the next one starts while the lease of the dead one is still good
             await stage.network.advance(901 if rng.random() < 0.15 else LEASE_OVER)
 
-    async def _fresh(self, http: httpx.AsyncClient, number: int) -> list[Errand]:
+    async def _fresh(self, http: httpx.AsyncClient, number: int) -> list[KilledErrand]:
         """New keys; some organisations use the same one, which makes it two."""
         rng, network = self._rng, self._stage.network
-        found: list[Errand] = []
+        found: list[KilledErrand] = []
         for place in range(4 + int(rng.random() * 3)):
             tenant = self._stage.tenants[min(int(rng.random() * 7) // 3, 2)]
             key = f"key-{number}-{place}"
@@ -103,7 +103,7 @@ class Campaign:
         self.errands += found
         return found
 
-    def _calls(self, http: httpx.AsyncClient, fresh: Sequence[Errand]) -> list[Awaitable[object]]:
+    def _calls(self, http: httpx.AsyncClient, fresh: Sequence[KilledErrand]) -> list[Awaitable[object]]:
         """What is under way when the blow falls: new keys, some twice at once, old keys again, and roll-backs."""
         rng, callers = self._rng, self.callers
         older = [errand for errand in self.errands if errand not in fresh and errand not in self._latest]
@@ -118,7 +118,7 @@ class Campaign:
         for errand in self._held(most):
             await self.callers.roll_back(http, errand)
 
-    def _held(self, most: int) -> list[Errand]:
+    def _held(self, most: int) -> list[KilledErrand]:
         """Some that may be given back."""
         held = [errand for errand in self.errands if errand.decided == "ok" and not errand.given_back]
         return self._rng.sample(held, min(len(held), most))
@@ -143,8 +143,8 @@ async def strike(stage: TenantStage, blow: Blow, calls: Sequence[Awaitable[objec
     await under_way
 
 
-async def finish(
-    stage: TenantStage, callers: Callers, errands: Sequence[Errand], *, look: Callable[[], Awaitable[None]] | None = None
+async def finish_campaign(
+    stage: TenantStage, callers: Callers, errands: Sequence[KilledErrand], *, look: Callable[[], Awaitable[None]] | None = None
 ) -> list[str]:
     """Nobody dies any more: time passes until all is settled, everybody asks once more, and we judge.
 
@@ -166,7 +166,7 @@ async def finish(
     return await judge(stage, errands, callers.history, look=look)
 
 
-async def ask_all(http: httpx.AsyncClient, callers: Callers, errands: Sequence[Errand]) -> None:
+async def ask_all(http: httpx.AsyncClient, callers: Callers, errands: Sequence[KilledErrand]) -> None:
     for start in range(0, len(errands), 8):
         await asyncio.gather(*(callers.issue(http, errand) for errand in errands[start : start + 8]))
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from tests.harness.network_process import CHANGE, DRAW, Drawn, Given, NetworkProcess
-from tests.kill.errands import Errand
+from tests.harness.network_process import Drawn, Given, NetworkProcess
+from tests.kill.errands import KilledErrand
+from tests.network_facts import CHANGE, DRAW
 from tests.simulation.provider import Dispatch
 
 NOBODY = 0
@@ -15,11 +16,11 @@ NOTHING_GIVEN = Given("", 0)
 class Owned(NamedTuple):
     """A package that was drawn, and the errand that drew it."""
 
-    errand: Errand | None
+    errand: KilledErrand | None
     given: Given
 
 
-def dispatches(network: NetworkProcess, errands: Sequence[Errand], since: int) -> list[Dispatch]:
+def dispatches(network: NetworkProcess, errands: Sequence[KilledErrand], since: int) -> list[Dispatch]:
     """Every writing call since then, in order.
 
     A draw is told by its days, or by its account and template; a removal by its package, and the freeing of a SIM by the removal before
@@ -44,7 +45,7 @@ def package_of(given: Given) -> int:
     return given.package
 
 
-def draw(call: Mapping[str, Any], wanting: Mapping[Drawn, Errand], given: Mapping[Drawn, Iterator[Given]]) -> Dispatch:
+def draw(call: Mapping[str, Any], wanting: Mapping[Drawn, KilledErrand], given: Mapping[Drawn, Iterator[Given]]) -> Dispatch:
     """A draw with what it gave; a package that nobody has seen has a name of its own."""
     asked = call["payload"]
     drawn = Drawn(asked["accountForSubs"], asked["packageTemplateId"], asked.get("validityPeriod"))

@@ -8,12 +8,12 @@ import orjson
 from standardwebhooks import Webhook
 
 from tests.harness.history import History, Key
-from tests.harness.invariants import Delivery, Ending, Row, Told, by_key, check
-from tests.harness.network_process import CHANGE, DELETE, DRAW
+from tests.harness.invariants import Delivery, Ending, IssuedEvent, LedgerRow, broken_promises, by_key
 from tests.harness.tenant_stage import Tenant, TenantStage
 from tests.kill.dispatches import dispatches
-from tests.kill.errands import Errand
-from tests.simulation.ending import ATTEMPTS, BUSY, DELIVERIES, EVENTS, ROWS, told
+from tests.kill.errands import KilledErrand
+from tests.network_facts import CHANGE, DELETE, DRAW
+from tests.simulation.ending import ATTEMPTS, BUSY, DELIVERIES, EVENTS, LEDGER_ROWS, told_event
 from tests.simulation.provider import Dispatch
 
 UNDER_WAY = {
@@ -25,7 +25,7 @@ UNDER_WAY = {
 
 
 async def judge(
-    stage: TenantStage, errands: Sequence[Errand], history: History, *, look: Callable[[], Awaitable[None]] | None = None
+    stage: TenantStage, errands: Sequence[KilledErrand], history: History, *, look: Callable[[], Awaitable[None]] | None = None
 ) -> list[str]:
     """What a run broke of our promises; empty when all held. Every key was asked once more, and nothing after that.
 
@@ -33,13 +33,13 @@ async def judge(
     """
     await (look or stage.network.look)()
     ending = await read_ending(stage, errands, history)
-    broken = check(ending) + [f"{what} still under way: {count}" for what, count in under_way(stage).items() if count]
+    broken = broken_promises(ending) + [f"{what} still under way: {count}" for what, count in under_way(stage).items() if count]
     broken += [f"{errand.name}: {len(errand.bodies)} different final answers" for errand in errands if len(errand.bodies) > 1]
     broken += [line for tenant in stage.tenants for line in forged(tenant)]
     return broken + rollbacks_of(stage, ending.log)
 
 
-async def read_ending(stage: TenantStage, errands: Sequence[Errand], history: History) -> Ending:
+async def read_ending(stage: TenantStage, errands: Sequence[KilledErrand], history: History) -> Ending:
     """All that the judge asks for."""
     network, tenants = stage.network, stage.tenants
     ours = {tenant.id for tenant in tenants}
@@ -50,7 +50,11 @@ async def read_ending(stage: TenantStage, errands: Sequence[Errand], history: Hi
         log=dispatches(network, errands, stage.since),
         wanted={errand.name: frozenset({errand.asks.template}) for errand in errands},
         last={errand.name: answers[errand.name][-1] for errand in errands},
-        rows=[Row(intents.get(intent, Key(org, key)), state, iccid) for org, key, intent, state, iccid in stage.rows(ROWS) if org in ours],
+        rows=[
+            LedgerRow(intents.get(intent, Key(org, key)), state, iccid)
+            for org, key, intent, state, iccid in stage.rows(LEDGER_ROWS)
+            if org in ours
+        ],
         busy=[key for (key,) in stage.rows(BUSY)],
         told=told_of(stage, intents),
         deliveries=deliveries(stage),
@@ -61,9 +65,11 @@ async def read_ending(stage: TenantStage, errands: Sequence[Errand], history: Hi
     )
 
 
-def told_of(stage: TenantStage, intents: Mapping[str, Key]) -> list[Told]:
+def told_of(stage: TenantStage, intents: Mapping[str, Key]) -> list[IssuedEvent]:
     ours = {tenant.id for tenant in stage.tenants}
-    return [told(id, organisation, orjson.loads(data), intents) for id, organisation, data in stage.rows(EVENTS) if organisation in ours]
+    return [
+        told_event(id, organisation, orjson.loads(data), intents) for id, organisation, data in stage.rows(EVENTS) if organisation in ours
+    ]
 
 
 def deliveries(stage: TenantStage) -> list[Delivery]:

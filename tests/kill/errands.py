@@ -8,17 +8,18 @@ from typing import Any, Literal
 import httpx
 
 from tests.harness.history import History, Key, Kind
-from tests.harness.network_process import TEMPLATE, Drawn, NetworkProcess
+from tests.harness.network_process import Drawn, NetworkProcess
 from tests.harness.tenant_stage import Tenant
+from tests.network_facts import TEMPLATE
 from tests.simulation.clients import RELEASE, UNSURE, understood
 from tests.simulation.errands import INTENT, INVENTORY
-from tests.simulation.replica import Said
+from tests.simulation.replica import ClientAnswer
 
-ISSUE, ROLLBACK = INVENTORY, RELEASE
+ISSUE_OPERATION, RELEASE_OPERATION = INVENTORY, RELEASE
 
 
 @dataclass(slots=True)
-class Errand:
+class KilledErrand:
     tenant: Tenant
     key: str
     asks: Drawn
@@ -42,15 +43,15 @@ class Errand:
 
     @property
     def operation(self) -> str:
-        return ISSUE if self.asks.days is not None else INTENT
+        return ISSUE_OPERATION if self.asks.days is not None else INTENT
 
 
-def inventory_errand(network: NetworkProcess, tenant: Tenant, key: str) -> Errand:
+def inventory_errand(network: NetworkProcess, tenant: Tenant, key: str) -> KilledErrand:
     """From stock, for days that nobody else asks for."""
-    return Errand(tenant, key, Drawn(tenant.account, TEMPLATE, network.next_days()), ledger_key=key)
+    return KilledErrand(tenant, key, Drawn(tenant.account, TEMPLATE, network.next_days()), ledger_key=key)
 
 
-async def intent_errand(http: httpx.AsyncClient, network: NetworkProcess, tenant: Tenant, key: str) -> Errand | None:
+async def intent_errand(http: httpx.AsyncClient, network: NetworkProcess, tenant: Tenant, key: str) -> KilledErrand | None:
     """A live intent for a product of a template that nobody else draws; None when there is no template left."""
     template = network.next_template(tenant.account)
     if template is None:
@@ -64,12 +65,12 @@ async def intent_errand(http: httpx.AsyncClient, network: NetworkProcess, tenant
         "currency": "EUR",
         "package_template_id": template,
     }
-    made = await http.post("/v1/connectivity/products", json=product, headers=bearer(tenant) | {"Idempotency-Key": f"product-{key}"})
+    made = await http.post("/v1/connectivity/products", json=product, headers=bearer_of(tenant) | {"Idempotency-Key": f"product-{key}"})
     assert made.status_code == 201, made.text
-    return Errand(tenant, key, Drawn(tenant.account, template, None), product=made.json()["id"])
+    return KilledErrand(tenant, key, Drawn(tenant.account, template, None), product=made.json()["id"])
 
 
-def bearer(tenant: Tenant) -> dict[str, str]:
+def bearer_of(tenant: Tenant) -> dict[str, str]:
     return {"Authorization": f"Bearer {tenant.secret}"}
 
 
@@ -80,7 +81,7 @@ class Callers:
         self._clock = network.clock
         self.history = History()
 
-    async def issue(self, http: httpx.AsyncClient, errand: Errand) -> httpx.Response | None:
+    async def issue(self, http: httpx.AsyncClient, errand: KilledErrand) -> httpx.Response | None:
         """One call with the errand's key. None: the server died before it had answered."""
         if errand.product is None:
             body: dict[str, Any] = {"accountId": errand.asks.account, "packageTemplateId": TEMPLATE, "validityPeriod": errand.asks.days}
@@ -92,21 +93,21 @@ class Callers:
             errand.ledger_key = said.json()["id"]
         return said
 
-    async def roll_back(self, http: httpx.AsyncClient, errand: Errand) -> httpx.Response | None:
+    async def roll_back(self, http: httpx.AsyncClient, errand: KilledErrand) -> httpx.Response | None:
         """Ask, confirm. None: the server died before it had answered."""
         path = f"/v1/subscribers/issue-from-inventory/{errand.ledger_key}"
         errand.given_back = True
-        asked = await self._send(http, "DELETE", path, errand, ROLLBACK, {})
+        asked = await self._send(http, "DELETE", path, errand, RELEASE_OPERATION, {})
         if asked is None or asked.status_code != 202:
             return asked
-        return await self._send(http, "DELETE", path, errand, ROLLBACK, {"X-Confirm-Token": str(asked.json()["confirm_token"])})
+        return await self._send(http, "DELETE", path, errand, RELEASE_OPERATION, {"X-Confirm-Token": str(asked.json()["confirm_token"])})
 
     async def _send(
         self,
         http: httpx.AsyncClient,
         method: str,
         path: str,
-        errand: Errand,
+        errand: KilledErrand,
         operation: str,
         headers: Mapping[str, str],
         body: Mapping[str, Any] | None = None,
@@ -117,12 +118,12 @@ class Callers:
         call = history.begin(self._clock.now(), operation, name)
         errand.confirmed += [call] if "X-Confirm-Token" in headers else []
         try:
-            said = await http.request(method, path, json=body, headers={**bearer(errand.tenant), **headers})
+            said = await http.request(method, path, json=body, headers={**bearer_of(errand.tenant), **headers})
         except httpx.TransportError:
             history.add(self._clock.now(), "info", call, operation, name, "gone")
             return None
         kind, detail = read(operation, said)
-        lasts = operation != ROLLBACK and kind in ("ok", "fail")
+        lasts = operation != RELEASE_OPERATION and kind in ("ok", "fail")
         digest = hashlib.sha256(said.content).hexdigest()[:16] if lasts else ""
         history.add(self._clock.now(), kind, call, operation, name, detail, digest)
         if lasts:
@@ -136,4 +137,4 @@ def read(operation: str, said: httpx.Response) -> tuple[Kind, str]:
     """What an answer means for the key, as the simulation's callers see it. A fault of the service is no answer."""
     body = said.json()
     assert said.status_code != 500 or body.get("code") in UNSURE, said.text
-    return understood(operation, Said(said.status_code, body, said.content, "idempotent-replayed" in said.headers))
+    return understood(operation, ClientAnswer(said.status_code, body, said.content, "idempotent-replayed" in said.headers))

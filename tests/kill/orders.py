@@ -11,7 +11,7 @@ from storage.orders import NewOrder, insert_order, name_session
 from storage.storefronts import StorefrontPlan
 from tests.harness.network_process import Drawn
 from tests.harness.tenant_stage import TenantStage
-from tests.simulation.shops import Shop, open_shop
+from tests.simulation.shops import SimulatedShop, open_simulated_shop
 
 PRICE = 990
 
@@ -23,16 +23,16 @@ class PaidOrder(NamedTuple):
     asks: Drawn
 
 
-async def open_for_business(stage: TenantStage) -> Shop:
+async def open_for_business(stage: TenantStage) -> SimulatedShop:
     tenant, ids, clock = stage.tenants[0], SystemIds(SystemClock()), stage.network.clock
     store = open_store(stage.url, pool=1)
     try:
-        return await store.write(open_shop, ids=ids, organisation=tenant.id, account=tenant.account, now=clock.now())
+        return await store.write(open_simulated_shop, ids=ids, organisation=tenant.id, account=tenant.account, now=clock.now())
     finally:
         await store.aclose()
 
 
-async def paid_order(stage: TenantStage, shop: Shop) -> PaidOrder:
+async def paid_order(stage: TenantStage, shop: SimulatedShop) -> PaidOrder:
     """One more, of a template of its own."""
     tenant, now = stage.tenants[0], stage.network.clock.now()
     template = stage.network.next_template(tenant.account)
@@ -46,7 +46,7 @@ async def paid_order(stage: TenantStage, shop: Shop) -> PaidOrder:
     return PaidOrder(id, Drawn(tenant.account, template, None))
 
 
-def insert_paid(connection: Connection, *, id: str, shop: Shop, plan: StorefrontPlan, template: int, now: float) -> None:
+def insert_paid(connection: Connection, *, id: str, shop: SimulatedShop, plan: StorefrontPlan, template: int, now: float) -> None:
     order = NewOrder(
         id=id,
         top_up_of=None,

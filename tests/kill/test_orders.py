@@ -6,10 +6,10 @@ The processor is not here: that a refund is sent once, whatever dies, is tried i
 import asyncio
 
 from tests.harness.kill_points import Point
-from tests.harness.network_process import DRAW
 from tests.harness.tenant_stage import TenantStage
-from tests.kill.campaign import HELD_SECONDS, LEASE_OVER, PAUSES
+from tests.kill.campaign import CAMPAIGN_HELD_SECONDS, LEASE_OVER, PAUSES
 from tests.kill.orders import PaidOrder, open_for_business, paid_order
+from tests.network_facts import DRAW
 
 TEMPLATES = "listPrepaidPackageTemplate"
 CHORE_LEASE = 70
@@ -58,7 +58,7 @@ async def killed_at(stage: TenantStage, point: Point) -> None:
         await servers.died()
         return
     sent = await network.count(DRAW)
-    await network.meet(method=DRAW, delay=HELD_SECONDS)
+    await network.meet(method=DRAW, delay=CAMPAIGN_HELD_SECONDS)
     await servers.start()
     async with asyncio.timeout(60):
         while await network.count(DRAW) == sent:

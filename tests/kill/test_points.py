@@ -5,10 +5,10 @@ from typing import Literal, NamedTuple
 import pytest
 
 from tests.harness.kill_points import Point
-from tests.harness.network_process import DRAW
 from tests.harness.tenant_stage import TenantStage
-from tests.kill.campaign import HELD_SECONDS, LEASE_OVER, Blow, finish, strike
-from tests.kill.errands import INTENT, ISSUE, Callers, Errand, intent_errand, inventory_errand
+from tests.kill.campaign import CAMPAIGN_HELD_SECONDS, LEASE_OVER, Blow, finish_campaign, strike
+from tests.kill.errands import INTENT, ISSUE_OPERATION, Callers, KilledErrand, intent_errand, inventory_errand
+from tests.network_facts import DRAW
 
 
 class Expected(NamedTuple):
@@ -41,7 +41,7 @@ def blow_at(place: str, operation: str) -> Blow:
 
 
 async def test_killed_at_a_named_point_the_key_is_free_or_unknown_or_answered_and_never_drawn_twice(stage: TenantStage) -> None:
-    await through_all_points(stage, ISSUE)
+    await through_all_points(stage, ISSUE_OPERATION)
 
 
 @pytest.mark.parametrize("stage", ["sqlite"], indirect=True)
@@ -52,17 +52,19 @@ async def test_killed_at_a_named_point_a_live_intent_is_drawn_for_once_or_not_at
 async def through_all_points(stage: TenantStage, operation: str) -> None:
     """One key for each: killed there, asked again, and settled in the end."""
     network, servers, tenant = stage.network, stage.servers, stage.tenants[0]
-    callers, errands, before = Callers(network), list[Errand](), await network.count(DRAW)
+    callers, errands, before = Callers(network), list[KilledErrand](), await network.count(DRAW)
     for place, expected in POINTS.items():
         blow = blow_at(place, operation)
         await servers.start(blow.point, settles=False)
         async with stage.client() as http:
             key = place.replace(" ", "-")
-            errand = inventory_errand(network, tenant, key) if operation == ISSUE else await intent_errand(http, network, tenant, key)
+            errand = (
+                inventory_errand(network, tenant, key) if operation == ISSUE_OPERATION else await intent_errand(http, network, tenant, key)
+            )
             assert errand is not None
             errands.append(errand)
             if blow.kind == "after send":
-                await network.meet(method=DRAW, delay=HELD_SECONDS)
+                await network.meet(method=DRAW, delay=CAMPAIGN_HELD_SECONDS)
             await strike(stage, blow, [callers.issue(http, errand)])
             assert callers.history.records[-1].kind == "info", f"{place} was not reached"
         await network.advance(LEASE_OVER)
@@ -74,6 +76,6 @@ async def through_all_points(stage: TenantStage, operation: str) -> None:
         assert (place, *found) == (place, expected.next, expected.replayed), said.text
         await servers.kill()
     drawn = await network.count(DRAW)
-    assert await finish(stage, callers, errands) == []
+    assert await finish_campaign(stage, callers, errands) == []
     assert [errand.decided for errand in errands] == [expected.last for expected in POINTS.values()]
     assert drawn == await network.count(DRAW) == before + sum(expected.dispatches for expected in POINTS.values())

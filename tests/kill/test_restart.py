@@ -3,10 +3,10 @@
 import json
 
 from tests.harness.kill_points import Point
-from tests.harness.network_process import CHANGE, DELETE, DRAW
 from tests.harness.tenant_stage import TenantStage
-from tests.kill.campaign import LEASE_OVER, finish
-from tests.kill.errands import ISSUE, ROLLBACK, Callers, inventory_errand
+from tests.kill.campaign import LEASE_OVER, finish_campaign
+from tests.kill.errands import ISSUE_OPERATION, RELEASE_OPERATION, Callers, inventory_errand
+from tests.network_facts import CHANGE, DELETE, DRAW
 
 STATES = "select issuance.state, claim.state from issuance join claim on claim.key = claim_key"
 A_DAY = 86_400
@@ -35,14 +35,14 @@ async def test_restart_marks_dispatching_unknown(stage: TenantStage) -> None:
     assert stage.rows(STATES) == [("outcome_unknown", "unknown")]
     await servers.kill()
     await network.advance(3 * A_DAY)
-    assert await finish(stage, callers, [errand]) == []
+    assert await finish_campaign(stage, callers, [errand]) == []
     assert (errand.decided, await network.count(DRAW)) == ("fail", before)
 
 
 async def test_a_claim_whose_process_died_before_it_sent_anything_is_free_again_when_the_lease_ends(stage: TenantStage) -> None:
     network, servers, callers = stage.network, stage.servers, Callers(stage.network)
     errand, before = inventory_errand(network, stage.tenants[0], "order-1042"), await network.count(DRAW)
-    await servers.start(Point("before dispatch", ISSUE))
+    await servers.start(Point("before dispatch", ISSUE_OPERATION))
     async with stage.client() as http:
         assert await callers.issue(http, errand) is None
     await servers.died()
@@ -55,7 +55,7 @@ async def test_a_claim_whose_process_died_before_it_sent_anything_is_free_again_
         issued = await callers.issue(http, errand)
         assert issued is not None and issued.status_code == 201 and "idempotent-replayed" not in issued.headers
     await servers.kill()
-    assert await finish(stage, callers, [errand]) == []
+    assert await finish_campaign(stage, callers, [errand]) == []
     assert await network.count(DRAW) == before + 1
 
 
@@ -66,7 +66,7 @@ STEPS = {
     ("after reply", "getSimProviderStatus"): [["delete_package", "done"], ["provider_status", "asked"]],
     ("before send", CHANGE): [*LOOKED, ["free_sim", "sent"]],
     ("after reply", CHANGE): [*LOOKED, ["free_sim", "sent"]],
-    ("before save", ROLLBACK): [*LOOKED, ["free_sim", "done"]],
+    ("before save", RELEASE_OPERATION): [*LOOKED, ["free_sim", "done"]],
 }
 
 
@@ -99,7 +99,7 @@ async def test_a_roll_back_cut_off_between_its_steps_is_unknown_and_nothing_furt
                 errand.iccid,
             )
     await servers.kill()
-    assert await finish(stage, callers, errands) == []
+    assert await finish_campaign(stage, callers, errands) == []
     assert [await network.count(method) for method in (DRAW, DELETE, CHANGE)] == sent
     steps = dict(stage.rows("select key, steps from issuance"))
     assert [json.loads(steps[errand.key])[: len(kept)] for errand, kept in zip(errands, STEPS.values(), strict=True)] == list(

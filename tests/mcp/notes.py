@@ -10,7 +10,7 @@ from registry.errors import NotFound
 from registry.limits import Scope
 from registry.model import Document, Input, Nothing
 from registry.operation import Example, Once, operation
-from tests.note_rows import Name, Note, add, every
+from tests.note_rows import Name, Note, add_note_row, every_note
 
 
 class NoteRef(Input):
@@ -37,7 +37,7 @@ class Plan(TypedDict):
     note: str | None
 
 
-class Gate:
+class HandlerGate:
     """Lets a test hold a handler and see how it ended."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Gate:
             raise
 
 
-GATES: list[Gate] = []
+HANDLER_GATES: list[HandlerGate] = []
 
 
 @operation("GET", "/v1/notes/{name}", examples=[Example("The first note", {"name": "first"})])
@@ -65,7 +65,7 @@ async def get_note(ctx: Ctx, params: NoteRef) -> Note:
 
     Only the reference shows this.
     """
-    rows = {row.name[5:]: row.value for row in await ctx.deps.store.read(every)}
+    rows = {row.name[5:]: row.value for row in await ctx.deps.store.read(every_note)}
     if params.name not in rows:
         raise NotFound("There is no such note", hint="list_notes shows those that are there")
     return {"name": params.name, "writes": rows[params.name]}
@@ -74,7 +74,7 @@ async def get_note(ctx: Ctx, params: NoteRef) -> Note:
 @operation("GET", "/v1/notes")
 async def list_notes(ctx: Ctx, params: NoteList) -> ListOf[Note]:
     """List notes."""
-    rows = [Note(name=row.name[5:], writes=row.value) for row in await ctx.deps.store.read(every)]
+    rows = [Note(name=row.name[5:], writes=row.value) for row in await ctx.deps.store.read(every_note)]
     rest = [row for row in rows if row["name"] > (params.starting_after or "")]
     if len(rest) > params.limit:
         ctx.next_cursor = rest[params.limit - 1]["name"]
@@ -90,32 +90,32 @@ async def list_short_notes(ctx: Ctx, params: NoteList) -> ListOf[Note]:
 @operation("POST", "/v1/notes", scope=Scope.ANY, status=201)
 async def create_note(ctx: Ctx, params: NewNote) -> Note:
     """Write a note."""
-    return await ctx.settle_result(add, name=params.name)
+    return await ctx.settle_result(add_note_row, name=params.name)
 
 
 @operation("POST", "/v1/copies", scope=Scope.ANY, once=Once(required=True))
 async def copy_note(ctx: Ctx, params: NewNote) -> Note:
     """Write a note once per key."""
-    return await ctx.settle_result(add, name=params.name)
+    return await ctx.settle_result(add_note_row, name=params.name)
 
 
 @operation("PUT", "/v1/notes/{name}", scope=Scope.WRITE)
 async def put_note(ctx: Ctx, params: NoteRef) -> Note:
     """Replace a note."""
-    return await ctx.settle_result(add, name=params.name)
+    return await ctx.settle_result(add_note_row, name=params.name)
 
 
 @operation("DELETE", "/v1/notes/{name}", scope=Scope.WRITE, confirm=True)
 async def delete_note(ctx: Ctx, params: NoteRef) -> Note:
     """Remove a note for good."""
-    return await ctx.settle_result(add, name=params.name)
+    return await ctx.settle_result(add_note_row, name=params.name)
 
 
 @operation("GET", "/v1/names")
 async def list_names(ctx: Ctx, params: Nothing) -> list[str]:
     """List only the names of notes."""
     del params
-    return [row.name[5:] for row in await ctx.deps.store.read(every)]
+    return [row.name[5:] for row in await ctx.deps.store.read(every_note)]
 
 
 @operation("GET", "/v1/count")
@@ -130,15 +130,15 @@ async def count_slowly(ctx: Ctx, params: Steps) -> Note:
 async def wait_for_it(ctx: Ctx, params: Nothing) -> Note:
     """Wait until the test opens the gate."""
     del ctx, params
-    await GATES[-1].pass_through()
+    await HANDLER_GATES[-1].pass_through()
     return {"name": "wait", "writes": 0}
 
 
 @operation("POST", "/v1/orders", scope=Scope.WRITE, upstream=True, once=Once(required=True))
 async def order_upstream(ctx: Ctx, params: NoteRef) -> Note:
     """Order from the provider."""
-    await GATES[-1].pass_through()
-    ctx.at_close(add, name=params.name)
+    await HANDLER_GATES[-1].pass_through()
+    ctx.at_close(add_note_row, name=params.name)
     return {"name": params.name, "writes": 1}
 
 

@@ -20,7 +20,7 @@ ARGUMENTS = {"name": "first"}
 ASKING = {"elicitation": {"form": {}}}
 
 
-class Person:
+class AnsweringPerson:
     """Somebody in front of the client, who answers every question in one way."""
 
     def __init__(self, action: Any = "accept", content: dict[str, Any] | None = None) -> None:
@@ -47,7 +47,7 @@ def accepted(yes: bool = True) -> dict[str, Any]:
 
 
 async def test_a_person_who_agrees_gets_it_done(house: House, pro: Credentials) -> None:
-    person = Person("accept", {"confirm": True})
+    person = AnsweringPerson("accept", {"confirm": True})
     async with house.connect(pro, elicit=person) as client:
         done = await client.call_tool("delete_note", ARGUMENTS)
     assert not done.is_error
@@ -60,7 +60,7 @@ async def test_a_person_who_agrees_gets_it_done(house: House, pro: Credentials) 
     [("decline", None), ("cancel", None), ("accept", {"confirm": False}), ("accept", None), ("accept", {"confirm": "yes"})],
 )
 async def test_anything_but_a_clear_yes_does_nothing(house: House, pro: Credentials, action: str, content: dict[str, Any] | None) -> None:
-    async with house.connect(pro, elicit=Person(action, content)) as client:
+    async with house.connect(pro, elicit=AnsweringPerson(action, content)) as client:
         refused = await client.call_tool("delete_note", ARGUMENTS)
     assert refused.is_error
     assert refusal_of(refused)["code"] == "confirm_declined"
@@ -84,7 +84,7 @@ async def test_a_client_that_cannot_ask_gets_the_token_and_the_words_to_ask_with
 
 
 async def test_a_legacy_client_that_could_ask_is_given_the_token(house: House, pro: Credentials) -> None:
-    person = Person("accept", {"confirm": True})
+    person = AnsweringPerson("accept", {"confirm": True})
     async with house.connect(pro, "legacy", elicit=person) as client:
         challenge = await client.call_tool("delete_note", ARGUMENTS)
     assert challenge.is_error
@@ -195,7 +195,7 @@ async def test_a_deployment_may_insist_that_a_person_is_asked(tmp_path: Path) ->
         pro = await house.world.caller()
         async with house.connect(pro) as plain:
             token = refusal_of(await plain.call_tool("delete_note", ARGUMENTS))["confirm_token"]
-        person = Person("decline")
+        person = AnsweringPerson("decline")
         async with house.connect(pro, elicit=person) as client:
             refused = await client.call_tool("delete_note", {**ARGUMENTS, "confirm_token": token})
         assert refusal_of(refused)["code"] == "confirm_declined"

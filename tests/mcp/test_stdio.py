@@ -13,7 +13,7 @@ from registry.caller import Caller
 from registry.limits import Role, Tier, scopes_of
 from tests.mcp.house import CATALOGUE, ERAS, SETTINGS, House
 from tests.mcp.refusals import refusal_of
-from tests.mcp.test_confirm import Person
+from tests.mcp.test_confirm import AnsweringPerson
 from transports.mcp.request_caller import RequestCaller
 from transports.mcp.selection import RequestedTools, select_tools
 from transports.mcp.server import make_mcp_server
@@ -64,7 +64,7 @@ async def test_the_server_in_memory_serves_both_eras(house: House, era: str) -> 
 
 async def test_both_confirm_paths_work_without_http(house: House) -> None:
     server = await local(house, select_tools("", False))
-    person = Person("accept", {"confirm": True})
+    person = AnsweringPerson("accept", {"confirm": True})
     async with Client(server, elicitation_callback=person) as client:
         assert (await client.call_tool("delete_note", {"name": "first"})).structured_content == {"name": "first", "writes": 1}
     async with Client(server, mode="legacy") as client:

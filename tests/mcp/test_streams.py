@@ -9,7 +9,7 @@ import pytest
 from registry.limits import Tier
 from storage.upstream_connections import set_connection
 from tests.mcp.house import ERAS, MODERN, House, open_house, request
-from tests.mcp.notes import GATES, Gate, every
+from tests.mcp.notes import HANDLER_GATES, HandlerGate, every
 from tests.mcp.refusals import refusal_of
 from tests.mcp.wire import Wire
 from tests.world import Credentials
@@ -18,10 +18,10 @@ LEGACY = "2025-11-25"
 
 
 @pytest.fixture
-def gate() -> Generator[Gate]:
-    GATES.append(Gate())
-    yield GATES[-1]
-    GATES.pop()
+def gate() -> Generator[HandlerGate]:
+    HANDLER_GATES.append(HandlerGate())
+    yield HANDLER_GATES[-1]
+    HANDLER_GATES.pop()
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -49,7 +49,7 @@ async def test_a_call_that_did_not_ask_is_answered_as_plain_json(house: House, p
 
 
 @pytest.mark.parametrize(("era", "edge"), [(MODERN, True), (MODERN, False), (LEGACY, True), (LEGACY, False)])
-async def test_a_client_that_hangs_up_cancels_its_read(tmp_path: Path, gate: Gate, era: str, edge: bool) -> None:
+async def test_a_client_that_hangs_up_cancels_its_read(tmp_path: Path, gate: HandlerGate, era: str, edge: bool) -> None:
     with anyio.fail_after(60):
         async with open_house(tmp_path, edge=edge) as house:
             pro = await house.world.caller(Tier.PRO)
@@ -71,7 +71,7 @@ async def test_a_call_whose_body_breaks_off_is_not_run_although_what_came_of_it_
         assert await house.world.store.read(every) == []
 
 
-async def hung_up(wire: Wire, gate: Gate) -> None:
+async def hung_up(wire: Wire, gate: HandlerGate) -> None:
     """A client that leaves while its call waits."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wire.run)
@@ -80,7 +80,7 @@ async def hung_up(wire: Wire, gate: Gate) -> None:
         await wire.ended.wait()
 
 
-async def test_an_order_that_has_reached_the_provider_is_finished_although_the_client_hung_up(house: House, gate: Gate) -> None:
+async def test_an_order_that_has_reached_the_provider_is_finished_although_the_client_hung_up(house: House, gate: HandlerGate) -> None:
     caller = await house.world.caller(Tier.PRO, mode="managed", account=7)
     order = request("tools/call", name="order_upstream", arguments={"name": "sim", "idempotency_key": "order-1"})
     wire = Wire(house, caller, order)
@@ -99,7 +99,7 @@ async def test_an_order_that_has_reached_the_provider_is_finished_although_the_c
     assert [row.value for row in await house.world.store.read(every)] == [1]
 
 
-async def test_a_tool_that_needs_a_connection_tells_where_to_connect(house: House, pro: Credentials, gate: Gate) -> None:
+async def test_a_tool_that_needs_a_connection_tells_where_to_connect(house: House, pro: Credentials, gate: HandlerGate) -> None:
     del gate
     await house.world.store.write(set_connection, organisation=pro.organisation, mode=None, account_id=None, own_token=None)
     async with house.connect(pro) as client:

@@ -11,11 +11,11 @@ from simulators.model.server import ModelFault, ModelScript, ModelServer, ModelT
 
 QUESTION = [ChatMessage("system", "Be brief."), ChatMessage("user", "How are you?")]
 TOOL = ToolSpec("look", "Look somewhere.", {"type": "object", "properties": {"where": {"type": "string"}}})
-QUICK = ModelSettings("", ("small-1", "large-1"), "sk-secret-of-ours", repeats=0)
+QUICK_MODEL = ModelSettings("", ("small-1", "large-1"), "sk-secret-of-ours", repeats=0)
 
 
 @asynccontextmanager
-async def client_of(script: ModelScript, settings: ModelSettings = QUICK) -> AsyncGenerator[tuple[ModelClient, ModelServer]]:
+async def client_of(script: ModelScript, settings: ModelSettings = QUICK_MODEL) -> AsyncGenerator[tuple[ModelClient, ModelServer]]:
     async with model_server(script, key=settings.key) as (url, server):
         client = ModelClient(replace(settings, url=url), SystemClock())
         try:
@@ -28,7 +28,7 @@ def saying(text: str, fault: ModelFault = "") -> ModelScript:
     return lambda heard: ModelTurn(text, fault=fault)
 
 
-async def whole(client: ModelClient, said: list[TextDelta | ToolCall] | None = None) -> list[TextDelta | ToolCall]:
+async def whole_answer(client: ModelClient, said: list[TextDelta | ToolCall] | None = None) -> list[TextDelta | ToolCall]:
     found = [] if said is None else said
     async with aclosing(client.answer(QUESTION, [TOOL])) as pieces:
         async for piece in pieces:

@@ -12,7 +12,7 @@ from operations.assistant.chat import CHAT_SECONDS, KEEP_ALIVE_SECONDS
 from operations.catalogue import CATALOGUE
 from simulators.model.fleet_script import fleet_script
 from simulators.model.server import ModelRequest, ModelScript, ModelTurn, model_server
-from tests.cli.reseller import reseller, said
+from tests.cli.reseller import printed, run_reseller
 from tests.cli.terminal import at_terminal
 from tests.harness.processes import COMMAND, Child, environment, running
 from transports.cli.target import ANSWER_PATIENCE_SECONDS, answer_patience
@@ -40,12 +40,12 @@ def served(script: ModelScript) -> Generator[dict[str, str]]:
 
 
 def test_doctor_asks_the_model_for_its_list(tmp_path: Path) -> None:
-    assert "ok   model      none: " in said("doctor", cwd=tmp_path, SERVICE_PORT="0")
+    assert "ok   model      none: " in printed("doctor", cwd=tmp_path, SERVICE_PORT="0")
     with served(fleet_script) as settings:
-        shown = said("doctor", cwd=tmp_path, SERVICE_PORT="0", **settings)
+        shown = printed("doctor", cwd=tmp_path, SERVICE_PORT="0", **settings)
     assert f"ok   model      {settings['SERVICE_MODEL_URL']} accepts our key, small-1\n" in shown
     assert "sk-of-the-test" not in shown
-    done = reseller("doctor", cwd=tmp_path, SERVICE_PORT="0", **settings)
+    done = run_reseller("doctor", cwd=tmp_path, SERVICE_PORT="0", **settings)
     assert "BAD  model      " in done.stdout and "does not answer (refused)" in done.stdout
 
 
@@ -57,7 +57,7 @@ def stopping(heard: ModelRequest) -> ModelTurn:
 def test_an_answer_is_read_at_a_terminal_and_parsed_in_a_pipe(tmp_path: Path) -> None:
     with served(stopping) as settings, running(tmp_path / "data", settings) as server:
         there = {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
-        events = [json.loads(line) for line in said(*asked("How many lines do I have?"), cwd=tmp_path, **there).splitlines()]
+        events = [json.loads(line) for line in printed(*asked("How many lines do I have?"), cwd=tmp_path, **there).splitlines()]
         assert [events[0]["name"], events[-1]["name"]] == ["quota", "done"]
         assert "".join(event["data"].get("text", "") for event in events) == "140 lines."
         code, shown = at_terminal(*asked("How many lines do I have?"), cwd=tmp_path, settings=there)
@@ -65,7 +65,7 @@ def test_an_answer_is_read_at_a_terminal_and_parsed_in_a_pipe(tmp_path: Path) ->
         assert (code, lines[0], lines[2].split(" ", 1)[0], lines[2].endswith("AI calls used today")) == (0, "140 lines.", "2", True)
         code, shown = at_terminal(*asked("Stop!"), cwd=tmp_path, settings=there)
         assert code == 1 and shown.startswith("One two[2J") and "broke off" in shown and "[model_broken]" in shown
-        done = reseller(*asked("Stop!"), cwd=tmp_path, **there)
+        done = run_reseller(*asked("Stop!"), cwd=tmp_path, **there)
         assert (done.returncode, json.loads(done.stdout.splitlines()[-1])["name"]) == (1, "error")
 
 
@@ -83,6 +83,6 @@ def test_a_simulated_model_is_served_and_says_how_to_use_it(tmp_path: Path) -> N
             lines = [process.stdout.readline().strip() for _ in range(5)]
             settings = dict(line.split("=", 1) for line in lines if line.startswith("SERVICE_"))
             assert settings.keys() == {"SERVICE_MODEL_URL", "SERVICE_MODEL_NAME", "SERVICE_MODEL_KEY"}
-            assert "accepts our key, simulated-1" in said("doctor", cwd=tmp_path, SERVICE_PORT="0", **settings)
+            assert "accepts our key, simulated-1" in printed("doctor", cwd=tmp_path, SERVICE_PORT="0", **settings)
         finally:
             process.terminate()

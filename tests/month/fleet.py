@@ -16,11 +16,13 @@ from registry.ports import SharedSecrets
 from simulators.network.entities import DAY_SECONDS
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
+from tests.network_facts import ACCOUNT
 from tests.world import HOST, NOON, SettableClock, World, no_sleep, open_world
 
-ACCOUNT, RESELLER = 8101, 7001
-MIB = 1 << 20
-DATA, CALL, SMS = 33, 1, 21
+RESELLER = 7001
+DATA = 33
+CALL = 1
+SMS = 21
 SECRET = "whsec_YnJpZGdlLXNlY3JldC1mb3ItdGVzdHMtMDEyMw=="
 WEBHOOK = f"http://{HOST}/v1/webhooks/bridge4ip?token={quote(SECRET, safe='')}"
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from operations.mobile_countries import network_country
-from tests.month.fleet import ACCOUNT, CALL, DATA, MIB, SMS, Month, days_of, micro, micro_sum, open_month, records
+from tests.month.fleet import CALL, DATA, SMS, Month, days_of, micro, micro_sum, open_month, records
+from tests.network_facts import ACCOUNT, MIB
 
 FIRST, LAST = date(2027, 1, 12), date(2027, 2, 14)
 BEGIN = "2027-01-15T12:00:00"

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.month.fleet import MIB, Month, Phone
+from tests.month.fleet import Month, Phone
+from tests.network_facts import MIB
 
 
 async def start(phone: Phone, template: str, **body: Any) -> dict[str, Any]:

@@ -4,7 +4,8 @@ import httpx
 import pytest
 
 from simulators.network.entities import DAY_SECONDS, MICRO_EURO
-from tests.month.fleet import CALL, DATA, MIB, SMS, Month, Phone, micro, records
+from tests.month.fleet import CALL, DATA, SMS, Month, Phone, micro, records
+from tests.network_facts import MIB
 
 
 async def countries(phone: Phone) -> list[str]:

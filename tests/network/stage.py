@@ -10,9 +10,10 @@ import httpx
 
 from operations.network import destinations, network_defaults, tariffs, template_changes, templates, zones
 from registry.catalogue import Catalogue, Toolset
-from tests.stage import FOREIGN_TOKEN, OperatorStage, open_operator
+from tests.network_facts import FOREIGN_TOKEN
+from tests.stage import OperatorStage, open_operator
 
-CATALOGUE = Catalogue(
+NETWORK_OPERATIONS = Catalogue(
     [
         Toolset(
             "network",
@@ -63,6 +64,6 @@ class NetworkStage(OperatorStage):
 
 @asynccontextmanager
 async def open_network_stage(folder: Path) -> AsyncGenerator[NetworkStage]:
-    async with open_operator(folder, CATALOGUE, NetworkStage) as stage:
+    async with open_operator(folder, NETWORK_OPERATIONS, NetworkStage) as stage:
         stage.neighbour, stage.own = await stage.beside(account=8102), await stage.beside(token=FOREIGN_TOKEN)
         yield stage

@@ -6,11 +6,11 @@ import orjson
 
 from registry.answer import answer_call, gather_reply
 from registry.call import Call, Reply
-from tests.network.stage import CATALOGUE, NetworkStage
+from tests.network.stage import NETWORK_OPERATIONS, NetworkStage
 
 
 async def call(stage: NetworkStage, name: str, secret: str, **arguments: Any) -> Reply:
-    made = Call(CATALOGUE.operations[name], "cli", "req_1", credential=secret, arguments=arguments)
+    made = Call(NETWORK_OPERATIONS.operations[name], "cli", "req_1", credential=secret, arguments=arguments)
     return await gather_reply(await answer_call(stage.world.pipeline, made, lambda *_: None), "req_1")
 
 
@@ -24,6 +24,8 @@ async def test_a_whole_tariff_is_gathered_for_the_command_line(stage: NetworkSta
 
 
 def test_tools_ask_for_pages_so_that_big_answers_stay_out_of_a_model_s_context() -> None:
-    paged = {name: operation.tool_defaults.get("limit") for name, operation in CATALOGUE.operations.items() if operation.tool_defaults}
+    paged = {
+        name: operation.tool_defaults.get("limit") for name, operation in NETWORK_OPERATIONS.operations.items() if operation.tool_defaults
+    }
     assert paged.pop("list_detailed_location_zones") == 1
     assert set(paged.values()) == {20}

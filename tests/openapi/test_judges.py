@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.processes import running
-from tests.openapi.tools import ROOT, generator, node
+from tests.harness.processes import ROOT, running
+from tests.openapi.tools import generator, node
 
 STRICT = ["--noEmit", "--strict", "--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler"]
 # What comes with the compiler is not checked again: that takes longer than all that is ours.

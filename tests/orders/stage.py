@@ -24,16 +24,17 @@ from storage.order_queue import OrderPayment, claim_order, fail_order, pay_order
 from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session
 from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan
 from tests.issuance.road import Road
-from tests.issuance.stage import ACCOUNT, TEMPLATE, Stage
+from tests.issuance.stage import IssuanceStage
+from tests.network_facts import ACCOUNT, TEMPLATE
 from tests.world import open_world
 
-KEY = "storefront-key-of-the-shops"
-SLUG, ADA, CARD = "fjord-travel", "ada@example.com", PaymentCard("4242424242424242", email="ada@example.com")
+ORDERS_KEY = "storefront-key-of-the-shops"
+SLUG, ADA_MAIL, CARD = "fjord-travel", "ada@example.com", PaymentCard("4242424242424242", email="ada@example.com")
 SOLD = {"slug": "nordic-1gb", "name": "Nordic 1 GB", "data_mb": 1000, "validity_days": 30, "countries": ["DK", "NO", "SE"]}
 
 
 @dataclass(slots=True)
-class Shop(Stage):
+class OrdersShop(IssuanceStage):
     """The service with a published shop that sells one plan."""
 
     payee: str
@@ -115,13 +116,13 @@ class Shop(Stage):
         async with self.world.payments.turn(writes=True) as state:
             complete_checkout(state, self.payee, session, CARD)
 
-    async def paid(self, *, email: str | None = ADA, top_up_of: str | None = None, shop: Storefront | None = None) -> str:
+    async def paid(self, *, email: str | None = ADA_MAIL, top_up_of: str | None = None, shop: Storefront | None = None) -> str:
         """An order that was paid for and that nobody works on yet."""
         id = await self.order(top_up_of=top_up_of, shop=shop)
         assert await self.world.store.write(pay_order, order=id, paid=OrderPayment(email, "pi_1", 900, None), now=self.world.clock.now())
         return id
 
-    async def ready(self, *, email: str | None = ADA) -> str:
+    async def ready(self, *, email: str | None = ADA_MAIL) -> str:
         """An order whose eSIM was drawn, through the ledger."""
         id = await self.paid(email=email)
         await self.fulfil(id)
@@ -160,9 +161,9 @@ class Shop(Stage):
 
 
 @asynccontextmanager
-async def open_shop(
-    folder: Path, url: str | None = None, *, key: str = KEY, limits: Limits | None = None, concurrency: int = 8
-) -> AsyncGenerator[Shop]:
+async def open_orders_shop(
+    folder: Path, url: str | None = None, *, key: str = ORDERS_KEY, limits: Limits | None = None, concurrency: int = 8
+) -> AsyncGenerator[OrdersShop]:
     """No fault of ours may happen."""
     secrets = SharedSecrets(storefront=key)
     async with open_world(folder, CATALOGUE, url=url, limits=limits or Limits(burst_enabled=False), secrets=secrets) as world:
@@ -172,8 +173,8 @@ async def open_shop(
         me = await world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
         payee = await world.connect_payments(me)
         await world.network()
-        async with world.client(me.secret) as http, world.client() as buyer, world.client(KEY) as server:
-            shop = Shop(world, road, me, http, payee, buyer, server)
+        async with world.client(me.secret) as http, world.client() as buyer, world.client(ORDERS_KEY) as server:
+            shop = OrdersShop(world, road, me, http, payee, buyer, server)
             shop.row = await shop.open_another(SLUG)
             shop.plan = await shop.sell("nordic-1gb")
             yield shop

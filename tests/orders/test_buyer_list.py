@@ -4,13 +4,13 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.issuance.stage import untold
-from tests.orders.stage import ADA, SLUG, Shop
+from tests.orders.stage import ADA_MAIL, SLUG, OrdersShop
 
 LIST = "/api/orders"
-MINE = {"storefront": SLUG, "email": ADA}
+MINE = {"storefront": SLUG, "email": ADA_MAIL}
 
 
-async def test_a_buyer_s_paid_orders_are_listed_newest_first(shop: Shop) -> None:
+async def test_a_buyer_s_paid_orders_are_listed_newest_first(shop: OrdersShop) -> None:
     first = await shop.ready()
     shop.world.clock.advance(60)
     second = await shop.failed()
@@ -27,14 +27,14 @@ async def test_a_buyer_s_paid_orders_are_listed_newest_first(shop: Shop) -> None
     assert [order["id"] for order in rest["data"]] == [first]
 
 
-async def test_a_stranger_has_bought_nothing(shop: Shop) -> None:
+async def test_a_stranger_has_bought_nothing(shop: OrdersShop) -> None:
     await shop.ready()
     said = await shop.server.get(LIST, params={**MINE, "email": "ad@example.com"})
     assert said.json() == {"object": "list", "data": [], "has_more": False}
 
 
 @pytest.mark.rule("4.6.9")
-async def test_an_address_alone_opens_nothing(shop: Shop) -> None:
+async def test_an_address_alone_opens_nothing(shop: OrdersShop) -> None:
     await shop.ready()
     for http in (shop.buyer, shop.http):
         assert (await http.get(LIST, params=MINE)).status_code == 401
@@ -46,13 +46,13 @@ async def test_an_address_alone_opens_nothing(shop: Shop) -> None:
 
 @pytest.mark.rule("4.6.9")
 @pytest.mark.rule("5.1.3")
-async def test_where_no_key_is_set_the_list_is_closed(open_door: Shop) -> None:
+async def test_where_no_key_is_set_the_list_is_closed(open_door: OrdersShop) -> None:
     await open_door.ready()
     for http in (open_door.buyer, open_door.server, open_door.http):
         assert (await http.get(LIST, params=MINE)).status_code == 401
 
 
-async def test_a_draft_is_no_shop(shop: Shop) -> None:
+async def test_a_draft_is_no_shop(shop: OrdersShop) -> None:
     draft = await shop.open_another("draft-travel", status="draft")
     await shop.paid(shop=draft)
     said, unknown = [await shop.server.get(LIST, params={**MINE, "storefront": slug}) for slug in ("draft-travel", "none-such")]

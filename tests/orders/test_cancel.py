@@ -5,17 +5,17 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.issuance.stage import at_once, untold
-from tests.orders.stage import Shop
+from tests.orders.stage import OrdersShop
 from tests.registry import ledgers
 
 
-async def cancel(shop: Shop, id: str, http: httpx.AsyncClient | None = None) -> httpx.Response:
+async def cancel(shop: OrdersShop, id: str, http: httpx.AsyncClient | None = None) -> httpx.Response:
     return await (http or shop.server).post(f"/api/orders/{id}/cancel", json={})
 
 
 @pytest.mark.rule("3.6.8")
 @pytest.mark.rule("4.6.12")
-async def test_a_second_call_answers_with_the_first_one_s_time(shop: Shop) -> None:
+async def test_a_second_call_answers_with_the_first_one_s_time(shop: OrdersShop) -> None:
     id = await shop.ready()
     before, asked = await shop.read(id), len(shop.world.sandbox.calls)
     shop.world.clock.advance(90)
@@ -28,7 +28,7 @@ async def test_a_second_call_answers_with_the_first_one_s_time(shop: Shop) -> No
 
 
 @pytest.mark.rule("3.6.8")
-async def test_of_32_calls_at_once_one_is_recorded(shop: Shop) -> None:
+async def test_of_32_calls_at_once_one_is_recorded(shop: OrdersShop) -> None:
     id = await shop.ready()
 
     async def later() -> httpx.Response:
@@ -42,13 +42,13 @@ async def test_of_32_calls_at_once_one_is_recorded(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("state", ["paid", "failed"])
-async def test_any_paid_order_is_cancelled(shop: Shop, state: str) -> None:
+async def test_any_paid_order_is_cancelled(shop: OrdersShop, state: str) -> None:
     id = await (shop.paid() if state == "paid" else shop.failed())
     said = await cancel(shop, id)
     assert (said.status_code, said.json()["status"], said.json()["cancelled_at"]) == (200, state, "2027-01-15T12:00:00Z")
 
 
-async def test_an_unpaid_order_is_not_cancelled(shop: Shop) -> None:
+async def test_an_unpaid_order_is_not_cancelled(shop: OrdersShop) -> None:
     id = await shop.order()
     said = await cancel(shop, id)
     assert (said.status_code, untold(said)) == snapshot(
@@ -64,7 +64,7 @@ async def test_an_unpaid_order_is_not_cancelled(shop: Shop) -> None:
     assert (await shop.stored(id)).cancelled_at is None
 
 
-async def test_an_order_that_was_rolled_back_was_cancelled_by_that(shop: Shop) -> None:
+async def test_an_order_that_was_rolled_back_was_cancelled_by_that(shop: OrdersShop) -> None:
     id = await shop.ready()
     shop.world.clock.advance(60)
     back = (await shop.take_back(id)).json()
@@ -73,7 +73,7 @@ async def test_an_order_that_was_rolled_back_was_cancelled_by_that(shop: Shop) -
     assert (said.status_code, said.json(), back["cancelled_at"]) == (200, back, "2027-01-15T12:01:00Z")
 
 
-async def test_a_cancelled_order_may_be_rolled_back_and_keeps_its_time(shop: Shop) -> None:
+async def test_a_cancelled_order_may_be_rolled_back_and_keeps_its_time(shop: OrdersShop) -> None:
     id = await shop.ready()
     first = (await cancel(shop, id)).json()["cancelled_at"]
     shop.world.clock.advance(60)
@@ -81,20 +81,20 @@ async def test_a_cancelled_order_may_be_rolled_back_and_keeps_its_time(shop: Sho
     assert (said.json()["status"], said.json()["cancelled_at"]) == ("rolled_back", first)
 
 
-async def test_the_key_is_asked_for_where_it_is_set(shop: Shop) -> None:
+async def test_the_key_is_asked_for_where_it_is_set(shop: OrdersShop) -> None:
     id = await shop.ready()
     assert (await cancel(shop, id, shop.buyer)).status_code == 401
     assert (await shop.stored(id)).cancelled_at is None
 
 
-async def test_where_no_key_is_set_the_id_cancels(open_door: Shop) -> None:
+async def test_where_no_key_is_set_the_id_cancels(open_door: OrdersShop) -> None:
     id = await open_door.opener(await open_door.ready())
     assert (await cancel(open_door, id, open_door.buyer)).status_code == 200
     unknown = await cancel(open_door, "ord_" + "0" * 26, open_door.buyer)
     assert unknown.status_code == 404
 
 
-async def test_the_call_is_in_the_audit_log_of_the_shop_s_organisation(shop: Shop) -> None:
+async def test_the_call_is_in_the_audit_log_of_the_shop_s_organisation(shop: OrdersShop) -> None:
     id = await shop.ready()
     await cancel(shop, id)
     await shop.world.journal.flush()

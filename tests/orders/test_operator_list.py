@@ -5,13 +5,13 @@ from inline_snapshot import snapshot
 
 from registry.limits import Tier
 from tests.issuance.stage import untold
-from tests.orders.stage import ADA, SLUG, Shop
+from tests.orders.stage import ADA_MAIL, SLUG, OrdersShop
 
 LIST = "/v1/storefronts/orders"
 
 
 @pytest.mark.rule("4.6.5")
-async def test_orders_are_listed_newest_first_without_the_unpaid_ones(shop: Shop) -> None:
+async def test_orders_are_listed_newest_first_without_the_unpaid_ones(shop: OrdersShop) -> None:
     ids: list[str] = []
     for make in (shop.ready, shop.failed, shop.order):
         ids.append(await make())
@@ -61,14 +61,14 @@ async def test_orders_are_listed_newest_first_without_the_unpaid_ones(shop: Shop
 
 
 @pytest.mark.rule("4.6.5")
-async def test_nothing_in_the_list_opens_an_esim_or_names_a_buyer(shop: Shop) -> None:
+async def test_nothing_in_the_list_opens_an_esim_or_names_a_buyer(shop: OrdersShop) -> None:
     order = await shop.read(await shop.ready())
     text = (await shop.http.get(LIST)).text
     assert order["id"] in text
-    assert [secret for secret in (*order["esim"].values(), ADA) if secret in text] == []
+    assert [secret for secret in (*order["esim"].values(), ADA_MAIL) if secret in text] == []
 
 
-async def test_the_list_is_read_page_by_page(shop: Shop) -> None:
+async def test_the_list_is_read_page_by_page(shop: OrdersShop) -> None:
     ids = [await shop.paid() for _ in range(5)]
     seen: list[str] = []
     after = ""
@@ -82,9 +82,9 @@ async def test_the_list_is_read_page_by_page(shop: Shop) -> None:
     assert (said.status_code, said.json()["param"]) == (400, "starting_after")
 
 
-async def test_orders_are_found_by_shop_status_and_buyer(shop: Shop) -> None:
+async def test_orders_are_found_by_shop_status_and_buyer(shop: OrdersShop) -> None:
     other = await shop.open_another("fjell-travel", status="draft")
-    mine, bo, there = await shop.ready(email=ADA), await shop.paid(email="bo@example.com"), await shop.paid(shop=other)
+    mine, bo, there = await shop.ready(email=ADA_MAIL), await shop.paid(email="bo@example.com"), await shop.paid(shop=other)
 
     async def found(**query: str) -> set[str]:
         return {entry["id"] for entry in (await shop.http.get(LIST, params=query)).json()["data"]}
@@ -95,7 +95,7 @@ async def test_orders_are_found_by_shop_status_and_buyer(shop: Shop) -> None:
     assert await found(status="ready") == {mine} and await found(status="paid", storefront=SLUG) == {bo}
 
 
-async def test_a_roll_back_shows_in_the_list(shop: Shop) -> None:
+async def test_a_roll_back_shows_in_the_list(shop: OrdersShop) -> None:
     id = await shop.ready()
     shop.world.clock.advance(3600)
     await shop.take_back(id)
@@ -104,7 +104,7 @@ async def test_a_roll_back_shows_in_the_list(shop: Shop) -> None:
     assert (await shop.http.get(f"{LIST}?status=ready")).json()["data"] == []
 
 
-async def test_another_organisation_sees_none_of_them_and_no_shop(shop: Shop) -> None:
+async def test_another_organisation_sees_none_of_them_and_no_shop(shop: OrdersShop) -> None:
     id = await shop.ready()
     other = await shop.world.caller(Tier.ENTERPRISE)
     async with shop.world.client(other.secret) as http:

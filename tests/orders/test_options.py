@@ -9,7 +9,7 @@ from storage.engine.connection import Connection
 from storage.engine.statement import Command
 from storage.engine.table import table_of
 from storage.storefronts import StorefrontTable
-from tests.orders.stage import Shop
+from tests.orders.stage import OrdersShop
 
 NORDIC_5GB, M2M, DELETED, OF_ANOTHER_RESELLER = 55011, 55038, 55041, 55042
 TEMPLATES = "listPrepaidPackageTemplate"
@@ -17,14 +17,14 @@ SHOP = table_of(StorefrontTable)
 UNPUBLISH = Command(SHOP.update().values(status="draft"))
 
 
-async def options(shop: Shop, id: str) -> list[dict[str, object]]:
+async def options(shop: OrdersShop, id: str) -> list[dict[str, object]]:
     said = await shop.server.get(f"/api/orders/{id}/top-up-options")
     assert said.status_code == 200, said.text
     return said.json()
 
 
 @pytest.mark.rule("4.6.14")
-async def test_plans_that_fit_the_esim_are_listed_as_the_shop_displays_them(shop: Shop) -> None:
+async def test_plans_that_fit_the_esim_are_listed_as_the_shop_displays_them(shop: OrdersShop) -> None:
     id = await shop.ready()
     first = await shop.sell("nordic-5gb", template=NORDIC_5GB, place=-1)
     for slug, template in {"m2m": M2M, "old": DELETED, "alps": OF_ANOTHER_RESELLER}.items():
@@ -60,7 +60,7 @@ async def test_plans_that_fit_the_esim_are_listed_as_the_shop_displays_them(shop
 
 @pytest.mark.rule("4.6.14")
 @pytest.mark.parametrize("state", ["pending_payment", "paid", "failed", "cancelled", "rolled back", "moved away", "unpublished"])
-async def test_nothing_can_be_added_to_an_esim_that_is_not_the_buyer_s_to_top_up(shop: Shop, state: str) -> None:
+async def test_nothing_can_be_added_to_an_esim_that_is_not_the_buyer_s_to_top_up(shop: OrdersShop, state: str) -> None:
     makers = {"pending_payment": shop.order, "paid": shop.paid, "failed": shop.failed}
     id = await makers.get(state, shop.ready)()
     if state == "cancelled":
@@ -79,7 +79,7 @@ def unpublish(connection: Connection) -> None:
     connection.run(UNPUBLISH)
 
 
-async def test_when_the_first_template_is_gone_nothing_else_is_sure_to_fit(shop: Shop) -> None:
+async def test_when_the_first_template_is_gone_nothing_else_is_sure_to_fit(shop: OrdersShop) -> None:
     id = await shop.ready()
     await shop.sell("nordic-5gb", template=NORDIC_5GB)
     (await shop.world.network()).templates[shop.plan.template_id].deleted = True
@@ -87,7 +87,7 @@ async def test_when_the_first_template_is_gone_nothing_else_is_sure_to_fit(shop:
 
 
 @pytest.mark.parametrize("method", ["getSingleSubscriber", TEMPLATES])
-async def test_a_failure_upstream_is_no_empty_list(shop: Shop, method: str) -> None:
+async def test_a_failure_upstream_is_no_empty_list(shop: OrdersShop, method: str) -> None:
     id = await shop.ready()
     shop.world.clock.advance(120)
     shop.trouble(NetworkFault(method, status=500, times=None))
@@ -95,7 +95,7 @@ async def test_a_failure_upstream_is_no_empty_list(shop: Shop, method: str) -> N
     assert (said.status_code, said.json()["code"]) == (502, "ocs_error")
 
 
-async def test_where_the_charging_system_says_that_a_template_recurs_it_is_no_top_up(shop: Shop) -> None:
+async def test_where_the_charging_system_says_that_a_template_recurs_it_is_no_top_up(shop: OrdersShop) -> None:
     id = await shop.ready()
     shop.world.clock.advance(120)
     row = {"prepaidpackagetemplateid": shop.plan.template_id, "resellerid": 7001, "sponsors": {"sponsorid": 31}}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.databases import NO_POSTGRES, migrated_postgres
-from tests.orders.stage import ADA, SLUG, Shop, open_shop
+from tests.orders.stage import ADA_MAIL, SLUG, OrdersShop, open_orders_shop
 from tests.orders.test_cancel import cancel
 from tests.orders.test_erase import erase
 
@@ -14,15 +14,15 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-async def shop(tmp_path: Path) -> AsyncGenerator[Shop]:
+async def shop(tmp_path: Path) -> AsyncGenerator[OrdersShop]:
     with migrated_postgres() as url:
         if url is None:
             pytest.skip(NO_POSTGRES)
-        async with open_shop(tmp_path, url) as shop:
+        async with open_orders_shop(tmp_path, url) as shop:
             yield shop
 
 
-async def test_orders_are_listed_cancelled_and_erased(shop: Shop) -> None:
+async def test_orders_are_listed_cancelled_and_erased(shop: OrdersShop) -> None:
     first, second = await shop.ready(), await shop.failed()
     await shop.order()
     top_up = await shop.paid(top_up_of=first)
@@ -33,10 +33,10 @@ async def test_orders_are_listed_cancelled_and_erased(shop: Shop) -> None:
         return [entry["id"] for entry in said.json()["data"]]
 
     both = sorted([first, second], reverse=True)
-    assert await found() == both and await found(storefront=SLUG, email=ADA) == both
+    assert await found() == both and await found(storefront=SLUG, email=ADA_MAIL) == both
     assert await found(limit="1", starting_after=both[0]) == both[1:]
-    assert await found(status="ready") == [first] and await found(status="failed", email=ADA) == [second]
-    mine = await shop.server.get("/api/orders", params={"storefront": SLUG, "email": ADA})
+    assert await found(status="ready") == [first] and await found(status="failed", email=ADA_MAIL) == [second]
+    mine = await shop.server.get("/api/orders", params={"storefront": SLUG, "email": ADA_MAIL})
     assert mine.json()["data"] == [await shop.read(id) for id in both]
     times = [(await cancel(shop, first)).json()["cancelled_at"] for _ in range(2)]
     assert times == ["2027-01-15T12:00:00Z"] * 2

@@ -7,11 +7,12 @@ from inline_snapshot import snapshot
 
 from registry.limits import Limits
 from simulators.network.faults import NetworkFault
-from tests.issuance.stage import DRAW, untold
-from tests.orders.stage import KEY, Shop, open_shop
+from tests.issuance.stage import untold
+from tests.network_facts import DRAW
+from tests.orders.stage import ORDERS_KEY, OrdersShop, open_orders_shop
 
 
-async def test_a_ready_order_holds_its_esim(shop: Shop) -> None:
+async def test_a_ready_order_holds_its_esim(shop: OrdersShop) -> None:
     id = await shop.ready()
     order = await shop.read(id)
     assert order.pop("id") == id
@@ -42,7 +43,7 @@ async def test_a_ready_order_holds_its_esim(shop: Shop) -> None:
     )
 
 
-async def test_an_order_that_is_not_paid_holds_nothing(shop: Shop) -> None:
+async def test_an_order_that_is_not_paid_holds_nothing(shop: OrdersShop) -> None:
     order = await shop.read(id := await shop.order())
     assert order.pop("id") == id
     assert order == snapshot(
@@ -66,7 +67,7 @@ async def test_an_order_that_is_not_paid_holds_nothing(shop: Shop) -> None:
     )
 
 
-async def test_a_failed_order_says_why_and_what_goes_back(shop: Shop) -> None:
+async def test_a_failed_order_says_why_and_what_goes_back(shop: OrdersShop) -> None:
     order = await shop.read(await shop.failed())
     assert (order["status"], order["error"], order["refund"], order["esim"]) == snapshot(
         (
@@ -78,7 +79,7 @@ async def test_a_failed_order_says_why_and_what_goes_back(shop: Shop) -> None:
     )
 
 
-async def test_an_unknown_outcome_needs_review_and_shows_no_esim(shop: Shop) -> None:
+async def test_an_unknown_outcome_needs_review_and_shows_no_esim(shop: OrdersShop) -> None:
     id = await shop.paid()
     shop.trouble(NetworkFault(DRAW, drop_after=True))
     await shop.fulfil(id)
@@ -93,7 +94,7 @@ async def test_an_unknown_outcome_needs_review_and_shows_no_esim(shop: Shop) -> 
     )
 
 
-async def test_top_ups_that_were_paid_for_are_part_of_their_order(shop: Shop) -> None:
+async def test_top_ups_that_were_paid_for_are_part_of_their_order(shop: OrdersShop) -> None:
     id = await shop.ready()
     await shop.order(top_up_of=id)
     top_up = await shop.paid(top_up_of=id)
@@ -110,12 +111,12 @@ async def test_top_ups_that_were_paid_for_are_part_of_their_order(shop: Shop) ->
     )
 
 
-async def test_the_answer_is_for_nobody_s_cache(shop: Shop) -> None:
+async def test_the_answer_is_for_nobody_s_cache(shop: OrdersShop) -> None:
     said = await shop.server.get(f"/api/orders/{await shop.order()}")
     assert said.headers["Cache-Control"] == "no-store"
 
 
-async def test_the_id_is_in_no_log(open_door: Shop) -> None:
+async def test_the_id_is_in_no_log(open_door: OrdersShop) -> None:
     id = await open_door.opener(await open_door.ready())
     for way in ("", "/usage", "/top-up-options"):
         assert (await open_door.buyer.get(f"/api/orders/{id}{way}")).status_code == 200
@@ -123,14 +124,14 @@ async def test_the_id_is_in_no_log(open_door: Shop) -> None:
 
 
 @pytest.mark.rule("4.6.10")
-async def test_without_a_key_the_id_is_all_that_is_asked_for(open_door: Shop) -> None:
+async def test_without_a_key_the_id_is_all_that_is_asked_for(open_door: OrdersShop) -> None:
     id = await open_door.opener(await open_door.ready())
     assert (await open_door.buyer.get(f"/api/orders/{id}")).json()["status"] == "ready"
 
 
 @pytest.mark.rule("4.6.10")
 @pytest.mark.rule("5.1.3")
-async def test_with_a_key_it_is_asked_for(shop: Shop) -> None:
+async def test_with_a_key_it_is_asked_for(shop: OrdersShop) -> None:
     id = await shop.ready()
     refused = await shop.buyer.get(f"/api/orders/{id}")
     assert (refused.status_code, id in refused.text) == (401, False)
@@ -142,10 +143,10 @@ async def test_with_a_key_it_is_asked_for(shop: Shop) -> None:
 
 @pytest.mark.parametrize("key", ["", "   "])
 async def test_an_empty_key_is_no_key(tmp_path: Path, key: str) -> None:
-    async with open_shop(tmp_path, key=key) as shop:
+    async with open_orders_shop(tmp_path, key=key) as shop:
         id = await shop.ready()
         assert (await shop.buyer.get(f"/api/orders/{await shop.opener(id)}")).status_code == 200
-        for secret in ("", key, KEY):
+        for secret in ("", key, ORDERS_KEY):
             async with shop.world.client(secret) as http:
                 assert (await shop.take_back(id, http=http)).status_code == 401
                 assert (await http.get("/api/orders?storefront=fjord-travel&email=ada@example.com")).status_code == 401
@@ -153,7 +154,7 @@ async def test_an_empty_key_is_no_key(tmp_path: Path, key: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["", "/usage", "/top-up-options"])
-async def test_whatever_is_no_order_s_id_is_answered_alike(open_door: Shop, way: str) -> None:
+async def test_whatever_is_no_order_s_id_is_answered_alike(open_door: OrdersShop, way: str) -> None:
     number = await open_door.ready()
     top_up, id = await open_door.paid(top_up_of=number), await open_door.opener(number)
     answers = [
@@ -174,7 +175,7 @@ async def test_whatever_is_no_order_s_id_is_answered_alike(open_door: Shop, way:
 
 
 async def test_whoever_guesses_has_ten_guesses_a_minute_and_a_right_id_is_none(tmp_path: Path) -> None:
-    async with open_shop(tmp_path, key="", limits=Limits()) as shop:
+    async with open_orders_shop(tmp_path, key="", limits=Limits()) as shop:
         id = await shop.opener(await shop.ready())
         for number in range(10):
             assert (await shop.buyer.get(f"/api/orders/ord_{number:026}")).status_code == 404
@@ -186,6 +187,6 @@ async def test_whoever_guesses_has_ten_guesses_a_minute_and_a_right_id_is_none(t
 
 
 async def test_the_shop_s_server_is_no_guesser(tmp_path: Path) -> None:
-    async with open_shop(tmp_path, limits=Limits()) as shop:
+    async with open_orders_shop(tmp_path, limits=Limits()) as shop:
         answers = [await shop.server.get(f"/api/orders/ord_{number:026}") for number in range(80)]
         assert {answer.status_code for answer in answers} == {404}

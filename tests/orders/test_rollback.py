@@ -5,13 +5,14 @@ from inline_snapshot import snapshot
 
 from simulators.network.faults import NetworkFault
 from storage.upstream_connections import set_connection
-from tests.issuance.road import Gate, held
-from tests.issuance.stage import DELETE, TEMPLATE, WRITES, untold
-from tests.orders.stage import Shop
+from tests.issuance.road import RoadGate, held
+from tests.issuance.stage import ISSUANCE_WRITES, untold
+from tests.network_facts import DELETE, TEMPLATE
+from tests.orders.stage import OrdersShop
 
 
 @pytest.mark.rule("3.6.6")
-async def test_a_ready_order_goes_back_to_stock(shop: Shop) -> None:
+async def test_a_ready_order_goes_back_to_stock(shop: OrdersShop) -> None:
     free = await shop.free()
     id = await shop.ready()
     before = await shop.read(id)
@@ -25,7 +26,7 @@ async def test_a_ready_order_goes_back_to_stock(shop: Shop) -> None:
     assert await shop.read(id) == said.json()
 
 
-async def test_again_it_answers_as_before_and_sends_nothing(shop: Shop) -> None:
+async def test_again_it_answers_as_before_and_sends_nothing(shop: OrdersShop) -> None:
     id = await shop.ready()
     first, asked = await shop.take_back(id), len(shop.world.sandbox.calls)
     shop.world.clock.advance(60)
@@ -34,7 +35,7 @@ async def test_again_it_answers_as_before_and_sends_nothing(shop: Shop) -> None:
 
 
 @pytest.mark.rule("3.6.6")
-async def test_the_operator_s_roll_back_is_the_order_s(shop: Shop) -> None:
+async def test_the_operator_s_roll_back_is_the_order_s(shop: OrdersShop) -> None:
     id = await shop.ready()
     assert (await shop.give_back(id)).json()["data"]["status"] == "rolled_back"
     order = await shop.read(id)
@@ -45,7 +46,7 @@ async def test_the_operator_s_roll_back_is_the_order_s(shop: Shop) -> None:
 
 @pytest.mark.rule("3.6.7")
 @pytest.mark.parametrize("state", ["pending_payment", "paid", "failed", "needs_review"])
-async def test_only_a_ready_order_is_rolled_back(shop: Shop, state: str) -> None:
+async def test_only_a_ready_order_is_rolled_back(shop: OrdersShop, state: str) -> None:
     if state == "needs_review":
         id = await shop.paid()
         shop.trouble(NetworkFault("affectPackageToSubscriber", drop_after=True))
@@ -58,7 +59,7 @@ async def test_only_a_ready_order_is_rolled_back(shop: Shop, state: str) -> None
     assert shop.methods(asked) == []
 
 
-async def test_a_line_with_another_package_stays(shop: Shop) -> None:
+async def test_a_line_with_another_package_stays(shop: OrdersShop) -> None:
     id = await shop.ready()
     iccid = (await shop.read(id))["esim"]["iccid"]
     await shop.http.post(f"/v1/subscribers/{iccid}/packages", json={"packageTemplateId": TEMPLATE}, headers={"Idempotency-Key": "more"})
@@ -69,7 +70,7 @@ async def test_a_line_with_another_package_stays(shop: Shop) -> None:
 
 @pytest.mark.rule("3.6.3")
 @pytest.mark.rule("4.6.11")
-async def test_an_ambiguous_answer_is_told_apart_and_nothing_further_is_sent(shop: Shop) -> None:
+async def test_an_ambiguous_answer_is_told_apart_and_nothing_further_is_sent(shop: OrdersShop) -> None:
     id = await shop.ready()
     shop.trouble(NetworkFault(DELETE, drop_after=True))
     said = await shop.take_back(id)
@@ -109,10 +110,10 @@ async def test_an_ambiguous_answer_is_told_apart_and_nothing_further_is_sent(sho
     for _ in range(3):
         shop.world.clock.advance(86_400)
         assert (await shop.take_back(id)).status_code == 502
-    assert [name for name in shop.methods(asked) if name in WRITES] == []
+    assert [name for name in shop.methods(asked) if name in ISSUANCE_WRITES] == []
 
 
-async def test_what_was_never_sent_leaves_the_order_ready(shop: Shop) -> None:
+async def test_what_was_never_sent_leaves_the_order_ready(shop: OrdersShop) -> None:
     id = await shop.ready()
     shop.road.refused.add(DELETE)
     said = await shop.take_back(id)
@@ -122,9 +123,9 @@ async def test_what_was_never_sent_leaves_the_order_ready(shop: Shop) -> None:
     assert (await shop.take_back(id)).status_code == 200
 
 
-async def test_while_it_runs_others_are_told_to_wait_and_the_page_shows_it(shop: Shop) -> None:
+async def test_while_it_runs_others_are_told_to_wait_and_the_page_shows_it(shop: OrdersShop) -> None:
     id = await shop.ready()
-    gate = shop.road.gates[DELETE] = Gate()
+    gate = shop.road.gates[DELETE] = RoadGate()
     async with held(gate, lambda: shop.take_back(id)) as answers:
         waiting = await shop.take_back(id)
         assert (waiting.status_code, waiting.json()["code"], waiting.headers["Retry-After"]) == (409, "idempotency_in_progress", "1")
@@ -134,7 +135,7 @@ async def test_while_it_runs_others_are_told_to_wait_and_the_page_shows_it(shop:
 
 
 @pytest.mark.parametrize("account", [8102, None])
-async def test_an_organisation_that_lost_its_account_gives_nothing_back(shop: Shop, account: int | None) -> None:
+async def test_an_organisation_that_lost_its_account_gives_nothing_back(shop: OrdersShop, account: int | None) -> None:
     id = await shop.ready()
     mode = None if account is None else "managed"
     await shop.world.store.write(set_connection, organisation=shop.me.organisation, mode=mode, account_id=account, own_token=None)
@@ -144,7 +145,7 @@ async def test_an_organisation_that_lost_its_account_gives_nothing_back(shop: Sh
 
 
 @pytest.mark.rule("4.6.11")
-async def test_the_storefront_key_is_needed_always(shop: Shop) -> None:
+async def test_the_storefront_key_is_needed_always(shop: OrdersShop) -> None:
     id = await shop.ready()
     for http in (shop.buyer, shop.http):
         assert (await shop.take_back(id, http=http)).status_code == 401
@@ -153,13 +154,13 @@ async def test_the_storefront_key_is_needed_always(shop: Shop) -> None:
 
 @pytest.mark.rule("4.6.11")
 @pytest.mark.rule("5.1.3")
-async def test_where_no_key_is_set_nobody_rolls_back(open_door: Shop) -> None:
+async def test_where_no_key_is_set_nobody_rolls_back(open_door: OrdersShop) -> None:
     id = await open_door.ready()
     for http in (open_door.buyer, open_door.server, open_door.http):
         assert (await open_door.take_back(id, http=http)).status_code == 401
     assert await open_door.states() == {id: "issued"}
 
 
-async def test_operators_issue_nothing_under_an_order_s_id(shop: Shop) -> None:
+async def test_operators_issue_nothing_under_an_order_s_id(shop: OrdersShop) -> None:
     said = await shop.issue(await shop.paid())
     assert (said.status_code, said.json()["param"]) == (400, "idempotency_key")

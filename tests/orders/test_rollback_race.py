@@ -9,8 +9,9 @@ import pytest
 
 from simulators.network.faults import NetworkFault
 from storage.replicas import renew_replica
-from tests.issuance.stage import DELETE, FREE_ESIMS, another_process, at_once
-from tests.orders.stage import KEY, Shop, open_shop
+from tests.issuance.stage import FREE_ESIMS, another_process, at_once
+from tests.network_facts import DELETE
+from tests.orders.stage import ORDERS_KEY, OrdersShop, open_orders_shop
 
 FREE = "changeSimStatus"
 ROUNDS = int(os.environ.get("ROLLBACK_ROUNDS", "16"))
@@ -18,8 +19,8 @@ ROUNDS = int(os.environ.get("ROLLBACK_ROUNDS", "16"))
 
 
 @pytest.fixture
-async def shop(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Shop]:
-    async with open_shop(tmp_path, database_url, concurrency=64) as shop:
+async def shop(tmp_path: Path, database_url: str | None) -> AsyncGenerator[OrdersShop]:
+    async with open_orders_shop(tmp_path, database_url, concurrency=64) as shop:
         yield shop
 
 
@@ -31,10 +32,10 @@ DONE_OR_WAIT = {(200, None, None), (409, "idempotency_in_progress", "1")}
 
 
 @pytest.mark.rule("3.6.6")
-async def test_32_operators_race_one_storefront_and_the_esim_is_released_once(shop: Shop) -> None:
+async def test_32_operators_race_one_storefront_and_the_esim_is_released_once(shop: OrdersShop) -> None:
     id, other = await shop.ready(), await another_process(shop)
     tokens = [await shop.token(id) for _ in range(32)]
-    async with other.client(shop.me.secret) as http, other.client(KEY) as server:
+    async with other.client(shop.me.secret) as http, other.client(ORDERS_KEY) as server:
         doors = [shop.http, http] * 16
         operators = [
             lambda token=token, door=door: shop.ask_to_return(id, token=token, http=door) for token, door in zip(tokens, doors, strict=True)
@@ -49,14 +50,14 @@ async def test_32_operators_race_one_storefront_and_the_esim_is_released_once(sh
     assert await shop.free() == FREE_ESIMS
 
 
-async def test_one_operator_and_the_storefront_race_again_and_again(shop: Shop) -> None:
+async def test_one_operator_and_the_storefront_race_again_and_again(shop: OrdersShop) -> None:
     other = await another_process(shop)
     for number in range(1, ROUNDS + 1):
         for world in (shop.world, other):
             await world.store.write(renew_replica, replica=world.journal.replica, now=shop.world.clock.now())
         id = await shop.ready()
         token = await shop.token(id)
-        async with other.client(KEY) as server:
+        async with other.client(ORDERS_KEY) as server:
             ways = [
                 lambda id=id, token=token: shop.ask_to_return(id, token=token),
                 lambda id=id, server=server: shop.take_back(id, http=server),
@@ -70,7 +71,7 @@ async def test_one_operator_and_the_storefront_race_again_and_again(shop: Shop) 
         shop.world.clock.advance(61)  # each process remembers for a minute which eSIM a draw named
 
 
-async def test_a_release_that_nobody_knows_of_is_the_same_to_both(shop: Shop) -> None:
+async def test_a_release_that_nobody_knows_of_is_the_same_to_both(shop: OrdersShop) -> None:
     id = await shop.ready()
     tokens = [await shop.token(id) for _ in range(4)]
     shop.trouble(NetworkFault(FREE, drop_after=True))

@@ -8,7 +8,7 @@ from storage.engine.connection import Connection
 from storage.engine.statement import Command
 from storage.issuance import ISSUANCE, DrawnSim, IssuanceState, NewIssuance, begin_issuance, mark_issued
 from storage.orders import STOREFRONT_ORDER, OrderStatus, find_order, list_orders, order_status_of
-from tests.orders.stage import ACCOUNT, Shop
+from tests.orders.stage import ACCOUNT, OrdersShop
 
 KEPT = ("pending_payment", "paid", "provisioning", "ready", "failed", "needs_review")
 LEDGER = (None, *get_args(IssuanceState))
@@ -16,7 +16,7 @@ SET_ORDER = Command(sa.update(STOREFRONT_ORDER).where(STOREFRONT_ORDER.c.id == s
 SET_LEDGER = Command(sa.update(ISSUANCE).where(ISSUANCE.c.key == sa.bindparam("named")).values(state=sa.bindparam("to")))
 
 
-async def test_the_filter_finds_each_order_under_the_status_that_it_shows(shop: Shop) -> None:
+async def test_the_filter_finds_each_order_under_the_status_that_it_shows(shop: OrdersShop) -> None:
     orders = {(kept, ledger): await shop.order() for kept in KEPT for ledger in LEDGER}
     store, organisation = shop.world.store, shop.me.organisation
 

@@ -5,29 +5,29 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.issuance.stage import untold
-from tests.orders.stage import Shop
+from tests.orders.stage import OrdersShop
 from tests.registry import ledgers
 
 SESSIONS = "/v1/checkout/sessions"
 
 
-async def cancel(shop: Shop, order: str, session: str, http: httpx.AsyncClient | None = None) -> httpx.Response:
+async def cancel(shop: OrdersShop, order: str, session: str, http: httpx.AsyncClient | None = None) -> httpx.Response:
     return await (http or shop.server).post(f"/api/orders/{order}/top-up-checkouts/{session}/cancel", json={})
 
 
-async def status(shop: Shop, session: str) -> str:
+async def status(shop: OrdersShop, session: str) -> str:
     """Of the page at the processor."""
     return (await shop.world.pipeline.deps.payments.find_checkout(shop.payee, session)).status
 
 
-async def trouble(shop: Shop, kind: str, path: str, method: str, *, after: bool = False) -> None:
+async def trouble(shop: OrdersShop, kind: str, path: str, method: str, *, after: bool = False) -> None:
     """What the processor's next calls meet; `after`: they take effect all the same."""
     await shop.world.ask_payments("POST", "faults", {"trouble": kind, "path": path, "method": method, "after": after, "times": 9})
 
 
 @pytest.mark.rule("4.6.13")
 @pytest.mark.parametrize("by", ["top-up", "session"])
-async def test_an_open_checkout_is_expired(shop: Shop, by: str) -> None:
+async def test_an_open_checkout_is_expired(shop: OrdersShop, by: str) -> None:
     order = await shop.ready()
     top_up = await shop.order(top_up_of=order)
     session = await shop.checkout(top_up)
@@ -40,7 +40,7 @@ async def test_an_open_checkout_is_expired(shop: Shop, by: str) -> None:
     assert (await cancel(shop, order, session)).content == said.content
 
 
-async def test_one_that_expired_by_itself_is_expired(shop: Shop) -> None:
+async def test_one_that_expired_by_itself_is_expired(shop: OrdersShop) -> None:
     order = await shop.ready()
     session = await shop.checkout(top_up := await shop.order(top_up_of=order))
     shop.world.clock.advance(25 * 3600)
@@ -51,7 +51,7 @@ async def test_one_that_expired_by_itself_is_expired(shop: Shop) -> None:
 @pytest.mark.rule("4.6.13")
 @pytest.mark.rule("7.13")
 @pytest.mark.parametrize("told", [True, False])
-async def test_a_paid_one_is_not(shop: Shop, told: bool) -> None:
+async def test_a_paid_one_is_not(shop: OrdersShop, told: bool) -> None:
     order = await shop.ready()
     session = await shop.checkout(top_up := await shop.order(top_up_of=order))
     await shop.pay_at(session)
@@ -63,7 +63,7 @@ async def test_a_paid_one_is_not(shop: Shop, told: bool) -> None:
     assert await status(shop, session) == "complete"
 
 
-async def test_the_refusal_of_a_paid_one_says_what_comes(shop: Shop) -> None:
+async def test_the_refusal_of_a_paid_one_says_what_comes(shop: OrdersShop) -> None:
     order = await shop.ready()
     said = await cancel(shop, order, await shop.paid(top_up_of=order))
     assert (said.status_code, untold(said)) == snapshot(
@@ -82,7 +82,7 @@ async def test_the_refusal_of_a_paid_one_says_what_comes(shop: Shop) -> None:
 @pytest.mark.rule("7.14")
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "rate_limited", "garbage"])
 @pytest.mark.parametrize(("path", "method"), [(SESSIONS + "/*", "GET"), ("*/expire", "POST")])
-async def test_what_the_processor_does_not_say_is_not_guessed(shop: Shop, kind: str, path: str, method: str) -> None:
+async def test_what_the_processor_does_not_say_is_not_guessed(shop: OrdersShop, kind: str, path: str, method: str) -> None:
     order = await shop.ready()
     session = await shop.checkout(top_up := await shop.order(top_up_of=order))
     await trouble(shop, kind, path, method)
@@ -92,7 +92,7 @@ async def test_what_the_processor_does_not_say_is_not_guessed(shop: Shop, kind: 
     assert (await cancel(shop, order, top_up)).json()["status"] == "expired"
 
 
-async def test_the_words_for_what_could_not_be_found_out(shop: Shop) -> None:
+async def test_the_words_for_what_could_not_be_found_out(shop: OrdersShop) -> None:
     order = await shop.ready()
     said = await cancel(shop, order, await shop.order(top_up_of=order))  # whose page was not named to us yet
     assert (said.status_code, untold(said)) == snapshot(
@@ -108,7 +108,7 @@ async def test_the_words_for_what_could_not_be_found_out(shop: Shop) -> None:
     )
 
 
-async def test_a_payment_that_is_under_way_is_not_guessed(shop: Shop) -> None:
+async def test_a_payment_that_is_under_way_is_not_guessed(shop: OrdersShop) -> None:
     order = await shop.ready()
     session = await shop.checkout(await shop.order(top_up_of=order))
     async with shop.world.payments.turn(writes=True) as state:
@@ -117,7 +117,7 @@ async def test_a_payment_that_is_under_way_is_not_guessed(shop: Shop) -> None:
     assert (said.status_code, said.json()["code"]) == (502, "payment_state_unverifiable")
 
 
-async def test_an_account_that_let_the_service_go_proves_nothing(shop: Shop) -> None:
+async def test_an_account_that_let_the_service_go_proves_nothing(shop: OrdersShop) -> None:
     order = await shop.ready()
     session = await shop.checkout(top_up := await shop.order(top_up_of=order))
     await shop.world.ask_payments("POST", f"accounts/{shop.payee}", {"do": "deauthorize"})
@@ -125,7 +125,7 @@ async def test_an_account_that_let_the_service_go_proves_nothing(shop: Shop) -> 
     assert (await shop.stored(top_up)).status == "pending_payment"
 
 
-async def test_only_a_top_up_of_this_very_order_is_found(shop: Shop) -> None:
+async def test_only_a_top_up_of_this_very_order_is_found(shop: OrdersShop) -> None:
     order, other = await shop.ready(), await shop.paid()
     session = await shop.checkout(top_up := await shop.order(top_up_of=other))
     own = await shop.checkout(await shop.order())
@@ -137,14 +137,14 @@ async def test_only_a_top_up_of_this_very_order_is_found(shop: Shop) -> None:
     assert await status(shop, session) == "open"
 
 
-async def test_the_key_is_asked_for_where_it_is_set(shop: Shop) -> None:
+async def test_the_key_is_asked_for_where_it_is_set(shop: OrdersShop) -> None:
     order = await shop.ready()
     session = await shop.checkout(await shop.order(top_up_of=order))
     assert (await cancel(shop, order, session, shop.buyer)).status_code == 401
     assert await status(shop, session) == "open"
 
 
-async def test_the_call_is_in_the_audit_log_of_the_shop_s_organisation(shop: Shop) -> None:
+async def test_the_call_is_in_the_audit_log_of_the_shop_s_organisation(shop: OrdersShop) -> None:
     order = await shop.ready()
     session = await shop.checkout(await shop.order(top_up_of=order))
     await cancel(shop, order, session)

@@ -8,8 +8,8 @@ import pytest
 
 from simulators.network.entities import Package
 from simulators.network.faults import NetworkFault
-from tests.issuance.stage import TEMPLATE
-from tests.orders.stage import Shop
+from tests.network_facts import TEMPLATE
+from tests.orders.stage import OrdersShop
 
 LINE, PACKAGES = "getSingleSubscriber", "listSubscriberPrepaidPackages"
 GB, MB, TELENOR = 2**30, 2**20, 1
@@ -23,30 +23,30 @@ FAULTS: dict[str, Callable[[str], NetworkFault]] = {
 }
 
 
-async def use(shop: Shop, id: str, quantity: int) -> None:
+async def use(shop: OrdersShop, id: str, quantity: int) -> None:
     iccid = (await shop.stored(id)).iccid
     await shop.control("usage", orjson.dumps({"iccid": iccid, "usageType": 33, "quantity": quantity, "networkId": TELENOR}))
 
 
-async def packages(shop: Shop, id: str) -> list[Package]:
+async def packages(shop: OrdersShop, id: str) -> list[Package]:
     """What is on the order's line at the network."""
     return (await shop.line((await shop.stored(id)).iccid or "")).packages
 
 
-async def usage(shop: Shop, id: str) -> dict[str, object]:
+async def usage(shop: OrdersShop, id: str) -> dict[str, object]:
     said = await shop.server.get(f"/api/orders/{id}/usage")
     assert said.status_code == 200, said.text
     return said.json()
 
 
 @pytest.mark.rule("4.6.15")
-async def test_before_the_first_use_all_is_left_and_nothing_ends(shop: Shop) -> None:
+async def test_before_the_first_use_all_is_left_and_nothing_ends(shop: OrdersShop) -> None:
     id = await shop.ready()
     assert await usage(shop, id) == {"usedBytes": 0, "totalBytes": GB, "remainingBytes": GB, "expiresAt": None}
 
 
 @pytest.mark.rule("4.6.15")
-async def test_usage_is_all_that_was_used_since_the_order(shop: Shop) -> None:
+async def test_usage_is_all_that_was_used_since_the_order(shop: OrdersShop) -> None:
     id = await shop.ready()
     await use(shop, id, 300 * MB)
     used = {"usedBytes": 300 * MB, "totalBytes": GB, "remainingBytes": GB - 300 * MB, "expiresAt": "2027-02-14T12:00:00Z"}
@@ -61,7 +61,7 @@ async def test_usage_is_all_that_was_used_since_the_order(shop: Shop) -> None:
     assert (both["usedBytes"], both["totalBytes"], both["remainingBytes"]) == (500 * MB, 2 * GB, GB - 200 * MB)
 
 
-async def test_a_package_of_whoever_had_the_sim_before_does_not_count(shop: Shop) -> None:
+async def test_a_package_of_whoever_had_the_sim_before_does_not_count(shop: OrdersShop) -> None:
     id = await shop.ready()
     (own,) = await packages(shop, id)
     held = await packages(shop, id)
@@ -73,7 +73,7 @@ async def test_a_package_of_whoever_had_the_sim_before_does_not_count(shop: Shop
     assert (await usage(shop, id))["usedBytes"] == 7 * MB
 
 
-async def test_what_is_blocked_is_not_left(shop: Shop) -> None:
+async def test_what_is_blocked_is_not_left(shop: OrdersShop) -> None:
     id = await shop.ready()
     (own,) = await packages(shop, id)
     own.active = False
@@ -84,7 +84,7 @@ async def test_what_is_blocked_is_not_left(shop: Shop) -> None:
 @pytest.mark.rule("7.15")
 @pytest.mark.parametrize("method", [LINE, PACKAGES])
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_failure_upstream_is_502_and_never_a_zero(shop: Shop, method: str, fault: str) -> None:
+async def test_a_failure_upstream_is_502_and_never_a_zero(shop: OrdersShop, method: str, fault: str) -> None:
     id = await shop.ready()
     shop.trouble(FAULTS[fault](method))
     said = await shop.server.get(f"/api/orders/{id}/usage")
@@ -92,7 +92,7 @@ async def test_a_failure_upstream_is_502_and_never_a_zero(shop: Shop, method: st
 
 
 @pytest.mark.parametrize("answer", [{}, {"packages": []}, {"packages": None}])
-async def test_an_answer_without_the_order_s_package_is_no_zero(shop: Shop, answer: dict[str, object]) -> None:
+async def test_an_answer_without_the_order_s_package_is_no_zero(shop: OrdersShop, answer: dict[str, object]) -> None:
     id = await shop.ready()
     shop.road.answers[PACKAGES] = orjson.dumps({"status": {"code": 0, "msg": "OK"}, PACKAGES: answer})
     said = await shop.server.get(f"/api/orders/{id}/usage")
@@ -100,7 +100,7 @@ async def test_an_answer_without_the_order_s_package_is_no_zero(shop: Shop, answ
 
 
 @pytest.mark.parametrize("missing", ["useddatabyte", "tsassigned"])
-async def test_a_package_that_is_not_told_whole_is_no_zero(shop: Shop, missing: str) -> None:
+async def test_a_package_that_is_not_told_whole_is_no_zero(shop: OrdersShop, missing: str) -> None:
     id = await shop.ready()
     own = (await shop.stored(id)).package_id
     row = {"pckdatabyte": GB, "useddatabyte": 5, "tsassigned": "2027-01-15T12:00:00"}
@@ -112,7 +112,7 @@ async def test_a_package_that_is_not_told_whole_is_no_zero(shop: Shop, missing: 
 
 
 @pytest.mark.parametrize("state", ["pending_payment", "paid", "failed"])
-async def test_an_order_without_an_esim_has_no_usage(shop: Shop, state: str) -> None:
+async def test_an_order_without_an_esim_has_no_usage(shop: OrdersShop, state: str) -> None:
     id = await {"pending_payment": shop.order, "paid": shop.paid, "failed": shop.failed}[state]()
     asked = len(shop.world.sandbox.calls)
     said = await shop.server.get(f"/api/orders/{id}/usage")
@@ -120,7 +120,7 @@ async def test_an_order_without_an_esim_has_no_usage(shop: Shop, state: str) -> 
     assert shop.methods(asked) == []
 
 
-async def test_another_buyer_s_use_is_never_shown(shop: Shop) -> None:
+async def test_another_buyer_s_use_is_never_shown(shop: OrdersShop) -> None:
     id = await shop.ready()
     await shop.take_back(id)
     shop.world.clock.advance(61)
@@ -132,7 +132,7 @@ async def test_another_buyer_s_use_is_never_shown(shop: Shop) -> None:
     assert (said.status_code, said.json()["code"]) == (409, "order_not_ready")
 
 
-async def test_a_sim_that_was_freed_past_us_and_sold_again_shows_nothing(shop: Shop) -> None:
+async def test_a_sim_that_was_freed_past_us_and_sold_again_shows_nothing(shop: OrdersShop) -> None:
     id = await shop.ready()
     (own,) = await packages(shop, id)
     (await packages(shop, id))[0] = replace(own, id=own.id + 1000)
@@ -140,7 +140,7 @@ async def test_a_sim_that_was_freed_past_us_and_sold_again_shows_nothing(shop: S
     assert (said.status_code, said.json()["code"]) == (409, "order_not_ready")
 
 
-async def test_a_line_that_was_moved_away_shows_nothing(shop: Shop) -> None:
+async def test_a_line_that_was_moved_away_shows_nothing(shop: OrdersShop) -> None:
     id = await shop.ready()
     (await shop.line((await shop.stored(id)).iccid or "")).account_id = 8102
     said = await shop.server.get(f"/api/orders/{id}/usage")
@@ -148,7 +148,7 @@ async def test_a_line_that_was_moved_away_shows_nothing(shop: Shop) -> None:
 
 
 @pytest.mark.rule("4.6.15")
-async def test_an_iccid_in_the_request_is_refused(shop: Shop) -> None:
+async def test_an_iccid_in_the_request_is_refused(shop: OrdersShop) -> None:
     id, other = await shop.ready(), await shop.ready()
     iccid = (await shop.stored(other)).iccid
     said = await shop.server.get(f"/api/orders/{id}/usage?iccid={iccid}")

@@ -8,7 +8,7 @@ from tests.pages.site import Site
 REDIRECT = "https://app.example:8443/callback?keep=1"
 
 
-async def ask(
+async def consent_token(
     site: Site,
     *,
     name: str = "Chart maker",

@@ -8,7 +8,7 @@ from tests.pages.browser import Browser
 from tests.pages.site import Site, open_site
 from tests.stage import opened
 
-ADA = "ada@fjord.example"
+ADA_ADDRESS = "ada@fjord.example"
 
 
 site = opened(open_site)
@@ -23,12 +23,12 @@ async def browser(site: Site) -> AsyncGenerator[Browser]:
 @pytest.fixture
 async def ada(site: Site) -> str:
     """Her id; Fjord is her only organisation."""
-    person = await site.person(ADA, name="Ada Berg")
+    person = await site.person(ADA_ADDRESS, name="Ada Berg")
     await site.organisation(person, "Fjord")
     return person
 
 
 @pytest.fixture
 async def hers(site: Site, browser: Browser, ada: str) -> Browser:
-    assert (await site.sign_in(browser, ADA)).status == 200
+    assert (await site.sign_in(browser, ADA_ADDRESS)).status == 200
     return browser

@@ -6,9 +6,9 @@ from storage.access_grants import AccessGrant, grants_of, insert_grant
 from storage.memberships import memberships_of
 from tests.membership_rows import leave
 from tests.pages.browser import Browser
-from tests.pages.conftest import ADA
+from tests.pages.conftest import ADA_ADDRESS
 from tests.pages.site import Site
-from tests.pages.trail import Row, trail
+from tests.pages.trail import TrailRow, trail
 
 
 async def grant(site: Site, person: str, organisation: str | None, id: str = "gnt_1", name: str = "Chart maker") -> str:
@@ -26,7 +26,7 @@ async def test_switching_is_for_members_and_is_recorded(site: Site, hers: Browse
     assert "Bobs secret" not in page.html
     seen = await hers.send(page.form("/auth/account", "switch", id=second))
     assert "The people of Second" in (await hers.get("/auth/members")).page.text
-    assert await trail(site, "switch_organization") == [Row("switch_organization", second, ada, "web", "ok")]
+    assert await trail(site, "switch_organization") == [TrailRow("switch_organization", second, ada, "web", "ok")]
     form = seen.page.form("/auth/account", "switch")
     for id in (bobs, "org_none", ""):
         form.fields["id"] = id
@@ -81,7 +81,7 @@ async def test_a_program_is_shown_and_its_access_ended(site: Site, hers: Browser
     seen = await hers.send(page.form("/auth/account", "revoke", id=id))
     assert "Chart maker" not in seen.page.text
     assert await site.service.directory.by_session(SessionClaims(ada, None, id), site.clock.now()) is None
-    assert await trail(site, "revoke_access") == [Row("revoke_access", home.organisation_id, ada, "web", "ok")]
+    assert await trail(site, "revoke_access") == [TrailRow("revoke_access", home.organisation_id, ada, "web", "ok")]
 
 
 async def test_the_programs_of_others_are_neither_shown_nor_ended(site: Site, hers: Browser, ada: str) -> None:
@@ -99,7 +99,7 @@ async def test_the_programs_of_others_are_neither_shown_nor_ended(site: Site, he
 
 async def test_what_is_done_without_an_operation_is_in_the_audit_log(site: Site, browser: Browser, ada: str) -> None:
     [home] = await site.service.store.read(memberships_of, person=ada)
-    seen = await site.sign_in(browser, ADA)
+    seen = await site.sign_in(browser, ADA_ADDRESS)
     await browser.send(seen.page.form("/auth/sign-out"))
     rows = await trail(site, "sign_in", "sign_out")
-    assert rows == [Row(name, home.organisation_id, ada, "web", "ok") for name in ("sign_in", "sign_out")]
+    assert rows == [TrailRow(name, home.organisation_id, ada, "web", "ok") for name in ("sign_in", "sign_out")]

@@ -8,19 +8,19 @@ import pytest
 
 from operations.people.browser_sessions import BrowserSession
 from storage.access_grants import AccessGrant, insert_grant
-from tests.pages.asking import ask
+from tests.pages.asking import consent_token
 from tests.pages.browser import Browser, Seen
-from tests.pages.conftest import ADA
+from tests.pages.conftest import ADA_ADDRESS
 from tests.pages.site import Site
 from transports.web.pages.app import PAGE_ROUTES
 
-HOSTILE = "<img src=x onerror=alert(1)>\"'&amp;{{7*7}}</title></style><script>alert(2)</script>"
+HOSTILE_MARKUP = "<img src=x onerror=alert(1)>\"'&amp;{{7*7}}</title></style><script>alert(2)</script>"
 SHOWN = [path for path, route in PAGE_ROUTES.items() if route.show]
 
 
 async def every(site: Site, browser: Browser) -> dict[str, Seen]:
     """Each page that can be shown now, and those that only an answer shows."""
-    token = await ask(site)
+    token = await consent_token(site)
     seen = {path: await browser.get(f"/auth{path}" + (f"?request={token}" if path == "/consent" else "")) for path in SHOWN}
     seen["no page"] = await browser.get("/auth/no-such-page")
     seen["no way"] = Seen(await browser.http.put("/auth/account"), [])
@@ -32,7 +32,7 @@ async def every(site: Site, browser: Browser) -> dict[str, Seen]:
     return seen
 
 
-def check(name: str, seen: Seen, *, posts_to: str = "") -> None:
+def check_page(name: str, seen: Seen, *, posts_to: str = "") -> None:
     """Everything that a page must be."""
     headers, page = seen.answer.headers, seen.page
     style = re.search(r"<style>(.*?)</style>", page.html, re.DOTALL)
@@ -72,46 +72,46 @@ def check(name: str, seen: Seen, *, posts_to: str = "") -> None:
 
 async def test_every_page_is_closed_and_readable_for_a_stranger(site: Site, browser: Browser) -> None:
     for name, seen in (await every(site, browser)).items():
-        check(name, seen)
+        check_page(name, seen)
 
 
 async def test_every_page_is_closed_and_readable_for_somebody_signed_in(site: Site, hers: Browser) -> None:
     for name, seen in (await every(site, hers)).items():
-        check(name, seen, posts_to=" https://app.example:8443" if name == "/consent" else "")
-        assert ADA in seen.page.text
+        check_page(name, seen, posts_to=" https://app.example:8443" if name == "/consent" else "")
+        assert ADA_ADDRESS in seen.page.text
 
 
 async def test_every_page_is_closed_and_readable_for_somebody_without_an_organisation(site: Site, browser: Browser) -> None:
     await site.person("alone@fjord.example")
     await site.sign_in(browser, "alone@fjord.example")
     for name, seen in (await every(site, browser)).items():
-        check(name, seen, posts_to=" https://app.example:8443" if name == "/consent" else "")
+        check_page(name, seen, posts_to=" https://app.example:8443" if name == "/consent" else "")
         assert seen.status < 500
 
 
 async def test_hostile_names_stay_texts_on_every_page(site: Site, browser: Browser) -> None:
-    person = await site.person("evil@fjord.example", name=HOSTILE)
-    organisation = await site.organisation(person, HOSTILE)
-    await site.organisation(person, HOSTILE)
+    person = await site.person("evil@fjord.example", name=HOSTILE_MARKUP)
+    organisation = await site.organisation(person, HOSTILE_MARKUP)
+    await site.organisation(person, HOSTILE_MARKUP)
     now = site.clock.now()
-    grant = AccessGrant("gnt_1", person, organisation, HOSTILE, HOSTILE, "read", "x", now, now + 1e6)
+    grant = AccessGrant("gnt_1", person, organisation, HOSTILE_MARKUP, HOSTILE_MARKUP, "read", "x", now, now + 1e6)
     await site.service.store.write(insert_grant, grant)
     await site.sign_in(browser, "evil@fjord.example")
     page = (await browser.get("/auth/api-keys")).page
     made = await browser.send(page.form("/auth/api-keys", "create"), name="<b>bold</b>")
-    token = await ask(site, name=HOSTILE, client=HOSTILE)
+    token = await consent_token(site, name=HOSTILE_MARKUP, client=HOSTILE_MARKUP)
     pages = {**await every(site, browser), "made": made}
     pages["asked"] = await browser.get(f"/auth/consent?request={token}")
     pages["audit"] = await browser.get(f"/auth/audit?outcome={'%3Cscript%3E' * 2}")
     pages["ref"] = await browser.get("/auth/sign-up?ref=%22%3E%3Cscript%3E")
     for name, seen in pages.items():
-        check(name, seen, posts_to=" https://app.example:8443" if name in ("/consent", "asked") else "")
+        check_page(name, seen, posts_to=" https://app.example:8443" if name in ("/consent", "asked") else "")
         assert "<img" not in seen.answer.text and "<script" not in seen.answer.text and "<b>" not in seen.answer.text
-    assert HOSTILE in pages["/account"].page.text
+    assert HOSTILE_MARKUP in pages["/account"].page.text
 
 
 async def test_a_head_request_gets_the_headers_alone(site: Site, hers: Browser) -> None:
-    token = await ask(site)
+    token = await consent_token(site)
     for path in SHOWN:
         address = f"/auth{path}?request={token}" if path == "/consent" else f"/auth{path}"
         got, head = await hers.http.get(address), await hers.http.head(address)
@@ -143,7 +143,7 @@ async def test_a_head_request_gets_the_headers_alone(site: Site, hers: Browser) 
 async def test_what_no_page_answers_is_a_page_too(browser: Browser, method: str, path: str, status: int, allow: str | None) -> None:
     answer = await browser.http.request(method, path, headers={"Origin": browser.origin})
     assert (answer.status_code, answer.headers.get("allow")) == (status, allow)
-    check(path, Seen(answer, []))
+    check_page(path, Seen(answer, []))
 
 
 def test_what_a_session_says_of_a_person_has_no_place_for_more() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from storage.memberships import memberships_of
 from tests.pages.browser import Browser
-from tests.pages.conftest import ADA
+from tests.pages.conftest import ADA_ADDRESS
 from tests.pages.site import Site
 from transports.web.forms import FormSeals
 from transports.web.pages.app import PAGE_ROUTES
@@ -23,7 +23,7 @@ def test_the_table_below_names_every_form() -> None:
 async def test_a_form_of_somebody_signed_in_needs_the_token_of_their_session(site: Site, hers: Browser) -> None:
     token = (await hers.get("/auth/account")).page.forms[0].fields["csrf"]
     async with site.browser() as second:
-        foreign = (await site.sign_in(second, ADA)).page.forms[0].fields["csrf"]
+        foreign = (await site.sign_in(second, ADA_ADDRESS)).page.forms[0].fields["csrf"]
         anonymous = (await second.get("/auth/sign-in")).page.forms[0].fields["csrf"]
     wrong = ({}, {"csrf": ""}, {"csrf": "x"}, {"csrf": token[:-1]}, {"csrf": token + "A"}, {"csrf": foreign}, {"csrf": anonymous})
     for path, given in product(PRIVATE, wrong):
@@ -37,7 +37,7 @@ async def test_a_form_before_signing_in_needs_the_token_of_the_browser(site: Sit
     token = (await browser.get("/auth/sign-in")).page.forms[0].fields["csrf"]
     async with site.browser() as other:
         foreign = (await other.get("/auth/sign-in")).page.forms[0].fields["csrf"]
-    fields = {"email": ADA, "organization_name": "Fjord", "code": "123456"}
+    fields = {"email": ADA_ADDRESS, "organization_name": "Fjord", "code": "123456"}
     for path, given in product(BEFORE, ({}, {"csrf": foreign}, {"csrf": token[::-1]}, {"csrf": "ü"})):
         assert (await browser.post(f"/auth{path}", fields | given)).status == 403, (path, given)
     async with site.browser() as bare:
@@ -148,5 +148,5 @@ def test_a_new_key_of_the_ring_breaks_no_open_page_and_a_removed_one_does() -> N
 
 async def test_a_sign_in_form_of_another_window_leads_on_when_one_is_signed_in(site: Site, browser: Browser, ada: str) -> None:
     old = (await browser.get("/auth/sign-in")).page.form("/auth/sign-in")
-    await site.sign_in(browser, ADA)
-    assert (await browser.send(old, email=ADA)).path == "/auth/account"
+    await site.sign_in(browser, ADA_ADDRESS)
+    assert (await browser.send(old, email=ADA_ADDRESS)).path == "/auth/account"

@@ -1,14 +1,14 @@
 """Strangers ask for codes for somebody's address: a browser that they have signed in with before is not kept out by that."""
 
 from tests.pages.browser import Browser, Seen
-from tests.pages.conftest import ADA
+from tests.pages.conftest import ADA_ADDRESS
 from tests.pages.site import Site
 from transports.web.pages.login_cookies import KNOWN_BROWSER_SECONDS, MOST_ADDRESSES
 
 BOB = "bob@fjord.example"
 
 
-async def asked(browser: Browser, address: str = ADA) -> Seen:
+async def asked(browser: Browser, address: str = ADA_ADDRESS) -> Seen:
     return await browser.send((await browser.get("/auth/sign-in")).page.form("/auth/sign-in"), email=address)
 
 
@@ -29,7 +29,7 @@ async def test_five_anonymous_requests_lock_nobody_out(site: Site, browser: Brow
     await flood(site, "198.51.100.66")
     async with site.browser("198.51.100.66") as stranger:
         assert (await asked(stranger)).status == 429
-    assert (await site.sign_in(browser, ADA)).path == "/auth/account"
+    assert (await site.sign_in(browser, ADA_ADDRESS)).path == "/auth/account"
 
 
 async def test_a_known_browser_signs_in_while_strangers_of_many_networks_ask(site: Site, hers: Browser, ada: str) -> None:
@@ -37,7 +37,7 @@ async def test_a_known_browser_signs_in_while_strangers_of_many_networks_ask(sit
     await flood(site, *(f"198.51.100.{number}" for number in range(4)))
     async with site.browser("203.0.113.99") as new:
         assert (await asked(new)).status == 429, "all strangers together have had their mails"
-    assert (await site.sign_in(hers, ADA)).path == "/auth/account"
+    assert (await site.sign_in(hers, ADA_ADDRESS)).path == "/auth/account"
     await hers.send((await hers.get("/auth/account")).page.form("/auth/sign-out"))
     assert [(await asked(hers)).status for _ in range(5)] == [200] * 4 + [429], "it has five an hour"
 

@@ -9,9 +9,9 @@ import pytest
 from clients.payments.client import ProcessorClient
 from registry.limits import Role, Tier
 from tests.pages.browser import Browser, Seen, query_of
-from tests.pages.conftest import ADA
+from tests.pages.conftest import ADA_ADDRESS
 from tests.pages.site import HTTP, Site
-from tests.pages.test_every_page import HOSTILE, check
+from tests.pages.test_every_page import HOSTILE_MARKUP, check_page
 from tests.pages.trail import trail
 
 PAGE = "/auth/payments"
@@ -32,7 +32,7 @@ def onward(seen: Seen) -> str:
     """Where the page's link to the processor leads."""
     [link] = [tag.attributes["href"] for tag in seen.page.tags if tag.attributes.get("class") == "button"]
     assert seen.status == 200 and "Continue at the payment processor" in seen.page.text and seen.way == []
-    check("onward", seen)
+    check_page("onward", seen)
     return link
 
 
@@ -67,7 +67,7 @@ async def test_from_nothing_through_the_processors_pages_to_an_active_account(si
     assert (seen.status, seen.path) == (200, PAGE)
     assert "Your account there active" in seen.page.text and "Takes payments yes Pays out yes" in seen.page.text
     assert "acct_" in seen.page.text and "nothing that we were told of" in seen.page.text
-    check("active", seen)
+    check_page("active", seen)
 
 
 async def let_go(site: Site, account: str) -> None:
@@ -86,7 +86,7 @@ async def test_a_live_account_that_let_the_service_go_is_replaced_after_a_questi
     asked = await hers.send(form)
     assert asked.status == 200 and "Replace your payment account?" in asked.page.text and first in asked.page.text
     assert "operator_billing" not in asked.page.text, "the way back is told in the words of the page"
-    check("replace", asked)
+    check_page("replace", asked)
     assert [row.outcome for row in await trail(site, CHANGES[0])] == ["ok", "confirm_token_required"]
     away = await hers.send(asked.page.form(PAGE, "begin"))
     onward(away)
@@ -98,7 +98,7 @@ async def test_an_account_that_somebody_has_is_attached_after_a_word_of_theirs(s
     assert query_of(link)["redirect_uri"] == f"{HTTP}{PAGE}"
     asked = await at_the_processor(bobs, link, "Allow")
     assert asked.status == 200 and urlsplit(asked.path).path == PAGE
-    check("asked", asked)
+    check_page("asked", asked)
     form = asked.page.form(PAGE, "attach")
     assert form.buttons[0][0] == "Attach this account to " and "Attach this account to Nordwind" in asked.page.text
     assert {"code": form.fields["code"], "state": form.fields["state"]}.items() <= query_of(asked.path).items()
@@ -162,7 +162,7 @@ async def test_what_a_key_of_theirs_began_a_person_ends_here(bobs: Browser) -> N
 
 
 async def test_a_plain_member_connects_too(site: Site, browser: Browser) -> None:
-    house = await site.organisation(await site.person(ADA), tier=Tier.PRO)
+    house = await site.organisation(await site.person(ADA_ADDRESS), tier=Tier.PRO)
     await site.join(await site.person("dora@fjord.example"), house, Role.MEMBER)
     assert (await site.sign_in(browser, "dora@fjord.example", PAGE)).path == PAGE
     seen = await at_the_processor(browser, onward(await press(browser, "begin")), "Complete onboarding")
@@ -207,7 +207,7 @@ async def test_forms_of_elsewhere_do_nothing(site: Site, hers: Browser) -> None:
 async def test_whoever_must_sign_in_first_comes_back_with_what_the_processor_said(
     site: Site, browser: Browser, ada: str, query: str
 ) -> None:
-    seen = await site.sign_in(browser, ADA, PAGE + query)
+    seen = await site.sign_in(browser, ADA_ADDRESS, PAGE + query)
     assert (seen.status, seen.path) == (200, PAGE + query)
     written = b"".join(site.log)
     assert b'"path":"/auth"' in written and CODE.encode() not in written and STATE.encode() not in written
@@ -222,13 +222,13 @@ async def test_a_confirmation_after_the_sign_in_ended_is_asked_again(site: Site,
 
 
 async def test_a_code_of_odd_characters_is_not_kept(site: Site, browser: Browser, ada: str) -> None:
-    assert (await site.sign_in(browser, ADA, f"{PAGE}?code=%2F%2Fevil.example&state={STATE}")).path == "/auth/account"
+    assert (await site.sign_in(browser, ADA_ADDRESS, f"{PAGE}?code=%2F%2Fevil.example&state={STATE}")).path == "/auth/account"
 
 
 async def test_hostile_texts_stay_texts(site: Site, browser: Browser) -> None:
-    await site.organisation(await site.person("evil@fjord.example"), HOSTILE)
+    await site.organisation(await site.person("evil@fjord.example"), HOSTILE_MARKUP)
     await site.sign_in(browser, "evil@fjord.example")
     for path in (PAGE, f"{PAGE}?code=%22%3E%3Cimg&state=%3Cscript%3E"):
         seen = await browser.get(path)
-        check(path, seen)
+        check_page(path, seen)
         assert "<img" not in seen.answer.text and "<script" not in seen.answer.text

@@ -9,7 +9,7 @@ from operations.people.browser_sessions import SESSION_IDLE_SECONDS, SESSION_LIF
 from operations.secret_tokens import secret_digest
 from storage.browser_sessions import find_browser_session
 from tests.pages.browser import Browser
-from tests.pages.conftest import ADA
+from tests.pages.conftest import ADA_ADDRESS
 from tests.pages.site import HTTPS, Site, open_site
 from tests.setup.signing_up import other_than
 from transports.web.pages.app import PAGE_ROUTES
@@ -59,9 +59,9 @@ NASTY = [
 
 
 async def test_somebody_signs_in_with_the_mailed_code_and_out_again(site: Site, browser: Browser, ada: str) -> None:
-    seen = await site.sign_in(browser, ADA)
+    seen = await site.sign_in(browser, ADA_ADDRESS)
     assert (seen.status, seen.path) == (200, "/auth/account")
-    assert "Ada Berg" in seen.page.text and ADA in seen.page.text and "Fjord" in seen.page.text
+    assert "Ada Berg" in seen.page.text and ADA_ADDRESS in seen.page.text and "Fjord" in seen.page.text
     out = await browser.send(seen.page.form("/auth/sign-out"))
     assert out.path == "/auth/sign-in"
     assert (await browser.get("/auth/account")).path == "/auth/sign-in"
@@ -70,18 +70,18 @@ async def test_somebody_signs_in_with_the_mailed_code_and_out_again(site: Site, 
 async def test_auth_itself_leads_to_signing_in_or_to_the_account(site: Site, browser: Browser, ada: str) -> None:
     assert (await browser.get("/auth")).path == "/auth/sign-in"
     assert (await browser.get("/auth/")).path == "/auth/sign-in"
-    await site.sign_in(browser, ADA)
+    await site.sign_in(browser, ADA_ADDRESS)
     assert (await browser.get("/auth")).path == "/auth/account"
     assert (await browser.get("/auth/sign-in")).path == "/auth/account"
 
 
 async def test_who_wanted_a_page_gets_to_it(site: Site, browser: Browser, ada: str) -> None:
-    seen = await site.sign_in(browser, ADA, "/auth/members")
+    seen = await site.sign_in(browser, ADA_ADDRESS, "/auth/members")
     assert (seen.status, seen.path) == (200, "/auth/members")
 
 
 async def test_a_wrong_code_is_said_beside_the_field_and_the_right_one_still_works(site: Site, browser: Browser, ada: str) -> None:
-    seen = await browser.send((await browser.get("/auth/sign-in")).page.form("/auth/sign-in"), email=ADA)
+    seen = await browser.send((await browser.get("/auth/sign-in")).page.form("/auth/sign-in"), email=ADA_ADDRESS)
     right = await site.code()
     for typed in ("12", "abcdef", "123456", "uuuu-uuuu", other_than(right)):
         seen = await browser.send(seen.page.form("/auth/sign-in/code"), code=typed)
@@ -95,7 +95,7 @@ async def test_a_wrong_code_is_said_beside_the_field_and_the_right_one_still_wor
 
 
 async def test_the_page_of_the_code_can_be_loaded_again_and_needs_the_browser_that_began(site: Site, browser: Browser, ada: str) -> None:
-    seen = await browser.send((await browser.get("/auth/sign-in")).page.form("/auth/sign-in"), email=ADA)
+    seen = await browser.send((await browser.get("/auth/sign-in")).page.form("/auth/sign-in"), email=ADA_ADDRESS)
     assert (await browser.get("/auth/sign-in/code")).page.text == seen.page.text
     assert (await browser.get("/auth/sign-up/code")).path == "/auth/sign-up", "it is the code of a sign-in"
     async with site.browser() as other:
@@ -107,7 +107,7 @@ async def test_the_page_of_the_code_can_be_loaded_again_and_needs_the_browser_th
 async def test_pages_are_the_same_byte_for_byte_whoever_is_known(site: Site, ada: str) -> None:
     """What differs are tokens, which are random, and the address that was typed."""
     answers: list[tuple[object, ...]] = []
-    for address in (ADA, "bob@fjord.example"):
+    for address in (ADA_ADDRESS, "bob@fjord.example"):
         async with site.browser() as browser:
             first = await browser.get("/auth/sign-in")
             posted = await browser.http.post(
@@ -128,10 +128,10 @@ async def test_pages_are_the_same_byte_for_byte_whoever_is_known(site: Site, ada
 
 async def test_too_many_sign_ins_are_told_on_the_page(site: Site, browser: Browser, ada: str) -> None:
     form = (await browser.get("/auth/sign-in")).page.form("/auth/sign-in")
-    answers = [await browser.send(form, email=ADA) for _ in range(6)]
+    answers = [await browser.send(form, email=ADA_ADDRESS) for _ in range(6)]
     assert [seen.status for seen in answers] == [200] * 5 + [429]
     assert "Too many tries; try again in 60 minutes." in answers[-1].page.text
-    assert answers[-1].page.form("/auth/sign-in").fields["email"] == ADA
+    assert answers[-1].page.form("/auth/sign-in").fields["email"] == ADA_ADDRESS
 
 
 async def test_an_address_that_is_none_is_said_beside_the_field(browser: Browser) -> None:
@@ -163,7 +163,7 @@ async def test_a_nasty_next_stays_here_through_the_whole_flow(site: Site, browse
     form = (await browser.get(str(answer.request.url))).page.form("/auth/sign-in")
     assert form.fields["next"] == "/auth/account"
     form.fields["next"] = wanted  # whoever forges the form itself
-    seen = await browser.send(form, email=ADA)
+    seen = await browser.send(form, email=ADA_ADDRESS)
     seen = await browser.send(seen.page.form("/auth/sign-in/code"), code=await site.code())
     assert (seen.status, seen.path) == (200, "/auth/account")
 
@@ -171,7 +171,7 @@ async def test_a_nasty_next_stays_here_through_the_whole_flow(site: Site, browse
 @pytest.mark.parametrize(("base_url", "prefix", "secure"), [("http://127.0.0.1:8000", "", False), (HTTPS, "__Host-", True)])
 async def test_cookies_are_closed_to_scripts_and_bound_to_the_host(tmp_path: Path, base_url: str, prefix: str, secure: bool) -> None:
     async with open_site(tmp_path, base_url) as site, site.browser() as browser:
-        await site.person(ADA)
+        await site.person(ADA_ADDRESS)
         set_cookies: dict[str, list[str]] = {}
 
         async def note(response: object) -> None:
@@ -179,7 +179,7 @@ async def test_cookies_are_closed_to_scripts_and_bound_to_the_host(tmp_path: Pat
                 set_cookies.setdefault(header.partition("=")[0], []).append(header)
 
         browser.http.event_hooks["response"].append(note)
-        assert (await site.sign_in(browser, ADA)).path == "/auth/account"
+        assert (await site.sign_in(browser, ADA_ADDRESS)).path == "/auth/account"
         [slip] = [name for name in set_cookies if name.startswith(f"{prefix}code-")]
         assert set_cookies.keys() == {f"{prefix}visitor", slip, f"{prefix}session", f"{prefix}known"}
         for name, headers in set_cookies.items():
@@ -196,12 +196,12 @@ async def test_signing_in_makes_a_new_cookie_whatever_was_there(site: Site, brow
     planted = "A" * 43
     browser.http.cookies.set("session", planted, domain="127.0.0.1", path="/")
     browser.http.cookies.set("visitor", planted, domain="127.0.0.1", path="/")
-    await site.sign_in(browser, ADA)
+    await site.sign_in(browser, ADA_ADDRESS)
     first = browser.cookie("session")
     assert first not in (None, planted)
     seen = await browser.get("/auth/account")
     await browser.send(seen.page.form("/auth/sign-out"))
-    await site.sign_in(browser, ADA)
+    await site.sign_in(browser, ADA_ADDRESS)
     assert browser.cookie("session") not in (None, planted, first)
 
 
@@ -224,7 +224,7 @@ async def test_a_stolen_cookie_opens_nothing_after_signing_out(site: Site, hers:
 async def test_signing_out_everywhere_ends_every_browser_of_this_person_alone(site: Site, hers: Browser) -> None:
     await site.organisation(await site.person("bob@fjord.example"), "Bobs")
     async with site.browser() as second, site.browser("203.0.113.9") as bobs:
-        seen = await site.sign_in(second, ADA)
+        seen = await site.sign_in(second, ADA_ADDRESS)
         assert "signed in with 2 browsers" in seen.page.text
         await site.sign_in(bobs, "bob@fjord.example")
         await hers.send((await hers.get("/auth/account")).page.form("/auth/sign-out/everywhere"))
@@ -274,7 +274,7 @@ async def test_a_use_is_noted_every_five_minutes_at_most(site: Site, hers: Brows
 async def test_the_cookie_is_not_in_the_database_nor_anything_typed_in_the_log(
     site: Site, browser: Browser, ada: str, tmp_path: Path
 ) -> None:
-    await site.sign_in(browser, ADA)
+    await site.sign_in(browser, ADA_ADDRESS)
     cookie, code = browser.cookie("session"), await site.code()
     assert cookie is not None
     await site.service.flush()
@@ -283,5 +283,5 @@ async def test_the_cookie_is_not_in_the_database_nor_anything_typed_in_the_log(
     site.app._logs.flush()
     logged = b"".join(site.log)
     assert b"/auth" in logged
-    for secret in (cookie, code, ADA):
+    for secret in (cookie, code, ADA_ADDRESS):
         assert secret.encode() not in logged

@@ -7,9 +7,9 @@ import pytest
 from storage.memberships import memberships_of
 from storage.people import find_by_address
 from tests.pages.browser import Browser
-from tests.pages.conftest import ADA
+from tests.pages.conftest import ADA_ADDRESS
 from tests.pages.site import Site
-from tests.pages.trail import Row, trail
+from tests.pages.trail import TrailRow, trail
 
 NEW = "new@fjord.example"
 
@@ -26,7 +26,7 @@ async def test_a_new_person_signs_up_and_is_signed_in_with_one_code(site: Site, 
     assert person is not None
     [member] = await site.service.store.read(memberships_of, person=person)
     assert (member.name, member.role, member.tier) == ("Nordlys", "admin", "free")
-    assert await trail(site, "sign_in") == [Row("sign_in", member.organisation_id, person, "web", "ok")]
+    assert await trail(site, "sign_in") == [TrailRow("sign_in", member.organisation_id, person, "web", "ok")]
 
 
 async def test_what_is_wrong_is_said_beside_its_field_and_what_was_typed_stays(browser: Browser) -> None:
@@ -123,7 +123,7 @@ async def test_somebody_known_gets_a_further_organisation_and_acts_for_it(site: 
 
 async def test_six_digits_open_no_account_that_was_there_before(site: Site, browser: Browser, ada: str) -> None:
     form = (await browser.get("/auth/sign-up")).page.form("/auth/sign-up")
-    seen = await browser.send(form, email=ADA, organization_name="Second")
+    seen = await browser.send(form, email=ADA_ADDRESS, organization_name="Second")
     seen = await browser.send(seen.page.form("/auth/sign-up/code"), code=await site.code())
     assert seen.path == "/auth/sign-in" and browser.cookie("session") is None
     assert [one.name for one in await site.service.store.read(memberships_of, person=ada)] == ["Fjord", "Second"]
@@ -139,7 +139,7 @@ async def test_too_many_sign_ups_are_told_on_the_page(site: Site, browser: Brows
 
 async def test_the_pages_are_the_same_for_known_and_unknown_addresses(site: Site, ada: str) -> None:
     texts: list[str] = []
-    for address in (ADA, NEW):
+    for address in (ADA_ADDRESS, NEW):
         async with site.browser() as browser:
             form = (await browser.get("/auth/sign-up")).page.form("/auth/sign-up")
             seen = await browser.send(form, email=address, organization_name="Nordlys")

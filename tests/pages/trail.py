@@ -7,7 +7,7 @@ from tests.pages.site import Site
 from tests.registry.ledgers import audited
 
 
-class Row(NamedTuple):
+class TrailRow(NamedTuple):
     """What a row says of who did what."""
 
     operation: str
@@ -17,11 +17,11 @@ class Row(NamedTuple):
     outcome: str
 
 
-def read_rows(connection: Connection) -> list[Row]:
-    return [Row(*(getattr(row, name) for name in Row._fields)) for row in audited(connection)]
+def read_rows(connection: Connection) -> list[TrailRow]:
+    return [TrailRow(*(getattr(row, name) for name in TrailRow._fields)) for row in audited(connection)]
 
 
-async def trail(site: Site, *operations: str) -> list[Row]:
+async def trail(site: Site, *operations: str) -> list[TrailRow]:
     """The rows of these operations, oldest first."""
     await site.service.flush()
     return [row for row in await site.service.store.read(read_rows) if row.operation in operations]

@@ -38,7 +38,7 @@ class Post:
 
 
 @dataclass
-class Shop:
+class PagesShop:
     """A processor, the platform's way to it, and somebody's browser."""
 
     sandbox: SimulatedProcessor
@@ -111,14 +111,14 @@ def path_of(url: str | None) -> str:
 
 
 @asynccontextmanager
-async def open_shop() -> AsyncGenerator[Shop]:
+async def open_pages_shop() -> AsyncGenerator[PagesShop]:
     """A processor that begins at noon."""
     clock = SettableClock()
     sandbox = new_payments(clock)
     processor = simulated_processor(sandbox)
     transport = httpx.ASGITransport(app=partial(serve_payment_pages, sandbox))
     async with httpx.AsyncClient(transport=transport, base_url=f"https://{HOST}") as http:
-        shop = Shop(sandbox, processor, clock, Browser(http))
+        shop = PagesShop(sandbox, processor, clock, Browser(http))
         shop.account = await shop.new_account()
         await shop.ask("POST", f"accounts/{shop.account}", {"do": "enable"})
         yield shop

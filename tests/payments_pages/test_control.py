@@ -4,16 +4,16 @@ import pytest
 
 from simulators.processor.call import ProcessorRefusal
 from simulators.processor.control import OUTCOME_CARDS, PROCESSOR_CONTROL_PATHS
-from tests.payments_pages.shop import Shop
+from tests.payments_pages.shop import PagesShop
 
 
-async def paid(shop: Shop, outcome: str = "available", amount: int = 5000) -> str:
+async def paid(shop: PagesShop, outcome: str = "available", amount: int = 5000) -> str:
     body = {"account": shop.account, "amount": amount, "currency": "usd", "outcome": outcome}
     return str((await shop.ask("POST", "charges", body))["id"])
 
 
 @pytest.mark.parametrize("outcome", OUTCOME_CARDS)
-async def test_a_payment_has_the_outcome_that_was_ordered(shop: Shop, outcome: str) -> None:
+async def test_a_payment_has_the_outcome_that_was_ordered(shop: PagesShop, outcome: str) -> None:
     charge = await shop.processor.find_charge(shop.account, await paid(shop, outcome))
     refused = {"declined": "card_declined", "no_funds": "card_declined"}
     assert (charge.status, charge.failure_code) == ("failed" if outcome in refused else "succeeded", refused.get(outcome))
@@ -21,7 +21,7 @@ async def test_a_payment_has_the_outcome_that_was_ordered(shop: Shop, outcome: s
     assert len((await shop.processor.list_reviews(shop.account, limit=10)).data) == (outcome == "reviewed")
 
 
-async def test_disputes_reviews_and_payouts_begin_and_end_at_a_word(shop: Shop) -> None:
+async def test_disputes_reviews_and_payouts_begin_and_end_at_a_word(shop: PagesShop) -> None:
     first, second = await paid(shop), await paid(shop)
     dispute = await shop.ask("POST", "disputes", {"account": shop.account, "charge": first, "reason": "duplicate", "amount": 100})
     assert (dispute["amount"], dispute["reason"]) == (100, "duplicate")
@@ -34,7 +34,7 @@ async def test_disputes_reviews_and_payouts_begin_and_end_at_a_word(shop: Shop) 
         assert (await shop.ask("POST", f"payouts/{payout.id}", {"account": shop.account, "status": status}))["status"] == status
 
 
-async def test_an_account_is_restricted_let_go_and_its_bank_closed_at_a_word(shop: Shop) -> None:
+async def test_an_account_is_restricted_let_go_and_its_bank_closed_at_a_word(shop: PagesShop) -> None:
     path = f"accounts/{shop.account}"
     await shop.ask("POST", path, {"do": "restrict", "due": ["company.tax_id"]})
     found = await shop.processor.find_account(shop.account)
@@ -53,7 +53,7 @@ async def test_an_account_is_restricted_let_go_and_its_bank_closed_at_a_word(sho
     assert "account.application.deauthorized" in await shop.told()
 
 
-async def test_an_account_with_weeks_of_payments_is_made_at_a_word(shop: Shop) -> None:
+async def test_an_account_with_weeks_of_payments_is_made_at_a_word(shop: PagesShop) -> None:
     made = await shop.ask("POST", "past", {"name": "Old hands", "days": 30})
     account = str(made["id"])
     assert made["charges_enabled"] is True
@@ -64,7 +64,7 @@ async def test_an_account_with_weeks_of_payments_is_made_at_a_word(shop: Shop) -
     assert await shop.told() == []
 
 
-async def test_people_pay_invoices_and_checkouts_at_a_word(shop: Shop) -> None:
+async def test_people_pay_invoices_and_checkouts_at_a_word(shop: PagesShop) -> None:
     invoice, session = await shop.invoice(), await shop.checkout()
     with pytest.raises(ProcessorRefusal, match="declined"):
         await shop.ask("POST", f"invoices/{invoice.id}", {"outcome": "declined"})
@@ -75,7 +75,7 @@ async def test_people_pay_invoices_and_checkouts_at_a_word(shop: Shop) -> None:
             await shop.ask("POST", path)
 
 
-async def test_the_state_is_told_in_numbers(shop: Shop) -> None:
+async def test_the_state_is_told_in_numbers(shop: PagesShop) -> None:
     await paid(shop)
     answer = await shop.ask("GET", "state")
     assert answer["accounts"] == [
@@ -114,7 +114,7 @@ async def test_the_state_is_told_in_numbers(shop: Shop) -> None:
         ("POST", "nothing", None, "no POST /control/nothing"),
     ],
 )
-async def test_what_makes_no_sense_is_refused_and_changes_nothing(shop: Shop, method: str, path: str, body: object, said: str) -> None:
+async def test_what_makes_no_sense_is_refused_and_changes_nothing(shop: PagesShop, method: str, path: str, body: object, said: str) -> None:
     before = await shop.ask("GET", "state")
     told = {**body, "account": body["account"].format(account=shop.account)} if isinstance(body, dict) and "account" in body else body
     with pytest.raises(ProcessorRefusal) as refused:

@@ -8,12 +8,12 @@ import pytest
 
 from registry.errors import PaymentsRefused
 from tests.pages.browser import Seen
-from tests.payments_pages.shop import PAGES, Shop, path_of
+from tests.payments_pages.shop import PAGES, PagesShop, path_of
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&amp;{{7*7}}</title></style><script>alert(2)</script>"
 
 
-async def every(shop: Shop) -> dict[str, tuple[Seen, str]]:
+async def every(shop: PagesShop) -> dict[str, tuple[Seen, str]]:
     """Each page, and where its form may lead besides here."""
     away = " https://shop.example"
     browser, processor = shop.browser, shop.processor
@@ -40,7 +40,7 @@ async def every(shop: Shop) -> dict[str, tuple[Seen, str]]:
     }
 
 
-async def test_every_page_is_closed_readable_and_says_that_it_is_simulated(shop: Shop) -> None:
+async def test_every_page_is_closed_readable_and_says_that_it_is_simulated(shop: PagesShop) -> None:
     for name, (seen, leads_to) in (await every(shop)).items():
         check(name, seen, leads_to)
         assert "<img" not in seen.answer.text and "<script" not in seen.answer.text, name
@@ -77,7 +77,7 @@ def check(name: str, seen: Seen, leads_to: str) -> None:
     assert all(form.action.startswith(f"{PAGES}/") for form in page.forms), name
 
 
-async def test_a_form_of_another_site_is_not_taken(shop: Shop) -> None:
+async def test_a_form_of_another_site_is_not_taken(shop: PagesShop) -> None:
     invoice = await shop.invoice()
     path = path_of(invoice.pay_url)
     for origin in ("https://evil.example", "null", "https://reseller.test.evil.example"):
@@ -105,7 +105,7 @@ async def test_a_form_of_another_site_is_not_taken(shop: Shop) -> None:
         ("GET", "/v1/balance", 404),
     ],
 )
-async def test_what_no_page_answers_is_a_page_too(shop: Shop, method: str, path: str, status: int) -> None:
+async def test_what_no_page_answers_is_a_page_too(shop: PagesShop, method: str, path: str, status: int) -> None:
     answer = await shop.browser.http.request(method, PAGES + path)
     assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
 
@@ -114,13 +114,13 @@ async def test_what_no_page_answers_is_a_page_too(shop: Shop, method: str, path:
     ("body", "status"),
     [(b"card=pays&card=pays", 400), (b"card=%ff", 400), (b"card=\xff", 400), (b"x=1&" * 21, 400), (b"x" * 70_000, 413), (b"", 400)],
 )
-async def test_a_form_that_cannot_be_read_in_one_way_pays_nothing(shop: Shop, body: bytes, status: int) -> None:
+async def test_a_form_that_cannot_be_read_in_one_way_pays_nothing(shop: PagesShop, body: bytes, status: int) -> None:
     invoice = await shop.invoice()
     assert (await shop.browser.http.post(path_of(invoice.pay_url), content=body)).status_code == status
     assert (await shop.processor.find_invoice(shop.account, invoice.id)).status == "open"
 
 
-async def test_a_head_request_gets_the_headers_alone(shop: Shop) -> None:
+async def test_a_head_request_gets_the_headers_alone(shop: PagesShop) -> None:
     path = path_of((await shop.invoice()).pay_url)
     got, head = await shop.browser.http.get(path), await shop.browser.http.head(path)
     assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", got.headers["content-length"])
@@ -137,7 +137,7 @@ async def test_a_head_request_gets_the_headers_alone(shop: Shop) -> None:
         "//reseller.test/",
     ],
 )
-async def test_an_address_to_come_back_to_that_can_be_none_is_a_page_that_says_so(shop: Shop, address: str) -> None:
+async def test_an_address_to_come_back_to_that_can_be_none_is_a_page_that_says_so(shop: PagesShop, address: str) -> None:
     asked = {"response_type": "code", "client_id": "ca_simulated_processor", "state": "x", "redirect_uri": address}
     for method, form in (("GET", None), ("POST", {"do": "deny"})):
         answer = await shop.browser.http.request(method, f"{PAGES}/oauth/authorize", params=asked, data=form)
@@ -152,11 +152,11 @@ async def test_an_address_to_come_back_to_that_can_be_none_is_a_page_that_says_s
         ("https://shop.example:8443/x", " https://shop.example:8443"),
     ],
 )
-async def test_an_address_says_nothing_in_the_policy_but_where_a_form_leads(shop: Shop, address: str, leads_to: str) -> None:
+async def test_an_address_says_nothing_in_the_policy_but_where_a_form_leads(shop: PagesShop, address: str, leads_to: str) -> None:
     link = (await shop.processor.onboarding_link(shop.account, return_url=address, refresh_url=address)).url
     check("onboarding", await shop.browser.get(path_of(link)), leads_to)
 
 
-async def test_an_address_without_a_host_makes_no_link(shop: Shop) -> None:
+async def test_an_address_without_a_host_makes_no_link(shop: PagesShop) -> None:
     with pytest.raises(PaymentsRefused, match="an address is not valid"):
         await shop.processor.onboarding_link(shop.account, return_url="https://[::1", refresh_url="https://[::1")

@@ -9,14 +9,14 @@ import stripe
 from registry.errors import PaymentsError
 from simulators.processor.call import ProcessorRefusal
 from simulators.transport import SimulatorTransport
-from tests.payments_pages.shop import Shop
+from tests.payments_pages.shop import PagesShop
 from transports.payments import SIMULATED_PROCESSOR_URL
 
 REFUNDS = "/v1/refunds"
 
 
 @pytest.fixture
-async def official(shop: Shop) -> AsyncGenerator[stripe.StripeClient]:
+async def official(shop: PagesShop) -> AsyncGenerator[stripe.StripeClient]:
     """The library as its vendor ships it, which repeats nothing unless told to."""
     client = stripe.HTTPXClient()
     client._client_async = httpx.AsyncClient(transport=SimulatorTransport(shop.sandbox))
@@ -29,11 +29,11 @@ async def official(shop: Shop) -> AsyncGenerator[stripe.StripeClient]:
     await client.close_async()
 
 
-async def charge(shop: Shop) -> str:
+async def charge(shop: PagesShop) -> str:
     return str((await shop.ask("POST", "charges", {"account": shop.account, "amount": 900, "currency": "usd"}))["id"])
 
 
-async def refunded(shop: Shop, of: str) -> int:
+async def refunded(shop: PagesShop, of: str) -> int:
     return (await shop.processor.find_charge(shop.account, of)).amount_refunded
 
 
@@ -52,7 +52,7 @@ async def refunded(shop: Shop, of: str) -> int:
     ],
 )
 async def test_the_official_library_meets_a_fault_as_that_of_the_real_one_and_a_repeat_gets_the_answer(
-    shop: Shop, official: stripe.StripeClient, fault: dict[str, object], error: type[Exception], effect: int
+    shop: PagesShop, official: stripe.StripeClient, fault: dict[str, object], error: type[Exception], effect: int
 ) -> None:
     made = await charge(shop)
     options = stripe.RequestOptions(stripe_account=shop.account, idempotency_key="once")
@@ -64,7 +64,7 @@ async def test_the_official_library_meets_a_fault_as_that_of_the_real_one_and_a_
     assert (answer.amount, answer.status, await refunded(shop, made)) == (900, "succeeded", 900)
 
 
-async def test_a_fault_of_every_try_is_an_error_of_ours_that_says_whether_it_may_have_happened(shop: Shop) -> None:
+async def test_a_fault_of_every_try_is_an_error_of_ours_that_says_whether_it_may_have_happened(shop: PagesShop) -> None:
     made = await charge(shop)
     for trouble, unknown in (("rate_limited", False), ("timeout", True)):
         await shop.ask("POST", "faults", {"path": REFUNDS, "trouble": trouble, "times": 3})
@@ -75,7 +75,7 @@ async def test_a_fault_of_every_try_is_an_error_of_ours_that_says_whether_it_may
     assert await refunded(shop, made) == 0
 
 
-async def test_a_fault_may_wait_for_its_call_and_strike_often(shop: Shop) -> None:
+async def test_a_fault_may_wait_for_its_call_and_strike_often(shop: PagesShop) -> None:
     ordered = [
         {"trouble": "error", "method": "GET", "path": "/v1/accounts/*", "skip": 1, "times": 4},
         {"trouble": "error", "account": "acct_other", "path": "*"},
@@ -92,13 +92,13 @@ async def test_a_fault_may_wait_for_its_call_and_strike_often(shop: Shop) -> Non
 
 
 @pytest.mark.parametrize("fault", [{}, {"trouble": "x"}, {"trouble": "error", "times": 0}, {"trouble": "error", "x": 1}, "error", None])
-async def test_a_fault_that_makes_no_sense_is_refused_with_all_beside_it(shop: Shop, fault: object) -> None:
+async def test_a_fault_that_makes_no_sense_is_refused_with_all_beside_it(shop: PagesShop, fault: object) -> None:
     with pytest.raises(ProcessorRefusal):
         await shop.ask("POST", "faults", [{"trouble": "error"}, fault])
     assert await shop.ask("GET", "faults") == {"faults": []}
 
 
-async def test_every_call_is_on_record_with_its_fault(shop: Shop) -> None:
+async def test_every_call_is_on_record_with_its_fault(shop: PagesShop) -> None:
     await shop.ask("POST", "faults", {"trouble": "closed", "method": "GET", "path": "/v1/balance"})
     await shop.processor.balance_of(shop.account)
     calls = (await shop.ask("GET", "calls"))["calls"]
@@ -109,7 +109,7 @@ async def test_every_call_is_on_record_with_its_fault(shop: Shop) -> None:
     ]
 
 
-async def test_a_wire_without_faults_answers_over_http_too(shop: Shop) -> None:
+async def test_a_wire_without_faults_answers_over_http_too(shop: PagesShop) -> None:
     headers = {"Authorization": f"Bearer {shop.sandbox.key}"}
     async with httpx.AsyncClient(transport=SimulatorTransport(shop.sandbox), base_url=SIMULATED_PROCESSOR_URL, headers=headers) as http:
         assert (await http.get("/v1/balance")).json()["object"] == "balance"

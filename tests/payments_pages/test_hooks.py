@@ -6,15 +6,15 @@ import pytest
 import stripe
 
 from clients.payments.port import BadProcessorEvent
-from tests.payments_pages.shop import Shop, path_of
+from tests.payments_pages.shop import PagesShop, path_of
 
 
-async def charge(shop: Shop, amount: int = 5000) -> str:
+async def charge(shop: PagesShop, amount: int = 5000) -> str:
     paid = {"account": shop.account, "amount": amount, "currency": "usd", "fee": 50, "metadata": {"order": "1"}}
     return str((await shop.ask("POST", "charges", paid))["id"])
 
 
-async def test_the_official_library_believes_every_event_and_ours_reads_it(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_official_library_believes_every_event_and_ours_reads_it(shop: PagesShop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", shop.clock.now)  # the library's clock
     made = await charge(shop)
     path = path_of((await shop.invoice()).pay_url)
@@ -32,7 +32,7 @@ async def test_the_official_library_believes_every_event_and_ours_reads_it(shop:
     assert made in [getattr(event.record, "id", "") for event in ours]
 
 
-async def test_another_secret_or_another_byte_is_not_believed(shop: Shop) -> None:
+async def test_another_secret_or_another_byte_is_not_believed(shop: PagesShop) -> None:
     await charge(shop)
     await shop.told()
     body, signature = shop.post.taken[0]
@@ -42,7 +42,7 @@ async def test_another_secret_or_another_byte_is_not_believed(shop: Shop) -> Non
         shop.processor.read_event(body + b" ", signature, shop.clock.now())
 
 
-async def test_an_event_that_is_not_taken_comes_again_later_and_later(shop: Shop) -> None:
+async def test_an_event_that_is_not_taken_comes_again_later_and_later(shop: PagesShop) -> None:
     await charge(shop)
     [first, *others] = await shop.told()
     shop.post.taken.clear()
@@ -62,7 +62,7 @@ async def test_an_event_that_is_not_taken_comes_again_later_and_later(shop: Shop
     assert (await shop.ask("GET", "hooks"))["waiting"] == []
 
 
-async def test_an_event_that_nobody_takes_is_given_up_after_three_days(shop: Shop) -> None:
+async def test_an_event_that_nobody_takes_is_given_up_after_three_days(shop: PagesShop) -> None:
     made = await charge(shop)
     shop.post.answers += [0] * 1000
     for _ in range(60):
@@ -73,7 +73,7 @@ async def test_an_event_that_nobody_takes_is_given_up_after_three_days(shop: Sho
     assert 2.5 * 86_400 < about[-1] - about[0] <= 3 * 86_400
 
 
-async def test_events_may_be_held_shuffled_doubled_and_told_again(shop: Shop) -> None:
+async def test_events_may_be_held_shuffled_doubled_and_told_again(shop: PagesShop) -> None:
     await shop.ask("POST", "hooks", {"hold": True})
     for _ in range(4):
         await charge(shop)
@@ -88,7 +88,7 @@ async def test_events_may_be_held_shuffled_doubled_and_told_again(shop: Shop) ->
     assert [json.loads(body)["id"] for body, _ in shop.post.taken[32:]] == [ids[0]]
 
 
-async def test_nobody_is_told_where_no_address_is_given(shop: Shop) -> None:
+async def test_nobody_is_told_where_no_address_is_given(shop: PagesShop) -> None:
     shop.sandbox.webhook_url = ""
     await charge(shop)
     assert await shop.told() == []

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.payments_pages.shop import CANCEL, Shop, path_of
+from tests.payments_pages.shop import CANCEL, PagesShop, path_of
 
 
-async def test_a_recipient_reads_an_invoice_and_pays_it_and_everybody_is_told(shop: Shop) -> None:
+async def test_a_recipient_reads_an_invoice_and_pays_it_and_everybody_is_told(shop: PagesShop) -> None:
     invoice = await shop.invoice()
     await shop.told()
     path = path_of(invoice.pay_url)
@@ -24,7 +24,7 @@ async def test_a_recipient_reads_an_invoice_and_pays_it_and_everybody_is_told(sh
     ]
 
 
-async def test_a_declined_card_leaves_the_invoice_open_and_says_why(shop: Shop) -> None:
+async def test_a_declined_card_leaves_the_invoice_open_and_says_why(shop: PagesShop) -> None:
     path = path_of((await shop.invoice()).pay_url)
     seen = await shop.browser.get(path)
     declined = await shop.browser.send(seen.page.form(path), card="no_funds")
@@ -35,7 +35,7 @@ async def test_a_declined_card_leaves_the_invoice_open_and_says_why(shop: Shop) 
     assert paid.status == 200 and "Thank you" in paid.page.text
 
 
-async def test_a_paid_invoice_is_not_paid_twice(shop: Shop) -> None:
+async def test_a_paid_invoice_is_not_paid_twice(shop: PagesShop) -> None:
     path = path_of((await shop.invoice()).pay_url)
     form = (await shop.browser.get(path)).page.form(path)
     await shop.browser.send(form)
@@ -44,7 +44,7 @@ async def test_a_paid_invoice_is_not_paid_twice(shop: Shop) -> None:
     assert len((await shop.processor.list_charges(shop.account, limit=10)).data) == 1
 
 
-async def test_an_invoice_that_was_taken_back_says_so(shop: Shop) -> None:
+async def test_an_invoice_that_was_taken_back_says_so(shop: PagesShop) -> None:
     invoice = await shop.invoice()
     path = path_of(invoice.pay_url)
     form = (await shop.browser.get(path)).page.form(path)
@@ -54,7 +54,7 @@ async def test_an_invoice_that_was_taken_back_says_so(shop: Shop) -> None:
     assert (await shop.browser.send(form)).status == 400
 
 
-async def test_a_disputed_card_pays_and_then_asks_for_the_money_back(shop: Shop) -> None:
+async def test_a_disputed_card_pays_and_then_asks_for_the_money_back(shop: PagesShop) -> None:
     path = path_of((await shop.invoice()).pay_url)
     seen = await shop.browser.get(path)
     assert "4000 0000 0000 0259: pays, and its owner disputes it at once" in seen.page.text
@@ -65,7 +65,7 @@ async def test_a_disputed_card_pays_and_then_asks_for_the_money_back(shop: Shop)
     assert (dispute.amount, dispute.reason) == (2500, "fraudulent")
 
 
-async def test_a_buyer_pays_and_comes_back_with_the_sessions_id(shop: Shop) -> None:
+async def test_a_buyer_pays_and_comes_back_with_the_sessions_id(shop: PagesShop) -> None:
     session = await shop.checkout()
     path = path_of(session.url)
     seen = await shop.browser.get(path)
@@ -78,7 +78,7 @@ async def test_a_buyer_pays_and_comes_back_with_the_sessions_id(shop: Shop) -> N
     assert "It was paid" in (await shop.browser.get(path)).page.text
 
 
-async def test_a_promotion_code_makes_it_cheaper_and_a_wrong_one_says_so(shop: Shop) -> None:
+async def test_a_promotion_code_makes_it_cheaper_and_a_wrong_one_says_so(shop: PagesShop) -> None:
     await shop.promotion("SPRING", 2500)
     path = path_of((await shop.checkout(email="buyer@example.com", promotions=True)).url)
     seen = await shop.browser.get(path)
@@ -92,7 +92,7 @@ async def test_a_promotion_code_makes_it_cheaper_and_a_wrong_one_says_so(shop: S
     assert (await shop.processor.list_charges(shop.account, limit=10)).data[0].amount == 750
 
 
-async def test_with_all_of_it_off_no_card_is_charged(shop: Shop) -> None:
+async def test_with_all_of_it_off_no_card_is_charged(shop: PagesShop) -> None:
     await shop.promotion("FREE", 10_000)
     session = await shop.checkout(promotions=True)
     path = path_of(session.url)
@@ -103,14 +103,14 @@ async def test_with_all_of_it_off_no_card_is_charged(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("email", ["", "no address", "@", "a@b", f"{'a' * 65}@example.com"])
-async def test_a_buyer_without_an_address_is_asked_for_one_and_pays_nothing(shop: Shop, email: str) -> None:
+async def test_a_buyer_without_an_address_is_asked_for_one_and_pays_nothing(shop: PagesShop, email: str) -> None:
     path = path_of((await shop.checkout()).url)
     seen = await shop.browser.send((await shop.browser.get(path)).page.form(path), "Pay", email=email)
     assert (seen.status, "Type in the e-mail address" in seen.page.text) == (400, True)
     assert (await shop.processor.list_charges(shop.account, limit=10)).data == []
 
 
-async def test_a_buyer_who_goes_back_has_paid_nothing_and_may_return(shop: Shop) -> None:
+async def test_a_buyer_who_goes_back_has_paid_nothing_and_may_return(shop: PagesShop) -> None:
     session = await shop.checkout()
     path = path_of(session.url)
     assert (await shop.browser.send((await shop.browser.get(path)).page.form(path), "Go back")).way == [CANCEL]
@@ -118,7 +118,7 @@ async def test_a_buyer_who_goes_back_has_paid_nothing_and_may_return(shop: Shop)
     assert (await shop.browser.get(path)).status == 200
 
 
-async def test_a_checkout_that_took_too_long_is_over(shop: Shop) -> None:
+async def test_a_checkout_that_took_too_long_is_over(shop: PagesShop) -> None:
     session = await shop.checkout()
     path = path_of(session.url)
     form = (await shop.browser.get(path)).page.form(path)
@@ -129,7 +129,7 @@ async def test_a_checkout_that_took_too_long_is_over(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("card", ["", "4242424242424242"])
-async def test_a_card_that_is_not_offered_pays_nothing(shop: Shop, card: str) -> None:
+async def test_a_card_that_is_not_offered_pays_nothing(shop: PagesShop, card: str) -> None:
     path = path_of((await shop.invoice()).pay_url)
     seen = await shop.browser.post(path, {"card": card, "do": "pay"})
     assert (seen.status, "Choose a test card" in seen.page.text) == (400, True)

@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.docs.blocks import ROOT
+from tests.harness.processes import ROOT
 
 NAMES = ("esim.example", "api.esim.example", "www.example", "localhost")
 NGINX, CADDY, CURL = which("nginx") or which("nginx", path="/usr/sbin"), which("caddy"), which("curl")

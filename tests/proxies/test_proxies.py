@@ -16,9 +16,8 @@ import pytest
 
 from operations.invoicing.call_records import CDR_BODY_LIMIT
 from registry.clock import REQUEST_SECONDS
-from tests.docs.blocks import ROOT
 from tests.harness.cluster import free_port
-from tests.harness.processes import Running, running
+from tests.harness.processes import ROOT, Running, running
 from tests.proxies.front import CADDY, CURL, MISSING, NGINX, Front, front
 from tests.proxies.slow_model import FIRST, SECOND, slow_model
 from transports.http.limits import Deadlines

@@ -32,7 +32,7 @@ from tests.world import Credentials, SettableClock, World, open_world
 
 CATALOGUE = Catalogue([Toolset("things", "Things.", (things,))])
 CALM = Limits(burst_enabled=False)
-SECRETS = SharedSecrets(internal="internal-secret", storefront="storefront-secret")
+BENCH_SECRETS = SharedSecrets(internal="internal-secret", storefront="storefront-secret")
 
 
 class StubProvider:
@@ -46,7 +46,7 @@ class StubProvider:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class BenchAnswer:
     status: int
     body: bytes
     headers: dict[str, str]
@@ -61,7 +61,7 @@ class Said:
 
 
 @dataclass(slots=True)
-class Replica:
+class BenchReplica:
     """One process of several over one database."""
 
     pipeline: Pipeline[Deps]
@@ -93,10 +93,10 @@ class Bench:
         token: str | None = None,
         surface: Surface = "http",
         caller: Caller | None = None,
-        at: Replica | None = None,
+        at: BenchReplica | None = None,
         client: str = "192.0.2.1",
         **arguments: object,
-    ) -> Said:
+    ) -> BenchAnswer:
         call = Call(
             operation,
             surface,
@@ -110,7 +110,7 @@ class Bench:
         )
         return await self.answer(call, at)
 
-    async def answer(self, call: Call, at: Replica | None = None) -> Said:
+    async def answer(self, call: Call, at: BenchReplica | None = None) -> BenchAnswer:
         """One call that a test has built itself."""
         return said(await answer_call(at.pipeline if at else self.world.pipeline, call, self._report))
 
@@ -138,7 +138,7 @@ class Bench:
     async def claimed(self) -> list[ClaimRow]:
         return await self.store.read(ledgers.claimed)
 
-    async def called(self, who: Credentials, *replicas: Replica) -> int:
+    async def called(self, who: Credentials, *replicas: BenchReplica) -> int:
         """Calls charged: the stored total without what a process has leased and not used."""
         total = (await self.store.read(ledgers.used)).get(who.organisation, 0)
         period = quota_period(self.clock.now())
@@ -151,7 +151,7 @@ class Bench:
         period = quota_period(self.clock.now()).name
         await self.store.write(ledgers.set_used, organisation=who.organisation, period=period, used=limit - calls)
 
-    async def replica(self) -> Replica:
+    async def replica(self) -> BenchReplica:
         """Another process over the same database."""
         of = self.world.pipeline
         blocks = QuotaBlocks(self.store, of.rate_limiter.limits.quota_block)
@@ -171,11 +171,11 @@ class Bench:
             rate_limiter=RateLimiter(of.rate_limiter.limits, of.site, self.clock),
             site=of.site,
         )
-        return Replica(pipeline, journal, blocks)
+        return BenchReplica(pipeline, journal, blocks)
 
-    async def at_once(self, count: int, operation: AnyOperation, who: Credentials, /, **asked: Any) -> list[Said]:
+    async def at_once(self, count: int, operation: AnyOperation, who: Credentials, /, **asked: Any) -> list[BenchAnswer]:
         """The same call so many times in parallel."""
-        answers: list[Said] = []
+        answers: list[BenchAnswer] = []
 
         async def one() -> None:
             answers.append(await self.ask(operation, who, **asked))
@@ -189,11 +189,11 @@ class Bench:
         self.world.faults.append((call.request_id, call.operation.id, error))
 
 
-def said(reply: Reply) -> Said:
-    return Said(reply.status, reply.body, reply.headers)
+def said(reply: Reply) -> BenchAnswer:
+    return BenchAnswer(reply.status, reply.body, reply.headers)
 
 
-def statuses(answers: list[Said]) -> dict[int, int]:
+def statuses(answers: list[BenchAnswer]) -> dict[int, int]:
     """How often each status was answered."""
     found: dict[int, int] = {}
     for each in answers:
@@ -207,7 +207,7 @@ def sha256(text: str) -> bytes:
 
 @asynccontextmanager
 async def open_bench(
-    folder: Path, url: str | None = None, *, limits: Limits = CALM, secrets: SharedSecrets = SECRETS
+    folder: Path, url: str | None = None, *, limits: Limits = CALM, secrets: SharedSecrets = BENCH_SECRETS
 ) -> AsyncGenerator[Bench]:
     """A bench over the migrated database at `url`, or over a new SQLite file."""
     things.GATES.clear()

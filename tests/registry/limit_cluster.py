@@ -44,7 +44,7 @@ class SteppedLease(LimitLease):
 
 
 @dataclass(slots=True)
-class Process:
+class LimitProcess:
     """One process, and the answer that is on its way to it."""
 
     database: Database
@@ -119,16 +119,16 @@ class Process:
 
 
 @dataclass(slots=True)
-class Cluster:
+class LimitCluster:
     database: Database = field(default_factory=Database)
     clock: ManualClock = field(default_factory=ManualClock)
-    processes: list[Process] = field(default_factory=list[Process])
+    processes: list[LimitProcess] = field(default_factory=list[LimitProcess])
     started: int = 0
 
-    def start(self) -> Process:
+    def start(self) -> LimitProcess:
         self.started += 1
         lease = SteppedLease(self.database, f"p{self.started}", self.clock)
-        process = Process(self.database, self.clock, lease, lease.places("network", LIMIT))
+        process = LimitProcess(self.database, self.clock, lease, lease.places("network", LIMIT))
         process.places.more = process.hand_on
         self.processes.append(process)
         return process

@@ -6,11 +6,11 @@ import pytest
 from registry.limits import Tier
 from storage.confirm_tokens import sweep_confirm_tokens
 from tests.registry import ledgers, things
-from tests.registry.bench import Bench, Said, statuses
+from tests.registry.bench import Bench, BenchAnswer, statuses
 from tests.world import Credentials
 
 
-async def refused(bench: Bench, said: Said, **counted: int) -> None:
+async def refused(bench: Bench, said: BenchAnswer, **counted: int) -> None:
     """The token was not taken, nothing was done, and no new token came."""
     assert (said.status, said.code, said.json["param"]) == (400, "confirm_token_invalid", "confirm_token")
     assert "this call did nothing" in str(said.json["error"]) and "If it was used" in str(said.json["hint"])
@@ -152,7 +152,7 @@ async def test_only_a_digest_of_a_token_is_kept(bench: Bench, pro: Credentials) 
 
 async def test_two_tokens_for_the_same_call_are_two_calls(bench: Bench, pro: Credentials) -> None:
     tokens = [await bench.token(things.remove_thing, pro, name="x") for _ in range(2)]
-    answers: list[Said] = []
+    answers: list[BenchAnswer] = []
 
     async def use(token: str) -> None:
         answers.append(await bench.ask(things.remove_thing, pro, token=token, name="x"))

@@ -9,7 +9,7 @@ from registry.caller import ANONYMOUS_CALLER
 from registry.limits import Limits
 from registry.ports import SharedSecrets
 from tests.registry import things
-from tests.registry.bench import SECRETS, Bench, Said, open_bench
+from tests.registry.bench import BENCH_SECRETS, Bench, BenchAnswer, open_bench
 
 OPEN = SharedSecrets(internal="internal-secret")
 HERE, THERE = "192.0.2.1", "192.0.2.2"
@@ -19,7 +19,7 @@ async def guess(bench: Bench, count: int = 1, *, client: str = HERE) -> list[int
     return [(await bench.ask(things.read_guessed, client=client, name=f"wrong {at}")).status for at in range(count)]
 
 
-async def right(bench: Bench, *, client: str = HERE) -> Said:
+async def right(bench: Bench, *, client: str = HERE) -> BenchAnswer:
     return await bench.ask(things.read_guessed, client=client, name="it")
 
 
@@ -72,13 +72,13 @@ async def test_of_32_wrong_guesses_at_once_ten_are_answered(tmp_path: Path) -> N
 
 
 async def test_who_shows_the_shops_key_does_not_guess(tmp_path: Path) -> None:
-    async with open_bench(tmp_path, limits=Limits(), secrets=SECRETS) as bench:
+    async with open_bench(tmp_path, limits=Limits(), secrets=BENCH_SECRETS) as bench:
         said = [await bench.ask(things.read_guessed, "storefront-secret", client=HERE, name=f"wrong {at}") for at in range(80)]
         assert {each.status for each in said} == {404}
 
 
 async def test_a_call_for_a_page_was_counted_with_the_page_and_its_wrong_guesses_are_not_forgotten(tmp_path: Path) -> None:
-    async with open_bench(tmp_path, limits=Limits(), secrets=SECRETS) as bench:
+    async with open_bench(tmp_path, limits=Limits(), secrets=BENCH_SECRETS) as bench:
         await planted(bench)
         shown = {"surface": "web", "caller": ANONYMOUS_CALLER, "client": HERE}
         said = [await bench.ask(things.read_guessed, name="it", **shown) for _ in range(100)]  # pyright: ignore[reportArgumentType]
@@ -96,7 +96,7 @@ async def test_without_burst_limits_nothing_is_counted(tmp_path: Path) -> None:
 
 
 async def test_what_is_done_with_somebody_s_thing_is_in_their_audit_log(tmp_path: Path) -> None:
-    async with open_bench(tmp_path, secrets=SECRETS) as bench:
+    async with open_bench(tmp_path, secrets=BENCH_SECRETS) as bench:
         await planted(bench)
         for how in ("ok", "early"):
             await bench.ask(things.change_guessed, "storefront-secret", name="it", how=how)

@@ -8,7 +8,7 @@ import pytest
 from registry.catalogue import AnyOperation
 from registry.limits import Tier
 from tests.registry import things
-from tests.registry.bench import Bench, Said
+from tests.registry.bench import Bench, BenchAnswer
 from tests.registry.things import GATES, Gate
 from tests.world import Credentials, World
 
@@ -22,11 +22,11 @@ CHANGES: dict[str, Change] = {
 
 async def during(
     bench: Bench, caller: Credentials | str, change: Callable[[], Awaitable[object]], operation: AnyOperation = things.move_thing
-) -> Said:
+) -> BenchAnswer:
     """A call that has been authorized, and is committed after the change."""
     gate = Gate()
     GATES.append(gate)
-    answers: list[Said] = []
+    answers: list[BenchAnswer] = []
 
     async def move() -> None:
         answers.append(await bench.ask(operation, caller, key="k", name="x", how="hang"))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from registry.shared_limits import ALONE_AFTER_SECONDS, LEASE_SECONDS, CountingMode
-from tests.registry.limit_cluster import LIMIT, PORTION, RATE, SIZE, Cluster, Process
+from tests.registry.limit_cluster import LIMIT, PORTION, RATE, SIZE, LimitCluster, LimitProcess
 
 WHICH = st.integers(0, 3)
 
@@ -16,12 +16,12 @@ class LimitMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cluster = Cluster()
+        self.cluster = LimitCluster()
         self.cluster.start()
         self.level, self.at = float(SIZE), self.cluster.clock.time
         self.lost, self.seen = 0.0, 1
 
-    def one(self, which: int) -> Process:
+    def one(self, which: int) -> LimitProcess:
         return self.cluster.processes[which % len(self.cluster.processes)]
 
     def refill(self) -> None:
@@ -123,9 +123,9 @@ TestLimitMachine = LimitMachine.TestCase
 TestLimitMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
-def cluster_of_two() -> tuple[Cluster, Process, Process]:
+def cluster_of_two() -> tuple[LimitCluster, LimitProcess, LimitProcess]:
     """Two processes that know of each other."""
-    cluster = Cluster()
+    cluster = LimitCluster()
     first, second = cluster.start(), cluster.start()
     first.report()
     second.report()
@@ -133,7 +133,7 @@ def cluster_of_two() -> tuple[Cluster, Process, Process]:
 
 
 def test_a_process_that_is_alone_reports_once_a_second_and_never_for_a_call() -> None:
-    cluster = Cluster()
+    cluster = LimitCluster()
     process = cluster.start()
     process.ask()
     process.hear()
@@ -145,7 +145,7 @@ def test_a_process_that_is_alone_reports_once_a_second_and_never_for_a_call() ->
 
 
 def test_a_second_process_waits_until_the_first_has_told_what_it_counted() -> None:
-    cluster = Cluster()
+    cluster = LimitCluster()
     first, second = cluster.start(), cluster.start()
     first.report()
     assert first.spend(15) == 15
@@ -228,7 +228,7 @@ def test_a_process_with_all_places_gives_up_half_of_them_as_its_calls_end_when_a
 
 
 def test_of_three_processes_and_one_place_each_gets_its_turn() -> None:
-    cluster = Cluster()
+    cluster = LimitCluster()
     processes = [cluster.start() for _ in range(3)]
     for process in processes:
         process.places.limit = 1
@@ -259,7 +259,7 @@ def test_what_is_not_used_is_free_for_another_at_the_next_report() -> None:
     assert second.places.in_use == LIMIT
 
 
-def spent_in(cluster: Cluster, seconds: int, *processes: Process) -> int:
+def spent_in(cluster: LimitCluster, seconds: int, *processes: LimitProcess) -> int:
     """How much they get, who all want as much as there is."""
     spent = 0
     for _ in range(2 * seconds):
@@ -286,7 +286,7 @@ def test_a_clock_that_was_ahead_and_is_set_right_stops_nobody() -> None:
 
 
 def test_a_dead_process_whose_clock_was_ahead_keeps_nobody_waiting() -> None:
-    cluster = Cluster()
+    cluster = LimitCluster()
     first = cluster.start()
     cluster.clock.ahead = 3600
     first.spend(SIZE)

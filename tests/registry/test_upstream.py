@@ -9,7 +9,7 @@ from storage.directory import StoreDirectory
 from storage.replicas import REPLICA_LEASE_SECONDS, end_replica, renew_replica
 from storage.upstream_connections import set_connection
 from tests.registry import things
-from tests.registry.bench import Bench, Said, statuses
+from tests.registry.bench import Bench, BenchAnswer, statuses
 from tests.registry.things import GATES, Gate
 from tests.world import Credentials
 
@@ -19,7 +19,7 @@ async def caller(bench: Bench) -> Credentials:
     return await bench.connected()
 
 
-async def order(bench: Bench, caller: Credentials, how: str = "ok", key: str = "k") -> Said:
+async def order(bench: Bench, caller: Credentials, how: str = "ok", key: str = "k") -> BenchAnswer:
     return await bench.ask(things.order_thing, caller, key=key, name="x", how=how)
 
 

@@ -11,7 +11,8 @@ from clients.ocs.client import reserved_places
 from registry.limits import Tier
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 from tests.fuzz.limits import PLACES, holding, rate_bound, servers, settings_of, try_places, try_rate
-from tests.fuzz.loop import ROOT, key_in
+from tests.fuzz.loop import key_in
+from tests.harness.processes import ROOT
 
 RATE, SIZE, SECONDS = 5.0, 20, 1.0
 

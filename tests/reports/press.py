@@ -27,7 +27,7 @@ from transports.http.door import InnerApplication
 
 SHARES = Catalogue([Toolset("intelligence", "Reports.", (schedules, schedule_reports, shared_reports))])
 REPORT = table_of(IntelligenceReportTable)
-PATH = "/v1/intelligence/share"
+SHARE = "/v1/intelligence/share"
 METHOD = "Status, packages and last registration of each line, as the charging system tells them."
 FINDING: dict[str, Any] = {
     "generated_at": "2027-01-15T12:00:00Z",
@@ -91,12 +91,12 @@ class Press:
         await self.world.store.write(insert_report, row=row)
 
     async def read(self, link: Link) -> Any:
-        answer = await self.public.get(f"{PATH}/{link.token}")
+        answer = await self.public.get(f"{SHARE}/{link.token}")
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     async def page(self, link: Link) -> httpx.Response:
-        answer = await self.public.get(f"{PATH}/{link.token}", params={"format": "html"})
+        answer = await self.public.get(f"{SHARE}/{link.token}", params={"format": "html"})
         assert answer.status_code == 200, answer.text
         return answer
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from operations.intelligence.reports.sheet import Chart, Sheet, Table
 
-ICCID, OTHER = "89470000000000000126", "89470000000000000134"
+SHEET_ICCID, OTHER = "89470000000000000126", "89470000000000000134"
 DAYS = [f"2027-01-{day:02d}" for day in range(1, 15)]
 
 
@@ -29,7 +29,7 @@ def chart(shape: str = "bar", **parts: Any) -> Chart:
     return made  # pyright: ignore[reportReturnType]
 
 
-def table(columns: list[tuple[str, str]], *rows: list[Any], note: str | None = None) -> Table:
+def sheet_table(columns: list[tuple[str, str]], *rows: list[Any], note: str | None = None) -> Table:
     made: dict[str, Any] = {"title": "Lines", "columns": [{"label": label, "kind": kind} for label, kind in columns], "note": note}
     return made | {"rows": list(rows)}  # pyright: ignore[reportReturnType]
 
@@ -46,20 +46,20 @@ WHOLE = sheet(
     charts=[
         chart(
             places_kind="line",
-            places=[ICCID, OTHER],
+            places=[SHEET_ICCID, OTHER],
             kind="money",
             series_kind="text",
             series=[{"label": "Telco Alpha", "values": [1.5, None]}, {"label": "Telco Beta", "values": [2, 3]}],
         )
     ],
     tables=[
-        table(
+        sheet_table(
             [("Line", "line"), ("Name", "text"), ("Network", "network"), ("Share", "percent"), ("Since", "day")],
-            [ICCID, "Ola Nordmann", "242-01", 12.3456789, "2027-01-02"],
+            [SHEET_ICCID, "Ola Nordmann", "242-01", 12.3456789, "2027-01-02"],
             [OTHER, "Kari", None, None, None],
             note="The 2 that cost most.",
         ),
-        table([("Account", "text"), ("Lines", "number")], ["Fjord AS", 4], ["Kyst AS", 2]),
+        sheet_table([("Account", "text"), ("Lines", "number")], ["Fjord AS", 4], ["Kyst AS", 2]),
     ],
 )
 """Of every kind of value one."""

@@ -11,7 +11,7 @@ from operations.intelligence.reports.page import ReportContent, render_report_pa
 from operations.intelligence.reports.redaction import format_short, format_value, redact_sheet
 from operations.intelligence.reports.sheet import Chart, Sheet
 from tests.reports.paper import Paper
-from tests.reports.sheets import DAYS, WHOLE, chart, sheet, table
+from tests.reports.sheets import DAYS, WHOLE, chart, sheet, sheet_table
 
 SHAPES = ("line", "bar", "stacked", "sparkline")
 EDGES: dict[str, list[list[float | None]]] = {
@@ -139,7 +139,7 @@ def test_values_are_written_as_people_write_them() -> None:
 
 def test_what_others_typed_is_text_and_cannot_be_seen_as_anything_else() -> None:
     hostile = "<img src=x onerror=alert(1)>\u202e\x1b[31m"
-    made = sheet(title=hostile, headline=hostile, tables=[table([(hostile, "text"), ("Lines", "line")], [hostile, hostile])])
+    made = sheet(title=hostile, headline=hostile, tables=[sheet_table([(hostile, "text"), ("Lines", "line")], [hostile, hostile])])
     text = page(made, organisation=hostile, shared=False)
     assert Paper(text).suspicious == []
     assert not {"\u202e", "\x1b"} & set(text)
@@ -155,7 +155,7 @@ def test_nothing_of_a_page_runs_or_is_fetched_and_styles_stand_in_the_head() -> 
 
 
 def test_ids_of_a_page_are_there_once() -> None:
-    paper = Paper(page(sheet(charts=[chart(), chart("line")], tables=[table([("A", "number")], [1])] * 2)))
+    paper = Paper(page(sheet(charts=[chart(), chart("line")], tables=[sheet_table([("A", "number")], [1])] * 2)))
     ids = [attributes["id"] for _, attributes in paper.tags if "id" in attributes]
     assert len(ids) == len(set(ids)) == 8
     named = {name for _, attributes in paper.tags for name in attributes.get("aria-labelledby", "").split()}
@@ -163,7 +163,7 @@ def test_ids_of_a_page_are_there_once() -> None:
 
 
 def test_an_empty_report_is_a_page_too() -> None:
-    assert "None." in Paper(page(sheet(tables=[table([("A", "number")])]))).text
+    assert "None." in Paper(page(sheet(tables=[sheet_table([("A", "number")])]))).text
     assert "Nothing to show." in Paper(page(sheet(charts=[chart(series=[])]))).text
 
 

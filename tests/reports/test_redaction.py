@@ -13,7 +13,7 @@ from operations.intelligence.reports.redaction import redact_html, redact_json, 
 from operations.intelligence.reports.sheet import Sheet
 from operations.intelligence.shared_reports import short_json_number
 from tests.reports.paper import Paper
-from tests.reports.sheets import ICCID, chart, sheet, table
+from tests.reports.sheets import SHEET_ICCID, chart, sheet, sheet_table
 
 MARK = "[redacted]"
 PASSES = {
@@ -34,9 +34,9 @@ FAILS: dict[str, list[Any]] = {
     "percent": ["12%"],
     "days": ["three"],
     "day": ["2027-13-01", "15.01.2027", "2027-01-15T00:00:00Z", 20270115],
-    "country": ["Norway", "no", "QQ", ICCID],
+    "country": ["Norway", "no", "QQ", SHEET_ICCID],
     "network": ["24201", "242-01-7", "Telco Alpha", "\u0662\u0664\u0662-01"],
-    "word": [ICCID, "Kr\u00f8yer", "a@b", "x" * 61, "a\nb", "47900123456", "\u202eok"],
+    "word": [SHEET_ICCID, "Kr\u00f8yer", "a@b", "x" * 61, "a\nb", "47900123456", "\u202eok"],
 }
 SHOWN = [pytest.param(kind, value, id=f"{kind}-{value}") for kind, values in PASSES.items() for value in values]
 HIDDEN = [pytest.param(kind, value, id=f"{kind}-{number}") for kind, values in FAILS.items() for number, value in enumerate(values)]
@@ -68,9 +68,9 @@ def test_what_somebody_else_wrote_and_what_nobody_knows_is_left_out_without_a_fa
 
 def test_a_line_has_one_number_throughout_a_report() -> None:
     made = sheet(
-        figures=[{"label": "First", "kind": "line", "value": ICCID}],
-        charts=[chart(places_kind="line", places=["894", ICCID], series=[{"label": "Data", "values": [1, 2]}])],
-        tables=[table([("Line", "line")], ["895"], ["894"], [ICCID])],
+        figures=[{"label": "First", "kind": "line", "value": SHEET_ICCID}],
+        charts=[chart(places_kind="line", places=["894", SHEET_ICCID], series=[{"label": "Data", "values": [1, 2]}])],
+        tables=[sheet_table([("Line", "line")], ["895"], ["894"], [SHEET_ICCID])],
     )
     found = redact_sheet(made).sheet
     assert found["figures"][0]["value"] == "Line 1"
@@ -81,7 +81,9 @@ def test_a_line_has_one_number_throughout_a_report() -> None:
 def test_names_of_rows_and_of_a_charts_parts_are_numbered_and_other_texts_go() -> None:
     made = sheet(
         charts=[chart(series_kind="text", series=[{"label": "Telco Alpha", "values": []}])],
-        tables=[table([("Operator", "text"), ("Note", "text"), ("Lines", "number")], ["Telco Beta", "ring", 3], ["Telco Alpha", "", 2])],
+        tables=[
+            sheet_table([("Operator", "text"), ("Note", "text"), ("Lines", "number")], ["Telco Beta", "ring", 3], ["Telco Alpha", "", 2])
+        ],
     )
     found = redact_sheet(made).sheet
     assert found["charts"][0]["series"][0]["label"] == "Name 1"
@@ -90,20 +92,20 @@ def test_names_of_rows_and_of_a_charts_parts_are_numbered_and_other_texts_go() -
 
 
 def test_a_title_that_holds_what_ours_never_do_is_left_out() -> None:
-    for text in (f"Lines of {ICCID}", "Kr\u00f8yer AS", "x" * 1001, "a\x00b", "\u202eABC"):
-        found = redact_sheet(sheet(title=text, headline=text, tables=[table([(text, "number")], [1], note=text)]))
+    for text in (f"Lines of {SHEET_ICCID}", "Kr\u00f8yer AS", "x" * 1001, "a\x00b", "\u202eABC"):
+        found = redact_sheet(sheet(title=text, headline=text, tables=[sheet_table([(text, "number")], [1], note=text)]))
         assert (found.sheet["title"], found.sheet["headline"]) == (MARK, MARK)
         assert (found.sheet["tables"][0]["columns"][0]["label"], found.sheet["tables"][0]["note"]) == (MARK, MARK)
         assert list(found.faults) == ["title or label"] * 4
 
 
 def test_a_row_that_is_too_short_or_too_long_shows_no_more_than_its_columns() -> None:
-    found = redact_sheet(sheet(tables=[table([("A", "number"), ("B", "number")], [1], [1, 2, ICCID])]))
+    found = redact_sheet(sheet(tables=[sheet_table([("A", "number"), ("B", "number")], [1], [1, 2, SHEET_ICCID])]))
     assert found.sheet["tables"][0]["rows"] == [[1, None], [1, 2]]
 
 
 IDENTIFIERS = [
-    ICCID,
+    SHEET_ICCID,
     "8947 0000 0000 0000 0126",
     "242011234567890",
     "89049032123451234512345678901235",

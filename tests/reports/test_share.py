@@ -8,8 +8,8 @@ from inline_snapshot import snapshot
 from registry.limits import Tier
 from tests.abuse.test_order_guesses import faceless
 from tests.reports.paper import Paper
-from tests.reports.press import METHOD, PATH, Press, open_press
-from tests.reports.sheets import ICCID, WHOLE, sheet
+from tests.reports.press import METHOD, SHARE, Press, open_press
+from tests.reports.sheets import SHEET_ICCID, WHOLE, sheet
 from tests.stage import opened
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
@@ -87,7 +87,7 @@ async def test_the_finding_is_never_in_the_answer(press: Press) -> None:
 
 async def test_a_number_as_long_as_an_identifier_is_written_short(press: Press) -> None:
     link = await press.link(WHOLE)
-    answer = await press.public.get(f"{PATH}/{link.token}")
+    answer = await press.public.get(f"{SHARE}/{link.token}")
     assert '"kind":"bytes","value":1.235e+14}' in answer.text
     assert answer.json()["sheet"]["figures"][2]["value"] == 123_500_000_000_000
     assert "123 TB" in (await press.page(link)).text.replace("\u00a0", " ")
@@ -96,7 +96,7 @@ async def test_a_number_as_long_as_an_identifier_is_written_short(press: Press) 
 @pytest.mark.parametrize("format", ["json", "html"])
 async def test_an_answer_is_nobodys_to_keep_and_only_to_be_looked_at(press: Press, format: str) -> None:
     link = await press.link(WHOLE)
-    answer = await press.public.get(f"{PATH}/{link.token}", params={"format": format})
+    answer = await press.public.get(f"{SHARE}/{link.token}", params={"format": format})
     policy = answer.headers["content-security-policy"]
     assert policy.startswith("default-src 'none'; style-src 'sha256-") and policy.endswith(
         "'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -129,14 +129,14 @@ async def test_a_deleted_schedule_ends_its_link_at_once(press: Press) -> None:
     await press.read(link)
     await press.end(link)
     for format in ("json", "html"):
-        assert (await press.public.get(f"{PATH}/{link.token}", params={"format": format})).status_code == 404
+        assert (await press.public.get(f"{SHARE}/{link.token}", params={"format": format})).status_code == 404
     assert (await press.read(other))["ready"] is True
 
 
 async def test_links_of_an_organisation_that_may_not_delete_them_any_more_are_dead_until_it_may(press: Press) -> None:
     link = await press.link(WHOLE)
     await press.world.move_to(Tier.FREE, press.caller.organisation)
-    assert (await press.public.get(f"{PATH}/{link.token}")).status_code == 404
+    assert (await press.public.get(f"{SHARE}/{link.token}")).status_code == 404
     await press.world.move_to(Tier.PRO, press.caller.organisation)
     assert (await press.read(link))["ready"] is True
 
@@ -146,8 +146,8 @@ async def test_wrong_ended_and_mistyped_links_are_answered_alike(press: Press) -
     await press.end(ended)
     near = link.token[:-1] + ("A" if link.token[-1] != "A" else "B")
     guesses = [near, ended.token, "x", link.token + "=", link.token.swapcase(), "%20", "%F0%9F%98%80", "a" * 4000]
-    answers = [await press.public.get(f"{PATH}/{guess}") for guess in guesses]
-    answers.append(await press.public.get(f"{PATH}/{near}", headers=BROWSER, params={"format": "json"}))
+    answers = [await press.public.get(f"{SHARE}/{guess}") for guess in guesses]
+    answers.append(await press.public.get(f"{SHARE}/{near}", headers=BROWSER, params={"format": "json"}))
     assert len({faceless(answer) for answer in answers}) == 1
     assert (answers[0].status_code, answers[0].json()["code"], answers[0].headers["cache-control"]) == (404, "not_found", "no-store")
     assert set(answers[0].json()) == {"error", "code", "request_id", "hint"}
@@ -156,9 +156,9 @@ async def test_wrong_ended_and_mistyped_links_are_answered_alike(press: Press) -
 async def test_a_browser_is_shown_one_page_for_every_link_that_leads_to_nothing(press: Press) -> None:
     link, ended = await press.link(WHOLE), await press.link(WHOLE)
     await press.end(ended)
-    answers = [await press.public.get(f"{PATH}/{at}", headers=BROWSER) for at in (link.token + "x", ended.token, "x", "a" * 4000)]
-    answers.append(await press.public.get(f"{PATH}/{ended.token}", headers=BROWSER, params={"format": "html"}))
-    answers.append(await press.public.get(f"{PATH}/{ended.token}", params={"format": "html"}))
+    answers = [await press.public.get(f"{SHARE}/{at}", headers=BROWSER) for at in (link.token + "x", ended.token, "x", "a" * 4000)]
+    answers.append(await press.public.get(f"{SHARE}/{ended.token}", headers=BROWSER, params={"format": "html"}))
+    answers.append(await press.public.get(f"{SHARE}/{ended.token}", params={"format": "html"}))
     assert {(answer.status_code, answer.content) for answer in answers} == {(404, answers[0].content)}
     assert len({tuple(pair for pair in answer.headers.items() if pair[0] not in ("request-id", "date")) for answer in answers}) == 1
     assert "<h1>There is no report at this link</h1>" in answers[0].text and "<script" not in answers[0].text
@@ -196,19 +196,19 @@ async def test_a_browser_is_shown_one_page_for_every_link_that_leads_to_nothing(
 async def test_a_browser_is_shown_the_page_and_a_program_gets_json(press: Press, accept: str, query: str, is_page: bool) -> None:
     link = await press.link(WHOLE)
     for token, status in ((link.token, 200), (link.token + "x", 404)):
-        answer = await press.public.get(f"{PATH}/{token}{query}", headers={"Accept": accept})
+        answer = await press.public.get(f"{SHARE}/{token}{query}", headers={"Accept": accept})
         assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (
             status,
             "text/html" if is_page else "application/json",
         )
-    assert (await press.public.get(f"{PATH}/{link.token}", headers={"Accept": accept})).headers["vary"] == "Accept"
+    assert (await press.public.get(f"{SHARE}/{link.token}", headers={"Accept": accept})).headers["vary"] == "Accept"
 
 
 async def test_ten_guesses_a_minute_are_all_and_orders_are_counted_with_them(press: Press) -> None:
     link = await press.link(WHOLE)
-    said = [(await press.public.get(f"{PATH}/{at}")).status_code for at in range(12)]
+    said = [(await press.public.get(f"{SHARE}/{at}")).status_code for at in range(12)]
     assert said == [404] * 10 + [429] * 2
-    right = await press.public.get(f"{PATH}/{link.token}")
+    right = await press.public.get(f"{SHARE}/{link.token}")
     assert (right.status_code, right.headers["cache-control"], right.headers["retry-after"]) == (429, "no-store", "6")
     press.world.clock.advance(60)
     assert (await press.read(link))["ready"] is True
@@ -216,7 +216,7 @@ async def test_ten_guesses_a_minute_are_all_and_orders_are_counted_with_them(pre
 
 async def test_a_format_that_there_is_not_is_refused_without_a_look_at_the_link(press: Press) -> None:
     link = await press.link(WHOLE)
-    right, wrong = [await press.public.get(f"{PATH}/{token}", params={"format": "pdf"}) for token in (link.token, "x")]
+    right, wrong = [await press.public.get(f"{SHARE}/{token}", params={"format": "pdf"}) for token in (link.token, "x")]
     assert faceless(right) == faceless(wrong)
     assert (right.status_code, right.json()["param"]) == (400, "format")
 
@@ -224,7 +224,7 @@ async def test_a_format_that_there_is_not_is_refused_without_a_look_at_the_link(
 async def test_the_log_names_the_organisation_and_never_the_token(press: Press) -> None:
     link = await press.link(WHOLE)
     await press.read(link)
-    await press.public.get(f"{PATH}/{link.token}x")
+    await press.public.get(f"{SHARE}/{link.token}x")
     line, wrong = press.world.lines[-2:]
     assert (wrong.path, wrong.organisation, wrong.status) == ("/v1/intelligence/share/{token}", "", 404)
     assert (line.path, line.organisation, line.status) == ("/v1/intelligence/share/{token}", press.caller.organisation, 200)
@@ -232,8 +232,10 @@ async def test_the_log_names_the_organisation_and_never_the_token(press: Press) 
 
 
 async def test_a_fault_of_ours_is_blotted_out_and_told_to_the_operator(press: Press) -> None:
-    wrong = sheet(figures=[{"label": "Lines", "kind": "word", "value": ICCID}, {"label": "Where", "kind": "country", "value": "Norway"}])
-    link = await press.link(wrong, method=f"Counted for ola@fjord.example and +47 900 12 345, SIM {ICCID}")
+    wrong = sheet(
+        figures=[{"label": "Lines", "kind": "word", "value": SHEET_ICCID}, {"label": "Where", "kind": "country", "value": "Norway"}]
+    )
+    link = await press.link(wrong, method=f"Counted for ola@fjord.example and +47 900 12 345, SIM {SHEET_ICCID}")
     said = await press.read(link)
     assert [figure["value"] for figure in said["sheet"]["figures"]] == ["[redacted]"] * 2
     assert said["method"] is None

@@ -9,7 +9,7 @@ from tests.sandbox.network import Network
 Params: TypeAlias = Callable[[Network], object]
 
 
-class Case(NamedTuple):
+class MethodCase(NamedTuple):
     """A method, what is sent, and the answer: its key (None: status only) and the payload's members or type."""
 
     method: str
@@ -95,98 +95,102 @@ SUBSCRIBER = {
 PLACE = {"latitude", "longitude", "accuracy"}
 CELL = {"radioType": "4G", "mcc": 242, "mnc": 1, "lac": 3001, "cellId": 70012}
 
-READS = [
-    Case("listResellerAccount", plain({}), "listResellerAccount", {"reseller"}),
-    Case(
+READ_CASES = [
+    MethodCase("listResellerAccount", plain({}), "listResellerAccount", {"reseller"}),
+    MethodCase(
         "getResellerInfo",
         plain({}),
         "getResellerInfo",
         {"id", "name", "parentId", "balance", "cdrFolder", "trafficInfo", "chargingInfo", "contactInfo"},
     ),
-    Case("esimStatusPerAccount", plain({"accountId": 8101}), "esimStatusPerAccount", {"account"}),
-    Case("listSponsor", plain(7001), "listSponsor", {"sponsor"}),
-    Case("listSteeringList", plain(7001), "listSteeringList", list),
-    Case("getSingleSubscriber", flat, "getSingleSubscriber", SUBSCRIBER),
-    Case("listSubscriber", plain({"accountId": 8101}), "listSubscriber", {"subscriberList", "hasMore", "nbFound"}),
-    Case("getSimProviderStatus", lambda network: network.active().sim.id, "getSimProviderStatus", list),
-    Case("hlrGetBitrate", lambda network: {"imsi": network.active().imsi}, "hlrGetBitrate", str),
-    Case("getSubscriberLocation", seen, "subscriberLocation", PLACE | {"dateTime"}),
-    Case("getSubscriberLocationByCellId", plain(CELL), "subscriberLocation", PLACE),
-    Case("listSubscriberPrepaidPackages", flat, "listSubscriberPrepaidPackages", {"packages", "callUseSingleCounter"}),
-    Case("listSubscriberPrepaidPackages", flat, "listSubscriberPrepaidPackages", {"packages", "callUseSingleCounter"}, "v2"),
-    Case("listPrepaidPackageTemplate", plain({"resellerId": 7001}), "listPrepaidPackageTemplate", {"template"}),
-    Case("listLocationZoneElement", plain(2301), "listLocationZoneElement", {"operator"}),
-    Case("listDestinationListPrefix", plain(64), "listDestinationListPrefix", {"prefixes", "resellerId", "listId", "listName"}),
-    Case("listDetailedLocationZone", plain(7001), "listDetailedLocationZone", list),
-    Case("listDetailedDestinationList", plain(7001), "listDetailedDestinationList", list),
-    Case("listResellerTariff", plain({"resellerId": 7001}), "listResellerTariff", {"tariff"}),
-    Case("listSubscriberTariff", plain({}), "listSubscriberTariff", {"tariff"}),
-    Case("listTariffRule", plain(512), "listTariffRule", {"rule"}),
-    Case("getCustomerTariff", plain(7001), "listTariffRule", {"rule"}),
-    Case("listSubscriberVoipTariff", plain({}), "listSubscriberVoipTariff", list),
-    Case("listVoipTariffRule", plain(92), "listVoipTariffRule", list),
-    Case("getSubscriberActivePeriod", flat, "getSubscriberActivePeriod", {"subscriberId"}),
-    Case("subscriberUsageOverPeriod", nested(period=WEEK), "subscriberUsageOverPeriod", dict),
-    Case("subscriberNetworkEventsOverPeriod", events, "subscriberNetworkEventsOverPeriod", {"s6aAnswer"}),
-    Case("subscriberUsageOverPeriod", nested(period=WEEK), "subscriberUsageOverPeriod", dict, "../as/v1"),
-    Case("listNetworkProfile", plain({"resellerId": 7001}), "listNetworkProfile", list),
+    MethodCase("esimStatusPerAccount", plain({"accountId": 8101}), "esimStatusPerAccount", {"account"}),
+    MethodCase("listSponsor", plain(7001), "listSponsor", {"sponsor"}),
+    MethodCase("listSteeringList", plain(7001), "listSteeringList", list),
+    MethodCase("getSingleSubscriber", flat, "getSingleSubscriber", SUBSCRIBER),
+    MethodCase("listSubscriber", plain({"accountId": 8101}), "listSubscriber", {"subscriberList", "hasMore", "nbFound"}),
+    MethodCase("getSimProviderStatus", lambda network: network.active().sim.id, "getSimProviderStatus", list),
+    MethodCase("hlrGetBitrate", lambda network: {"imsi": network.active().imsi}, "hlrGetBitrate", str),
+    MethodCase("getSubscriberLocation", seen, "subscriberLocation", PLACE | {"dateTime"}),
+    MethodCase("getSubscriberLocationByCellId", plain(CELL), "subscriberLocation", PLACE),
+    MethodCase("listSubscriberPrepaidPackages", flat, "listSubscriberPrepaidPackages", {"packages", "callUseSingleCounter"}),
+    MethodCase("listSubscriberPrepaidPackages", flat, "listSubscriberPrepaidPackages", {"packages", "callUseSingleCounter"}, "v2"),
+    MethodCase("listPrepaidPackageTemplate", plain({"resellerId": 7001}), "listPrepaidPackageTemplate", {"template"}),
+    MethodCase("listLocationZoneElement", plain(2301), "listLocationZoneElement", {"operator"}),
+    MethodCase("listDestinationListPrefix", plain(64), "listDestinationListPrefix", {"prefixes", "resellerId", "listId", "listName"}),
+    MethodCase("listDetailedLocationZone", plain(7001), "listDetailedLocationZone", list),
+    MethodCase("listDetailedDestinationList", plain(7001), "listDetailedDestinationList", list),
+    MethodCase("listResellerTariff", plain({"resellerId": 7001}), "listResellerTariff", {"tariff"}),
+    MethodCase("listSubscriberTariff", plain({}), "listSubscriberTariff", {"tariff"}),
+    MethodCase("listTariffRule", plain(512), "listTariffRule", {"rule"}),
+    MethodCase("getCustomerTariff", plain(7001), "listTariffRule", {"rule"}),
+    MethodCase("listSubscriberVoipTariff", plain({}), "listSubscriberVoipTariff", list),
+    MethodCase("listVoipTariffRule", plain(92), "listVoipTariffRule", list),
+    MethodCase("getSubscriberActivePeriod", flat, "getSubscriberActivePeriod", {"subscriberId"}),
+    MethodCase("subscriberUsageOverPeriod", nested(period=WEEK), "subscriberUsageOverPeriod", dict),
+    MethodCase("subscriberNetworkEventsOverPeriod", events, "subscriberNetworkEventsOverPeriod", {"s6aAnswer"}),
+    MethodCase("subscriberUsageOverPeriod", nested(period=WEEK), "subscriberUsageOverPeriod", dict, "../as/v1"),
+    MethodCase("listNetworkProfile", plain({"resellerId": 7001}), "listNetworkProfile", list),
 ]
-WRITES = [
-    Case("modifyAccountBalance", plain({"accountId": 8101, "amount": -12.5}), None, set()),
-    Case("modifyResellerBalance", plain({"resellerId": 7001, "type": "Wire", "amount": 250}), None, set()),
-    Case("affectSubscriberRealPhoneNumber", nested(phoneNumber=4790000001), None, set()),
-    Case("affectSubscriberFakePhoneNumber", flat, None, set()),
-    Case("modifySubscriberBalance", nested(amount=5.0), None, set()),
-    Case("hlrSetBitrate", lambda network: {"imsi": network.active().imsi, "limit": "KB_1024"}, None, set()),
-    Case("moveSubscriberRangeToAccount", lambda network: {**range_of(network), "destAccount": 8103}, "moveSubscriberRangeToAccount", int),
-    Case(
+WRITE_CASES = [
+    MethodCase("modifyAccountBalance", plain({"accountId": 8101, "amount": -12.5}), None, set()),
+    MethodCase("modifyResellerBalance", plain({"resellerId": 7001, "type": "Wire", "amount": 250}), None, set()),
+    MethodCase("affectSubscriberRealPhoneNumber", nested(phoneNumber=4790000001), None, set()),
+    MethodCase("affectSubscriberFakePhoneNumber", flat, None, set()),
+    MethodCase("modifySubscriberBalance", nested(amount=5.0), None, set()),
+    MethodCase("hlrSetBitrate", lambda network: {"imsi": network.active().imsi, "limit": "KB_1024"}, None, set()),
+    MethodCase(
+        "moveSubscriberRangeToAccount", lambda network: {**range_of(network), "destAccount": 8103}, "moveSubscriberRangeToAccount", int
+    ),
+    MethodCase(
         "moveSubscriberRangeToAccount",
         lambda network: {**range_of(network), "destAccount": 8101, "destNetworkProfileId": 414},
         "moveSubscriberRangeToAccount",
         int,
         "v2",
     ),
-    Case("modifySubscriberContactInfo", nested(mail="a@b.example"), None, set()),
-    Case("modifySubscriberStatus", nested(newStatus="SUSPENDED"), None, set()),
-    Case(
+    MethodCase("modifySubscriberContactInfo", nested(mail="a@b.example"), None, set()),
+    MethodCase("modifySubscriberStatus", nested(newStatus="SUSPENDED"), None, set()),
+    MethodCase(
         "setSubscriberTrafficRestrictions",
         nested(dataAllowed=True, mocAllowed=False, mtcAllowed=False, smsMoAllowed=False),
         None,
         set(),
     ),
-    Case("modifySubscriberSteeringList", nested(steeringListId=17), None, set()),
-    Case("pushSteeringToSubs", seen, None, set()),
-    Case("cleanSubscriberAllPackages", flat, None, set()),
-    Case("resetSubsGzCounter", flat, None, set()),
-    Case("changeSimStatus", lambda network: {"simId": network.active().sim.id, "newStatus": "Free"}, None, set()),
-    Case(
+    MethodCase("modifySubscriberSteeringList", nested(steeringListId=17), None, set()),
+    MethodCase("pushSteeringToSubs", seen, None, set()),
+    MethodCase("cleanSubscriberAllPackages", flat, None, set()),
+    MethodCase("resetSubsGzCounter", flat, None, set()),
+    MethodCase("changeSimStatus", lambda network: {"simId": network.active().sim.id, "newStatus": "Free"}, None, set()),
+    MethodCase(
         "affectPackageToSubscriber",
         plain({"packageTemplateId": 55010, "accountForSubs": 8101, "validityPeriod": 30}),
         "affectPackageToSubscriber",
         ESIM,
     ),
-    Case(
+    MethodCase(
         "affectRecurringPackageToSubscriber",
         nested(packageTemplateId=55032, activationAtFirstUse=True),
         "affectRecurringPackageToSubscriber",
         {"packageInfo", "simInfo"},
     ),
-    Case("modifySubscriberPrepaidPackageLimits", lambda network: {"packageId": package_id(network), "newLimits": LIMITS}, None, set()),
-    Case(
+    MethodCase(
+        "modifySubscriberPrepaidPackageLimits", lambda network: {"packageId": package_id(network), "newLimits": LIMITS}, None, set()
+    ),
+    MethodCase(
         "modifySubscriberPrepaidPackageExpDate",
         lambda network: {"packageId": package_id(network), "newValidityDuration": 45},
         None,
         set(),
     ),
-    Case(
+    MethodCase(
         "modifySubscriberPrepaidPackageStatus",
         lambda network: {"subsPrepaidPackageId": package_id(network), "active": False},
         None,
         set(),
     ),
-    Case("stopResumeSubsRecurringPackage", lambda network: {"recurringId": series_id(network), "active": False}, None, set()),
-    Case("deleteSubscriberPackage", package_id, None, set()),
-    Case(
+    MethodCase("stopResumeSubsRecurringPackage", lambda network: {"recurringId": series_id(network), "active": False}, None, set()),
+    MethodCase("deleteSubscriberPackage", package_id, None, set()),
+    MethodCase(
         "modifySubscriberPrepaidPackageActivePeriod",
         lambda network: {
             "packageId": package_id(network),
@@ -197,35 +201,35 @@ WRITES = [
         None,
         set(),
     ),
-    Case(
+    MethodCase(
         "modifySubscriberMobilePlan",
         lambda network: {"subscriberId": {"iccid": network.active().iccid}, "mobilePlanId": 530},
         None,
         set(),
     ),
-    Case(
+    MethodCase(
         "modifySubscriberVoipPlan", lambda network: {"subscriberId": {"subscriberId": network.active().id}, "voipPlanId": 92}, None, set()
     ),
-    Case("createPrepaidPackageTemplate", plain({**CORE, **NO_GROUPS}), "createPrepaidPackageTemplate", TEMPLATE),
-    Case("modifyPPTCore", plain({"prepaidpackagetemplateid": 55010, **CORE}), "modifyPrepaidPackageTemplate", TEMPLATE),
-    Case(
+    MethodCase("createPrepaidPackageTemplate", plain({**CORE, **NO_GROUPS}), "createPrepaidPackageTemplate", TEMPLATE),
+    MethodCase("modifyPPTCore", plain({"prepaidpackagetemplateid": 55010, **CORE}), "modifyPrepaidPackageTemplate", TEMPLATE),
+    MethodCase(
         "modifyPPTRecurring",
         plain({"prepaidpackagetemplateid": 55010, "recurring": True, **WEEKLY}),
         "modifyPrepaidPackageTemplate",
         TEMPLATE | WEEKLY.keys(),
     ),
-    Case(
+    MethodCase(
         "modifyPPTThrottling",
         plain({"prepaidpackagetemplateid": 55010, "throttlingActive": True, **THROTTLE}),
         "modifyPrepaidPackageTemplate",
         TEMPLATE | THROTTLE.keys(),
     ),
-    Case("sendMtSms", lambda network: {"imsi": network.active().imsi, "text": "Hi", "senderId": "Fjord"}, None, set()),
-    Case(
+    MethodCase("sendMtSms", lambda network: {"imsi": network.active().imsi, "text": "Hi", "senderId": "Fjord"}, None, set()),
+    MethodCase(
         "createLocationZone",
         plain({"networkProfileId": 412, "locationZoneName": "Just one", "tadigList": ["NORAA"]}),
         "createLocationZone",
         {"newLZ"},
     ),
-    Case("changeNetworkProfileOfLocationZone", plain({"locationZoneId": 2319, "networkProfileId": 412}), None, set()),
+    MethodCase("changeNetworkProfileOfLocationZone", plain({"locationZoneId": 2319, "networkProfileId": 412}), None, set()),
 ]

@@ -13,18 +13,18 @@ from simulators.network.simulated_network import SimulatedNetwork
 from simulators.network.world import World
 from simulators.server import WireAnswer
 
-NOON = 1_789_992_000
+NETWORK_NOON = 1_789_992_000
 """2026-09-21T12:00:00 UTC."""
 FJORD, ALPINE = "sandbox-7001-token", "sandbox-7002-token"
 TELENOR = 1
-LINES = 120
+NETWORK_LINES = 120
 """As few as still have every kind among them: a world is unpacked for nearly every test."""
 
 
 @cache
 def seeded() -> bytes:
     """The world, packed: each test unpacks its own."""
-    return pickle.dumps(build_world(1, NOON, history_days=0, lines=LINES))
+    return pickle.dumps(build_world(1, NETWORK_NOON, history_days=0, lines=NETWORK_LINES))
 
 
 class Wall:

@@ -9,16 +9,16 @@ from tests.copies import Original
 
 MIDNIGHT = 1_799_971_200
 """2027-01-15T00:00:00 UTC."""
-LINES = 160
+PLANTED_LINES = 160
 
 
 @cache
-def planted(seed: int = 1, lines: int = LINES) -> ScenarioWorld:
+def planted(seed: int = 1, lines: int = PLANTED_LINES) -> ScenarioWorld:
     return build_scenario(seed, MIDNIGHT, lines=lines)
 
 
 @cache
-def original(seed: int = 1, lines: int = LINES) -> Original[World]:
+def original(seed: int = 1, lines: int = PLANTED_LINES) -> Original[World]:
     return Original(planted(seed, lines).world)
 
 
@@ -28,7 +28,7 @@ def truth_counts(truth: ScenarioTruth) -> dict[str, int]:
     return {kind: len(getattr(truth, kind)) for kind in kinds}
 
 
-def share(count: int, lines: int = LINES) -> float:
+def share(count: int, lines: int = PLANTED_LINES) -> float:
     return count / lines
 
 

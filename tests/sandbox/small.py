@@ -17,12 +17,15 @@ from simulators.network.entities import (
     StatusRow,
 )
 from simulators.network.world import World
+from tests.network_facts import MIB
 
-NOON = 1_769_860_800
+SMALL_NOON = 1_769_860_800
 """2026-01-31T12:00:00 UTC: the end of a month, so that months have something to clamp."""
-OSLO, BERGEN, STOCKHOLM = 1, 2, 3
-NORWAY, NORDICS = 1, 2
-MIB = 1 << 20
+OSLO = 1
+BERGEN = 2
+STOCKHOLM = 3
+NORWAY = 1
+NORDICS = 2
 SILENT = Persona("traveller", "no", (), 0.0, 0.0, 0, 0.0, 0.0, 0.0)
 LIVELY = Persona("traveller", "no", ("se",), 0.9, 5.0, 3 * MIB, 0.4, 1.5, 1.5)
 
@@ -64,7 +67,7 @@ def line(world: World, number: int = 900, persona: Persona = SILENT) -> Line:
 
 
 def small_world() -> World:
-    world = World(seed=1, now=NOON)
+    world = World(seed=1, now=SMALL_NOON)
     world.countries = {
         "no": Country(1, "no", "Norway", "Europe", "47", "+01:00", 59.9, 10.7),
         "se": Country(2, "se", "Sweden", "Europe", "46", "+01:00", 59.3, 18.0),

@@ -12,7 +12,8 @@ from simulators.network.catalogue import Tariff, TariffRule, VoipRule, VoipTarif
 from simulators.network.charging import find_tariff_rule, usage_cost
 from simulators.network.entities import DATA, DAY_SECONDS, MO_SMS, MOC, MOC_VOIP, MT_SMS, MTC, GreenZone, Line, NetworkRefusal
 from simulators.network.world import World
-from tests.sandbox.small import BERGEN, MIB, NOON, NORWAY, OSLO, STOCKHOLM, rule, small_world, template
+from tests.network_facts import MIB
+from tests.sandbox.small import BERGEN, NORWAY, OSLO, SMALL_NOON, STOCKHOLM, rule, small_world, template
 
 
 def ready(*, balance: int = 2_000_000, **changes: object) -> tuple[World, Line]:
@@ -28,12 +29,12 @@ def ready(*, balance: int = 2_000_000, **changes: object) -> tuple[World, Line]:
 
 def test_the_first_use_begins_an_undated_package() -> None:
     world, subscriber = ready()
-    [cdr] = charging.use_service(world, subscriber, DATA, 5 * MIB, network_id=BERGEN, at=NOON + 60)
+    [cdr] = charging.use_service(world, subscriber, DATA, 5 * MIB, network_id=BERGEN, at=SMALL_NOON + 60)
     [package] = subscriber.packages
-    assert (package.activated, package.expires, package.data_used) == (NOON + 60, NOON + 60 + 30 * DAY_SECONDS, 5 * MIB)
+    assert (package.activated, package.expires, package.data_used) == (SMALL_NOON + 60, SMALL_NOON + 60 + 30 * DAY_SECONDS, 5 * MIB)
     assert (cdr.in_package, cdr.package_id, cdr.reseller_cost, cdr.subscriber_cost) == (5 * MIB, package.id, 10_000, 0)
     assert (package.reseller_cost, world.resellers[7].balance) == (10_000, 10**9 - 10_000)
-    assert (subscriber.first_usage_at, subscriber.last_usage_at) == (NOON + 60, NOON + 60)
+    assert (subscriber.first_usage_at, subscriber.last_usage_at) == (SMALL_NOON + 60, SMALL_NOON + 60)
     assert subscriber.sighting is not None
     assert (subscriber.sighting.mcc, subscriber.sighting.mnc, subscriber.sighting.rat) == ("242", "02", "3G - UTRAN")
 
@@ -60,10 +61,10 @@ def test_a_package_outside_its_zone_pays_nothing() -> None:
 
 def test_the_rule_of_the_sponsor_wins_and_the_newest_that_has_begun() -> None:
     world, _ = ready()
-    old, new, later = (TariffRule(n, 530, OSLO, 31, True, n, None, None, None, None, NOON + n - 2) for n in (1, 2, 3))
+    old, new, later = (TariffRule(n, 530, OSLO, 31, True, n, None, None, None, None, SMALL_NOON + n - 2) for n in (1, 2, 3))
     world.tariffs[530].rules += (old, new, later)
-    assert find_tariff_rule(world, 530, OSLO, 31, NOON) == new
-    found = find_tariff_rule(world, 530, OSLO, 32, NOON)
+    assert find_tariff_rule(world, 530, OSLO, 31, SMALL_NOON) == new
+    found = find_tariff_rule(world, 530, OSLO, 32, SMALL_NOON)
     assert found is not None
     assert found.id == 201
 
@@ -166,7 +167,12 @@ def test_after_the_package_comes_the_green_zone_slowly_and_then_the_balance() ->
     world.resellers[7].green_zone = GreenZone(2, "Slow", 10, 128)
     cdrs = charging.use_service(world, subscriber, DATA, 105 * MIB, network_id=OSLO)
     assert [(cdr.quantity, cdr.in_package, cdr.subscriber_cost) for cdr in cdrs] == [(100 * MIB, 100 * MIB, 0), (5 * MIB, 0, 0)]
-    assert (subscriber.green_bytes, subscriber.green_started, subscriber.bitrate, subscriber.throttled) == (5 * MIB, NOON, "KB_128", True)
+    assert (subscriber.green_bytes, subscriber.green_started, subscriber.bitrate, subscriber.throttled) == (
+        5 * MIB,
+        SMALL_NOON,
+        "KB_128",
+        True,
+    )
     cdrs = charging.use_service(world, subscriber, DATA, 6 * MIB, network_id=OSLO)
     assert [(cdr.quantity, cdr.subscriber_cost) for cdr in cdrs] == [(5 * MIB, 0), (MIB, 5000)]
     assert (subscriber.green_bytes, subscriber.bitrate) == (10 * MIB, "UNLIMITED")
@@ -268,7 +274,7 @@ def serve(world: World, subscriber: Line, usage_type: int, quantity: int, networ
     """Use, and check that what the packages had left went first and in order."""
     open_before = [
         package.id
-        for package in fair_use.covering_packages(world, subscriber, network_id, NOON)
+        for package in fair_use.covering_packages(world, subscriber, network_id, SMALL_NOON)
         if package.units_left(charging.counted_usage_type(world, subscriber, package, usage_type))
         and charging.covers_destination(world, package, usage_type, other)
     ]

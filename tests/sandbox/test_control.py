@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.sandbox.network import FJORD, LINES, NOON, TELENOR, Network
+from tests.sandbox.network import FJORD, NETWORK_LINES, NETWORK_NOON, TELENOR, Network
 
 HOOK = "https://hook.test/ocs"
 
@@ -10,16 +10,16 @@ HOOK = "https://hook.test/ocs"
 async def test_the_state_is_the_world_in_numbers() -> None:
     state = await Network().control("GET", "state")
     assert state["now"] == "2026-09-21T12:00:00"
-    assert (state["unix"], state["clock"], state["lines"]) == (NOON, "frozen", LINES)
+    assert (state["unix"], state["clock"], state["lines"]) == (NETWORK_NOON, "frozen", NETWORK_LINES)
     assert len(state["accounts"]) == 6
 
 
 async def test_time_goes_forward_by_steps_and_to_moments_and_never_back() -> None:
     network = Network()
-    assert (await network.control("POST", "advance", {"seconds": 30}))["unix"] == NOON + 30
+    assert (await network.control("POST", "advance", {"seconds": 30}))["unix"] == NETWORK_NOON + 30
     assert (await network.control("POST", "advance", {"days": 2}))["now"] == "2026-09-23T12:00:30"
     assert (await network.control("POST", "clock", {"now": "2026-09-24T00:00:00"}))["now"] == "2026-09-24T00:00:00"
-    assert (await network.control("POST", "clock", {"now": NOON + 3 * 86_400}))["unix"] == NOON + 3 * 86_400
+    assert (await network.control("POST", "clock", {"now": NETWORK_NOON + 3 * 86_400}))["unix"] == NETWORK_NOON + 3 * 86_400
     back = await network.control("POST", "clock", {"now": "2026-01-01T00:00:00"}, status=400)
     assert "only runs forward" in back["error"]["message"]
 
@@ -30,11 +30,11 @@ async def test_a_frozen_world_stands_still_and_a_following_one_keeps_its_distanc
         await network.get("getResellerInfo", {})
         network.wall.seconds += 90
         await network.get("getResellerInfo", {})
-        assert network.world.now == NOON + seconds
+        assert network.world.now == NETWORK_NOON + seconds
     await network.control("POST", "advance", {"days": 1})
     network.wall.seconds += 10
     await network.get("getResellerInfo", {})
-    assert network.world.now == NOON + 90 + 86_400 + 10
+    assert network.world.now == NETWORK_NOON + 90 + 86_400 + 10
 
 
 async def test_use_is_recorded_counted_and_told() -> None:

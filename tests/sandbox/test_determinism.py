@@ -3,7 +3,7 @@
 import orjson
 
 from simulators.server import WireAnswer
-from tests.sandbox.cases import READS, WRITES
+from tests.sandbox.cases import READ_CASES, WRITE_CASES
 from tests.sandbox.network import TELENOR, Network
 
 
@@ -20,7 +20,7 @@ async def play(network: Network) -> list[WireAnswer | tuple[str, bytes]]:
 
     for kind in ("usageUrl", "esimUrl", "locationUrl"):
         await control("push-targets", {"resellerId": 7001, kind: f"https://hook.test/{kind}", "thresholds": [1, 50, 100]})
-    for number, case in enumerate([*WRITES, *READS]):
+    for number, case in enumerate([*WRITE_CASES, *READ_CASES]):
         if number % 10 == 0:
             await control("advance", {"seconds": 7_201})
             await control("usage", {"iccid": network.active().iccid, "usageType": 33, "quantity": 40 << 20, "networkId": TELENOR})

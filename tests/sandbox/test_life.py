@@ -14,7 +14,8 @@ from simulators.network.packages import add_provider_status
 from simulators.network.radio import attach_to_network
 from simulators.network.simulation import run_world_to
 from simulators.network.world import World
-from tests.sandbox.small import BERGEN, LIVELY, MIB, NOON, OSLO, STOCKHOLM, line, small_world, template
+from tests.network_facts import MIB
+from tests.sandbox.small import BERGEN, LIVELY, OSLO, SMALL_NOON, STOCKHOLM, line, small_world, template
 
 
 def lively_world(lines: int = 6) -> World:
@@ -53,13 +54,13 @@ def digest(world: World) -> str:
 @pytest.mark.parametrize("seed", range(6))
 def test_the_result_does_not_depend_on_how_the_way_is_cut(seed: int) -> None:
     straight, cut = lively_world(), lively_world()
-    end = NOON + 12 * DAY_SECONDS + 4321
+    end = SMALL_NOON + 12 * DAY_SECONDS + 4321
     run_world_to(straight, end)
     random = Random(seed)
-    marks = [random.randrange(NOON, end) for _ in range(random.choice((1, 5, 60)))]
-    marks += [deed.at for deed in plan_line_day(1, cut.lines[901], NOON // DAY_SECONDS + 3)] + [
-        NOON + DAY_SECONDS // 2,
-        NOON + DAY_SECONDS * 3 // 2,
+    marks = [random.randrange(SMALL_NOON, end) for _ in range(random.choice((1, 5, 60)))]
+    marks += [deed.at for deed in plan_line_day(1, cut.lines[901], SMALL_NOON // DAY_SECONDS + 3)] + [
+        SMALL_NOON + DAY_SECONDS // 2,
+        SMALL_NOON + DAY_SECONDS * 3 // 2,
     ]
     for mark in sorted(marks):
         run_world_to(cut, mark)
@@ -73,7 +74,7 @@ def test_the_result_does_not_depend_on_how_the_way_is_cut(seed: int) -> None:
 
 def test_an_event_at_the_very_moment_is_run_and_the_next_is_not() -> None:
     world = lively_world()
-    plan = sorted(deed for deed in plan_line_day(1, world.lines[902], NOON // DAY_SECONDS + 1) if deed.kind == DATA)
+    plan = sorted(deed for deed in plan_line_day(1, world.lines[902], SMALL_NOON // DAY_SECONDS + 1) if deed.kind == DATA)
     run_world_to(world, plan[0].at - 1)
     before = len(world.lines[902].cdrs)
     run_world_to(world, plan[0].at)
@@ -82,9 +83,9 @@ def test_an_event_at_the_very_moment_is_run_and_the_next_is_not() -> None:
 
 def test_the_clock_does_not_go_back() -> None:
     world = lively_world()
-    run_world_to(world, NOON + DAY_SECONDS)
+    run_world_to(world, SMALL_NOON + DAY_SECONDS)
     before = digest(world)
-    run_world_to(world, NOON)
+    run_world_to(world, SMALL_NOON)
     assert digest(world) == before
 
 
@@ -93,7 +94,7 @@ def test_lines_that_are_not_active_and_stock_do_nothing() -> None:
     line(world, 901, LIVELY)
     line(world, 902, LIVELY._replace(kind="stock"))
     packages.assign_package(world, world.lines[902], world.templates[50], period=None, validity_days=None)
-    run_world_to(world, NOON + 20 * DAY_SECONDS)
+    run_world_to(world, SMALL_NOON + 20 * DAY_SECONDS)
     assert all(not (found.cdrs or found.events or found.sighting) for found in world.lines.values())
 
 
@@ -102,7 +103,7 @@ def test_a_line_without_credit_is_seen_but_gets_no_data() -> None:
     subscriber = line(world, 901, LIVELY)
     packages.assign_package(world, subscriber, template(data_bytes=None), period=None, validity_days=None)
     subscriber.balance = 0
-    run_world_to(world, NOON + 3 * DAY_SECONDS)
+    run_world_to(world, SMALL_NOON + 3 * DAY_SECONDS)
     assert subscriber.cdrs == []
     assert subscriber.sighting is not None
     assert {event.code for event in subscriber.events} >= {"ULR", "CCR-I"}
@@ -118,7 +119,7 @@ def test_a_traveller_goes_away_and_comes_home() -> None:
 
 def test_an_arrival_is_attached_and_pushed_with_the_place() -> None:
     world = lively_world(1)
-    run_world_to(world, NOON + 40 * DAY_SECONDS)
+    run_world_to(world, SMALL_NOON + 40 * DAY_SECONDS)
     places = [push.body["locationUpdate"] for push in world.pushes if "locationUpdate" in push.body]
     assert {(place["mcc"], place["mnc"]) for place in places} == {(242, 1), (242, 2), (240, 1)}  # pyright: ignore[reportIndexIssue]  # a decoded body
     assert places[0] == snapshot(
@@ -139,44 +140,47 @@ def test_an_arrival_is_attached_and_pushed_with_the_place() -> None:
 def test_no_location_is_pushed_unless_the_reseller_has_it_relayed() -> None:
     world = small_world()
     world.resellers[7].relay_location = False
-    attach_to_network(world, world.lines[900], OSLO, NOON)
+    attach_to_network(world, world.lines[900], OSLO, SMALL_NOON)
     assert (world.pushes, [event.code for event in world.lines[900].events]) == ([], ["ULR"])
 
 
 def test_attaching_twice_to_one_network_is_one_push_and_two_events() -> None:
     world = small_world()
     for network_id in (BERGEN, BERGEN, STOCKHOLM):
-        attach_to_network(world, world.lines[900], network_id, NOON)
+        attach_to_network(world, world.lines[900], network_id, SMALL_NOON)
     assert [event.code for event in world.lines[900].events] == ["UpdateLocation", "UpdateLocation", "ULR"]
     assert len(world.pushes) == 2
     with pytest.raises(NetworkRefusal) as refused:
-        attach_to_network(world, world.lines[900], 99, NOON)
+        attach_to_network(world, world.lines[900], 99, SMALL_NOON)
     assert refused.value.code == 6
 
 
 def test_steering_decides_the_network_most_of_the_time() -> None:
     world = lively_world(1)
     world.lines[901].steering_list_id = 17
-    run_world_to(world, NOON + 40 * DAY_SECONDS)
+    run_world_to(world, SMALL_NOON + 40 * DAY_SECONDS)
     home = [cdr.network_id for cdr in world.lines[901].cdrs if cdr.mcc == "242"]
     assert home.count(BERGEN) > 8 * home.count(OSLO) > 0
 
 
 def test_records_and_events_stay_in_order_of_time_when_an_older_use_is_put_in() -> None:
     world = lively_world(2)
-    run_world_to(world, NOON + 3 * DAY_SECONDS)
+    run_world_to(world, SMALL_NOON + 3 * DAY_SECONDS)
     subscriber = world.lines[902]
     seen = subscriber.sighting
     assert seen is not None
     last = seen.at
-    charging.use_service(world, subscriber, DATA, 1, network_id=OSLO, at=NOON + 5)
+    charging.use_service(world, subscriber, DATA, 1, network_id=OSLO, at=SMALL_NOON + 5)
     assert [cdr.at for cdr in subscriber.cdrs] == sorted(cdr.at for cdr in subscriber.cdrs)
     assert [event.at for event in subscriber.events] == sorted(event.at for event in subscriber.events)
-    assert (seen.at, subscriber.first_usage_at) == (last, NOON + 5)
+    assert (seen.at, subscriber.first_usage_at) == (last, SMALL_NOON + 5)
 
 
 def test_a_provider_status_ends_the_one_before() -> None:
     world = small_world()
     add_provider_status(world, world.lines[900], "Enable", "P1")
-    assert [(row.status, row.start, row.end) for row in world.lines[900].sim.provider] == [("Allocated", 0, NOON), ("Enable", NOON, None)]
+    assert [(row.status, row.start, row.end) for row in world.lines[900].sim.provider] == [
+        ("Allocated", 0, SMALL_NOON),
+        ("Enable", SMALL_NOON, None),
+    ]
     assert world.pushes[0].url == "https://shop.test/esim"

@@ -5,10 +5,10 @@ import pickle
 import pytest
 
 from simulators.network.dispatch import VERSION_1_METHODS, VERSION_2_METHODS
-from tests.sandbox.cases import READS, WRITES, Case
+from tests.sandbox.cases import READ_CASES, WRITE_CASES, MethodCase
 from tests.sandbox.network import ALPINE, Network
 
-CASES = [*READS, *WRITES]
+CASES = [*READ_CASES, *WRITE_CASES]
 BAD: list[object] = [[], "text", True, -1, 1.5, None, {"unknownMember": 1}, {"subscriber": {}}, {"subscriberId": {"subscriberId": "1"}}]
 OPEN_TO_ALL = {
     "listResellerAccount",
@@ -32,7 +32,7 @@ def packed(network: Network) -> list[bytes]:
     return [pickle.dumps(part) for part in parts]
 
 
-def name(case: Case) -> str:
+def name(case: MethodCase) -> str:
     return f"{case.method}-{case.version.replace('../', '')}"
 
 
@@ -43,8 +43,8 @@ def test_the_table_holds_every_method_of_the_wire() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
-async def test_a_documented_call_gets_the_documented_shape(case: Case, refusing: Network) -> None:
-    network = refusing if case in READS else Network()
+async def test_a_documented_call_gets_the_documented_shape(case: MethodCase, refusing: Network) -> None:
+    network = refusing if case in READ_CASES else Network()
     answer = await network.ask(case.method, case.params(network), version=case.version)
     assert answer.pop("status") == {"code": 0, "msg": "OK"}
     if case.key is None:
@@ -60,7 +60,7 @@ async def test_a_documented_call_gets_the_documented_shape(case: Case, refusing:
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
-async def test_parameters_of_another_shape_are_refused_with_2_and_change_nothing(case: Case, refusing: Network) -> None:
+async def test_parameters_of_another_shape_are_refused_with_2_and_change_nothing(case: MethodCase, refusing: Network) -> None:
     params = case.params(refusing)
     surprising = [{**params, "surprise": 1}] if isinstance(params, dict) else []
     before = packed(refusing)
@@ -70,7 +70,7 @@ async def test_parameters_of_another_shape_are_refused_with_2_and_change_nothing
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.method not in OPEN_TO_ALL], ids=name)
-async def test_another_resellers_records_are_refused_with_11_and_stay_as_they_are(case: Case, refusing: Network) -> None:
+async def test_another_resellers_records_are_refused_with_11_and_stay_as_they_are(case: MethodCase, refusing: Network) -> None:
     params, before = case.params(refusing), packed(refusing)
     assert await refusing.code(case.method, params, version=case.version, token=ALPINE) == 11
     assert packed(refusing) == before

@@ -14,7 +14,7 @@ from simulators.network.seed.scenario import build_scenario
 from simulators.network.seed.scenario_actors import TROUBLE_CAUSES
 from simulators.network.simulation import run_world_to
 from simulators.network.world import World
-from tests.sandbox.planted import LAST, LINES, MIDNIGHT, original, planted, truth_counts
+from tests.sandbox.planted import LAST, MIDNIGHT, PLANTED_LINES, original, planted, truth_counts
 
 SMALLEST = 140
 
@@ -45,7 +45,7 @@ def test_plain_worlds_are_byte_for_byte_what_they_were_before_anything_could_be_
     assert hashlib.sha256(values.encode()).hexdigest()[:24] == "33235155c385b7027149b719"
 
 
-@pytest.mark.parametrize(("seed", "lines"), [(1, LINES), (2, SMALLEST)])
+@pytest.mark.parametrize(("seed", "lines"), [(1, PLANTED_LINES), (2, SMALLEST)])
 def test_a_twentieth_to_a_tenth_of_the_lines_have_each_thing_to_find(seed: int, lines: int) -> None:
     truth = planted(seed, lines).truth
     shares = {kind: count / lines for kind, count in truth_counts(truth).items()}

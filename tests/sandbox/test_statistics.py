@@ -9,10 +9,11 @@ from simulators.network.entities import DATA, DAY_SECONDS, MOC
 from simulators.network.methods.statistics import network_events_view, usage_view
 from simulators.network.radio import attach_to_network
 from simulators.network.world import World
-from tests.sandbox.small import BERGEN, MIB, NOON, OSLO, STOCKHOLM, small_world
+from tests.network_facts import MIB
+from tests.sandbox.small import BERGEN, OSLO, SMALL_NOON, STOCKHOLM, small_world
 
 FIRST, NEXT = date(2026, 1, 31), date(2026, 2, 1)
-MIDNIGHT = NOON + DAY_SECONDS // 2
+MIDNIGHT = SMALL_NOON + DAY_SECONDS // 2
 
 
 def used_world() -> World:
@@ -20,7 +21,7 @@ def used_world() -> World:
     world = small_world()
     subscriber = world.lines[900]
     packages.assign_package(world, subscriber, world.templates[50], period=None, validity_days=None)
-    charging.use_service(world, subscriber, DATA, 101 * MIB, network_id=OSLO, at=NOON + 30)
+    charging.use_service(world, subscriber, DATA, 101 * MIB, network_id=OSLO, at=SMALL_NOON + 30)
     charging.use_service(world, subscriber, MOC, 60, network_id=BERGEN, at=MIDNIGHT - 1, other_party="4790000001")
     charging.use_service(world, subscriber, DATA, 3 * MIB, network_id=STOCKHOLM, at=MIDNIGHT)
     return world
@@ -252,5 +253,5 @@ def test_signalling_is_sorted_into_sections_with_the_offset_in_its_times() -> No
 def test_a_section_without_events_is_absent() -> None:
     world = small_world()
     assert network_events_view(world, world.lines[900], FIRST, NEXT) == {}
-    attach_to_network(world, world.lines[900], OSLO, NOON)
+    attach_to_network(world, world.lines[900], OSLO, SMALL_NOON)
     assert list(network_events_view(world, world.lines[900], FIRST, NEXT)) == ["s6aAnswer"]

@@ -12,7 +12,7 @@ from simulators.network.simulated_network import SimulatedNetwork, make_network_
 from simulators.network.world import World
 from simulators.server import ANSWER_CHUNK_BYTES, WireAnswer, send_answer
 from simulators.transport import SimulatorTransport
-from tests.sandbox.network import ALPINE, FJORD, LINES, NOON, Network
+from tests.sandbox.network import ALPINE, FJORD, NETWORK_LINES, NETWORK_NOON, Network
 
 INFO = b'{"getResellerInfo":{}}'
 NO_ACCOUNT = b'{"status":{"code":8,"msg":"no API account for this token"}}'
@@ -94,7 +94,7 @@ async def test_a_world_is_built_once_when_the_first_request_comes() -> None:
 
     def factory() -> World:
         built.append(1)
-        return build_world(1, NOON, history_days=0, lines=20)
+        return build_world(1, NETWORK_NOON, history_days=0, lines=20)
 
     sandbox = SimulatedNetwork(factory, wall=lambda: 0.0)
     assert sandbox.world is None
@@ -117,7 +117,7 @@ async def test_the_app_speaks_the_wire_and_refuses_a_body_without_end() -> None:
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         answer = await client.post("/v1", params={"token": FJORD}, content=INFO)
         assert answer.json()["getResellerInfo"]["id"] == 7001
-        assert (await client.get("/control/state")).json()["lines"] == LINES
+        assert (await client.get("/control/state")).json()["lines"] == NETWORK_LINES
         assert (await client.post("/v1", content=b" " * ((1 << 20) + 1))).status_code == 413
 
 

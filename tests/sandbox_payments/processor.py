@@ -14,8 +14,8 @@ from simulators.processor.onboarding import complete_onboarding
 from simulators.processor.state import ProcessorState, enter_turn, make_processor_state
 from simulators.server import WireAnswer
 
-KEY = "sk_test_simulated_processor"
-PAGES = "https://sandbox.example/pages"
+SIMULATED_KEY = "sk_test_simulated_processor"
+PAGES_ADDRESS = "https://sandbox.example/pages"
 BEGIN = 1_780_000_000
 GOOD = PaymentCard("4242424242424242", "Ada Meier", "ada@example.com")
 AT_ONCE = PaymentCard("4000000000000077", "Ada Meier", "ada@example.com")
@@ -27,7 +27,7 @@ class Loop(stripe.HTTPClient):
 
     name = "loop"
 
-    def __init__(self, processor: "Processor") -> None:
+    def __init__(self, processor: "ClockedProcessor") -> None:
         super().__init__()
         self._processor = processor
 
@@ -42,20 +42,20 @@ class Loop(stripe.HTTPClient):
         pass
 
 
-class Processor:
+class ClockedProcessor:
     """One simulated processor with its clock, and the library's client for it."""
 
-    def __init__(self, key: str = KEY, seed: int = 1) -> None:
+    def __init__(self, key: str = SIMULATED_KEY, seed: int = 1) -> None:
         self.now = float(BEGIN)
         self.key, self.live = key, "_live_" in key
-        self.state: ProcessorState = make_processor_state(now=self.now, pages_url=PAGES, live=self.live, seed=seed)
+        self.state: ProcessorState = make_processor_state(now=self.now, pages_url=PAGES_ADDRESS, live=self.live, seed=seed)
         self.api = ProcessorApi(key=key)
         self.stripe: Any = stripe.StripeClient(key, http_client=Loop(self), max_network_retries=0)  # its parameters are not ours to type
         self.v1 = self.stripe.v1
         self.last: WireAnswer | None = None
 
     def call(self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b"") -> WireAnswer:
-        enter_turn(self.state, now=self.now, pages_url=PAGES, live=self.live)
+        enter_turn(self.state, now=self.now, pages_url=PAGES_ADDRESS, live=self.live)
         catch_up_processor(self.state)
         lower = {name.lower(): value for name, value in (headers or {}).items()}
         self.last = self.api.handle(self.state, method, path, query, lower, body)
@@ -68,7 +68,7 @@ class Processor:
 
     def advance(self, seconds: float) -> None:
         self.now += seconds
-        enter_turn(self.state, now=self.now, pages_url=PAGES, live=self.live)
+        enter_turn(self.state, now=self.now, pages_url=PAGES_ADDRESS, live=self.live)
         catch_up_processor(self.state)
 
     def account(self, **more: Any) -> str:

@@ -15,20 +15,20 @@ from simulators.processor.onboarding import (
     open_standard_account,
     restrict_account,
 )
-from tests.sandbox_payments.processor import PAGES, Processor
+from tests.sandbox_payments.processor import PAGES_ADDRESS, ClockedProcessor
 
 RETURN: Any = {"return_url": "https://us.example/back", "refresh_url": "https://us.example/again"}
 
 
 def test_an_express_account_takes_payments_once_its_owner_has_told_all() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.v1.accounts.create({"type": "express", "country": "CH", "email": "owner@example.com"})
     assert (account.charges_enabled, account.payouts_enabled, account.details_submitted) == (False, False, False)
     assert account.requirements is not None and account.requirements.currently_due
     assert account.default_currency == "chf"
     link = p.v1.account_links.create({"account": account.id, "type": "account_onboarding", **RETURN})
     token = urlsplit(link.url).path.rsplit("/", 1)[1]
-    assert link.url == f"{PAGES}/onboarding/{token}"
+    assert link.url == f"{PAGES_ADDRESS}/onboarding/{token}"
     visit = follow_account_link(p.state, token)
     assert visit is not None and (visit.account, visit.return_url) == (account.id, RETURN["return_url"])
     assert follow_account_link(p.state, token) is None
@@ -41,7 +41,7 @@ def test_an_express_account_takes_payments_once_its_owner_has_told_all() -> None
 
 
 def test_a_link_works_for_five_minutes() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     token = p.v1.account_links.create({"account": account, "type": "account_onboarding", **RETURN}).url.rsplit("/", 1)[1]
     p.advance(300)
@@ -51,7 +51,7 @@ def test_a_link_works_for_five_minutes() -> None:
 
 
 def test_a_login_link_is_for_express_accounts_that_are_done_only() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     fresh = p.v1.accounts.create({"type": "express"})
     with pytest.raises(stripe.InvalidRequestError, match="has not completed onboarding"):
         p.v1.accounts.login_links.create(fresh.id)
@@ -59,11 +59,11 @@ def test_a_login_link_is_for_express_accounts_that_are_done_only() -> None:
     own.attached = True
     with pytest.raises(stripe.InvalidRequestError, match="does not have access to the Express Dashboard"):
         p.v1.accounts.login_links.create(own.id)
-    assert p.v1.accounts.login_links.create(p.account()).url.startswith(f"{PAGES}/dashboard/")
+    assert p.v1.accounts.login_links.create(p.account()).url.startswith(f"{PAGES_ADDRESS}/dashboard/")
 
 
 def test_an_owner_lets_the_platform_in_by_a_code_that_works_once() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     own = open_standard_account(p.state, name="Own shop").id
     with pytest.raises(stripe.PermissionError):
         p.v1.balance.retrieve(None, {"stripe_account": own})
@@ -83,7 +83,7 @@ def test_an_owner_lets_the_platform_in_by_a_code_that_works_once() -> None:
 
 
 def test_a_way_in_of_another_kind_is_refused_in_the_words_of_oauth() -> None:
-    answer = Processor().post("/oauth/token", "grant_type=password&code=1")
+    answer = ClockedProcessor().post("/oauth/token", "grant_type=password&code=1")
     assert (answer.status, answer.body) == (
         400,
         b'{"error":"unsupported_grant_type","error_description":"Unsupported grant type: password"}',
@@ -91,7 +91,7 @@ def test_a_way_in_of_another_kind_is_refused_in_the_words_of_oauth() -> None:
 
 
 def test_an_account_that_lets_go_is_out_of_reach() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     p.stripe.oauth.deauthorize({"client_id": p.state.client_id, "stripe_user_id": account})
     with pytest.raises(stripe.PermissionError):
@@ -104,7 +104,7 @@ def test_an_account_that_lets_go_is_out_of_reach() -> None:
 
 
 def test_a_restricted_account_says_what_is_asked_for_and_mends_it_by_onboarding_again() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     restrict_account(p.state, account)
     found = p.v1.accounts.retrieve(account)
@@ -115,7 +115,7 @@ def test_a_restricted_account_says_what_is_asked_for_and_mends_it_by_onboarding_
 
 
 def test_a_schedule_set_in_one_place_is_seen_in_the_other() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     weekly: Any = {"payments": {"payouts": {"schedule": {"interval": "weekly", "weekly_payout_days": ["friday"]}}}}

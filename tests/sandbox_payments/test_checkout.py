@@ -8,7 +8,7 @@ import stripe
 from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.checkout import complete_checkout, enter_promotion
-from tests.sandbox_payments.processor import DAY, GOOD, PAGES, Processor, words
+from tests.sandbox_payments.processor import DAY, GOOD, PAGES_ADDRESS, ClockedProcessor, words
 
 PLAN: Any = {
     "mode": "payment",
@@ -21,12 +21,12 @@ PLAN: Any = {
 
 
 def test_a_session_is_paid_once_and_its_payment_carries_our_words() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     session = p.v1.checkout.sessions.create(PLAN, at)
     assert (session.status, session.payment_status, session.payment_intent) == ("open", "unpaid", None)
-    assert session.url == f"{PAGES}/checkout/{session.id}" and session.id.startswith("cs_test_")
+    assert session.url == f"{PAGES_ADDRESS}/checkout/{session.id}" and session.id.startswith("cs_test_")
     with pytest.raises(ProcessorRefusal, match="declined"):
         complete_checkout(p.state, account, session.id, PaymentCard("4000000000000002"))
     complete_checkout(p.state, account, session.id, GOOD)
@@ -45,7 +45,7 @@ def test_a_session_is_paid_once_and_its_payment_carries_our_words() -> None:
 
 
 def test_a_session_ends_by_itself_or_by_hand() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     for wrong in (int(p.now) + 1_799, int(p.now) + DAY + 1):
@@ -63,7 +63,7 @@ def test_a_session_ends_by_itself_or_by_hand() -> None:
 
 
 def test_a_session_asks_for_what_the_processor_can_collect() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     at: Any = {"stripe_account": p.account()}
     cheap = [{"price_data": {"currency": "usd", "unit_amount": 49, "product_data": {"name": "x"}}, "quantity": 1}]
     for wrong, param in (
@@ -87,7 +87,7 @@ def test_a_session_asks_for_what_the_processor_can_collect() -> None:
 
 
 def test_a_code_takes_its_part_off_as_often_as_it_may() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     half = p.v1.coupons.create({"percent_off": 33.33, "duration": "once"}, at).id
@@ -109,7 +109,7 @@ def test_a_code_takes_its_part_off_as_often_as_it_may() -> None:
 
 
 def test_a_coupon_over_all_makes_a_purchase_free() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     gift = p.v1.coupons.create({"amount_off": 5_000, "currency": "usd", "duration": "once"}, at).id
@@ -121,7 +121,7 @@ def test_a_coupon_over_all_makes_a_purchase_free() -> None:
 
 
 def test_a_code_ends_with_its_time() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     coupon = p.v1.coupons.create({"amount_off": 100, "currency": "usd"}, at).id

@@ -8,18 +8,18 @@ import stripe
 from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.invoices import find_invoice_by_slug, pay_invoice_by_card
-from tests.sandbox_payments.processor import DAY, GOOD, PAGES, Processor, words
+from tests.sandbox_payments.processor import DAY, GOOD, PAGES_ADDRESS, ClockedProcessor, words
 
 
 def test_an_invoice_is_drafted_sent_and_paid_on_its_page() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     draft = p.invoice(account, 1_000, 250, number="INV-2026-000001", fee=12)
     assert (draft.status, draft.total, draft.hosted_invoice_url, draft.number) == ("draft", 1_250, None, "INV-2026-000001")
     sent = p.v1.invoices.send_invoice(draft.id, None, at)
     assert (sent.status, sent.amount_remaining, words(sent.metadata)) == ("open", 1_250, {"invoice": "inv_1"})
-    assert sent.hosted_invoice_url is not None and sent.hosted_invoice_url.startswith(f"{PAGES}/invoices/")
+    assert sent.hosted_invoice_url is not None and sent.hosted_invoice_url.startswith(f"{PAGES_ADDRESS}/invoices/")
     assert find_invoice_by_slug(p.state, sent.hosted_invoice_url.rsplit("/", 1)[1]) == (account, p.state.book(account).invoices[draft.id])
     p.advance(60)
     pay_invoice_by_card(p.state, account, draft.id, GOOD)
@@ -42,7 +42,7 @@ def test_an_invoice_is_drafted_sent_and_paid_on_its_page() -> None:
 
 
 def test_a_declined_card_leaves_the_invoice_open_for_another() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     invoice = p.v1.invoices.send_invoice(p.invoice(account, 900).id, None, {"stripe_account": account})
     with pytest.raises(ProcessorRefusal, match="insufficient funds"):
@@ -55,7 +55,7 @@ def test_a_declined_card_leaves_the_invoice_open_for_another() -> None:
 
 
 def test_an_invoice_over_nothing_is_paid_as_soon_as_it_is_final() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     done = p.v1.invoices.send_invoice(p.invoice(account, 500, -500).id, None, at)
@@ -65,7 +65,7 @@ def test_an_invoice_over_nothing_is_paid_as_soon_as_it_is_final() -> None:
 
 
 def test_what_an_invoice_cannot_do_in_its_state_is_refused() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     draft = p.invoice(account, 900).id
@@ -86,12 +86,12 @@ def test_what_an_invoice_cannot_do_in_its_state_is_refused() -> None:
         pay_invoice_by_card(p.state, account, final, GOOD)
 
 
-def customer(p: Processor, account: str) -> str:
+def customer(p: ClockedProcessor, account: str) -> str:
     return next(iter(p.state.book(account).customers))
 
 
 def test_a_number_is_used_once_in_an_account() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     mine, other = p.account(), p.account()
     p.invoice(mine, 1, number="A-1")
     with pytest.raises(stripe.InvalidRequestError) as refused:
@@ -101,14 +101,14 @@ def test_a_number_is_used_once_in_an_account() -> None:
 
 
 def test_an_invoice_without_a_number_of_ours_gets_one_of_the_customers() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     final = p.v1.invoices.finalize_invoice(p.invoice(account, 1).id, None, {"stripe_account": account})
     assert final.number is not None and final.number.endswith("-0001")
 
 
 def test_a_fee_is_for_connected_accounts_and_not_above_the_total() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     with pytest.raises(stripe.InvalidRequestError, match="on behalf of another account"):
         p.v1.invoices.create({"customer": p.v1.customers.create({"email": "a@b.example"}).id, "application_fee_amount": 1})
@@ -117,7 +117,7 @@ def test_a_fee_is_for_connected_accounts_and_not_above_the_total() -> None:
 
 
 def test_an_invoice_holds_250_lines_of_its_own_currency() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     invoice = p.invoice(account, *range(1, 251))
@@ -131,12 +131,12 @@ def test_an_invoice_holds_250_lines_of_its_own_currency() -> None:
         p.v1.invoice_items.create({**line, "invoice": p.invoice(account).id, "customer": newest(p, account), "currency": "eur"}, at)
 
 
-def newest(p: Processor, account: str) -> str:
+def newest(p: ClockedProcessor, account: str) -> str:
     return list(p.state.book(account).customers)[-1]
 
 
 def test_an_invoice_that_is_mailed_says_when_it_is_due_and_has_an_address() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     at: Any = {"stripe_account": p.account()}
     nameless = p.v1.customers.create({"name": "N"}, at).id
     for asked, param in (
@@ -152,7 +152,7 @@ def test_an_invoice_that_is_mailed_says_when_it_is_due_and_has_an_address() -> N
 
 
 def test_a_change_that_is_refused_changes_nothing_of_a_draft() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     draft = p.invoice(account, 100, fee=1)
     wrong: Any = {"application_fee_amount": 2, "description": "other", "metadata": {"k" * 41: "v"}}

@@ -13,15 +13,15 @@ from simulators.processor.demo_account import make_demo_account
 from simulators.processor.invoices import pay_invoice_by_card
 from simulators.processor.onboarding import release_account
 from tests.sandbox_payments.models import complaints
-from tests.sandbox_payments.processor import AT_ONCE, DAY, GOOD, KEY, Processor
+from tests.sandbox_payments.processor import AT_ONCE, DAY, GOOD, SIMULATED_KEY, ClockedProcessor
 
 
-def last(p: Processor) -> dict[str, Any]:
+def last(p: ClockedProcessor) -> dict[str, Any]:
     assert p.last is not None and p.last.status == 200
     return json.loads(p.last.body)
 
 
-def check(p: Processor, answer: stripe.StripeObject) -> None:
+def check(p: ClockedProcessor, answer: stripe.StripeObject) -> None:
     """What was just answered, as it was on the wire and as the library made it."""
     body = last(p)
     assert complaints(body) == []
@@ -30,7 +30,7 @@ def check(p: Processor, answer: stripe.StripeObject) -> None:
 
 
 def test_the_checker_finds_what_misses_what_is_too_much_and_what_has_another_type() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     body = json.loads(p.call("GET", f"/v1/charges/{p.charge(account)}", headers=head(account)).body)
     assert complaints(body) == []
@@ -43,11 +43,11 @@ def test_the_checker_finds_what_misses_what_is_too_much_and_what_has_another_typ
 
 
 def head(account: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {KEY}", "stripe-account": account}
+    return {"authorization": f"Bearer {SIMULATED_KEY}", "stripe-account": account}
 
 
 def test_accounts_links_balances_and_schedules_are_the_librarys() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     links: Any = {
         "account": p.account(),
         "type": "account_onboarding",
@@ -76,7 +76,7 @@ def express() -> Any:
 
 
 def test_money_that_comes_in_and_goes_out_is_the_librarys() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     charge = p.charge(account, fee=50)
@@ -104,7 +104,7 @@ def test_money_that_comes_in_and_goes_out_is_the_librarys() -> None:
 
 
 def test_disputes_reviews_and_value_lists_are_the_librarys() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     for number in ("4000000000000259", "4000000000001976", "4000000000009235"):
@@ -129,7 +129,7 @@ def test_disputes_reviews_and_value_lists_are_the_librarys() -> None:
 
 
 def test_invoices_are_the_librarys_in_each_of_their_states() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     draft = p.invoice(account, 1_200, number="INV-1", fee=12)
@@ -150,7 +150,7 @@ def test_invoices_are_the_librarys_in_each_of_their_states() -> None:
 
 
 def test_checkouts_coupons_and_promotion_codes_are_the_librarys() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     coupon = p.v1.coupons.create({"percent_off": 12.5, "duration": "once"}, at)
@@ -178,7 +178,7 @@ CHECKOUT: Any = {
 
 
 def test_every_event_of_weeks_of_work_is_the_librarys_and_so_is_what_it_is_about() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = make_demo_account(p.state, told=True).id
     paid = p.invoice(account, 900, fee=9)
     p.v1.invoices.send_invoice(paid.id, None, {"stripe_account": account})
@@ -198,7 +198,7 @@ def test_every_event_of_weeks_of_work_is_the_librarys_and_so_is_what_it_is_about
 
 
 def test_a_key_of_live_mode_makes_everything_say_so() -> None:
-    p = Processor(key="sk_live_simulated_processor")
+    p = ClockedProcessor(key="sk_live_simulated_processor")
     account = p.account()
     assert p.v1.balance.retrieve(None, {"stripe_account": account}).livemode is True
     assert p.v1.checkout.sessions.create(CHECKOUT, {"stripe_account": account}).id.startswith("cs_live_")

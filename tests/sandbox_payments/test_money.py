@@ -9,10 +9,10 @@ from simulators.processor.call import ProcessorRefusal
 from simulators.processor.cards import SimulatedCard as PaymentCard
 from simulators.processor.disputes import close_dispute, open_dispute
 from simulators.processor.payouts import fail_payout
-from tests.sandbox_payments.processor import DAY, GOOD, Processor, words
+from tests.sandbox_payments.processor import DAY, GOOD, ClockedProcessor, words
 
 
-def sums(p: Processor, account: str | None) -> tuple[int, int]:
+def sums(p: ClockedProcessor, account: str | None) -> tuple[int, int]:
     """In dollars: available, pending."""
     balance = p.v1.balance.retrieve(None, {"stripe_account": account} if account else None)
     available, pending = (next(one.amount for one in rows if one.currency == "usd") for rows in (balance.available, balance.pending))
@@ -20,7 +20,7 @@ def sums(p: Processor, account: str | None) -> tuple[int, int]:
 
 
 def test_a_charge_rests_for_two_days_and_the_platform_keeps_its_fee() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     charge = p.charge(account, amount=10_000, card=GOOD, fee=100)
     assert sums(p, account) == (0, 10_000 - 320 - 100)
@@ -45,7 +45,7 @@ def test_a_charge_rests_for_two_days_and_the_platform_keeps_its_fee() -> None:
     ],
 )
 def test_a_declined_card_leaves_a_failed_charge_and_no_money(number: str, code: str, decline: str) -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     with pytest.raises(ProcessorRefusal) as refused:
         p.charge(account, card=PaymentCard(number))
@@ -58,7 +58,7 @@ def test_a_declined_card_leaves_a_failed_charge_and_no_money(number: str, code: 
 
 
 def test_a_number_that_is_no_card_reaches_no_bank() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     for number in ("4242424242424241", "", "abc", "42"):
         with pytest.raises(ProcessorRefusal, match="card number is incorrect"):
@@ -67,7 +67,7 @@ def test_a_number_that_is_no_card_reaches_no_bank() -> None:
 
 
 def test_refunds_take_what_is_left_and_give_the_fee_back_in_proportion() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     charge = p.charge(account, amount=1_000, fee=33)
@@ -95,7 +95,7 @@ def test_refunds_take_what_is_left_and_give_the_fee_back_in_proportion() -> None
 
 
 def test_a_refund_of_what_is_not_there_or_is_disputed_is_refused() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     with pytest.raises(stripe.InvalidRequestError) as unknown:
@@ -115,7 +115,7 @@ def test_a_refund_of_what_is_not_there_or_is_disputed_is_refused() -> None:
 
 
 def test_a_refund_that_the_payers_bank_returns_is_a_failed_one() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     charge = p.charge(account, card=PaymentCard("4000000000005126"))
@@ -126,7 +126,7 @@ def test_a_refund_that_the_payers_bank_returns_is_a_failed_one() -> None:
 
 
 def test_a_payout_needs_the_money_and_arrives_two_days_later() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     p.charge(account, amount=10_000)
@@ -146,7 +146,7 @@ def test_a_payout_needs_the_money_and_arrives_two_days_later() -> None:
 
 
 def test_a_payout_taken_back_or_returned_is_in_the_balance_again() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     p.charge(account, amount=10_000)
@@ -160,7 +160,7 @@ def test_a_payout_taken_back_or_returned_is_in_the_balance_again() -> None:
 
 
 def test_a_schedule_pays_out_by_itself() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     p.v1.accounts.update(account, {"settings": {"payouts": {"schedule": {"interval": "weekly", "weekly_anchor": "monday"}}}})
@@ -174,7 +174,7 @@ def test_a_schedule_pays_out_by_itself() -> None:
 
 
 def test_a_dispute_takes_the_money_and_evidence_goes_to_the_bank_once() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     charge = p.charge(account, amount=10_000)
@@ -201,7 +201,7 @@ def test_a_dispute_takes_the_money_and_evidence_goes_to_the_bank_once() -> None:
 
 
 def test_a_review_is_approved_once_and_a_refund_closes_it_too() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     at: Any = {"stripe_account": account}
     charges = [p.charge(account, card=PaymentCard("4000000000009235")) for _ in range(2)]
@@ -217,7 +217,7 @@ def test_a_review_is_approved_once_and_a_refund_closes_it_too() -> None:
 
 
 def test_a_value_is_on_a_list_once_and_fits_its_kind() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     at: Any = {"stripe_account": p.account()}
     made = p.v1.radar.value_lists.create({"alias": "lands", "name": "Lands", "item_type": "country"}, at)
     item = p.v1.radar.value_list_items.create({"value_list": made.id, "value": "CH"}, at)

@@ -4,11 +4,11 @@ import json
 
 from simulators.processor.demo_account import make_demo_account
 from simulators.processor.state import ProcessorState
-from tests.sandbox_payments.processor import DAY, Processor
+from tests.sandbox_payments.processor import DAY, ClockedProcessor
 
 
-def worked(seed: int) -> Processor:
-    p = Processor(seed=seed)
+def worked(seed: int) -> ClockedProcessor:
+    p = ClockedProcessor(seed=seed)
     account = make_demo_account(p.state).id
     p.invoice(account, 500)
     p.v1.coupons.create({"percent_off": 10, "duration": "once"}, {"stripe_account": account, "idempotency_key": "k"})
@@ -31,7 +31,7 @@ def test_the_same_seed_tells_the_same_story_and_another_one_another() -> None:
 
 
 def test_a_demo_account_has_something_of_everything_and_tells_nobody() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     book = p.state.book(make_demo_account(p.state).id)
     assert min(map(len, (book.charges, book.refunds, book.payouts, book.disputes, book.reviews, book.value_lists))) > 0
     assert {row.status for row in book.charges.values()} == {"succeeded", "failed"}
@@ -42,7 +42,7 @@ def test_a_demo_account_has_something_of_everything_and_tells_nobody() -> None:
 
 
 def test_events_are_kept_for_thirty_days() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     p.account()
     assert p.state.events and p.state.pending
     p.advance(30 * DAY)

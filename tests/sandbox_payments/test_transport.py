@@ -9,18 +9,18 @@ import pytest
 from simulators.processor.faults import ProcessorFault
 from simulators.processor.simulated_processor import SimulatedProcessor
 from simulators.transport import SimulatorTransport
-from tests.sandbox_payments.processor import BEGIN, KEY, PAGES
+from tests.sandbox_payments.processor import BEGIN, PAGES_ADDRESS, SIMULATED_KEY
 
 
 @asynccontextmanager
 async def reached(sandbox: SimulatedProcessor) -> AsyncGenerator[httpx.AsyncClient]:
-    headers = {"authorization": f"Bearer {KEY}"}
+    headers = {"authorization": f"Bearer {SIMULATED_KEY}"}
     async with httpx.AsyncClient(transport=SimulatorTransport(sandbox), base_url="http://payments.invalid", headers=headers) as http:
         yield http
 
 
 def sandbox() -> SimulatedProcessor:
-    return SimulatedProcessor(wall=lambda: float(BEGIN), pages_url=PAGES, key=KEY, webhook_secret="whsec_x")
+    return SimulatedProcessor(wall=lambda: float(BEGIN), pages_url=PAGES_ADDRESS, key=SIMULATED_KEY, webhook_secret="whsec_x")
 
 
 @pytest.mark.parametrize(("trouble", "error"), [("timeout", httpx.ReadTimeout), ("closed", httpx.ReadError)])

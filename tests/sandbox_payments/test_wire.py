@@ -10,7 +10,7 @@ import pytest
 import stripe
 
 from simulators.processor import api
-from tests.sandbox_payments.processor import DAY, KEY, Processor
+from tests.sandbox_payments.processor import DAY, SIMULATED_KEY, ClockedProcessor
 
 
 def error(answer: Any) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def error(answer: Any) -> dict[str, Any]:
 
 
 def test_a_call_without_the_key_or_with_another_is_refused() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     assert p.call("GET", "/v1/balance").status == 401
     wrong = p.call("GET", "/v1/balance", headers={"authorization": "Bearer sk_test_somebody_else"})
     assert wrong.status == 401
@@ -31,7 +31,7 @@ def test_a_call_without_the_key_or_with_another_is_refused() -> None:
 
 
 def test_an_account_that_is_not_connected_is_forbidden_whether_it_exists_or_not() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     for account in ("acct_unknown", "acct_1"):
         with pytest.raises(stripe.PermissionError) as refused:
             p.v1.balance.retrieve(None, {"stripe_account": account})
@@ -42,11 +42,11 @@ def test_an_account_that_is_not_connected_is_forbidden_whether_it_exists_or_not(
 
 
 def test_an_unknown_path_is_not_found_as_the_real_one_says_it() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     answer = p.post("/v1/unicorns")
     assert answer.status == 404
     assert error(answer)["message"].startswith("Unrecognized request URL (POST: /v1/unicorns).")
-    assert p.call("DELETE", "/v1/charges/ch_1", headers={"authorization": f"Bearer {KEY}"}).status == 404
+    assert p.call("DELETE", "/v1/charges/ch_1", headers={"authorization": f"Bearer {SIMULATED_KEY}"}).status == 404
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_an_unknown_path_is_not_found_as_the_real_one_says_it() -> None:
     ],
 )
 def test_a_wrong_parameter_is_named(path: str, body: str, param: str, code: str | None) -> None:
-    answer = Processor().post(path, body)
+    answer = ClockedProcessor().post(path, body)
     assert answer.status == 400
     assert (error(answer)["type"], error(answer).get("param"), error(answer).get("code")) == ("invalid_request_error", param, code)
 
 
 def test_an_unknown_parameter_inside_a_group_is_named_with_its_whole_path() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     body = "settings[payouts][schedule][interval]=daily&settings[payouts][schedule][colour]=red"
     answer = p.post(f"/v1/accounts/{account}", body)
@@ -96,7 +96,7 @@ def test_an_unknown_parameter_inside_a_group_is_named_with_its_whole_path() -> N
 
 
 def test_the_same_call_under_the_same_key_is_done_once_and_answered_alike() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     first = p.post("/v1/accounts", "type=express", idempotency_key="k1")
     again = p.post("/v1/accounts", "type=express", idempotency_key="k1")
     assert (again.status, again.body) == (first.status, first.body)
@@ -107,7 +107,7 @@ def test_the_same_call_under_the_same_key_is_done_once_and_answered_alike() -> N
 
 
 def test_a_key_used_with_other_parameters_or_for_another_call_is_refused() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     p.post("/v1/accounts", "type=express", idempotency_key="k1")
     for path, body in (("/v1/accounts", "type=standard"), ("/v1/customers", "type=express")):
         answer = p.post(path, body, idempotency_key="k1")
@@ -115,7 +115,7 @@ def test_a_key_used_with_other_parameters_or_for_another_call_is_refused() -> No
 
 
 def test_a_key_means_nothing_in_another_account_and_is_forgotten_after_a_day() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     first = p.post("/v1/customers", "name=A", idempotency_key="k1")
     other = p.post("/v1/customers", "name=A", idempotency_key="k1", stripe_account=account)
@@ -126,7 +126,7 @@ def test_a_key_means_nothing_in_another_account_and_is_forgotten_after_a_day() -
 
 
 def test_a_refusal_that_was_begun_is_kept_and_one_of_the_parameters_is_not() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     account = p.account()
     charge = p.charge(account)
     body = f"charge={charge}&amount=5001"
@@ -138,7 +138,7 @@ def test_a_refusal_that_was_begun_is_kept_and_one_of_the_parameters_is_not() -> 
 
 
 def test_lists_go_from_new_to_old_and_are_walked_by_cursors() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     at: Any = {"stripe_account": p.account()}
     made: list[str] = []
     for number in range(7):
@@ -161,7 +161,7 @@ def test_lists_go_from_new_to_old_and_are_walked_by_cursors() -> None:
 
 
 def test_what_one_account_holds_another_does_not_see() -> None:
-    p = Processor()
+    p = ClockedProcessor()
     mine, other = p.account(), p.account()
     charge = p.charge(mine)
     assert p.v1.charges.list(None, {"stripe_account": other}).data == []
@@ -172,7 +172,9 @@ def test_what_one_account_holds_another_does_not_see() -> None:
 
 
 def test_another_version_of_the_api_is_refused() -> None:
-    answer = Processor().call("GET", "/v1/balance", headers={"authorization": f"Bearer {KEY}", "stripe-version": "2019-01-01"})
+    answer = ClockedProcessor().call(
+        "GET", "/v1/balance", headers={"authorization": f"Bearer {SIMULATED_KEY}", "stripe-version": "2019-01-01"}
+    )
     assert answer.status == 400
 
 

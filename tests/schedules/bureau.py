@@ -29,17 +29,17 @@ from transports.worker.worker import Worker
 REPORT, ENDPOINT = table_of(IntelligenceReportTable), table_of(WebhookEndpointTable)
 EVENT, DELIVERY = table_of(EventTable), table_of(DeliveryTable)
 Body = dict[str, Any]
-PATH = "/v1/intelligence/schedules"
+SCHEDULES = "/v1/intelligence/schedules"
 DAILY: Body = {"composite": "fleet_health", "cron": "0 6 * * *", "timezone": "Europe/Berlin"}
 
 
-class Kept(NamedTuple):
+class StoredReport(NamedTuple):
     fire_ms: int | None
     state: str
     tries: int
 
 
-KEPT = Query(Kept, sa.select(*(REPORT.c[name] for name in Kept._fields)).order_by(REPORT.c.id))
+KEPT = Query(StoredReport, sa.select(*(REPORT.c[name] for name in StoredReport._fields)).order_by(REPORT.c.id))
 
 
 class Name(NamedTuple):
@@ -60,7 +60,7 @@ def all_named(connection: Connection, *, query: Query[Name], **binds: str) -> li
     return [row.name for row in connection.all(query, **binds)]
 
 
-def all_kept(connection: Connection) -> list[Kept]:
+def all_kept(connection: Connection) -> list[StoredReport]:
     """Every report there is, in the order in which they began."""
     return connection.all(KEPT)
 
@@ -91,23 +91,23 @@ class Bureau:
         return made
 
     async def create(self, **wanted: object) -> Body:
-        answer = await self.http.post(PATH, json={**DAILY, **wanted})
+        answer = await self.http.post(SCHEDULES, json={**DAILY, **wanted})
         assert answer.status_code == 201, answer.text
         return answer.json()
 
     async def report(self, schedule: Body, **query: str) -> Body:
         """The newest report, or the one that is asked for."""
-        answer = await self.http.get(f"{PATH}/{schedule['id']}/report", params=query)
+        answer = await self.http.get(f"{SCHEDULES}/{schedule['id']}/report", params=query)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     async def run(self, schedule: Body) -> Body:
         """A report that was asked for."""
-        answer = await self.http.post(f"{PATH}/{schedule['id']}/run")
+        answer = await self.http.post(f"{SCHEDULES}/{schedule['id']}/run")
         assert answer.status_code == 201, answer.text
         return answer.json()
 
-    async def kept(self) -> list[Kept]:
+    async def kept(self) -> list[StoredReport]:
         return await self.world.store.read(all_kept)
 
     async def hidden(self) -> str:

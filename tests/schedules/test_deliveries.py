@@ -11,15 +11,15 @@ from storage.outbox import next_delivery_due
 from storage.rekey import SEALED_COLUMNS, reseal
 from storage.sealing import Keyring, new_key_setting
 from storage.webhook_endpoints import enqueue_event
-from tests.clients.webhooks.receiver import Receiver, receiver, status
+from tests.clients.webhooks.receiver import HookReceiver, receiver, status_answer
 from tests.deliveries.post_office import read
-from tests.schedules.bureau import PATH, Body, Bureau, script
+from tests.schedules.bureau import SCHEDULES, Body, Bureau, script
 from tests.world import CountingIds
 
 EVENTS, ENDPOINTS = "/v1/connectivity/events", "/v1/connectivity/webhook_endpoints"
 
 
-async def reported(bureau: Bureau, there: Receiver) -> tuple[Body, Body]:
+async def reported(bureau: Bureau, there: HookReceiver) -> tuple[Body, Body]:
     """A schedule whose first report was made, and told."""
     made = await bureau.create(webhook_url=there.url())
     bureau.clock.advance(86_400)
@@ -32,7 +32,7 @@ async def reported(bureau: Bureau, there: Receiver) -> tuple[Body, Body]:
 
 @pytest.mark.rule("6.5")
 async def test_the_webhook_is_told_of_a_report_signed_with_its_own_secret(on_both: Bureau) -> None:
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         made, event = await reported(on_both, there)
     post = read(there.requests[0])
     assert post.verified(made["secret"], on_both.clock.now()) == event
@@ -63,7 +63,7 @@ async def test_the_webhook_is_told_of_a_report_signed_with_its_own_secret(on_bot
 
 async def test_a_report_that_failed_is_told_without_its_reason(bureau: Bureau) -> None:
     script().refusals = [OcsError("About line 8999012345678901237", code="x")] * 3
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         made, runs = await bureau.create(webhook_url=there.url()), bureau.replica()
         await bureau.run(made)
         for _ in range(3):
@@ -77,7 +77,7 @@ async def test_a_report_that_failed_is_told_without_its_reason(bureau: Bureau) -
 
 async def test_its_endpoint_and_its_events_are_in_no_list_and_answer_to_nothing(on_both: Bureau) -> None:
     bureau = on_both
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         _, event = await reported(bureau, there)
     assert (await bureau.http.get(ENDPOINTS)).json()["data"] == []
     assert (await bureau.http.get(EVENTS)).json()["data"] == []
@@ -95,7 +95,7 @@ async def test_its_endpoint_and_its_events_are_in_no_list_and_answer_to_nothing(
 
 async def test_other_events_go_to_the_endpoints_and_reports_to_the_schedule(on_both: Bureau) -> None:
     bureau = on_both
-    async with receiver(status("200 OK")) as own, receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as own, receiver(status_answer("200 OK")) as there:
         await bureau.http.post(ENDPOINTS, json={"url": own.url()})
         await reported(bureau, there)
         assert (len(own.requests), len(there.requests)) == (0, 1)
@@ -115,25 +115,25 @@ async def test_fifty_schedules_with_webhooks_leave_the_sixteen_endpoints_free(bu
 
 async def test_a_webhook_that_was_disabled_is_sent_to_again_when_somebody_runs_the_schedule(on_both: Bureau) -> None:
     bureau = on_both
-    async with receiver(status("410 Gone")) as there:
+    async with receiver(status_answer("410 Gone")) as there:
         made, _ = await reported(bureau, there)
-        assert (await bureau.http.get(PATH)).json()["data"][0]["webhook_status"] == "disabled"
+        assert (await bureau.http.get(SCHEDULES)).json()["data"][0]["webhook_status"] == "disabled"
         runs = bureau.replica()
         bureau.clock.advance(86_400)
         await runs.fire()
         await runs.step()
         assert await bureau.post() == 0
-        there.answer = status("200 OK")
+        there.answer = status_answer("200 OK")
         await bureau.run(made)
-        assert (await bureau.http.get(PATH)).json()["data"][0]["webhook_status"] == "enabled"
+        assert (await bureau.http.get(SCHEDULES)).json()["data"][0]["webhook_status"] == "enabled"
         await runs.step()
         assert await bureau.post() == 1
 
 
 async def test_a_deleted_schedules_webhook_gets_nothing_more(bureau: Bureau) -> None:
-    async with receiver(status("500 Oops")) as there:
+    async with receiver(status_answer("500 Oops")) as there:
         made, _ = await reported(bureau, there)
-        assert (await bureau.http.delete(f"{PATH}/{made['id']}")).status_code == 200
+        assert (await bureau.http.delete(f"{SCHEDULES}/{made['id']}")).status_code == 200
         bureau.clock.advance(3600)
         assert await bureau.post() == 0
         assert len(there.requests) == 1
@@ -142,7 +142,7 @@ async def test_a_deleted_schedules_webhook_gets_nothing_more(bureau: Bureau) -> 
 
 async def test_events_of_reports_are_forgotten_after_thirty_days(on_both: Bureau) -> None:
     bureau = on_both
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         await reported(bureau, there)
         bureau.clock.advance(31 * 86_400)
         runs = bureau.replica()
@@ -154,7 +154,7 @@ async def test_events_of_reports_are_forgotten_after_thirty_days(on_both: Bureau
 
 async def test_the_secret_of_a_schedule_outlives_a_change_of_the_keyring(bureau: Bureau) -> None:
     old, new = new_key_setting(CountingIds(bureau.clock).bytes), new_key_setting(bureau.world.ids.bytes)
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         made = await bureau.create(webhook_url=there.url())
         column = next(each for each in SEALED_COLUMNS if each.name == "webhook_endpoint.secret")
         done = await reseal(bureau.world.store, Keyring(f"{new},{old}", bureau.world.ids.bytes), column)

@@ -17,7 +17,7 @@ from storage.engine.table import table_of
 from storage.members import end_membership
 from storage.schedules import IntelligenceScheduleTable
 from tests.registry.ledgers import audited_of
-from tests.schedules.bureau import DAILY, PATH, Body, Bureau, script
+from tests.schedules.bureau import DAILY, SCHEDULES, Body, Bureau, script
 
 SCHEDULE = table_of(IntelligenceScheduleTable)
 FORGET = Command(sa.update(SCHEDULE).values(made_with=None))
@@ -43,7 +43,7 @@ async def made_by(bureau: Bureau, *, expires_at: int | None = None, wanted: Body
         bureau.caller.person, bureau.caller.organisation, expires_at=expires_at, restrictions=Restrictions(**restrictions)
     )
     async with bureau.world.client(secret) as http:
-        answer = await http.post(PATH, json={**DAILY, "cron": "0 * * * *", **(wanted or {})})
+        answer = await http.post(SCHEDULES, json={**DAILY, "cron": "0 * * * *", **(wanted or {})})
     assert answer.status_code == 201, answer.text
     return Maker(key, secret, answer.json())
 
@@ -60,7 +60,7 @@ async def runs(bureau: Bureau, hours: int) -> list[str]:
 
 
 async def listed(bureau: Bureau) -> Body:
-    [one] = (await bureau.http.get(PATH)).json()["data"]
+    [one] = (await bureau.http.get(SCHEDULES)).json()["data"]
     return one
 
 
@@ -75,9 +75,9 @@ async def test_the_runs_of_a_key_s_schedule_count_for_the_key(on_both: Bureau) -
         }
     )
     async with on_both.world.client(maker.secret) as http:
-        answer = await http.get(PATH)
+        answer = await http.get(SCHEDULES)
     assert (answer.status_code, answer.json()["code"]) == (429, "quota_exceeded")
-    assert (await on_both.http.get(PATH)).status_code == 200, "another key has calls of its own"
+    assert (await on_both.http.get(SCHEDULES)).status_code == 200, "another key has calls of its own"
     on_both.clock.advance(DAY)
     assert await runs(on_both, 1) == ["done"]
 
@@ -101,9 +101,9 @@ async def test_a_schedule_rests_once_its_key_was_revoked(on_both: Bureau) -> Non
     one = await listed(on_both)
     assert (one["status"], one["made_with"], one["made_by"]) == ("resting", maker.key, on_both.caller.person)
     assert (await shared(on_both, link)).status_code == 404
-    refused = await on_both.http.post(f"{PATH}/{maker.schedule['id']}/run")
+    refused = await on_both.http.post(f"{SCHEDULES}/{maker.schedule['id']}/run")
     assert (refused.status_code, refused.json()["code"], refused.json()["error"]) == (409, "schedule_resting", RESTS)
-    assert (await on_both.http.delete(f"{PATH}/{maker.schedule['id']}")).status_code == 200
+    assert (await on_both.http.delete(f"{SCHEDULES}/{maker.schedule['id']}")).status_code == 200
 
 
 async def shared(bureau: Bureau, link: str) -> httpx.Response:
@@ -165,7 +165,7 @@ async def test_a_schedule_rests_once_its_person_has_left(bureau: Bureau) -> None
     )
     assert await runs(bureau, 2) == []
     async with bureau.world.client(other.secret) as http:
-        assert [one["status"] for one in (await http.get(PATH)).json()["data"]] == ["resting"]
+        assert [one["status"] for one in (await http.get(SCHEDULES)).json()["data"]] == ["resting"]
 
 
 async def test_a_schedule_of_before_runs_for_its_person_until_they_leave(on_both: Bureau) -> None:
@@ -187,6 +187,6 @@ async def test_a_key_schedules_no_composite_that_it_may_not_call(bureau: Bureau)
         bureau.caller.person, bureau.caller.organisation, restrictions=Restrictions(toolsets=("intelligence",))
     )
     async with bureau.world.client(secret) as http:
-        answer = await http.post(PATH, json=DAILY)
+        answer = await http.post(SCHEDULES, json=DAILY)
     assert (answer.status_code, answer.json()["code"]) == (403, "credential_restricted")
-    assert (await bureau.http.get(PATH)).json()["data"] == []
+    assert (await bureau.http.get(SCHEDULES)).json()["data"] == []

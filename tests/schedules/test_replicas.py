@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from operations.intelligence.schedule_reports import REPORT_LEASE_SECONDS, ScheduleRuns
-from tests.clients.webhooks.receiver import receiver, status
+from tests.clients.webhooks.receiver import receiver, status_answer
 from tests.deliveries.post_office import read
 from tests.harness.processes import ROOT, Child
 from tests.schedules.bureau import Bureau, script
@@ -42,7 +42,7 @@ async def all_at_once(replicas: list[ScheduleRuns]) -> None:
 async def test_each_boundary_has_one_report_and_one_delivery_though_a_replica_dies(on_both: Bureau, day: str) -> None:
     bureau, zone = on_both, "Europe/Berlin"
     begin(bureau, day)
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         daily = await bureau.create(cron="30 2 * * *", webhook_url=there.url())
         hourly = await bureau.create(cron="0 * * * *", webhook_url=there.url())
         replicas, started, dead = [bureau.replica() for _ in range(3)], bureau.clock.now(), 0

@@ -10,7 +10,7 @@ from registry.limits import Tier
 from storage.upstream_connections import set_connection
 from tests.deliveries.test_metrics import values
 from tests.registry.ledgers import audited_of, set_used
-from tests.schedules.bureau import PATH, Bureau, Kept, script
+from tests.schedules.bureau import SCHEDULES, Bureau, StoredReport, script
 from transports.metrics import Metrics
 from transports.signals import WorkerTally
 
@@ -95,7 +95,7 @@ async def test_running_now_answers_at_once_and_leaves_the_boundary_alone(on_both
     assert await runs.step()
     done = await on_both.report(made)
     assert (done["id"], done["state"], done["boundary"]) == (waiting["id"], "done", None)
-    listed = (await on_both.http.get(PATH)).json()["data"][0]
+    listed = (await on_both.http.get(SCHEDULES)).json()["data"][0]
     assert listed["next_run"] == made["next_run"]
 
 
@@ -103,7 +103,7 @@ async def test_the_seventh_run_of_an_hour_waits_for_the_next(bureau: Bureau) -> 
     made = await bureau.create()
     for _ in range(6):
         await bureau.run(made)
-    answer = await bureau.http.post(f"{PATH}/{made['id']}/run")
+    answer = await bureau.http.post(f"{SCHEDULES}/{made['id']}/run")
     assert (answer.status_code, answer.json()["code"]) == (429, "rate_limited")
     bureau.clock.advance(3601)
     await bureau.run(made)
@@ -111,7 +111,7 @@ async def test_the_seventh_run_of_an_hour_waits_for_the_next(bureau: Bureau) -> 
 
 async def test_before_the_first_report_the_refusal_says_how_to_get_one(bureau: Bureau) -> None:
     made = await bureau.create()
-    path = f"{PATH}/{made['id']}/report"
+    path = f"{SCHEDULES}/{made['id']}/report"
     none = (await bureau.http.get(path)).json()
     await bureau.run(made)
     begun = (await bureau.http.get(path)).json()
@@ -202,7 +202,7 @@ async def test_of_boundaries_that_passed_while_nobody_ran_the_newest_is_made_up_
     assert await runs.fire() == 0
     newest = int(on_both.clock.now() - 61) * 1000
     assert [row.fire_ms for row in await on_both.kept()] == [newest]
-    assert (await on_both.http.get(PATH)).json()["data"][0]["next_run"] == "2027-01-15T17:15:00Z"
+    assert (await on_both.http.get(SCHEDULES)).json()["data"][0]["next_run"] == "2027-01-15T17:15:00Z"
 
 
 @pytest.mark.rule("4.7.51")
@@ -211,7 +211,7 @@ async def test_a_schedule_that_is_deleted_in_the_middle_of_a_run_stays_deleted(o
     await on_both.run(made)
 
     async def delete() -> None:
-        assert (await on_both.http.delete(f"{PATH}/{made['id']}")).status_code == 200
+        assert (await on_both.http.delete(f"{SCHEDULES}/{made['id']}")).status_code == 200
 
     script().before = delete
     assert await runs.step()
@@ -258,7 +258,7 @@ async def test_a_process_that_ends_in_order_gives_its_report_to_another_at_once(
         tasks.start_soon(bureau.replica().step)
         await begun.wait()
         tasks.cancel_scope.cancel()
-    assert await bureau.kept() == [Kept(None, "waiting", 0)]
+    assert await bureau.kept() == [StoredReport(None, "waiting", 0)]
 
 
 async def test_a_report_that_ends_three_processes_is_given_up(bureau: Bureau) -> None:

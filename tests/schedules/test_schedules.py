@@ -8,11 +8,11 @@ from inline_snapshot import snapshot
 
 from registry.caller import Restrictions
 from registry.limits import Tier
-from tests.schedules.bureau import DAILY, PATH, Body, Bureau
+from tests.schedules.bureau import DAILY, SCHEDULES, Body, Bureau
 
 
 async def refused(http: httpx.AsyncClient, **wanted: object) -> str:
-    answer = await http.post(PATH, json={**DAILY, **wanted})
+    answer = await http.post(SCHEDULES, json={**DAILY, **wanted})
     assert answer.status_code == 400, answer.text
     body: Body = answer.json()
     assert body["error"].startswith(f"{body['param']}: ")
@@ -49,7 +49,7 @@ async def test_a_new_schedule_shows_its_secret_and_its_link_this_once(on_both: B
             "created": "2027-01-15T12:00:00Z",
         }
     )
-    answer = await on_both.http.get(PATH)
+    answer = await on_both.http.get(SCHEDULES)
     assert answer.json() == {"object": "list", "data": [made], "has_more": False}
 
 
@@ -83,9 +83,9 @@ async def test_the_list_has_pages_and_shows_how_the_newest_run_ended(bureau: Bur
     runs = bureau.replica()
     assert await runs.fire() == 3
     assert await runs.step()
-    first = (await bureau.http.get(PATH, params={"limit": 2})).json()
+    first = (await bureau.http.get(SCHEDULES, params={"limit": 2})).json()
     assert ([each["id"] for each in first["data"]], first["has_more"]) == (made[:0:-1], True)
-    rest = (await bureau.http.get(PATH, params={"starting_after": made[1]})).json()
+    rest = (await bureau.http.get(SCHEDULES, params={"starting_after": made[1]})).json()
     assert ([each["id"] for each in rest["data"]], rest["has_more"]) == (made[:1], False)
     ended = [each["last_report"] for each in [*first["data"], *rest["data"]] if each["last_report"] is not None]
     assert ended == snapshot([{"id": "rep_01mcf5wsg00000000100000001", "state": "done", "finished": "2027-01-16T12:00:00Z"}])
@@ -95,11 +95,11 @@ async def test_the_list_has_pages_and_shows_how_the_newest_run_ended(bureau: Bur
 async def test_a_deleted_schedule_is_gone_with_its_webhook_and_its_reports(on_both: Bureau) -> None:
     made = await on_both.create(webhook_url="https://hooks.example.com/reports", share=True)
     await on_both.run(made)
-    answer = await on_both.http.delete(f"{PATH}/{made['id']}")
+    answer = await on_both.http.delete(f"{SCHEDULES}/{made['id']}")
     assert answer.json() == {"id": made["id"], "object": "intelligence.schedule", "deleted": True}
-    assert (await on_both.http.get(PATH)).json()["data"] == []
+    assert (await on_both.http.get(SCHEDULES)).json()["data"] == []
     assert await on_both.kept() == []
-    assert (await on_both.http.delete(f"{PATH}/{made['id']}")).status_code == 404
+    assert (await on_both.http.delete(f"{SCHEDULES}/{made['id']}")).status_code == 404
 
 
 async def test_what_is_anothers_is_not_there(bureau: Bureau) -> None:
@@ -108,15 +108,15 @@ async def test_what_is_anothers_is_not_there(bureau: Bureau) -> None:
     stranger = await bureau.world.caller(Tier.PRO)
     async with bureau.world.client(stranger.secret) as http:
         answers = [
-            await http.delete(f"{PATH}/{made['id']}"),
-            await http.post(f"{PATH}/{made['id']}/run"),
-            await http.get(f"{PATH}/{made['id']}/report"),
+            await http.delete(f"{SCHEDULES}/{made['id']}"),
+            await http.post(f"{SCHEDULES}/{made['id']}/run"),
+            await http.get(f"{SCHEDULES}/{made['id']}/report"),
         ]
-        assert (await http.get(PATH)).json()["data"] == []
+        assert (await http.get(SCHEDULES)).json()["data"] == []
     assert {answer.status_code for answer in answers} == {404}
     texts = {answer.json()["error"] for answer in answers}
     assert texts == {f"No schedule {made['id']} in your organisation"}
-    assert len((await bureau.http.get(PATH)).json()["data"]) == 1
+    assert len((await bureau.http.get(SCHEDULES)).json()["data"]) == 1
 
 
 async def test_bad_schedules_are_refused_with_what_to_do_about_them(bureau: Bureau) -> None:
@@ -161,7 +161,7 @@ async def test_bad_schedules_are_refused_with_what_to_do_about_them(bureau: Bure
             "plain http": "webhook_url: scheme 'http' is not accepted, deliveries go out over TLS. Use https://.",
         }
     )
-    assert (await bureau.http.get(PATH)).json()["data"] == []
+    assert (await bureau.http.get(SCHEDULES)).json()["data"] == []
 
 
 async def test_only_the_eight_composites_for_operators_are_scheduled(bureau: Bureau) -> None:
@@ -172,24 +172,24 @@ async def test_only_the_eight_composites_for_operators_are_scheduled(bureau: Bur
 async def test_an_organisation_has_at_most_fifty(bureau: Bureau) -> None:
     for _ in range(50):
         await bureau.create()
-    answer = await bureau.http.post(PATH, json=DAILY)
+    answer = await bureau.http.post(SCHEDULES, json=DAILY)
     assert (answer.status_code, answer.json()["code"]) == (409, "intelligence_schedule_limit")
 
 
 async def test_a_repeated_call_makes_one_schedule_and_answers_the_same_secret(bureau: Bureau) -> None:
     wanted, key = {**DAILY, "webhook_url": "https://hooks.example.com/r", "share": True}, {"Idempotency-Key": "once"}
-    first = await bureau.http.post(PATH, json=wanted, headers=key)
-    again = await bureau.http.post(PATH, json=wanted, headers=key)
+    first = await bureau.http.post(SCHEDULES, json=wanted, headers=key)
+    again = await bureau.http.post(SCHEDULES, json=wanted, headers=key)
     assert (first.status_code, again.status_code, again.headers["idempotent-replayed"]) == (201, 201, "true")
     assert first.content == again.content
-    assert len((await bureau.http.get(PATH)).json()["data"]) == 1
+    assert len((await bureau.http.get(SCHEDULES)).json()["data"]) == 1
 
 
 @pytest.mark.parametrize("restrictions", [Restrictions(account_ids=(8101,)), Restrictions(read_only=True), Restrictions(toolsets=())])
 async def test_a_key_that_may_see_less_than_a_report_makes_none(bureau: Bureau, restrictions: Restrictions) -> None:
     _, secret = await bureau.world.key(bureau.caller.person, bureau.caller.organisation, restrictions=restrictions)
     async with bureau.world.client(secret) as http:
-        answer = await http.post(PATH, json=DAILY)
+        answer = await http.post(SCHEDULES, json=DAILY)
     assert (answer.status_code, answer.json()["code"]) == (403, "credential_restricted")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 
 from tests.cli.hook import listening
-from tests.cli.reseller import reseller
+from tests.cli.reseller import run_reseller
 from tests.harness.processes import running
 
 
@@ -14,7 +14,7 @@ def test_a_server_makes_a_report_of_its_fleet_and_tells_the_webhook(tmp_path: Pa
     with running(tmp_path / "data", {"SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8"}) as server, listening() as hook:
         there = {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
         words = ("call", "create_intelligence_schedule", "--composite", "fleet_health", "--cron", "0 6 * * *", "--share")
-        made = reseller(*words, "--webhook-url", hook.url, cwd=tmp_path, **there)
+        made = run_reseller(*words, "--webhook-url", hook.url, cwd=tmp_path, **there)
         assert made.returncode == 0, made.stderr
         schedule = json.loads(made.stdout)
         assert schedule["share_url"].startswith(f"{server.base_url}/v1/intelligence/share/")

@@ -9,13 +9,13 @@ from inline_snapshot import snapshot
 from registry.limits import Tier
 from storage.sealing import OWN_TOKEN_FIELD
 from storage.upstream_connections import set_connection
-from tests.subscribers.staged import WRITES, LineStage, Write
+from tests.subscribers.staged import LINE_WRITES, LineStage, Write
 from tests.world import Credentials
 
 FJORD, ALPINE = "sandbox-7001-token", "sandbox-7002-token"
 SUSPEND: dict[str, object] = {"status": "SUSPENDED"}
 NOWHERE = "8988303700009999999"
-EACH = pytest.mark.parametrize("write", WRITES, ids=[write.operation for write in WRITES])
+EACH = pytest.mark.parametrize("write", LINE_WRITES, ids=[write.operation for write in LINE_WRITES])
 
 
 def anonymous(answer: httpx.Response) -> dict[str, object]:

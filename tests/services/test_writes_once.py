@@ -17,11 +17,11 @@ from simulators.network.faults import NetworkFault
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
 from simulators.transport import SimulatorTransport
-from tests.subscribers.staged import WRITES, LineStage, Write, open_line_stage
+from tests.subscribers.staged import LINE_WRITES, LineStage, Write, open_line_stage
 from tests.world import NOON
 
-ALL = [write.operation for write in WRITES]
-KEPT = [write.operation for write in WRITES if write.changes is not None]
+ALL = [write.operation for write in LINE_WRITES]
+KEPT = [write.operation for write in LINE_WRITES if write.changes is not None]
 UNKNOWN = "It may have been carried out all the same: read the state before you repeat it."
 
 
@@ -38,7 +38,7 @@ def shown(answer: httpx.Response) -> tuple[int, str, int | None]:
 
 def state(lines: dict[str, Line]) -> dict[str, object]:
     """What the writes change, as it is now."""
-    return {write.operation: write.changes(lines[write.operation]) for write in WRITES if write.changes is not None}
+    return {write.operation: write.changes(lines[write.operation]) for write in LINE_WRITES if write.changes is not None}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ async def test_a_write_whose_outcome_is_unknown_is_not_sent_again(
     lines = stage.prepared()
     before = state(lines)
     first: dict[str, httpx.Response] = {}
-    for write in WRITES:
+    for write in LINE_WRITES:
         strike(stage, write, **fault)
         first[write.operation] = await stage.write(write, lines[write.operation], key=write.operation)
     assert {name: shown(answer) for name, answer in first.items()} == dict.fromkeys(ALL, (502, code, ocs_code))
@@ -69,50 +69,50 @@ async def test_a_write_whose_outcome_is_unknown_is_not_sent_again(
     after = state(lines)
     assert [name for name in KEPT if (after[name] != before[name]) != carried_out] == []
     assert await stage.charged() == len(ALL)
-    again = {write.operation: await stage.write(write, lines[write.operation], key=write.operation) for write in WRITES}
+    again = {write.operation: await stage.write(write, lines[write.operation], key=write.operation) for write in LINE_WRITES}
     assert {name: (answer.status_code, answer.content) for name, answer in again.items()} == {
         name: (502, answer.content) for name, answer in first.items()
     }
     assert {name: answer.headers["Idempotent-Replayed"] for name, answer in again.items()} == dict.fromkeys(ALL, "true")
-    assert Counter(method for method, _ in stage.writes()) == Counter(write.sends for write in WRITES)
+    assert Counter(method for method, _ in stage.writes()) == Counter(write.sends for write in LINE_WRITES)
     assert (await stage.charged(), state(lines), stage.world.sandbox.faults.queue) == (len(ALL), after, [])
 
 
 async def test_a_write_that_worked_is_answered_again_and_not_sent_again(stage: LineStage) -> None:
     lines = stage.prepared()
     before = state(lines)
-    first = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in WRITES}
+    first = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in LINE_WRITES}
     after = state(lines)
-    again = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in WRITES}
+    again = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in LINE_WRITES}
     assert {name: answer.status_code for name, answer in first.items()} == dict.fromkeys(ALL, 200)
     assert {name: answer.content for name, answer in again.items()} == {name: answer.content for name, answer in first.items()}
     assert {name: answer.headers.get("Idempotent-Replayed") for name, answer in again.items()} == dict.fromkeys(ALL, "true")
     assert [name for name in KEPT if after[name] == before[name]] == [] and state(lines) == after
-    assert Counter(method for method, _ in stage.writes()) == Counter(write.sends for write in WRITES)
+    assert Counter(method for method, _ in stage.writes()) == Counter(write.sends for write in LINE_WRITES)
     assert await stage.charged() == len(ALL)
 
 
 async def test_a_key_of_one_line_is_refused_for_another(stage: LineStage) -> None:
     one, other = stage.in_status()[:2]
-    for write in WRITES:
+    for write in LINE_WRITES:
         assert (await stage.write(write, one, key="k")).status_code == 200, write
         answer = await stage.write(write, other, key="k")
         assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_key_reused"), write
         one.statuses = one.statuses[:1] + [row for row in one.statuses if row.status == "ACTIVE"]  # suspended lines take no SMS
-    assert Counter(method for method, _ in stage.writes()) == Counter(write.sends for write in WRITES)
+    assert Counter(method for method, _ in stage.writes()) == Counter(write.sends for write in LINE_WRITES)
 
 
 async def test_the_traffic_limit_frees_the_key(stage: LineStage) -> None:
     lines = stage.prepared()
     before = state(lines)
     refused: dict[str, httpx.Response] = {}
-    for write in WRITES:
+    for write in LINE_WRITES:
         strike(stage, write, code=100)
         refused[write.operation] = await stage.write(write, lines[write.operation], key="k")
     assert {name: shown(answer) for name, answer in refused.items()} == dict.fromkeys(ALL, (502, "ocs_error", 100))
     assert {name: answer.headers["Retry-After"] for name, answer in refused.items()} == dict.fromkeys(ALL, "1")
     assert (await stage.claims(), state(lines)) == ({}, before)
-    again = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in WRITES}
+    again = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in LINE_WRITES}
     assert {name: (answer.status_code, "Idempotent-Replayed" in answer.headers) for name, answer in again.items()} == dict.fromkeys(
         ALL, (200, False)
     )
@@ -124,15 +124,15 @@ async def test_a_refusal_of_the_network_is_the_key_s_answer(stage: LineStage) ->
     lines = stage.prepared()
     before = state(lines)
     first: dict[str, httpx.Response] = {}
-    for write in WRITES:
+    for write in LINE_WRITES:
         strike(stage, write, code=14)
         first[write.operation] = await stage.write(write, lines[write.operation], key="k")
     assert {name: shown(answer) for name, answer in first.items()} == dict.fromkeys(ALL, (409, "conflict", 14))
     assert "injected fault" not in "".join(answer.text for answer in first.values())
-    again = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in WRITES}
+    again = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in LINE_WRITES}
     assert {name: answer.content for name, answer in again.items()} == {name: answer.content for name, answer in first.items()}
     assert (await stage.claims(), state(lines)) == ({"k": "done"}, before)
-    assert Counter(method for method, _ in stage.writes()) == Counter(write.sends for write in WRITES)
+    assert Counter(method for method, _ in stage.writes()) == Counter(write.sends for write in LINE_WRITES)
     assert await stage.charged() == len(ALL)
 
 
@@ -141,7 +141,7 @@ async def test_a_line_at_its_end_of_life_takes_no_more_changes(stage: LineStage)
     ended.sighting = stage.line.sighting
     refusing = {"modify_subscriber_status", "affect_subscriber_phone_number", "send_sms"}
     refusing |= {"push_steering_to_subscriber", "set_subscriber_traffic_restrictions"}
-    answers = {write.operation: await stage.write(write, ended, key="k") for write in WRITES if write.operation in refusing}
+    answers = {write.operation: await stage.write(write, ended, key="k") for write in LINE_WRITES if write.operation in refusing}
     assert {name: shown(answer) for name, answer in answers.items()} == dict.fromkeys(refusing, (409, "subscriber_end_of_life", 17))
     assert (ended.statuses[-1].status, ended.allowed_moc, ended.number) == ("END_OF_LIFE", True, ended.own_number)
 
@@ -149,14 +149,14 @@ async def test_a_line_at_its_end_of_life_takes_no_more_changes(stage: LineStage)
 async def test_the_end_of_life_is_told_whichever_write_meets_it(stage: LineStage) -> None:
     lines = stage.prepared()
     first: dict[str, httpx.Response] = {}
-    for write in WRITES:
+    for write in LINE_WRITES:
         strike(stage, write, code=17)
         first[write.operation] = await stage.write(write, lines[write.operation], key="k")
     assert {name: shown(answer) for name, answer in first.items()} == dict.fromkeys(ALL, (409, "subscriber_end_of_life", 17))
     assert first["send_sms"].json()["error"] == snapshot(
         "The line has reached its end of life: it takes no more changes. Only the provider can undo that; use another line."
     )
-    again = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in WRITES}
+    again = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in LINE_WRITES}
     assert {name: answer.content for name, answer in again.items()} == {name: answer.content for name, answer in first.items()}
 
 
@@ -164,14 +164,14 @@ async def test_a_read_that_fails_before_the_write_claims_no_key(stage: LineStage
     lines = stage.prepared()
     before = state(lines)
     failed: dict[str, httpx.Response] = {}
-    for write in WRITES:
+    for write in LINE_WRITES:
         stage.world.sandbox.faults.add(NetworkFault("getSingleSubscriber", status=500, times=2))  # reads are asked once more
         failed[write.operation] = await stage.write(write, lines[write.operation], key="k")
     assert {name: shown(answer) for name, answer in failed.items()} == dict.fromkeys(ALL, (502, "ocs_error", None))
     assert [name for name, answer in failed.items() if UNKNOWN in answer.text] == []
     assert (await stage.claims(), stage.writes(), state(lines)) == ({}, [], before)
     assert await stage.charged() == len(ALL)  # the network was asked
-    again = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in WRITES}
+    again = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in LINE_WRITES}
     assert {name: answer.status_code for name, answer in again.items()} == dict.fromkeys(ALL, 200)
     assert await stage.charged() == 2 * len(ALL)
 
@@ -216,7 +216,7 @@ async def test_an_answer_that_comes_too_late_leaves_the_outcome_unknown(tmp_path
         pool = OcsPool(Outbound(ocs_limits(wire), transport=lambda: SimulatorTransport(sandbox)), wire, stage.world.clock)
         pipeline = stage.world.pipeline
         pipeline.deps = replace(pipeline.deps, ocs=pool)
-        write = WRITES[1]
+        write = LINE_WRITES[1]
         stage.line.balance = 5_000_000
         strike(stage, write, delay=600.0)
         late = await stage.write(write, stage.line, key="k")
@@ -227,7 +227,7 @@ async def test_an_answer_that_comes_too_late_leaves_the_outcome_unknown(tmp_path
 
 
 @pytest.mark.parametrize(
-    "write", [write for write in WRITES if write.operation in ("send_sms", "change_sim_status", "reset_subscriber_gz_counter")]
+    "write", [write for write in LINE_WRITES if write.operation in ("send_sms", "change_sim_status", "reset_subscriber_gz_counter")]
 )
 async def test_a_confirm_challenge_sends_and_charges_nothing(stage: LineStage, write: Write) -> None:
     url = f"/v1/subscribers/{stage.line.iccid}/{write.path}"

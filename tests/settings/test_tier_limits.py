@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from registry.limits import TIERS, Tier, TierLimits
-from tests.cli.reseller import said
+from tests.cli.reseller import printed
 from transports.settings import BadSettings
 from transports.settings_files import load_settings
 from transports.version import build_sha
@@ -34,20 +34,20 @@ def test_what_is_no_limit_stops_the_start_and_is_named(given: str, why: str) -> 
 
 
 def test_doctor_says_which_limits_authorities_and_proxies_are_unset(tmp_path: Path) -> None:
-    shown = said("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_LIMITS_PRO="calls_per_day=90000")
+    shown = printed("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_LIMITS_PRO="calls_per_day=90000")
     assert (
         "limits     free: 1000 calls a day, 5 a second (10 at once), 10 questions to a model a day; SERVICE_LIMITS_FREE is unset\n" in shown
     )
     assert "limits     pro: 90000 calls a day, 25 a second (50 at once), 200 questions to a model a day\n" in shown
     assert "SERVICE_CA_FILE is unset\n" in shown
-    assert "10.0.0.0/8\n" in said("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_TRUSTED_PROXIES="10.0.0.0/8")
+    assert "10.0.0.0/8\n" in printed("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_TRUSTED_PROXIES="10.0.0.0/8")
 
 
 def test_doctor_notes_a_trusted_proxy_without_the_address_that_it_serves(tmp_path: Path) -> None:
     proxied = {"SERVICE_PORT": "0", "SERVICE_TRUSTED_PROXIES": "10.0.0.0/8"}
-    assert "\nnote proxies    SERVICE_BASE_URL is empty: " in said("doctor", cwd=tmp_path, **proxied)
-    assert "SERVICE_BASE_URL is empty" not in said("doctor", cwd=tmp_path, **proxied, SERVICE_BASE_URL="https://esim.example")
-    assert "SERVICE_BASE_URL is empty" not in said("doctor", cwd=tmp_path, SERVICE_PORT="0")
+    assert "\nnote proxies    SERVICE_BASE_URL is empty: " in printed("doctor", cwd=tmp_path, **proxied)
+    assert "SERVICE_BASE_URL is empty" not in printed("doctor", cwd=tmp_path, **proxied, SERVICE_BASE_URL="https://esim.example")
+    assert "SERVICE_BASE_URL is empty" not in printed("doctor", cwd=tmp_path, SERVICE_PORT="0")
 
 
 @pytest.mark.parametrize("where", ["loose", "packed", "detached", "worktree"])

@@ -10,7 +10,7 @@ from registry.limits import Role, Tier
 from simulators.network.simulated_network import SimulatedNetwork
 from storage.organisations import Organisation, list_organisations
 from tests.contract.fleet import new_network, writes
-from tests.contract.stage import Answered, House
+from tests.contract.stage import Answered, ServiceHouse
 from tests.world import Credentials
 
 SERVICE_TOKEN, OTHER_TOKEN = "sandbox-7001-token", "sandbox-7002-token"
@@ -20,7 +20,7 @@ SERVICE_TOKEN, OTHER_TOKEN = "sandbox-7001-token", "sandbox-7002-token"
 class Newcomer:
     """Somebody of the organisation, at the door."""
 
-    house: House
+    house: ServiceHouse
     who: Credentials
     sandbox: SimulatedNetwork
 
@@ -77,14 +77,14 @@ class Newcomer:
         return Newcomer(self.house, await self.house.world.caller(tier, **connection), self.sandbox)
 
 
-async def newcomer(house: House, tier: Tier = Tier.PRO, role: Role = Role.ADMIN, **connection: Any) -> Newcomer:
+async def newcomer(house: ServiceHouse, tier: Tier = Tier.PRO, role: Role = Role.ADMIN, **connection: Any) -> Newcomer:
     network, _ = new_network(int(house.world.clock.now()), house.places)
     house.places += 1
     sandbox = await house.enter(network)
     return Newcomer(house, await house.world.caller(tier, role, **connection), sandbox)
 
 
-def settle_in(house: House, **deps: Any) -> None:
+def settle_in(house: ServiceHouse, **deps: Any) -> None:
     """The service is set up in another way."""
     house.world.pipeline.deps = replace(house.world.pipeline.deps, **deps)
 

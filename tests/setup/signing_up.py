@@ -56,7 +56,7 @@ async def verify(http: httpx.AsyncClient, token: str, code: str) -> httpx.Respon
     return await http.post(VERIFY, json={"client_token": token, "code": code})
 
 
-def code_in(letter: Letter) -> str:
+def code_line(letter: Letter) -> str:
     """The line of a mail that is a code."""
     [code] = re.findall(r"^(?:\d{6}|[0-9A-Z]{4}-[0-9A-Z]{4})$", letter.text, re.MULTILINE)
     return code
@@ -73,7 +73,7 @@ async def begun(world: World, http: httpx.AsyncClient, email: str = ADA, **more:
     """Token and code of a new sign-up."""
     answer = await sign_up(http, email, **more)
     assert answer.status_code == 201, answer.text
-    return answer.json()["client_token"], code_in((await world.letters())[-1])
+    return answer.json()["client_token"], code_line((await world.letters())[-1])
 
 
 async def signed_up(world: World, http: httpx.AsyncClient, email: str = ADA, **more: Any) -> dict[str, Any]:

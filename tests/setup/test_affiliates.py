@@ -14,20 +14,20 @@ from registry.caller import Restrictions
 from registry.limits import Role, Tier
 from storage.affiliates import Affiliate, affiliate_of
 from storage.engine.connection import Connection
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.world import CountingIds, Credentials
 
 ME = "/v1/affiliates/me"
 
 
-async def ask(house: House, secret: str, method: str = "GET") -> tuple[int, dict[str, Any]]:
+async def ask(house: ServiceHouse, secret: str, method: str = "GET") -> tuple[int, dict[str, Any]]:
     async with house.world.client(secret) as http:
         answer = await http.request(method, ME, json={} if method == "POST" else None)
     return answer.status_code, answer.json()
 
 
 @pytest.mark.rule("4.9.41")
-async def test_before_it_joins_an_organisation_has_no_code(house: House) -> None:
+async def test_before_it_joins_an_organisation_has_no_code(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.FREE, Role.MEMBER)
     assert await ask(house, caller.secret) == snapshot(
         (
@@ -47,7 +47,7 @@ async def test_before_it_joins_an_organisation_has_no_code(house: House) -> None
 
 
 @pytest.mark.rule("4.9.42")
-async def test_joining_gives_a_code_and_a_link_and_repeating_it_gives_the_same(house: House) -> None:
+async def test_joining_gives_a_code_and_a_link_and_repeating_it_gives_the_same(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.FREE, Role.MEMBER)
     joined = await ask(house, caller.secret, "POST")
     status, body = joined
@@ -71,7 +71,7 @@ async def test_joining_gives_a_code_and_a_link_and_repeating_it_gives_the_same(h
     assert await ask(house, caller.secret) == (200, joined[1])
 
 
-async def test_a_code_has_eight_characters_that_nobody_takes_for_one_another(house: House) -> None:
+async def test_a_code_has_eight_characters_that_nobody_takes_for_one_another(house: ServiceHouse) -> None:
     assert (len(REFERRAL_ALPHABET), set(REFERRAL_ALPHABET) & set("0O1I")) == (32, set())
     codes = {(await ask(house, (await house.world.caller()).secret, "POST"))[1]["code"] for _ in range(20)}
     assert len(codes) == 20
@@ -79,14 +79,14 @@ async def test_a_code_has_eight_characters_that_nobody_takes_for_one_another(hou
 
 
 @pytest.mark.rule("4.9.42")
-async def test_32_who_join_at_once_get_one_code_and_one_of_them_is_the_first(house: House) -> None:
+async def test_32_who_join_at_once_get_one_code_and_one_of_them_is_the_first(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     said = await asyncio.gather(*(ask(house, caller.secret, "POST") for _ in range(32)))
     assert len({body["code"] for _, body in said}) == 1
     assert sorted(status for status, _ in said) == [200] * 31 + [201]
 
 
-async def test_two_organisations_have_two_codes_and_see_only_their_own(house: House) -> None:
+async def test_two_organisations_have_two_codes_and_see_only_their_own(house: ServiceHouse) -> None:
     first, second = await house.world.caller(), await house.world.caller()
     await ask(house, first.secret, "POST")
     assert (await ask(house, second.secret))[1]["joined"] is False
@@ -101,7 +101,7 @@ class OneByte(CountingIds):
         return bytes([7 if self.count <= 2 else self.count]) * count
 
 
-async def test_a_code_that_is_somebody_else_s_is_drawn_again(house: House) -> None:
+async def test_a_code_that_is_somebody_else_s_is_drawn_again(house: ServiceHouse) -> None:
     world = house.world
     ids, first, second = OneByte(world.clock), await world.organisation(), await world.organisation()
 
@@ -113,7 +113,7 @@ async def test_a_code_that_is_somebody_else_s_is_drawn_again(house: House) -> No
     assert (one.code, other.code) == (REFERRAL_ALPHABET[7] * 8, REFERRAL_ALPHABET[3] * 8)
 
 
-async def test_the_referrals_are_counted(house: House) -> None:
+async def test_the_referrals_are_counted(house: ServiceHouse) -> None:
     world = house.world
     caller = await world.caller()
     code = (await ask(house, caller.secret, "POST"))[1]["code"]
@@ -124,7 +124,7 @@ async def test_the_referrals_are_counted(house: House) -> None:
     assert (await ask(house, brought[0].secret))[1]["referral_count"] == 0
 
 
-async def test_without_the_built_in_provider_the_link_is_the_sign_in_page_with_the_code(house: House) -> None:
+async def test_without_the_built_in_provider_the_link_is_the_sign_in_page_with_the_code(house: ServiceHouse) -> None:
     world = house.world
     caller = await world.caller()
     site = replace(world.pipeline.deps.site, sign_in_url="https://id.example.com/sign-in?app=a%20b&x=")
@@ -133,7 +133,7 @@ async def test_without_the_built_in_provider_the_link_is_the_sign_in_page_with_t
     assert body["link"] == f"https://id.example.com/sign-in?app=a+b&x=&ref={body['code']}"
 
 
-async def test_a_key_that_may_only_read_sees_and_does_not_join(house: House) -> None:
+async def test_a_key_that_may_only_read_sees_and_does_not_join(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     _, reader = await house.world.key(caller.person, caller.organisation, restrictions=Restrictions(read_only=True))
     assert (await ask(house, reader))[0] == 200
@@ -142,18 +142,18 @@ async def test_a_key_that_may_only_read_sees_and_does_not_join(house: House) -> 
     assert await house.world.store.read(affiliate_of, organisation=caller.organisation) is None
 
 
-async def test_without_an_organisation_there_is_no_affiliate(house: House) -> None:
+async def test_without_an_organisation_there_is_no_affiliate(house: ServiceHouse) -> None:
     for method in ("GET", "POST"):
         status, body = await ask(house, "session.somebody.org_none", method)
         assert (status, body["code"]) == (409, "organization_required")
 
 
-async def through_tools(house: House, caller: Credentials, tool: str) -> dict[str, Any]:
+async def through_tools(house: ServiceHouse, caller: Credentials, tool: str) -> dict[str, Any]:
     return (await house.mcp(CATALOGUE.operations[tool], caller.secret, {})).body
 
 
 @pytest.mark.rule("4.9.42")
-async def test_the_tools_say_the_same(house: House) -> None:
+async def test_the_tools_say_the_same(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     joined = await through_tools(house, caller, "affiliates_me_create")
     assert joined["joined"] is True

@@ -9,14 +9,14 @@ from inline_snapshot import snapshot
 from operations.catalogue import CATALOGUE
 from operations.ledger.payment_intake import record_platform_fee
 from operations.setup.affiliates import attach_referral, join_affiliates
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.world import NOON, Credentials
 
 COMMISSIONS, ME = "/v1/affiliates/me/commissions", "/v1/affiliates/me"
 REFERRED = "Northwind Secret Holding"
 
 
-async def pair(house: House) -> tuple[Credentials, str]:
+async def pair(house: ServiceHouse) -> tuple[Credentials, str]:
     """An affiliate, and an organisation that it brought."""
     world = house.world
     by = await world.caller()
@@ -24,14 +24,14 @@ async def pair(house: House) -> tuple[Credentials, str]:
     return by, await brought(house, row.code)
 
 
-async def brought(house: House, code: str) -> str:
+async def brought(house: ServiceHouse, code: str) -> str:
     world = house.world
     organisation = await world.organisation(name=REFERRED)
     await world.store.write(attach_referral, organisation=organisation, person=await world.person(), code=code, now=NOON)
     return organisation
 
 
-async def owe(house: House, organisation: str, ref: str, month: str, amount: int, currency: str = "EUR") -> None:
+async def owe(house: ServiceHouse, organisation: str, ref: str, month: str, amount: int, currency: str = "EUR") -> None:
     """An invoice's platform fee has become final."""
     world = house.world
     await world.store.write(
@@ -46,7 +46,7 @@ async def owe(house: House, organisation: str, ref: str, month: str, amount: int
     )
 
 
-async def get(house: House, secret: str, path: str = COMMISSIONS, **query: object) -> Any:
+async def get(house: ServiceHouse, secret: str, path: str = COMMISSIONS, **query: object) -> Any:
     async with house.world.client(secret) as http:
         answer = await http.get(path, params={name: str(value) for name, value in query.items()})
     assert answer.status_code == 200, answer.text
@@ -54,7 +54,7 @@ async def get(house: House, secret: str, path: str = COMMISSIONS, **query: objec
 
 
 @pytest.mark.rule("4.9.43")
-async def test_commissions_are_listed_newest_period_first(house: House) -> None:
+async def test_commissions_are_listed_newest_period_first(house: ServiceHouse) -> None:
     by, organisation = await pair(house)
     for ref, month, amount in (("a", "2027-02", 1234), ("b", "2027-01", 1000), ("c", "2027-03", 5), ("d", "2027-01", 500)):
         await owe(house, organisation, ref, month, amount)
@@ -80,7 +80,7 @@ async def test_commissions_are_listed_newest_period_first(house: House) -> None:
 
 
 @pytest.mark.rule("4.9.41")
-async def test_earnings_are_the_sums_by_currency_and_wait_to_be_paid(house: House) -> None:
+async def test_earnings_are_the_sums_by_currency_and_wait_to_be_paid(house: ServiceHouse) -> None:
     by, organisation = await pair(house)
     assert (await get(house, by.secret, ME))["payout_status"] == "no_earnings"
     await owe(house, organisation, "a", "2027-01", 1000)
@@ -93,7 +93,7 @@ async def test_earnings_are_the_sums_by_currency_and_wait_to_be_paid(house: Hous
     )
 
 
-async def test_the_pages_join_without_a_gap_while_new_months_arrive(house: House) -> None:
+async def test_the_pages_join_without_a_gap_while_new_months_arrive(house: ServiceHouse) -> None:
     by, organisation = await pair(house)
     months = [f"2027-{month:02}" for month in range(1, 9)]
     for month in sorted(months, key=lambda month: month[-1] in "357"):  # not in the order of time
@@ -110,7 +110,7 @@ async def test_the_pages_join_without_a_gap_while_new_months_arrive(house: House
     assert seen == months[::-1]
 
 
-async def test_a_page_starts_behind_one_s_own_commission_only(house: House) -> None:
+async def test_a_page_starts_behind_one_s_own_commission_only(house: ServiceHouse) -> None:
     by, organisation = await pair(house)
     other, theirs = await pair(house)
     await owe(house, organisation, "a", "2027-01", 100)
@@ -122,14 +122,14 @@ async def test_a_page_starts_behind_one_s_own_commission_only(house: House) -> N
         assert (answer.status_code, answer.json()["param"]) == (400, "starting_after")
 
 
-async def test_the_name_of_a_referred_organisation_is_not_told(house: House) -> None:
+async def test_the_name_of_a_referred_organisation_is_not_told(house: ServiceHouse) -> None:
     by, organisation = await pair(house)
     await owe(house, organisation, "a", "2027-01", 100)
     for path in (ME, COMMISSIONS):
         assert REFERRED not in str(await get(house, by.secret, path))
 
 
-async def test_who_referred_nobody_has_an_empty_list(house: House) -> None:
+async def test_who_referred_nobody_has_an_empty_list(house: ServiceHouse) -> None:
     by, organisation = await pair(house)
     await owe(house, organisation, "a", "2027-01", 100)
     empty = {"object": "list", "data": [], "has_more": False}

@@ -10,26 +10,26 @@ from operations.setup.affiliates import attach_referral, is_referral_code, join_
 from registry.errors import Conflict
 from registry.limits import Role, Tier
 from storage.affiliates import Referral, referral_of
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.world import NOON, Credentials
 
 LINK = "/v1/affiliates/link"
 NOBODYS = "ABCD2345"
 
 
-async def affiliate(house: House) -> tuple[Credentials, str]:
+async def affiliate(house: ServiceHouse) -> tuple[Credentials, str]:
     """An organisation in the programme, and its code."""
     caller = await house.world.caller()
     return caller, await code_of(house, caller.organisation)
 
 
-async def code_of(house: House, organisation: str) -> str:
+async def code_of(house: ServiceHouse, organisation: str) -> str:
     world = house.world
     row, _ = await world.store.write(join_affiliates, organisation=organisation, now=world.clock.now(), ids=world.ids)
     return row.code
 
 
-async def newcomer(house: House, subject: str = "newcomer", role: Role = Role.ADMIN) -> tuple[str, str]:
+async def newcomer(house: ServiceHouse, subject: str = "newcomer", role: Role = Role.ADMIN) -> tuple[str, str]:
     """Somebody who has just signed up with a browser: their session and their organisation."""
     world = house.world
     person, organisation = await world.person(subject=subject), await world.organisation(Tier.FREE)
@@ -37,13 +37,13 @@ async def newcomer(house: House, subject: str = "newcomer", role: Role = Role.AD
     return f"session.{subject}.{organisation}", organisation
 
 
-async def link(house: House, session: str, code: object) -> tuple[int, dict[str, Any]]:
+async def link(house: ServiceHouse, session: str, code: object) -> tuple[int, dict[str, Any]]:
     async with house.world.client(session) as http:
         answer = await http.post(LINK, json={"referral_code": code})
     return answer.status_code, answer.json()
 
 
-async def brought_by(house: House, organisation: str) -> Referral | None:
+async def brought_by(house: ServiceHouse, organisation: str) -> Referral | None:
     return await house.world.store.read(referral_of, organisation=organisation)
 
 
@@ -52,7 +52,7 @@ def refused(said: tuple[int, dict[str, Any]]) -> tuple[int, str, str]:
 
 
 @pytest.mark.rule("4.9.40")
-async def test_a_new_organisation_says_once_who_brought_it(house: House) -> None:
+async def test_a_new_organisation_says_once_who_brought_it(house: ServiceHouse) -> None:
     by, code = await affiliate(house)
     _, other = await affiliate(house)
     session, organisation = await newcomer(house)
@@ -68,7 +68,9 @@ async def test_a_new_organisation_says_once_who_brought_it(house: House) -> None
 
 @pytest.mark.rule("8.12")
 @pytest.mark.parametrize(("age", "status"), [(0, 200), (1799, 200), (1799.999, 200), (1800, 400), (1800.001, 400), (86_400, 400)])
-async def test_a_code_is_attached_strictly_within_thirty_minutes_of_the_service_s_clock(house: House, age: float, status: int) -> None:
+async def test_a_code_is_attached_strictly_within_thirty_minutes_of_the_service_s_clock(
+    house: ServiceHouse, age: float, status: int
+) -> None:
     _, code = await affiliate(house)
     session, organisation = await newcomer(house)
     house.world.clock.advance(age)
@@ -80,7 +82,7 @@ async def test_a_code_is_attached_strictly_within_thirty_minutes_of_the_service_
         assert "in the first 30 minutes" in said[1]["error"] and "2027-01-15T12:00:00Z" in said[1]["error"]
 
 
-async def test_a_code_is_the_same_in_lower_case_and_with_space_around_it(house: House) -> None:
+async def test_a_code_is_the_same_in_lower_case_and_with_space_around_it(house: ServiceHouse) -> None:
     by, code = await affiliate(house)
     for number, shape in enumerate((code.lower(), f" {code}\n", code.title())):
         session, organisation = await newcomer(house, f"n{number}")
@@ -90,7 +92,7 @@ async def test_a_code_is_the_same_in_lower_case_and_with_space_around_it(house: 
 
 
 @pytest.mark.parametrize("code", [NOBODYS, "abc", "0OI10OI1", "' OR 1=1", "ABCD234", "ABCD23456", "ÀBCD2345", "%%%%%%%%", "________"])
-async def test_a_code_that_nobody_has_is_named_and_nothing_is_kept(house: House, code: str) -> None:
+async def test_a_code_that_nobody_has_is_named_and_nothing_is_kept(house: ServiceHouse, code: str) -> None:
     await affiliate(house)
     session, organisation = await newcomer(house)
     assert refused(await link(house, session, code)) == (400, "invalid_request", "referral_code")
@@ -98,13 +100,13 @@ async def test_a_code_that_nobody_has_is_named_and_nothing_is_kept(house: House,
 
 
 @pytest.mark.parametrize("code", ["", None, 5, ["ABCD2345"], "A" * 65, True])
-async def test_what_is_no_code_at_all_is_named(house: House, code: object) -> None:
+async def test_what_is_no_code_at_all_is_named(house: ServiceHouse, code: object) -> None:
     session, _ = await newcomer(house)
     assert refused(await link(house, session, code)) == (400, "invalid_request", "referral_code")
 
 
 @pytest.mark.parametrize("whose", ["their own", "another of theirs", "a colleague's"])
-async def test_nobody_refers_themselves(house: House, whose: str) -> None:
+async def test_nobody_refers_themselves(house: ServiceHouse, whose: str) -> None:
     world = house.world
     session, organisation = await newcomer(house)
     admin = (await world.pipeline.directory.by_session(await stub(house, session), world.clock.now())) or pytest.fail()
@@ -120,13 +122,13 @@ async def test_nobody_refers_themselves(house: House, whose: str) -> None:
     assert await brought_by(house, organisation) is None
 
 
-async def stub(house: House, session: str) -> Any:
+async def stub(house: ServiceHouse, session: str) -> Any:
     assert house.world.pipeline.sessions is not None
     return await house.world.pipeline.sessions.verify(session, "http")
 
 
 @pytest.mark.rule("4.9.40")
-async def test_an_api_key_attaches_nothing_and_it_is_no_tool(house: House) -> None:
+async def test_an_api_key_attaches_nothing_and_it_is_no_tool(house: ServiceHouse) -> None:
     _, code = await affiliate(house)
     caller = await house.world.caller()
     status, body = await link(house, caller.secret, code)
@@ -135,7 +137,7 @@ async def test_an_api_key_attaches_nothing_and_it_is_no_tool(house: House) -> No
     assert not house.world.pipeline.catalogue.operations["affiliates_link"].tool
 
 
-async def test_a_member_who_is_no_admin_attaches_nothing(house: House) -> None:
+async def test_a_member_who_is_no_admin_attaches_nothing(house: ServiceHouse) -> None:
     _, code = await affiliate(house)
     session, organisation = await newcomer(house, role=Role.MEMBER)
     status, body = await link(house, session, code)
@@ -143,7 +145,7 @@ async def test_a_member_who_is_no_admin_attaches_nothing(house: House) -> None:
     assert await brought_by(house, organisation) is None
 
 
-async def test_of_many_codes_at_once_one_is_attached_for_good(house: House) -> None:
+async def test_of_many_codes_at_once_one_is_attached_for_good(house: ServiceHouse) -> None:
     codes = [(await affiliate(house))[1] for _ in range(8)]
     session, organisation = await newcomer(house)
     said = await asyncio.gather(*(link(house, session, code) for code in codes))
@@ -152,7 +154,7 @@ async def test_of_many_codes_at_once_one_is_attached_for_good(house: House) -> N
     assert (await brought_by(house, organisation) or Referral("", "", 0)).code == won
 
 
-async def test_what_a_sign_up_asks_about_a_code(house: House) -> None:
+async def test_what_a_sign_up_asks_about_a_code(house: ServiceHouse) -> None:
     """The sign-up attaches in the transaction that makes the organisation, when nobody is a member yet."""
     store, (by, code) = house.world.store, await affiliate(house)
     assert await store.read(is_referral_code, code=code.lower())

@@ -10,7 +10,7 @@ import pytest
 from registry.limits import Role, Tier
 from registry.policy import is_api_key
 from storage.api_keys import list_keys
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.world import NOON
 
 KEYS = "/v1/api-keys"
@@ -20,14 +20,14 @@ async def mint(http: httpx.AsyncClient, key: str | None = None, **body: Any) -> 
     return await http.post(KEYS, json={"name": "order service", **body}, headers={"Idempotency-Key": key} if key else {})
 
 
-async def works(house: House, secret: object) -> int:
+async def works(house: ServiceHouse, secret: object) -> int:
     async with house.world.client(str(secret)) as http:
         return (await http.get("/v1/connectivity/intents")).status_code
 
 
 @pytest.mark.rule("4.9.1")
 @pytest.mark.rule("5.1.1")
-async def test_a_key_acts_for_its_maker_s_organisation(house: House) -> None:
+async def test_a_key_acts_for_its_maker_s_organisation(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     async with house.world.client(caller.secret) as http:
         answer = await mint(http, description="on server 7")
@@ -51,7 +51,7 @@ async def test_a_key_acts_for_its_maker_s_organisation(house: House) -> None:
         assert (await http.get("/v1/connectivity/intents")).json()["data"] == [made.json()]
 
 
-async def test_the_secret_is_nowhere_in_the_database(house: House, tmp_path: Path) -> None:
+async def test_the_secret_is_nowhere_in_the_database(house: ServiceHouse, tmp_path: Path) -> None:
     caller = await house.world.caller(Tier.PRO)
     async with house.world.client(caller.secret) as http:
         secret = (await mint(http, key="k")).json()["secret"]
@@ -65,7 +65,7 @@ async def test_the_secret_is_nowhere_in_the_database(house: House, tmp_path: Pat
 
 
 @pytest.mark.rule("4.9.2")
-async def test_a_person_without_an_organisation_gets_a_key_of_their_own(house: House) -> None:
+async def test_a_person_without_an_organisation_gets_a_key_of_their_own(house: ServiceHouse) -> None:
     for subject in ("known", "unknown"):
         if subject == "known":
             await house.world.person(subject=subject)
@@ -80,14 +80,14 @@ async def test_a_person_without_an_organisation_gets_a_key_of_their_own(house: H
 
 @pytest.mark.rule("4.9.3")
 @pytest.mark.parametrize("field", ["scopes", "scope", "role", "tier", "organization_id", "org_id", "restrictions_"])
-async def test_a_key_takes_no_rights_from_its_body(house: House, field: str) -> None:
+async def test_a_key_takes_no_rights_from_its_body(house: ServiceHouse, field: str) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
     async with house.world.client(caller.secret) as http:
         answer = await mint(http, **{field: "admin"})
     assert (answer.status_code, answer.json()["code"], answer.json()["param"]) == (400, "unknown_field", field)
 
 
-async def test_a_key_has_the_role_its_maker_has_at_the_moment(house: House) -> None:
+async def test_a_key_has_the_role_its_maker_has_at_the_moment(house: ServiceHouse) -> None:
     world = house.world
     caller = await world.caller(Tier.FREE, Role.MEMBER)
     async with world.client(caller.secret) as http:
@@ -104,7 +104,7 @@ async def test_a_key_has_the_role_its_maker_has_at_the_moment(house: House) -> N
         assert (await http.get("/v1/connectivity/products")).status_code == 401
 
 
-async def test_a_key_ends_when_it_was_told_to(house: House) -> None:
+async def test_a_key_ends_when_it_was_told_to(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     async with house.world.client(caller.secret) as http:
         body = (await mint(http, seconds_until_expiration=60)).json()
@@ -131,7 +131,7 @@ async def test_a_key_ends_when_it_was_told_to(house: House) -> None:
         ("seconds_until_expiration", True),
     ],
 )
-async def test_what_breaks_a_rule_is_named(house: House, field: str, bad: Any) -> None:
+async def test_what_breaks_a_rule_is_named(house: ServiceHouse, field: str, bad: Any) -> None:
     caller = await house.world.caller(Tier.PRO)
     async with house.world.client(caller.secret) as http:
         answer = await mint(http, **{field: bad})
@@ -140,13 +140,13 @@ async def test_what_breaks_a_rule_is_named(house: House, field: str, bad: Any) -
 
 
 @pytest.mark.parametrize("body", [{"name": "x" * 64}, {"seconds_until_expiration": 31_536_000}, {"seconds_until_expiration": 60.0}])
-async def test_what_keeps_the_rules_is_taken(house: House, body: dict[str, Any]) -> None:
+async def test_what_keeps_the_rules_is_taken(house: ServiceHouse, body: dict[str, Any]) -> None:
     caller = await house.world.caller(Tier.PRO)
     async with house.world.client(caller.secret) as http:
         assert (await mint(http, **body)).status_code == 201
 
 
-async def test_a_mistyped_key_is_refused(house: House) -> None:
+async def test_a_mistyped_key_is_refused(house: ServiceHouse) -> None:
     secret = (await house.world.caller(Tier.PRO)).secret
     for position in range(len(secret)):
         typo = secret[:position] + ("A" if secret[position] != "A" else "B") + secret[position + 1 :]
@@ -154,7 +154,7 @@ async def test_a_mistyped_key_is_refused(house: House) -> None:
     assert await works(house, secret[:-1]) == 401
 
 
-async def test_minting_is_a_tool_only_for_who_asks_for_it(house: House) -> None:
+async def test_minting_is_a_tool_only_for_who_asks_for_it(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
     async with house.world.client(caller.secret) as http:
         listed = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": ENVELOPE}}

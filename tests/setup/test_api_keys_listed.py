@@ -5,37 +5,37 @@ from typing import Any
 from inline_snapshot import snapshot
 
 from registry.limits import Role, Tier
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 
 KEYS = "/v1/api-keys"
 Json = dict[str, Any]
 
 
-async def mint(house: House, secret: str, **body: Any) -> Json:
+async def mint(house: ServiceHouse, secret: str, **body: Any) -> Json:
     async with house.world.client(secret) as http:
         answer = await http.post(KEYS, json={"name": "child", **body})
     assert answer.status_code == 201, answer.text
     return answer.json()
 
 
-async def listed(house: House, secret: str, query: str = "") -> Json:
+async def listed(house: ServiceHouse, secret: str, query: str = "") -> Json:
     async with house.world.client(secret) as http:
         return (await http.get(KEYS + query)).json()
 
 
-async def revoked(house: House, secret: str, id: str) -> tuple[int, Json]:
+async def revoked(house: ServiceHouse, secret: str, id: str) -> tuple[int, Json]:
     async with house.world.client(secret) as http:
         answer = await http.delete(f"{KEYS}/{id}")
     return answer.status_code, answer.json()
 
 
-async def works(house: House, secret: str) -> bool:
+async def works(house: ServiceHouse, secret: str) -> bool:
     async with house.world.client(secret) as http:
         return (await http.get("/v1/api-keys")).status_code == 200
 
 
-async def test_the_list_tells_of_every_key_but_its_secret(house: House) -> None:
+async def test_the_list_tells_of_every_key_but_its_secret(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     made = await mint(house, caller.secret, name="desk", description="of the support", seconds_until_expiration=60)
     limited = await mint(house, caller.secret, restrictions={"read_only": True, "calls_per_day": 9})
@@ -103,7 +103,7 @@ async def test_the_list_tells_of_every_key_but_its_secret(house: House) -> None:
     assert made["secret"][12:] not in str(answer) and "digest" not in str(answer)
 
 
-async def test_the_list_has_pages(house: House) -> None:
+async def test_the_list_has_pages(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     ids = [caller.key_id, *[(await mint(house, caller.secret))["id"] for _ in range(3)]]
     first = await listed(house, caller.secret, "?limit=3")
@@ -112,7 +112,7 @@ async def test_the_list_has_pages(house: House) -> None:
     assert (first["has_more"], second["has_more"]) == (True, False)
 
 
-async def test_a_revoked_key_is_refused_from_the_next_call_on(house: House) -> None:
+async def test_a_revoked_key_is_refused_from_the_next_call_on(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     made = await mint(house, caller.secret)
     assert await works(house, made["secret"])
@@ -123,13 +123,13 @@ async def test_a_revoked_key_is_refused_from_the_next_call_on(house: House) -> N
     assert await revoked(house, caller.secret, made["id"]) == (200, body)
 
 
-async def test_a_key_may_revoke_itself(house: House) -> None:
+async def test_a_key_may_revoke_itself(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.FREE, Role.MEMBER)
     assert (await revoked(house, caller.secret, caller.key_id))[0] == 200
     assert not await works(house, caller.secret)
 
 
-async def test_a_key_takes_along_what_was_made_with_it(house: House) -> None:
+async def test_a_key_takes_along_what_was_made_with_it(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     child = await mint(house, caller.secret)
     grandchild, sibling = await mint(house, child["secret"]), await mint(house, caller.secret)
@@ -144,14 +144,14 @@ async def test_a_key_takes_along_what_was_made_with_it(house: House) -> None:
     assert not await works(house, grandchild["secret"])
 
 
-async def test_a_key_made_with_a_key_ends_with_it_at_the_latest(house: House) -> None:
+async def test_a_key_made_with_a_key_ends_with_it_at_the_latest(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     short = await mint(house, caller.secret, seconds_until_expiration=100)
     child = await mint(house, short["secret"], seconds_until_expiration=1000)
     assert child["expires_at"] == short["expires_at"]
 
 
-async def test_a_member_revokes_their_own_keys_only_and_an_admin_all(house: House) -> None:
+async def test_a_member_revokes_their_own_keys_only_and_an_admin_all(house: ServiceHouse) -> None:
     world = house.world
     admin = await world.caller(Tier.PRO)
     member = await world.caller(organisation=admin.organisation, role=Role.MEMBER)
@@ -169,7 +169,7 @@ async def test_a_member_revokes_their_own_keys_only_and_an_admin_all(house: Hous
     assert [row["id"] for row in (await listed(house, stranger.secret))["data"]] == [stranger.key_id]
 
 
-async def test_a_person_without_an_organisation_has_keys_of_their_own(house: House) -> None:
+async def test_a_person_without_an_organisation_has_keys_of_their_own(house: ServiceHouse) -> None:
     person = await house.world.person()
     id, secret = await house.world.key(person, None)
     caller = Credentials("", person, id, secret)
@@ -181,7 +181,7 @@ async def test_a_person_without_an_organisation_has_keys_of_their_own(house: Hou
     assert not await works(house, child["secret"])
 
 
-async def test_a_repeated_revocation_under_one_key_is_one(house: House) -> None:
+async def test_a_repeated_revocation_under_one_key_is_one(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     made = await mint(house, caller.secret)
     async with house.world.client(caller.secret) as http:

@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 
 from registry.caller import Restrictions
 from registry.limits import Role, Tier
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 
 KEYS, INTENTS, PRODUCTS, MEMBERS = "/v1/api-keys", "/v1/connectivity/intents", "/v1/connectivity/products", "/v1/members"
@@ -17,12 +17,12 @@ READ_ONLY = Restrictions(read_only=True)
 Json = dict[str, Any]
 
 
-async def limited(house: House, tier: Tier, role: Role = Role.ADMIN, *, held: Restrictions) -> Credentials:
+async def limited(house: ServiceHouse, tier: Tier, role: Role = Role.ADMIN, *, held: Restrictions) -> Credentials:
     caller = await house.world.caller(tier, role)
     return replace(caller, secret=(await house.world.key(caller.person, caller.organisation, restrictions=held))[1])
 
 
-async def said(house: House, who: Credentials, method: str, path: str, body: Json | None = None) -> tuple[int, Json]:
+async def said(house: ServiceHouse, who: Credentials, method: str, path: str, body: Json | None = None) -> tuple[int, Json]:
     async with house.world.client(who.secret) as http:
         answer = await http.request(method, path, json=body, headers={"Idempotency-Key": "k"} if body is not None else {})
     return answer.status_code, answer.json()
@@ -33,7 +33,7 @@ def told(answer: tuple[int, Json]) -> tuple[int, str, str, str | None]:
     return status, body["code"], body["error"], body.get("hint")
 
 
-async def test_a_read_only_key_hears_of_the_tier_what_any_key_of_the_organisation_would(house: House) -> None:
+async def test_a_read_only_key_hears_of_the_tier_what_any_key_of_the_organisation_would(house: ServiceHouse) -> None:
     whole = await house.world.caller(Tier.FREE)
     narrow = await limited(house, Tier.FREE, held=READ_ONLY)
     answers = [told(await said(house, who, "POST", PRODUCTS, {})) for who in (whole, narrow)]
@@ -41,7 +41,7 @@ async def test_a_read_only_key_hears_of_the_tier_what_any_key_of_the_organisatio
 
 
 @pytest.mark.parametrize("tier", [Tier.FREE, Tier.ENTERPRISE])
-async def test_a_read_only_key_is_told_that_it_may_only_read(house: House, tier: Tier) -> None:
+async def test_a_read_only_key_is_told_that_it_may_only_read(house: ServiceHouse, tier: Tier) -> None:
     narrow = await limited(house, tier, held=READ_ONLY)
     assert told(await said(house, narrow, "POST", INTENTS, {"plan": "test_global_1gb"})) == snapshot(
         (
@@ -54,12 +54,12 @@ async def test_a_read_only_key_is_told_that_it_may_only_read(house: House, tier:
 
 
 @pytest.mark.parametrize("held", [READ_ONLY, Restrictions(no_admin=True)])
-async def test_a_member_s_key_hears_of_the_role_whatever_the_key_may_do(house: House, held: Restrictions) -> None:
+async def test_a_member_s_key_hears_of_the_role_whatever_the_key_may_do(house: ServiceHouse, held: Restrictions) -> None:
     member = await limited(house, Tier.PRO, Role.MEMBER, held=held)
     assert told(await said(house, member, "POST", MEMBERS, {"email": "a@b.test", "role": "member"}))[:2] == (403, "role_required")
 
 
-async def test_an_admin_s_key_without_admin_access_is_told_so(house: House) -> None:
+async def test_an_admin_s_key_without_admin_access_is_told_so(house: ServiceHouse) -> None:
     held = Restrictions(no_admin=True)
     admin = await limited(house, Tier.FREE, held=held)
     assert told(await said(house, admin, "GET", "/v1/audit-log"))[1:3] == snapshot(
@@ -67,7 +67,7 @@ async def test_an_admin_s_key_without_admin_access_is_told_so(house: House) -> N
     )
 
 
-async def test_an_unknown_field_inside_an_object_is_told_the_fields_of_that_object(house: House) -> None:
+async def test_an_unknown_field_inside_an_object_is_told_the_fields_of_that_object(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     body = {"name": "t", "restrictions": {"readonly": True}}
     assert told(await said(house, caller, "POST", KEYS, body)) == snapshot(
@@ -80,7 +80,7 @@ async def test_an_unknown_field_inside_an_object_is_told_the_fields_of_that_obje
     )
 
 
-async def test_a_bad_field_inside_an_object_is_told_its_own_rule(house: House) -> None:
+async def test_a_bad_field_inside_an_object_is_told_its_own_rule(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     body = {"name": "t", "restrictions": {"calls_per_day": 0}}
     assert told(await said(house, caller, "POST", KEYS, body))[2:] == snapshot(
@@ -88,7 +88,7 @@ async def test_a_bad_field_inside_an_object_is_told_its_own_rule(house: House) -
     )
 
 
-async def test_a_key_for_accounts_that_names_none_is_told_to_name_one(house: House) -> None:
+async def test_a_key_for_accounts_that_names_none_is_told_to_name_one(house: ServiceHouse) -> None:
     connected = await house.world.caller(Tier.PRO, mode="managed", account=ACCOUNT)
     _, secret = await house.world.key(connected.person, connected.organisation, restrictions=Restrictions(account_ids=(ACCOUNT,)))
     answers = [
@@ -102,7 +102,7 @@ async def test_a_key_for_accounts_that_names_none_is_told_to_name_one(house: Hou
     )
 
 
-async def test_a_key_whose_own_calls_are_used_up_is_told_to_use_another_or_wait(house: House) -> None:
+async def test_a_key_whose_own_calls_are_used_up_is_told_to_use_another_or_wait(house: ServiceHouse) -> None:
     narrow = await limited(house, Tier.FREE, held=Restrictions(calls_per_day=1))
     plans = "/v1/connectivity/plans"
     assert (await said(house, narrow, "GET", plans))[0] == 200
@@ -111,7 +111,7 @@ async def test_a_key_whose_own_calls_are_used_up_is_told_to_use_another_or_wait(
     assert set(body) == {"error", "code", "request_id", "hint", "limit", "used", "reset_at", "upgrade_url"}
 
 
-async def test_a_key_where_a_login_is_needed_is_told_how_to_log_in(house: House) -> None:
+async def test_a_key_where_a_login_is_needed_is_told_how_to_log_in(house: ServiceHouse) -> None:
     caller = await house.world.caller()
     assert told(await said(house, caller, "POST", "/v1/affiliates/link", {"referral_code": "ABCD2345"})) == snapshot(
         (
@@ -124,7 +124,7 @@ async def test_a_key_where_a_login_is_needed_is_told_how_to_log_in(house: House)
     )
 
 
-async def test_a_plan_that_no_tier_of_the_caller_s_has_is_answered_with_the_plans_that_work(house: House) -> None:
+async def test_a_plan_that_no_tier_of_the_caller_s_has_is_answered_with_the_plans_that_work(house: ServiceHouse) -> None:
     free = await house.world.caller(Tier.FREE)
     assert told(await said(house, free, "POST", INTENTS, {"plan": "nope"})) == snapshot(
         (

@@ -12,7 +12,7 @@ from registry.caller import Caller, Restrictions
 from registry.limits import Tier
 from registry.ports import SessionClaims
 from storage.access_grants import AccessGrant, insert_grant, revoke_grant
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.world import Credentials, World
 
 KEYS, ICCID = "/v1/api-keys", "8988303700000100286"
@@ -20,7 +20,7 @@ PLANS, INTENTS, ACCOUNTS = "/v1/connectivity/plans", "/v1/connectivity/intents",
 Json = dict[str, Any]
 
 
-async def mint(house: House, secret: str, key: str | None = None, **restrictions: Any) -> tuple[int, Json]:
+async def mint(house: ServiceHouse, secret: str, key: str | None = None, **restrictions: Any) -> tuple[int, Json]:
     async with house.world.client(secret) as http:
         body = {"name": "child", "restrictions": restrictions} if restrictions else {"name": "child"}
         answer = await http.post(KEYS, json=body, headers={"Idempotency-Key": key} if key else {})
@@ -33,12 +33,12 @@ async def limited(world: World, **restrictions: Any) -> tuple[Credentials, str]:
     return caller, secret
 
 
-async def status(house: House, secret: str, path: str = PLANS) -> int:
+async def status(house: ServiceHouse, secret: str, path: str = PLANS) -> int:
     async with house.world.client(secret) as http:
         return (await http.get(path)).status_code
 
 
-async def test_a_key_says_what_it_may_not_do_and_is_held_to_it(house: House) -> None:
+async def test_a_key_says_what_it_may_not_do_and_is_held_to_it(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     code, made = await mint(house, caller.secret, read_only=True, toolsets=["connectivity", "connectivity"], calls_per_day=2)
     assert code == 201
@@ -73,13 +73,13 @@ async def test_a_key_says_what_it_may_not_do_and_is_held_to_it(house: House) -> 
         ({"counted_as": "key_x"}, "restrictions.counted_as"),
     ],
 )
-async def test_restrictions_that_cannot_be_are_refused_by_name(house: House, given: Json, param: str) -> None:
+async def test_restrictions_that_cannot_be_are_refused_by_name(house: ServiceHouse, given: Json, param: str) -> None:
     caller = await house.world.caller(Tier.PRO)
     code, body = await mint(house, caller.secret, **given)
     assert (code, body["param"]) == (400, param), body
 
 
-async def test_refusals_teach(house: House) -> None:
+async def test_refusals_teach(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     told = [(await mint(house, caller.secret, iccids=[]))[1], (await mint(house, caller.secret, toolsets=["nonesuch"]))[1]]
     async with house.world.client(caller.secret) as http:
@@ -111,7 +111,7 @@ async def test_refusals_teach(house: House) -> None:
     )
 
 
-async def test_an_object_without_members_restricts_nothing(house: House) -> None:
+async def test_an_object_without_members_restricts_nothing(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     async with house.world.client(caller.secret) as http:
         made = await http.post(KEYS, json={"name": "x", "restrictions": {}})
@@ -126,7 +126,7 @@ async def test_an_object_without_members_restricts_nothing(house: House) -> None
         ({"calls_per_day": 10}, {"calls_per_day": 11}, "restrictions.calls_per_day"),
     ],
 )
-async def test_a_key_cannot_be_given_what_its_maker_lacks(house: House, held: Json, asked: Json, param: str) -> None:
+async def test_a_key_cannot_be_given_what_its_maker_lacks(house: ServiceHouse, held: Json, asked: Json, param: str) -> None:
     _, secret = await limited(house.world, **held)
     code, body = await mint(house, secret, **asked)
     assert (code, body["code"], body["param"]) == (403, "credential_restricted", param)
@@ -143,7 +143,7 @@ async def test_a_key_cannot_be_given_what_its_maker_lacks(house: House, held: Js
         ({"no_admin": True}, {"iccids": [ICCID]}, {"no_admin": True, "iccids": [ICCID]}),
     ],
 )
-async def test_a_key_inherits_what_it_was_not_asked_for(house: House, held: Json, asked: Json, effective: Json) -> None:
+async def test_a_key_inherits_what_it_was_not_asked_for(house: ServiceHouse, held: Json, asked: Json, effective: Json) -> None:
     _, secret = await limited(house.world, **held)
     code, body = await mint(house, secret, **asked)
     nothing = {"read_only": False, "no_admin": False, "toolsets": None, "iccids": None, "account_ids": None, "calls_per_day": None}
@@ -151,13 +151,13 @@ async def test_a_key_inherits_what_it_was_not_asked_for(house: House, held: Json
 
 
 @pytest.mark.parametrize("held", [{"read_only": True}, {"iccids": (ICCID,)}, {"account_ids": (8101,)}, {"toolsets": ("connectivity",)}])
-async def test_a_key_for_something_else_makes_no_keys(house: House, held: Json) -> None:
+async def test_a_key_for_something_else_makes_no_keys(house: ServiceHouse, held: Json) -> None:
     _, secret = await limited(house.world, **held)
     code, body = await mint(house, secret)
     assert (code, body["code"]) == (403, "credential_restricted")
 
 
-async def test_keys_made_with_a_limited_key_share_its_count(house: House) -> None:
+async def test_keys_made_with_a_limited_key_share_its_count(house: ServiceHouse) -> None:
     _, secret = await limited(house.world, calls_per_day=5)
     first, second = [(await mint(house, secret))[1]["secret"] for _ in range(2)]
     answers = [await status(house, each) for each in (first, second, first, second, secret)]
@@ -167,7 +167,7 @@ async def test_keys_made_with_a_limited_key_share_its_count(house: House) -> Non
     assert [await status(house, each) for each in (grandchild, second, first, secret, grandchild, second)] == [200] * 4 + [429] * 2
 
 
-async def test_a_key_of_the_same_name_is_not_handed_to_another_credential(house: House) -> None:
+async def test_a_key_of_the_same_name_is_not_handed_to_another_credential(house: ServiceHouse) -> None:
     caller, secret = await limited(house.world, toolsets=("setup",))
     async with house.world.client(caller.secret) as http:
         mine = await http.post(KEYS, json={"name": "child"}, headers={"Idempotency-Key": "k"})
@@ -179,7 +179,7 @@ async def test_a_key_of_the_same_name_is_not_handed_to_another_credential(house:
     assert (await mint(house, other.secret, key="k"))[0] == 409
 
 
-async def test_a_login_takes_the_keys_along_that_were_made_with_it_or_with_those(house: House) -> None:
+async def test_a_login_takes_the_keys_along_that_were_made_with_it_or_with_those(house: ServiceHouse) -> None:
     world = house.world
     caller = await world.caller(Tier.PRO)
     now = world.clock.now()
@@ -195,7 +195,7 @@ async def test_a_login_takes_the_keys_along_that_were_made_with_it_or_with_those
     assert [await status(house, secret) for secret in (found["secret"], child, caller.secret)] == [401, 401, 200]
 
 
-async def ask(house: House, caller: Caller, arguments: Json) -> Json:
+async def ask(house: ServiceHouse, caller: Caller, arguments: Json) -> Json:
     """A call of somebody who is signed in at the built-in identity provider."""
     call = Call(operation=CATALOGUE.operations["create_api_key"], surface="mcp", request_id="req_1", caller=caller, arguments=arguments)
     return orjson.loads((await house.world.pipeline.run(call)).body)

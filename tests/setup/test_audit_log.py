@@ -9,26 +9,26 @@ from operations.catalogue import CATALOGUE
 from registry.caller import Restrictions
 from registry.limits import Role, Tier
 from storage.people import ensure_person
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 
 AUDIT, PLANS, INTENTS = "/v1/audit-log", "/v1/connectivity/plans", "/v1/connectivity/intents"
 Json = dict[str, Any]
 
 
-async def log(house: House, who: Credentials, query: str = "") -> tuple[int, Json]:
+async def log(house: ServiceHouse, who: Credentials, query: str = "") -> tuple[int, Json]:
     async with house.world.client(who.secret) as http:
         answer = await http.get(AUDIT + query)
     return answer.status_code, answer.json()
 
 
-async def rows(house: House, who: Credentials, query: str = "") -> list[tuple[str, str, int]]:
+async def rows(house: ServiceHouse, who: Credentials, query: str = "") -> list[tuple[str, str, int]]:
     code, body = await log(house, who, query)
     assert code == 200, body
     return [(row["operation"], row["outcome"], row["status"]) for row in body["data"]]
 
 
-async def busy(house: House, who: Credentials) -> None:
+async def busy(house: ServiceHouse, who: Credentials) -> None:
     """Reads, writes, a replay and a refusal, a second apart."""
     async with house.world.client(who.secret) as http:
         for method, path in (("GET", PLANS), ("POST", INTENTS), ("POST", INTENTS), ("GET", f"{INTENTS}/cni_none")):
@@ -37,7 +37,7 @@ async def busy(house: House, who: Credentials) -> None:
             house.world.clock.advance(1)
 
 
-async def test_every_call_is_in_the_log_as_soon_as_it_was_answered(house: House) -> None:
+async def test_every_call_is_in_the_log_as_soon_as_it_was_answered(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     await busy(house, caller)
     assert await rows(house, caller) == [
@@ -49,7 +49,7 @@ async def test_every_call_is_in_the_log_as_soon_as_it_was_answered(house: House)
     assert (await rows(house, caller))[0] == ("list_audit_log", "ok", 200)
 
 
-async def test_an_entry_says_who_and_how_and_nothing_of_what_was_sent(house: House) -> None:
+async def test_an_entry_says_who_and_how_and_nothing_of_what_was_sent(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     async with house.world.client(caller.secret) as http:
         answer = await http.post(INTENTS, json={"metadata": {"secret": "canary-7"}}, headers={"Idempotency-Key": "canary-8"})
@@ -73,7 +73,7 @@ async def test_an_entry_says_who_and_how_and_nothing_of_what_was_sent(house: Hou
     assert "canary" not in str(body)
 
 
-async def test_filters_narrow_the_log(house: House) -> None:
+async def test_filters_narrow_the_log(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     await busy(house, caller)
     create = "create_connectivity_intent"
@@ -87,7 +87,7 @@ async def test_filters_narrow_the_log(house: House) -> None:
     assert await rows(house, caller, "?from=2027-01-15T12:00:05Z") == []
 
 
-async def test_the_log_has_pages(house: House) -> None:
+async def test_the_log_has_pages(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     await busy(house, caller)
     _, first = await log(house, caller, "?limit=3&operation=create_connectivity_intent&to=2027-01-16T00:00:00Z")
@@ -117,13 +117,13 @@ async def test_the_log_has_pages(house: House) -> None:
         ("?arguments=x", "arguments"),
     ],
 )
-async def test_what_cannot_be_is_refused_by_name(house: House, query: str, param: str) -> None:
+async def test_what_cannot_be_is_refused_by_name(house: ServiceHouse, query: str, param: str) -> None:
     caller = await house.world.caller(Tier.PRO)
     code, body = await log(house, caller, query)
     assert (code, body["param"]) == (400, param)
 
 
-async def test_only_admins_read_it_and_only_their_own(house: House) -> None:
+async def test_only_admins_read_it_and_only_their_own(house: ServiceHouse) -> None:
     admin, stranger = await house.world.caller(Tier.FREE), await house.world.caller(Tier.FREE)
     member = await house.world.caller(organisation=admin.organisation, role=Role.MEMBER)
     await busy(house, member)
@@ -137,7 +137,7 @@ async def test_only_admins_read_it_and_only_their_own(house: House) -> None:
     assert (code, body["code"]) == (403, "credential_restricted")
 
 
-async def test_the_names_of_people_are_shown(house: House) -> None:
+async def test_the_names_of_people_are_shown(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.FREE)
     person = await house.world.store.write(ensure_person, address="a@b.se", id="usr_named", now=1.0, name="Ada Berg")
     await house.world.join(person, admin.organisation, Role.MEMBER)
@@ -149,7 +149,7 @@ async def test_the_names_of_people_are_shown(house: House) -> None:
     assert "a@b.se" not in str(body)
 
 
-async def test_an_agent_reads_it_with_the_tool(house: House) -> None:
+async def test_an_agent_reads_it_with_the_tool(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     await busy(house, caller)
     operation = CATALOGUE.operations["list_audit_log"]

@@ -18,7 +18,7 @@ from storage.former_tokens import find_former_token
 from storage.rekey import SEALED_COLUMNS, reseal
 from storage.sealing import OWN_TOKEN_FIELD, Keyring, new_key_setting
 from storage.upstream_connections import assign_account, find_upstream, leave_simulation, set_connection
-from tests.contract.stage import Answered, House
+from tests.contract.stage import Answered, ServiceHouse
 from tests.setup.newcomer import OTHER_TOKEN, SERVICE_TOKEN, Newcomer, newcomer, settle_in
 from tests.world import World, open_world
 from transports.worker.retention import retention_chore
@@ -32,7 +32,7 @@ LIVE = ("managed", "own")
 DAY = 86_400
 
 
-async def live(house: House, mode: str = "own", tier: Tier = Tier.PRO) -> Newcomer:
+async def live(house: ServiceHouse, mode: str = "own", tier: Tier = Tier.PRO) -> Newcomer:
     """An organisation that is connected, and for which another account is opened."""
     connected: dict[str, Any] = {"token": SERVICE_TOKEN} if mode == "own" else {"mode": "managed", "account": 8101}
     new = await newcomer(house, tier, **connected)
@@ -82,7 +82,9 @@ async def sure(new: Newcomer, token: str | None = OTHER_TOKEN, key: str | None =
 
 @pytest.mark.parametrize("mode", LIVE)
 @pytest.mark.parametrize("door", ["http", "mcp"])
-async def test_a_live_connection_is_replaced_by_no_member_and_by_no_credential_without_admin(house: House, mode: str, door: str) -> None:
+async def test_a_live_connection_is_replaced_by_no_member_and_by_no_credential_without_admin(
+    house: ServiceHouse, mode: str, door: str
+) -> None:
     new = await live(house, mode)
     before = await reach(new)
     for name, (secret, code) in (await strangers(new)).items():
@@ -95,7 +97,7 @@ async def test_a_live_connection_is_replaced_by_no_member_and_by_no_credential_w
 
 
 @pytest.mark.parametrize("tier", list(Tier))
-async def test_an_admin_of_any_tier_replaces_a_live_connection_once_it_is_confirmed(house: House, tier: Tier) -> None:
+async def test_an_admin_of_any_tier_replaces_a_live_connection_once_it_is_confirmed(house: ServiceHouse, tier: Tier) -> None:
     new = await live(house, "managed", tier)
     asked = await house.http(CONNECT, new.who.secret, {"token": OTHER_TOKEN})
     assert (asked.status, await reach(new)) == (202, ("managed", 8101, None))
@@ -120,7 +122,7 @@ async def test_an_admin_of_any_tier_replaces_a_live_connection_once_it_is_confir
     assert await reach(new) == ("managed", 8102, None)
 
 
-async def test_the_first_connection_and_what_changes_nothing_are_anybody_s_at_once(house: House) -> None:
+async def test_the_first_connection_and_what_changes_nothing_are_anybody_s_at_once(house: ServiceHouse) -> None:
     new = await newcomer(house, Tier.FREE, Role.MEMBER)
     assert new.sandbox.world is not None
     assert (await house.http(CONNECT, new.who.secret, {"token": OTHER_TOKEN})).status == 200
@@ -136,7 +138,7 @@ async def test_the_first_connection_and_what_changes_nothing_are_anybody_s_at_on
 
 
 @pytest.mark.parametrize("mode", LIVE)
-async def test_what_was_confirmed_is_what_is_replaced(house: House, mode: str) -> None:
+async def test_what_was_confirmed_is_what_is_replaced(house: ServiceHouse, mode: str) -> None:
     new = await live(house, mode)
     to_token = await house.http(CONNECT, new.who.secret, {"token": OTHER_TOKEN})
     to_managed = await house.http(MANAGED, new.who.secret, {})
@@ -149,7 +151,7 @@ async def test_what_was_confirmed_is_what_is_replaced(house: House, mode: str) -
     assert await reach(new) == ("managed", 8104, None)
 
 
-async def test_a_confirmation_is_good_for_its_token_and_its_account_alone(house: House) -> None:
+async def test_a_confirmation_is_good_for_its_token_and_its_account_alone(house: ServiceHouse) -> None:
     new = await live(house)
     asked = await house.http(CONNECT, new.who.secret, {"token": OTHER_TOKEN})
     said = await house.http(CONNECT, new.who.secret, {"token": SECOND}, token=asked.body["confirm_token"])
@@ -161,7 +163,7 @@ async def test_a_confirmation_is_good_for_its_token_and_its_account_alone(house:
     assert await reach(new) == ("own", None, SERVICE_TOKEN)
 
 
-async def test_a_role_that_is_lost_between_the_question_and_the_change_changes_nothing(house: House) -> None:
+async def test_a_role_that_is_lost_between_the_question_and_the_change_changes_nothing(house: ServiceHouse) -> None:
     new = await live(house)
     asked = await house.http(CONNECT, new.who.secret, {"token": OTHER_TOKEN})
     await house.world.caller(organisation=new.who.organisation)
@@ -170,7 +172,7 @@ async def test_a_role_that_is_lost_between_the_question_and_the_change_changes_n
     assert (said.status, said.body["code"], await reach(new)) == (403, "role_required", ("own", None, SERVICE_TOKEN))
 
 
-async def test_a_token_that_replaces_a_token_is_undone_once_within_a_day(house: House) -> None:
+async def test_a_token_that_replaces_a_token_is_undone_once_within_a_day(house: ServiceHouse) -> None:
     new = await live(house)
     done = await sure(new)
     assert (done.status, done.body["connection"]["former_token_until"]) == (200, "2027-01-16T12:00:00Z")
@@ -194,7 +196,7 @@ async def test_a_token_that_replaces_a_token_is_undone_once_within_a_day(house: 
     assert (said.status, said.body["code"]) == (409, "no_former_token")
 
 
-async def test_only_the_last_change_is_undone_and_only_for_a_day(house: House) -> None:
+async def test_only_the_last_change_is_undone_and_only_for_a_day(house: ServiceHouse) -> None:
     new = await live(house)
     await sure(new)
     house.world.clock.advance(DAY - 1)
@@ -209,7 +211,7 @@ async def test_only_the_last_change_is_undone_and_only_for_a_day(house: House) -
 
 
 @pytest.mark.parametrize("how", ["managed", "disconnected", "simulation left"])
-async def test_whoever_leaves_own_tokens_leaves_no_token_behind(house: House, how: str) -> None:
+async def test_whoever_leaves_own_tokens_leaves_no_token_behind(house: ServiceHouse, how: str) -> None:
     new = await live(house)
     settle_in(house, spare_accounts=(8777,))
     await sure(new)
@@ -224,7 +226,7 @@ async def test_whoever_leaves_own_tokens_leaves_no_token_behind(house: House, ho
     assert (await house.http(RESTORE, new.who.secret, {})).body["code"] == "no_former_token"
 
 
-async def test_a_former_token_that_is_dead_is_not_restored(house: House) -> None:
+async def test_a_former_token_that_is_dead_is_not_restored(house: ServiceHouse) -> None:
     new = await live(house)
     await sure(new)
     assert new.sandbox.world is not None
@@ -238,7 +240,7 @@ async def test_a_former_token_that_is_dead_is_not_restored(house: House) -> None
     assert (await reach(new), await former(new)) == (("own", None, OTHER_TOKEN), SERVICE_TOKEN)
 
 
-async def test_a_token_in_use_that_is_dead_can_be_replaced(house: House) -> None:
+async def test_a_token_in_use_that_is_dead_can_be_replaced(house: ServiceHouse) -> None:
     new = await live(house)
     assert new.sandbox.world is not None
     new.sandbox.world.tokens = {name: token for name, token in new.sandbox.world.tokens.items() if name != SERVICE_TOKEN}
@@ -249,7 +251,7 @@ async def test_a_token_in_use_that_is_dead_can_be_replaced(house: House) -> None
     assert (await sure(new)).status == 200
 
 
-async def test_another_token_of_the_same_reseller_is_a_change_too(house: House) -> None:
+async def test_another_token_of_the_same_reseller_is_a_change_too(house: ServiceHouse) -> None:
     new = await live(house)
     await sure(new)
     asked = await house.http(CONNECT, new.who.secret, {"token": SECOND})
@@ -263,7 +265,7 @@ async def test_another_token_of_the_same_reseller_is_a_change_too(house: House) 
     )
 
 
-async def test_the_audit_log_says_who_moved_the_organisation_from_where_to_where_and_no_token(house: House) -> None:
+async def test_the_audit_log_says_who_moved_the_organisation_from_where_to_where_and_no_token(house: ServiceHouse) -> None:
     new = await newcomer(house, Tier.ENTERPRISE)
     await house.world.store.write(assign_account, organisation=new.who.organisation, account_id=8102)
     await new.done("ocs-connect", token=SERVICE_TOKEN)
@@ -286,14 +288,14 @@ async def test_the_audit_log_says_who_moved_the_organisation_from_where_to_where
     assert "sandbox-7" not in str(listed.body)
 
 
-async def test_a_key_replays_the_switch_without_another_question(house: House) -> None:
+async def test_a_key_replays_the_switch_without_another_question(house: ServiceHouse) -> None:
     new = await live(house)
     done = await sure(new, key="switch")
     again = await house.http(CONNECT, new.who.secret, {"token": OTHER_TOKEN}, key="switch")
     assert (again.status, again.content) == (200, done.content)
 
 
-async def test_a_former_token_is_sealed_again_by_a_new_key_and_then_restored(house: House) -> None:
+async def test_a_former_token_is_sealed_again_by_a_new_key_and_then_restored(house: ServiceHouse) -> None:
     world = house.world
     older, newer = (new_key_setting(world.ids.bytes) for _ in range(2))
     settle_in(house, keyring=Keyring(older, world.ids.bytes))

@@ -18,7 +18,7 @@ from registry.policy import require_role
 from registry.restrictions import check_line_account, check_restricted_input, check_restricted_operation
 from storage.api_keys import read_restrictions, write_restrictions
 from storage.directory import restricted_caller, scopes_left
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 
 LINES = ["8988303700000100286", "8988303700000100294", "8988303700000100302"]
 ACCOUNTS = [8101, 8102, 8201]
@@ -151,7 +151,7 @@ def test_what_is_asked_for_is_granted_whole_or_refused(held: Restrictions, asked
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_a_chain_made_over_http_only_ever_narrows(house: House, seed: int) -> None:
+async def test_a_chain_made_over_http_only_ever_narrows(house: ServiceHouse, seed: int) -> None:
     steps: list[dict[str, Any]] = [
         [{"toolsets": ["setup", "connectivity"]}, {"toolsets": ["all"]}, {"calls_per_day": 900}][(seed + place) % 3] for place in range(4)
     ]

@@ -12,7 +12,7 @@ from registry.errors import NotFound
 from registry.limits import Role, Tier
 from storage.access_grants import AccessGrant, find_grant, insert_grant
 from storage.people import ensure_person
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 
 MEMBERS = "/v1/members"
@@ -20,19 +20,19 @@ WEEK = 7 * 86_400
 Json = dict[str, Any]
 
 
-async def ask(house: House, who: Credentials, method: str, path: str = MEMBERS, **body: Any) -> tuple[int, Json]:
+async def ask(house: ServiceHouse, who: Credentials, method: str, path: str = MEMBERS, **body: Any) -> tuple[int, Json]:
     async with house.world.client(who.secret) as http:
         answer = await http.request(method, path, json=body or None)
     return answer.status_code, answer.json()
 
 
-async def invited(house: House, who: Credentials, email: str = "Bo@Example.com", **body: Any) -> Json:
+async def invited(house: ServiceHouse, who: Credentials, email: str = "Bo@Example.com", **body: Any) -> Json:
     code, answer = await ask(house, who, "POST", email=email, **body)
     assert code == 201, answer
     return answer
 
 
-async def accepted(house: House, invitation: str, address: str) -> str:
+async def accepted(house: ServiceHouse, invitation: str, address: str) -> str:
     """The person, who has signed in with the address."""
     store, now, id = house.world.store, house.world.clock.now(), house.world.ids.new("usr_")
     person = await store.write(ensure_person, address=address, id=id, now=now)
@@ -40,13 +40,13 @@ async def accepted(house: House, invitation: str, address: str) -> str:
     return person
 
 
-async def listed(house: House, who: Credentials) -> list[tuple[str, str, str]]:
+async def listed(house: ServiceHouse, who: Credentials) -> list[tuple[str, str, str]]:
     code, body = await ask(house, who, "GET")
     assert code == 200
     return [(row["id"], row["role"], row["status"]) for row in body["data"]]
 
 
-async def test_somebody_is_invited_by_mail_and_becomes_a_member(house: House) -> None:
+async def test_somebody_is_invited_by_mail_and_becomes_a_member(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.FREE)
     answer = await invited(house, admin, role="admin")
     assert answer == snapshot(
@@ -86,7 +86,7 @@ If you do not know them, ignore this mail: nothing happens.
     assert await store.read(open_invitations, address="bo@example.com", now=now) == []
 
 
-async def test_an_invitation_is_for_its_address_for_a_week_and_once(house: House) -> None:
+async def test_an_invitation_is_for_its_address_for_a_week_and_once(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.FREE)
     answer = await invited(house, admin)
     with pytest.raises(NotFound):
@@ -101,7 +101,7 @@ async def test_an_invitation_is_for_its_address_for_a_week_and_once(house: House
         await accepted(house, late["id"], "late@example.com")
 
 
-async def test_inviting_again_renews(house: House) -> None:
+async def test_inviting_again_renews(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.FREE)
     first = await invited(house, admin)
     assert len(await house.world.letters()) == 1
@@ -113,7 +113,7 @@ async def test_inviting_again_renews(house: House) -> None:
     assert await listed(house, admin) == [(admin.person, "admin", "active"), (first["id"], "admin", "invited")]
 
 
-async def test_a_withdrawn_invitation_is_gone(house: House) -> None:
+async def test_a_withdrawn_invitation_is_gone(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.FREE)
     answer = await invited(house, admin)
     assert await ask(house, admin, "DELETE", f"{MEMBERS}/{answer['id']}") == (
@@ -125,7 +125,7 @@ async def test_a_withdrawn_invitation_is_gone(house: House) -> None:
     assert (await ask(house, admin, "DELETE", f"{MEMBERS}/{answer['id']}"))[0] == 404
 
 
-async def test_a_member_is_not_invited_again(house: House) -> None:
+async def test_a_member_is_not_invited_again(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.FREE)
     person = await accepted(house, (await invited(house, admin))["id"], "bo@example.com")
     code, same = await ask(house, admin, "POST", email="BO@example.com")
@@ -135,7 +135,7 @@ async def test_a_member_is_not_invited_again(house: House) -> None:
     assert len(await house.world.letters()) == 1
 
 
-async def test_an_answer_does_not_tell_who_has_an_account(house: House) -> None:
+async def test_an_answer_does_not_tell_who_has_an_account(house: ServiceHouse) -> None:
     admin, other = await house.world.caller(Tier.FREE), await house.world.caller(Tier.FREE)
     await accepted(house, (await invited(house, other))["id"], "bo@example.com")
     known, unknown = await invited(house, admin), await invited(house, admin, "ba@example.com")
@@ -144,14 +144,14 @@ async def test_an_answer_does_not_tell_who_has_an_account(house: House) -> None:
 
 
 @pytest.mark.parametrize("email", ["", "no address", "a@b\r\nBcc: eve@example.com", "Bo <bo@example.com>", None, 5, "x" * 250 + "@b.se"])
-async def test_what_is_no_address_is_refused(house: House, email: Any) -> None:
+async def test_what_is_no_address_is_refused(house: ServiceHouse, email: Any) -> None:
     admin = await house.world.caller(Tier.FREE)
     code, body = await ask(house, admin, "POST", email=email)
     assert (code, body["param"]) == (400, "email")
     assert await house.world.letters() == []
 
 
-async def test_the_name_in_the_mail_is_one_plain_line(house: House) -> None:
+async def test_the_name_in_the_mail_is_one_plain_line(house: ServiceHouse) -> None:
     organisation = await house.world.organisation(Tier.FREE, name="Acme\r\nBcc: all\x00\u202e\u2028" + "x" * 300)
     admin = await house.world.caller(organisation=organisation)
     await invited(house, admin)
@@ -160,7 +160,7 @@ async def test_the_name_in_the_mail_is_one_plain_line(house: House) -> None:
     assert not any(mark in text for mark in ("\r", "\x00", "\u202e", "\u2028"))
 
 
-async def test_an_organisation_sends_so_many_mails_a_day(house: House) -> None:
+async def test_an_organisation_sends_so_many_mails_a_day(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.PRO)
     for _ in range(3):
         await invited(house, admin)
@@ -175,7 +175,7 @@ async def test_an_organisation_sends_so_many_mails_a_day(house: House) -> None:
     await invited(house, admin, "one-more@example.com")
 
 
-async def test_only_admins_invite_and_remove(house: House) -> None:
+async def test_only_admins_invite_and_remove(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.ENTERPRISE)
     member = await house.world.caller(organisation=admin.organisation, role=Role.MEMBER)
     for method, path, body in (("POST", MEMBERS, {"email": "bo@example.com"}), ("DELETE", f"{MEMBERS}/{admin.person}", {})):
@@ -184,7 +184,7 @@ async def test_only_admins_invite_and_remove(house: House) -> None:
     assert (admin.person, "admin", "active") in await listed(house, member)
 
 
-async def test_a_removed_member_has_nothing_left_here(house: House) -> None:
+async def test_a_removed_member_has_nothing_left_here(house: ServiceHouse) -> None:
     world = house.world
     admin, elsewhere = await world.caller(Tier.PRO), await world.caller(Tier.PRO)
     gone = await world.caller(organisation=admin.organisation, role=Role.ADMIN)
@@ -205,7 +205,7 @@ async def test_a_removed_member_has_nothing_left_here(house: House) -> None:
     assert (await ask(house, gone, "GET"))[0] == 401  # old keys do not come back
 
 
-async def test_the_last_admin_stays(house: House) -> None:
+async def test_the_last_admin_stays(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.FREE)
     member = await house.world.caller(organisation=admin.organisation, role=Role.MEMBER)
     code, body = await ask(house, admin, "DELETE", f"{MEMBERS}/{admin.person}")
@@ -214,7 +214,7 @@ async def test_the_last_admin_stays(house: House) -> None:
     assert (await ask(house, admin, "GET"))[0] == 200
 
 
-async def test_an_accepted_invitation_demotes_nobody(house: House) -> None:
+async def test_an_accepted_invitation_demotes_nobody(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.FREE)
     answer = await invited(house, admin, "ada@example.com", role="member")
     store, now = house.world.store, house.world.clock.now()
@@ -222,7 +222,7 @@ async def test_an_accepted_invitation_demotes_nobody(house: House) -> None:
     assert await listed(house, admin) == [(admin.person, "admin", "active")]
 
 
-async def test_of_two_admins_who_remove_each_other_one_stays(house: House) -> None:
+async def test_of_two_admins_who_remove_each_other_one_stays(house: ServiceHouse) -> None:
     one = await house.world.caller(Tier.PRO)
     two = await house.world.caller(organisation=one.organisation)
     codes: list[int] = []
@@ -238,7 +238,7 @@ async def test_of_two_admins_who_remove_each_other_one_stays(house: House) -> No
     assert sorted(code for code, _ in remaining) == [200, 401]
 
 
-async def test_strangers_and_unknown_ids_are_not_found(house: House) -> None:
+async def test_strangers_and_unknown_ids_are_not_found(house: ServiceHouse) -> None:
     admin, stranger = await house.world.caller(Tier.FREE), await house.world.caller(Tier.FREE)
     theirs = await invited(house, stranger)
     answers = [await ask(house, admin, "DELETE", f"{MEMBERS}/{id}") for id in (stranger.person, theirs["id"], "usr_none", "x")]
@@ -248,7 +248,7 @@ async def test_strangers_and_unknown_ids_are_not_found(house: House) -> None:
     assert len(await listed(house, stranger)) == 2
 
 
-async def test_the_list_has_pages(house: House) -> None:
+async def test_the_list_has_pages(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.FREE)
     await invited(house, admin)
     await invited(house, admin, "ba@example.com")
@@ -259,7 +259,7 @@ async def test_the_list_has_pages(house: House) -> None:
     assert [row["email"] for row in first["data"] + second["data"]] == [None, "ba@example.com", "bo@example.com"]
 
 
-async def test_members_are_no_tools(house: House) -> None:
+async def test_members_are_no_tools(house: ServiceHouse) -> None:
     assert not any(
         CATALOGUE.operations[id].tool for id in ("list_members", "invite_member", "remove_member", "list_api_keys", "revoke_api_key")
     )
@@ -276,13 +276,13 @@ async def test_members_are_no_tools(house: House) -> None:
         ("Acme \U000e0068\u200b\u2063Inc", "Acme Inc"),
     ],
 )
-async def test_the_name_in_the_mail_is_no_link(house: House, name: str, shown: str) -> None:
+async def test_the_name_in_the_mail_is_no_link(house: ServiceHouse, name: str, shown: str) -> None:
     admin = await house.world.caller(organisation=await house.world.organisation(Tier.FREE, name=name))
     await invited(house, admin)
     assert (await house.world.letters())[0].text.splitlines()[2] == f"    {shown}"
 
 
-async def test_a_mailbox_gets_so_many_mails_a_day_from_all_organisations_together(house: House) -> None:
+async def test_a_mailbox_gets_so_many_mails_a_day_from_all_organisations_together(house: ServiceHouse) -> None:
     admins = [await house.world.caller(Tier.FREE) for _ in range(4)]
     spellings = ["bo@example.com", "bo+work@example.com", "BO+2@example.com"]
     answers = [await invited(house, admin, address) for admin in admins for address in spellings]

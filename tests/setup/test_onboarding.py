@@ -10,7 +10,7 @@ from operations.vocabulary import COUNTRY_CODES
 from registry.caller import Restrictions
 from registry.limits import Role, Tier
 from simulators.network.faults import NetworkFault
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.setup.newcomer import newcomer, settle_in
 
 FJORD: dict[str, Any] = {"name": "Fjord Mobile", "website": "https://fjord.example", "country": "NO", "operator_type": "mvno"}
@@ -22,7 +22,7 @@ def steps(state: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.rule("4.9.20")
-async def test_whoever_is_not_connected_yet_sees_what_is_to_do(house: House) -> None:
+async def test_whoever_is_not_connected_yet_sees_what_is_to_do(house: ServiceHouse) -> None:
     new = await newcomer(house, Tier.FREE, Role.MEMBER)
     assert {**await new.state(), "organization": {}} == snapshot(
         {
@@ -57,7 +57,7 @@ async def test_whoever_is_not_connected_yet_sees_what_is_to_do(house: House) -> 
 
 
 @pytest.mark.rule("4.9.21")
-async def test_saving_the_operator_renames_the_organisation_everywhere(house: House) -> None:
+async def test_saving_the_operator_renames_the_organisation_everywhere(house: ServiceHouse) -> None:
     new = await newcomer(house, Tier.FREE, Role.MEMBER)
     state = await new.done("org", **FJORD)
     assert (state["organization"], steps(state)["org"], state["current_step"]) == ({"id": new.who.organisation, **FJORD}, "done", "ocs")
@@ -101,7 +101,7 @@ async def test_saving_the_operator_renames_the_organisation_everywhere(house: Ho
         ("website", "https://" + "x" * 300, "website: must be at most 300 characters"),
     ],
 )
-async def test_details_that_cannot_be_are_refused_and_change_nothing(house: House, field: str, value: str, text: str) -> None:
+async def test_details_that_cannot_be_are_refused_and_change_nothing(house: ServiceHouse, field: str, value: str, text: str) -> None:
     new = await newcomer(house)
     before = await new.state()
     said = await new.ask("org", {**FJORD, field: value})
@@ -116,7 +116,7 @@ def test_there_are_249_countries_and_kosovo() -> None:
 
 
 @pytest.mark.rule("4.9.28")
-async def test_a_plan_is_a_template_that_the_account_can_use(house: House) -> None:
+async def test_a_plan_is_a_template_that_the_account_can_use(house: ServiceHouse) -> None:
     new = await newcomer(house, Tier.FREE, mode="managed", account=8101)
     state = await new.done("plan", template_id=TEMPLATE, display_name="Nordic starter")
     assert state["plan"] == {"template_id": TEMPLATE, "display_name": "Nordic starter"}
@@ -141,7 +141,7 @@ def sandbox_world(new: Any) -> dict[int, Any]:
     return new.sandbox.world.templates
 
 
-async def test_a_plan_waits_for_a_connection_and_can_be_skipped(house: House) -> None:
+async def test_a_plan_waits_for_a_connection_and_can_be_skipped(house: ServiceHouse) -> None:
     new = await newcomer(house)
     said = await new.ask("plan", {"template_id": TEMPLATE})
     body = said.json()
@@ -153,7 +153,7 @@ async def test_a_plan_waits_for_a_connection_and_can_be_skipped(house: House) ->
 
 
 @pytest.mark.rule("4.9.29")
-async def test_skipping_forgets_a_saved_plan_and_saving_undoes_skipping(house: House) -> None:
+async def test_skipping_forgets_a_saved_plan_and_saving_undoes_skipping(house: ServiceHouse) -> None:
     new = await newcomer(house, mode="managed", account=8101)
     await new.done("plan", template_id=TEMPLATE)
     state = await new.done("plan/skip")
@@ -164,7 +164,7 @@ async def test_skipping_forgets_a_saved_plan_and_saving_undoes_skipping(house: H
 
 
 @pytest.mark.rule("4.9.32")
-async def test_completing_names_what_is_missing(house: House) -> None:
+async def test_completing_names_what_is_missing(house: ServiceHouse) -> None:
     new = await newcomer(house)
     before = await new.state()
     said = await new.ask("complete")
@@ -205,7 +205,7 @@ async def test_completing_names_what_is_missing(house: House) -> None:
 
 
 @pytest.mark.rule("4.9.32")
-async def test_completing_again_changes_nothing(house: House) -> None:
+async def test_completing_again_changes_nothing(house: ServiceHouse) -> None:
     new = await newcomer(house, mode="managed", account=8101)
     await new.done("org", **FJORD)
     state = await new.done("complete")
@@ -215,7 +215,7 @@ async def test_completing_again_changes_nothing(house: House) -> None:
     assert new.asked() == []
 
 
-async def test_the_steps_need_an_organisation_and_a_credential_that_may_write(house: House) -> None:
+async def test_the_steps_need_an_organisation_and_a_credential_that_may_write(house: ServiceHouse) -> None:
     world = house.world
     new = await newcomer(house)
     person = await world.person()
@@ -236,7 +236,7 @@ async def test_the_steps_need_an_organisation_and_a_credential_that_may_write(ho
     assert new.asked() == []
 
 
-async def test_an_organisation_sees_only_its_own_onboarding(house: House) -> None:
+async def test_an_organisation_sees_only_its_own_onboarding(house: ServiceHouse) -> None:
     new = await newcomer(house)
     other = await new.another()
     before = await other.state()

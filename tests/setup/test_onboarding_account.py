@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 from simulators.network.faults import NetworkFault
 from simulators.network.seed.resellers import SIMULATED_TOKENS
 from storage.upstream_connections import assign_account, find_upstream, leave_simulation, set_connection, unassign_account
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.setup.newcomer import OTHER_TOKEN, SERVICE_TOKEN, Newcomer, newcomer, pending, settle_in
 
 STEP = "managed-account"
@@ -22,7 +22,7 @@ async def assign(new: Newcomer, account: int) -> None:
 
 
 @pytest.mark.rule("4.9.22")
-async def test_the_account_that_was_assigned_is_connected(house: House) -> None:
+async def test_the_account_that_was_assigned_is_connected(house: ServiceHouse) -> None:
     new = await newcomer(house)
     await assign(new, 8102)
     state = await new.done(STEP)
@@ -34,7 +34,7 @@ async def test_the_account_that_was_assigned_is_connected(house: House) -> None:
     assert set(new.asked()) == READS
 
 
-async def test_the_account_whose_name_holds_the_organisation_s_id_is_connected(house: House) -> None:
+async def test_the_account_whose_name_holds_the_organisation_s_id_is_connected(house: ServiceHouse) -> None:
     new = await newcomer(house)
     new.rename(8103, f"Reseller ({new.who.organisation.upper()})")
     said = await new.tool("onboarding_start_managed_account")
@@ -42,7 +42,7 @@ async def test_the_account_whose_name_holds_the_organisation_s_id_is_connected(h
     assert (await new.organisation()).assigned_account_id is None
 
 
-async def test_an_account_is_never_told_by_the_organisation_s_display_name(house: House) -> None:
+async def test_an_account_is_never_told_by_the_organisation_s_display_name(house: ServiceHouse) -> None:
     new = await newcomer(house)
     for account, name in ((8102, "Reseller"), (8103, "Fleet Trackers"), (8104, "org_")):
         new.rename(account, name)
@@ -52,7 +52,7 @@ async def test_an_account_is_never_told_by_the_organisation_s_display_name(house
     assert await new.connection() == (None, None)
 
 
-async def test_an_account_of_another_reseller_is_not_told_by_its_name(house: House) -> None:
+async def test_an_account_of_another_reseller_is_not_told_by_its_name(house: ServiceHouse) -> None:
     """Whoever runs a reseller below the service's may name an account after a stranger's organisation, to watch its lines."""
     new = await newcomer(house)
     assert new.sandbox.world is not None
@@ -65,7 +65,7 @@ async def test_an_account_of_another_reseller_is_not_told_by_its_name(house: Hou
 
 
 @pytest.mark.rule("4.9.24")
-async def test_without_an_account_it_is_pending_and_the_choice_recorded(house: House) -> None:
+async def test_without_an_account_it_is_pending_and_the_choice_recorded(house: ServiceHouse) -> None:
     new = await newcomer(house)
     said = await new.ask(STEP)
     assert (said.status_code, {**said.json(), "organization": {}}) == snapshot(
@@ -99,7 +99,7 @@ async def test_without_an_account_it_is_pending_and_the_choice_recorded(house: H
 
 
 @pytest.mark.rule("4.9.25")
-async def test_an_assigned_account_that_is_gone_is_absent(house: House) -> None:
+async def test_an_assigned_account_that_is_gone_is_absent(house: ServiceHouse) -> None:
     new = await newcomer(house)
     await assign(new, 8999)
     new.rename(8103, new.who.organisation)
@@ -107,7 +107,7 @@ async def test_an_assigned_account_that_is_gone_is_absent(house: House) -> None:
     assert await new.connection() == (None, None)
 
 
-async def test_two_accounts_with_the_organisation_s_id_conflict(house: House) -> None:
+async def test_two_accounts_with_the_organisation_s_id_conflict(house: ServiceHouse) -> None:
     new = await newcomer(house)
     for account in (8102, 8103):
         new.rename(account, f"{new.who.organisation} {account}")
@@ -118,7 +118,7 @@ async def test_two_accounts_with_the_organisation_s_id_conflict(house: House) ->
 
 @pytest.mark.rule("4.9.24")
 @pytest.mark.parametrize("way", ["connected", "assigned"])
-async def test_an_account_that_another_organisation_has_conflicts(house: House, way: str) -> None:
+async def test_an_account_that_another_organisation_has_conflicts(house: ServiceHouse, way: str) -> None:
     new = await newcomer(house)
     other = await new.another()
     if way == "connected":
@@ -134,7 +134,7 @@ async def test_an_account_that_another_organisation_has_conflicts(house: House, 
 
 
 @pytest.mark.rule("4.9.24")
-async def test_without_a_credential_of_the_service_nothing_is_asked(house: House) -> None:
+async def test_without_a_credential_of_the_service_nothing_is_asked(house: ServiceHouse) -> None:
     new = await newcomer(house)
     await assign(new, 8102)
     for blank in ("", "  "):
@@ -157,7 +157,7 @@ TROUBLE = {
 @pytest.mark.rule("4.9.24")
 @pytest.mark.parametrize("trouble", TROUBLE.values(), ids=TROUBLE)
 @pytest.mark.parametrize("method", sorted(READS))
-async def test_a_charging_system_in_trouble_leaves_it_pending(house: House, method: str, trouble: dict[str, object]) -> None:
+async def test_a_charging_system_in_trouble_leaves_it_pending(house: ServiceHouse, method: str, trouble: dict[str, object]) -> None:
     new = await newcomer(house)
     await assign(new, 8102)
     new.sandbox.faults.add(NetworkFault(method, times=None, **trouble))  # pyright: ignore[reportArgumentType]
@@ -167,14 +167,14 @@ async def test_a_charging_system_in_trouble_leaves_it_pending(house: House, meth
     assert pending(await new.done(STEP)) == MANAGED
 
 
-async def test_a_service_token_that_is_not_accepted_any_more_is_trouble_of_the_charging_system(house: House) -> None:
+async def test_a_service_token_that_is_not_accepted_any_more_is_trouble_of_the_charging_system(house: ServiceHouse) -> None:
     new = await newcomer(house)
     settle_in(house, ocs_token="forgotten-token")
     assert pending(await new.done(STEP)) == (True, "ocs_unavailable", True)
 
 
 @pytest.mark.rule("4.9.23")
-async def test_asking_again_changes_nothing(house: House) -> None:
+async def test_asking_again_changes_nothing(house: ServiceHouse) -> None:
     new = await newcomer(house)
     await assign(new, 8102)
     first = await new.done(STEP)
@@ -195,7 +195,7 @@ async def test_asking_again_changes_nothing(house: House) -> None:
 
 @pytest.mark.parametrize("mode", ["managed", "own"])
 @pytest.mark.parametrize("reason", ["account_absent", "account_conflict", "not_configured", "ocs_unavailable"])
-async def test_a_pending_outcome_leaves_a_connected_organisation_as_it_is(house: House, mode: str, reason: str) -> None:
+async def test_a_pending_outcome_leaves_a_connected_organisation_as_it_is(house: ServiceHouse, mode: str, reason: str) -> None:
     connected: dict[str, Any] = {"mode": "managed", "account": 8101} if mode == "managed" else {"token": OTHER_TOKEN}
     new = await newcomer(house, **connected)
     before, connection = await new.state(), await new.connection()
@@ -222,7 +222,7 @@ async def test_a_pending_outcome_leaves_a_connected_organisation_as_it_is(house:
 
 
 @pytest.mark.rule("4.9.27")
-async def test_from_managed_to_a_token_of_its_own_and_back(house: House) -> None:
+async def test_from_managed_to_a_token_of_its_own_and_back(house: ServiceHouse) -> None:
     new = await newcomer(house)
     await assign(new, 8102)
     await new.done(STEP)
@@ -245,20 +245,20 @@ async def own_token_of(new: Newcomer) -> str | None:
     return row.own_token
 
 
-async def test_another_assignment_moves_the_organisation_when_it_asks(house: House) -> None:
+async def test_another_assignment_moves_the_organisation_when_it_asks(house: ServiceHouse) -> None:
     new = await newcomer(house, mode="managed", account=8101)
     await assign(new, 8103)
     assert await new.connection() == ("managed", 8101)
     assert (pending(await new.done(STEP)), await new.connection()) == (MANAGED, ("managed", 8103))
 
 
-async def test_who_shares_an_account_since_the_service_said_so_stays_connected(house: House) -> None:
+async def test_who_shares_an_account_since_the_service_said_so_stays_connected(house: ServiceHouse) -> None:
     new = await newcomer(house, mode="managed", account=8101)
     await new.another(mode="managed", account=8101)
     assert (pending(await new.done(STEP)), await new.connection()) == (MANAGED, ("managed", 8101))
 
 
-async def test_a_new_account_is_found_at_once_though_lists_are_kept_for_a_minute(house: House) -> None:
+async def test_a_new_account_is_found_at_once_though_lists_are_kept_for_a_minute(house: ServiceHouse) -> None:
     new = await newcomer(house)
     elder = await new.another(mode="managed", account=8101)
     async with house.world.client(elder.who.secret) as http:
@@ -269,7 +269,7 @@ async def test_a_new_account_is_found_at_once_though_lists_are_kept_for_a_minute
         assert [account["name"] for account in (await http.get("/v1/accounts")).json()["data"]] == [new.who.organisation]
 
 
-async def test_newcomers_of_a_simulated_network_get_the_spare_accounts_one_after_the_other(house: House) -> None:
+async def test_newcomers_of_a_simulated_network_get_the_spare_accounts_one_after_the_other(house: ServiceHouse) -> None:
     new = await newcomer(house, mode="managed", account=8101)
     settle_in(house, spare_accounts=(8102, 8777, 8103))
     seats = [await new.another() for _ in range(3)]
@@ -283,7 +283,7 @@ async def test_newcomers_of_a_simulated_network_get_the_spare_accounts_one_after
     assert await seats[0].connection() == ("managed", 8102)
 
 
-async def test_what_a_simulated_network_gave_is_nobody_s_in_a_real_one(house: House) -> None:
+async def test_what_a_simulated_network_gave_is_nobody_s_in_a_real_one(house: ServiceHouse) -> None:
     new = await newcomer(house)
     settle_in(house, spare_accounts=(8102, 8103))
     token, managed = await new.another(), await new.another()

@@ -9,7 +9,7 @@ import pytest
 from operations.catalogue import CATALOGUE
 from storage.organisations import list_organisations
 from storage.upstream_connections import assign_account
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.setup.newcomer import settle_in
 from tests.world import Credentials, World, open_world
 
@@ -54,7 +54,7 @@ async def test_an_account_with_the_names_of_all_goes_to_one(world: World) -> Non
 
 
 async def test_spare_accounts_go_to_one_each(world: World) -> None:
-    settle_in(House(world), spare_accounts=(8102, 8103, 8104))
+    settle_in(ServiceHouse(world), spare_accounts=(8102, 8103, 8104))
     rivals = [await world.caller() for _ in range(RIVALS)]
     assert await rush(world, rivals) == [None, None, None, "account_absent"]
     assert await connected(world) == [8102, 8103, 8104]

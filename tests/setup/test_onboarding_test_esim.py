@@ -10,7 +10,7 @@ from registry.limits import Role, Tier
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from storage.upstream_connections import set_connection
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.setup.newcomer import OTHER_TOKEN, Newcomer, newcomer, settle_in
 
 STEP = "test-esim"
@@ -36,7 +36,7 @@ async def demo_reason(new: Newcomer) -> str:
 
 
 @pytest.mark.rule("4.9.30")
-async def test_the_first_line_of_the_account_is_shown_and_nothing_issued(house: House) -> None:
+async def test_the_first_line_of_the_account_is_shown_and_nothing_issued(house: ServiceHouse) -> None:
     new = await newcomer(house, Tier.FREE, Role.MEMBER, mode="managed", account=8101)
     shown = await preview(new)
     listed = await house.world.pipeline.deps.ocs.for_token(house.world.pipeline.deps.ocs_token).subscriber.list_subscriber(8101)
@@ -58,7 +58,7 @@ async def test_the_first_line_of_the_account_is_shown_and_nothing_issued(house: 
     assert secrets and not [secret for secret in secrets if secret in str(said.body)]
 
 
-async def test_a_token_of_one_s_own_shows_a_line_of_its_first_account_that_has_one(house: House) -> None:
+async def test_a_token_of_one_s_own_shows_a_line_of_its_first_account_that_has_one(house: ServiceHouse) -> None:
     new = await newcomer(house, token=OTHER_TOKEN)
     assert (await preview(new))["iccid"] in {line.imsis[-1].iccid for line in lines(new, 8201)}
     for line in lines(new, 8201):
@@ -68,7 +68,7 @@ async def test_a_token_of_one_s_own_shows_a_line_of_its_first_account_that_has_o
 
 
 @pytest.mark.rule("4.9.31")
-async def test_without_a_connection_it_is_a_demo(house: House) -> None:
+async def test_without_a_connection_it_is_a_demo(house: ServiceHouse) -> None:
     new = await newcomer(house)
     said = await new.ask(STEP)
     assert (said.status_code, {**said.json(), "organization": {}}) == snapshot(
@@ -106,25 +106,25 @@ async def test_without_a_connection_it_is_a_demo(house: House) -> None:
 
 
 @pytest.mark.rule("4.9.31")
-async def test_without_a_line_it_is_a_demo(house: House) -> None:
+async def test_without_a_line_it_is_a_demo(house: ServiceHouse) -> None:
     new = await newcomer(house, mode="managed", account=8104)
     for line in lines(new, 8104):
         line.account_id = 8103
     assert await demo_reason(new) == "no_lines"
 
 
-async def test_an_account_that_is_gone_gives_a_demo(house: House) -> None:
+async def test_an_account_that_is_gone_gives_a_demo(house: ServiceHouse) -> None:
     new = await newcomer(house, mode="managed", account=8999)
     assert await demo_reason(new) == "account_absent"
 
 
-async def test_without_a_credential_of_the_service_it_is_a_demo(house: House) -> None:
+async def test_without_a_credential_of_the_service_it_is_a_demo(house: ServiceHouse) -> None:
     new = await newcomer(house, mode="managed", account=8101)
     settle_in(house, ocs_token=" ")
     assert (await demo_reason(new), new.asked()) == ("not_configured", [])
 
 
-async def test_an_own_token_that_opens_no_more_gives_a_demo(house: House) -> None:
+async def test_an_own_token_that_opens_no_more_gives_a_demo(house: ServiceHouse) -> None:
     new = await newcomer(house)
     await house.world.store.write(
         set_connection, organisation=new.who.organisation, mode="own", account_id=None, own_token="gone.gone.gone"
@@ -152,7 +152,7 @@ async def test_an_own_token_that_opens_no_more_gives_a_demo(house: House) -> Non
     ],
     ids=str,
 )
-async def test_a_charging_system_in_trouble_gives_a_demo(house: House, trouble: dict[str, Any], reason: str) -> None:
+async def test_a_charging_system_in_trouble_gives_a_demo(house: ServiceHouse, trouble: dict[str, Any], reason: str) -> None:
     new = await newcomer(house, mode="managed", account=8101)
     new.sandbox.faults.add(NetworkFault("listSubscriber", times=None, **trouble))
     assert await demo_reason(new) == reason
@@ -161,14 +161,14 @@ async def test_a_charging_system_in_trouble_gives_a_demo(house: House, trouble: 
 
 
 @pytest.mark.parametrize("method", ["listResellerAccount"])
-async def test_an_own_token_in_trouble_gives_a_demo(house: House, method: str) -> None:
+async def test_an_own_token_in_trouble_gives_a_demo(house: ServiceHouse, method: str) -> None:
     new = await newcomer(house, token=OTHER_TOKEN)
     new.sandbox.faults.add(NetworkFault(method, code=14, times=None))
     assert await demo_reason(new) == "ocs_unavailable"
 
 
 @pytest.mark.parametrize("iccid", ["", "8988", "9988303700000100286", "x" * 19, "8988303700000100286\n", "\u0668" * 19])
-async def test_a_line_without_an_iccid_gives_a_demo(house: House, iccid: str) -> None:
+async def test_a_line_without_an_iccid_gives_a_demo(house: ServiceHouse, iccid: str) -> None:
     new = await newcomer(house, mode="managed", account=8101)
     for line in lines(new, 8101):
         for imsi in line.imsis:
@@ -176,7 +176,7 @@ async def test_a_line_without_an_iccid_gives_a_demo(house: House, iccid: str) ->
     assert await demo_reason(new) == "unreadable"
 
 
-async def test_a_preview_is_of_the_account_that_is_connected(house: House) -> None:
+async def test_a_preview_is_of_the_account_that_is_connected(house: ServiceHouse) -> None:
     new = await newcomer(house, mode="managed", account=8101)
     assert (await preview(new))["demo"] is False
     state = await new.done("ocs-connect", token=OTHER_TOKEN)

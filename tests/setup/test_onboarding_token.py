@@ -13,7 +13,7 @@ from simulators.network.entities import NetworkToken
 from simulators.network.faults import NetworkFault
 from storage.sealing import OWN_TOKEN_FIELD
 from storage.upstream_connections import find_upstream
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.setup.newcomer import OTHER_TOKEN, Newcomer, newcomer, settle_in
 
 STEP = "ocs-connect"
@@ -38,7 +38,7 @@ def known_upstream(new: Newcomer, token: str = SECRET) -> None:
 
 @pytest.mark.rule("4.9.26")
 @pytest.mark.rule("4.9.27")
-async def test_a_token_that_is_accepted_is_connected_and_the_sub_account_left(house: House) -> None:
+async def test_a_token_that_is_accepted_is_connected_and_the_sub_account_left(house: ServiceHouse) -> None:
     new = await newcomer(house, Tier.FREE, mode="managed", account=8101)
     state = await new.done(STEP, token=OTHER_TOKEN)
     assert state["connection"] == {"connected": True, "mode": "own", "account_id": None, "former_token_until": None}
@@ -52,7 +52,7 @@ async def test_a_token_that_is_accepted_is_connected_and_the_sub_account_left(ho
     assert await kept(new) == SECRET
 
 
-async def test_a_token_is_in_no_byte_but_the_sealed_ones(house: House, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_token_is_in_no_byte_but_the_sealed_ones(house: ServiceHouse, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="clients")
     world = house.world
     new = await newcomer(house)
@@ -88,7 +88,7 @@ async def test_a_token_is_in_no_byte_but_the_sealed_ones(house: House, tmp_path:
         assert secret not in str(await house.committed())
 
 
-async def test_a_token_that_is_not_accepted_is_refused_and_nothing_stored(house: House) -> None:
+async def test_a_token_that_is_not_accepted_is_refused_and_nothing_stored(house: ServiceHouse) -> None:
     new = await newcomer(house, mode="managed", account=8101)
     before = await new.state()
     said = await new.ask(STEP, {"token": SECRET}, **{"Idempotency-Key": "mine"})
@@ -112,7 +112,7 @@ async def test_a_token_that_is_not_accepted_is_refused_and_nothing_stored(house:
 @pytest.mark.parametrize(
     "token", ["", "two words", "line\n", "tab\there", "caf\u00e9", "x" * 1025, "bell\x07", "\u0661\u0662", 5, None, ["x"]]
 )
-async def test_what_is_no_token_is_refused_unrepeated_and_not_asked_for(house: House, token: object) -> None:
+async def test_what_is_no_token_is_refused_unrepeated_and_not_asked_for(house: ServiceHouse, token: object) -> None:
     new = await newcomer(house)
     said = await new.ask(STEP, {"token": token})
     assert (said.status_code, said.json()["param"]) == (400, "token")
@@ -134,7 +134,7 @@ async def test_what_is_no_token_is_refused_unrepeated_and_not_asked_for(house: H
     ],
     ids=str,
 )
-async def test_a_charging_system_that_cannot_be_asked_stores_nothing(house: House, trouble: dict[str, Any]) -> None:
+async def test_a_charging_system_that_cannot_be_asked_stores_nothing(house: ServiceHouse, trouble: dict[str, Any]) -> None:
     new = await newcomer(house, mode="managed", account=8101)
     before = await new.state()
     new.sandbox.faults.add(NetworkFault(INFO, times=None, **trouble))
@@ -145,7 +145,7 @@ async def test_a_charging_system_that_cannot_be_asked_stores_nothing(house: Hous
     assert (await new.agree(STEP, {"token": OTHER_TOKEN}, **{"Idempotency-Key": "mine"})).status_code == 200
 
 
-async def test_a_key_is_bound_to_its_token(house: House) -> None:
+async def test_a_key_is_bound_to_its_token(house: ServiceHouse) -> None:
     new = await newcomer(house)
     known_upstream(new)
     key = {"Idempotency-Key": "mine"}
@@ -154,7 +154,7 @@ async def test_a_key_is_bound_to_its_token(house: House) -> None:
     assert (said.status_code, said.json()["code"], await kept(new)) == (409, "idempotency_key_reused", SECRET)
 
 
-async def test_an_organisation_tries_ten_tokens_an_hour(house: House) -> None:
+async def test_an_organisation_tries_ten_tokens_an_hour(house: ServiceHouse) -> None:
     new = await newcomer(house)
     other = await new.another()
     for number in range(10):
@@ -181,7 +181,7 @@ async def test_an_organisation_tries_ten_tokens_an_hour(house: House) -> None:
     assert (await new.ask(STEP, {"token": OTHER_TOKEN})).status_code == 200
 
 
-async def test_a_token_forgets_that_a_managed_account_was_waited_for(house: House) -> None:
+async def test_a_token_forgets_that_a_managed_account_was_waited_for(house: ServiceHouse) -> None:
     new = await newcomer(house)
     settle_in(house, ocs_token="")
     assert (await new.done("managed-account"))["pending"]

@@ -10,7 +10,7 @@ from operations.catalogue import CATALOGUE
 from registry.caller import Restrictions
 from registry.limits import Role, Tier
 from storage.access_grants import AccessGrant, insert_grant
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 
 KEYS, MEMBERS = "/v1/api-keys", "/v1/members"
@@ -27,15 +27,15 @@ RESTRICTED = [
 ]
 
 
-async def admin(house: House) -> Credentials:
+async def admin(house: ServiceHouse) -> Credentials:
     return await house.world.caller(Tier.ENTERPRISE)
 
 
-async def key_of(house: House, caller: Credentials, **restrictions: Any) -> tuple[str, str]:
+async def key_of(house: ServiceHouse, caller: Credentials, **restrictions: Any) -> tuple[str, str]:
     return await house.world.key(caller.person, caller.organisation, restrictions=Restrictions(**restrictions))
 
 
-async def login_of(house: House, caller: Credentials, scopes: str) -> tuple[str, str]:
+async def login_of(house: ServiceHouse, caller: Credentials, scopes: str) -> tuple[str, str]:
     """A token of a login at the built-in identity provider, and its grant."""
     now, id = house.world.clock.now(), house.world.ids.new("gnt_")
     await house.world.store.write(
@@ -44,12 +44,12 @@ async def login_of(house: House, caller: Credentials, scopes: str) -> tuple[str,
     return id, f"login.{caller.person}.{id}"
 
 
-async def ask(house: House, secret: str, method: str, path: str, body: Any = None) -> httpx.Response:
+async def ask(house: ServiceHouse, secret: str, method: str, path: str, body: Any = None) -> httpx.Response:
     async with house.world.client(secret) as http:
         return await http.request(method, path, json=body)
 
 
-async def tries(house: House, caller: Credentials, secret: str) -> list[tuple[int, str]]:
+async def tries(house: ServiceHouse, caller: Credentials, secret: str) -> list[tuple[int, str]]:
     """Everything that would change who may act for the organisation."""
     other, _ = await house.world.key(caller.person, caller.organisation)
     colleague = await house.world.person()
@@ -65,7 +65,7 @@ async def tries(house: House, caller: Credentials, secret: str) -> list[tuple[in
 
 
 @pytest.mark.parametrize("restrictions", RESTRICTED)
-async def test_a_restricted_key_of_an_admin_invites_nobody_and_removes_nobody(house: House, restrictions: dict[str, Any]) -> None:
+async def test_a_restricted_key_of_an_admin_invites_nobody_and_removes_nobody(house: ServiceHouse, restrictions: dict[str, Any]) -> None:
     caller = await admin(house)
     _, secret = await key_of(house, caller, **restrictions)
     before = (await ask(house, caller.secret, "GET", MEMBERS)).json()["data"]
@@ -76,13 +76,13 @@ async def test_a_restricted_key_of_an_admin_invites_nobody_and_removes_nobody(ho
     assert {one["status"] for one in (await ask(house, caller.secret, "GET", KEYS)).json()["data"]} == {"active"}
 
 
-async def test_a_key_without_restrictions_and_a_login_with_everything_do_all_that_their_person_may(house: House) -> None:
+async def test_a_key_without_restrictions_and_a_login_with_everything_do_all_that_their_person_may(house: ServiceHouse) -> None:
     caller = await admin(house)
     for secret in ((await key_of(house, caller))[1], (await login_of(house, caller, "read write admin"))[1]):
         assert [status for status, _ in await statuses(house, caller, secret)] == [201, 200, 200]
 
 
-async def statuses(house: House, caller: Credentials, secret: str) -> list[tuple[int, Any]]:
+async def statuses(house: ServiceHouse, caller: Credentials, secret: str) -> list[tuple[int, Any]]:
     """Inviting, taking the invitation back, ending another key."""
     other, _ = await house.world.key(caller.person, caller.organisation)
     invited = await ask(house, secret, "POST", MEMBERS, {"email": "bo@fjord.example"})
@@ -92,13 +92,13 @@ async def statuses(house: House, caller: Credentials, secret: str) -> list[tuple
 
 
 @pytest.mark.parametrize("scopes", ["read", "write", "read write", "admin", "read admin"])
-async def test_a_login_that_was_granted_less_than_its_person_has_changes_nobodys_access(house: House, scopes: str) -> None:
+async def test_a_login_that_was_granted_less_than_its_person_has_changes_nobodys_access(house: ServiceHouse, scopes: str) -> None:
     caller = await admin(house)
     _, secret = await login_of(house, caller, scopes)
     assert await tries(house, caller, secret) == [(403, "credential_restricted")] * 5
 
 
-async def test_a_login_without_admin_is_not_restricted_while_its_person_is_no_admin(house: House) -> None:
+async def test_a_login_without_admin_is_not_restricted_while_its_person_is_no_admin(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO, Role.MEMBER)
     _, secret = await login_of(house, caller, "read write")
     other, _ = await house.world.key(caller.person, caller.organisation)
@@ -109,7 +109,7 @@ async def test_a_login_without_admin_is_not_restricted_while_its_person_is_no_ad
     assert (refused.status_code, refused.json()["code"]) == (403, "credential_restricted")
 
 
-async def test_a_restricted_key_ends_itself_and_what_was_made_with_it_and_nothing_else(house: House) -> None:
+async def test_a_restricted_key_ends_itself_and_what_was_made_with_it_and_nothing_else(house: ServiceHouse) -> None:
     caller = await admin(house)
     id, secret = await key_of(house, caller, calls_per_day=100)
     child = (await ask(house, secret, "POST", KEYS, {"name": "child"})).json()
@@ -125,7 +125,7 @@ async def test_a_restricted_key_ends_itself_and_what_was_made_with_it_and_nothin
     assert [(await ask(house, each, "GET", KEYS)).status_code for each in (secret, child["secret"], caller.secret)] == [401, 401, 200]
 
 
-async def test_the_refusal_says_who_may(house: House) -> None:
+async def test_the_refusal_says_who_may(house: ServiceHouse) -> None:
     caller = await admin(house)
     _, secret = await key_of(house, caller, calls_per_day=100)
     said = [
@@ -150,7 +150,7 @@ async def test_the_refusal_says_who_may(house: House) -> None:
     )
 
 
-async def test_a_restricted_key_keeps_nothing_by_an_answer_that_another_credential_got(house: House) -> None:
+async def test_a_restricted_key_keeps_nothing_by_an_answer_that_another_credential_got(house: ServiceHouse) -> None:
     """A stored answer is looked up after the caller was judged."""
     caller = await admin(house)
     _, secret = await key_of(house, caller, calls_per_day=100)

@@ -10,8 +10,8 @@ from registry.catalogue import AnyOperation
 from registry.limits import Tier
 from registry.operation import Auth
 from registry.restrictions import account_fields, names_one_line
-from tests.contract.fleet import ACCOUNT, SIBLING
-from tests.contract.stage import ROLLBACK, Answered, House, Stage, key_for
+from tests.contract.stage import ROLLBACK_OPERATION, Answered, ContractStage, ServiceHouse, key_for
+from tests.network_facts import ACCOUNT, SIBLING
 
 BEARER = [o for o in CATALOGUE.operations.values() if o.auth is Auth.BEARER]
 ON_A_LINE = [pytest.param(o, id=o.id) for o in BEARER if names_one_line(o)]
@@ -24,7 +24,7 @@ def op(id: str) -> AnyOperation:
     return CATALOGUE.operations[id]
 
 
-async def secret_of(house: House, stage: Stage, **restrictions: Any) -> str:
+async def secret_of(house: ServiceHouse, stage: ContractStage, **restrictions: Any) -> str:
     return (await house.world.key(stage.who.person, stage.who.organisation, restrictions=Restrictions(**restrictions)))[1]
 
 
@@ -33,7 +33,7 @@ def refusal(said: Answered) -> tuple[int, str | None]:
 
 
 @pytest.mark.parametrize("operation", ON_A_LINE)
-async def test_a_key_for_one_line_or_account_reaches_no_other(house: House, operation: AnyOperation) -> None:
+async def test_a_key_for_one_line_or_account_reaches_no_other(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
     for restrictions, allowed in (
@@ -53,7 +53,7 @@ async def test_a_key_for_one_line_or_account_reaches_no_other(house: House, oper
 
 
 @pytest.mark.parametrize("operation", ON_ACCOUNTS)
-async def test_a_key_for_accounts_must_name_one_of_them(house: House, operation: AnyOperation) -> None:
+async def test_a_key_for_accounts_must_name_one_of_them(house: ServiceHouse, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)
     wrong, line = await secret_of(house, stage, account_ids=(SIBLING + 7,)), await secret_of(house, stage, iccids=(stage.own.iccid,))
@@ -62,7 +62,7 @@ async def test_a_key_for_accounts_must_name_one_of_them(house: House, operation:
     assert stage.asked() == []
 
 
-async def test_lines_are_not_moved_to_an_account_that_the_key_is_not_for(house: House) -> None:
+async def test_lines_are_not_moved_to_an_account_that_the_key_is_not_for(house: ServiceHouse) -> None:
     move = op("move_subscriber_range_to_account")
     stage = await house.stage(move)
     given = stage.fitted(move, move.examples[0].input)
@@ -73,7 +73,7 @@ async def test_lines_are_not_moved_to_an_account_that_the_key_is_not_for(house: 
     assert said.status == 200, said.body
 
 
-async def test_a_search_names_no_line_and_all_accounts_unless_it_names_one(house: House) -> None:
+async def test_a_search_names_no_line_and_all_accounts_unless_it_names_one(house: ServiceHouse) -> None:
     search = op("list_subscribers")
     stage = await house.stage(search)
     by_line, by_account = await secret_of(house, stage, iccids=(stage.own.iccid,)), await secret_of(house, stage, account_ids=(ACCOUNT,))
@@ -83,7 +83,7 @@ async def test_a_search_names_no_line_and_all_accounts_unless_it_names_one(house
     assert (await house.http(search, by_account, {"accountId": ACCOUNT})).status == 200
 
 
-async def test_an_answer_stored_for_another_key_is_not_replayed_to_one_that_may_not_ask(house: House) -> None:
+async def test_an_answer_stored_for_another_key_is_not_replayed_to_one_that_may_not_ask(house: ServiceHouse) -> None:
     status = op("modify_subscriber_status")
     stage = await house.stage(status)
     given = stage.fitted(status, status.examples[0].input)
@@ -95,7 +95,7 @@ async def test_an_answer_stored_for_another_key_is_not_replayed_to_one_that_may_
     assert said.status == 200 and "modifySubscriberStatus" not in stage.asked(asked)
 
 
-async def test_a_confirm_token_of_one_key_opens_nothing_for_another(house: House) -> None:
+async def test_a_confirm_token_of_one_key_opens_nothing_for_another(house: ServiceHouse) -> None:
     clean = op("clean_all_packages")
     stage = await house.stage(clean)
     given = stage.fitted(clean, clean.examples[0].input)
@@ -105,8 +105,8 @@ async def test_a_confirm_token_of_one_key_opens_nothing_for_another(house: House
     assert (await house.http(clean, stage.who.secret, given, token=token)).status == 200
 
 
-async def test_a_rollback_names_neither_a_line_nor_an_account(house: House) -> None:
-    rollback = op(ROLLBACK)
+async def test_a_rollback_names_neither_a_line_nor_an_account(house: ServiceHouse) -> None:
+    rollback = op(ROLLBACK_OPERATION)
     stage = await house.stage(rollback)
     given = stage.fitted(rollback, rollback.examples[0].input)
     for restrictions in ({"iccids": (stage.own.iccid,)}, {"account_ids": (ACCOUNT,)}):
@@ -114,7 +114,7 @@ async def test_a_rollback_names_neither_a_line_nor_an_account(house: House) -> N
     assert stage.asked() == []
 
 
-async def test_notes_are_of_the_account_that_the_line_is_in_now(house: House) -> None:
+async def test_notes_are_of_the_account_that_the_line_is_in_now(house: ServiceHouse) -> None:
     notes = op("get_subscriber_notes")
     stage = await house.stage(notes)
     ours = await secret_of(house, stage, account_ids=(ACCOUNT,))
@@ -126,7 +126,7 @@ async def test_notes_are_of_the_account_that_the_line_is_in_now(house: House) ->
     assert refusal(await house.http(notes, lost, {"iccid": stage.own.iccid})) == RESTRICTED
 
 
-async def test_reads_and_writes_at_both_doors_share_one_count(house: House) -> None:
+async def test_reads_and_writes_at_both_doors_share_one_count(house: ServiceHouse) -> None:
     stage = await house.stage(tier=Tier.PRO)
     secret = await secret_of(house, stage, calls_per_day=6)
     plans, intents, one = op("list_connectivity_plans"), op("create_connectivity_intent"), op("get_connectivity_intent")

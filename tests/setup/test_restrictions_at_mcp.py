@@ -6,13 +6,14 @@ from operations.catalogue import CATALOGUE
 from registry.caller import Restrictions
 from registry.limits import Role, Tier
 from registry.restrictions import names_one_line
-from tests.contract.stage import MODERN, House, message
+from tests.contract.stage import ServiceHouse, message
+from tests.mcp.house import MODERN
 from tests.world import Credentials
 
 ICCID = "8988303700000100286"
 
 
-async def asked(house: House, secret: str, method: str, **params: Any) -> dict[str, Any]:
+async def asked(house: ServiceHouse, secret: str, method: str, **params: Any) -> dict[str, Any]:
     envelope = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": MODERN, "mcp-method": method}
     if "uri" in params:
@@ -22,7 +23,7 @@ async def asked(house: House, secret: str, method: str, **params: Any) -> dict[s
         return message(await http.post("/mcp?toolsets=all", json=body, headers=headers))
 
 
-async def tools(house: House, secret: str) -> set[str]:
+async def tools(house: ServiceHouse, secret: str) -> set[str]:
     found: set[str] = set()
     cursor: dict[str, str] = {}
     while True:
@@ -33,11 +34,11 @@ async def tools(house: House, secret: str) -> set[str]:
         cursor = {"cursor": result["nextCursor"]}
 
 
-async def limited(house: House, who: Credentials, **restrictions: Any) -> str:
+async def limited(house: ServiceHouse, who: Credentials, **restrictions: Any) -> str:
     return (await house.world.key(who.person, who.organisation, restrictions=Restrictions(**restrictions)))[1]
 
 
-async def test_a_list_shows_what_the_key_may_call_and_no_other_caller_s_list(house: House) -> None:
+async def test_a_list_shows_what_the_key_may_call_and_no_other_caller_s_list(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.ENTERPRISE)
     every = await tools(house, admin.secret)
     lines = {o.id for o in CATALOGUE.operations.values() if o.id in every and names_one_line(o)}
@@ -55,7 +56,7 @@ async def test_a_list_shows_what_the_key_may_call_and_no_other_caller_s_list(hou
         assert await tools(house, admin.secret) == every
 
 
-async def test_tools_for_admins_are_shown_to_admins(house: House) -> None:
+async def test_tools_for_admins_are_shown_to_admins(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.FREE)
     member = await house.world.caller(organisation=admin.organisation, role=Role.MEMBER)
     assert "list_audit_log" in await tools(house, admin.secret)
@@ -63,7 +64,7 @@ async def test_tools_for_admins_are_shown_to_admins(house: House) -> None:
     assert "list_audit_log" not in await tools(house, await limited(house, admin, no_admin=True))
 
 
-async def test_a_hidden_tool_answers_as_the_pipeline_does(house: House) -> None:
+async def test_a_hidden_tool_answers_as_the_pipeline_does(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.ENTERPRISE)
     secret = await limited(house, admin, toolsets=("network",))
     said = await house.mcp(CATALOGUE.operations["list_connectivity_plans"], secret, {})
@@ -71,7 +72,7 @@ async def test_a_hidden_tool_answers_as_the_pipeline_does(house: House) -> None:
     assert "restricted to the toolsets network" in said.body["error"]
 
 
-async def test_resources_are_no_way_around_restrictions(house: House) -> None:
+async def test_resources_are_no_way_around_restrictions(house: ServiceHouse) -> None:
     admin = await house.world.caller(Tier.ENTERPRISE)
     plans = "connectivity://plans"
 

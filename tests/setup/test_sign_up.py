@@ -22,7 +22,7 @@ from tests.setup.signing_up import (
     address_of,
     asking,
     begun,
-    code_in,
+    code_line,
     open_office,
     other_than,
     sign_up,
@@ -64,7 +64,7 @@ async def test_a_sign_up_mails_a_code_and_answers_with_the_token_it_goes_with(wo
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", answer.json()["client_token"])
     [letter] = await world.letters()
     assert (letter.to, letter.subject) == (ADA, "Your code to sign up")
-    assert letter.text.replace(code_in(letter), "CODE") == snapshot("""\
+    assert letter.text.replace(code_line(letter), "CODE") == snapshot("""\
 Somebody, probably you, is signing up at https://reseller.test with this e-mail address. The code is
 
 CODE

@@ -26,7 +26,7 @@ from tests.setup.signing_up import (
     address_of,
     asking,
     begun,
-    code_in,
+    code_line,
     open_office,
     other_than,
     sign_up,
@@ -231,7 +231,7 @@ async def test_a_code_goes_with_its_own_token_and_what_it_was_asked_for(world: W
             await finish_sign_in(deps, token=ada[0], code=ada[1], now=now)
         assert (await verify(http, *ada)).status_code == 201
         token = await begin_sign_in(deps, address=ADA, client="192.0.2.1", now=now)
-        code = code_in((await world.letters())[-1])
+        code = code_line((await world.letters())[-1])
         assert (await verify(http, token, code)).status_code == 400
 
 
@@ -253,7 +253,7 @@ async def test_a_known_address_cannot_be_told_from_an_unknown_one(world: World, 
     assert seen[0] == seen[1]
     letters = (await world.letters())[before:]
     assert [letter.to for letter in letters] == ["known@x.example", "other@x.example"]
-    assert len({letter.text.replace(code_in(letter), "") for letter in letters}) == 1
+    assert len({letter.text.replace(code_line(letter), "") for letter in letters}) == 1
 
 
 async def test_address_token_and_code_are_in_no_log_audit_row_or_table_in_clear(world: World, tmp_path: Path) -> None:

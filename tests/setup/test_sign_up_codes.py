@@ -16,7 +16,7 @@ from storage.engine.statement import Command, Statement
 from storage.engine.table import table_of
 from storage.invitations import InvitationTable
 from storage.people import find_by_address
-from tests.setup.signing_up import ADA, BOTH, address_of, asking, code_in, open_office, other_than, signed_up
+from tests.setup.signing_up import ADA, BOTH, address_of, asking, code_line, open_office, other_than, signed_up
 from tests.stage import opened
 from tests.world import World
 
@@ -70,7 +70,7 @@ async def test_the_mailed_code_says_who_it_is_once(world: World) -> None:
     token = await begin(world, "Ada@FJORD.example")
     letter = (await world.letters())[-1]
     assert (letter.to, letter.subject) == (ADA, "Your code to sign in")
-    assert letter.text.replace(code_in(letter), "CODE") == snapshot("""\
+    assert letter.text.replace(code_line(letter), "CODE") == snapshot("""\
 Somebody, probably you, is signing in at https://reseller.test with this e-mail address. The code is
 
 CODE
@@ -80,17 +80,17 @@ It is good for 10 minutes and works once. It works only on the page, and in the 
 If it was not you, ignore this mail: without the code nothing happens. Nobody of ours will ask you for it.
 """)
     with pytest.raises(BadRequest) as wrong:
-        await finish(world, token, other_than(code_in(letter)))
+        await finish(world, token, other_than(code_line(letter)))
     assert (wrong.value.error_code, wrong.value.param) == ("form_code_incorrect", "code")
-    assert await finish(world, token, code_in(letter)) == await ada(world)
+    assert await finish(world, token, code_line(letter)) == await ada(world)
     with pytest.raises(BadRequest) as used:
-        await finish(world, token, code_in(letter))
+        await finish(world, token, code_line(letter))
     assert used.value.body("") == wrong.value.body("")
 
 
 async def test_of_two_who_finish_at_once_one_is_signed_in(either: World) -> None:
     token = await begin(either)
-    code = code_in((await either.letters())[-1])
+    code = code_line((await either.letters())[-1])
     people: list[str] = []
 
     async def once() -> None:
@@ -129,7 +129,7 @@ https://reseller.test/auth/sign-up
 
 Or sign in with the address that you signed up with. If it was not you, ignore this mail: nothing happens.
 """)
-    for guess in ("000000", "123456", code_in(known)):
+    for guess in ("000000", "123456", code_line(known)):
         with pytest.raises(BadRequest):
             await finish(world, token, guess)
     assert await world.store.read(find_by_address, address="nobody@x.example") is None
@@ -157,7 +157,7 @@ async def invite(world: World, address: str) -> None:
 async def test_somebody_who_is_invited_becomes_a_person_by_signing_in(either: World) -> None:
     await invite(either, "new@x.example")
     tokens = [await begin(either, "new@x.example", f"192.0.2.{number}") for number in range(2)]
-    codes = [code_in(letter) for letter in (await either.letters())[-2:]]
+    codes = [code_line(letter) for letter in (await either.letters())[-2:]]
     people: list[str] = []
 
     async def once(token: str, code: str) -> None:
@@ -217,7 +217,7 @@ async def test_a_browser_that_is_known_for_the_address_has_codes_of_its_own(eith
 
 async def test_wrong_guesses_end_the_request_that_they_were_made_for_alone(either: World) -> None:
     hers = await begin(either)
-    code = code_in((await either.letters())[-1])
+    code = code_line((await either.letters())[-1])
     theirs = await begin(either, client="192.0.2.66")
     for number in range(1, 6):
         with pytest.raises(BadRequest):
@@ -225,14 +225,14 @@ async def test_wrong_guesses_end_the_request_that_they_were_made_for_alone(eithe
     with pytest.raises(BadRequest):
         await finish(either, theirs, code)
     newer = await begin(either)
-    newest = code_in((await either.letters())[-1])
+    newest = code_line((await either.letters())[-1])
     assert await finish(either, hers, code) == await ada(either), "a later request does not end an earlier one"
     assert await finish(either, newer, newest) == await ada(either)
 
 
 async def test_a_code_is_worth_nothing_to_whoever_did_not_ask_for_it(world: World) -> None:
     hers = await begin(world)
-    code = code_in((await world.letters())[-1])
+    code = code_line((await world.letters())[-1])
     theirs = await begin(world, client="192.0.2.66")
     with pytest.raises(BadRequest):
         await finish(world, theirs, code)
@@ -243,7 +243,7 @@ async def test_a_code_to_sign_in_is_eight_characters_of_which_none_looks_like_an
     found: set[str] = set()
     for number in range(40):
         token = await begin(world, client=f"198.51.100.{number % 4}")
-        code = code_in((await world.letters())[-1])
+        code = code_line((await world.letters())[-1])
         found |= set(code)
         typed = code.lower().replace("-", " " * (number % 3)).replace("1", "l" if number % 2 else "i").replace("0", "o")
         assert await finish(world, token, f" {typed}") == await ada(world)
@@ -253,14 +253,14 @@ async def test_a_code_to_sign_in_is_eight_characters_of_which_none_looks_like_an
 
 async def test_a_code_to_sign_in_dies_as_one_to_sign_up_does(world: World) -> None:
     token = await begin(world)
-    code = code_in((await world.letters())[-1])
+    code = code_line((await world.letters())[-1])
     for number in range(1, 6):
         with pytest.raises(BadRequest):
             await finish(world, token, other_than(code, number))
     with pytest.raises(BadRequest):
         await finish(world, token, code)
     late = await begin(world)
-    code = code_in((await world.letters())[-1])
+    code = code_line((await world.letters())[-1])
     world.clock.advance(600)
     with pytest.raises(BadRequest):
         await finish(world, late, code)

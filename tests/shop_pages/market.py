@@ -17,10 +17,11 @@ from storage.engine.statement import Command
 from storage.engine.table import table_of
 from storage.orders import StorefrontOrderTable
 from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan, write_storefront
+from tests.network_facts import ACCOUNT
 from tests.pages.browser import Browser, Seen
 from tests.pages.document import Document
 from tests.shop_pages.qr_reader import read_qr
-from tests.top_ups.counter import ACCOUNT, Counter, open_counter
+from tests.top_ups.counter import TopUpShop, open_counter
 from tests.world import HOST
 from transports.http.asgi import HttpScope, Receive, Scope, Send
 from transports.http.door import HttpDoor, InnerApplication
@@ -30,16 +31,16 @@ from transports.payments import PAYMENT_PAGES_PATH, serve_payment_pages
 from transports.web.shop.app import ShopsApp
 from transports.web.shop.request import shop_context_of
 
-SHOP = "/shop/fjord"
+SHOP_PATH = "/shop/fjord"
 BUYER = "buyer@home.test"
 ORDERS = table_of(StorefrontOrderTable)
 
 
 @dataclass
-class Market:
+class PagesMarket:
     """The shop, its door, and what the door wrote into its log."""
 
-    counter: Counter
+    counter: TopUpShop
     shops: ShopsApp
     lines: list[RequestLine] = field(default_factory=list[RequestLine])
     door: HttpDoor = field(init=False)
@@ -68,7 +69,7 @@ class Market:
 
     async def to_checkout(self, browser: Browser, plan: str = "nordic") -> Seen:
         """From the shop to the processor's page."""
-        seen = await browser.get(SHOP)
+        seen = await browser.get(SHOP_PATH)
         return await browser.send(seen.page.form("/checkout", plan=plan))
 
     async def pay(self, browser: Browser, checkout: Seen, *, told: bool = True) -> Seen:
@@ -147,11 +148,11 @@ def field_of(page: Document, id: str) -> str:
 
 
 @asynccontextmanager
-async def open_market(folder: Path) -> AsyncGenerator[Market]:
+async def open_market(folder: Path) -> AsyncGenerator[PagesMarket]:
     """A market with the shop of tests/top_ups."""
     async with open_counter(folder) as counter:
         pipeline = counter.world.pipeline
         made = shop_context_of(
             pipeline, lambda call, error: counter.world.faults.append((call.request_id, call.operation.id, error)), f"https://{HOST}"
         )
-        yield Market(counter, ShopsApp(made))
+        yield PagesMarket(counter, ShopsApp(made))

@@ -10,21 +10,21 @@ from registry.limits import Limits, Role
 from registry.ports import SharedSecrets
 from tests.abuse.test_order_guesses import faceless
 from tests.pages.browser import Browser
-from tests.shop_pages.market import SHOP, Market, heading, order_of, scanned, token_of
-from tests.top_ups.counter import BUYER, KEY
+from tests.shop_pages.market import SHOP_PATH, PagesMarket, heading, order_of, scanned, token_of
+from tests.top_ups.counter import BUYER, TOP_UPS_KEY
 
 TOKEN = re.compile(r"ord_[0-9a-z]{26}")
 OPENS = [("GET", ""), ("GET", "/usage"), ("GET", "/top-up-options"), ("POST", "/cancel"), ("POST", "/top-up-checkouts/tuc_x/cancel")]
 
 
 @pytest.fixture
-async def open_market_of(market: Market) -> Market:
+async def open_market_of(market: PagesMarket) -> PagesMarket:
     """Without a storefront key: what its reader names is all that opens an order."""
     market.counter.world.pipeline.secrets = SharedSecrets()
     return market
 
 
-async def mailed_link(market: Market) -> str:
+async def mailed_link(market: PagesMarket) -> str:
     """The path of the link in the newest mail to the buyer."""
     letters = [letter for letter in await market.counter.world.letters() if letter.to == BUYER]
     found = re.search(r"https://reseller\.test(/shop/\S+)", letters[-1].text)
@@ -32,7 +32,7 @@ async def mailed_link(market: Market) -> str:
     return found[1]
 
 
-async def operator_sees(market: Market) -> str:
+async def operator_sees(market: PagesMarket) -> str:
     """All that the organisation is shown of its orders: lists, events, charges."""
     paths = ("/v1/storefronts/orders", "/v1/connectivity/events", "/v1/operator-billing/charges", "/v1/audit-log")
     async with market.counter.world.client(market.counter.me.secret) as http:
@@ -41,7 +41,7 @@ async def operator_sees(market: Market) -> str:
     return "\n".join(answer.text for answer in answers)
 
 
-async def test_what_the_organisation_and_the_processor_see_of_an_order_is_its_number(market: Market, browser: Browser) -> None:
+async def test_what_the_organisation_and_the_processor_see_of_an_order_is_its_number(market: PagesMarket, browser: Browser) -> None:
     number = order_of(await market.bought(browser))
     seen = await operator_sees(market)
     assert TOKEN.findall(seen) == []
@@ -52,7 +52,7 @@ async def test_what_the_organisation_and_the_processor_see_of_an_order_is_its_nu
     assert number in asked and not any(TOKEN.search(key) for key in asked)
 
 
-async def test_a_number_opens_nothing_and_looks_like_an_order_that_never_was(open_market_of: Market, browser: Browser) -> None:
+async def test_a_number_opens_nothing_and_looks_like_an_order_that_never_was(open_market_of: PagesMarket, browser: Browser) -> None:
     market = open_market_of
     number = order_of(await market.bought(browser))
     async with market.browser() as stranger:
@@ -62,14 +62,14 @@ async def test_a_number_opens_nothing_and_looks_like_an_order_that_never_was(ope
             ]
             assert len({faceless(answer) for answer in answers}) == 1, way
             assert (answers[0].status_code, answers[0].json()["code"]) == (404, "not_found")
-        pages = [(await stranger.get(f"{SHOP}/orders/{id}")).answer for id in (number, "ord_" + "0" * 26)]
+        pages = [(await stranger.get(f"{SHOP_PATH}/orders/{id}")).answer for id in (number, "ord_" + "0" * 26)]
         assert len({faceless(page) for page in pages}) == 1 and pages[0].status_code == 404
         for act in ("cancel", "top-up"):
-            assert (await stranger.post(f"{SHOP}/orders/{number}/{act}", {"plan": "nordic"})).status == 404
+            assert (await stranger.post(f"{SHOP_PATH}/orders/{number}/{act}", {"plan": "nordic"})).status == 404
     assert (await market.counter.row(number)).cancelled_at is None
 
 
-async def test_guessing_by_numbers_is_counted_as_guessing(open_market_of: Market, browser: Browser) -> None:
+async def test_guessing_by_numbers_is_counted_as_guessing(open_market_of: PagesMarket, browser: Browser) -> None:
     market = open_market_of
     number = order_of(await market.bought(browser))
     market.counter.world.pipeline.rate_limiter.limits = Limits()
@@ -78,10 +78,10 @@ async def test_guessing_by_numbers_is_counted_as_guessing(open_market_of: Market
     assert said == [404] * 10 + [429]
 
 
-async def test_the_browser_that_began_an_order_opens_it_by_its_number_and_no_other_does(market: Market, browser: Browser) -> None:
+async def test_the_browser_that_began_an_order_opens_it_by_its_number_and_no_other_does(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     number = order_of(bought)
-    assert bought.path == f"{SHOP}/orders/{number}" and heading(bought.page) == "Your eSIM is ready"
+    assert bought.path == f"{SHOP_PATH}/orders/{number}" and heading(bought.page) == "Your eSIM is ready"
     [cookie] = [one for one in browser.http.cookies.jar if one.name.startswith("__Secure-order_")]
     assert (cookie.name, cookie.path, cookie.secure, cookie.get_nonstandard_attr("SameSite")) == (
         f"__Secure-order_{number[4:]}",
@@ -96,7 +96,7 @@ async def test_the_browser_that_began_an_order_opens_it_by_its_number_and_no_oth
         assert (await other.get(bought.path)).status == 404
 
 
-async def test_the_link_in_the_mail_opens_it_in_every_browser(market: Market, browser: Browser) -> None:
+async def test_the_link_in_the_mail_opens_it_in_every_browser(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     link = await mailed_link(market)
     assert TOKEN.search(link) and token_of(browser) not in link
@@ -112,7 +112,7 @@ async def test_the_link_in_the_mail_opens_it_in_every_browser(market: Market, br
         assert "You closed this order" in closed.page.text
 
 
-async def test_a_browser_keeps_the_cookies_of_its_ten_newest_orders(market: Market, browser: Browser) -> None:
+async def test_a_browser_keeps_the_cookies_of_its_ten_newest_orders(market: PagesMarket, browser: Browser) -> None:
     for _ in range(12):
         market.counter.world.clock.advance(60)
         await market.to_checkout(browser)
@@ -121,13 +121,13 @@ async def test_a_browser_keeps_the_cookies_of_its_ten_newest_orders(market: Mark
     assert kept == begun[-10:]
 
 
-async def test_the_answer_of_the_api_shows_the_id_that_was_used(open_market_of: Market, browser: Browser) -> None:
+async def test_the_answer_of_the_api_shows_the_id_that_was_used(open_market_of: PagesMarket, browser: Browser) -> None:
     market = open_market_of
     number, token = order_of(await market.bought(browser)), token_of(browser)
     async with market.browser() as buyer:
         told = (await buyer.http.get(f"/api/orders/{token}")).json()
     assert (told["id"], told["number"]) == (token, number)
-    market.counter.world.pipeline.secrets = SharedSecrets(storefront=KEY)
+    market.counter.world.pipeline.secrets = SharedSecrets(storefront=TOP_UPS_KEY)
     http = market.counter.http
     by = {id: (await http.get(f"/api/orders/{id}")).json() for id in (number, token)}
     assert {id: (shown["id"], shown["number"], shown["esim"]) for id, shown in by.items()} == {
@@ -137,7 +137,7 @@ async def test_the_answer_of_the_api_shows_the_id_that_was_used(open_market_of: 
     assert [(shown["id"], shown["number"]) for shown in listed] == [(number, number)]
 
 
-async def test_renewed_access_ends_every_link_and_mails_a_new_one(open_market_of: Market, browser: Browser) -> None:
+async def test_renewed_access_ends_every_link_and_mails_a_new_one(open_market_of: PagesMarket, browser: Browser) -> None:
     market = open_market_of
     bought = await market.bought(browser)
     number, old = order_of(bought), await mailed_link(market)
@@ -165,7 +165,7 @@ Questions? Write to help@fjord.test, and name the order onr_....
 """)
 
 
-async def test_an_ended_token_still_names_the_order_to_whoever_shows_a_credential(market: Market, browser: Browser) -> None:
+async def test_an_ended_token_still_names_the_order_to_whoever_shows_a_credential(market: PagesMarket, browser: Browser) -> None:
     number, token = order_of(await market.bought(browser)), token_of(browser)
     world = market.counter.world
     await world.store.write(renew_order_access, deps=market.counter.deps, order=number, organisation=None, now=world.clock.now())
@@ -179,7 +179,7 @@ async def test_an_ended_token_still_names_the_order_to_whoever_shows_a_credentia
 
 
 async def test_only_an_admin_of_the_shops_organisation_renews_access_and_only_where_there_is_an_address(
-    market: Market, browser: Browser
+    market: PagesMarket, browser: Browser
 ) -> None:
     number = order_of(await market.bought(browser))
     world = market.counter.world
@@ -200,10 +200,10 @@ async def test_only_an_admin_of_the_shops_organisation_renews_access_and_only_wh
         (409, "order_without_address"),
     ]
     assert "because it was not paid for" in refused[-1].json()["error"]
-    assert (await browser.get(f"{SHOP}/orders/{number}")).status == 200
+    assert (await browser.get(f"{SHOP_PATH}/orders/{number}")).status == 200
 
 
-async def test_an_order_is_found_whatever_shop_its_link_names(market: Market, browser: Browser) -> None:
+async def test_an_order_is_found_whatever_shop_its_link_names(market: PagesMarket, browser: Browser) -> None:
     await market.bought(browser)
     link = await mailed_link(market)
     other = market.counter.shop._replace(id=market.counter.world.ids.new("sf_"), slug="alpine", name="Alpine")
@@ -213,34 +213,34 @@ async def test_an_order_is_found_whatever_shop_its_link_names(market: Market, br
         assert (seen.status, seen.path) == (200, link)
 
 
-async def test_a_shop_that_was_renamed_is_found_at_its_former_address(market: Market, browser: Browser) -> None:
+async def test_a_shop_that_was_renamed_is_found_at_its_former_address(market: PagesMarket, browser: Browser) -> None:
     await market.bought(browser)
     async with market.counter.world.client(market.counter.me.secret) as http:
         said = await http.patch(f"/v1/storefronts/{market.counter.shop.id}", json={"slug": "fjord-travel"})
     assert said.status_code == 200, said.text
-    assert (await browser.get(SHOP)).path == "/shop/fjord-travel"
-    seen = await browser.get(f"{SHOP}/orders/{token_of(browser)}")
+    assert (await browser.get(SHOP_PATH)).path == "/shop/fjord-travel"
+    seen = await browser.get(f"{SHOP_PATH}/orders/{token_of(browser)}")
     assert (seen.status, seen.path) == (200, f"/shop/fjord-travel/orders/{token_of(browser)}")
     listed = await market.counter.http.get("/api/orders", params={"storefront": "fjord", "email": BUYER})
     assert [order["storefront"] for order in listed.json()["data"]] == ["fjord-travel"]
 
 
-async def test_a_cookie_that_opens_another_order_opens_none(market: Market, browser: Browser) -> None:
+async def test_a_cookie_that_opens_another_order_opens_none(market: PagesMarket, browser: Browser) -> None:
     first = order_of(await market.bought(browser))
     market.counter.world.clock.advance(1)
     second, token = order_of(await market.bought(browser)), token_of(browser)
     assert first != second
     async with market.browser() as other:
         said = [
-            (await other.http.get(f"{SHOP}/orders/{number}", headers={"Cookie": f"__Secure-order_{number[4:]}={token}"})).status_code
+            (await other.http.get(f"{SHOP_PATH}/orders/{number}", headers={"Cookie": f"__Secure-order_{number[4:]}={token}"})).status_code
             for number in (first, second)
         ]
     assert said == [404, 200]
 
 
-async def test_no_line_of_the_log_holds_a_token(market: Market, browser: Browser) -> None:
+async def test_no_line_of_the_log_holds_a_token(market: PagesMarket, browser: Browser) -> None:
     await market.bought(browser)
     token = token_of(browser)
-    await browser.get(f"{SHOP}/orders/{token}")
+    await browser.get(f"{SHOP_PATH}/orders/{token}")
     await browser.http.get(f"/api/orders/{token}")
     assert market.lines and token not in str(market.lines)

@@ -4,10 +4,10 @@ import pytest
 
 from simulators.processor.checkout import session_total
 from tests.pages.browser import Browser
-from tests.shop_pages.market import SHOP, Market, field_of, heading, order_of, scanned, token_of
+from tests.shop_pages.market import SHOP_PATH, PagesMarket, field_of, heading, order_of, scanned, token_of
 
 
-async def test_a_buyer_pays_and_gets_an_esim_in_every_way_it_can_be_installed(market: Market, browser: Browser) -> None:
+async def test_a_buyer_pays_and_gets_an_esim_in_every_way_it_can_be_installed(market: PagesMarket, browser: Browser) -> None:
     checkout = await market.to_checkout(browser)
     assert checkout.way and checkout.way[0].startswith("https://reseller.test/sandbox/payments/checkout/")
     waiting = await market.pay(browser, checkout, told=False)
@@ -31,17 +31,17 @@ async def test_a_buyer_pays_and_gets_an_esim_in_every_way_it_can_be_installed(ma
     assert (row.amount, row.currency, row.email, row.language) == (1000, "EUR", "buyer@home.test", "en")
 
 
-async def test_the_link_works_again_later_and_on_another_device(market: Market, browser: Browser) -> None:
+async def test_the_link_works_again_later_and_on_another_device(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     market.counter.world.clock.advance(40 * 86_400)
     async with market.browser("2001:db8::7", "de", "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X)") as phone:
-        seen = await phone.get(f"{SHOP}/orders/{token_of(browser)}")
+        seen = await phone.get(f"{SHOP_PATH}/orders/{token_of(browser)}")
     assert heading(seen.page) == "Ihre eSIM ist bereit"
     assert "Auf diesem iPhone installieren" in seen.page.text
     assert scanned(seen.page) == scanned(bought.page)
 
 
-async def test_what_is_left_is_shown_as_the_network_counts_it(market: Market, browser: Browser) -> None:
+async def test_what_is_left_is_shown_as_the_network_counts_it(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     assert "1.07 GB of 1.07 GB left" in bought.page.text
     package = (await market.counter.packages(order_of(bought)))[0]
@@ -51,7 +51,7 @@ async def test_what_is_left_is_shown_as_the_network_counts_it(market: Market, br
     assert 'aria-label="50 % of the data is left"' in seen.answer.text
 
 
-async def test_data_is_added_with_one_button_and_a_payment(market: Market, browser: Browser) -> None:
+async def test_data_is_added_with_one_button_and_a_payment(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     order = order_of(bought)
     checkout = await browser.send(bought.page.form("/top-up", plan="nordic-big"))
@@ -69,7 +69,7 @@ async def test_data_is_added_with_one_button_and_a_payment(market: Market, brows
     assert market.counter.added() == 1
 
 
-async def test_a_closed_order_says_so_once_and_for_ever_and_takes_no_more_data(market: Market, browser: Browser) -> None:
+async def test_a_closed_order_says_so_once_and_for_ever_and_takes_no_more_data(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     form, more = bought.page.form("/cancel"), bought.page.form("/top-up", plan="nordic")
     closed = await browser.send(form)
@@ -85,24 +85,24 @@ async def test_a_closed_order_says_so_once_and_for_ever_and_takes_no_more_data(m
     assert len(await market.counter.top_ups(order_of(bought))) == 0
 
 
-async def test_what_an_order_costs_is_what_the_shop_says_whatever_the_form_says(market: Market, browser: Browser) -> None:
+async def test_what_an_order_costs_is_what_the_shop_says_whatever_the_form_says(market: PagesMarket, browser: Browser) -> None:
     for extra in ({"price_cents": "1"}, {"amount": "1", "currency": "USD"}, {"account_id": "8101", "package_template_id": "55014"}):
-        seen = await browser.post(f"{SHOP}/checkout", {"plan": "nordic", **extra})
+        seen = await browser.post(f"{SHOP_PATH}/checkout", {"plan": "nordic", **extra})
         assert seen.status == 200
     assert [(session_total(one), one.currency) for one in market.counter.sessions()] == [(1000, "eur")] * 3
     assert {row.template_id for row in [await market.counter.row(one.metadata["order"]) for one in market.counter.sessions()]} == {55010}
 
 
 @pytest.mark.parametrize("plan", ["", "nordic ' OR 1=1", "elsewhere", "x" * 5000])
-async def test_a_plan_that_the_shop_does_not_have_is_not_sold(market: Market, browser: Browser, plan: str) -> None:
-    seen = await browser.post(f"{SHOP}/checkout", {"plan": plan})
+async def test_a_plan_that_the_shop_does_not_have_is_not_sold(market: PagesMarket, browser: Browser, plan: str) -> None:
+    seen = await browser.post(f"{SHOP_PATH}/checkout", {"plan": plan})
     assert seen.status == 404
     assert "This plan is not on sale" in seen.page.text
     assert market.counter.sessions() == []
 
 
-async def test_a_plan_that_went_off_sale_or_sold_out_meanwhile_is_not_sold(market: Market, browser: Browser) -> None:
-    page = (await browser.get(SHOP)).page
+async def test_a_plan_that_went_off_sale_or_sold_out_meanwhile_is_not_sold(market: PagesMarket, browser: Browser) -> None:
+    page = (await browser.get(SHOP_PATH)).page
     await market.sell("nordic", on_sale=0)
     seen = await browser.send(page.form("/checkout", plan="nordic"))
     assert (seen.status, market.counter.sessions()) == (409, [])
@@ -116,8 +116,8 @@ async def test_a_plan_that_went_off_sale_or_sold_out_meanwhile_is_not_sold(marke
     assert not [form for form in seen.page.forms if form.method == "post"]
 
 
-async def test_a_processor_that_fails_charges_nothing_and_says_so(market: Market, browser: Browser) -> None:
-    page = (await browser.get(SHOP)).page
+async def test_a_processor_that_fails_charges_nothing_and_says_so(market: PagesMarket, browser: Browser) -> None:
+    page = (await browser.get(SHOP_PATH)).page
     await market.counter.world.ask_payments("POST", "faults", {"trouble": "error", "times": 20})
     seen = await browser.send(page.form("/checkout", plan="nordic"))
     assert seen.status == 502

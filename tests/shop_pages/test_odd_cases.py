@@ -18,8 +18,8 @@ from registry.ports import SharedSecrets
 from simulators.network.faults import NetworkFault
 from tests.http.asking import ask as raw_ask
 from tests.pages.browser import Browser
-from tests.shop_pages.market import SHOP, Market, field_of, heading, order_of, scanned
-from tests.shop_pages.test_every_page import check
+from tests.shop_pages.market import SHOP_PATH, PagesMarket, field_of, heading, order_of, scanned
+from tests.shop_pages.test_every_page import check_shop_page
 from transports.http.asgi import HttpScope
 from transports.web.shop import availability
 from transports.web.shop.brand import Brand, brand_of, plain_text
@@ -34,15 +34,15 @@ EVERYWHERE = [key.partition(".")[2] for key in texts_in("en").words if key.start
 
 
 @pytest.mark.parametrize("path", [b"/shop%2ffjord", b"/shop%2Ffjord", b"/shop/fjord%2f", b"/%2fshop/fjord"])
-async def test_an_encoded_slash_leads_to_no_shop(market: Market, path: bytes) -> None:
-    assert (await raw_ask(market.door, target=SHOP.encode())).status == 200
+async def test_an_encoded_slash_leads_to_no_shop(market: PagesMarket, path: bytes) -> None:
+    assert (await raw_ask(market.door, target=SHOP_PATH.encode())).status == 200
     assert (await raw_ask(market.door, target=path, headers=[(b"accept", b"text/html")])).status == 404
 
 
-async def test_the_largest_logo_is_shown_whole(market: Market, browser: Browser) -> None:
+async def test_the_largest_logo_is_shown_whole(market: PagesMarket, browser: Browser) -> None:
     logo = "data:image/png;base64," + base64.b64encode(b"x" * 24_000).decode()
     await market.change(logo=logo)
-    page = (await browser.get(SHOP)).page
+    page = (await browser.get(SHOP_PATH)).page
     assert [tag.attributes["src"] for tag in page.tags if tag.name == "img"] == [logo]
 
 
@@ -83,7 +83,7 @@ def test_the_largest_shop_does_not_hold_up_everybody_else() -> None:
         began = time.thread_time()  # how busy the machine is does not count
         offers = [offer_of(plan, {}, words) for plan in plans]
         facts = {
-            "here": SHOP,
+            "here": SHOP_PATH,
             "countries": offered_countries(offers, words),
             "country": "",
             "groups": group_offers(offers, "", words),
@@ -123,7 +123,7 @@ def test_data_is_not_said_to_be_used_up_when_it_is_not(used: int, total: int, le
     assert found.until.startswith("The time begins" if ends is None else "It ended" if ends < "2027-01-15" else "Good until")
 
 
-async def test_an_esim_whose_time_is_over_says_so(market: Market, browser: Browser) -> None:
+async def test_an_esim_whose_time_is_over_says_so(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     package = (await market.counter.packages(order_of(bought)))[0]
     package.activated, package.expires = int(NOW), int(NOW) + DAY
@@ -133,7 +133,7 @@ async def test_an_esim_whose_time_is_over_says_so(market: Market, browser: Brows
     assert "are used up" not in text
 
 
-async def test_one_second_is_not_seconds(market: Market) -> None:
+async def test_one_second_is_not_seconds(market: PagesMarket) -> None:
     refusal = QuotaExceeded("x", code="rate_limited", limit=1, used=1, reset_at="", retry_after=1, upgrade_url="")
     said = [market.shops.refused(scope(language), refusal, "req_1").body.decode() for language in ("en", "de")]
     assert "Please wait 1 second, then" in said[0]
@@ -142,21 +142,21 @@ async def test_one_second_is_not_seconds(market: Market) -> None:
 
 def scope(language: str) -> HttpScope:
     """A request that got no further than the door."""
-    return cast(HttpScope, {"type": "http", "path": SHOP, "headers": [(b"accept-language", language.encode())]})
+    return cast(HttpScope, {"type": "http", "path": SHOP_PATH, "headers": [(b"accept-language", language.encode())]})
 
 
-async def test_no_link_leads_to_a_shop_that_is_closed(market: Market, browser: Browser) -> None:
+async def test_no_link_leads_to_a_shop_that_is_closed(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
-    links = [tag.attributes["href"] for tag in bought.page.tags if tag.name == "a" and tag.attributes.get("href", "") == SHOP]
+    links = [tag.attributes["href"] for tag in bought.page.tags if tag.name == "a" and tag.attributes.get("href", "") == SHOP_PATH]
     assert len(links) == 2
     await market.change(status="draft")
     closed = await browser.get(bought.path)
-    check("closed", closed)
-    assert SHOP not in [tag.attributes.get("href") for tag in closed.page.tags]
+    check_shop_page("closed", closed)
+    assert SHOP_PATH not in [tag.attributes.get("href") for tag in closed.page.tags]
     assert scanned(closed.page) == scanned(bought.page)
 
 
-async def test_a_payment_that_was_given_up_does_not_renew_the_page_for_ever(market: Market, browser: Browser) -> None:
+async def test_a_payment_that_was_given_up_does_not_renew_the_page_for_ever(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     await browser.send(bought.page.form("/top-up", plan="nordic"))
     waits: list[str | None] = []
@@ -168,15 +168,15 @@ async def test_a_payment_that_was_given_up_does_not_renew_the_page_for_ever(mark
 
 @pytest.mark.parametrize("query", ["utm=1&utm=2", "q=%ff", "x=%00", "&".join(f"a{n}=1" for n in range(60)), "fbclid=x&access_token=s3cret"])
 async def test_what_others_add_to_an_address_does_not_matter(browser: Browser, query: str) -> None:
-    seen = await browser.get(f"{SHOP}?{query}&country=NO")
+    seen = await browser.get(f"{SHOP_PATH}?{query}&country=NO")
     assert (seen.status, "plans for Norway" in seen.page.text) == (200, True)
     assert "s3cret" not in seen.answer.text
 
 
 async def test_a_charging_system_that_hangs_does_not_hang_the_buyer(
-    market: Market, browser: Browser, monkeypatch: pytest.MonkeyPatch
+    market: PagesMarket, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (await browser.get(SHOP)).page
+    page = (await browser.get(SHOP_PATH)).page
     monkeypatch.setattr(shop_checkout, "SALE_PATIENCE_SECONDS", 0.05)
     monkeypatch.setattr(availability, "AVAILABILITY_PATIENCE", 0.05)
     market.counter.world.clock.advance(120)
@@ -201,7 +201,7 @@ async def test_a_charging_system_that_hangs_does_not_hang_the_buyer(
     ],
 )
 async def test_whatever_the_charging_system_calls_a_code(
-    market: Market, browser: Browser, profile: tuple[str | None, str | None, str | None], code: str | None
+    market: PagesMarket, browser: Browser, profile: tuple[str | None, str | None, str | None], code: str | None
 ) -> None:
     bought = await market.bought(browser)
     row = await market.counter.row(order_of(bought))
@@ -210,7 +210,7 @@ async def test_whatever_the_charging_system_calls_a_code(
     sealed = seal_esim_profile(EsimProfile(row.iccid, *profile), keyring=deps.keyring, organisation=row.organisation, intent=row.id)
     await market.set_order(row.id, esim=sealed)
     seen = await browser.get(bought.path)
-    check("strange", seen)
+    check_shop_page("strange", seen)
     assert heading(seen.page) == "Your eSIM is ready"
     if code is None:
         assert "the code that installs it has not arrived" in seen.page.text and row.iccid in seen.page.text
@@ -221,7 +221,7 @@ async def test_whatever_the_charging_system_calls_a_code(
         assert str(Markup.escape(code)).replace("&#39;", "'") in seen.answer.text.replace("&#39;", "'")
 
 
-async def test_a_name_of_braces_is_no_place_to_fill_in(market: Market, browser: Browser) -> None:
+async def test_a_name_of_braces_is_no_place_to_fill_in(market: PagesMarket, browser: Browser) -> None:
     await market.change(name="{shop} {link} {0} %s")
     await market.sell("nordic", name="{whole} {code}")
     bought = await market.bought(browser)
@@ -231,7 +231,7 @@ async def test_a_name_of_braces_is_no_place_to_fill_in(market: Market, browser: 
     assert "{whole} {code}." in letter.text
 
 
-async def test_what_is_one_is_not_many(market: Market) -> None:
+async def test_what_is_one_is_not_many(market: PagesMarket) -> None:
     await market.sell("nordic", data_mb=1, validity_days=1, price_cents=1, countries=orjson.dumps(EVERYWHERE).decode())
     await market.sell("europe", price_cents=99_999_999)
     for language, said in (
@@ -239,11 +239,11 @@ async def test_what_is_one_is_not_many(market: Market) -> None:
         ("de", ["1 MB", "1 Tag", "Funktioniert in 250 Ländern", "Für 0,01 € kaufen", "Für 999.999,99 € kaufen"]),
     ):
         async with market.browser(language=language) as browser:
-            text = (await browser.get(SHOP)).page.text.replace("\u00a0", " ")
+            text = (await browser.get(SHOP_PATH)).page.text.replace("\u00a0", " ")
         assert [each for each in said if each not in text] == []
 
 
-async def test_guesses_by_pages_and_by_the_api_from_one_network_are_one_count(market: Market) -> None:
+async def test_guesses_by_pages_and_by_the_api_from_one_network_are_one_count(market: PagesMarket) -> None:
     pipeline = market.counter.world.pipeline
     pipeline.rate_limiter.limits, pipeline.secrets = Limits(), SharedSecrets()
     async with (
@@ -253,7 +253,7 @@ async def test_guesses_by_pages_and_by_the_api_from_one_network_are_one_count(ma
     ):
         found: list[int] = []
         for place in range(6):
-            found.append((await one.get(f"{SHOP}/orders/ord_{place:026d}")).status)
+            found.append((await one.get(f"{SHOP_PATH}/orders/ord_{place:026d}")).status)
             found.append((await other.http.get(f"/api/orders/ord_{place:026d}/usage")).status_code)
         assert found == [404] * 10 + [429] * 2
-        assert (await far.get(f"{SHOP}/orders/ord_{0:026d}")).status == 404
+        assert (await far.get(f"{SHOP_PATH}/orders/ord_{0:026d}")).status == 404

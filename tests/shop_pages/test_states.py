@@ -3,12 +3,12 @@
 from registry.limits import Limits
 from simulators.network.faults import NetworkFault
 from tests.pages.browser import Browser
-from tests.shop_pages.market import SHOP, Market, heading, order_of, scanned, token_of
+from tests.shop_pages.market import SHOP_PATH, PagesMarket, heading, order_of, scanned, token_of
 
 DRAW = "affectPackageToSubscriber"
 
 
-async def test_a_failed_order_says_what_goes_back_and_then_that_it_went(market: Market, browser: Browser) -> None:
+async def test_a_failed_order_says_what_goes_back_and_then_that_it_went(market: PagesMarket, browser: Browser) -> None:
     checkout = await market.to_checkout(browser)
     await market.sell_out()
     waiting = await market.pay(browser, checkout, told=False)
@@ -25,7 +25,7 @@ async def test_a_failed_order_says_what_goes_back_and_then_that_it_went(market: 
     assert "esim_qrcode" not in seen.answer.text
 
 
-async def test_an_order_in_doubt_says_that_somebody_looks_and_shows_no_esim(market: Market, browser: Browser) -> None:
+async def test_an_order_in_doubt_says_that_somebody_looks_and_shows_no_esim(market: PagesMarket, browser: Browser) -> None:
     market.counter.trouble(NetworkFault(DRAW, drop_after=True))
     seen = await market.bought(browser)
     assert heading(seen.page) == "We are looking into your order"
@@ -33,7 +33,7 @@ async def test_an_order_in_doubt_says_that_somebody_looks_and_shows_no_esim(mark
     assert "esim_qrcode" not in seen.answer.text and "<img" not in seen.answer.text
 
 
-async def test_an_esim_that_was_taken_back_is_not_shown_any_more(market: Market, browser: Browser) -> None:
+async def test_an_esim_that_was_taken_back_is_not_shown_any_more(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     code = scanned(bought.page)
     assert (await market.counter.roll_back(order_of(bought))).status_code == 200
@@ -43,7 +43,7 @@ async def test_an_esim_that_was_taken_back_is_not_shown_any_more(market: Market,
     assert not seen.page.forms
 
 
-async def test_a_charging_system_that_fails_is_never_shown_as_no_data_left(market: Market, browser: Browser) -> None:
+async def test_a_charging_system_that_fails_is_never_shown_as_no_data_left(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     market.counter.trouble(NetworkFault("*", code=100, times=None))
     market.counter.world.clock.advance(120)
@@ -56,48 +56,48 @@ async def test_a_charging_system_that_fails_is_never_shown_as_no_data_left(marke
     assert scanned(seen.page) == scanned(bought.page)
 
 
-async def test_an_order_that_nobody_paid_is_looked_at_less_and_less_often(market: Market, browser: Browser) -> None:
+async def test_an_order_that_nobody_paid_is_looked_at_less_and_less_often(market: PagesMarket, browser: Browser) -> None:
     checkout = await market.to_checkout(browser)
     order = market.counter.sessions()[0].metadata["order"]
     assert "sandbox" in checkout.path
     waits: list[str | None] = []
     for seconds in (0, 119, 2, 478, 2, 2990, 60):
         market.counter.world.clock.advance(seconds)
-        waits.append((await browser.get(f"{SHOP}/orders/{order}")).answer.headers.get("refresh"))
+        waits.append((await browser.get(f"{SHOP_PATH}/orders/{order}")).answer.headers.get("refresh"))
     assert waits == ["4", "4", "10", "10", "30", "30", None]
-    assert "No payment has arrived" in (await browser.get(f"{SHOP}/orders/{order}")).page.text
+    assert "No payment has arrived" in (await browser.get(f"{SHOP_PATH}/orders/{order}")).page.text
 
 
-async def test_a_shop_that_is_sold_out_says_so_before_anybody_tries(market: Market, browser: Browser) -> None:
+async def test_a_shop_that_is_sold_out_says_so_before_anybody_tries(market: PagesMarket, browser: Browser) -> None:
     await market.sell_out()
-    page = (await browser.get(SHOP)).page
+    page = (await browser.get(SHOP_PATH)).page
     assert page.text.count("Sold out") == 3
     assert "Everything is sold out at the moment" in page.text
     assert [form.method for form in page.forms] == ["get"]
 
 
-async def test_a_shop_whose_owner_is_not_paid_sells_nothing(market: Market, browser: Browser) -> None:
-    page = (await browser.get(SHOP)).page
+async def test_a_shop_whose_owner_is_not_paid_sells_nothing(market: PagesMarket, browser: Browser) -> None:
+    page = (await browser.get(SHOP_PATH)).page
     await market.counter.world.ask_payments("POST", f"accounts/{market.counter.payee}", {"do": "restrict"})
     await market.counter.told()
     market.counter.world.clock.advance(60)
-    assert (await browser.get(SHOP)).page.text.count("Cannot be bought at the moment") == 3
+    assert (await browser.get(SHOP_PATH)).page.text.count("Cannot be bought at the moment") == 3
     seen = await browser.send(page.form("/checkout", plan="nordic"))
     assert (seen.status, market.counter.sessions()) == (409, [])
     assert "Nothing was charged" in seen.page.text
 
 
-async def test_a_shop_without_plans_says_so_and_a_draft_is_not_there(market: Market, browser: Browser) -> None:
+async def test_a_shop_without_plans_says_so_and_a_draft_is_not_there(market: PagesMarket, browser: Browser) -> None:
     for slug in list(market.counter.plans):
         await market.sell(slug, on_sale=0)
-    assert "There is nothing on sale at the moment" in (await browser.get(SHOP)).page.text
+    assert "There is nothing on sale at the moment" in (await browser.get(SHOP_PATH)).page.text
     await market.change(status="draft")
-    draft, unknown = await browser.get(SHOP), await browser.get("/shop/nobodys")
+    draft, unknown = await browser.get(SHOP_PATH), await browser.get("/shop/nobodys")
     assert (draft.status, draft.answer.content) == (404, unknown.answer.content)
-    assert (await browser.post(f"{SHOP}/checkout", {"plan": "nordic"})).status == 404
+    assert (await browser.post(f"{SHOP_PATH}/checkout", {"plan": "nordic"})).status == 404
 
 
-async def test_what_was_bought_is_shown_after_the_shop_closed_or_was_renamed(market: Market, browser: Browser) -> None:
+async def test_what_was_bought_is_shown_after_the_shop_closed_or_was_renamed(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     await market.change(status="draft", slug="fjord-travel")
     seen = await browser.get(bought.path)
@@ -105,14 +105,14 @@ async def test_what_was_bought_is_shown_after_the_shop_closed_or_was_renamed(mar
     assert scanned(seen.page) == scanned(bought.page)
 
 
-async def test_unknown_orders_and_those_of_other_shops_are_answered_alike(market: Market, browser: Browser) -> None:
+async def test_unknown_orders_and_those_of_other_shops_are_answered_alike(market: PagesMarket, browser: Browser) -> None:
     async with market.browser("203.0.113.8") as buyer:
         order = order_of(await market.bought(buyer))
     paths = [
-        f"{SHOP}/orders/{order}",
+        f"{SHOP_PATH}/orders/{order}",
         f"/shop/other/orders/{order}",
-        f"{SHOP}/orders/ord_{'a' * 26}",
-        f"{SHOP}/orders/x",
+        f"{SHOP_PATH}/orders/ord_{'a' * 26}",
+        f"{SHOP_PATH}/orders/x",
         "/shop/nobodys/orders/x",
         "/shop",
         "/shop/",
@@ -124,19 +124,19 @@ async def test_unknown_orders_and_those_of_other_shops_are_answered_alike(market
     assert (await market.counter.row(order)).cancelled_at is None
 
 
-async def test_guesses_of_orders_are_counted(market: Market, browser: Browser) -> None:
+async def test_guesses_of_orders_are_counted(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     market.counter.world.pipeline.rate_limiter.limits = Limits()
-    answers = [(await browser.get(f"{SHOP}/orders/ord_{place:026d}")).status for place in range(12)]
+    answers = [(await browser.get(f"{SHOP_PATH}/orders/ord_{place:026d}")).status for place in range(12)]
     assert answers == [404] * 10 + [429] * 2
     assert (await browser.get(bought.path)).status == 429
     async with market.browser("203.0.113.8") as other:
-        assert (await other.get(f"{SHOP}/orders/{token_of(browser)}")).status == 200
+        assert (await other.get(f"{SHOP_PATH}/orders/{token_of(browser)}")).status == 200
 
 
-async def test_somebody_who_begins_many_orders_is_slowed_down(market: Market, browser: Browser) -> None:
+async def test_somebody_who_begins_many_orders_is_slowed_down(market: PagesMarket, browser: Browser) -> None:
     market.counter.world.pipeline.rate_limiter.limits = Limits()
-    page = (await browser.get(SHOP)).page
+    page = (await browser.get(SHOP_PATH)).page
     found = [await browser.send(page.form("/checkout", plan="nordic")) for _ in range(11)]
     assert [seen.status for seen in found] == [200] * 10 + [429]
     assert heading(found[-1].page) == "That was a little fast"
@@ -144,7 +144,7 @@ async def test_somebody_who_begins_many_orders_is_slowed_down(market: Market, br
     assert len(market.counter.sessions()) == 10
 
 
-async def test_no_line_of_the_log_has_an_order(market: Market, browser: Browser) -> None:
+async def test_no_line_of_the_log_has_an_order(market: PagesMarket, browser: Browser) -> None:
     bought = await market.bought(browser)
     await browser.send(bought.page.form("/cancel"))
     assert {line.path for line in market.lines if line.surface == "inner"} == {"/shop", "/sandbox/payments"}

@@ -11,8 +11,8 @@ from typing import cast
 import pytest
 
 from storage.backlog import MOST_COUNTED, REFUND_STATES, REPORT_STATES, UNFINISHED_STATUSES, UNRESOLVED_STATES
-from tests.docs.blocks import ROOT
 from tests.docs.tables import alerts, metric_families
+from tests.harness.processes import ROOT
 from tests.signals.promql import Expression, Malformed
 
 ALERTS, DASHBOARD = ROOT / "ops" / "alerts.yaml", ROOT / "ops" / "dashboard.json"

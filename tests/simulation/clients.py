@@ -11,8 +11,8 @@ from tests.harness.history import History, Key, Kind
 from tests.simulation.errands import INVENTORY, Errand
 from tests.simulation.machines import SimulatedMachines
 from tests.simulation.process import Gone
-from tests.simulation.replica import Said
-from tests.simulation.tenants import Tenant
+from tests.simulation.replica import ClientAnswer
+from tests.simulation.tenants import SimulatedTenant
 
 CONFIRM, RELEASE, READ = "confirm_connectivity_intent", "rollback_esim_issuance", "get_connectivity_intent"
 UNSURE: tuple[str, str] = ("OUTCOME_UNKNOWN", "MANUAL_RECONCILIATION_REQUIRED")
@@ -55,7 +55,7 @@ class Clients:
             plan = errand.plans[int(self._rng.random() * len(errand.plans))]
             await self._send(CONFIRM, errand.name, errand.tenant, {"id": self._intent_of[errand.name], "plan": plan})
 
-    async def release(self, errand: Errand, by: Tenant | None = None) -> str | None:
+    async def release(self, errand: Errand, by: SimulatedTenant | None = None) -> str | None:
         """Take it back: ask for a token, then do it; the code of a refusal. A stranger has no such key."""
         target = self._intent_of.get(errand.name) if errand.operation != INVENTORY else errand.key
         if target is None:
@@ -88,8 +88,15 @@ class Clients:
                 group.start_soon(work, errand)
 
     async def _send(
-        self, operation: str, name: Key, tenant: Tenant, arguments: dict[str, Any], *, key: str | None = None, confirm: str | None = None
-    ) -> Said | None:
+        self,
+        operation: str,
+        name: Key,
+        tenant: SimulatedTenant,
+        arguments: dict[str, Any],
+        *,
+        key: str | None = None,
+        confirm: str | None = None,
+    ) -> ClientAnswer | None:
         """One call, noted before and after; None when nobody knows what was answered."""
         history, replica = self._history, await self._machines.any()
         number = history.begin(self._now(), operation, name)
@@ -107,7 +114,7 @@ class Clients:
         return said
 
 
-def understood(operation: str, said: Said) -> tuple[Kind, str]:
+def understood(operation: str, said: ClientAnswer) -> tuple[Kind, str]:
     """What an answer means for the key."""
     body = said.body
     code = str(body.get("code"))

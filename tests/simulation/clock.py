@@ -5,8 +5,7 @@ from random import Random
 
 from registry.clock import Clock
 from registry.ids import SystemIds
-
-NOON = 1_800_014_400.0  # 2027-01-15T12:00:00Z
+from tests.world import NOON
 
 
 class SimClock:

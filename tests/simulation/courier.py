@@ -8,10 +8,10 @@ import orjson
 
 from simulators.processor.webhooks import SIGNATURE_HEADER, WEBHOOK_BACKOFF_SECONDS
 from tests.simulation.agenda import Agenda
-from tests.simulation.clock import NOON
 from tests.simulation.machines import SimulatedMachines
-from tests.simulation.payments import signed
+from tests.simulation.payments import signed_event
 from tests.simulation.process import Gone
+from tests.world import NOON
 
 LATEST_SECONDS, SOON_SECONDS, SECOND_SECONDS = 7200.0, 3.0, 1800.0
 MOST_POSTS = 5
@@ -80,7 +80,7 @@ class Courier:
         """One post; what was not taken is posted again."""
         try:
             replica = await self._machines.any()
-            status = await replica.hear(body, {SIGNATURE_HEADER: signed(body, int(NOON + self._loop.time()))})
+            status = await replica.hear(body, {SIGNATURE_HEADER: signed_event(body, int(NOON + self._loop.time()))})
         except Gone:
             status = 0
         finally:

@@ -6,19 +6,19 @@ from typing import Literal, get_args
 
 from tests.simulation.process import Process
 
-Point = Literal["before_claim", "after_claim", "before_send", "after_send", "after_reply", "before_save", "after_save"]
-POINTS: tuple[Point, ...] = get_args(Point)
+CrashPoint = Literal["before_claim", "after_claim", "before_send", "after_send", "after_reply", "before_save", "after_save"]
+POINTS: tuple[CrashPoint, ...] = get_args(CrashPoint)
 MOST_PASSED = 4
 
 
 class CrashPoints:
     """Which points kill the process that reaches them, and at which time of reaching."""
 
-    def __init__(self, fatal: dict[Point, int], note: Callable[[Point, str], None] | None = None) -> None:
+    def __init__(self, fatal: dict[CrashPoint, int], note: Callable[[CrashPoint, str], None] | None = None) -> None:
         """`fatal`: how often a point is passed before it kills."""
         self._left, self._note = fatal, note
 
-    def reach(self, point: Point, process: Process) -> None:
+    def reach(self, point: CrashPoint, process: Process) -> None:
         left = self._left.get(point)
         if left is None:
             return
@@ -34,6 +34,6 @@ class CrashPoints:
         self._left.clear()
 
 
-def draw_points(rng: Random, count: int) -> dict[Point, int]:
+def draw_points(rng: Random, count: int) -> dict[CrashPoint, int]:
     """So many of them, each at its first time or a later one."""
     return {POINTS[int(rng.random() * len(POINTS))]: int(rng.random() ** 2 * MOST_PASSED) for _ in range(count)}

@@ -9,7 +9,7 @@ import orjson
 from operations.letters import open_letter
 from storage.sealing import Keyring
 from tests.harness.history import History, Key, Record
-from tests.harness.invariants import Delivery, Ending, Row, Told
+from tests.harness.invariants import Delivery, Ending, IssuedEvent, LedgerRow
 from tests.simulation.errands import Errand
 from tests.simulation.processor import Processor
 from tests.simulation.replica import Outside
@@ -35,7 +35,7 @@ LETTERS = {"needs review": "review", "refund failed": "refund", "too late": "lat
 """What the operator is told, by words of the subject."""
 ROW = re.compile(r"(?:onr|tuc)_[0-9a-z]{26}")
 EVENTS = "select id, organisation, data from event where type = 'esim.issued' order by id"
-ROWS = "select organisation, coalesce(claim_key, key), intent, state, iccid from issuance order by organisation, key"
+LEDGER_ROWS = "select organisation, coalesce(claim_key, key), intent, state, iccid from issuance order by organisation, key"
 BUSY = "select key from claim where state in ('claimed', 'dispatching') order by key"
 ATTEMPTS = "select delivery_id, outcome from delivery_attempt order by delivery_id, number"
 DELIVERIES = "select id, event_id, endpoint_id, state from delivery order by id"
@@ -61,9 +61,9 @@ def read_ending(
         log=outside.provider.log,
         wanted={errand.name: errand.templates - {0} for errand in errands} | dict(sold),
         last=last,
-        rows=[Row(intents.get(intent, Key(org, key)), state, iccid) for org, key, intent, state, iccid in raw.execute(ROWS)],
+        rows=[LedgerRow(intents.get(intent, Key(org, key)), state, iccid) for org, key, intent, state, iccid in raw.execute(LEDGER_ROWS)],
         busy=[key for (key,) in raw.execute(BUSY)],
-        told=[told(id, organisation, orjson.loads(data), intents) for id, organisation, data in raw.execute(EVENTS)],
+        told=[told_event(id, organisation, orjson.loads(data), intents) for id, organisation, data in raw.execute(EVENTS)],
         deliveries=[Delivery(event, endpoint, state, tuple(outcomes[id])) for id, event, endpoint, state in raw.execute(DELIVERIES)],
         endpoints={tenant.id: list(tenant.endpoints) for tenant in tenants.all},
         disabled={id for (id,) in raw.execute("select id from webhook_endpoint where status = 'disabled'")},
@@ -73,11 +73,11 @@ def read_ending(
     )
 
 
-def told(id: str, organisation: str, data: dict[str, str | None], intents: Mapping[str, Key]) -> Told:
+def told_event(id: str, organisation: str, data: dict[str, str | None], intents: Mapping[str, Key]) -> IssuedEvent:
     """An event, and the key of the call that it tells of."""
     intent, key = data["intent"], data.get("idempotency_key")
     of = intents.get(intent) if intent is not None else None if key is None else Key(organisation, key)
-    return Told(id, organisation, of, data["iccid"] or "")
+    return IssuedEvent(id, organisation, of, data["iccid"] or "")
 
 
 def read_orders(outside: Outside) -> list[OrderEnd]:

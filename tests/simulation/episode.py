@@ -11,22 +11,22 @@ import anyio
 
 from storage.engine.connection import Connection
 from tests.harness.history import History, Key, Record
-from tests.harness.invariants import Ending, check
+from tests.harness.invariants import Ending, broken_promises
 from tests.simulation.clients import Clients
-from tests.simulation.clock import NOON
-from tests.simulation.crash_points import CrashPoints, Point, draw_points
+from tests.simulation.crash_points import CrashPoint, CrashPoints, draw_points
 from tests.simulation.ending import DUE, read_ending
 from tests.simulation.errands import draw_errands
 from tests.simulation.loop import SimLoop
 from tests.simulation.machines import SimulatedMachines
 from tests.simulation.market import Market
 from tests.simulation.outsider import Outsider
-from tests.simulation.provider import Dispatch, Provider
+from tests.simulation.provider import Dispatch, ModelNetwork
 from tests.simulation.receivers import Receivers
 from tests.simulation.replica import Outside
 from tests.simulation.store import StoreFaults
 from tests.simulation.tenants import TEMPLATES, Tenants, prepare
 from tests.simulation.upstream_faults import UpstreamFaults, draw_outages
+from tests.world import NOON
 
 HEALING_ROUNDS = 400
 LOOKS = 12
@@ -86,7 +86,7 @@ class Episode:
             loop=loop,
             rng=rng,
             disk=tenants.disk,
-            provider=Provider(lambda: NOON + loop.time(), stock, TEMPLATES, rng),
+            provider=ModelNetwork(lambda: NOON + loop.time(), stock, TEMPLATES, rng),
             receivers=Receivers(rng, 0.0 if calm else 0.4 * rng.random()),
             store_faults=StoreFaults(rng, 0.0 if calm else 0.15 * rng.random() ** 2),
             upstream_faults=UpstreamFaults(
@@ -126,7 +126,7 @@ class Episode:
             await anyio.sleep(1)  # what was cancelled ends
         self.ending = self.outside.disk.transact(self._ending, clients=clients, last=last)
         sold = [] if self.market is None else self.market.judge()
-        return check(self.ending) + sold + [f"a fault of ours: {bug}" for bug in self.outside.bugs] + self._forged()
+        return broken_promises(self.ending) + sold + [f"a fault of ours: {bug}" for bug in self.outside.bugs] + self._forged()
 
     def digest(self) -> str:
         """The same for the same seed."""
@@ -182,7 +182,7 @@ class Episode:
             await anyio.sleep(max(5.0, min(waits, default=30.0)))
         self.outside.bugs.append(f"something is still due after {HEALING_ROUNDS} rounds")
 
-    def _died(self, point: Point, process: str) -> None:
+    def _died(self, point: CrashPoint, process: str) -> None:
         self.history.add(self._loop.time(), "crash", 0, process, Key("", point))
 
     def _forged(self) -> list[str]:

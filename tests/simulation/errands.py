@@ -5,7 +5,7 @@ from random import Random
 from typing import Any, Literal
 
 from tests.harness.history import Key
-from tests.simulation.tenants import INVENTORY_TEMPLATES, Tenant
+from tests.simulation.tenants import INVENTORY_TEMPLATES, SimulatedTenant
 
 Want = Literal["inventory", "intent", "confirm", "test"]
 WANTS: tuple[Want, ...] = ("inventory", "inventory", "inventory", "intent", "intent", "confirm", "test")
@@ -18,7 +18,7 @@ INVENTORY, INTENT = "issue_esim_from_inventory", "create_connectivity_intent"
 class Errand:
     """One eSIM that somebody wants. `plan` is chosen later, by a confirmation; `other` is another body under the same key."""
 
-    tenant: Tenant
+    tenant: SimulatedTenant
     key: str
     want: Want
     arguments: dict[str, Any]
@@ -28,7 +28,7 @@ class Errand:
     calls: int
     at_once: bool
     releases: int
-    stranger: Tenant | None
+    stranger: SimulatedTenant | None
 
     @property
     def name(self) -> Key:
@@ -41,7 +41,7 @@ class Errand:
         return INVENTORY if self.want == "inventory" else INTENT
 
 
-def draw_errands(rng: Random, tenants: tuple[Tenant, ...], count: int) -> list[Errand]:
+def draw_errands(rng: Random, tenants: tuple[SimulatedTenant, ...], count: int) -> list[Errand]:
     """Who wants what. Two organisations may use the same key: they are two keys."""
     errands: list[Errand] = []
     for number in range(count):
@@ -53,7 +53,7 @@ def draw_errands(rng: Random, tenants: tuple[Tenant, ...], count: int) -> list[E
     return errands
 
 
-def draw_errand(rng: Random, tenant: Tenant, tenants: tuple[Tenant, ...], key: str) -> Errand:
+def draw_errand(rng: Random, tenant: SimulatedTenant, tenants: tuple[SimulatedTenant, ...], key: str) -> Errand:
     want = WANTS[int(rng.random() * len(WANTS))]
     first, second = draw_body(rng, tenant, want), draw_body(rng, tenant, want)
     plans = tuple(tenant.plans)
@@ -78,7 +78,7 @@ def draw_errand(rng: Random, tenant: Tenant, tenants: tuple[Tenant, ...], key: s
     )
 
 
-def draw_body(rng: Random, tenant: Tenant, want: Want) -> tuple[dict[str, Any], int]:
+def draw_body(rng: Random, tenant: SimulatedTenant, want: Want) -> tuple[dict[str, Any], int]:
     """A call's arguments, and the template that it asks for."""
     if want == "inventory":
         template = INVENTORY_TEMPLATES[int(rng.random() * len(INVENTORY_TEMPLATES))]

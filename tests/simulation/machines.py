@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 import anyio
 
 from tests.simulation.clock import SimClock
-from tests.simulation.replica import Outside, Replica
+from tests.simulation.replica import Outside, SimulatedReplica
 
 LONGEST_DOWN = 45.0
 LONGEST_JUMP = 600.0
@@ -18,7 +18,7 @@ class SimulatedMachine:
     def __init__(self, outside: Outside, name: str) -> None:
         self._outside, self.name = outside, name
         self.clock = SimClock(outside.loop)
-        self.replica: Replica | None = None
+        self.replica: SimulatedReplica | None = None
         self.starts = 0
 
     async def run(self) -> None:
@@ -29,9 +29,9 @@ class SimulatedMachine:
             self.replica = None
             await anyio.sleep(rng.random() * LONGEST_DOWN)
 
-    def start(self) -> Replica:
+    def start(self) -> SimulatedReplica:
         self.starts += 1
-        self.replica = Replica(self._outside, self.clock, f"{self.name}.{self.starts}")
+        self.replica = SimulatedReplica(self._outside, self.clock, f"{self.name}.{self.starts}")
         return self.replica
 
     def crash(self) -> None:
@@ -50,7 +50,7 @@ class SimulatedMachines:
     def begin(self) -> None:
         self._keepers = [self._task(machine.run()) for machine in self.all]
 
-    async def any(self) -> Replica:
+    async def any(self) -> SimulatedReplica:
         """One that is up; waits while all are down."""
         while True:
             up = [machine.replica for machine in self.all if machine.replica is not None and machine.replica.ready]

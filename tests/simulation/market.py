@@ -7,7 +7,6 @@ from typing import Any
 
 from tests.harness.history import History, Key, Kind
 from tests.simulation.agenda import Agenda
-from tests.simulation.clock import NOON
 from tests.simulation.courier import Courier
 from tests.simulation.ending import read_orders, read_sales
 from tests.simulation.machines import SimulatedMachines
@@ -18,6 +17,7 @@ from tests.simulation.sales import Sale, draw_sales
 from tests.simulation.sales_checker import OrderEnd, SalesEnding, check_sales
 from tests.simulation.shoppers import Shoppers
 from tests.simulation.tenants import Tenants
+from tests.world import NOON
 
 TOLD: dict[str, Kind] = {"ready": "ok", "failed": "fail"}
 

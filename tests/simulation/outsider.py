@@ -5,15 +5,16 @@ from random import Random
 import anyio
 import orjson
 
-from tests.harness.invariants import DELETE, DRAW, OUTSIDER
-from tests.simulation.provider import Provider
+from tests.harness.invariants import OUTSIDER
+from tests.network_facts import DELETE, DRAW
+from tests.simulation.provider import ModelNetwork
 from tests.simulation.tenants import OTHERS_TEMPLATE
 
 
 class Outsider:
     """They know nothing of us, and we nothing of them."""
 
-    def __init__(self, rng: Random, provider: Provider, accounts: list[int]) -> None:
+    def __init__(self, rng: Random, provider: ModelNetwork, accounts: list[int]) -> None:
         self._rng, self._provider, self._accounts = rng, provider, accounts
 
     async def run(self) -> None:

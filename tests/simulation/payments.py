@@ -113,7 +113,7 @@ class SimProcessor(ProcessorClient):
     def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
         """As the client reads it, but for the vendor's library, which takes a second to import."""
         check_event_time(signature, now)
-        if signature != signed(body, int(signature[2 : signature.index(",")])):
+        if signature != signed_event(body, int(signature[2 : signature.index(",")])):
             raise BadProcessorEvent("it is signed by none of the webhook secrets")
         return parse_event(json_object(orjson.loads(body), "the event"))
 
@@ -159,5 +159,5 @@ class SimProcessor(ProcessorClient):
             answer.set_exception(error)
 
 
-def signed(body: bytes, moment: int) -> str:
+def signed_event(body: bytes, moment: int) -> str:
     return f"t={moment},v1={hmac.new(SECRET.encode(), b'%d.%b' % (moment, body), hashlib.sha256).hexdigest()}"

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
+from tests.network_facts import RESELLER
 from tests.simulation.moment import seconds_of, stamp
-from tests.simulation.provider_rows import PACKAGE, RESELLER, RESELLER_INFO, RESELLER_NAME, SIM, SMDP, SPONSOR, SUBSCRIBER, TEMPLATE, ZONES
+from tests.simulation.provider_rows import PACKAGE, RESELLER_INFO, RESELLER_NAME, SIM_BODY, SMDP, SPONSOR, SUBSCRIBER, TEMPLATE_BODY, ZONES
 
 Members = dict[str, Any]
 DAY = 86_400
 NOTHING: Members = {}
-WRITES = frozenset({"affectPackageToSubscriber", "deleteSubscriberPackage", "changeSimStatus"})
+WRITE_METHODS = frozenset({"affectPackageToSubscriber", "deleteSubscriberPackage", "changeSimStatus"})
 
 
 class Refused(Exception):
@@ -92,7 +93,7 @@ class Template:
     sponsor: int = SPONSOR
 
 
-class Provider:
+class ModelNetwork:
     """The state and the methods. Times are Unix seconds of its own clock, which never jumps."""
 
     def __init__(
@@ -123,7 +124,7 @@ class Provider:
                 payload, effect = self._methods[method](self, params, version)
             except Refused as refused:
                 status = refused.code
-        if method in WRITES:
+        if method in WRITE_METHODS:
             self._note(method, params, effect, fault, status, by)
         answer: Members = {"status": {"code": status, "msg": "OK" if status == 0 else "refused"}}
         if payload is not NOTHING:
@@ -288,7 +289,7 @@ class Provider:
             shown["status"].append({"id": line.id + 1, "subscriberId": line.id, "startDate": active, "status": "Active"})
         if sim:
             affected = {} if line.affected is None else {"affectationDateUtc": stamp(line.affected)}
-            shown["sim"] = {**SIM, "id": line.sim, "subscriberId": line.id, "status": "FREE" if line.free else "AFFECTED"}
+            shown["sim"] = {**SIM_BODY, "id": line.sim, "subscriberId": line.id, "status": "FREE" if line.free else "AFFECTED"}
             shown["sim"] |= {"activationCode": line.code, **affected}
         return shown
 
@@ -327,7 +328,7 @@ class Provider:
 
 def listed(template: Template) -> Members:
     return {
-        **TEMPLATE,
+        **TEMPLATE_BODY,
         "prepaidpackagetemplateid": template.id,
         "prepaidpackagetemplatename": template.name,
         "perioddays": template.days,

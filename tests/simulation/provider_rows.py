@@ -2,8 +2,12 @@
 
 from typing import Any
 
+from tests.network_facts import RESELLER
+
 Members = dict[str, Any]
-RESELLER, SPONSOR, ZONE, SMDP = 7001, 31, 2301, "smdp.sim.invalid"
+SPONSOR = 31
+ZONE = 2301
+SMDP = "smdp.sim.invalid"
 RESELLER_NAME = "Fjord"
 RESELLER_INFO: Members = {
     "id": RESELLER,
@@ -62,7 +66,7 @@ SUBSCRIBER: Members = {
     "allowedMosms": True,
     "allowedMtsms": True,
 }
-SIM: Members = {"esim": True, "pin1": "1111", "puk1": "11111111", "pin2": "2222", "puk2": "22222222", "smdpServer": SMDP}
+SIM_BODY: Members = {"esim": True, "pin1": "1111", "puk1": "11111111", "pin2": "2222", "puk2": "22222222", "smdpServer": SMDP}
 PACKAGE: Members = {
     "locationzoneid": ZONE,
     "rdbLocationZones": {"locationzoneid": ZONE, "locationzonename": "Nordics"},
@@ -77,7 +81,7 @@ PACKAGE: Members = {
     "active": True,
     "resellerCost": 0.0,
 }
-TEMPLATE: Members = {
+TEMPLATE_BODY: Members = {
     "sponsors": {"sponsorid": SPONSOR, "sponsorname": "SPX", "displayname": "SPX Roaming"},
     "reseller": {"resellerid": RESELLER, "resellername": RESELLER_NAME},
     "rdbLocationZones": {"locationzoneid": ZONE, "locationzonename": "Nordics"},

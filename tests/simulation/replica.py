@@ -38,7 +38,7 @@ from tests.simulation.clock import SimClock, SimIds
 from tests.simulation.crash_points import CrashPoints
 from tests.simulation.payments import Payments
 from tests.simulation.process import Process
-from tests.simulation.provider import Provider
+from tests.simulation.provider import ModelNetwork
 from tests.simulation.receivers import Receivers, SimSender
 from tests.simulation.road import CALLER, SimRoad
 from tests.simulation.store import SimDisk, SimStore, StoreFaults
@@ -60,7 +60,7 @@ OUTBOUND = OutboundLimits(total_seconds=WIRE.total_seconds)
 TOKEN = "simulated-token"
 NO_PAYMENTS = ProcessorClient(ProcessorSettings(key="", webhook_secrets=()), Outbound())
 """Where nothing is sold."""
-STOREFRONT_KEY = "storefront-key-of-the-simulation"
+SIMULATED_SHOP_KEY = "storefront-key-of-the-simulation"
 WEBHOOK = "operator_billing_payments_webhook"
 RENEW_SECONDS = 10.0
 WORK_SECONDS = 8.0
@@ -73,7 +73,7 @@ class Outside:
     loop: AbstractEventLoop
     rng: Random
     disk: SimDisk
-    provider: Provider
+    provider: ModelNetwork
     receivers: Receivers
     store_faults: StoreFaults
     upstream_faults: UpstreamFaults
@@ -91,7 +91,7 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ClientAnswer:
     """An answer as a client sees it."""
 
     status: int
@@ -100,7 +100,7 @@ class Said:
     replayed: bool
 
 
-class Replica:
+class SimulatedReplica:
     """A process, from start to crash."""
 
     def __init__(self, outside: Outside, clock: SimClock, name: str) -> None:
@@ -125,7 +125,7 @@ class Replica:
         sender = SimSender(loop, clock, process, outside.receivers)
         report = outside.reports.append
         road = SimRoad(loop, outside.provider, process, outside.upstream_faults, outside.points)
-        secrets = SharedSecrets(storefront=STOREFRONT_KEY)
+        secrets = SharedSecrets(storefront=SIMULATED_SHOP_KEY)
         pays = outside.payments
         deps = Deps(
             store=store,
@@ -169,7 +169,7 @@ class Replica:
 
     async def call(
         self, number: int, operation: str, secret: str, arguments: dict[str, Any], *, key: str | None = None, confirm: str | None = None
-    ) -> Said:
+    ) -> ClientAnswer:
         """One call by a client outside, who has numbered it; Gone when the process dies before it has answered."""
         call = Call(
             operation=CATALOGUE.operations[operation],
@@ -182,7 +182,7 @@ class Replica:
         )
         reply = await self.process.request(self._numbered(number, call))
         raw = orjson.dumps(reply.refusal.body(call.request_id)) if reply.refusal else reply.body
-        return Said(reply.status, orjson.loads(raw), raw, "Idempotent-Replayed" in reply.headers)
+        return ClientAnswer(reply.status, orjson.loads(raw), raw, "Idempotent-Replayed" in reply.headers)
 
     async def hear(self, body: bytes, headers: Mapping[str, str]) -> int:
         """The processor's webhook; the status that it is answered with."""

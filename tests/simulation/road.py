@@ -7,7 +7,7 @@ import httpx
 
 from tests.simulation.crash_points import CrashPoints
 from tests.simulation.process import Process
-from tests.simulation.provider import WRITES, Provider
+from tests.simulation.provider import WRITE_METHODS, ModelNetwork
 from tests.simulation.upstream_faults import CODES, LATEST_EFFECT, LATEST_REPLY, WITHOUT_EFFECT, UpstreamFault, UpstreamFaults
 
 BARE = 60
@@ -20,7 +20,7 @@ OUTSIDE = Context()
 
 class SimRoad(httpx.AsyncBaseTransport):
     def __init__(
-        self, loop: AbstractEventLoop, provider: Provider, process: Process, faults: UpstreamFaults, points: CrashPoints | None = None
+        self, loop: AbstractEventLoop, provider: ModelNetwork, process: Process, faults: UpstreamFaults, points: CrashPoints | None = None
     ) -> None:
         self._loop, self._provider, self._process, self._faults = loop, provider, process, faults
         self._points = points or CrashPoints({})
@@ -31,7 +31,7 @@ class SimRoad(httpx.AsyncBaseTransport):
         self._process.check()
         content = request.content
         name = content[2 : content.index(b'"', 2)].decode()
-        write = name in WRITES
+        write = name in WRITE_METHODS
         if write:
             self._points.reach("before_send", self._process)
         fault = self._faults.draw(write, self._loop.time())

@@ -7,8 +7,8 @@ from typing import Literal
 
 from storage.storefronts import StorefrontPlan
 from tests.simulation.processor import Way
-from tests.simulation.shops import Shop
-from tests.simulation.tenants import Tenant, Tenants
+from tests.simulation.shops import SimulatedShop
+from tests.simulation.tenants import SimulatedTenant, Tenants
 
 Pays = Literal["never"] | Way
 WAYS: Mapping[Pays, int] = {"card": 10, "bank": 1, "bank_fails": 1, "free": 1, "less": 1, "converted": 1, "never": 1}
@@ -30,8 +30,8 @@ class Purchase:
 class Sale:
     """One buyer. `releases` are roll-backs by the operator, `returns` by the shop, all at once."""
 
-    tenant: Tenant
-    shop: Shop
+    tenant: SimulatedTenant
+    shop: SimulatedShop
     purchase: Purchase
     language: str
     top_ups: tuple[Purchase, ...]
@@ -66,7 +66,7 @@ def draw_sale(rng: Random, tenants: Tenants) -> Sale:
     )
 
 
-def draw_purchase(rng: Random, shop: Shop) -> Purchase:
+def draw_purchase(rng: Random, shop: SimulatedShop) -> Purchase:
     """What is bought, and how it is paid: mostly soon, at times just before its page ends, or too late."""
     draw = rng.random
     plan = shop.plans[int(draw() * len(shop.plans))]

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.harness.invariants import DRAW, HAD, TRAFFIC_LIMIT, is_top_up
+from tests.harness.invariants import HAD, TRAFFIC_LIMIT, is_top_up
+from tests.network_facts import DRAW
 from tests.simulation.processor import Processor
 from tests.simulation.provider import Dispatch
 

@@ -14,7 +14,7 @@ from tests.simulation.clients import RELEASE, UNSURE
 from tests.simulation.machines import SimulatedMachines
 from tests.simulation.process import Gone
 from tests.simulation.processor import Processor
-from tests.simulation.replica import STOREFRONT_KEY, Outside, Said
+from tests.simulation.replica import SIMULATED_SHOP_KEY, ClientAnswer, Outside
 from tests.simulation.sales import Pays, Purchase, Sale
 
 BUY, ADD, RETURN = "begin_order", "begin_top_up", "rollback_storefront_order"
@@ -164,11 +164,11 @@ class Shoppers:
         return None if said is None else said.body.get("code")
 
     async def _return(self, order: Bought) -> None:
-        await self._send(RETURN, order, {"orderId": order.id}, STOREFRONT_KEY)
+        await self._send(RETURN, order, {"orderId": order.id}, SIMULATED_SHOP_KEY)
 
     async def _send(
         self, operation: str, order: Bought, arguments: dict[str, str], secret: str, *, confirm: str | None = None
-    ) -> Said | None:
+    ) -> ClientAnswer | None:
         """One call, noted before and after; None when nobody knows what was answered."""
         name = Key(order.sale.tenant.id, order.id)
         replica, now = await self.machines.any(), self.outside.loop.time
@@ -189,7 +189,7 @@ async def together(works: list[Callable[[], Coroutine[Any, Any, object]]]) -> No
             group.start_soon(work)
 
 
-def understood(said: Said) -> tuple[Kind, str]:
+def understood(said: ClientAnswer) -> tuple[Kind, str]:
     """What an answer to a roll-back means: given back, not known, or not done by this call."""
     code = str(said.body.get("code"))
     if said.status == 200:

@@ -12,7 +12,7 @@ SUPPORT = "help@shop.sim.invalid"
 
 
 @dataclass(frozen=True, slots=True)
-class Shop:
+class SimulatedShop:
     """A shop as it stays for all episodes. `payee` is its account at the processor."""
 
     storefront: Storefront
@@ -20,7 +20,7 @@ class Shop:
     payee: str
 
 
-def open_shop(connection: Connection, *, ids: Ids, organisation: str, account: int, now: float) -> Shop:
+def open_simulated_shop(connection: Connection, *, ids: Ids, organisation: str, account: int, now: float) -> SimulatedShop:
     """One of its plans names the account that it draws from, the other leaves it to the organisation's own."""
     since, payee = int(now), f"acct_{organisation[4:]}"
     attach_connect_account(connection, organisation=organisation, account=payee, kind="express", status="active", as_of=now, now=now)
@@ -61,4 +61,4 @@ def open_shop(connection: Connection, *, ids: Ids, organisation: str, account: i
             updated=since,
         )
         plans.append(put_plan(connection, row=plan))
-    return Shop(shop, tuple(plans), payee)
+    return SimulatedShop(shop, tuple(plans), payee)

@@ -15,7 +15,7 @@ from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from storage.engine.sqlite_file import outage_of
 from storage.engine.statement import sqlite_dialect
 from tests.databases import migrated_file
-from tests.simulation.crash_points import CrashPoints, Point
+from tests.simulation.crash_points import CrashPoint, CrashPoints
 from tests.simulation.process import Process
 from tests.simulation.road import CALLER
 
@@ -25,7 +25,7 @@ StoreFault = Literal["busy", "full", "crash_before_commit", "crash_after_commit"
 STORE_FAULTS: tuple[StoreFault, ...] = ("busy", "full", "crash_before_commit", "crash_after_commit", "commit_unheard")
 DIALECT = sqlite_dialect()
 NO_CALLS: Mapping[str, int] = {}
-NAMED: Mapping[object, tuple[Point, Point]] = {
+NAMED: Mapping[object, tuple[CrashPoint, CrashPoint]] = {
     open_call: ("before_claim", "after_claim"),
     settle_call: ("before_claim", "after_save"),
     settle_call_result: ("before_claim", "after_save"),

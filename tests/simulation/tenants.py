@@ -14,10 +14,11 @@ from storage.people import create_person
 from storage.products import ProductRow, insert_product
 from storage.sealing import Keyring, new_key_setting, webhook_secret_field
 from storage.webhook_endpoints import insert_endpoint
-from tests.simulation.clock import NOON, SimIds
+from tests.simulation.clock import SimIds
 from tests.simulation.provider import Template
-from tests.simulation.shops import Shop, open_shop
+from tests.simulation.shops import SimulatedShop, open_simulated_shop
 from tests.simulation.store import SimDisk, empty_image
+from tests.world import NOON
 
 TEMPLATES = (
     Template(55010, "Nordic 1GB 30d", 30),
@@ -40,7 +41,7 @@ class Still:
 
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
+class SimulatedTenant:
     """An organisation, the secret of its API key, its account, its endpoints by id, and its live plans with their templates."""
 
     id: str
@@ -56,8 +57,8 @@ class Tenants:
 
     disk: SimDisk
     keyring: str
-    all: tuple[Tenant, ...]
-    shops: dict[str, Shop]
+    all: tuple[SimulatedTenant, ...]
+    shops: dict[str, SimulatedShop]
     """By organisation."""
 
     @property
@@ -81,11 +82,11 @@ def prepare(*, shared_account: bool) -> Tenants:
         for account, count in zip(accounts, ENDPOINTS, strict=True)
     )
     now = Still().now()
-    shops = {each.id: disk.transact(open_shop, ids=ids, organisation=each.id, account=each.account, now=now) for each in tenants}
+    shops = {each.id: disk.transact(open_simulated_shop, ids=ids, organisation=each.id, account=each.account, now=now) for each in tenants}
     return Tenants(disk, setting, tenants, shops)
 
 
-def settle_in(connection: Connection, *, ids: SimIds, keyring: Keyring, account: int, endpoints: int) -> Tenant:
+def settle_in(connection: Connection, *, ids: SimIds, keyring: Keyring, account: int, endpoints: int) -> SimulatedTenant:
     """One organisation with all it needs."""
     now, organisation, person, key = Still().now(), ids.new("org_"), ids.new("usr_"), new_api_key(ids)
     create_organisation(connection, id=organisation, name="Tenant", tier=Tier.ENTERPRISE, now=now, mode="managed", account_id=account)
@@ -113,4 +114,4 @@ def settle_in(connection: Connection, *, ids: SimIds, keyring: Keyring, account:
         pinned = account if number else None
         row = ProductRow(id, organisation, "Ours", 1000, 30, '["NO"]', 500, "EUR", template, pinned, int(now))
         insert_product(connection, row=row)
-    return Tenant(organisation, key.secret, account, urls, plans)
+    return SimulatedTenant(organisation, key.secret, account, urls, plans)

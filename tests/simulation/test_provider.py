@@ -6,8 +6,8 @@ import orjson
 
 from simulators.network.seed.build import build_world
 from simulators.network.simulated_network import SimulatedNetwork
-from tests.simulation.clock import NOON
-from tests.simulation.provider import Provider, Template
+from tests.simulation.provider import ModelNetwork, Template
+from tests.world import NOON
 
 TOKEN = "sandbox-7001-token"
 # Members that only lines or accounts with a past have; the model's are new.
@@ -31,7 +31,7 @@ class Both:
 
     def __init__(self) -> None:
         self.sandbox = SimulatedNetwork(build_world(1, int(NOON), history_days=3), wall=lambda: NOON)
-        self.model = Provider(lambda: NOON, {8101: 3}, (Template(55010, "Nordic 1GB 30d", 30),))
+        self.model = ModelNetwork(lambda: NOON, {8101: 3}, (Template(55010, "Nordic 1GB 30d", 30),))
 
     async def of_sandbox(self, method: str, params: object, version: str = "v1") -> dict[str, Any]:
         answer = await self.sandbox.handle("POST", f"/main/{version}", f"token={TOKEN}", {}, orjson.dumps({method: params}))

@@ -9,12 +9,13 @@ from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import Ocs, OcsPool
 from clients.ocs.settings import OcsSettings
 from registry.errors import OcsError
-from tests.simulation.clock import NOON, SimClock
+from tests.simulation.clock import SimClock
 from tests.simulation.loop import SimLoop
 from tests.simulation.process import Process
-from tests.simulation.provider import Provider, Template
+from tests.simulation.provider import ModelNetwork, Template
 from tests.simulation.road import SimRoad
 from tests.simulation.upstream_faults import WEIGHTS, WITHOUT_EFFECT, UpstreamFault, UpstreamFaults
+from tests.world import NOON
 
 WIRE = OcsSettings(url="http://ocs.sim.invalid/main/v1")
 CERTAIN = {"refused", "code100"}
@@ -29,7 +30,7 @@ class Wire:
     def __init__(self, seed: int = 1, fault: UpstreamFault | None = None) -> None:
         rng = Random(seed)
         self.loop = SimLoop(rng)
-        self.provider = Provider(lambda: NOON + self.loop.time(), {8101: 5}, (Template(55010, "One", 30),))
+        self.provider = ModelNetwork(lambda: NOON + self.loop.time(), {8101: 5}, (Template(55010, "One", 30),))
         self.faults = UpstreamFaults(rng, 0.0 if fault is None else 1.0, WEIGHTS if fault is None else {fault: 1})
         road = SimRoad(self.loop, self.provider, Process(self.loop, "p"), self.faults)
         limits = OutboundLimits(total_seconds=WIRE.total_seconds)

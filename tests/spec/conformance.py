@@ -2,13 +2,13 @@
 
 from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
-from tests.docs.blocks import ROOT
+from tests.harness.processes import ROOT
 from tests.spec.collected import Collected
 from tests.spec.keeper import asked
-from tests.spec.ledgers import Rule, carried, cases, rules, table
+from tests.spec.ledgers import Rule, carried, cases, rules, tsv_rows
 from tests.spec.proofs import ANY, COLUMNS, FILES, PROOFS, RULES, Proof
 
-PATH = ROOT / "docs" / "conformance.md"
+CONFORMANCE_PAGE = ROOT / "docs" / "conformance.md"
 COMMAND = "python -m tests.docs.tables"
 TITLES = {
     "2": "Resources and their fields",
@@ -22,7 +22,7 @@ TITLES = {
 }
 
 
-def page(collected: Collected) -> str:
+def conformance_page(collected: Collected) -> str:
     return "\n".join([introduction(), rules_part(), operations_part(collected), cases_part()])
 
 
@@ -54,7 +54,7 @@ def rules_part() -> str:
 
 def operations_part(collected: Collected) -> str:
     """Part 2."""
-    of_rows = {row[0] for row in table("spec/operations.tsv")}
+    of_rows = {row[0] for row in tsv_rows("spec/operations.tsv")}
     answered = {line.split("`")[1] for line in (ROOT / "docs/outcomes.md").read_text().splitlines() if line.startswith("| `")}
     lines: list[str] = []
     for operation in CATALOGUE.operations.values():
@@ -95,7 +95,7 @@ def cases_part() -> str:
 
 def introduction() -> str:
     """How to read it, and how it is made."""
-    total, of_rows = len(CATALOGUE.operations), len(table("spec/operations.tsv"))
+    total, of_rows = len(CATALOGUE.operations), len(tsv_rows("spec/operations.tsv"))
     return f"""# Conformance
 
 What the service promises, and the tests that hold it to that. Every row has tests, or says why there is nothing to test.
@@ -123,4 +123,4 @@ Nothing here is written by hand. `{COMMAND}` makes the page from three things, a
 
 
 def write() -> None:
-    PATH.write_text(page(asked(FILES)))
+    CONFORMANCE_PAGE.write_text(conformance_page(asked(FILES)))

@@ -35,23 +35,23 @@ class Promise(NamedTuple):
     tests: tuple[str, ...]
 
 
-def table(path: str) -> list[list[str]]:
+def tsv_rows(path: str) -> list[list[str]]:
     """The rows below the headings; lines that begin with # are remarks."""
     lines = [line for line in (TESTS / path).read_text().splitlines() if line and not line.startswith("#")]
     return [line.split("\t") for line in lines[1:]]
 
 
 def rules() -> list[Rule]:
-    rows = table("spec/rules.tsv")
+    rows = tsv_rows("spec/rules.tsv")
     return [Rule(id, section, words, () if named == "-" else tuple(named.split())) for id, section, words, named in rows]
 
 
 def cases() -> list[Case]:
-    return [Case(int(number), attack, tuple(tests.split())) for number, attack, tests in table("abuse/cases.tsv")]
+    return [Case(int(number), attack, tuple(tests.split())) for number, attack, tests in tsv_rows("abuse/cases.tsv")]
 
 
-def promises() -> list[Promise]:
-    return [Promise(part, promise, tried, tuple(tests.split())) for part, promise, tried, tests in table("abuse/promises.tsv")]
+def abuse_promises() -> list[Promise]:
+    return [Promise(part, promise, tried, tuple(tests.split())) for part, promise, tried, tests in tsv_rows("abuse/promises.tsv")]
 
 
 @cache

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from registry.catalogue import AnyOperation
 from tests.contract.stage import NEVER
-from tests.spec.ledgers import table
+from tests.spec.ledgers import tsv_rows
 
 ANY, RULES = "*", "Rules"
 
@@ -49,5 +49,5 @@ COLUMNS: Mapping[str, Callable[[AnyOperation], str | None]] = {
     "Errors": always,
 }
 """What is asked of every operation, and why it is not asked of one."""
-PROOFS = tuple(Proof(*row) for row in table("spec/proofs.tsv"))
+PROOFS = tuple(Proof(*row) for row in tsv_rows("spec/proofs.tsv"))
 FILES = {proof.test.partition("::")[0] for proof in PROOFS}

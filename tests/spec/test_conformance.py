@@ -3,7 +3,7 @@
 import pytest
 
 from tests.spec.collected import Collected, of_items
-from tests.spec.conformance import PATH, cases_part, introduction, page, rules_part
+from tests.spec.conformance import CONFORMANCE_PAGE, cases_part, conformance_page, introduction, rules_part
 from tests.spec.ledgers import carried, cases
 from tests.spec.proofs import FILES, PROOFS
 
@@ -20,9 +20,9 @@ def collected(request: pytest.FixtureRequest) -> Collected:
 
 
 def test_the_page_is_what_the_ledgers_and_the_collected_tests_say(request: pytest.FixtureRequest, collected: Collected) -> None:
-    kept = PATH.read_text()
+    kept = CONFORMANCE_PAGE.read_text()
     if whole(request.config, collected):
-        assert kept == page(collected)
+        assert kept == conformance_page(collected)
     else:  # of the operations only the whole run knows
         assert all(part in kept for part in (introduction(), rules_part(), cases_part()))
 

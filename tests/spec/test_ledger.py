@@ -1,6 +1,6 @@
 """Every rule of the ledger has a test that carries it, and every marker names a rule."""
 
-from tests.spec.ledgers import carried, rules, table
+from tests.spec.ledgers import carried, rules, tsv_rows
 
 
 def test_every_rule_has_a_test() -> None:
@@ -22,4 +22,4 @@ def test_the_ledger_is_in_order_and_names_each_rule_once() -> None:
 
 def test_every_operation_of_the_specification_has_a_rule_that_is_its_own() -> None:
     named = {operation for rule in rules() for operation in rule.operations}
-    assert named == {row[0] for row in table("spec/operations.tsv")}
+    assert named == {row[0] for row in tsv_rows("spec/operations.tsv")}

@@ -10,7 +10,7 @@ from registry.catalogue import AnyOperation
 from registry.limits import Role, Tier
 from registry.schema import output_schema
 from storage.organisations import list_organisations
-from tests.contract.stage import OPERATIONS, House, is_document, key_for
+from tests.contract.stage import OPERATIONS, ServiceHouse, is_document, key_for
 from tests.spec.ledgers import rules
 
 SHARED = {"400", "401", "409", "429", "502"}
@@ -55,7 +55,7 @@ def shapes(operation: AnyOperation) -> list[dict[str, Any]]:
 
 
 @pytest.mark.rule("2.0.1")
-async def test_every_answer_is_json_but_for_the_documents(house: House) -> None:
+async def test_every_answer_is_json_but_for_the_documents(house: ServiceHouse) -> None:
     async with house.world.client() as http:
         paths = (await http.get("/openapi.json")).json()["paths"]
     for operation in OPERATIONS:
@@ -86,7 +86,7 @@ def test_a_list_says_that_it_is_one_and_anything_else_of_connectivity_is_the_obj
 
 
 @pytest.mark.rule("7.12")
-async def test_every_operator_operation_documents_the_answers_they_share(house: House) -> None:
+async def test_every_operator_operation_documents_the_answers_they_share(house: ServiceHouse) -> None:
     async with house.world.client() as http:
         paths = (await http.get("/openapi.json")).json()["paths"]
     for operation in CATALOGUE.operations.values():
@@ -98,7 +98,7 @@ async def test_every_operator_operation_documents_the_answers_they_share(house: 
 
 
 @pytest.mark.rule("5.3.2")
-async def test_a_call_of_an_unconnected_organisation_makes_no_other(house: House) -> None:
+async def test_a_call_of_an_unconnected_organisation_makes_no_other(house: ServiceHouse) -> None:
     world = house.world
     caller = await world.caller(Tier.ENTERPRISE)
     connected = await world.organisation(name="Fjord", mode="managed", account=8101)
@@ -115,7 +115,7 @@ async def test_a_call_of_an_unconnected_organisation_makes_no_other(house: House
 
 @pytest.mark.rule("9.1")
 @pytest.mark.rule("9.4")
-async def test_only_paths_of_buyers_and_of_health_are_without_the_prefix(house: House) -> None:
+async def test_only_paths_of_buyers_and_of_health_are_without_the_prefix(house: ServiceHouse) -> None:
     async with house.world.client() as http:
         document = (await http.get("/openapi.json")).json()
     paths = set(document["paths"])
@@ -128,7 +128,7 @@ async def test_only_paths_of_buyers_and_of_health_are_without_the_prefix(house: 
 @pytest.mark.rule("4.2.2", "4.2.21", "4.2.33", "4.2.34", "4.2.42", "4.2.43")
 @pytest.mark.rule("4.3.7", "4.3.14", "4.3.15", "4.3.16")
 @pytest.mark.rule("4.5.44", "4.5.46", "4.5.62")
-async def test_what_is_marked_admin_is_for_admins_of_an_enterprise(house: House) -> None:
+async def test_what_is_marked_admin_is_for_admins_of_an_enterprise(house: ServiceHouse) -> None:
     world = house.world
     refused = [await world.caller(Tier.PRO), await world.caller(Tier.ENTERPRISE, role=Role.MEMBER)]
     admin = await world.caller(Tier.ENTERPRISE)

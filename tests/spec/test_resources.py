@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.spec.bodies import PRODUCT, V1, intent, listed, post
 from tests.world import NOON
 
@@ -200,7 +200,7 @@ async def test_a_usage_record_has_all_its_fields_and_its_quantity_is_in_range(fr
 @pytest.mark.rule("4.1.17")
 @pytest.mark.rule("9.1")
 @pytest.mark.rule("9.2")
-async def test_health_tells_version_and_build(house: House) -> None:
+async def test_health_tells_version_and_build(house: ServiceHouse) -> None:
     async with house.world.client() as http:
         answer = await http.get("/health")
     assert (answer.status_code, answer.json()) == (200, {"ok": True, "version": "1.0.0", "build_sha": "0123abc"})

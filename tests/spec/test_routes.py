@@ -9,7 +9,7 @@ from registry.limits import Tier
 from storage.engine.connection import Connection
 from storage.intents import IntentRow, insert_intent
 from tests.contract.fleet import writes
-from tests.contract.stage import House
+from tests.contract.stage import ServiceHouse
 from tests.spec.bodies import PRODUCT, V1, intent, listed, post
 from tests.world import NOON
 
@@ -39,7 +39,7 @@ async def test_a_test_plan_succeeds_at_once_and_is_told(free: httpx.AsyncClient,
 
 
 @pytest.mark.rule("3.1.3")
-async def test_a_live_plan_draws_from_the_caller_s_own_account(house: House) -> None:
+async def test_a_live_plan_draws_from_the_caller_s_own_account(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     connected = await house.world.caller(Tier.PRO, mode="managed", account=8101)
     for who, status, told in ((caller, 409, "org_not_connected"), (connected, 201, "succeeded")):
@@ -55,7 +55,7 @@ async def test_a_live_plan_draws_from_the_caller_s_own_account(house: House) -> 
 
 
 @pytest.mark.rule("4.1.18")
-async def test_a_connected_account_sees_its_products_and_its_templates_as_plans(house: House) -> None:
+async def test_a_connected_account_sees_its_products_and_its_templates_as_plans(house: ServiceHouse) -> None:
     connected, lonely = await house.world.caller(Tier.PRO, mode="managed", account=8101), await house.world.caller(Tier.PRO)
     async with house.world.client(connected.secret) as http, house.world.client(lonely.secret) as other:
         product = (await post(http, "/products", PRODUCT)).json()
@@ -68,7 +68,7 @@ async def test_a_connected_account_sees_its_products_and_its_templates_as_plans(
 
 @pytest.mark.rule("4.1.19")
 @pytest.mark.rule("4.1.20")
-async def test_neither_a_product_nor_a_test_plan_asks_anything_of_the_network(house: House) -> None:
+async def test_neither_a_product_nor_a_test_plan_asks_anything_of_the_network(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO, mode="managed", account=8101)
     async with house.world.client(caller.secret) as http:
         assert (await post(http, "/products", PRODUCT)).status_code == 201
@@ -139,7 +139,7 @@ def live(connection: Connection, *, row: IntentRow) -> None:
 
 
 @pytest.mark.rule("4.1.9")
-async def test_usage_of_a_live_intent_is_metered_by_the_network(house: House) -> None:
+async def test_usage_of_a_live_intent_is_metered_by_the_network(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.PRO)
     row = IntentRow("cni_live", caller.organisation, "succeeded", 1, "cnp_1", None, "{}", "8988303000000912345", None, None, int(NOON))
     await house.world.store.write(live, row=row)

@@ -9,10 +9,10 @@ from storage.engine.connection import Connection
 from storage.engine.statement import Command, Query
 from storage.engine.table import table_of
 
-CHANGE = table_of(ChangeTable)
+CHANGE_TABLE = table_of(ChangeTable)
 
 
-class Counter(NamedTuple):
+class ChangeCount(NamedTuple):
     name: str
     value: int
 
@@ -21,17 +21,17 @@ class Total(NamedTuple):
     total: int
 
 
-INSERT = Command(sa.insert(CHANGE))
-INSERT_IF_NEW = Command(lambda dialect: dialect.insert(CHANGE).on_conflict_do_nothing())
-BY_NAME = Query(Counter, sa.select(CHANGE.c.name, CHANGE.c.value).where(CHANGE.c.name == sa.bindparam("name")))
-ALL = Query(Counter, sa.select(CHANGE.c.name, CHANGE.c.value).order_by(CHANGE.c.name))
-SUM = Query(Total, sa.select(sa.func.sum(CHANGE.c.value).label("total")))
+INSERT = Command(sa.insert(CHANGE_TABLE))
+INSERT_IF_NEW = Command(lambda dialect: dialect.insert(CHANGE_TABLE).on_conflict_do_nothing())
+BY_NAME = Query(ChangeCount, sa.select(CHANGE_TABLE.c.name, CHANGE_TABLE.c.value).where(CHANGE_TABLE.c.name == sa.bindparam("name")))
+ALL = Query(ChangeCount, sa.select(CHANGE_TABLE.c.name, CHANGE_TABLE.c.value).order_by(CHANGE_TABLE.c.name))
+SUM = Query(Total, sa.select(sa.func.sum(CHANGE_TABLE.c.value).label("total")))
 BUMP = Query(
-    Counter,
-    sa.update(CHANGE)
-    .where(CHANGE.c.name == sa.bindparam("key"), CHANGE.c.value <= sa.bindparam("limit") - sa.bindparam("step"))
-    .values(value=CHANGE.c.value + sa.bindparam("step"))
-    .returning(CHANGE.c.name, CHANGE.c.value),
+    ChangeCount,
+    sa.update(CHANGE_TABLE)
+    .where(CHANGE_TABLE.c.name == sa.bindparam("key"), CHANGE_TABLE.c.value <= sa.bindparam("limit") - sa.bindparam("step"))
+    .values(value=CHANGE_TABLE.c.value + sa.bindparam("step"))
+    .returning(CHANGE_TABLE.c.name, CHANGE_TABLE.c.value),
 )
 
 
@@ -62,7 +62,7 @@ def names(connection: Connection) -> list[str]:
     return [row.name for row in connection.all(ALL)]
 
 
-def total(connection: Connection) -> int:
+def total_count(connection: Connection) -> int:
     row = connection.first(SUM)
     assert row is not None
     return row.total

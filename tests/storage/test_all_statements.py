@@ -16,7 +16,7 @@ from storage.engine.statement import Statement, postgresql_dialect, sqlite_diale
 from tests.databases import NO_POSTGRES, migrated_postgres
 
 DIALECTS = [sqlite_dialect(), postgresql_dialect()]
-MODULES = sorted(found.name for found in walk_packages(storage.__path__, "storage.") if ".migrations" not in found.name)
+STORAGE_MODULES = sorted(found.name for found in walk_packages(storage.__path__, "storage.") if ".migrations" not in found.name)
 
 OF_HISTORY = re.compile(r"\b(from|into|update|join) (audit|audit_read|event|delivery|delivery_attempt)\b", re.IGNORECASE)
 
@@ -44,7 +44,7 @@ def named(module: str) -> list[Statement]:
     return [each for held in vars(import_module(module)).values() for each in statements(held)]
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", STORAGE_MODULES)
 def test_each_statement_can_be_said_in_both_dialects(module: str) -> None:
     assert all(statement.text(dialect).sql for statement in named(module) for dialect in DIALECTS)
 
@@ -72,7 +72,7 @@ def planned(connection: psycopg.Connection, sql: str) -> None:
 def test_each_statement_on_history_is_accepted_by_whole_and_by_partitioned_tables(connection: psycopg.Connection) -> None:
     refused, looked = list[str](), 0
     connection.execute(b"set plan_cache_mode = force_generic_plan")
-    for text in (statement.text(DIALECTS[1]) for module in MODULES for statement in named(module)):
+    for text in (statement.text(DIALECTS[1]) for module in STORAGE_MODULES for statement in named(module)):
         if not OF_HISTORY.search(text.sql):
             continue
         looked += 1
@@ -84,4 +84,4 @@ def test_each_statement_on_history_is_accepted_by_whole_and_by_partitioned_table
 
 
 def test_there_are_statements_to_look_at() -> None:
-    assert sum(len(named(module)) for module in MODULES) > 400
+    assert sum(len(named(module)) for module in STORAGE_MODULES) > 400

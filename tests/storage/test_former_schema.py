@@ -18,9 +18,9 @@ from storage.engine.migrate import SchemaMismatch, current_schema, downgrade_dat
 from storage.engine.migration_lock import migration_lock
 from storage.engine.revision import HEAD, REVISIONS, Schema
 from storage.metadata import SQLModel
-from tests.cli.reseller import reseller
+from tests.cli.reseller import run_reseller
 from tests.databases import NO_POSTGRES, postgres_url, sqlite_url
-from tests.issuance.stage import open_stage
+from tests.issuance.stage import open_issuance_stage
 from transports.readiness import Readiness
 
 FORMER = REVISIONS[-2]
@@ -61,7 +61,7 @@ def test_all_that_statements_name_is_in_the_schema_before(former: str) -> None:
 
 
 async def test_esims_are_issued_on_the_schema_before_and_on_while_it_is_upgraded(former: str, tmp_path: Path) -> None:
-    async with open_stage(tmp_path, former) as stage:
+    async with open_issuance_stage(tmp_path, former) as stage:
         deps = stage.world.pipeline.deps
         readiness = Readiness(stage.world.store, deps.keyring, stage.world.clock, Build("1", "abc"), print)
         for schema in (FORMER, HEAD):
@@ -107,9 +107,9 @@ def test_commands_and_doctor_work_beside_a_newer_program(tmp_path: Path) -> None
     (tmp_path / "data").mkdir()
     url = sqlite_url(tmp_path / "data")
     become(url, "9999", HEAD)
-    assert reseller("db", "upgrade", cwd=tmp_path).stdout == "already at 9999\n"
-    assert reseller("call", "health_check", cwd=tmp_path).returncode == 0
-    said = reseller("doctor", cwd=tmp_path).stdout
+    assert run_reseller("db", "upgrade", cwd=tmp_path).stdout == "already at 9999\n"
+    assert run_reseller("call", "health_check", cwd=tmp_path).returncode == 0
+    said = run_reseller("doctor", cwd=tmp_path).stdout
     assert "schema 9999 of a newer program, which this one works on: finish the upgrade" in " ".join(said.split())
     with closing(sqlite3.connect(sqlite_path(url))) as database:
         assert database.execute("select version_num from alembic_version").fetchone() == ("9999",)

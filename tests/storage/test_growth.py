@@ -22,7 +22,7 @@ from storage.order_queue import CLAIM_ORDER, DUE_ORGANISATIONS, MARK_REFUND_FAIL
 from storage.orders import LIST_ORDERS_OF_BUYER
 from storage.reconciliation import CLAIM_UNKNOWN, LIST_GIVEN_BACK, next_due_account
 from tests.databases import migrated_sqlite
-from tests.storage.test_all_statements import MODULES, statement_of, statements
+from tests.storage.test_all_statements import STORAGE_MODULES, statement_of, statements
 
 GROWING = {
     *(
@@ -75,7 +75,7 @@ def test_only_these_read_the_whole_of_what_grows(raw: sqlite3.Connection) -> Non
     some, found = partial(raw), set[str]()
     tables = {name for (name,) in raw.execute("select name from sqlite_master where type = 'table'")}
     assert tables >= GROWING
-    for module in MODULES:
+    for module in STORAGE_MODULES:
         for name, held in vars(import_module(module)).items():
             for statement in statements(held):
                 if OF_POSTGRES.search(statement.text(DIALECT).sql):

@@ -16,7 +16,7 @@ from storage.histories import HISTORIES
 from storage.outbox import AttemptOutcome, acknowledge_attempts, claim_deliveries
 from tests.cli.test_database_role import as_user
 from tests.databases import NO_POSTGRES, migrated_postgres
-from tests.storage.test_partitions import DIALECT, MONTH, House, house_over
+from tests.storage.test_partitions import DIALECT, MONTH, PartitionedDatabase, house_over
 from transports.settings import HistoryDays
 from transports.worker.retention import retention_chore
 
@@ -28,7 +28,7 @@ READ_COLUMNS = "id, organisation, operation, principal, key, outcome, surface, m
 
 
 @pytest.fixture
-async def divided() -> AsyncGenerator[House]:
+async def divided() -> AsyncGenerator[PartitionedDatabase]:
     with migrated_postgres() as url:
         if url is None:
             pytest.skip(NO_POSTGRES)
@@ -37,14 +37,14 @@ async def divided() -> AsyncGenerator[House]:
         await house.store.aclose()
 
 
-async def leased(house: House) -> tuple[str, AttemptOutcome]:
+async def leased(house: PartitionedDatabase) -> tuple[str, AttemptOutcome]:
     """An event of this moment, and how its delivery went, which nobody has been told."""
     event = await house.emitted(f"{house.ids.count}")
     batch = await house.store.write(claim_deliveries, token="t", now_ms=int(house.clock.now() * 1000), most=9)
     return event, AttemptOutcome(batch.leased[0].id, "we_1", "t", 5, "ok", 1.0, "ok", None)
 
 
-async def test_who_waits_for_a_month_finds_and_changes_what_had_none(divided: House) -> None:
+async def test_who_waits_for_a_month_finds_and_changes_what_had_none(divided: PartitionedDatabase) -> None:
     house = divided
     house.add_endpoint("we_1")
     house.clock.advance(5 * MONTH)
@@ -77,7 +77,7 @@ async def test_who_waits_for_a_month_finds_and_changes_what_had_none(divided: Ho
     assert all([await house.store.read(rows_in_default, history=history, most=1) == 0 for history in HISTORIES])
 
 
-async def test_a_claim_waits_for_the_whole_and_for_no_partition_of_it(divided: House) -> None:
+async def test_a_claim_waits_for_the_whole_and_for_no_partition_of_it(divided: PartitionedDatabase) -> None:
     house = divided
     house.add_endpoint("we_1")
     assert await house.emit("one")
@@ -96,7 +96,7 @@ async def test_a_claim_waits_for_the_whole_and_for_no_partition_of_it(divided: H
     assert taken == [1]
 
 
-async def test_very_many_rows_without_a_partition_get_one_for_all_their_months(divided: House) -> None:
+async def test_very_many_rows_without_a_partition_get_one_for_all_their_months(divided: PartitionedDatabase) -> None:
     house = divided
     many = 50_000
     start = int(house.clock.now() + 3 * MONTH) * 1000 << 19
@@ -110,7 +110,7 @@ async def test_very_many_rows_without_a_partition_get_one_for_all_their_months(d
     assert [house.count(f"audit_read{part}") for part in ("", "_2027_04", "_default")] == [many + 2, many + 1, 1]
 
 
-async def test_very_many_rows_of_a_wrong_clock_are_told_and_leave_the_table_as_it_is(divided: House) -> None:
+async def test_very_many_rows_of_a_wrong_clock_are_told_and_leave_the_table_as_it_is(divided: PartitionedDatabase) -> None:
     house = divided
     house.clock.advance(5 * MONTH)
     await house.write_audit()
@@ -125,7 +125,7 @@ async def test_very_many_rows_of_a_wrong_clock_are_told_and_leave_the_table_as_i
     assert [report[: len(told)] for report in house.reports] == [told]
 
 
-async def test_an_event_among_very_many_has_one_delivery_for_an_endpoint_after_its_month_was_made(divided: House) -> None:
+async def test_an_event_among_very_many_has_one_delivery_for_an_endpoint_after_its_month_was_made(divided: PartitionedDatabase) -> None:
     house = divided
     house.clock.advance(5 * MONTH)
     event, columns = await house.emitted("one"), "id, event_id, endpoint_id, organisation, due_ms, state, attempt, attempts, created_ms"

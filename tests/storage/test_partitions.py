@@ -51,7 +51,7 @@ DAY, MONTH = 86_400, 31 * 86_400
 DIALECT = postgresql_dialect()
 
 
-class House(NamedTuple):
+class PartitionedDatabase(NamedTuple):
     """A database with what works on it."""
 
     url: str
@@ -102,14 +102,14 @@ class House(NamedTuple):
             return partitions_of(Connection(cast("DriverConnection", raw), DIALECT), history=history)
 
 
-def house_over(url: str) -> House:
+def house_over(url: str) -> PartitionedDatabase:
     clock = SettableClock()
     store, reports = open_store(url), list[str]()
-    return House(url, store, clock, CountingIds(clock), Partitions(store, clock, reports.append), reports)
+    return PartitionedDatabase(url, store, clock, CountingIds(clock), Partitions(store, clock, reports.append), reports)
 
 
 @pytest.fixture
-async def whole() -> AsyncGenerator[House]:
+async def whole() -> AsyncGenerator[PartitionedDatabase]:
     """A database at HEAD whose history has no partitions."""
     with migrated_postgres(divided=False) as url:
         if url is None:
@@ -120,7 +120,7 @@ async def whole() -> AsyncGenerator[House]:
 
 
 @pytest.fixture
-async def divided() -> AsyncGenerator[House]:
+async def divided() -> AsyncGenerator[PartitionedDatabase]:
     with migrated_postgres() as url:
         if url is None:
             pytest.skip(NO_POSTGRES)
@@ -129,7 +129,7 @@ async def divided() -> AsyncGenerator[House]:
         await house.store.aclose()
 
 
-async def test_tables_become_partitioned_under_writes_and_no_row_and_no_call_is_lost(whole: House) -> None:
+async def test_tables_become_partitioned_under_writes_and_no_row_and_no_call_is_lost(whole: PartitionedDatabase) -> None:
     house = whole
     written, longest, done = 0, 0.0, anyio.Event()
 
@@ -157,7 +157,7 @@ async def test_tables_become_partitioned_under_writes_and_no_row_and_no_call_is_
     assert longest < 5  # of three calls, each of which waits for a table no longer than that
 
 
-async def test_a_table_in_use_is_left_and_keeps_the_others_waiting_only_briefly(whole: House) -> None:
+async def test_a_table_in_use_is_left_and_keeps_the_others_waiting_only_briefly(whole: PartitionedDatabase) -> None:
     house = whole
     await house.partitions.run()
     with psycopg.connect(house.url) as reader:
@@ -176,7 +176,7 @@ async def test_a_table_in_use_is_left_and_keeps_the_others_waiting_only_briefly(
     assert not await house.emit("meanwhile")
 
 
-async def test_nothing_is_partitioned_beside_a_program_of_the_schema_before(whole: House) -> None:
+async def test_nothing_is_partitioned_beside_a_program_of_the_schema_before(whole: PartitionedDatabase) -> None:
     house = whole
     house.ask(f"insert into replica (id, expires_at, revision) values ('rpl_1', {NOON + 10}, '0021')")
     for _ in range(3):
@@ -190,7 +190,7 @@ async def test_nothing_is_partitioned_beside_a_program_of_the_schema_before(whol
     assert house.names("event") == ["first", "2027_02", "2027_03"]
 
 
-async def test_what_happens_once_is_refused_in_every_month(whole: House) -> None:
+async def test_what_happens_once_is_refused_in_every_month(whole: PartitionedDatabase) -> None:
     house = whole
     house.ask(
         "insert into event (id, organisation, intent, type, livemode, data, dedup, retry_minute, retry_count, created)"
@@ -206,7 +206,7 @@ async def test_what_happens_once_is_refused_in_every_month(whole: House) -> None
     assert house.count("event") == 2
 
 
-async def test_an_event_has_one_delivery_for_an_endpoint_whenever_it_is_asked_for(whole: House) -> None:
+async def test_an_event_has_one_delivery_for_an_endpoint_whenever_it_is_asked_for(whole: PartitionedDatabase) -> None:
     house = whole
     house.add_endpoint("we_1")
     event = first_id("evt_", NOON - DAY)
@@ -233,7 +233,7 @@ async def test_an_event_has_one_delivery_for_an_endpoint_whenever_it_is_asked_fo
     assert [len(page) for page in pages] == [2, 1, 0]
 
 
-async def test_a_claim_finds_what_waits_in_an_old_month_and_in_none(divided: House) -> None:
+async def test_a_claim_finds_what_waits_in_an_old_month_and_in_none(divided: PartitionedDatabase) -> None:
     house = divided
     house.add_endpoint("we_1")
     old = await house.emitted("old")
@@ -256,7 +256,7 @@ async def test_a_claim_finds_what_waits_in_an_old_month_and_in_none(divided: Hou
     assert house.count("delivery_attempt_2027_01") == 1
 
 
-async def test_rows_without_a_partition_are_kept_and_found_and_get_one(divided: House) -> None:
+async def test_rows_without_a_partition_are_kept_and_found_and_get_one(divided: PartitionedDatabase) -> None:
     house = divided
     house.clock.advance(5 * MONTH)
     assert await house.emit("late")
@@ -272,7 +272,7 @@ async def test_rows_without_a_partition_are_kept_and_found_and_get_one(divided: 
     assert not await house.emit("late")
 
 
-async def test_a_month_goes_as_a_whole_when_all_of_it_is_old_and_its_guards_stay(divided: House) -> None:
+async def test_a_month_goes_as_a_whole_when_all_of_it_is_old_and_its_guards_stay(divided: PartitionedDatabase) -> None:
     house = divided
     days = HistoryDays(audit=30, events=30, deliveries=30)
     house.add_endpoint("we_1")
@@ -304,7 +304,7 @@ async def test_a_month_goes_as_a_whole_when_all_of_it_is_old_and_its_guards_stay
     assert house.count("event") == 1
 
 
-async def test_the_first_partition_loses_old_rows_in_steps(whole: House) -> None:
+async def test_the_first_partition_loses_old_rows_in_steps(whole: PartitionedDatabase) -> None:
     house = whole
     assert await house.emit("once")
     await house.write_audit()
@@ -318,7 +318,7 @@ async def test_the_first_partition_loses_old_rows_in_steps(whole: House) -> None
     assert not await house.emit("once")
 
 
-async def test_a_table_with_rows_of_a_time_to_come_stays_whole_and_takes_more_of_them(whole: House) -> None:
+async def test_a_table_with_rows_of_a_time_to_come_stays_whole_and_takes_more_of_them(whole: PartitionedDatabase) -> None:
     house = whole
     house.clock.advance(12 * MONTH)
     assert await house.emit("of a wrong clock")
@@ -333,7 +333,7 @@ async def test_a_table_with_rows_of_a_time_to_come_stays_whole_and_takes_more_of
     assert house.names("event")[0] == "first"
 
 
-async def test_tables_of_another_user_stay_whole_and_the_worker_says_so(whole: House) -> None:
+async def test_tables_of_another_user_stay_whole_and_the_worker_says_so(whole: PartitionedDatabase) -> None:
     whole.ask("create role guest")
     whole.ask("grant all on all tables in schema public to guest")
     guest = house_over(whole.url + ("&" if "?" in whole.url else "?") + "options=-c%20role%3Dguest")
@@ -345,7 +345,7 @@ async def test_tables_of_another_user_stay_whole_and_the_worker_says_so(whole: H
     assert guest.reports == [f"{each.name} is not partitioned: the worker's user of the database is not its owner" for each in HISTORIES]
 
 
-async def test_a_database_of_the_first_release_is_upgraded_and_partitioned(whole: House) -> None:
+async def test_a_database_of_the_first_release_is_upgraded_and_partitioned(whole: PartitionedDatabase) -> None:
     house, url = whole, whole.url
     downgrade_database(url, "0008")
     house.ask(
@@ -363,7 +363,7 @@ async def test_a_database_of_the_first_release_is_upgraded_and_partitioned(whole
         downgrade_database(url, "0021")
 
 
-async def test_doctor_says_what_is_divided_and_what_has_no_partition(whole: House) -> None:
+async def test_doctor_says_what_is_divided_and_what_has_no_partition(whole: PartitionedDatabase) -> None:
     house = whole
     settings = load_settings({"SERVICE_DATABASE_URL": house.url})
     found = doctor.examine_partitions(settings)
@@ -377,7 +377,7 @@ async def test_doctor_says_what_is_divided_and_what_has_no_partition(whole: Hous
     assert found.state == "rows without a partition: 1 of event" and found.fix and found.fix.startswith("run a worker")
 
 
-async def test_doctor_says_what_is_late_and_how_many_processes_run(whole: House) -> None:
+async def test_doctor_says_what_is_late_and_how_many_processes_run(whole: PartitionedDatabase) -> None:
     house, now = whole, time.time()
     settings = load_settings({"SERVICE_DATABASE_URL": house.url})
     assert doctor.examine_late_work(settings) == Finding("work", "nothing is late; servers and workers that run: 0")

@@ -10,7 +10,7 @@ import pytest
 from registry.errors import StoreUnavailable
 from storage.engine.connection import Connection
 from storage.engine.store import Store, open_store
-from tests.storage.counters import bump, insert, insert_many, names, total, value_of
+from tests.storage.counters import bump, insert, insert_many, names, total_count, value_of
 
 pytestmark = pytest.mark.postgres
 
@@ -80,10 +80,10 @@ async def test_a_read_sees_one_snapshot(store: Store) -> None:
     seen, written = threading.Event(), threading.Event()
 
     def read_twice(connection: Connection) -> tuple[int, int]:
-        before = total(connection)
+        before = total_count(connection)
         seen.set()
         assert written.wait(60)
-        return before, total(connection)
+        return before, total_count(connection)
 
     reading = asyncio.ensure_future(store.read(read_twice))
     await asyncio.to_thread(seen.wait, 60)

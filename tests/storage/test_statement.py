@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from inline_snapshot import snapshot
 
 from storage.engine.statement import Command, Query, postgresql_dialect, sqlite_dialect
-from tests.storage.counters import CHANGE, Counter
+from tests.storage.counters import CHANGE_TABLE, ChangeCount
 
 DIALECTS = [sqlite_dialect(), postgresql_dialect()]
 
@@ -17,13 +17,18 @@ class Name(NamedTuple):
     name: str
 
 
-def both(statement: Query[Name] | Query[Counter] | Command) -> list[tuple[list[str], dict[str, object]]]:
+def both(statement: Query[Name] | Query[ChangeCount] | Command) -> list[tuple[list[str], dict[str, object]]]:
     texts = [statement.text(dialect) for dialect in DIALECTS]
     return [(wrap(" ".join(text.sql.split()), 100), dict(text.literals)) for text in texts]
 
 
 def test_lists_limits_and_literals_are_bound_beside_the_callers_values() -> None:
-    page = sa.select(CHANGE.c.name).where(CHANGE.c.name.in_(["a", "b"]), CHANGE.c.name.like("9%")).limit(sa.bindparam("count")).offset(2)
+    page = (
+        sa.select(CHANGE_TABLE.c.name)
+        .where(CHANGE_TABLE.c.name.in_(["a", "b"]), CHANGE_TABLE.c.name.like("9%"))
+        .limit(sa.bindparam("count"))
+        .offset(2)
+    )
     assert both(Query(Name, page)) == snapshot(
         [
             (
@@ -46,7 +51,7 @@ def test_lists_limits_and_literals_are_bound_beside_the_callers_values() -> None
 
 def test_an_upsert_reads_alike_on_both() -> None:
     upsert = Command(
-        lambda dialect: (insert := dialect.insert(CHANGE)).on_conflict_do_update(
+        lambda dialect: (insert := dialect.insert(CHANGE_TABLE)).on_conflict_do_update(
             index_elements=["name"], set_={"value": insert.excluded.value}
         )
     )
@@ -66,16 +71,16 @@ def test_an_upsert_reads_alike_on_both() -> None:
 
 def test_columns_that_are_not_the_rows_fields_are_refused() -> None:
     with pytest.raises(TypeError, match="name and order must agree"):
-        Query(Counter, sa.select(CHANGE.c.value, CHANGE.c.name)).text(DIALECTS[0])
+        Query(ChangeCount, sa.select(CHANGE_TABLE.c.value, CHANGE_TABLE.c.name)).text(DIALECTS[0])
 
 
 def test_a_query_without_rows_is_refused() -> None:
     with pytest.raises(TypeError, match="name and order must agree"):
-        Query(Name, sa.delete(CHANGE)).text(DIALECTS[0])
+        Query(Name, sa.delete(CHANGE_TABLE)).text(DIALECTS[0])
 
 
 def test_a_list_that_is_known_only_at_the_call_is_refused() -> None:
-    statement = Command(sa.delete(CHANGE).where(CHANGE.c.name.in_(sa.bindparam("names", expanding=True))))
+    statement = Command(sa.delete(CHANGE_TABLE).where(CHANGE_TABLE.c.name.in_(sa.bindparam("names", expanding=True))))
     with pytest.raises(TypeError, match="lists"):
         statement.text(DIALECTS[0])
 

@@ -7,7 +7,7 @@ import pytest
 from registry.errors import StoreUnavailable
 from storage.engine.connection import Connection
 from storage.engine.store import Store, open_store
-from tests.storage.counters import INSERT_IF_NEW, bump, insert, insert_many, insert_then_fail, names, total, value_of
+from tests.storage.counters import INSERT_IF_NEW, bump, insert, insert_many, insert_then_fail, names, total_count, value_of
 
 
 async def test_what_was_written_is_read(store: Store) -> None:
@@ -25,7 +25,7 @@ async def test_many_rows_are_written_by_one_command(store: Store) -> None:
 async def test_a_sum_is_a_plain_integer(store: Store) -> None:
     await store.write(insert, "a", value=1 << 60)
     await store.write(insert, "b", value=1 << 60)
-    answer = await store.read(total)
+    answer = await store.read(total_count)
     assert answer == 1 << 61
     assert type(answer) is int
 

@@ -10,8 +10,8 @@ from tests.world import Credentials, World
 on_both = pytest.mark.parametrize("world", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True)
 """What a database may decide in its own way."""
 SHOPS = "/v1/storefronts"
-SHOP = {"slug": "fjord-travel", "name": "Fjord Travel SIM", "currency": "EUR"}
-PLAN = {
+SHOP_BODY = {"slug": "fjord-travel", "name": "Fjord Travel SIM", "currency": "EUR"}
+PLAN_BODY = {
     "slug": "nordic-5gb",
     "name": "Nordic 5 GB",
     "data_mb": 5000,
@@ -20,38 +20,38 @@ PLAN = {
     "price_cents": 1490,
     "package_template_id": 55010,
 }
-PRODUCT = {name: value for name, value in PLAN.items() if name != "slug"} | {"currency": "EUR"}
+PRODUCT = {name: value for name, value in PLAN_BODY.items() if name != "slug"} | {"currency": "EUR"}
 
 
-class Said(NamedTuple):
+class StoreAnswer(NamedTuple):
     """Status and body of an answer."""
 
     status: int
     body: Any
 
 
-class Seller:
+class ShopSeller:
     def __init__(self, world: World, who: Credentials | None) -> None:
         self.world, self.who = world, who
 
-    async def ask(self, method: str, path: str, body: object = None, *, key: str | None = None, **query: Any) -> Said:
+    async def ask(self, method: str, path: str, body: object = None, *, key: str | None = None, **query: Any) -> StoreAnswer:
         headers = {} if key is None else {"Idempotency-Key": key}
         async with self.world.client(None if self.who is None else self.who.secret) as http:
             answer = await http.request(method, path, json=body, params=query, headers=headers)
-        return Said(answer.status_code, answer.json())
+        return StoreAnswer(answer.status_code, answer.json())
 
     async def shop(self, slug: str = "fjord-travel", **fields: object) -> Any:
-        said = await self.ask("POST", SHOPS, {**SHOP, "slug": slug, **fields}, key=f"shop-{slug}")
+        said = await self.ask("POST", SHOPS, {**SHOP_BODY, "slug": slug, **fields}, key=f"shop-{slug}")
         assert said.status == 201, said
         return said.body
 
-    async def put(self, shop: str, **fields: object) -> Said:
-        return await self.ask("POST", f"{SHOPS}/{shop}/plans", {**PLAN, **fields})
+    async def put(self, shop: str, **fields: object) -> StoreAnswer:
+        return await self.ask("POST", f"{SHOPS}/{shop}/plans", {**PLAN_BODY, **fields})
 
-    async def change(self, shop: str, **fields: object) -> Said:
+    async def change(self, shop: str, **fields: object) -> StoreAnswer:
         return await self.ask("PATCH", f"{SHOPS}/{shop}", fields)
 
-    async def change_plan(self, shop: str, slug: str = "nordic-5gb", /, **fields: object) -> Said:
+    async def change_plan(self, shop: str, slug: str = "nordic-5gb", /, **fields: object) -> StoreAnswer:
         return await self.ask("PATCH", f"{SHOPS}/{shop}/plans/{slug}", fields)
 
     async def product(self, **fields: object) -> Any:
@@ -60,9 +60,9 @@ class Seller:
         return said.body
 
 
-async def seller(world: World, tier: Tier = Tier.PRO, **connection: Any) -> Seller:
-    return Seller(world, await world.caller(tier, **connection))
+async def seller(world: World, tier: Tier = Tier.PRO, **connection: Any) -> ShopSeller:
+    return ShopSeller(world, await world.caller(tier, **connection))
 
 
-def everybody(world: World) -> Seller:
-    return Seller(world, None)
+def everybody(world: World) -> ShopSeller:
+    return ShopSeller(world, None)

@@ -7,11 +7,11 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits
-from tests.contract.stage import open_house
+from tests.contract.stage import open_service_house
 from tests.stage import opened
 from tests.world import World, open_world
 
-house = opened(open_house, faultless=True)
+house = opened(open_service_house, faultless=True)
 
 
 @pytest.fixture

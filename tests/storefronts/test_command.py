@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.cli.reseller import refused, said
+from tests.cli.reseller import printed, refused
 
 PRODUCT = ("--validity-days", "30", "--countries", "NO", "--package-template-id", "55010")
 
@@ -13,34 +13,34 @@ PRODUCT = ("--validity-days", "30", "--countries", "NO", "--package-template-id"
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("place")
-    said("org", "create", "Fjord", "--tier", "pro", "--email", "ada@fjord.example", cwd=place)
+    printed("org", "create", "Fjord", "--tier", "pro", "--email", "ada@fjord.example", cwd=place)
     return place
 
 
 def product(place: Path, name: str, *, currency: str = "EUR") -> str:
     words = ("--name", name, "--data-mb", "1000", "--price-cents", "790", "--currency", currency, *PRODUCT)
-    return orjson.loads(said("call", "create_connectivity_product", *words, cwd=place))["id"]
+    return orjson.loads(printed("call", "create_connectivity_product", *words, cwd=place))["id"]
 
 
 def shops(place: Path) -> str:
-    return said("storefront", "list", cwd=place)
+    return printed("storefront", "list", cwd=place)
 
 
 def test_a_shop_is_opened_for_products_in_one_go(place: Path) -> None:
     one, same, other = product(place, "Nordic 1 GB"), product(place, "Nordic 1 GB"), product(place, "Japan")
     words = ("--slug", "fjord-travel", "--from-product", one, "--from-product", same, "--from-product", other, "--publish")
-    id = said("storefront", "create", "Fjord Travel", *words, cwd=place).strip()
+    id = printed("storefront", "create", "Fjord Travel", *words, cwd=place).strip()
     assert f"{id}\tfjord-travel\tpublished\tEUR\tFjord Travel\n" in shops(place)
-    hosted = orjson.loads(said("call", "get_hosted_storefront", "--slug", "fjord-travel", cwd=place))
+    hosted = orjson.loads(printed("call", "get_hosted_storefront", "--slug", "fjord-travel", cwd=place))
     assert [plan["slug"] for plan in hosted["plans"]] == ["nordic-1-gb", "nordic-1-gb-1", "japan"]
-    whole = orjson.loads(said("call", "get_storefront", "--id", id, cwd=place))
+    whole = orjson.loads(printed("call", "get_storefront", "--id", id, cwd=place))
     assert [plan["product_id"] for plan in whole["plans"]] == [one, same, other]
 
 
 def test_without_more_words_it_is_a_draft_whose_slug_is_its_name(place: Path) -> None:
-    id = said("storefront", "create", "Fjord Winter & Ski", "--currency", "CHF", cwd=place).strip()
+    id = printed("storefront", "create", "Fjord Winter & Ski", "--currency", "CHF", cwd=place).strip()
     assert f"{id}\tfjord-winter-ski\tdraft\tCHF\tFjord Winter & Ski\n" in shops(place)
-    assert orjson.loads(said("storefront", "list", "--json", cwd=place))["data"][0]["id"] == id
+    assert orjson.loads(printed("storefront", "list", "--json", cwd=place))["data"][0]["id"] == id
 
 
 def test_nothing_is_made_for_products_that_do_not_fit(place: Path) -> None:

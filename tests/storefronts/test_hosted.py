@@ -3,7 +3,7 @@
 import pytest
 from inline_snapshot import snapshot
 
-from tests.storefronts.asking import Said, everybody, on_both, seller
+from tests.storefronts.asking import StoreAnswer, everybody, on_both, seller
 from tests.world import World
 
 
@@ -19,7 +19,7 @@ async def test_a_published_shop_shows_what_it_has_on_sale_and_nothing_else(world
     await fjord.put(shop["id"], slug="first", name="First")
     said = await everybody(world).ask("GET", "/api/hosted/fjord-travel")
     assert said == snapshot(
-        Said(
+        StoreAnswer(
             status=200,
             body={
                 "object": "storefront",

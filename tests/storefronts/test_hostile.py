@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.storefronts.asking import PLAN, SHOP, SHOPS, Said, Seller, everybody, seller
+from tests.storefronts.asking import PLAN_BODY, SHOP_BODY, SHOPS, ShopSeller, StoreAnswer, everybody, seller
 from tests.world import World, open_world
 
 WHOLE = ("\x00", 2**53)
@@ -77,13 +77,13 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> Any:
         assert world.faults == []
 
 
-def refused_field(said: Said) -> str | None:
+def refused_field(said: StoreAnswer) -> str | None:
     """Which field is at fault, as far as one is."""
     param = said.body.get("param")
     return None if param is None else param.partition(".")[0].partition("[")[0]
 
 
-async def state(who: Seller, shop: str) -> tuple[Any, Any]:
+async def state(who: ShopSeller, shop: str) -> tuple[Any, Any]:
     return (await who.ask("GET", SHOPS)).body, (await who.ask("GET", f"{SHOPS}/{shop}")).body
 
 
@@ -94,7 +94,7 @@ async def test_a_shop_takes_no_hostile_field(shared: World, field: str) -> None:
     before = await state(fjord, shop["id"])
     for number, value in enumerate(BAD[field]):
         if not (value is None and field == "status"):
-            made = await fjord.ask("POST", SHOPS, {**SHOP, field: value}, key=f"k{number}")
+            made = await fjord.ask("POST", SHOPS, {**SHOP_BODY, field: value}, key=f"k{number}")
             assert (made.status, refused_field(made)) == (400, field if value not in WHOLE else None), value
         changed = await fjord.change(shop["id"], **{field: value})
         assert (changed.status, refused_field(changed)) == (400, field if value not in WHOLE else None), value
@@ -134,9 +134,9 @@ async def test_no_caller_sets_what_is_the_service_s(shared: World) -> None:
     fjord = await seller(shared)
     shop = await fjord.shop(shared.ids.new("shop-"))
     for field in ("id", "organisation", "created", "updated", "object", "plans"):
-        made = await fjord.ask("POST", SHOPS, {**SHOP, field: "x"}, key=f"k-{field}")
+        made = await fjord.ask("POST", SHOPS, {**SHOP_BODY, field: "x"}, key=f"k-{field}")
         assert (made.status, made.body["param"]) == (400, field)
         assert (await fjord.change(shop["id"], **{field: "x"})).status == 400
     for field in ("storefront", "currency", "created", "place"):
-        put = await fjord.ask("POST", f"{SHOPS}/{shop['id']}/plans", {**PLAN, field: "x"})
+        put = await fjord.ask("POST", f"{SHOPS}/{shop['id']}/plans", {**PLAN_BODY, field: "x"})
         assert (put.status, put.body["code"]) == (400, "unknown_field")

@@ -6,23 +6,23 @@ import pytest
 
 from registry.caller import Restrictions
 from registry.limits import Tier
-from tests.storefronts.asking import PLAN, SHOP, SHOPS, Said, Seller, seller
+from tests.storefronts.asking import PLAN_BODY, SHOP_BODY, SHOPS, ShopSeller, StoreAnswer, seller
 from tests.world import Credentials, World
 
 ADDRESS = {"email": "ada@example.com"}
 
 
-async def narrowed(world: World, maker: Seller, **restrictions: Any) -> Seller:
+async def narrowed(world: World, maker: ShopSeller, **restrictions: Any) -> ShopSeller:
     """A key of the same person that may less."""
     assert maker.who is not None
     who = maker.who
     key, secret = await world.key(who.person, who.organisation, restrictions=Restrictions(**restrictions))
-    return Seller(world, Credentials(who.organisation, who.person, key, secret))
+    return ShopSeller(world, Credentials(who.organisation, who.person, key, secret))
 
 
-async def writes(who: Seller, shop: str, **plan: object) -> list[Said]:
+async def writes(who: ShopSeller, shop: str, **plan: object) -> list[StoreAnswer]:
     return [
-        await who.ask("POST", SHOPS, {**SHOP, "slug": "another"}, key="k"),
+        await who.ask("POST", SHOPS, {**SHOP_BODY, "slug": "another"}, key="k"),
         await who.change(shop, name="Eve"),
         await who.put(shop, slug="new", **plan),
         await who.change_plan(shop, price_cents=1),
@@ -51,7 +51,7 @@ async def test_a_key_for_one_account_sells_from_no_other_not_by_a_product_either
     product = (await fjord.product(account_id=8101))["id"]
     key = await narrowed(world, fjord, account_ids=(8102,))
     for plan in ({}, {"account_id": 8101}, {"product_id": product}, {"account_id": None}):
-        said = await key.put(shop, **{**PLAN, **plan})
+        said = await key.put(shop, **{**PLAN_BODY, **plan})
         assert (said.status, said.body["param"]) == (403, "account_id"), plan
     said = await key.put(shop, product_id=product, account_id=8102)
     assert (said.status, said.body["account_id"]) == (201, 8102)

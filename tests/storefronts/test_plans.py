@@ -6,7 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.caller import Restrictions
-from tests.storefronts.asking import PLAN, SHOPS, Said, Seller, on_both, seller
+from tests.storefronts.asking import PLAN_BODY, SHOPS, ShopSeller, StoreAnswer, on_both, seller
 from tests.world import Credentials, World
 
 
@@ -17,7 +17,7 @@ async def test_a_plan_is_created_and_then_replaced_whole_under_its_slug(world: W
     shop = await fjord.shop()
     made = await fjord.put(shop["id"], account_id=8101, position=3, on_sale=False, payments_price_id="price_1", payments_price_mode="live")
     assert made == snapshot(
-        Said(
+        StoreAnswer(
             status=201,
             body={
                 "id": "sfp_01mcckg2g0000000000000000c",
@@ -82,7 +82,7 @@ async def test_product_id_copies_the_caller_s_own_product_once(world: World) -> 
     shop, product = await fjord.shop(), await fjord.product(account_id=8101)
     copied = await fjord.ask("POST", f"{SHOPS}/{shop['id']}/plans", {"slug": "p", "product_id": product["id"]})
     assert copied == snapshot(
-        Said(
+        StoreAnswer(
             status=201,
             body={
                 "id": "sfp_01mcckg2g0000000000000000g",
@@ -150,14 +150,14 @@ async def test_what_of_a_product_buyers_may_not_be_shown_is_to_be_given(world: W
     path, body = f"{SHOPS}/{shop['id']}/plans", {"slug": "p", "product_id": product["id"]}
     said = await fjord.ask("POST", path, body)
     assert (said.status, said.body["param"]) == (400, field)
-    assert (await fjord.ask("POST", path, {**body, field: PLAN[field]})).status == 201
+    assert (await fjord.ask("POST", path, {**body, field: PLAN_BODY[field]})).status == 201
 
 
 @pytest.mark.parametrize("field", ["name", "data_mb", "validity_days", "countries", "price_cents", "package_template_id"])
 async def test_without_a_product_a_plan_needs_all_its_fields(world: World, field: str) -> None:
     fjord = await seller(world)
     shop = await fjord.shop()
-    body = {name: value for name, value in PLAN.items() if name != field}
+    body = {name: value for name, value in PLAN_BODY.items() if name != field}
     said = await fjord.ask("POST", f"{SHOPS}/{shop['id']}/plans", body)
     assert (said.status, said.body["param"]) == (400, field)
     assert "product_id" in said.body["hint"]
@@ -249,10 +249,10 @@ async def test_a_shop_has_250_plans_at_most(world: World) -> None:
 
 async def test_a_key_for_named_accounts_puts_plans_of_those_alone(world: World) -> None:
     who = await world.caller()
-    fjord = Seller(world, who)
+    fjord = ShopSeller(world, who)
     shop, product = await fjord.shop(), await fjord.product(account_id=8102)
     id, secret = await world.key(who.person, who.organisation, restrictions=Restrictions(account_ids=(8101,)))
-    held = Seller(world, Credentials(who.organisation, who.person, id, secret))
+    held = ShopSeller(world, Credentials(who.organisation, who.person, id, secret))
     assert (await held.put(shop["id"], account_id=8101)).status == 201
     assert [(await held.put(shop["id"], **fields)).status for fields in ({}, {"account_id": 8102}, {"product_id": product["id"]})] == [
         403

@@ -2,7 +2,7 @@
 
 import anyio
 
-from tests.storefronts.asking import SHOP, SHOPS, Said, on_both, seller
+from tests.storefronts.asking import SHOP_BODY, SHOPS, StoreAnswer, on_both, seller
 from tests.world import World
 
 pytestmark = on_both
@@ -10,10 +10,10 @@ pytestmark = on_both
 
 async def test_of_many_who_want_a_slug_one_has_it(world: World) -> None:
     sellers = [await seller(world) for _ in range(8)]
-    said: list[Said] = []
+    said: list[StoreAnswer] = []
 
     async def make(number: int) -> None:
-        said.append(await sellers[number].ask("POST", SHOPS, SHOP, key="k"))
+        said.append(await sellers[number].ask("POST", SHOPS, SHOP_BODY, key="k"))
 
     async with anyio.create_task_group() as group:
         for number in range(8):
@@ -25,7 +25,7 @@ async def test_of_many_who_want_a_slug_one_has_it(world: World) -> None:
 async def test_of_many_who_move_to_a_slug_one_gets_there(world: World) -> None:
     fjord = await seller(world)
     shops = [await fjord.shop(f"shop-{number}") for number in range(8)]
-    said: list[Said] = []
+    said: list[StoreAnswer] = []
 
     async def move(id: str) -> None:
         said.append(await fjord.change(id, slug="wanted"))
@@ -60,12 +60,12 @@ async def test_a_currency_never_changes_under_a_plan(world: World) -> None:
     euros, francs = await fjord.product(), await fjord.product(currency="CHF")
     for number in range(6):
         shop = await fjord.shop(f"shop-{number}")
-        said: dict[str, Said] = {}
+        said: dict[str, StoreAnswer] = {}
 
-        async def put(product: str, shop: str = shop["id"], said: dict[str, Said] = said) -> None:
+        async def put(product: str, shop: str = shop["id"], said: dict[str, StoreAnswer] = said) -> None:
             said[product] = await fjord.ask("POST", f"{SHOPS}/{shop}/plans", {"slug": product[-3:], "product_id": product})
 
-        async def change(shop: str = shop["id"], said: dict[str, Said] = said) -> None:
+        async def change(shop: str = shop["id"], said: dict[str, StoreAnswer] = said) -> None:
             said["change"] = await fjord.change(shop, currency="CHF")
 
         async with anyio.create_task_group() as group:
@@ -81,7 +81,7 @@ async def test_a_currency_never_changes_under_a_plan(world: World) -> None:
 async def test_one_slug_of_a_shop_is_one_plan(world: World) -> None:
     fjord = await seller(world)
     shop = await fjord.shop()
-    said: list[Said] = []
+    said: list[StoreAnswer] = []
 
     async def put(price: int) -> None:
         said.append(await fjord.put(shop["id"], price_cents=price))

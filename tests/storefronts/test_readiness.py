@@ -9,29 +9,29 @@ from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from storage.upstream_connections import set_connection
 from tests.contract.fleet import writes
-from tests.contract.stage import House
-from tests.storefronts.asking import Said, Seller, everybody
+from tests.contract.stage import ServiceHouse
+from tests.storefronts.asking import ShopSeller, StoreAnswer, everybody
 from tests.world import World
 
 FJORD = "sandbox-7001-token"
 PATH = "/api/hosted/fjord-travel/plans"
-READY: Said = Said(200, {"ready": True, "reasons": []})
+READY: StoreAnswer = StoreAnswer(200, {"ready": True, "reasons": []})
 
 
-def against(*reasons: str) -> Said:
-    return Said(200, {"ready": False, "reasons": list(reasons)})
+def against(*reasons: str) -> StoreAnswer:
+    return StoreAnswer(200, {"ready": False, "reasons": list(reasons)})
 
 
-async def readiness(world: World, plan: str = "nordic-5gb") -> Said:
+async def readiness(world: World, plan: str = "nordic-5gb") -> StoreAnswer:
     return await everybody(world).ask("GET", f"{PATH}/{plan}/readiness")
 
 
-async def opened(world: World, *, paid: bool = True, **connection: object) -> tuple[Seller, str]:
+async def opened(world: World, *, paid: bool = True, **connection: object) -> tuple[ShopSeller, str]:
     """A published shop with a plan, whose owner is connected in this way."""
     who = await world.caller(Tier.PRO, **(connection or {"mode": "managed", "account": 8101}))  # pyright: ignore[reportArgumentType]
     if paid:
         await world.connect_payments(who)
-    fjord = Seller(world, who)
+    fjord = ShopSeller(world, who)
     shop = await fjord.shop(status="published")
     assert (await fjord.put(shop["id"])).status == 201
     return fjord, shop["id"]
@@ -48,7 +48,7 @@ def calls(world: World) -> list[str]:
 
 @pytest.mark.rule("4.6.7")
 @pytest.mark.parametrize("connection", [{"mode": "managed", "account": 8101}, {"token": FJORD}])
-async def test_a_plan_is_ready_by_its_id_and_its_slug_and_nothing_is_changed(house: House, connection: dict[str, Any]) -> None:
+async def test_a_plan_is_ready_by_its_id_and_its_slug_and_nothing_is_changed(house: ServiceHouse, connection: dict[str, Any]) -> None:
     world = house.world
     fjord, shop = await opened(world, **connection)
     plan = (await fjord.ask("GET", f"/v1/storefronts/{shop}")).body["plans"][0]
@@ -58,7 +58,7 @@ async def test_a_plan_is_ready_by_its_id_and_its_slug_and_nothing_is_changed(hou
 
 
 @pytest.mark.rule("4.6.7")
-async def test_an_unconnected_owner_and_an_unpaid_one_are_named_without_a_call(house: House) -> None:
+async def test_an_unconnected_owner_and_an_unpaid_one_are_named_without_a_call(house: ServiceHouse) -> None:
     world = house.world
     fjord, _ = await opened(world, paid=False, mode=None)
     assert await readiness(world) == against("payments_not_active", "owner_not_connected")
@@ -70,7 +70,7 @@ async def test_an_unconnected_owner_and_an_unpaid_one_are_named_without_a_call(h
     assert await readiness(world) == READY
 
 
-async def test_a_pending_account_at_the_processor_takes_no_payments(house: House) -> None:
+async def test_a_pending_account_at_the_processor_takes_no_payments(house: ServiceHouse) -> None:
     world = house.world
     fjord, _ = await opened(world, paid=False)
     assert fjord.who is not None
@@ -78,7 +78,7 @@ async def test_a_pending_account_at_the_processor_takes_no_payments(house: House
     assert await readiness(world) == against("payments_not_active")
 
 
-async def test_a_plan_that_is_off_sale_says_so(house: House) -> None:
+async def test_a_plan_that_is_off_sale_says_so(house: ServiceHouse) -> None:
     fjord, shop = await opened(house.world)
     await fjord.change_plan(shop, on_sale=False)
     assert await readiness(house.world) == against("plan_not_on_sale")
@@ -98,7 +98,9 @@ async def test_a_plan_that_is_off_sale_says_so(house: House) -> None:
         ({"token": FJORD}, 999_999, against("account_not_found")),
     ],
 )
-async def test_the_account_is_held_to_its_owner_s_rules(house: House, connection: dict[str, Any], account: int | None, said: Said) -> None:
+async def test_the_account_is_held_to_its_owner_s_rules(
+    house: ServiceHouse, connection: dict[str, Any], account: int | None, said: StoreAnswer
+) -> None:
     fjord, shop = await opened(house.world, **connection)
     await fjord.put(shop, account_id=account)
     assert await readiness(house.world) == said
@@ -106,13 +108,13 @@ async def test_the_account_is_held_to_its_owner_s_rules(house: House, connection
 
 @pytest.mark.rule("4.6.7")
 @pytest.mark.parametrize("template", [55041, 999_999])
-async def test_a_template_that_is_gone_or_unknown_is_not_visible(house: House, template: int) -> None:
+async def test_a_template_that_is_gone_or_unknown_is_not_visible(house: ServiceHouse, template: int) -> None:
     fjord, shop = await opened(house.world)
     await fjord.put(shop, package_template_id=template)
     assert await readiness(house.world) == against("template_not_visible")
 
 
-async def test_a_template_of_another_reseller_is_not_visible(house: House) -> None:
+async def test_a_template_of_another_reseller_is_not_visible(house: ServiceHouse) -> None:
     network = await house.world.network()
     foreign = next(each.id for each in network.templates.values() if each.reseller_id == 7002)
     fjord, shop = await opened(house.world)
@@ -121,7 +123,7 @@ async def test_a_template_of_another_reseller_is_not_visible(house: House) -> No
 
 
 @pytest.mark.rule("4.6.7")
-async def test_without_a_free_esim_that_the_template_fits_nothing_can_be_bought(house: House) -> None:
+async def test_without_a_free_esim_that_the_template_fits_nothing_can_be_bought(house: ServiceHouse) -> None:
     world = house.world
     await opened(world)
     free = await free_lines(world, 8101)
@@ -137,7 +139,7 @@ async def test_without_a_free_esim_that_the_template_fits_nothing_can_be_bought(
     assert await readiness(world) == READY
 
 
-async def test_many_who_ask_cost_the_charging_system_one_count(house: House) -> None:
+async def test_many_who_ask_cost_the_charging_system_one_count(house: ServiceHouse) -> None:
     world = house.world
     await opened(world)
     for _ in range(20):
@@ -151,7 +153,7 @@ async def test_many_who_ask_cost_the_charging_system_one_count(house: House) -> 
 @pytest.mark.rule("4.6.7")
 @pytest.mark.parametrize("method", ["esimStatusPerAccount", "listPrepaidPackageTemplate", "*"])
 @pytest.mark.parametrize("trouble", [{"drop_before": True}, {"code": 3}, {"malformed": True}, {"status": 503}])
-async def test_a_failing_charging_system_is_502_and_never_a_guess(house: House, method: str, trouble: dict[str, object]) -> None:
+async def test_a_failing_charging_system_is_502_and_never_a_guess(house: ServiceHouse, method: str, trouble: dict[str, object]) -> None:
     world = house.world
     await opened(world)
     world.sandbox.faults.add(NetworkFault(method, times=None, **trouble))  # pyright: ignore[reportArgumentType]  # checked by the fault
@@ -163,7 +165,7 @@ async def test_a_failing_charging_system_is_502_and_never_a_guess(house: House, 
     assert await readiness(world) == READY
 
 
-async def test_an_unknown_plan_is_not_found(house: House) -> None:
+async def test_an_unknown_plan_is_not_found(house: ServiceHouse) -> None:
     world = house.world
     fjord, _ = await opened(world)
     other = await fjord.shop("other", status="published")

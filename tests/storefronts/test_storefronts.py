@@ -4,8 +4,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
-from tests.contract.stage import OPERATIONS, House
-from tests.storefronts.asking import PLAN, SHOP, SHOPS, Said, everybody, on_both, seller
+from tests.contract.stage import OPERATIONS, ServiceHouse
+from tests.storefronts.asking import PLAN_BODY, SHOP_BODY, SHOPS, StoreAnswer, everybody, on_both, seller
 from tests.world import World
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
@@ -17,9 +17,9 @@ LOOKS = {"tagline": "Data for the north", "logo": PNG, "accent": "#0B6E4F", "sup
 @pytest.mark.rule("4.6.1")
 async def test_a_shop_is_made_as_a_draft_and_listed_newest_first(world: World) -> None:
     fjord, other = await seller(world), await seller(world)
-    made = await fjord.ask("POST", SHOPS, {**SHOP, **LOOKS}, key="one")
+    made = await fjord.ask("POST", SHOPS, {**SHOP_BODY, **LOOKS}, key="one")
     assert made == snapshot(
-        Said(
+        StoreAnswer(
             status=201,
             body={
                 "id": "sf_01mcckg2g0000000000000000d",
@@ -49,12 +49,12 @@ async def test_a_shop_is_made_as_a_draft_and_listed_newest_first(world: World) -
 
 async def test_the_same_key_makes_one_shop(world: World) -> None:
     fjord = await seller(world)
-    one = await fjord.ask("POST", SHOPS, SHOP, key="k")
-    again = await fjord.ask("POST", SHOPS, SHOP, key="k")
+    one = await fjord.ask("POST", SHOPS, SHOP_BODY, key="k")
+    again = await fjord.ask("POST", SHOPS, SHOP_BODY, key="k")
     assert one == again
-    other = await fjord.ask("POST", SHOPS, {**SHOP, "slug": "another"}, key="k")
+    other = await fjord.ask("POST", SHOPS, {**SHOP_BODY, "slug": "another"}, key="k")
     assert (other.status, other.body["code"]) == (409, "idempotency_key_reused")
-    keyless = await fjord.ask("POST", SHOPS, {**SHOP, "slug": "another"})
+    keyless = await fjord.ask("POST", SHOPS, {**SHOP_BODY, "slug": "another"})
     assert (keyless.status, keyless.body["code"]) == (400, "idempotency_key_required")
     assert len((await fjord.ask("GET", SHOPS)).body["data"]) == 1
 
@@ -63,7 +63,7 @@ async def test_the_same_key_makes_one_shop(world: World) -> None:
 @pytest.mark.rule("4.6.2")
 async def test_what_a_change_leaves_out_stays_and_null_clears(world: World) -> None:
     fjord = await seller(world)
-    shop = (await fjord.ask("POST", SHOPS, {**SHOP, **LOOKS}, key="one")).body
+    shop = (await fjord.ask("POST", SHOPS, {**SHOP_BODY, **LOOKS}, key="one")).body
     world.clock.advance(60)
     renamed = (await fjord.change(shop["id"], name="Fjord SIM")).body
     assert renamed == {**shop, "name": "Fjord SIM", "updated": "2027-01-15T12:01:00Z"}
@@ -100,14 +100,14 @@ async def test_an_address_that_a_shop_had_stays_its_organisation_s(world: World)
     shop, alpine = await fjord.shop("fjord"), await other.shop("alpine")
     assert (await fjord.change(shop["id"], slug="fjord-travel")).status == 200
     refused = [
-        await other.ask("POST", SHOPS, {**SHOP, "slug": "fjord"}, key="x"),
+        await other.ask("POST", SHOPS, {**SHOP_BODY, "slug": "fjord"}, key="x"),
         await other.change(alpine["id"], slug="fjord"),
         await other.change(alpine["id"], slug="fjord-travel"),
     ]
     assert [(said.status, said.body["code"], said.body["param"]) for said in refused] == [(409, "slug_taken", "slug")] * 3
     assert len({said.body["error"].replace("fjord-travel", "fjord") for said in refused}) == 1  # a former address is told by nothing
     assert (await other.ask("GET", SHOPS)).body["data"] == [alpine]
-    assert (await fjord.ask("POST", SHOPS, {**SHOP, "slug": "fjord"}, key="y")).status == 201
+    assert (await fjord.ask("POST", SHOPS, {**SHOP_BODY, "slug": "fjord"}, key="y")).status == 201
     assert (await fjord.change(shop["id"], slug="fjord")).status == 409
 
 
@@ -116,13 +116,13 @@ async def test_a_slug_is_one_shop_s_in_the_whole_service(world: World) -> None:
     fjord, other = await seller(world), await seller(world)
     await fjord.shop("taken")
     alpine = await other.shop("alpine")
-    made = await other.ask("POST", SHOPS, {**SHOP, "slug": "taken"}, key="x")
+    made = await other.ask("POST", SHOPS, {**SHOP_BODY, "slug": "taken"}, key="x")
     changed = await other.change(alpine["id"], slug="taken")
     for said in (made, changed):
         assert (said.status, said.body["code"], said.body["param"]) == (409, "slug_taken", "slug")
     assert (await other.ask("GET", SHOPS)).body["data"] == [alpine]
     assert (await other.change(alpine["id"], slug="alpine")).status == 200
-    assert (await fjord.ask("POST", SHOPS, {**SHOP, "slug": "other"}, key="again")).status == 201
+    assert (await fjord.ask("POST", SHOPS, {**SHOP_BODY, "slug": "other"}, key="again")).status == 201
 
 
 @on_both
@@ -146,7 +146,7 @@ async def test_another_organisation_s_shop_is_not_found(world: World) -> None:
         said = [
             await other.ask("GET", path),
             await other.ask("PATCH", path, {"name": "Mine"}),
-            await other.ask("POST", f"{path}/plans", PLAN),
+            await other.ask("POST", f"{path}/plans", PLAN_BODY),
             await other.ask("PATCH", f"{path}/plans/nordic-5gb", {"price_cents": 1}),
         ]
         assert {(each.status, each.body["error"]) for each in said} == {(404, "Your organisation has no storefront with this id")}
@@ -161,7 +161,7 @@ async def test_the_free_tier_reads_and_does_not_write(world: World) -> None:
     assert who.who is not None
     await world.move_to(Tier.FREE, who.who.organisation)
     writes = [
-        await who.ask("POST", SHOPS, {**SHOP, "slug": "other"}, key="x"),
+        await who.ask("POST", SHOPS, {**SHOP_BODY, "slug": "other"}, key="x"),
         await who.change(shop["id"], name="Other"),
         await who.put(shop["id"]),
         await who.change_plan(shop["id"], price_cents=1),
@@ -176,20 +176,20 @@ async def test_an_organisation_has_a_hundred_shops_at_most(world: World) -> None
     fjord = await seller(world)
     for number in range(100):
         await fjord.shop(f"shop-{number}")
-    said = await fjord.ask("POST", SHOPS, SHOP, key="more")
+    said = await fjord.ask("POST", SHOPS, SHOP_BODY, key="more")
     assert (said.status, said.body["code"]) == (409, "too_many_storefronts")
     assert (await (await seller(world)).shop("another-seller-s"))["status"] == "draft"
 
 
-async def test_tools_do_as_http_does(house: House) -> None:
+async def test_tools_do_as_http_does(house: ServiceHouse) -> None:
     tools = {o.id: o for o in OPERATIONS}
     who = await house.world.caller(Tier.PRO)
-    made = await house.mcp(tools["create_storefront"], who.secret, SHOP, key="k")
+    made = await house.mcp(tools["create_storefront"], who.secret, SHOP_BODY, key="k")
     assert made.status == 200
-    replay = await house.http(tools["create_storefront"], who.secret, SHOP, key="k")
+    replay = await house.http(tools["create_storefront"], who.secret, SHOP_BODY, key="k")
     assert replay.body == made.body
-    plan = await house.mcp(tools["upsert_storefront_plan"], who.secret, {"id": made.body["id"], **PLAN})
-    again = await house.http(tools["upsert_storefront_plan"], who.secret, {"id": made.body["id"], **PLAN})
+    plan = await house.mcp(tools["upsert_storefront_plan"], who.secret, {"id": made.body["id"], **PLAN_BODY})
+    again = await house.http(tools["upsert_storefront_plan"], who.secret, {"id": made.body["id"], **PLAN_BODY})
     assert (again.status, again.body) == (200, plan.body)
     both = {"id": made.body["id"], "slug": "nordic-5gb", "payments_price_id": "price_1", "payments_price_mode": "test"}
     priced = await house.mcp(tools["update_storefront_plan"], who.secret, both)

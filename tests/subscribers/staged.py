@@ -35,7 +35,7 @@ class Write(NamedTuple):
     """None: the network keeps nothing of it."""
 
 
-WRITES = [
+LINE_WRITES = [
     Write("modify_subscriber_status", "PUT", "status", {"status": "SUSPENDED"}, "modifySubscriberStatus", lambda line: len(line.statuses)),
     Write("modify_subscriber_balance", "PUT", "balance", {"amount": -1}, "modifySubscriberBalance", lambda line: line.balance),
     Write(
@@ -119,8 +119,8 @@ class LineStage(OperatorStage):
 
     def prepared(self, account: int = 8101) -> dict[str, Line]:
         """A line for each write, on which it changes something; the simulated air is quiet in the seconds of a test."""
-        drawn = {write.operation: line for write, line in zip(WRITES, self.in_status(account), strict=False)}
-        assert len(drawn) == len(WRITES)
+        drawn = {write.operation: line for write, line in zip(LINE_WRITES, self.in_status(account), strict=False)}
+        assert len(drawn) == len(LINE_WRITES)
         for line in drawn.values():
             line.balance, line.green_bytes, line.allowed_moc, line.sim.status = 5_000_000, 4096, True, "AFFECTED"
             line.mobile_plan_id = line.voip_plan_id = line.steering_list_id = line.company = None

@@ -12,18 +12,21 @@ from operations.subscribers import locations
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
-from tests.bridge.pushing import INTERNAL, place
-from tests.bridge.pushing import PATH as WEBHOOK
+from tests.bridge.pushing import PUSHES as WEBHOOK
+from tests.bridge.pushing import place
+from tests.network_facts import INTERNAL
 from tests.world import World, open_world
 
-CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", (locations,)), Toolset("bridge", "Pushes.", (notifications,))])
+COUNTRY_OPERATIONS = Catalogue([Toolset("subscribers", "Lines.", (locations,)), Toolset("bridge", "Pushes.", (notifications,))])
 ACCOUNT = 8101
 TRAVELS = [("208", "01"), ("208", "10"), ("262", "01"), ("228", "01"), ("208", "01")]
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE, limits=Limits(burst_enabled=False), secrets=SharedSecrets(internal=INTERNAL)) as world:
+    async with open_world(
+        tmp_path, COUNTRY_OPERATIONS, limits=Limits(burst_enabled=False), secrets=SharedSecrets(internal=INTERNAL)
+    ) as world:
         yield world
         assert world.faults == []
 

@@ -14,9 +14,10 @@ from registry.ports import SharedSecrets
 from simulators.network.entities import Line
 from simulators.network.faults import NetworkFault
 from simulators.network.simulated_network import SimulatedNetwork
-from tests.bridge.pushing import INTERNAL, OK, place
-from tests.bridge.pushing import PATH as WEBHOOK
-from tests.subscribers.test_country_history import CATALOGUE
+from tests.bridge.pushing import OK, place
+from tests.bridge.pushing import PUSHES as WEBHOOK
+from tests.network_facts import INTERNAL
+from tests.subscribers.test_country_history import COUNTRY_OPERATIONS
 from tests.world import NOON, World, open_world, pristine
 from transports.upstream import SIMULATED_OCS_TOKEN
 
@@ -27,7 +28,7 @@ ASKED = "getSingleSubscriber"
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncGenerator[World]:
-    async with open_world(tmp_path, CATALOGUE, secrets=SharedSecrets(internal=INTERNAL)) as world:
+    async with open_world(tmp_path, COUNTRY_OPERATIONS, secrets=SharedSecrets(internal=INTERNAL)) as world:
         yield world
         assert world.faults == []
 
@@ -160,7 +161,7 @@ async def test_a_slow_network_does_not_keep_the_bridge_waiting(tmp_path: Path, m
 
     monkeypatch.setattr(notifications, "LINE_OWNER_PATIENCE_SECONDS", 0.01)
     sandbox = SimulatedNetwork(lambda: pristine(1, int(NOON), 3).copy(), wall=lambda: NOON, sleep=for_ever)
-    async with open_world(tmp_path, CATALOGUE, secrets=SharedSecrets(internal=INTERNAL), sandbox=sandbox) as world:
+    async with open_world(tmp_path, COUNTRY_OPERATIONS, secrets=SharedSecrets(internal=INTERNAL), sandbox=sandbox) as world:
         line = next(line for line in (await world.network()).lines.values() if line.account_id == OURS)
         world.sandbox.faults.add(NetworkFault(ASKED, delay=60.0))
         assert await see(world, line, "FR", 1) == 1

@@ -26,13 +26,16 @@ from storage.orders import OrderRow, find_order, top_ups_of
 from storage.replicas import renew_replica
 from storage.storefronts import Storefront, StorefrontPlan, insert_storefront, put_plan
 from tests.issuance.road import Road
+from tests.network_facts import ACCOUNT
 from tests.registry.ledgers import audited
 from tests.world import Credentials, World, open_world
 
-ACCOUNT, NORDIC, NORDIC_BIG, EUROPE = 8101, 55010, 55011, 55014
+NORDIC = 55010
+NORDIC_BIG = 55011
+EUROPE = 55014
 ADD = "affectPackageToSubscriber"
-KEY = "storefront-key-of-the-tests-0123456789"
-SECRETS = SharedSecrets(storefront=KEY)
+TOP_UPS_KEY = "storefront-key-of-the-tests-0123456789"
+SECRETS = SharedSecrets(storefront=TOP_UPS_KEY)
 BUYER = "buyer@home.test"
 GOOD_CARD = "4242424242424242"
 PLANS = (("nordic", NORDIC, 1000), ("nordic-big", NORDIC_BIG, 1990), ("europe", EUROPE, 1290))
@@ -53,7 +56,7 @@ def read_notes(connection: Connection) -> list[Note]:
 
 
 @dataclass(slots=True)
-class Counter:
+class TopUpShop:
     world: World
     road: Road
     me: Credentials
@@ -190,7 +193,7 @@ def new_plan(id: str, shop: str, slug: str, template: int, price: int, now: int)
 
 
 @asynccontextmanager
-async def open_counter(folder: Path, url: str | None = None) -> AsyncGenerator[Counter]:
+async def open_counter(folder: Path, url: str | None = None) -> AsyncGenerator[TopUpShop]:
     """No fault of ours may happen."""
     async with open_world(folder, CATALOGUE, url=url, limits=Limits(burst_enabled=False), secrets=SECRETS) as world:
         road, former = Road(world.sandbox), world.pipeline.deps
@@ -206,8 +209,8 @@ async def open_counter(folder: Path, url: str | None = None) -> AsyncGenerator[C
             plan = new_plan(world.ids.new("sfp_"), shop.id, slug, template, price, now)
             plans[slug] = await world.store.write(put_plan, row=plan)
         reports: list[str] = []
-        async with world.client(KEY) as http:
-            yield Counter(world, road, me, payee, shop, plans, Fulfilment(world.pipeline.deps, reports.append), http, reports)
+        async with world.client(TOP_UPS_KEY) as http:
+            yield TopUpShop(world, road, me, payee, shop, plans, Fulfilment(world.pipeline.deps, reports.append), http, reports)
         await former.ocs.aclose()
         await world.pipeline.deps.ocs.aclose()
         assert world.faults == []

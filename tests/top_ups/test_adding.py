@@ -7,15 +7,15 @@ import pytest
 
 from simulators.network.faults import NetworkFault
 from storage.placed_packages import placed_packages_among
-from tests.top_ups.counter import ADD, NORDIC, NORDIC_BIG, Counter
+from tests.top_ups.counter import ADD, NORDIC, NORDIC_BIG, TopUpShop
 from transports.upstream import deliver_in_process
 
 FIND_LINE, LIST = "getSingleSubscriber", "listSubscriberPrepaidPackages"
-Happening = Callable[[Counter, str], Awaitable[None]]
+Happening = Callable[[TopUpShop, str], Awaitable[None]]
 UNSENT = ("refused before it was sent", "the traffic limit")
 
 
-async def test_a_paid_top_up_adds_one_package_to_the_orders_own_line(counter: Counter) -> None:
+async def test_a_paid_top_up_adds_one_package_to_the_orders_own_line(counter: TopUpShop) -> None:
     order = await counter.buy()
     before = await counter.packages(order)
     top_up = await counter.top_up(order, "nordic-big")
@@ -30,7 +30,7 @@ async def test_a_paid_top_up_adds_one_package_to_the_orders_own_line(counter: Co
     assert [letter.to for letter in await counter.world.letters()] == ["buyer@home.test"] * 2
 
 
-async def test_two_top_ups_of_one_order_at_once_are_both_added_each_once(counter: Counter) -> None:
+async def test_two_top_ups_of_one_order_at_once_are_both_added_each_once(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_ups = [(await counter.begin_top_up(order)).order for _ in range(2)]
     for top_up in top_ups:
@@ -41,7 +41,7 @@ async def test_two_top_ups_of_one_order_at_once_are_both_added_each_once(counter
     assert {(await counter.row(top_up)).package_id for top_up in top_ups} == {package.id for package in (await counter.packages(order))[1:]}
 
 
-async def test_thirty_two_tellings_of_one_payment_add_one_package(counter: Counter) -> None:
+async def test_thirty_two_tellings_of_one_payment_add_one_package(counter: TopUpShop) -> None:
     order = await counter.buy()
     begun = await counter.begin_top_up(order)
     await counter.pay(begun.order)
@@ -69,7 +69,7 @@ async def test_thirty_two_tellings_of_one_payment_add_one_package(counter: Count
 
 
 @pytest.mark.rule("3.6.9")
-async def test_a_top_up_that_is_paid_after_a_cancel_is_refunded(counter: Counter) -> None:
+async def test_a_top_up_that_is_paid_after_a_cancel_is_refunded(counter: TopUpShop) -> None:
     order = await counter.buy()
     begun = await counter.begin_top_up(order)
     await counter.cancel(order)
@@ -81,7 +81,7 @@ async def test_a_top_up_that_is_paid_after_a_cancel_is_refunded(counter: Counter
     assert (counter.added(), counter.refunded()) == (0, 1000)
 
 
-async def test_a_top_up_that_was_paid_before_the_cancel_is_delivered(counter: Counter) -> None:
+async def test_a_top_up_that_was_paid_before_the_cancel_is_delivered(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
     counter.world.clock.advance(1)
@@ -90,7 +90,7 @@ async def test_a_top_up_that_was_paid_before_the_cancel_is_delivered(counter: Co
     assert await counter.end(top_up) == ("ready", None, None)
 
 
-async def test_a_top_up_of_an_esim_that_was_given_back_meanwhile_is_refunded(counter: Counter) -> None:
+async def test_a_top_up_of_an_esim_that_was_given_back_meanwhile_is_refunded(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
     assert (await counter.roll_back(order)).json()["status"] == "rolled_back"
@@ -99,17 +99,17 @@ async def test_a_top_up_of_an_esim_that_was_given_back_meanwhile_is_refunded(cou
     assert (counter.added(), counter.refunded()) == (0, 1000)
 
 
-async def moved(counter: Counter, order: str) -> None:
+async def moved(counter: TopUpShop, order: str) -> None:
     """Somebody moves the line to another account."""
     (await counter.line(order)).account_id = 8102
 
 
-async def freed(counter: Counter, order: str) -> None:
+async def freed(counter: TopUpShop, order: str) -> None:
     """Somebody puts the SIM back in stock."""
     (await counter.line(order)).sim.status = "FREE"
 
 
-async def untold(counter: Counter, order: str) -> None:
+async def untold(counter: TopUpShop, order: str) -> None:
     del order
     network = await counter.world.network()
     network.templates[NORDIC].deleted = True
@@ -121,7 +121,7 @@ async def untold(counter: Counter, order: str) -> None:
     [(moved, "line_not_found"), (freed, "line_not_found"), (untold, "template_not_visible")],
     ids=["moved", "freed", "no template"],
 )
-async def test_what_surely_cannot_be_added_is_refunded_unsent(counter: Counter, happens: Happening, code: str) -> None:
+async def test_what_surely_cannot_be_added_is_refunded_unsent(counter: TopUpShop, happens: Happening, code: str) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
     await happens(counter, order)
@@ -132,7 +132,7 @@ async def test_what_surely_cannot_be_added_is_refunded_unsent(counter: Counter, 
 
 
 @pytest.mark.parametrize("code", [2, 14, 17])
-async def test_what_the_charging_system_surely_refuses_is_refunded(counter: Counter, code: int) -> None:
+async def test_what_the_charging_system_surely_refuses_is_refunded(counter: TopUpShop, code: int) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
     counter.trouble(NetworkFault(ADD, code=code))
@@ -142,7 +142,7 @@ async def test_what_the_charging_system_surely_refuses_is_refunded(counter: Coun
 
 
 @pytest.mark.parametrize("how", UNSENT)
-async def test_what_surely_never_left_is_tried_again(counter: Counter, how: str) -> None:
+async def test_what_surely_never_left_is_tried_again(counter: TopUpShop, how: str) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
     stop(counter, how)
@@ -156,7 +156,7 @@ async def test_what_surely_never_left_is_tried_again(counter: Counter, how: str)
 
 
 @pytest.mark.parametrize("how", [*UNSENT, "the line cannot be read"])
-async def test_after_an_hour_of_that_the_money_goes_back(counter: Counter, how: str) -> None:
+async def test_after_an_hour_of_that_the_money_goes_back(counter: TopUpShop, how: str) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
     stop(counter, how)
@@ -166,7 +166,7 @@ async def test_after_an_hour_of_that_the_money_goes_back(counter: Counter, how: 
     assert (counter.refunded(), len(await counter.packages(order))) == (1000, 1)
 
 
-def stop(counter: Counter, how: str) -> None:
+def stop(counter: TopUpShop, how: str) -> None:
     if how == UNSENT[0]:
         counter.road.refused.add(ADD)
     elif how == UNSENT[1]:
@@ -175,12 +175,12 @@ def stop(counter: Counter, how: str) -> None:
         counter.trouble(NetworkFault(FIND_LINE, status=503, times=None))
 
 
-def start(counter: Counter) -> None:
+def start(counter: TopUpShop) -> None:
     counter.road.refused.clear()
     counter.world.sandbox.faults.clear()
 
 
-async def test_an_organisation_without_a_token_left_waits_and_nothing_fails(counter: Counter) -> None:
+async def test_an_organisation_without_a_token_left_waits_and_nothing_fails(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_ups = [(await counter.begin_top_up(order)).order for _ in range(12)]
     for top_up in top_ups:

@@ -12,13 +12,13 @@ from simulators.processor.checkout import complete_checkout, enter_promotion
 from storage.connect_accounts import write_connect_status
 from storage.organisations import set_fee_bps
 from storage.storefronts import put_plan, write_plan, write_storefront
-from tests.top_ups.counter import BUYER, GOOD_CARD, Counter, new_plan
+from tests.top_ups.counter import BUYER, GOOD_CARD, TopUpShop, new_plan
 
 OTHER_SPONSOR = 55038
 SHOP = "https://reseller.test/shop/fjord"
 
 
-async def refused(counter: Counter, plan: str = "nordic") -> tuple[str, str | None]:
+async def refused(counter: TopUpShop, plan: str = "nordic") -> tuple[str, str | None]:
     """Why an order is not begun; nothing is stored for it, and the processor not asked."""
     pages = len(counter.sessions())
     with pytest.raises(Conflict) as refusal:
@@ -28,7 +28,7 @@ async def refused(counter: Counter, plan: str = "nordic") -> tuple[str, str | No
     return refusal.value.error_code, refusal.value.message
 
 
-async def test_an_order_is_stored_and_can_be_paid_on_a_page_of_the_processor(counter: Counter) -> None:
+async def test_an_order_is_stored_and_can_be_paid_on_a_page_of_the_processor(counter: TopUpShop) -> None:
     begun = await counter.begin()
     row, (session,) = await counter.row(begun.order), counter.sessions()
     assert begun.url == f"https://reseller.test/sandbox/payments/checkout/{session.id}"
@@ -66,7 +66,7 @@ async def test_an_order_is_stored_and_can_be_paid_on_a_page_of_the_processor(cou
     assert [note[:] for note in await counter.notes()] == [("web", "begin_order", "public", "ok", 201)]
 
 
-async def test_a_top_up_leads_back_to_the_page_of_its_order_and_fills_in_no_address(counter: Counter) -> None:
+async def test_a_top_up_leads_back_to_the_page_of_its_order_and_fills_in_no_address(counter: TopUpShop) -> None:
     order = await counter.buy()
     begun = await counter.begin_top_up(order, "nordic-big")
     row, session = await counter.row(begun.order), counter.sessions()[-1]
@@ -77,7 +77,7 @@ async def test_a_top_up_leads_back_to_the_page_of_its_order_and_fills_in_no_addr
     assert (await counter.notes())[-1][:] == ("web", "begin_top_up", "public", "ok", 201)
 
 
-async def test_price_and_contents_are_those_of_our_row_whatever_is_handed_in(counter: Counter) -> None:
+async def test_price_and_contents_are_those_of_our_row_whatever_is_handed_in(counter: TopUpShop) -> None:
     order = await counter.buy()
     cheap = counter.plans["nordic"]._replace(price_cents=1, template_id=55019, name="All of it", data_mb=10**9)
     yen, now = counter.shop._replace(currency="JPY"), counter.world.clock.now()
@@ -89,7 +89,7 @@ async def test_price_and_contents_are_those_of_our_row_whatever_is_handed_in(cou
     assert [session.fee_amount for session in counter.sessions()] == [10, 10, 10]
 
 
-async def test_a_price_that_changes_while_somebody_looks_at_the_page_is_the_new_one(counter: Counter) -> None:
+async def test_a_price_that_changes_while_somebody_looks_at_the_page_is_the_new_one(counter: TopUpShop) -> None:
     await counter.world.store.write(write_plan, row=counter.plans["nordic"]._replace(price_cents=1500))
     assert (await counter.row((await counter.begin()).order)).amount == 1500
 
@@ -101,13 +101,13 @@ async def test_the_fee_is_rounded_half_up_and_never_above_the_price(amount: int,
     assert sale_fee(amount, bps) == fee <= amount
 
 
-async def test_the_organisations_own_fee_is_taken(counter: Counter) -> None:
+async def test_the_organisations_own_fee_is_taken(counter: TopUpShop) -> None:
     await counter.world.store.write(set_fee_bps, organisation=counter.me.organisation, bps=250)
     await counter.begin()
     assert counter.sessions()[0].fee_amount == 25
 
 
-async def test_what_is_not_on_sale_cannot_be_begun(counter: Counter) -> None:
+async def test_what_is_not_on_sale_cannot_be_begun(counter: TopUpShop) -> None:
     store = counter.world.store
     await store.write(write_plan, row=counter.plans["nordic"]._replace(on_sale=0))
     assert await refused(counter) == snapshot(("not_for_sale", "The shop does not sell this plan any more; nothing was ordered"))
@@ -115,7 +115,7 @@ async def test_what_is_not_on_sale_cannot_be_begun(counter: Counter) -> None:
     assert (await refused(counter, "europe"))[0] == "not_for_sale"
 
 
-async def test_a_shop_that_has_sold_out_says_so_and_takes_no_money(counter: Counter) -> None:
+async def test_a_shop_that_has_sold_out_says_so_and_takes_no_money(counter: TopUpShop) -> None:
     network = await counter.world.network()
     for line in network.lines_of(8101):
         if line.sim.status == "FREE":
@@ -125,7 +125,7 @@ async def test_a_shop_that_has_sold_out_says_so_and_takes_no_money(counter: Coun
     )
 
 
-async def test_a_shop_whose_owner_cannot_be_paid_takes_no_orders(counter: Counter) -> None:
+async def test_a_shop_whose_owner_cannot_be_paid_takes_no_orders(counter: TopUpShop) -> None:
     order = await counter.buy()
     now = counter.world.clock.now()
     await counter.world.store.write(write_connect_status, account=counter.payee, status="pending", as_of=now + 1, now=now)
@@ -139,13 +139,13 @@ async def test_a_shop_whose_owner_cannot_be_paid_takes_no_orders(counter: Counte
     )
 
 
-async def test_a_template_that_is_gone_is_the_owners_to_mend(counter: Counter) -> None:
+async def test_a_template_that_is_gone_is_the_owners_to_mend(counter: TopUpShop) -> None:
     plan = new_plan(counter.world.ids.new("sfp_"), counter.shop.id, "gone", 99_999, 500, 0)
     counter.plans["gone"] = await counter.world.store.write(put_plan, row=plan)
     assert (await refused(counter, "gone"))[0] == "shop_not_ready"
 
 
-async def test_a_charging_system_that_does_not_answer_is_a_502_and_nothing_is_stored(counter: Counter) -> None:
+async def test_a_charging_system_that_does_not_answer_is_a_502_and_nothing_is_stored(counter: TopUpShop) -> None:
     counter.trouble(NetworkFault("*", status=503, times=None))
     with pytest.raises(OcsError):
         await counter.begin()
@@ -153,7 +153,7 @@ async def test_a_charging_system_that_does_not_answer_is_a_502_and_nothing_is_st
 
 
 @pytest.mark.parametrize(("trouble", "after"), [("error", False), ("timeout", False), ("closed", True), ("garbage", True)])
-async def test_an_order_without_a_page_is_an_order_that_nobody_can_pay(counter: Counter, trouble: str, *, after: bool) -> None:
+async def test_an_order_without_a_page_is_an_order_that_nobody_can_pay(counter: TopUpShop, trouble: str, *, after: bool) -> None:
     fault: dict[str, object] = {"path": "/v1/checkout/sessions", "trouble": trouble, "after": after, "times": 9}
     await counter.world.ask_payments("POST", "faults", fault)
     with pytest.raises(PaymentsError):
@@ -169,7 +169,7 @@ async def test_an_order_without_a_page_is_an_order_that_nobody_can_pay(counter: 
         assert (await counter.row(order))[:1] == (order,) and (await counter.row(order)).status == "pending_payment"
 
 
-async def test_what_the_processor_refuses_is_the_owners_to_mend(counter: Counter) -> None:
+async def test_what_the_processor_refuses_is_the_owners_to_mend(counter: TopUpShop) -> None:
     await counter.world.store.write(write_plan, row=counter.plans["nordic"]._replace(price_cents=1))
     with pytest.raises(Conflict) as refusal:
         await counter.begin()
@@ -177,7 +177,7 @@ async def test_what_the_processor_refuses_is_the_owners_to_mend(counter: Counter
     assert [note.outcome for note in await counter.notes()] == ["payments_refused"]
 
 
-async def why_not(counter: Counter, order: str, plan: str = "nordic") -> str:
+async def why_not(counter: TopUpShop, order: str, plan: str = "nordic") -> str:
     """The code of the refusal of a top-up, for which nothing is stored."""
     before = len(await counter.top_ups(order))
     with pytest.raises(Refusal) as refusal:
@@ -187,7 +187,7 @@ async def why_not(counter: Counter, order: str, plan: str = "nordic") -> str:
 
 
 @pytest.mark.rule("3.6.9")
-async def test_a_top_up_is_for_an_order_that_is_ready_and_not_cancelled(counter: Counter) -> None:
+async def test_a_top_up_is_for_an_order_that_is_ready_and_not_cancelled(counter: TopUpShop) -> None:
     begun = await counter.begin()
     assert await why_not(counter, begun.order) == "order_not_ready"
     order = await counter.buy()
@@ -199,13 +199,13 @@ async def test_a_top_up_is_for_an_order_that_is_ready_and_not_cancelled(counter:
     assert await why_not(counter, order) == "order_cancelled"
 
 
-async def test_an_order_that_was_given_back_takes_none(counter: Counter) -> None:
+async def test_an_order_that_was_given_back_takes_none(counter: TopUpShop) -> None:
     order = await counter.buy()
     assert (await counter.roll_back(order)).status_code == 200
     assert await why_not(counter, order) == "order_cancelled"
 
 
-async def test_a_cancel_that_comes_while_the_plans_are_looked_at_is_seen(counter: Counter) -> None:
+async def test_a_cancel_that_comes_while_the_plans_are_looked_at_is_seen(counter: TopUpShop) -> None:
     order = await counter.buy()
     stale = await counter.row(order)
     await counter.cancel(order)
@@ -215,7 +215,7 @@ async def test_a_cancel_that_comes_while_the_plans_are_looked_at_is_seen(counter
     assert await counter.top_ups(order) == []
 
 
-async def test_a_plan_that_does_not_fit_the_esim_is_not_added(counter: Counter) -> None:
+async def test_a_plan_that_does_not_fit_the_esim_is_not_added(counter: TopUpShop) -> None:
     order = await counter.buy()
     counter.plans["stranger"] = new_plan(counter.world.ids.new("sfp_"), counter.shop.id, "stranger", 55010, 100, 0)
     assert await why_not(counter, order, "stranger") == "plan_not_addable"
@@ -224,7 +224,7 @@ async def test_a_plan_that_does_not_fit_the_esim_is_not_added(counter: Counter) 
     assert await why_not(counter, order, "m2m") == "plan_not_addable"
 
 
-async def test_what_a_promotion_makes_free_is_delivered(counter: Counter) -> None:
+async def test_what_a_promotion_makes_free_is_delivered(counter: TopUpShop) -> None:
     order = await counter.buy()
     begun = await counter.begin_top_up(order)
     free = NewPromotion("key_1", "FREE", 10_000, None, None, None)

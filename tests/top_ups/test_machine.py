@@ -17,7 +17,7 @@ from registry.errors import Refusal
 from simulators.network.faults import NetworkFault
 from simulators.processor.call import ProcessorRefusal as PageClosed
 from storage.order_queue import claim_order
-from tests.top_ups.counter import ADD, Counter, open_counter
+from tests.top_ups.counter import ADD, TopUpShop, open_counter
 
 T = TypeVar("T")
 MEMORY = "/dev/shm"
@@ -40,7 +40,7 @@ class TopUps(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory(prefix="top-ups-", dir=MEMORY if Path(MEMORY).is_dir() else None)
         self.runner, self.stack = asyncio.Runner(), AsyncExitStack()
-        self.shop: Counter = self.run(self.stack.enter_async_context(open_counter(Path(self.folder.name))))
+        self.shop: TopUpShop = self.run(self.stack.enter_async_context(open_counter(Path(self.folder.name))))
         self.order = self.run(self.shop.buy())
         self.begun: list[str] = []
         self.paid: list[str] = []

@@ -11,17 +11,17 @@ import pytest
 from operations.storefronts.sales.order_fulfilment import Fulfilment
 from simulators.network.faults import NetworkFault
 from storage.replicas import renew_replica
-from tests.issuance.road import Gate
-from tests.top_ups.counter import ADD, Counter, open_counter
+from tests.issuance.road import RoadGate
+from tests.top_ups.counter import ADD, TopUpShop, open_counter
 
 
 @pytest.fixture
-async def counter(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Counter]:
+async def counter(tmp_path: Path, database_url: str | None) -> AsyncGenerator[TopUpShop]:
     async with open_counter(tmp_path, database_url) as counter:
         yield counter
 
 
-async def test_the_workers_of_two_processes_add_each_top_up_once(counter: Counter) -> None:
+async def test_the_workers_of_two_processes_add_each_top_up_once(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_ups = [await counter.top_up(order) for _ in range(6)]
     other = counter.another_process()
@@ -35,7 +35,7 @@ async def test_the_workers_of_two_processes_add_each_top_up_once(counter: Counte
 
 
 @pytest.mark.parametrize("attempt", range(3))
-async def test_an_esim_goes_back_or_takes_the_top_up_and_never_both(counter: Counter, attempt: int) -> None:
+async def test_an_esim_goes_back_or_takes_the_top_up_and_never_both(counter: TopUpShop, attempt: int) -> None:
     del attempt
     order = await counter.buy()
     top_up = await counter.top_up(order)
@@ -55,10 +55,10 @@ async def test_an_esim_goes_back_or_takes_the_top_up_and_never_both(counter: Cou
     assert len(await counter.packages(order)) == (0 if went_back else 2)
 
 
-async def test_a_roll_back_that_has_looked_at_the_line_before_a_top_up_went_is_refused(counter: Counter) -> None:
+async def test_a_roll_back_that_has_looked_at_the_line_before_a_top_up_went_is_refused(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
-    look = counter.road.gates["listSubscriberPrepaidPackages"] = Gate(back=True)
+    look = counter.road.gates["listSubscriberPrepaidPackages"] = RoadGate(back=True)
     answers: list[httpx.Response] = []
 
     async def returns() -> None:
@@ -68,7 +68,7 @@ async def test_a_roll_back_that_has_looked_at_the_line_before_a_top_up_went_is_r
         group.start_soon(returns)
         await look.entered.wait()
         del counter.road.gates["listSubscriberPrepaidPackages"]
-        sending = counter.road.gates[ADD] = Gate()
+        sending = counter.road.gates[ADD] = RoadGate()
         group.start_soon(counter.worker.step)
         await sending.entered.wait()
         look.open.set()
@@ -79,7 +79,7 @@ async def test_a_roll_back_that_has_looked_at_the_line_before_a_top_up_went_is_r
     assert await counter.end(top_up) == ("ready", None, None)
 
 
-async def test_what_was_lost_is_found_on_either_database(counter: Counter) -> None:
+async def test_what_was_lost_is_found_on_either_database(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
     counter.trouble(NetworkFault(ADD, drop_after=True))

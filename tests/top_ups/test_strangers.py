@@ -8,14 +8,14 @@ from operations.storefronts.sales.order_fulfilment import fulfil_by_decision
 from operations.storefronts.sales.top_up_sender import record_late_top_up
 from simulators.network.faults import NetworkFault
 from storage.order_queue import fail_order
-from tests.issuance.road import Gate, held
-from tests.top_ups.counter import ADD, Counter
+from tests.issuance.road import RoadGate, held
+from tests.top_ups.counter import ADD, TopUpShop
 
 OPERATOR = "help@fjord.test"
 LIST = "listSubscriberPrepaidPackages"
 
 
-async def test_a_sim_that_was_freed_past_us_and_sold_again_gets_nothing(counter: Counter) -> None:
+async def test_a_sim_that_was_freed_past_us_and_sold_again_gets_nothing(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
     line = await counter.line(order)
@@ -25,7 +25,7 @@ async def test_a_sim_that_was_freed_past_us_and_sold_again_gets_nothing(counter:
     assert (counter.added(), counter.refunded(), len(line.packages)) == (0, 1000, 1)
 
 
-async def test_a_line_that_has_only_what_top_ups_added_is_the_buyers_still(counter: Counter) -> None:
+async def test_a_line_that_has_only_what_top_ups_added_is_the_buyers_still(counter: TopUpShop) -> None:
     order = await counter.buy()
     first = await counter.top_up(order)
     await counter.work()
@@ -35,7 +35,7 @@ async def test_a_line_that_has_only_what_top_ups_added_is_the_buyers_still(count
     assert [await counter.end(top_up) for top_up in (first, second)] == [("ready", None, None)] * 2
 
 
-async def test_a_list_that_trouble_has_emptied_sends_nothing_and_fails_nothing(counter: Counter) -> None:
+async def test_a_list_that_trouble_has_emptied_sends_nothing_and_fails_nothing(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
     counter.trouble(NetworkFault(LIST, null_lists=True))
@@ -45,10 +45,10 @@ async def test_a_list_that_trouble_has_emptied_sends_nothing_and_fails_nothing(c
     assert (await counter.end(top_up), counter.added()) == (("ready", None, None), 1)
 
 
-async def test_a_package_that_a_person_gave_to_one_top_up_is_not_found_for_its_rival(counter: Counter) -> None:
+async def test_a_package_that_a_person_gave_to_one_top_up_is_not_found_for_its_rival(counter: TopUpShop) -> None:
     order = await counter.buy()
     rivals = [await counter.top_up(order) for _ in range(2)]
-    gate = counter.road.gates[ADD] = Gate()
+    gate = counter.road.gates[ADD] = RoadGate()
     async with anyio.create_task_group() as group:
         group.start_soon(counter.worker.step)
         while {(await counter.end(rival))[0] for rival in rivals} != {"provisioning"}:
@@ -64,7 +64,7 @@ async def test_a_package_that_a_person_gave_to_one_top_up_is_not_found_for_its_r
 
 
 @pytest.mark.parametrize("begun", [False, True])
-async def test_an_answer_that_comes_after_the_end_is_told_to_the_operator(counter: Counter, begun: bool) -> None:
+async def test_an_answer_that_comes_after_the_end_is_told_to_the_operator(counter: TopUpShop, begun: bool) -> None:
     order = await counter.buy()
     first = await counter.top_up(order)
     await counter.work()
@@ -79,10 +79,10 @@ async def test_an_answer_that_comes_after_the_end_is_told_to_the_operator(counte
     assert (await counter.end(late))[0] == ("failed" if begun else "needs_review")
 
 
-async def test_a_roll_back_that_looked_before_a_top_up_came_is_refused_after_it_came(counter: Counter) -> None:
+async def test_a_roll_back_that_looked_before_a_top_up_came_is_refused_after_it_came(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
-    look = counter.road.gates[LIST] = Gate(back=True)
+    look = counter.road.gates[LIST] = RoadGate(back=True)
     async with held(look, lambda: counter.roll_back(order)) as answers:
         del counter.road.gates[LIST]
         await counter.work()

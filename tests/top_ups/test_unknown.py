@@ -11,8 +11,8 @@ from operations.storefronts.sales.top_up_sender import TopUpSending, look_into_t
 from simulators.network.faults import NetworkFault
 from storage.order_queue import claim_order
 from storage.orders import OrderRow
-from tests.issuance.road import Gate
-from tests.top_ups.counter import ADD, NORDIC, Counter
+from tests.issuance.road import RoadGate
+from tests.top_ups.counter import ADD, NORDIC, TopUpShop
 
 LIST = "listSubscriberPrepaidPackages"
 REVIEW = "A top-up needs review: "
@@ -27,12 +27,12 @@ LOST = [
 ]
 
 
-async def reviews(counter: Counter) -> list[str]:
+async def reviews(counter: TopUpShop) -> list[str]:
     """The subjects of the mails that the operator got."""
     return [letter.subject for letter in await counter.world.letters() if letter.to == "help@fjord.test"]
 
 
-async def lost(counter: Counter, order: str, fault: NetworkFault, plan: str = "nordic") -> str:
+async def lost(counter: TopUpShop, order: str, fault: NetworkFault, plan: str = "nordic") -> str:
     """A top-up whose answer does not come."""
     top_up = await counter.top_up(order, plan)
     counter.trouble(fault)
@@ -43,7 +43,7 @@ async def lost(counter: Counter, order: str, fault: NetworkFault, plan: str = "n
 
 
 @pytest.mark.parametrize("fault", LOST, ids=lambda fault: "-".join(fault.kinds))
-async def test_an_answer_that_was_lost_after_its_effect_is_found_on_the_line(counter: Counter, fault: NetworkFault) -> None:
+async def test_an_answer_that_was_lost_after_its_effect_is_found_on_the_line(counter: TopUpShop, fault: NetworkFault) -> None:
     order = await counter.buy()
     top_up = await lost(counter, order, fault)
     assert await reviews(counter) == [f"{REVIEW}{top_up}"]
@@ -55,7 +55,7 @@ async def test_an_answer_that_was_lost_after_its_effect_is_found_on_the_line(cou
     assert (counter.added(), counter.refunded(), await reviews(counter)) == (1, 0, [f"{REVIEW}{top_up}"])
 
 
-async def test_one_that_was_lost_before_its_effect_is_refunded_after_a_quarter_of_an_hour(counter: Counter) -> None:
+async def test_one_that_was_lost_before_its_effect_is_refunded_after_a_quarter_of_an_hour(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await lost(counter, order, LOST_BEFORE)
     for _ in range(29):
@@ -68,7 +68,7 @@ async def test_one_that_was_lost_before_its_effect_is_refunded_after_a_quarter_o
     assert ("worker", "add_top_up", "reconciled_failed") in outcomes
 
 
-async def test_a_list_that_trouble_has_emptied_proves_nothing(counter: Counter) -> None:
+async def test_a_list_that_trouble_has_emptied_proves_nothing(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await lost(counter, order, LOST_AFTER)
     counter.trouble(NetworkFault(LIST, null_lists=True, times=None))
@@ -81,7 +81,7 @@ async def test_a_list_that_trouble_has_emptied_proves_nothing(counter: Counter) 
     assert await counter.end(top_up) == ("ready", None, None)
 
 
-async def test_a_package_that_the_operator_put_there_is_not_taken_for_the_top_up(counter: Counter) -> None:
+async def test_a_package_that_the_operator_put_there_is_not_taken_for_the_top_up(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await lost(counter, order, LOST_BEFORE)
     iccid = (await counter.row(order)).iccid
@@ -93,12 +93,12 @@ async def test_a_package_that_the_operator_put_there_is_not_taken_for_the_top_up
     assert await counter.end(top_up) == ("failed", "package_not_added", "done")
 
 
-async def test_a_package_is_only_believed_when_nothing_explains_it_half_a_minute_later(counter: Counter) -> None:
+async def test_a_package_is_only_believed_when_nothing_explains_it_half_a_minute_later(counter: TopUpShop) -> None:
     """The operator's call has put a package there, and its answer is still on the way when the line is looked at."""
     order = await counter.buy()
     top_up = await lost(counter, order, LOST_BEFORE)
     iccid = (await counter.row(order)).iccid
-    gate = counter.road.gates[ADD] = Gate(back=True)
+    gate = counter.road.gates[ADD] = RoadGate(back=True)
     async with counter.world.client(counter.me.secret) as http, anyio.create_task_group() as group:
         group.start_soon(lambda: http.post(f"/v1/subscribers/{iccid}/packages", json={"packageTemplateId": NORDIC}))
         await gate.entered.wait()
@@ -110,7 +110,7 @@ async def test_a_package_is_only_believed_when_nothing_explains_it_half_a_minute
     assert await counter.end(top_up) == ("failed", "package_not_added", "done")
 
 
-async def test_another_top_up_that_was_answered_explains_its_package(counter: Counter) -> None:
+async def test_another_top_up_that_was_answered_explains_its_package(counter: TopUpShop) -> None:
     order = await counter.buy()
     first = await lost(counter, order, LOST_AFTER)
     second = await counter.top_up(order)
@@ -124,11 +124,11 @@ async def test_another_top_up_that_was_answered_explains_its_package(counter: Co
     }
 
 
-async def test_of_two_unknown_rivals_of_one_template_a_person_decides(counter: Counter) -> None:
+async def test_of_two_unknown_rivals_of_one_template_a_person_decides(counter: TopUpShop) -> None:
     """One of them was added, both were sent while the line was as before: which it is nobody can see."""
     order = await counter.buy()
     rivals = [await counter.top_up(order) for _ in range(2)]
-    gate = counter.road.gates[ADD] = Gate()
+    gate = counter.road.gates[ADD] = RoadGate()
     async with anyio.create_task_group() as group:
         for worker in (counter.worker, Fulfilment(counter.deps, counter.reports.append)):
             group.start_soon(worker.step)
@@ -143,7 +143,7 @@ async def test_of_two_unknown_rivals_of_one_template_a_person_decides(counter: C
     assert (counter.added(), counter.refunded()) == (2, 0)
 
 
-async def test_what_a_later_rival_saw_before_it_was_sent_tells_them_apart(counter: Counter) -> None:
+async def test_what_a_later_rival_saw_before_it_was_sent_tells_them_apart(counter: TopUpShop) -> None:
     order = await counter.buy()
     added, not_added = await lost(counter, order, LOST_AFTER), await lost(counter, order, LOST_BEFORE)
     for _ in range(36):
@@ -152,7 +152,7 @@ async def test_what_a_later_rival_saw_before_it_was_sent_tells_them_apart(counte
     assert await counter.end(not_added) == ("failed", "package_not_added", "done")
 
 
-async def test_two_unknown_ones_of_different_templates_are_told_apart(counter: Counter) -> None:
+async def test_two_unknown_ones_of_different_templates_are_told_apart(counter: TopUpShop) -> None:
     order = await counter.buy()
     added, not_added = await lost(counter, order, LOST_AFTER), await lost(counter, order, LOST_BEFORE, "nordic-big")
     for _ in range(32):
@@ -161,7 +161,7 @@ async def test_two_unknown_ones_of_different_templates_are_told_apart(counter: C
     assert await counter.end(not_added) == ("failed", "package_not_added", "done")
 
 
-async def test_an_esim_does_not_go_back_to_stock_while_a_top_up_may_still_come(counter: Counter) -> None:
+async def test_an_esim_does_not_go_back_to_stock_while_a_top_up_may_still_come(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await lost(counter, order, LOST_BEFORE)
     answer = await counter.roll_back(order)
@@ -172,7 +172,7 @@ async def test_an_esim_does_not_go_back_to_stock_while_a_top_up_may_still_come(c
     assert (await counter.roll_back(order)).json()["status"] == "rolled_back"
 
 
-async def taken(counter: Counter, top_up: str, worker: str) -> OrderRow:
+async def taken(counter: TopUpShop, top_up: str, worker: str) -> OrderRow:
     """The row under the lease of a worker."""
     now_ms = int(counter.world.clock.now() * 1000)
     row = await counter.world.store.write(claim_order, organisation=counter.me.organisation, token=worker, now_ms=now_ms)
@@ -180,7 +180,7 @@ async def taken(counter: Counter, top_up: str, worker: str) -> OrderRow:
     return row
 
 
-async def test_a_worker_that_dies_with_the_row_leaves_it_paid_and_another_delivers(counter: Counter) -> None:
+async def test_a_worker_that_dies_with_the_row_leaves_it_paid_and_another_delivers(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
     await taken(counter, top_up, "lse_dead")
@@ -192,7 +192,7 @@ async def test_a_worker_that_dies_with_the_row_leaves_it_paid_and_another_delive
 
 
 @pytest.mark.parametrize("sent", [False, True])
-async def test_a_process_that_dies_after_the_commit_leaves_it_unknown(counter: Counter, *, sent: bool) -> None:
+async def test_a_process_that_dies_after_the_commit_leaves_it_unknown(counter: TopUpShop, *, sent: bool) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
     row = await taken(counter, top_up, "lse_dead")
@@ -212,10 +212,10 @@ async def test_a_process_that_dies_after_the_commit_leaves_it_unknown(counter: C
     assert await reviews(counter) == [f"{REVIEW}{top_up}"]
 
 
-async def test_a_living_process_that_takes_long_keeps_its_row(counter: Counter) -> None:
+async def test_a_living_process_that_takes_long_keeps_its_row(counter: TopUpShop) -> None:
     order = await counter.buy()
     top_up = await counter.top_up(order)
-    gate = counter.road.gates[ADD] = Gate()
+    gate = counter.road.gates[ADD] = RoadGate()
     async with anyio.create_task_group() as group:
         group.start_soon(counter.worker.step)
         await gate.entered.wait()
@@ -226,7 +226,7 @@ async def test_a_living_process_that_takes_long_keeps_its_row(counter: Counter) 
     assert await counter.end(top_up) == ("ready", None, None)
 
 
-async def given_up(counter: Counter, top_up: str) -> None:
+async def given_up(counter: TopUpShop, top_up: str) -> None:
     """Another process finds that nothing was added, and has not begun the refund yet."""
     other = counter.another_process()
     for _ in range(34):
@@ -238,11 +238,11 @@ async def given_up(counter: Counter, top_up: str) -> None:
 
 
 @pytest.mark.parametrize("refunded", [False, True])
-async def test_an_answer_that_comes_after_all_stands_while_no_refund_was_begun(counter: Counter, *, refunded: bool) -> None:
+async def test_an_answer_that_comes_after_all_stands_while_no_refund_was_begun(counter: TopUpShop, *, refunded: bool) -> None:
     """Its process stood still and was taken for dead, and the top-up for not added; then the call went through."""
     order = await counter.buy()
     top_up = await counter.top_up(order)
-    gate = counter.road.gates[ADD] = Gate()
+    gate = counter.road.gates[ADD] = RoadGate()
     async with anyio.create_task_group() as group:
         group.start_soon(counter.worker.step)
         await gate.entered.wait()

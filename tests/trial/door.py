@@ -11,20 +11,20 @@ from random import Random
 import httpx
 
 from tests.endurance.draws import Draws
-from tests.endurance.people import ACCOUNT
+from tests.endurance.people import RUDE_ACCOUNT
 from tests.endurance.tally import Tally
 from tests.endurance.wires import Wires
 from tests.fuzz.loop import p99
 from tests.fuzz.loop_shapes import http
 from tests.fuzz.outage import Beside, Requests, beside_of
-from tests.kill.campaign import finish
+from tests.kill.campaign import finish_campaign
 from tests.trial.installation import Installation
 
 REPLAYED = 5
-STOCK = f"/v1/accounts/{ACCOUNT}/esim-status"
+STOCK = f"/v1/accounts/{RUDE_ACCOUNT}/esim-status"
 BAD_GATEWAY, GATEWAY_TIMEOUT = 502, 504
 PAUSE_SECONDS, WARM_UP_SECONDS = 0.2, 3.0
-RATE = 8.0
+CALLS_A_SECOND = 8.0
 """How often a second each kind of call of the mixed load is made."""
 
 
@@ -69,7 +69,7 @@ def door_of(installation: Installation, patience: float = 0.0) -> Door:
 
 async def warm_up(installation: Installation, door: Door) -> None:
     """What a server imports and connects at its first calls is there afterwards, as in one that has worked for a while."""
-    await Beside(door.ask, mixed(installation), RATE).run(WARM_UP_SECONDS)
+    await Beside(door.ask, mixed(installation), CALLS_A_SECOND).run(WARM_UP_SECONDS)
 
 
 def alone(installation: Installation) -> Requests:
@@ -129,12 +129,12 @@ async def drawing(installation: Installation, seed: int) -> AsyncGenerator[Draws
         yield Draws(installation.house.stage, [client], Tally(), Random(seed), 10)
 
 
-async def judged(installation: Installation, draws: Draws) -> list[str]:
+async def judge_keys(installation: Installation, draws: Draws) -> list[str]:
     """The service has ended: time passes until all is settled, every key is asked once more, and the network's own log is read."""
     installation.house.stage.servers.port = installation.house.ports[0]
-    return await finish(installation.house.stage, draws.callers, draws.errands, look=draws.look)
+    return await finish_campaign(installation.house.stage, draws.callers, draws.errands, look=draws.look)
 
 
-def told(broken: list[str]) -> str:
+def shortened(broken: list[str]) -> str:
     """What a judge found, of a flood the first ones."""
     return "".join(f"; {line[:200]}" for line in broken[:5])

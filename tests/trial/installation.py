@@ -18,7 +18,7 @@ import httpx
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.engine.store import open_store
-from tests.endurance.people import ACCOUNT, Seller, open_for_business
+from tests.endurance.people import RUDE_ACCOUNT, ShopOwner, open_selling_shop
 from tests.harness.postgres_processes import OwnPostgres, PostgresProcesses, children, own_postgres
 from tests.harness.processes import COMMAND, environment, free_port
 from tests.harness.service_processes import LONGEST_STOP, ServiceProcesses, open_processes_on, payment_settings, reseller_process
@@ -57,7 +57,7 @@ class Installation:
     upstream: "subprocess.Popen[bytes]"
     """The nginx between the service and the simulated systems."""
     settings: dict[str, str]
-    seller: Seller
+    seller: ShopOwner
     key: str
     """Of an organisation beside those whose eSIMs are counted."""
     metrics_ports: Mapping[str, int]
@@ -200,12 +200,12 @@ async def found_by_nginx(proxy: Front) -> None:
             await client.get("/health")
 
 
-async def people(url: str, house: ServiceProcesses) -> tuple[Seller, str]:
+async def people(url: str, house: ServiceProcesses) -> tuple[ShopOwner, str]:
     """A shop, and the key of an organisation."""
     payee = (await house.processor.post("/control/accounts", json={"kind": "standard", "country": "US"})).json()["id"]
     store, ids = open_store(url, pool=1), SystemIds(SystemClock())
     try:
-        seller = await store.write(open_for_business, ids=ids, payee=payee)
-        return seller, (await store.write(found_tenant, ids=ids, account=ACCOUNT))[1]
+        seller = await store.write(open_selling_shop, ids=ids, payee=payee)
+        return seller, (await store.write(found_tenant, ids=ids, account=RUDE_ACCOUNT))[1]
     finally:
         await store.aclose()

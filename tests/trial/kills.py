@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from tests.endurance.draws import Draws
 from tests.fuzz.outage import Beside
-from tests.harness.network_process import DRAW
 from tests.kill.dispatches import NOBODY, dispatches
-from tests.trial.door import RATE, alone, door_of, drawing, failures, judged, told
+from tests.network_facts import DRAW
+from tests.trial.door import CALLS_A_SECOND, alone, door_of, drawing, failures, judge_keys, shortened
 from tests.trial.installation import Installation, installed
-from tests.trial.plan import Plan
-from tests.trial.proof import Proof
+from tests.trial.plan import TrialPlan
+from tests.trial.proof import ProofRow
 
 POSTGRES = "PostgreSQL"
 VICTIMS = ("server 1", "worker 1", POSTGRES, "server 2", "worker 2")
@@ -63,11 +63,11 @@ def counted(made: Installation, draws: Draws) -> Count:
     )
 
 
-async def kill(plan: Plan) -> list[Proof]:
+async def kill(plan: TrialPlan) -> list[ProofRow]:
     """Under the load of draws and of calls beside."""
     async with installed(plan.place, drain=plan.drain) as made, drawing(made, plan.seed) as draws:
         door, stop = door_of(made, PATIENCE), asyncio.Event()
-        calls = Beside(door.ask, alone(made), RATE)
+        calls = Beside(door.ask, alone(made), CALLS_A_SECOND)
         load = asyncio.gather(calls.run(3600, stop), draws.run(DRAWS_A_SECOND, stop), draws.watch(stop), draws.give_back(stop))
         try:
             ended = await crash(made, plan.seconds)
@@ -75,7 +75,7 @@ async def kill(plan: Plan) -> list[Proof]:
             stop.set()
             await load
         door.aclose()
-        broken = [*made.house.stop(), *draws.tally.broken, *await judged(made, draws)]
+        broken = [*made.house.stop(), *draws.tally.broken, *await judge_keys(made, draws)]
         count = counted(made, draws)
     crashes = ", ".join(f"{name} {count} x" for name, count in sorted(ended.items()))
     drawn, errors = sum(errand.decided == "ok" for errand in draws.errands), calls.errors()
@@ -86,4 +86,4 @@ async def kill(plan: Plan) -> list[Proof]:
     beside = f"; of {sum(map(len, calls.waits.values()))} calls beside {door.again} were made again, {errors} failed{failures(calls)}"
     done = f"kill -9 and, of PostgreSQL, an immediate stop, each started again, under load: {crashes}"
     met = not (count.doubles or count.losses or count.changed or door.changed or broken)
-    return [Proof("kill", done, reached + beside + told(broken), AIM, met)]
+    return [ProofRow("kill", done, reached + beside + shortened(broken), AIM, met)]

@@ -14,22 +14,22 @@ from pathlib import Path
 
 import httpx
 
-from tests.docs.blocks import ROOT
 from tests.fuzz.loop import say
+from tests.harness.processes import ROOT
 from tests.trial.installation import lacks
 from tests.trial.kills import kill
 from tests.trial.mixed_load import load
 from tests.trial.outages import outage
-from tests.trial.plan import Plan
-from tests.trial.proof import Proof, is_busy, missed, page, progress, surroundings, table, write_page
+from tests.trial.plan import TrialPlan
+from tests.trial.proof import ProofRow, is_busy, missed, progress, proof_page, proof_table, surroundings, write_page
 from tests.trial.replacements import replace
 from tests.trial.shared_limits import limits
 
-Trial = Callable[[Plan], Coroutine[None, None, list[Proof]]]
+Trial = Callable[[TrialPlan], Coroutine[None, None, list[ProofRow]]]
 TRIALS: Mapping[str, Trial] = {"load": load, "kill": kill, "outage": outage, "limits": limits, "replace": replace}
 FAULTS = (AssertionError, OSError, SystemExit, httpx.HTTPError, subprocess.SubprocessError)
 """What ends a trial early; TimeoutError is an OSError."""
-PROOFS = ROOT / "docs" / "proofs.md"
+PROOFS_PAGE = ROOT / "docs" / "proofs.md"
 SHORTEST = 1.0
 
 
@@ -43,19 +43,19 @@ def reader() -> argparse.ArgumentParser:
     return parser
 
 
-def attempt(name: str, trial: Trial, given: argparse.Namespace) -> list[Proof]:
+def attempt(name: str, trial: Trial, given: argparse.Namespace) -> list[ProofRow]:
     """One trial, in a folder of its own that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix=f"trial-{name}-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         try:
-            return asyncio.run(trial(Plan(Path(folder), given.seconds, given.rate, given.seed)))
+            return asyncio.run(trial(TrialPlan(Path(folder), given.seconds, given.rate, given.seed)))
         except FAULTS as error:
-            return [Proof(name, "did not come to its end", f"{type(error).__name__}: {str(error)[:500]}".replace("\n", " "), "", False)]
+            return [ProofRow(name, "did not come to its end", f"{type(error).__name__}: {str(error)[:500]}".replace("\n", " "), "", False)]
 
 
-def attempts(trials: Mapping[str, Trial], given: argparse.Namespace) -> list[Proof]:
+def attempts(trials: Mapping[str, Trial], given: argparse.Namespace) -> list[ProofRow]:
     """One trial after the other; each is named before it begins, since it may be silent for minutes."""
-    proofs: list[Proof] = []
+    proofs: list[ProofRow] = []
     for name, trial in trials.items():
         say(f"trial {name}: starting", sys.stderr)
         found = attempt(name, trial, given)
@@ -74,9 +74,9 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     about, busy = surroundings(), is_busy()
     proofs = attempts({name: TRIALS[name] for name in given.only or TRIALS}, given)
-    say(f"{about}\n\n{table(proofs)}")
+    say(f"{about}\n\n{proof_table(proofs)}")
     if given.write:
-        write_page(PROOFS, page(about, proofs, busy=busy))
+        write_page(PROOFS_PAGE, proof_page(about, proofs, busy=busy))
     return int(bool(missed(proofs)))
 
 

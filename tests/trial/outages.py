@@ -8,7 +8,7 @@ from collections import Counter
 from contextlib import suppress
 
 from tests.endurance.wires import Wires
-from tests.fuzz.loop import ACCOUNT, p99
+from tests.fuzz.loop import LOOP_ACCOUNT, p99
 from tests.fuzz.loop_shapes import http
 from tests.fuzz.outage import (
     AIM_MS,
@@ -18,14 +18,14 @@ from tests.fuzz.outage import (
     OTHERS_A_SECOND,
     QUIET_SECONDS,
     Beside,
-    ask,
+    at_rate,
     back_again,
-    every,
+    timed_request,
 )
-from tests.trial.door import RATE, Door, alone, door_of, failures, waits_of, warm_up
+from tests.trial.door import CALLS_A_SECOND, Door, alone, door_of, failures, waits_of, warm_up
 from tests.trial.installation import SERVERS, Installation, installed
-from tests.trial.plan import Plan
-from tests.trial.proof import Proof
+from tests.trial.plan import TrialPlan
+from tests.trial.proof import ProofRow
 
 HEALTH = "GET /health"
 AIM_503_SECONDS, AIM_READY_MS, PATIENCE = 3.0, 5.0, 60.0
@@ -34,7 +34,7 @@ IN_A_ROW = 20
 """So many intents without a failure: both servers have answered some."""
 
 
-async def outage(plan: Plan) -> list[Proof]:
+async def outage(plan: TrialPlan) -> list[ProofRow]:
     """First the charging system, then the database."""
     async with installed(plan.place, drain=plan.drain) as made:
         door = door_of(made)
@@ -44,9 +44,9 @@ async def outage(plan: Plan) -> list[Proof]:
     return proofs
 
 
-async def charging_system(made: Installation, door: Door, plan: Plan) -> Proof:
+async def charging_system(made: Installation, door: Door, plan: TrialPlan) -> ProofRow:
     """The nginx before it is stopped, while so many calls a second need it."""
-    keys = await made.new_keys(ORGANISATIONS, ACCOUNT)
+    keys = await made.new_keys(ORGANISATIONS, LOOP_ACCOUNT)
     await back_again(door.ask, keys)
     before = Beside(door.ask, alone(made), OTHERS_A_SECOND)
     await before.run(min(QUIET_SECONDS, plan.seconds))
@@ -63,7 +63,7 @@ async def charging_system(made: Installation, door: Door, plan: Plan) -> Proof:
 
     made.hang_upstream(signal.SIGSTOP)
     try:
-        await asyncio.gather(every(plan.rate, plan.seconds, begin), during.run(plan.seconds))
+        await asyncio.gather(at_rate(plan.rate, plan.seconds, begin), during.run(plan.seconds))
     finally:
         made.hang_upstream(signal.SIGCONT)
     back = await back_again(door.ask, keys)
@@ -73,7 +73,7 @@ async def charging_system(made: Installation, door: Door, plan: Plan) -> Proof:
     beside = f"beside it {len(waits)} calls, {during.errors()} failed{failures(during)}, {times}"
     health = f"/health p99 {p99(sorted(during.waits[HEALTH])):.0f} ms"
     need = " ".join(f"{status}:{count}" for status, count in sorted(statuses.items()))
-    return Proof(
+    return ProofRow(
         "charging system hangs",
         f"for {plan.seconds:.0f} s, with {plan.rate:g} calls a second of {ORGANISATIONS} organisations that need it",
         f"{beside}, {health}; those that need it {need}; every organisation answered {back:.1f} s after its return",
@@ -82,9 +82,9 @@ async def charging_system(made: Installation, door: Door, plan: Plan) -> Proof:
     )
 
 
-async def database(made: Installation, door: Door, seconds: float) -> Proof:
+async def database(made: Installation, door: Door, seconds: float) -> ProofRow:
     """All processes of PostgreSQL are stopped."""
-    during, probes, processes = Beside(door.ask, alone(made), RATE), Probes(made), made.stopped_postgres()
+    during, probes, processes = Beside(door.ask, alone(made), CALLS_A_SECOND), Probes(made), made.stopped_postgres()
     processes.stop()
     try:
         await asyncio.gather(during.run(seconds), probes.run(seconds))
@@ -102,9 +102,9 @@ async def database(made: Installation, door: Door, seconds: float) -> Proof:
     longest = waits_of(during)[-1] / 1000
     at_health = f"{health} of /health failed; /health/ready p50 {probes.ready_ms:.1f} ms, said unready {probes.unready} times"
     metrics = f"/metrics answered {probes.metrics} of {probes.metrics_asked}, the longest wait {probes.metrics_seconds:.1f} s"
-    return Proof(
+    return ProofRow(
         "PostgreSQL hangs",
-        f"its processes stopped for {seconds:.0f} s under {RATE * len(during.waits):.0f} calls a second",
+        f"its processes stopped for {seconds:.0f} s under {CALLS_A_SECOND * len(during.waits):.0f} calls a second",
         f"{total[503]} of {total.total()} calls answered 503, the longest wait of any {longest:.2f} s, {others} answered otherwise wrong; "
         f"{at_health}; {metrics}; all answered again {back:.1f} s after its return",
         f"503 within {AIM_503_SECONDS:.0f} s, nothing else; /health and /metrics always; ready within {AIM_READY_MS:.0f} ms (p50); "
@@ -147,7 +147,7 @@ class Probes:
 
     async def _scrape(self, port: int, ends: float) -> None:
         while time.perf_counter() < ends:
-            status, waited = await ask(port, http("GET", "/metrics"))
+            status, waited = await timed_request(port, http("GET", "/metrics"))
             self.metrics_asked += 1
             self.metrics += status == 200
             self.metrics_seconds = max(self.metrics_seconds, waited / 1000)

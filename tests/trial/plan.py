@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TrialPlan:
     """`place`: an empty folder; `seconds`: of the long parts; `rate`: calls a second that need the charging system while it hangs."""
 
     place: Path

@@ -10,7 +10,7 @@ from tests.endurance.circumstances import circumstances
 HEAD = ("Trial", "What was done", "Reached", "Aim", "Met")
 
 
-class Proof(NamedTuple):
+class ProofRow(NamedTuple):
     """One row. `met`: None where nothing is aimed at, or where it cannot be done on this machine; `reached` then says why."""
 
     trial: str
@@ -27,16 +27,16 @@ class Proof(NamedTuple):
         return "| " + " | ".join(cell.replace("|", "/") for cell in (*self[:4], self.verdict)) + " |"
 
 
-def table(proofs: Sequence[Proof]) -> str:
+def proof_table(proofs: Sequence[ProofRow]) -> str:
     return "\n".join(["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD), *(proof.line() for proof in proofs)])
 
 
-def missed(proofs: Sequence[Proof]) -> list[Proof]:
+def missed(proofs: Sequence[ProofRow]) -> list[ProofRow]:
     """The rows whose aim was not reached."""
     return [proof for proof in proofs if proof.met is False]
 
 
-def progress(proofs: Sequence[Proof]) -> str:
+def progress(proofs: Sequence[ProofRow]) -> str:
     """A few words about a trial that has ended: the table has the rest."""
     failed = [proof.done for proof in missed(proofs)]
     what = f"{len(failed)} of {len(proofs)} rows missed: {'; '.join(failed)}" if failed else f"{len(proofs)} rows, none missed"
@@ -76,9 +76,9 @@ LOADED = "Other programs were at work on this machine: read milliseconds and sec
 ALONE = "The machine had little else to do when it began."
 
 
-def page(about: str, proofs: Sequence[Proof], *, busy: bool) -> str:
+def proof_page(about: str, proofs: Sequence[ProofRow], *, busy: bool) -> str:
     """The whole document. `busy`: the machine had other work before the run began."""
-    return PAGE.format(about=about, remark=LOADED if busy else ALONE, table=table(proofs))
+    return PAGE.format(about=about, remark=LOADED if busy else ALONE, table=proof_table(proofs))
 
 
 def is_busy() -> bool:

@@ -15,16 +15,16 @@ from tests.fuzz.outage import Beside
 from tests.harness.cluster import KEYS
 from tests.harness.processes import environment
 from tests.replicas.next_release import next_release
-from tests.trial.door import RATE, Door, door_of, figures, mixed, told, warm_up
+from tests.trial.door import CALLS_A_SECOND, Door, door_of, figures, mixed, shortened, warm_up
 from tests.trial.installation import LOOK_SECONDS, SERVERS, WORKERS, Installation, installed
-from tests.trial.plan import Plan
-from tests.trial.proof import Proof
+from tests.trial.plan import TrialPlan
+from tests.trial.proof import ProofRow
 
 AROUND_SECONDS, LONGEST, PATIENCE = 1.0, 3600.0, 20.0
 AIM = "no call fails, no answer changes"
 
 
-async def replace(plan: Plan) -> list[Proof]:
+async def replace(plan: TrialPlan) -> list[ProofRow]:
     async with installed(plan.place, drain=plan.drain) as made:
         door = door_of(made)
         await warm_up(made, door)
@@ -35,7 +35,7 @@ async def replace(plan: Plan) -> list[Proof]:
 
 async def under_load(made: Installation, door: Door, work: Callable[[], None]) -> Beside:
     """Calls of all kinds before, while and after something is done."""
-    calls, stop = Beside(door.ask, mixed(made), RATE), asyncio.Event()
+    calls, stop = Beside(door.ask, mixed(made), CALLS_A_SECOND), asyncio.Event()
     calling = asyncio.ensure_future(calls.run(LONGEST, stop))
     try:
         await asyncio.sleep(AROUND_SECONDS)
@@ -47,14 +47,14 @@ async def under_load(made: Installation, door: Door, work: Callable[[], None]) -
     return calls
 
 
-def proof_of(made: Installation, door: Door, name: str, done: str, calls: Beside, more: str = "") -> Proof:
+def proof_of(made: Installation, door: Door, name: str, done: str, calls: Beside, more: str = "") -> ProofRow:
     """Of what was done under load."""
     complaints = made.house.complaints()
-    reached = f"{figures(calls)}; answers that changed: {door.changed}{more}{told(complaints)}"
-    return Proof(name, done, reached, AIM, not (calls.errors() or door.changed or complaints))
+    reached = f"{figures(calls)}; answers that changed: {door.changed}{more}{shortened(complaints)}"
+    return ProofRow(name, done, reached, AIM, not (calls.errors() or door.changed or complaints))
 
 
-async def drain(made: Installation, door: Door) -> Proof:
+async def drain(made: Installation, door: Door) -> ProofRow:
     """A server ends as a supervisor ends it."""
     last: Ending | None = None
 
@@ -98,7 +98,7 @@ def watched_end(made: Installation, name: str) -> Ending:
     return Ending(unready, closed)
 
 
-async def keys(made: Installation, door: Door) -> Proof:
+async def keys(made: Installation, door: Door) -> ProofRow:
     """In two phases, as the guide for operators says."""
     found: list[str] = []
 
@@ -116,7 +116,7 @@ async def keys(made: Installation, door: Door) -> Proof:
     return proof._replace(met=bool(proof.met) and gone)
 
 
-async def upgrade(made: Installation) -> Proof:
+async def upgrade(made: Installation) -> ProofRow:
     """Its schema first, while this program serves; then its processes, side by side with this program's. Nobody is asked to end."""
     release = await asyncio.to_thread(next_release, made.house.place, expands=True)
     door = door_of(made, PATIENCE)

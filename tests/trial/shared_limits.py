@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from registry.shared_limits import bucket_portion
 from tests.fuzz.limits import FREE, HELD_SECONDS, PLACES, holding, rate_bound
-from tests.fuzz.loop import ACCOUNT
+from tests.fuzz.loop import LOOP_ACCOUNT
 from tests.fuzz.loop_shapes import http
 from tests.fuzz.outage import NEEDS_IT
 from tests.trial.door import Door, door_of
 from tests.trial.installation import SERVERS, installed
-from tests.trial.plan import Plan
-from tests.trial.proof import Proof
+from tests.trial.plan import TrialPlan
+from tests.trial.proof import ProofRow
 
 RATE, SIZE = 20, 40
 CALLERS, ORGANISATIONS = 24, 6
@@ -34,7 +34,7 @@ async def hammer(door: Door, keys: Sequence[str], path: str, seconds: float) -> 
     return statuses, time.perf_counter() - began
 
 
-async def limits(plan: Plan) -> list[Proof]:
+async def limits(plan: TrialPlan) -> list[ProofRow]:
     """The charging system holds every call for a moment, and counts."""
     seconds = max(4.0, plan.seconds / 6)
     async with holding() as (system, port):
@@ -48,20 +48,20 @@ async def limits(plan: Plan) -> list[Proof]:
             door = door_of(made)
             paced, took = await hammer(door, [made.key], FREE, seconds)
             system.most = 0
-            placed, _ = await hammer(door, await made.new_keys(ORGANISATIONS, ACCOUNT), NEEDS_IT, seconds)
+            placed, _ = await hammer(door, await made.new_keys(ORGANISATIONS, LOOP_ACCOUNT), NEEDS_IT, seconds)
             door.aclose()
     bound = math.floor(rate_bound(RATE, SIZE, took, len(SERVERS)))
     wrong = {status: count for status, count in paced.items() if status not in (200, 429)}
     a_second = (paced[200] - SIZE) / took
     return [
-        Proof(
+        ProofRow(
             "burst limit of a tier",
             f"one organisation asks two servers as fast as it can for {took:.1f} s; {RATE} calls a second, burst {SIZE}",
             f"{paced[200]} let through, {a_second:.0f} a second after the burst; {paced[429]} refused, {sum(wrong.values())} failed",
             f"at most {bound}: the burst, {RATE} a second, and a portion of {bucket_portion(SIZE):g} for each server",
             paced[200] <= bound and not wrong and paced[429] > 0,
         ),
-        Proof(
+        ProofRow(
             "places at the charging system",
             f"{CALLERS} callers at a time for {seconds:.0f} s over two servers; every call takes {HELD_SECONDS} s there",
             f"{system.most} under way at once, {placed[200]} answered",

@@ -6,13 +6,13 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.trial.installation import lacks
-from tests.trial.main import PROOFS, TRIALS, Trial, attempts, reader
-from tests.trial.plan import Plan
-from tests.trial.proof import HEAD, PAGE, Proof, missed, page, table
+from tests.trial.main import PROOFS_PAGE, TRIALS, Trial, attempts, reader
+from tests.trial.plan import TrialPlan
+from tests.trial.proof import HEAD, PAGE, ProofRow, missed, proof_page, proof_table
 
-MET = Proof("load", "calls", "0 failed", "none fails", True)
-MISSED = Proof("outage", "a | hangs", "p99 70 ms", "p99 50 ms", False)
-WITHOUT_AIM = Proof("start", "four processes", "9 s")
+MET = ProofRow("load", "calls", "0 failed", "none fails", True)
+MISSED = ProofRow("outage", "a | hangs", "p99 70 ms", "p99 50 ms", False)
+WITHOUT_AIM = ProofRow("start", "four processes", "9 s")
 
 
 def test_a_machine_without_nginx_or_postgresql_is_told_which_of_them_is_missing() -> None:
@@ -27,7 +27,7 @@ def test_a_machine_without_nginx_or_postgresql_is_told_which_of_them_is_missing(
 
 
 def test_a_row_of_the_table_says_what_was_aimed_at_and_whether_it_was_reached() -> None:
-    assert table([MET, MISSED, WITHOUT_AIM]) == snapshot("""\
+    assert proof_table([MET, MISSED, WITHOUT_AIM]) == snapshot("""\
 | Trial | What was done | Reached | Aim | Met |
 |---|---|---|---|---|
 | load | calls | 0 failed | none fails | yes |
@@ -38,26 +38,26 @@ def test_a_row_of_the_table_says_what_was_aimed_at_and_whether_it_was_reached() 
 
 
 def test_the_page_of_the_last_run_says_where_it_was_made_and_has_a_row_for_each_trial() -> None:
-    text = PROOFS.read_text()
+    text = PROOFS_PAGE.read_text()
     assert text.startswith(PAGE.partition("{about}")[0])
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")]
     assert all(len(row) == len(HEAD) for row in rows)
     assert len(rows) > len(TRIALS)
-    assert "Other programs were at work" in page("a machine", [MET], busy=True)
-    assert "little else to do" in page("a machine", [MET], busy=False)
+    assert "Other programs were at work" in proof_page("a machine", [MET], busy=True)
+    assert "little else to do" in proof_page("a machine", [MET], busy=False)
 
 
-async def reached(plan: Plan) -> list[Proof]:
+async def reached(plan: TrialPlan) -> list[ProofRow]:
     assert plan.place.is_dir()
     return [MET, WITHOUT_AIM]
 
 
-async def not_reached(plan: Plan) -> list[Proof]:
+async def not_reached(plan: TrialPlan) -> list[ProofRow]:
     assert plan.place.is_dir()
     return [MET, MISSED]
 
 
-async def refused(plan: Plan) -> list[Proof]:
+async def refused(plan: TrialPlan) -> list[ProofRow]:
     raise OSError(f"no such program, asked for {plan.seconds:g} s")
 
 

@@ -36,7 +36,7 @@ def claims(**changes: object) -> dict[str, object]:
     return {name: value for name, value in {**good, **changes}.items() if value is not None}
 
 
-def signed(
+def signed_token(
     payload: Mapping[str, object] | bytes, *, kid: object = "rsa-1", alg: str = "RS256", key: SigningKey = RSA_KEY, **header: object
 ) -> str:
     """A token with a real signature over exactly this payload and header."""
@@ -51,7 +51,7 @@ def b64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-class Provider:
+class KeysProvider:
     """Publishes `keys` and counts how often they are read."""
 
     def __init__(self, *keys: dict[str, object]) -> None:

@@ -9,19 +9,19 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from clients.http import Outbound, OutboundFailed
 from clients.identity.jwks import BadJwks, JwksCache, JwksUnavailable, jwks_fetch, parse_jwks
 from tests.clients.clock import ManualClock
-from tests.clients.identity.provider import EC_KEY, OTHER_RSA_KEY, RSA_KEY, Provider, ec_jwk, rsa_jwk
-from tests.clients.webhooks.receiver import receiver, status
+from tests.clients.identity.provider import EC_KEY, OTHER_RSA_KEY, RSA_KEY, KeysProvider, ec_jwk, rsa_jwk
+from tests.clients.webhooks.receiver import receiver, status_answer
 
 HOUR = 3600.0
 
 
-def cached(provider: Provider) -> tuple[JwksCache, ManualClock]:
+def cached(provider: KeysProvider) -> tuple[JwksCache, ManualClock]:
     clock = ManualClock()
     return JwksCache(provider, clock.monotonic), clock
 
 
 async def test_keys_are_read_once_and_again_after_300_seconds() -> None:
-    provider = Provider(rsa_jwk("a"))
+    provider = KeysProvider(rsa_jwk("a"))
     cache, clock = cached(provider)
     for moment in (0.0, 100.0, 199.9, 0.2):
         clock.advance(moment)
@@ -30,7 +30,7 @@ async def test_keys_are_read_once_and_again_after_300_seconds() -> None:
 
 
 async def test_a_new_key_is_found_once_the_cooldown_is_over() -> None:
-    provider = Provider(rsa_jwk("a"))
+    provider = KeysProvider(rsa_jwk("a"))
     cache, clock = cached(provider)
     assert await cache.key("a") is not None
     provider.keys = [rsa_jwk("a"), ec_jwk("b")]
@@ -41,7 +41,7 @@ async def test_a_new_key_is_found_once_the_cooldown_is_over() -> None:
 
 
 async def test_a_withdrawn_key_is_gone_with_the_next_set() -> None:
-    provider = Provider(rsa_jwk("a"), ec_jwk("b"))
+    provider = KeysProvider(rsa_jwk("a"), ec_jwk("b"))
     cache, clock = cached(provider)
     assert await cache.key("a") is not None
     provider.keys = [ec_jwk("b")]
@@ -50,7 +50,7 @@ async def test_a_withdrawn_key_is_gone_with_the_next_set() -> None:
 
 
 async def test_a_flood_of_unknown_ids_costs_one_request_per_30_seconds() -> None:
-    provider = Provider(rsa_jwk("a"))
+    provider = KeysProvider(rsa_jwk("a"))
     cache, clock = cached(provider)
     for second in range(90):
         for number in range(20):
@@ -60,7 +60,7 @@ async def test_a_flood_of_unknown_ids_costs_one_request_per_30_seconds() -> None
 
 
 async def test_many_callers_at_once_cause_one_request() -> None:
-    provider = Provider(rsa_jwk("a"))
+    provider = KeysProvider(rsa_jwk("a"))
     provider.gate = anyio.Event()
     cache, _ = cached(provider)
     found: list[bool] = []
@@ -77,7 +77,7 @@ async def test_many_callers_at_once_cause_one_request() -> None:
 
 
 async def test_callers_with_a_known_key_do_not_wait_for_a_refresh() -> None:
-    provider = Provider(rsa_jwk("a"))
+    provider = KeysProvider(rsa_jwk("a"))
     cache, clock = cached(provider)
     await cache.key("a")
     clock.advance(301)
@@ -91,7 +91,7 @@ async def test_callers_with_a_known_key_do_not_wait_for_a_refresh() -> None:
 
 
 async def test_a_caller_that_hangs_up_does_not_spend_the_request() -> None:
-    provider = Provider(rsa_jwk("a"))
+    provider = KeysProvider(rsa_jwk("a"))
     provider.gate = anyio.Event()
     cache, _ = cached(provider)
     async with anyio.create_task_group() as group:
@@ -104,7 +104,7 @@ async def test_a_caller_that_hangs_up_does_not_spend_the_request() -> None:
 
 
 async def test_an_outage_keeps_the_last_good_set_for_a_day() -> None:
-    provider = Provider(rsa_jwk("a"))
+    provider = KeysProvider(rsa_jwk("a"))
     cache, clock = cached(provider)
     await cache.key("a")
     provider.down = True
@@ -118,7 +118,7 @@ async def test_an_outage_keeps_the_last_good_set_for_a_day() -> None:
 
 
 async def test_during_an_outage_the_provider_is_asked_every_30_seconds_and_found_again() -> None:
-    provider = Provider(rsa_jwk("a"))
+    provider = KeysProvider(rsa_jwk("a"))
     cache, clock = cached(provider)
     provider.down = True
     for _ in range(60):
@@ -132,7 +132,7 @@ async def test_during_an_outage_the_provider_is_asked_every_30_seconds_and_found
 
 @pytest.mark.parametrize("answer", [b"<html>", b"{}", b'{"keys": {}}', b'{"keys": []}', b'{"keys": [7]}', b"[" * 100_000, b"\xff"])
 async def test_a_broken_answer_keeps_the_last_good_set(answer: bytes) -> None:
-    provider = Provider(rsa_jwk("a"))
+    provider = KeysProvider(rsa_jwk("a"))
     cache, clock = cached(provider)
     await cache.key("a")
     provider.answer = answer
@@ -175,7 +175,7 @@ async def test_the_set_is_read_over_the_outbound_seam() -> None:
     body = json.dumps({"keys": [rsa_jwk("a")]}).encode()
     outbound = Outbound()
     try:
-        async with receiver(status("200 OK", body=body)) as there:
+        async with receiver(status_answer("200 OK", body=body)) as there:
             cache = JwksCache(jwks_fetch(outbound, there.url()), ManualClock().monotonic)
             assert await cache.key("a") is not None
             assert there.requests[0].startswith(b"GET /hook HTTP/1.1\r\n")
@@ -187,10 +187,10 @@ async def test_the_set_is_read_over_the_outbound_seam() -> None:
 async def test_an_answer_that_is_no_complete_200_is_no_key_set(line: str) -> None:
     outbound = Outbound()
     try:
-        async with receiver(status(line, "Location: http://127.0.0.1:9/", body=b'{"keys": []}')) as there:
+        async with receiver(status_answer(line, "Location: http://127.0.0.1:9/", body=b'{"keys": []}')) as there:
             with pytest.raises(BadJwks):
                 await jwks_fetch(outbound, there.url())()
-        async with receiver(status("200 OK", body=b" " * (256 * 1024 + 1))) as there:
+        async with receiver(status_answer("200 OK", body=b" " * (256 * 1024 + 1))) as there:
             with pytest.raises(BadJwks):
                 await jwks_fetch(outbound, there.url())()
         with pytest.raises(OutboundFailed):

@@ -5,12 +5,13 @@ from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 from clients.ocs.client import Ocs
+from tests.network_facts import ICCID
 
-ICCID, IMSI = "8988303000000912345", "901700000912345"
+IMSI = "901700000912345"
 GIB = 1073741824
 
 
-class Case(NamedTuple):
+class WireCase(NamedTuple):
     """A row of the table. `key` is the answer's key, "" for answers with a status alone; `result` is the payload unless given."""
 
     method: str
@@ -66,7 +67,7 @@ SERIES = {
 PACKAGE = {"subscriberprepaidpackageid": 3300871, "pckdatabyte": GIB, "useddatabyte": 0, "active": True}
 PACKAGES = {"packages": [PACKAGE], "callUseSingleCounter": False}
 NEW_LIMITS = {"dataByte": 2 * GIB, "mocSecond": None, "mtcSecond": None, "moSms": None, "mtSms": None}
-TEMPLATE = {
+TEMPLATE_ROW = {
     "prepaidpackagetemplateid": 55010,
     "prepaidpackagetemplatename": "Nordic 1GB",
     "locationzoneid": 2301,
@@ -124,16 +125,18 @@ SEEN_TOTAL = {**TOTAL, "quantityPerCountry": [{**COUNTRY, "quantityPerOperator":
 EVENT = {"eventTime": "2026-02-01T10:00:00.000+01:00", "cmdNameShort": "ULR", "protocol": "S6a", "countryAlpha2": "no"}
 PROFILE = {"id": 412, "name": "Fjord SPX", "sponsorId": 31, "resellerId": 7001, "allowedListId": 77}
 
-LINE = {"subscriberId": 910045}
-NESTED = {"subscriber": LINE}
+LINE_ROW = {"subscriberId": 910045}
+NESTED = {"subscriber": LINE_ROW}
 WEEK = {"start": "2026-02-01", "end": "2026-02-07"}
 TWO_DAYS = {"start": "2026-02-01", "end": "2026-02-02"}
-FIRST = date(2026, 2, 1)
+FIRST_DAY = date(2026, 2, 1)
 ALLOWED = {"dataAllowed": True, "mocAllowed": False, "mtcAllowed": False, "smsMoAllowed": False}
 RANGE = {"rangeType": "ICCID", "rangeStart": "8988303000000912340", "rangeEnd": "8988303000000912349"}
 MOVED = {**RANGE, "srcAccountId": 8101, "destAccount": 8102}
 CELL_ASKED = {"radioType": "4G", "mcc": 242, "mnc": 1, "lac": 3001, "cellId": 70012}
 TRIP = {"newActivationDateUtc": "2026-09-01T00:00:00", "newExpirationDateUtc": "2026-10-01T00:00:00", "comment": "trip moved"}
-SEPTEMBER, OCTOBER = datetime(2026, 9, 1, tzinfo=UTC), datetime(2026, 10, 1, tzinfo=UTC)
-FIRST_ICCID, LAST_ICCID = RANGE["rangeStart"], RANGE["rangeEnd"]
+SEPTEMBER = datetime(2026, 9, 1, tzinfo=UTC)
+OCTOBER = datetime(2026, 10, 1, tzinfo=UTC)
+FIRST_ICCID = RANGE["rangeStart"]
+LAST_ICCID = RANGE["rangeEnd"]
 NEW_ZONE = {"networkProfileId": 412, "locationZoneName": "Nordics", "tadigList": ["NORAA"]}

@@ -2,7 +2,8 @@
 
 from clients.ocs.client import Ocs
 from tests.clients.ocs import examples as x
-from tests.clients.ocs.examples import FIRST, ICCID, IMSI, LINE, NESTED, Case
+from tests.clients.ocs.examples import FIRST_DAY, IMSI, LINE_ROW, NESTED, WireCase
+from tests.network_facts import ICCID
 
 L = 910045
 
@@ -36,7 +37,7 @@ def date_package(ocs: Ocs):
 
 
 RESELLER = [
-    Case(
+    WireCase(
         "listResellerAccount",
         lambda ocs: ocs.reseller.list_reseller_account(reseller_id=7001),
         {"resellerId": 7001},
@@ -44,18 +45,18 @@ RESELLER = [
         wraps("reseller", x.RESELLER),
         [x.RESELLER],
     ),
-    Case(
+    WireCase(
         "modifyAccountBalance",
         lambda ocs: ocs.reseller.modify_account_balance(8101, -12.5, description="fee"),
         {"accountId": 8101, "amount": -12.5, "description": "fee"},
     ),
-    Case(
+    WireCase(
         "modifyResellerBalance",
         lambda ocs: ocs.reseller.modify_reseller_balance(7001, "Wire", 250.0),
         {"resellerId": 7001, "type": "Wire", "amount": 250.0},
     ),
-    Case("getResellerInfo", lambda ocs: ocs.reseller.get_reseller_info(), {}, "getResellerInfo", x.INFO),
-    Case(
+    WireCase("getResellerInfo", lambda ocs: ocs.reseller.get_reseller_info(), {}, "getResellerInfo", x.INFO),
+    WireCase(
         "esimStatusPerAccount",
         lambda ocs: ocs.reseller.esim_status_per_account(account_id=8101),
         {"accountId": 8101},
@@ -63,95 +64,99 @@ RESELLER = [
         wraps("account", x.STOCK),
         [x.STOCK],
     ),
-    Case("listSponsor", lambda ocs: ocs.reseller.list_sponsor(7001), 7001, "listSponsor", wraps("sponsor", x.SPONSOR), [x.SPONSOR]),
-    Case("listSteeringList", lambda ocs: ocs.reseller.list_steering_list(7001), 7001, "listSteeringList", [x.STEERING]),
+    WireCase("listSponsor", lambda ocs: ocs.reseller.list_sponsor(7001), 7001, "listSponsor", wraps("sponsor", x.SPONSOR), [x.SPONSOR]),
+    WireCase("listSteeringList", lambda ocs: ocs.reseller.list_steering_list(7001), 7001, "listSteeringList", [x.STEERING]),
 ]
 SUBSCRIBER = [
-    Case("getSingleSubscriber", find_by_iccid, {"iccid": ICCID, "withGzCounter": True}, "getSingleSubscriber", x.SUBSCRIBER),
-    Case("listSubscriber", list_by_account, {"accountId": 8101}, "listSubscriber", x.FOUND),
-    Case(
+    WireCase("getSingleSubscriber", find_by_iccid, {"iccid": ICCID, "withGzCounter": True}, "getSingleSubscriber", x.SUBSCRIBER),
+    WireCase("listSubscriber", list_by_account, {"accountId": 8101}, "listSubscriber", x.FOUND),
+    WireCase(
         "affectSubscriberRealPhoneNumber",
         lambda ocs: ocs.subscriber.affect_real_phone_number(L, 4790000001),
         {**NESTED, "phoneNumber": 4790000001},
     ),
-    Case("affectSubscriberFakePhoneNumber", lambda ocs: ocs.subscriber.affect_fake_phone_number(L), LINE),
-    Case("getSimProviderStatus", lambda ocs: ocs.subscriber.get_sim_provider_status(760112), 760112, "getSimProviderStatus", [x.PROVIDER]),
-    Case("modifySubscriberBalance", lambda ocs: ocs.subscriber.modify_balance(L, 5.0), {**NESTED, "amount": 5.0}),
-    Case("hlrSetBitrate", lambda ocs: ocs.subscriber.hlr_set_bitrate(IMSI, "KB_1024"), {"imsi": IMSI, "limit": "KB_1024"}),
-    Case("hlrGetBitrate", lambda ocs: ocs.subscriber.hlr_get_bitrate(IMSI), {"imsi": IMSI}, "hlrGetBitrate", "KB_1024"),
-    Case("moveSubscriberRangeToAccount", move, x.MOVED, "moveSubscriberRangeToAccount", 10),
-    Case(
+    WireCase("affectSubscriberFakePhoneNumber", lambda ocs: ocs.subscriber.affect_fake_phone_number(L), LINE_ROW),
+    WireCase(
+        "getSimProviderStatus", lambda ocs: ocs.subscriber.get_sim_provider_status(760112), 760112, "getSimProviderStatus", [x.PROVIDER]
+    ),
+    WireCase("modifySubscriberBalance", lambda ocs: ocs.subscriber.modify_balance(L, 5.0), {**NESTED, "amount": 5.0}),
+    WireCase("hlrSetBitrate", lambda ocs: ocs.subscriber.hlr_set_bitrate(IMSI, "KB_1024"), {"imsi": IMSI, "limit": "KB_1024"}),
+    WireCase("hlrGetBitrate", lambda ocs: ocs.subscriber.hlr_get_bitrate(IMSI), {"imsi": IMSI}, "hlrGetBitrate", "KB_1024"),
+    WireCase("moveSubscriberRangeToAccount", move, x.MOVED, "moveSubscriberRangeToAccount", 10),
+    WireCase(
         "modifySubscriberContactInfo",
         lambda ocs: ocs.subscriber.modify_contact_info(L, mail="a@b.example"),
         {**NESTED, "mail": "a@b.example"},
     ),
-    Case("modifySubscriberStatus", lambda ocs: ocs.subscriber.modify_status(L, "SUSPENDED"), {**NESTED, "newStatus": "SUSPENDED"}),
-    Case("setSubscriberTrafficRestrictions", restrict, {**NESTED, **x.ALLOWED}),
-    Case("modifySubscriberSteeringList", lambda ocs: ocs.subscriber.modify_steering_list(L, 17), {**NESTED, "steeringListId": 17}),
-    Case("pushSteeringToSubs", lambda ocs: ocs.subscriber.push_steering(L), LINE),
-    Case("cleanSubscriberAllPackages", lambda ocs: ocs.subscriber.clean_all_packages(L), LINE),
-    Case("resetSubsGzCounter", lambda ocs: ocs.subscriber.reset_gz_counter(L), LINE),
-    Case("getSubscriberLocation", lambda ocs: ocs.subscriber.get_location(L), LINE, "subscriberLocation", x.PLACE),
-    Case("getSubscriberLocationByCellId", locate_cell, x.CELL_ASKED, "subscriberLocation", x.CELL),
-    Case("changeSimStatus", lambda ocs: ocs.subscriber.change_sim_status(760112, "Free"), {"simId": 760112, "newStatus": "Free"}),
+    WireCase("modifySubscriberStatus", lambda ocs: ocs.subscriber.modify_status(L, "SUSPENDED"), {**NESTED, "newStatus": "SUSPENDED"}),
+    WireCase("setSubscriberTrafficRestrictions", restrict, {**NESTED, **x.ALLOWED}),
+    WireCase("modifySubscriberSteeringList", lambda ocs: ocs.subscriber.modify_steering_list(L, 17), {**NESTED, "steeringListId": 17}),
+    WireCase("pushSteeringToSubs", lambda ocs: ocs.subscriber.push_steering(L), LINE_ROW),
+    WireCase("cleanSubscriberAllPackages", lambda ocs: ocs.subscriber.clean_all_packages(L), LINE_ROW),
+    WireCase("resetSubsGzCounter", lambda ocs: ocs.subscriber.reset_gz_counter(L), LINE_ROW),
+    WireCase("getSubscriberLocation", lambda ocs: ocs.subscriber.get_location(L), LINE_ROW, "subscriberLocation", x.PLACE),
+    WireCase("getSubscriberLocationByCellId", locate_cell, x.CELL_ASKED, "subscriberLocation", x.CELL),
+    WireCase("changeSimStatus", lambda ocs: ocs.subscriber.change_sim_status(760112, "Free"), {"simId": 760112, "newStatus": "Free"}),
 ]
 PACKAGES = [
-    Case(
+    WireCase(
         "affectPackageToSubscriber",
         lambda ocs: ocs.packages.affect_from_account(55010, 8101, validity_days=30),
         {"packageTemplateId": 55010, "accountForSubs": 8101, "validityPeriod": 30},
         "affectPackageToSubscriber",
         x.AFFECTED,
     ),
-    Case(
+    WireCase(
         "affectRecurringPackageToSubscriber",
         lambda ocs: ocs.packages.affect_recurring(55020, L, at_first_use=True),
         {"packageTemplateId": 55020, **NESTED, "activationAtFirstUse": True},
         "affectRecurringPackageToSubscriber",
         x.SERIES,
     ),
-    Case(
+    WireCase(
         "listSubscriberPrepaidPackages",
         lambda ocs: ocs.packages.list_packages(L, version="v1"),
-        LINE,
+        LINE_ROW,
         "listSubscriberPrepaidPackages",
         x.PACKAGES,
     ),
-    Case(
+    WireCase(
         "modifySubscriberPrepaidPackageLimits",
         lambda ocs: ocs.packages.modify_limits(3300871, {"dataByte": 2 * x.GIB}),
         {"packageId": 3300871, "newLimits": x.NEW_LIMITS},
     ),
-    Case(
+    WireCase(
         "modifySubscriberPrepaidPackageExpDate",
         lambda ocs: ocs.packages.modify_exp_date(3300871, validity_days=45),
         {"packageId": 3300871, "newValidityDuration": 45},
     ),
-    Case(
+    WireCase(
         "modifySubscriberPrepaidPackageStatus",
         lambda ocs: ocs.packages.modify_status(3300871, active=False),
         {"subsPrepaidPackageId": 3300871, "active": False},
     ),
-    Case(
+    WireCase(
         "stopResumeSubsRecurringPackage",
         lambda ocs: ocs.packages.stop_resume_recurring(recurring_id=6021, active=False),
         {"recurringId": 6021, "active": False},
     ),
-    Case("deleteSubscriberPackage", lambda ocs: ocs.packages.delete(3300871), 3300871),
-    Case("modifySubscriberPrepaidPackageActivePeriod", date_package, {"packageId": 3300871, **x.TRIP}),
-    Case("modifySubscriberMobilePlan", lambda ocs: ocs.packages.modify_mobile_plan(L, 512), {"subscriberId": LINE, "mobilePlanId": 512}),
-    Case("modifySubscriberVoipPlan", lambda ocs: ocs.packages.modify_voip_plan(L, 92), {"subscriberId": LINE, "voipPlanId": 92}),
+    WireCase("deleteSubscriberPackage", lambda ocs: ocs.packages.delete(3300871), 3300871),
+    WireCase("modifySubscriberPrepaidPackageActivePeriod", date_package, {"packageId": 3300871, **x.TRIP}),
+    WireCase(
+        "modifySubscriberMobilePlan", lambda ocs: ocs.packages.modify_mobile_plan(L, 512), {"subscriberId": LINE_ROW, "mobilePlanId": 512}
+    ),
+    WireCase("modifySubscriberVoipPlan", lambda ocs: ocs.packages.modify_voip_plan(L, 92), {"subscriberId": LINE_ROW, "voipPlanId": 92}),
 ]
 TEMPLATES = [
-    Case(
+    WireCase(
         "listPrepaidPackageTemplate",
         lambda ocs: ocs.templates.list(reseller_id=7001),
         {"resellerId": 7001},
         "listPrepaidPackageTemplate",
-        wraps("template", x.TEMPLATE),
-        [x.TEMPLATE],
+        wraps("template", x.TEMPLATE_ROW),
+        [x.TEMPLATE_ROW],
     ),
-    Case(
+    WireCase(
         "listLocationZoneElement",
         lambda ocs: ocs.templates.location_zone_elements(2301),
         2301,
@@ -159,14 +164,14 @@ TEMPLATES = [
         wraps("operator", x.OPERATOR),
         [x.SEEN_OPERATOR],
     ),
-    Case(
+    WireCase(
         "listDestinationListPrefix",
         lambda ocs: ocs.templates.destination_list_prefixes(64),
         64,
         "listDestinationListPrefix",
         x.PREFIXES,
     ),
-    Case(
+    WireCase(
         "listDetailedLocationZone",
         lambda ocs: ocs.templates.detailed_location_zones(7001),
         7001,
@@ -174,38 +179,38 @@ TEMPLATES = [
         [x.ZONE],
         [{**x.ZONE, "operators": [x.SEEN_OPERATOR]}],
     ),
-    Case(
+    WireCase(
         "listDetailedDestinationList",
         lambda ocs: ocs.templates.detailed_destination_lists(7001),
         7001,
         "listDetailedDestinationList",
         [x.DESTINATIONS],
     ),
-    Case(
+    WireCase(
         "createPrepaidPackageTemplate",
         lambda ocs: ocs.templates.create({**x.CREATED, "cost": None}),
         x.CREATED,
         "createPrepaidPackageTemplate",
-        x.TEMPLATE,
+        x.TEMPLATE_ROW,
     ),
-    Case("modifyPPTCore", lambda ocs: ocs.templates.modify_core(x.CORE), x.CORE, "modifyPrepaidPackageTemplate", x.TEMPLATE),
-    Case(
+    WireCase("modifyPPTCore", lambda ocs: ocs.templates.modify_core(x.CORE), x.CORE, "modifyPrepaidPackageTemplate", x.TEMPLATE_ROW),
+    WireCase(
         "modifyPPTRecurring",
         lambda ocs: ocs.templates.modify_recurring(x.RECURRING),
         x.RECURRING,
         "modifyPrepaidPackageTemplate",
-        x.TEMPLATE,
+        x.TEMPLATE_ROW,
     ),
-    Case(
+    WireCase(
         "modifyPPTThrottling",
         lambda ocs: ocs.templates.modify_throttling(x.THROTTLING),
         x.THROTTLING,
         "modifyPrepaidPackageTemplate",
-        x.TEMPLATE,
+        x.TEMPLATE_ROW,
     ),
 ]
 TARIFFS = [
-    Case(
+    WireCase(
         "listResellerTariff",
         lambda ocs: ocs.tariffs.list_reseller_tariff(reseller_id=7001),
         {"resellerId": 7001},
@@ -213,7 +218,7 @@ TARIFFS = [
         wraps("tariff", x.BUY),
         [x.BUY],
     ),
-    Case(
+    WireCase(
         "listSubscriberTariff",
         lambda ocs: ocs.tariffs.list_subscriber_tariff(),
         {},
@@ -221,42 +226,42 @@ TARIFFS = [
         wraps("tariff", x.SELL),
         [x.SELL],
     ),
-    Case("listTariffRule", lambda ocs: ocs.tariffs.list_rules(512), 512, "listTariffRule", wraps("rule", x.RULE), [x.RULE]),
-    Case("getCustomerTariff", lambda ocs: ocs.tariffs.customer_tariff(7001), 7001, "listTariffRule", wraps("rule", x.RULE), [x.RULE]),
-    Case("listSubscriberVoipTariff", lambda ocs: ocs.tariffs.list_voip_tariffs(), {}, "listSubscriberVoipTariff", [x.VOIP]),
-    Case("listVoipTariffRule", lambda ocs: ocs.tariffs.list_voip_rules(92), 92, "listVoipTariffRule", [x.VOIP_RULE]),
+    WireCase("listTariffRule", lambda ocs: ocs.tariffs.list_rules(512), 512, "listTariffRule", wraps("rule", x.RULE), [x.RULE]),
+    WireCase("getCustomerTariff", lambda ocs: ocs.tariffs.customer_tariff(7001), 7001, "listTariffRule", wraps("rule", x.RULE), [x.RULE]),
+    WireCase("listSubscriberVoipTariff", lambda ocs: ocs.tariffs.list_voip_tariffs(), {}, "listSubscriberVoipTariff", [x.VOIP]),
+    WireCase("listVoipTariffRule", lambda ocs: ocs.tariffs.list_voip_rules(92), 92, "listVoipTariffRule", [x.VOIP_RULE]),
 ]
 REST = [
-    Case("getSubscriberActivePeriod", lambda ocs: ocs.statistics.active_period(L), LINE, "getSubscriberActivePeriod", x.ACTIVE),
-    Case(
+    WireCase("getSubscriberActivePeriod", lambda ocs: ocs.statistics.active_period(L), LINE_ROW, "getSubscriberActivePeriod", x.ACTIVE),
+    WireCase(
         "subscriberUsageOverPeriod",
-        lambda ocs: ocs.statistics.usage_over_period(L, FIRST, FIRST.replace(day=7)),
+        lambda ocs: ocs.statistics.usage_over_period(L, FIRST_DAY, FIRST_DAY.replace(day=7)),
         {**NESTED, "period": x.WEEK},
         "subscriberUsageOverPeriod",
         {"total": x.TOTAL, "usages": []},
         {"total": x.SEEN_TOTAL, "usages": []},
     ),
-    Case(
+    WireCase(
         "subscriberNetworkEventsOverPeriod",
-        lambda ocs: ocs.statistics.network_events_over_period(L, FIRST, FIRST.replace(day=2)),
+        lambda ocs: ocs.statistics.network_events_over_period(L, FIRST_DAY, FIRST_DAY.replace(day=2)),
         {**NESTED, "period": x.TWO_DAYS},
         "subscriberNetworkEventsOverPeriod",
         {"s6aAnswer": {"events": [x.EVENT]}},
         {"mapAnswer": {"events": []}, "s6aAnswer": {"events": [x.EVENT]}, "gyAnswer": {"events": []}},
     ),
-    Case(
+    WireCase(
         "sendMtSms",
         lambda ocs: ocs.messages.send_mt_sms("Hi", sender_id="Fjord", imsi=IMSI),
         {"imsi": IMSI, "text": "Hi", "senderId": "Fjord"},
     ),
-    Case(
+    WireCase(
         "listNetworkProfile",
         lambda ocs: ocs.zones.list_network_profile(reseller_id=7001),
         {"resellerId": 7001},
         "listNetworkProfile",
         [x.PROFILE],
     ),
-    Case(
+    WireCase(
         "createLocationZone",
         lambda ocs: ocs.zones.create_location_zone(412, "Nordics", ["NORAA"]),
         x.NEW_ZONE,
@@ -264,7 +269,7 @@ REST = [
         {"newLZ": {"Id": 2301, "name": "Nordics"}},
         {"Id": 2301, "name": "Nordics"},
     ),
-    Case(
+    WireCase(
         "changeNetworkProfileOfLocationZone",
         lambda ocs: ocs.zones.change_network_profile(2301, 412),
         {"locationZoneId": 2301, "networkProfileId": 412},

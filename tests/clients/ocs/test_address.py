@@ -13,9 +13,9 @@ from clients.ocs.link import OcsLink
 from clients.ocs.settings import OcsSettings
 from registry.errors import OcsError
 from tests.clients.clock import ManualClock
-from tests.clients.ocs.examples import FIRST
-from tests.clients.ocs.upstream import TOKEN, URL, broken, raw, reply, upstream
-from tests.clients.webhooks.receiver import receiver, status
+from tests.clients.ocs.examples import FIRST_DAY
+from tests.clients.ocs.upstream import ODD_TOKEN, URL, broken, raw, reply, upstream
+from tests.clients.webhooks.receiver import receiver, status_answer
 
 QUOTED = b"token=t0k3n-s3cret%2B%2F%20%26%25"
 
@@ -26,7 +26,7 @@ async def test_the_token_travels_in_the_query_percent_encoded() -> None:
     (request,) = there.requests
     assert request.method == "POST"
     assert request.url.query == QUOTED
-    assert dict(request.url.params) == {"token": TOKEN}
+    assert dict(request.url.params) == {"token": ODD_TOKEN}
     assert "authorization" not in request.headers
     assert (request.headers["content-type"], request.headers["accept"]) == ("application/json", "application/json")
 
@@ -54,24 +54,24 @@ async def test_usage_statistics_have_their_own_address() -> None:
     ]:
         there = upstream()
         ocs = there.ocs(settings)
-        await ocs.statistics.usage_over_period(1, FIRST, FIRST)
-        await ocs.statistics.network_events_over_period(1, FIRST, FIRST)
+        await ocs.statistics.usage_over_period(1, FIRST_DAY, FIRST_DAY)
+        await ocs.statistics.network_events_over_period(1, FIRST_DAY, FIRST_DAY)
         await ocs.statistics.active_period(1)
         assert [request.url.path for request in there.requests] == [path, path, "/ocs-custo/main/v1"]
 
 
 async def test_a_real_connection_carries_the_very_token() -> None:
     body = b'{"status":{"code":0,"msg":"OK"},"getResellerInfo":{"id":1}}'
-    async with receiver(status("200 OK", body=body)) as there:
+    async with receiver(status_answer("200 OK", body=body)) as there:
         settings = OcsSettings(there.url())
         pool = OcsPool(Outbound(ocs_limits(settings)), settings, ManualClock())
-        assert await pool.for_token(TOKEN).reseller.get_reseller_info() == {"id": 1}
+        assert await pool.for_token(ODD_TOKEN).reseller.get_reseller_info() == {"id": 1}
         await pool.aclose()
     head = there.requests[0].split(b"\r\n")[0].decode()
-    assert dict(httpx.URL(head.split(" ")[1]).params) == {"token": TOKEN}
+    assert dict(httpx.URL(head.split(" ")[1]).params) == {"token": ODD_TOKEN}
 
 
-SECRETS = (TOKEN, "t0k3n", QUOTED.decode())
+SECRETS = (ODD_TOKEN, "t0k3n", QUOTED.decode())
 
 
 def assert_silent(*texts: str) -> None:
@@ -84,11 +84,11 @@ def assert_silent(*texts: str) -> None:
 async def test_no_error_and_no_traceback_holds_the_token(auth: Literal["query", "bearer", "token-header"]) -> None:
     answers = [
         broken(httpx.ReadTimeout(f"{URL}?{QUOTED.decode()}")),
-        broken(OSError(TOKEN)),
-        raw(TOKEN.encode()),
-        raw(TOKEN.encode(), 500),
-        reply(code=2, msg=TOKEN),
-        reply("listTariffRule", TOKEN),
+        broken(OSError(ODD_TOKEN)),
+        raw(ODD_TOKEN.encode()),
+        raw(ODD_TOKEN.encode(), 500),
+        reply(code=2, msg=ODD_TOKEN),
+        reply("listTariffRule", ODD_TOKEN),
     ]
     for answer in answers:
         ocs = upstream(answer).ocs(OcsSettings(URL, auth=auth, backoff_seconds=0))
@@ -101,10 +101,10 @@ async def test_no_error_and_no_traceback_holds_the_token(auth: Literal["query", 
 
 
 async def test_a_refused_connection_does_not_tell_the_token() -> None:
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         settings = OcsSettings(there.url())
     outbound = Outbound(OutboundLimits(total_seconds=5))
-    ocs = OcsPool(outbound, settings, ManualClock()).for_token(TOKEN)
+    ocs = OcsPool(outbound, settings, ManualClock()).for_token(ODD_TOKEN)
     for call in (ocs.tariffs.list_rules, ocs.tariffs.stream_customer_tariff):
         with pytest.raises(OcsError) as caught:
             await call(1)
@@ -140,5 +140,5 @@ def test_a_pool_has_one_client_per_token_and_forgets_the_oldest() -> None:
 def test_settings_are_frozen_and_hold_no_token() -> None:
     settings = OcsSettings(URL)
     assert replace(settings, concurrency=4).concurrency == 4
-    assert isinstance(Ocs(OcsLink(Outbound(), settings, TOKEN, ManualClock()), settings), Ocs)
+    assert isinstance(Ocs(OcsLink(Outbound(), settings, ODD_TOKEN, ManualClock()), settings), Ocs)
     assert_silent(repr(settings))

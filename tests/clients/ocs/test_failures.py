@@ -19,8 +19,8 @@ from clients.ocs.places import Places, TokenPlaces
 from clients.ocs.settings import OcsSettings
 from registry.errors import BadRequest, Conflict, OcsError, Refusal
 from tests.clients.clock import ManualClock
-from tests.clients.ocs.upstream import URL, Answer, broken, raw, reply, upstream
-from tests.clients.webhooks.receiver import Answer as RawAnswer
+from tests.clients.ocs.upstream import URL, UpstreamAnswer, broken, raw, reply, upstream
+from tests.clients.webhooks.receiver import HookAnswer as RawAnswer
 from tests.clients.webhooks.receiver import receiver
 
 HOSTILE = "<script>upstream words</script>"
@@ -41,7 +41,7 @@ async def writing(ocs: Ocs) -> object:
     return await ocs.packages.affect_from_account(55010, 8101)
 
 
-async def failed(call: Callable[[Ocs], Awaitable[object]], *answers: Answer) -> tuple[Told, int, OcsError]:
+async def failed(call: Callable[[Ocs], Awaitable[object]], *answers: UpstreamAnswer) -> tuple[Told, int, OcsError]:
     there = upstream(*answers)
     with pytest.raises(OcsError) as caught:
         await call(there.ocs())
@@ -136,7 +136,7 @@ async def test_a_refused_address_or_token_is_told_so(status: int) -> None:
 @pytest.mark.parametrize(
     "answer", [*(reply(code=code) for code in (1, 2, 3, 5, 6, 7, 11, 14, 18, 100, 12345)), *(row[0] for row in AMBIGUOUS.values())]
 )
-async def test_no_text_names_a_method_of_the_wire(answer: Answer) -> None:
+async def test_no_text_names_a_method_of_the_wire(answer: UpstreamAnswer) -> None:
     for call in (reading, writing):
         _, _, error = await failed(call, answer)
         assert "getResellerInfo" not in error.message and "affectPackage" not in error.message

@@ -3,12 +3,12 @@
 import pytest
 
 from registry.errors import OcsError, Refusal
-from tests.clients.ocs.upstream import Answer, Upstream, raw, reply
+from tests.clients.ocs.upstream import Upstream, UpstreamAnswer, raw, reply
 from tests.gc_probe import left_by
 
 
 @pytest.mark.parametrize(("answer", "refusal"), [(reply(code=100), OcsError), (raw(b"{}"), Refusal)], ids=["refused", "unreadable"])
-async def test_a_refused_call_leaves_nothing_to_the_collector(answer: Answer, refusal: type[Refusal]) -> None:
+async def test_a_refused_call_leaves_nothing_to_the_collector(answer: UpstreamAnswer, refusal: type[Refusal]) -> None:
     ocs, told = Upstream([answer]).ocs(), list[str]()
 
     async def call() -> None:

@@ -10,14 +10,15 @@ from clients.ocs.client import Ocs
 from clients.ocs.settings import OcsSettings
 from clients.ocs.wire.package import Period
 from clients.ocs.wire.values import parse_wire_time, wire_time
-from tests.clients.ocs.examples import AFFECTED, ICCID, LINE, NESTED, TEMPLATE, Case
+from tests.clients.ocs.examples import AFFECTED, LINE_ROW, NESTED, TEMPLATE_ROW, WireCase
 from tests.clients.ocs.table import CASES
 from tests.clients.ocs.upstream import URL, reply, upstream
+from tests.network_facts import ICCID
 
 L = 910045
 
 
-def named(case: Case) -> str:
+def named(case: WireCase) -> str:
     return case.method
 
 
@@ -26,14 +27,14 @@ def test_the_table_holds_every_method_once() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
-async def test_a_method_is_sent_as_documented_and_its_answer_is_understood(case: Case) -> None:
+async def test_a_method_is_sent_as_documented_and_its_answer_is_understood(case: WireCase) -> None:
     there = upstream(reply(case.key or None, case.payload))
     assert await case.call(there.ocs()) == case.expected()
     assert there.bodies == [{case.method: case.sent}]
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if isinstance(case.expected(), dict)], ids=named)
-async def test_members_that_nobody_knows_survive(case: Case) -> None:
+async def test_members_that_nobody_knows_survive(case: WireCase) -> None:
     payload = dict(case.payload) if isinstance(case.payload, dict) else {}
     if "newLZ" in payload:
         payload["newLZ"] = {**payload["newLZ"], "later": {"deep": [1]}}
@@ -73,7 +74,7 @@ async def test_a_balance_is_set_only_when_asked() -> None:
 
 
 async def test_a_plan_or_list_is_removed_by_leaving_it_out() -> None:
-    assert (await sent(lambda ocs: ocs.packages.modify_voip_plan(L, None)))[1] == {"modifySubscriberVoipPlan": {"subscriberId": LINE}}
+    assert (await sent(lambda ocs: ocs.packages.modify_voip_plan(L, None)))[1] == {"modifySubscriberVoipPlan": {"subscriberId": LINE_ROW}}
     assert (await sent(lambda ocs: ocs.subscriber.modify_steering_list(L, None)))[1] == {"modifySubscriberSteeringList": NESTED}
 
 
@@ -116,7 +117,7 @@ async def test_the_undocumented_method_is_named_by_the_settings() -> None:
 
 
 async def test_only_the_filters_given_are_sent() -> None:
-    empty, one = {"template": None}, {"template": [TEMPLATE]}
+    empty, one = {"template": None}, {"template": [TEMPLATE_ROW]}
     assert (await sent(lambda ocs: ocs.templates.list(), "listPrepaidPackageTemplate", empty))[1] == {"listPrepaidPackageTemplate": {}}
     _, body = await sent(lambda ocs: ocs.templates.list(template_id=3), "listPrepaidPackageTemplate", one)
     assert body == {"listPrepaidPackageTemplate": {"templateId": 3}}

@@ -5,9 +5,10 @@ import pytest
 from clients.ocs.wire.values import balance_amount
 from clients.ocs.wire_schema import parse_nothing
 from registry.errors import OcsError
-from tests.clients.ocs.examples import FIRST, ICCID, Case
+from tests.clients.ocs.examples import FIRST_DAY, WireCase
 from tests.clients.ocs.table import CASES
 from tests.clients.ocs.upstream import reply, upstream
+from tests.network_facts import ICCID
 
 
 def as_it_came(value: object) -> object:
@@ -18,7 +19,7 @@ LISTS = [case for case in CASES if isinstance(case.expected(), list)]
 
 
 @pytest.mark.parametrize("case", LISTS, ids=lambda case: case.method)
-async def test_a_list_that_is_missing_or_null_is_empty(case: Case) -> None:
+async def test_a_list_that_is_missing_or_null_is_empty(case: WireCase) -> None:
     empties = [None, {}] if isinstance(case.payload, dict) else [None]
     answers = [reply(), *(reply(case.key, empty) for empty in empties)]
     if isinstance(case.payload, dict):
@@ -28,7 +29,7 @@ async def test_a_list_that_is_missing_or_null_is_empty(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", LISTS, ids=lambda case: case.method)
-async def test_a_list_of_something_else_is_unreadable(case: Case) -> None:
+async def test_a_list_of_something_else_is_unreadable(case: WireCase) -> None:
     wrong = [["row"], "rows", 7, [[]]]
     for payload in wrong:
         inside = dict.fromkeys(case.payload, payload) if isinstance(case.payload, dict) else payload
@@ -43,9 +44,9 @@ async def test_lists_inside_an_answer_are_filled_in() -> None:
     assert await ocs.subscriber.list_subscriber(1) == {"subscriberList": []}
     assert await ocs.templates.destination_list_prefixes(1) == {"prefixes": []}
     assert await ocs.statistics.active_period(1) == {}
-    events = await ocs.statistics.network_events_over_period(1, FIRST, FIRST)
+    events = await ocs.statistics.network_events_over_period(1, FIRST_DAY, FIRST_DAY)
     assert events == {"mapAnswer": {"events": []}, "s6aAnswer": {"events": []}, "gyAnswer": {"events": []}}
-    assert await ocs.statistics.usage_over_period(1, FIRST, FIRST) == {"total": {"quantityPerCountry": []}, "usages": []}
+    assert await ocs.statistics.usage_over_period(1, FIRST_DAY, FIRST_DAY) == {"total": {"quantityPerCountry": []}, "usages": []}
 
 
 async def test_a_place_or_a_counter_may_be_missing() -> None:

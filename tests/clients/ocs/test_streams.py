@@ -17,7 +17,7 @@ from clients.ocs.settings import OcsSettings
 from registry.errors import OcsError
 from tests.clients.clock import ManualClock
 from tests.clients.ocs.upstream import URL, Chunked, Upstream, broken, raw, reply, upstream
-from tests.clients.webhooks.receiver import receiver, status
+from tests.clients.webhooks.receiver import receiver, status_answer
 
 NASTY = {"name": 'quote " back \\ \\" brackets ]}[{ ü 😀', "empty": "", "deep": [[{"a": [1.50, -2e5, None, True]}], {}], "slash": "\\"}
 RULES = [{**NASTY, "id": number, "text": "x" * (number % 90) + "\\" * (number % 7)} for number in range(2500)]
@@ -178,7 +178,7 @@ async def test_a_server_that_falls_silent_is_given_up() -> None:
 
 
 async def test_a_real_connection_streams_and_serves_again() -> None:
-    async with receiver(status("200 OK", body=START + ARRAY + END)) as there:
+    async with receiver(status_answer("200 OK", body=START + ARRAY + END)) as there:
         settings = OcsSettings(there.url())
         outbound = Outbound(OutboundLimits(total_seconds=5))
         ocs = Ocs(OcsLink(outbound, settings, "t", ManualClock()), settings)

@@ -15,17 +15,17 @@ from clients.ocs.settings import OcsSettings
 from tests.clients.clock import ManualClock
 
 URL = "https://ocs.example/ocs-custo/main/v1"
-TOKEN = "t0k3n-s3cret+/ &%"
+ODD_TOKEN = "t0k3n-s3cret+/ &%"
 OK = {"code": 0, "msg": "OK"}
 
-Answer = Callable[[], "httpx.Response | Exception"]
+UpstreamAnswer = Callable[[], "httpx.Response | Exception"]
 
 
 @dataclass
 class Upstream(httpx.AsyncBaseTransport):
     """Each answer is used once, the last one for ever."""
 
-    answers: list[Answer]
+    answers: list[UpstreamAnswer]
     requests: list[httpx.Request] = field(default_factory=list)
     at_once: int = 0
     most_at_once: int = 0
@@ -52,23 +52,23 @@ class Upstream(httpx.AsyncBaseTransport):
     def outbound(self, seconds: float = 20.0) -> Outbound:
         return Outbound(OutboundLimits(total_seconds=seconds), transport=self)
 
-    def ocs(self, settings: OcsSettings | None = None, token: str = TOKEN, places: TokenPlaces | None = None) -> Ocs:
+    def ocs(self, settings: OcsSettings | None = None, token: str = ODD_TOKEN, places: TokenPlaces | None = None) -> Ocs:
         settings = settings or OcsSettings(URL, backoff_seconds=0)
         return Ocs(OcsLink(self.outbound(settings.total_seconds), settings, token, ManualClock(), places=places), settings)
 
 
-def raw(body: bytes, status: int = 200) -> Answer:
+def raw(body: bytes, status: int = 200) -> UpstreamAnswer:
     return lambda: httpx.Response(status, stream=httpx.ByteStream(body))
 
 
-def reply(method: str | None = None, payload: object = None, *, code: object = 0, msg: str = "OK") -> Answer:
+def reply(method: str | None = None, payload: object = None, *, code: object = 0, msg: str = "OK") -> UpstreamAnswer:
     document: dict[str, object] = {"status": {"code": code, "msg": msg}}
     if method is not None:
         document[method] = payload
     return raw(orjson.dumps(document))
 
 
-def broken(error: Exception) -> Answer:
+def broken(error: Exception) -> UpstreamAnswer:
     return lambda: error
 
 
@@ -95,5 +95,5 @@ class Chunked(httpx.AsyncByteStream):
         return httpx.Response(200, stream=self)
 
 
-def upstream(*answers: Answer) -> Upstream:
+def upstream(*answers: UpstreamAnswer) -> Upstream:
     return Upstream(list(answers) or [reply()])

@@ -15,12 +15,12 @@ from clients.http import Outbound, OutboundLimits
 from clients.payments.client import ProcessorClient
 from clients.payments.port import ProcessorSettings
 
-KEY = "sk_test_4eC39HqLyjWDarjtT1zdp7dc"
-SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+PROCESSOR_KEY = "sk_test_4eC39HqLyjWDarjtT1zdp7dc"
+PROCESSOR_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 OLD_SECRET = "whsec_olderSecretStillInUse123"
-ACCOUNT = "acct_1Tenant"
+CONNECTED = "acct_1Tenant"
 EMAIL = "billing@customer.example"
-HANG, CLOSE = "hang", "close"
+NO_ANSWER, CLOSE = "hang", "close"
 
 
 class Asked(NamedTuple):
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
         return self.headers.get("idempotency-key")
 
 
-class Answer(NamedTuple):
+class ProcessorAnswer(NamedTuple):
     """What is said: a body, JSON where it is no bytes; or what is done instead."""
 
     body: object = b""
@@ -46,10 +46,10 @@ class Answer(NamedTuple):
     instead: str | None = None
 
 
-def fails(status: int, headers: dict[str, str] | None = None, **error: str) -> Answer:
+def fails(status: int, headers: dict[str, str] | None = None, **error: str) -> ProcessorAnswer:
     """An error in the processor's shape, with a text that must never be seen again."""
-    message = f"No such thing: {EMAIL} with key {KEY} at https://dashboard.vendor.example/x"
-    return Answer(
+    message = f"No such thing: {EMAIL} with key {PROCESSOR_KEY} at https://dashboard.vendor.example/x"
+    return ProcessorAnswer(
         {"error": {"type": "invalid_request_error", "message": message, **error}}, status, {"request-id": "req_1", **(headers or {})}
     )
 
@@ -58,7 +58,7 @@ def fails(status: int, headers: dict[str, str] | None = None, **error: str) -> A
 class Vendor:
     """Each answer is used once, the last one for ever."""
 
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[ProcessorAnswer] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     port: int = 0
     slept: list[float] = field(default_factory=list)
@@ -74,8 +74,8 @@ class Vendor:
             self.slept.append(seconds)
 
         settings = ProcessorSettings(
-            key=KEY,
-            webhook_secrets=(SECRET, OLD_SECRET),
+            key=PROCESSOR_KEY,
+            webhook_secrets=(PROCESSOR_SECRET, OLD_SECRET),
             client_id=client_id,
             url=url or self.url,
             connect_url=self.url + connect_url,
@@ -101,7 +101,7 @@ class Vendor:
         self.asked.append(Asked(method, split.path, dict(parse_qsl(split.query)), headers, dict(parse_qsl(body, keep_blank_values=True))))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if answer.instead is not None:
-            if answer.instead == HANG:
+            if answer.instead == NO_ANSWER:
                 await reader.read()
             return False
         content = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
@@ -112,7 +112,7 @@ class Vendor:
 
 
 @asynccontextmanager
-async def vendor(*answers: Answer) -> AsyncGenerator[tuple[Vendor, ProcessorClient]]:
+async def vendor(*answers: ProcessorAnswer) -> AsyncGenerator[tuple[Vendor, ProcessorClient]]:
     """A processor and the client of it."""
     made = Vendor(list(answers))
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
@@ -132,11 +132,11 @@ def shaped(model: type[stripe.StripeObject], **members: object) -> dict[str, obj
     return model.construct_from(members, None).to_dict()
 
 
-def listing(*rows: Mapping[str, object], has_more: bool = False) -> Answer:
-    return Answer({"object": "list", "url": "/v1/things", "has_more": has_more, "data": list(rows)})
+def listing(*rows: Mapping[str, object], has_more: bool = False) -> ProcessorAnswer:
+    return ProcessorAnswer({"object": "list", "url": "/v1/things", "has_more": has_more, "data": list(rows)})
 
 
-def charge(**changes: object) -> dict[str, object]:
+def charge_body(**changes: object) -> dict[str, object]:
     return shaped(
         stripe.Charge,
         **{
@@ -160,7 +160,7 @@ def charge(**changes: object) -> dict[str, object]:
     )
 
 
-def refund(**changes: object) -> dict[str, object]:
+def refund_body(**changes: object) -> dict[str, object]:
     return shaped(
         stripe.Refund,
         **{
@@ -179,7 +179,7 @@ def refund(**changes: object) -> dict[str, object]:
     )
 
 
-def payout(**changes: object) -> dict[str, object]:
+def payout_body(**changes: object) -> dict[str, object]:
     return shaped(
         stripe.Payout,
         **{
@@ -198,7 +198,7 @@ def payout(**changes: object) -> dict[str, object]:
     )
 
 
-def dispute(**changes: object) -> dict[str, object]:
+def dispute_body(**changes: object) -> dict[str, object]:
     return shaped(
         stripe.Dispute,
         **{
@@ -217,13 +217,13 @@ def dispute(**changes: object) -> dict[str, object]:
     )
 
 
-def fee(**changes: object) -> dict[str, object]:
+def fee_body(**changes: object) -> dict[str, object]:
     return shaped(
         stripe.ApplicationFee,
         **{
             "id": "fee_1",
             "object": "application_fee",
-            "account": ACCOUNT,
+            "account": CONNECTED,
             "amount": 13,
             "amount_refunded": 0,
             "currency": "eur",
@@ -277,7 +277,7 @@ def account(**changes: object) -> dict[str, object]:
     return shaped(
         stripe.Account,
         **{
-            "id": ACCOUNT,
+            "id": CONNECTED,
             "object": "account",
             "type": "express",
             "charges_enabled": True,

@@ -20,18 +20,18 @@ from clients.payments.records import (
     Review,
 )
 from tests.clients.payments.processor import (
-    ACCOUNT,
+    CONNECTED,
     EMAIL,
     OLD_SECRET,
-    SECRET,
+    PROCESSOR_SECRET,
     Vendor,
     account,
-    charge,
-    dispute,
-    fee,
+    charge_body,
+    dispute_body,
+    fee_body,
     invoice,
-    payout,
-    refund,
+    payout_body,
+    refund_body,
     review,
     session,
 )
@@ -46,11 +46,11 @@ def told(kind: str, about: object, **changes: object) -> bytes:
     return json.dumps(event, indent=2).encode()
 
 
-def mac(body: bytes, secret: str = SECRET, at: int = NOW) -> str:
+def mac(body: bytes, secret: str = PROCESSOR_SECRET, at: int = NOW) -> str:
     return hmac.new(secret.encode(), b"%d." % at + body, sha256).hexdigest()
 
 
-def signed(body: bytes, secret: str = SECRET, at: int = NOW) -> str:
+def signed(body: bytes, secret: str = PROCESSOR_SECRET, at: int = NOW) -> str:
     return f"t={at},v1={mac(body, secret, at)}"
 
 
@@ -61,30 +61,30 @@ def refused(body: bytes, signature: str, now: float = NOW) -> str:
     return bad.value.reason
 
 
-BODY = told("charge.succeeded", charge(), account=ACCOUNT)
+BODY = told("charge.succeeded", charge_body(), account=CONNECTED)
 
 
 def test_an_event_is_told_with_its_account_and_record() -> None:
     event = CLIENT.read_event(BODY, signed(BODY), NOW)
     record = Charge("ch_1", 1250, 0, "EUR", "succeeded", False, False, 1_800_000_000, "pi_1", "fee_1", None, {"order": "ord_1"})
-    assert event == ProcessorEvent("evt_1", "charge.succeeded", ACCOUNT, NOW - 2, False, record)
+    assert event == ProcessorEvent("evt_1", "charge.succeeded", CONNECTED, NOW - 2, False, record)
 
 
 @pytest.mark.parametrize(
     ("kind", "about", "record"),
     [
         ("account.updated", account(), ConnectedAccount),
-        ("charge.refunded", charge(refunded=True), Charge),
-        ("charge.failed", charge(status="failed"), Charge),
-        ("charge.refund.updated", refund(), Refund),
-        ("refund.created", refund(), Refund),
-        ("refund.failed", refund(status="failed"), Refund),
-        ("charge.dispute.created", dispute(), Dispute),
-        ("charge.dispute.funds_withdrawn", dispute(), Dispute),
-        ("charge.dispute.closed", dispute(status="lost"), Dispute),
-        ("payout.paid", payout(status="paid"), Payout),
-        ("application_fee.created", fee(), ApplicationFee),
-        ("application_fee.refunded", fee(amount_refunded=13), ApplicationFee),
+        ("charge.refunded", charge_body(refunded=True), Charge),
+        ("charge.failed", charge_body(status="failed"), Charge),
+        ("charge.refund.updated", refund_body(), Refund),
+        ("refund.created", refund_body(), Refund),
+        ("refund.failed", refund_body(status="failed"), Refund),
+        ("charge.dispute.created", dispute_body(), Dispute),
+        ("charge.dispute.funds_withdrawn", dispute_body(), Dispute),
+        ("charge.dispute.closed", dispute_body(status="lost"), Dispute),
+        ("payout.paid", payout_body(status="paid"), Payout),
+        ("application_fee.created", fee_body(), ApplicationFee),
+        ("application_fee.refunded", fee_body(amount_refunded=13), ApplicationFee),
         ("review.opened", review(), Review),
         ("review.closed", review(open=False, reason="approved"), Review),
         ("invoice.paid", invoice(status="paid"), ProcessorInvoice),
@@ -101,13 +101,13 @@ def test_an_event_is_told_with_its_account_and_record() -> None:
     ],
 )
 def test_each_kind_of_event_has_the_record_that_it_is_about(kind: str, about: object, record: type) -> None:
-    body = told(kind, about, account=ACCOUNT, livemode=True)
+    body = told(kind, about, account=CONNECTED, livemode=True)
     event = CLIENT.read_event(body, signed(body), NOW)
-    assert (type(event.record), event.type, event.account, event.live) == (record, kind, ACCOUNT, True)
+    assert (type(event.record), event.type, event.account, event.live) == (record, kind, CONNECTED, True)
 
 
 def test_an_event_of_the_services_own_account_names_none() -> None:
-    body = told("payout.paid", payout())
+    body = told("payout.paid", payout_body())
     assert CLIENT.read_event(body, signed(body), NOW).account is None
 
 
@@ -200,14 +200,14 @@ def test_no_secret_means_that_nothing_is_believed() -> None:
         (b"{}", "the event is unreadable: type is missing"),
         (b'{"type": 5}', "the event is unreadable: type is no text"),
         (told("charge.succeeded", [EMAIL]), "the event is unreadable: object is no object"),
-        (told("charge.succeeded", charge(), data=None, created="now"), "the event is unreadable: created is no whole number"),
-        (told("charge.succeeded", charge(), livemode="no"), "the event is unreadable: livemode is neither true nor false"),
-        (told("charge.succeeded", charge(amount="12.50")), "the event is unreadable: amount is no whole number"),
-        (told("charge.succeeded", charge(amount=True)), "the event is unreadable: amount is no whole number"),
-        (told("charge.succeeded", charge(amount=12.5)), "the event is unreadable: amount is no whole number"),
-        (told("charge.succeeded", charge(status="odd " + EMAIL)), "the event is unreadable: status is a word that is not known"),
+        (told("charge.succeeded", charge_body(), data=None, created="now"), "the event is unreadable: created is no whole number"),
+        (told("charge.succeeded", charge_body(), livemode="no"), "the event is unreadable: livemode is neither true nor false"),
+        (told("charge.succeeded", charge_body(amount="12.50")), "the event is unreadable: amount is no whole number"),
+        (told("charge.succeeded", charge_body(amount=True)), "the event is unreadable: amount is no whole number"),
+        (told("charge.succeeded", charge_body(amount=12.5)), "the event is unreadable: amount is no whole number"),
+        (told("charge.succeeded", charge_body(status="odd " + EMAIL)), "the event is unreadable: status is a word that is not known"),
         (told("charge.succeeded", {"object": "charge"}), "the event is unreadable: id is missing"),
-        (told("charge.succeeded", charge(), id=None), "the event is unreadable: id is missing"),
+        (told("charge.succeeded", charge_body(), id=None), "the event is unreadable: id is missing"),
     ],
 )
 def test_a_signed_body_that_is_no_event_is_refused_without_repeating_it(body: bytes, reason: str) -> None:

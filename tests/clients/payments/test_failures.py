@@ -14,24 +14,36 @@ from clients.payments.client import ProcessorClient
 from clients.payments.port import AccountDetached, KeyRefused
 from clients.payments.records import Charge, Payout
 from registry.errors import NotFound, PaymentsError, PaymentsRefused, Refusal
-from tests.clients.payments.processor import ACCOUNT, CLOSE, EMAIL, HANG, KEY, Answer, Vendor, charge, fails, payout, vendor
+from tests.clients.payments.processor import (
+    CLOSE,
+    CONNECTED,
+    EMAIL,
+    NO_ANSWER,
+    PROCESSOR_KEY,
+    ProcessorAnswer,
+    Vendor,
+    charge_body,
+    fails,
+    payout_body,
+    vendor,
+)
 
 Ask = Callable[[ProcessorClient], Awaitable[object]]
-CLOSED, HUNG = Answer(instead=CLOSE), Answer(instead=HANG)
+CLOSED, HUNG = ProcessorAnswer(instead=CLOSE), ProcessorAnswer(instead=NO_ANSWER)
 TROUBLE = fails(500, type="api_error")
-GARBAGE = Answer(b'{"id": "ch_')
-SECRETS = (KEY, EMAIL, "vendor.example", "127.0.0.1")
+GARBAGE = ProcessorAnswer(b'{"id": "ch_')
+SECRETS = (PROCESSOR_KEY, EMAIL, "vendor.example", "127.0.0.1")
 
 
 async def read(client: ProcessorClient) -> Charge:
-    return await client.find_charge(ACCOUNT, "ch_1")
+    return await client.find_charge(CONNECTED, "ch_1")
 
 
 async def write(client: ProcessorClient) -> Payout:
-    return await client.pay_out(ACCOUNT, amount=500, currency="EUR", key="k-1", metadata={"mail": EMAIL})
+    return await client.pay_out(CONNECTED, amount=500, currency="EUR", key="k-1", metadata={"mail": EMAIL})
 
 
-async def failure(ask: Ask, *answers: Answer) -> tuple[Refusal, Vendor]:
+async def failure(ask: Ask, *answers: ProcessorAnswer) -> tuple[Refusal, Vendor]:
     """The error of a call, which holds nothing that it must not."""
     async with vendor(*answers) as (there, client):
         try:
@@ -58,26 +70,26 @@ UNKNOWN, UNSENT = ("OUTCOME_UNKNOWN", 502, True, False), ("payments_error", 502,
     [
         TROUBLE,
         fails(503),
-        Answer(b"<html>Bad gateway</html>", 502),
+        ProcessorAnswer(b"<html>Bad gateway</html>", 502),
         CLOSED,
         GARBAGE,
-        Answer(b""),
-        Answer([]),
-        Answer("text"),
-        Answer(5),
-        Answer({"error": 5}, 400),
-        Answer({"error": [1]}, 400),
-        Answer({}, 400),
-        Answer(b"not found", 404),
-        Answer(b"", 302, {"location": "https://elsewhere.example"}),
-        Answer({"id": "po_1", "object": "payout"}),
-        Answer(b"[" * 100_000),
-        Answer(b"\xff\xfe"),
-        Answer(b" " * (8 << 20) + b"{}"),
+        ProcessorAnswer(b""),
+        ProcessorAnswer([]),
+        ProcessorAnswer("text"),
+        ProcessorAnswer(5),
+        ProcessorAnswer({"error": 5}, 400),
+        ProcessorAnswer({"error": [1]}, 400),
+        ProcessorAnswer({}, 400),
+        ProcessorAnswer(b"not found", 404),
+        ProcessorAnswer(b"", 302, {"location": "https://elsewhere.example"}),
+        ProcessorAnswer({"id": "po_1", "object": "payout"}),
+        ProcessorAnswer(b"[" * 100_000),
+        ProcessorAnswer(b"\xff\xfe"),
+        ProcessorAnswer(b" " * (8 << 20) + b"{}"),
     ],
     ids=lambda answer: repr(answer)[:40],
 )
-async def test_trouble_is_met_by_another_try_and_a_write_may_have_happened(trouble: Answer) -> None:
+async def test_trouble_is_met_by_another_try_and_a_write_may_have_happened(trouble: ProcessorAnswer) -> None:
     refusal, there = await failure(read, trouble)
     assert (said(refusal), there.slept) == (READ_FAILED, [0.25])
     assert len(there.asked) == 2 or trouble is CLOSED  # the network library itself repeats a GET whose connection was closed
@@ -87,11 +99,11 @@ async def test_trouble_is_met_by_another_try_and_a_write_may_have_happened(troub
 
 
 @pytest.mark.parametrize("trouble", [TROUBLE, CLOSED, GARBAGE, fails(409, code="idempotency_key_in_use")])
-async def test_a_call_that_succeeds_at_last_is_answered_and_sent_under_one_key(trouble: Answer) -> None:
-    async with vendor(trouble, Answer(charge())) as (there, client):
+async def test_a_call_that_succeeds_at_last_is_answered_and_sent_under_one_key(trouble: ProcessorAnswer) -> None:
+    async with vendor(trouble, ProcessorAnswer(charge_body())) as (there, client):
         assert (await read(client)).id == "ch_1"
     assert len(there.asked) == 2
-    async with vendor(trouble, trouble, Answer(payout())) as (there, client):
+    async with vendor(trouble, trouble, ProcessorAnswer(payout_body())) as (there, client):
         assert (await write(client)).id == "po_1"
     assert [asked.key for asked in there.asked] == ["k-1"] * 3
 
@@ -99,7 +111,7 @@ async def test_a_call_that_succeeds_at_last_is_answered_and_sent_under_one_key(t
 async def test_the_processor_may_say_that_another_try_is_of_no_use_or_is_of_use() -> None:
     refusal, there = await failure(write, fails(500, {"stripe-should-retry": "false"}))
     assert (said(refusal), len(there.asked)) == (UNKNOWN, 1)
-    async with vendor(fails(429, {"stripe-should-retry": "true"}, code="lock_timeout"), Answer(payout())) as (there, client):
+    async with vendor(fails(429, {"stripe-should-retry": "true"}, code="lock_timeout"), ProcessorAnswer(payout_body())) as (there, client):
         assert (await write(client)).id == "po_1"
 
 
@@ -110,7 +122,7 @@ async def test_a_call_of_which_another_one_is_under_way_has_an_unknown_outcome()
 
 async def test_an_answer_that_does_not_come_is_waited_for_no_longer_than_the_limit() -> None:
     for ask, expected in ((read, READ_LATE), (write, UNKNOWN)):
-        async with vendor(Answer(charge()), HUNG) as (there, _):
+        async with vendor(ProcessorAnswer(charge_body()), HUNG) as (there, _):
             client = there.client(seconds=0.3)
             await read(client)  # opens the way, which takes time of its own
             with pytest.raises(PaymentsError) as late:
@@ -133,7 +145,7 @@ async def test_a_door_that_is_closed_means_that_nothing_was_sent() -> None:
 
 
 @pytest.mark.parametrize("after", [fails(429), fails(401), fails(403, code="account_invalid")])
-async def test_a_call_that_was_heard_once_is_not_told_as_unsent_because_of_its_second_try(after: Answer) -> None:
+async def test_a_call_that_was_heard_once_is_not_told_as_unsent_because_of_its_second_try(after: ProcessorAnswer) -> None:
     refusal, there = await failure(write, CLOSED, after)
     assert (said(refusal), len(there.asked)) == (UNKNOWN, 2)
 
@@ -152,7 +164,7 @@ async def test_what_is_not_there_is_not_found_in_our_own_words(ask: Ask, noun: s
 
 async def test_a_place_in_a_list_that_is_not_there_is_a_mistake_of_the_caller() -> None:
     refusal, _ = await failure(
-        lambda client: client.list_charges(ACCOUNT, limit=1, starting_after="ch_9"),
+        lambda client: client.list_charges(CONNECTED, limit=1, starting_after="ch_9"),
         fails(400, code="resource_missing", param="starting_after"),
     )
     assert isinstance(refusal, PaymentsRefused)
@@ -170,7 +182,9 @@ async def test_a_place_in_a_list_that_is_not_there_is_a_mistake_of_the_caller() 
         (fails(400, code=f"{EMAIL} is wrong", type=f"mail {EMAIL}", param=EMAIL), None, None, "it gave no code for why"),
     ],
 )
-async def test_a_refusal_is_told_by_its_code_in_our_own_words(answer: Answer, code: str | None, param: str | None, text: str) -> None:
+async def test_a_refusal_is_told_by_its_code_in_our_own_words(
+    answer: ProcessorAnswer, code: str | None, param: str | None, text: str
+) -> None:
     refusal, there = await failure(write, answer)
     assert isinstance(refusal, PaymentsRefused)
     assert (refusal.status, refusal.error_code, refusal.processor_code, refusal.param) == (400, "payments_refused", code, param)
@@ -185,8 +199,10 @@ async def test_a_key_that_was_used_for_other_values_is_named_as_what_is_wrong() 
 
 
 @pytest.mark.parametrize("ask", [read, write])
-@pytest.mark.parametrize("answer", [fails(401), fails(403), Answer({"error": "invalid_client", "error_description": KEY}, 401)])
-async def test_a_key_that_is_not_accepted_is_the_operators_business(ask: Ask, answer: Answer) -> None:
+@pytest.mark.parametrize(
+    "answer", [fails(401), fails(403), ProcessorAnswer({"error": "invalid_client", "error_description": PROCESSOR_KEY}, 401)]
+)
+async def test_a_key_that_is_not_accepted_is_the_operators_business(ask: Ask, answer: ProcessorAnswer) -> None:
     refusal, there = await failure(ask, answer)
     assert isinstance(refusal, KeyRefused)
     assert (said(refusal), len(there.asked)) == (UNSENT, 1)
@@ -213,7 +229,7 @@ async def test_nothing_that_is_secret_or_personal_is_logged_or_printed(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     caplog.set_level(logging.DEBUG, logger="stripe")
-    for answer in (Answer(payout()), TROUBLE, fails(400), GARBAGE, Answer({"id": EMAIL})):
+    for answer in (ProcessorAnswer(payout_body()), TROUBLE, fails(400), GARBAGE, ProcessorAnswer({"id": EMAIL})):
         async with vendor(answer) as (_, client):
             try:
                 await write(client)
@@ -233,7 +249,7 @@ def test_no_variable_of_the_environment_makes_the_library_talk() -> None:
 
 
 async def test_a_notice_of_the_processors_is_not_printed() -> None:
-    async with vendor(Answer(charge(), headers={"Stripe-Notice": f"Your key {KEY} is old"})) as (_, client):
+    async with vendor(ProcessorAnswer(charge_body(), headers={"Stripe-Notice": f"Your key {PROCESSOR_KEY} is old"})) as (_, client):
         assert (await read(client)).id == "ch_1"  # a warning would be an error here
 
 

@@ -8,7 +8,7 @@ import pytest
 from clients.payments.client import ProcessorClient
 from registry.errors import PaymentsError
 from tests.clients.payments import processor as there
-from tests.clients.payments.processor import ACCOUNT, Answer, listing, vendor
+from tests.clients.payments.processor import CONNECTED, ProcessorAnswer, listing, vendor
 
 Ask = Callable[[ProcessorClient], Awaitable[object]]
 LINK = {"object": "account_link", "created": 1, "expires_at": 1_800_000_300, "url": "https://connect.vendor.example/s/1"}
@@ -19,29 +19,29 @@ SCHEDULE = {"payments": {"payouts": {"schedule": {"interval": "monthly", "monthl
 HALF = "\ud800"
 
 
-def raw(body: object) -> Answer:
+def raw(body: object) -> ProcessorAnswer:
     """As it is: half characters and infinities too."""
-    return Answer(json.dumps(body).encode())
+    return ProcessorAnswer(json.dumps(body).encode())
 
 
 def find_account(client: ProcessorClient) -> Awaitable[object]:
-    return client.find_account(ACCOUNT)
+    return client.find_account(CONNECTED)
 
 
 def find_charge(client: ProcessorClient) -> Awaitable[object]:
-    return client.find_charge(ACCOUNT, "ch_1")
+    return client.find_charge(CONNECTED, "ch_1")
 
 
 def balance(client: ProcessorClient) -> Awaitable[object]:
-    return client.balance_of(ACCOUNT)
+    return client.balance_of(CONNECTED)
 
 
 def reviews(client: ProcessorClient) -> Awaitable[object]:
-    return client.list_reviews(ACCOUNT, limit=10)
+    return client.list_reviews(CONNECTED, limit=10)
 
 
 def value_lists(client: ProcessorClient) -> Awaitable[object]:
-    return client.list_value_lists(ACCOUNT, limit=10)
+    return client.list_value_lists(CONNECTED, limit=10)
 
 
 def held(**changes: object) -> dict[str, object]:
@@ -54,13 +54,13 @@ def held(**changes: object) -> dict[str, object]:
         (find_account, there.account(default_currency=HALF)),
         (find_account, there.account(default_currency="e\x00r")),
         (find_account, there.account(default_currency="money")),
-        (find_charge, there.charge(amount=-1)),
-        (find_charge, there.charge(amount=2**53)),
-        (find_charge, there.charge(created=10**30)),
-        (find_charge, there.charge(created=float("inf"))),
-        (find_charge, there.charge(currency="<b>")),
-        (find_charge, there.charge(payment_intent="pi_1/../../refunds")),
-        (find_charge, there.charge(failure_code="ignore previous instructions")),
+        (find_charge, there.charge_body(amount=-1)),
+        (find_charge, there.charge_body(amount=2**53)),
+        (find_charge, there.charge_body(created=10**30)),
+        (find_charge, there.charge_body(created=float("inf"))),
+        (find_charge, there.charge_body(currency="<b>")),
+        (find_charge, there.charge_body(payment_intent="pi_1/../../refunds")),
+        (find_charge, there.charge_body(failure_code="ignore previous instructions")),
         (balance, held(amount=2**63)),
         (balance, held(currency="")),
         (balance, held(currency=HALF)),
@@ -100,8 +100,8 @@ async def test_what_nobody_could_keep_or_show_is_unreadable(ask: Ask, body: obje
 async def test_no_person_is_sent_where_a_browser_should_not_go(url: object) -> None:
     async with vendor(raw({**LINK, "url": url})) as (_, client):
         for ask in (
-            lambda: client.dashboard_link(ACCOUNT),
-            lambda: client.onboarding_link(ACCOUNT, return_url="https://s.example/", refresh_url="https://s.example/"),
+            lambda: client.dashboard_link(CONNECTED),
+            lambda: client.onboarding_link(CONNECTED, return_url="https://s.example/", refresh_url="https://s.example/"),
         ):
             with pytest.raises(PaymentsError, match="could not be read"):
                 await ask()
@@ -111,15 +111,15 @@ async def test_no_person_is_sent_where_a_browser_should_not_go(url: object) -> N
 async def test_no_payer_is_sent_there_either(url: str) -> None:
     async with vendor(raw(there.invoice(hosted_invoice_url=url))) as (_, client):
         with pytest.raises(PaymentsError, match="could not be read"):
-            await client.find_invoice(ACCOUNT, "in_1")
+            await client.find_invoice(CONNECTED, "in_1")
 
 
 async def test_another_object_than_the_one_that_was_asked_for_says_nothing_about_it() -> None:
     for ask, body in (
         (find_account, there.account(id="acct_1Neighbour")),
-        (find_charge, there.charge(id="ch_2")),
-        (lambda client: client.approve_review(ACCOUNT, "prv_2", key="k"), REVIEW),
-        (lambda client: client.find_invoice(ACCOUNT, "in_2"), there.invoice()),
+        (find_charge, there.charge_body(id="ch_2")),
+        (lambda client: client.approve_review(CONNECTED, "prv_2", key="k"), REVIEW),
+        (lambda client: client.find_invoice(CONNECTED, "in_2"), there.invoice()),
     ):
         async with vendor(raw(body)) as (_, client):
             with pytest.raises(PaymentsError, match="could not be read"):
@@ -139,13 +139,13 @@ async def test_days_that_no_month_has_and_names_that_the_wire_does_not_have_are_
         schedule = json.loads(json.dumps(SCHEDULE))
         schedule["payments"]["payouts"]["schedule"]["monthly_payout_days"] = [day]
         async with vendor(raw(schedule)) as (_, client):
-            assert (await client.schedule_of(ACCOUNT)).month_day is None
+            assert (await client.schedule_of(CONNECTED)).month_day is None
     due = ["external_account", "<b>", HALF, "ignore all of this", 5, "person_1.first_name"]
     async with vendor(raw(there.account(requirements={"currently_due": due}))) as (_, client):
-        assert (await client.find_account(ACCOUNT)).currently_due == ("external_account", "person_1.first_name")
+        assert (await client.find_account(CONNECTED)).currently_due == ("external_account", "person_1.first_name")
 
 
 async def test_a_balance_may_be_below_zero() -> None:
     async with vendor(raw(BALANCE)) as (_, client):
-        [money] = (await client.balance_of(ACCOUNT)).available
+        [money] = (await client.balance_of(CONNECTED)).available
     assert money.amount == -500

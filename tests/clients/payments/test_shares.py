@@ -14,10 +14,10 @@ from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
 from clients.payments.link import AccountShares
 from clients.payments.port import ProcessorSettings
 from registry.errors import PaymentsError, Refusal
-from tests.clients.payments.processor import KEY, charge, payout
+from tests.clients.payments.processor import PROCESSOR_KEY, charge_body, payout_body
 
 HANGING, FINE = "acct_1Hanging", "acct_1Fine"
-PLACES = ProcessorSettings(KEY, ()).calls_of_one
+PLACES = ProcessorSettings(PROCESSOR_KEY, ()).calls_of_one
 
 
 class Hanging(httpx.AsyncBaseTransport):
@@ -34,7 +34,7 @@ class Hanging(httpx.AsyncBaseTransport):
             self.heard.append(about)
             if HANGING in about:
                 await self.go_on.wait()
-            body = payout() if "payouts" in request.url.path else charge()
+            body = payout_body() if "payouts" in request.url.path else charge_body()
             return httpx.Response(200, stream=httpx.ByteStream(orjson.dumps(body)))
 
 
@@ -69,7 +69,7 @@ class Stage:
 @asynccontextmanager
 async def stage(place_seconds: float) -> AsyncGenerator[Stage]:
     there = Hanging()
-    client = ProcessorClient(ProcessorSettings(KEY, (), place_seconds=place_seconds), Outbound(PROCESSOR_LIMITS, transport=there))
+    client = ProcessorClient(ProcessorSettings(PROCESSOR_KEY, (), place_seconds=place_seconds), Outbound(PROCESSOR_LIMITS, transport=there))
     async with anyio.create_task_group() as group:
         yield Stage(there, client, group)
         there.go_on.set()

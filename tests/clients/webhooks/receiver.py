@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+HookAnswer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-class Receiver:
+class HookReceiver:
     """What came in, and how it is answered."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: HookAnswer) -> None:
         self.answer = answer
         self.connections = 0
         self.requests: list[bytes] = []
@@ -44,9 +44,9 @@ def _length(head: bytes) -> int:
 
 
 @asynccontextmanager
-async def receiver(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncGenerator[Receiver]:
+async def receiver(answer: HookAnswer, tls: ssl.SSLContext | None = None) -> AsyncGenerator[HookReceiver]:
     """Listen on a free loopback port for the length of a test."""
-    made = Receiver(answer)
+    made = HookReceiver(answer)
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0, ssl=tls)
     made.port = server.sockets[0].getsockname()[1]
     try:
@@ -56,7 +56,7 @@ async def receiver(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncGe
         await server.wait_closed()
 
 
-def status(line: str, *headers: str, body: bytes = b"") -> Answer:
+def status_answer(line: str, *headers: str, body: bytes = b"") -> HookAnswer:
     """Answer one status line with headers and a body."""
 
     async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -8,7 +8,7 @@ from clients.http import AddressBlocked, Outbound, OutboundFailed, OutboundLimit
 from clients.webhooks.addresses import parse_networks
 from clients.webhooks.connector import VettingResolver, VettingSockets, vetted_connector
 from clients.webhooks.name_lookup import ThreadedLookups
-from tests.clients.webhooks.receiver import receiver, status
+from tests.clients.webhooks.receiver import receiver, status_answer
 from tests.clients.webhooks.test_addresses import DENIED, PUBLIC
 
 
@@ -31,14 +31,14 @@ async def failure(url: str) -> str:
 @pytest.mark.parametrize("address", [address for address in DENIED if "%" not in address])
 async def test_a_denied_literal_is_blocked_even_where_the_url_was_not_checked(address: str) -> None:
     literal = f"[{address}]" if ":" in address else address
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         assert await failure(f"http://{literal}:{there.port}/") == "blocked"
     assert there.connections == 0
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost.", "0x7f000001", "127.1", "2130706433", "017700000001"])
 async def test_names_and_spellings_of_loopback_do_not_reach_it_even_where_the_url_was_not_checked(host: str) -> None:
-    async with receiver(status("200 OK")) as there:
+    async with receiver(status_answer("200 OK")) as there:
         assert await failure(f"http://{host}:{there.port}/") in ("blocked", "protocol", "dns")
     assert there.connections == 0
 

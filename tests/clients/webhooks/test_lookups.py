@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 from clients.webhooks.name_lookup import LOOKUPS_LIMIT, ThreadedLookups
-from tests.clients.webhooks.test_sender import HOST, sender
+from tests.clients.webhooks.test_sender import HOOK_HOST, sender
 
 SILENT, QUICK, ODD = "silent.example.com", "quick.example.com", "odd.example.com"
 HANGING = """
@@ -110,7 +110,7 @@ async def test_a_delivery_beyond_the_cap_fails_at_once_as_dns() -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     async with sender(ThreadedLookups(ask, most=1)) as ours:
-        outcomes = [(await ours.post(f"https://{HOST}/", b"{}", {})).outcome for _ in range(2)]
+        outcomes = [(await ours.post(f"https://{HOOK_HOST}/", b"{}", {})).outcome for _ in range(2)]
     silence.set()
     assert outcomes == ["timeout", "dns"]
 
