@@ -8,7 +8,8 @@ from threading import Thread
 
 import pytest
 
-from tests.cli.test_doctor import findings, said
+from tests.cli.reseller import printed
+from tests.cli.test_doctor import findings
 
 TEST_KEY, LIVE_KEY, SECRET = "sk_test_a1b2c3d4e5", "sk_live_a1b2c3d4e5", "whsec_a1b2c3d4e5"
 
@@ -42,11 +43,11 @@ def settings(url: str, key: str = TEST_KEY, **more: str) -> dict[str, str]:
 
 
 def test_the_processor_is_asked_whether_it_takes_our_key_and_what_money_it_is(processor: str, tmp_path: Path) -> None:
-    assert "ok   payments   simulated processor in this process" in said("doctor", cwd=tmp_path, SERVICE_PORT="0")
-    shown = said("doctor", cwd=tmp_path, SERVICE_PORT="0", **settings(processor))
+    assert "ok   payments   simulated processor in this process" in printed("doctor", cwd=tmp_path, SERVICE_PORT="0")
+    shown = printed("doctor", cwd=tmp_path, SERVICE_PORT="0", **settings(processor))
     assert f"ok   payments   {processor} accepts our key, test money, no OAuth client\n" in shown
     live = settings(processor, LIVE_KEY, SERVICE_PAYMENTS_CLIENT_ID="ca_1")
-    shown += said("doctor", cwd=tmp_path, SERVICE_PORT="0", **live)
+    shown += printed("doctor", cwd=tmp_path, SERVICE_PORT="0", **live)
     assert f"ok   payments   {processor} accepts our key, REAL money\n" in shown
     assert not [secret for secret in (TEST_KEY, LIVE_KEY, SECRET) if secret in shown]
 

@@ -4,7 +4,8 @@ from operations.deps import Ctx
 from registry.limits import Scope
 from registry.model import Nothing
 from registry.operation import operation
-from tests.mcp.notes import Note, NoteRef, add
+from tests.mcp.notes import Note, NoteRef
+from tests.note_rows import add_note_row
 
 
 @operation("GET", "/v1/ledger")
@@ -17,10 +18,10 @@ async def read_ledger(ctx: Ctx, params: Nothing) -> Note:
 @operation("POST", "/v1/ledger", scope=Scope.WRITE)
 async def write_ledger(ctx: Ctx, params: NoteRef) -> Note:
     """Write the ledger."""
-    return await ctx.settle_result(add, name=params.name)
+    return await ctx.settle_result(add_note_row, name=params.name)
 
 
 @operation("DELETE", "/v1/ledger", scope=Scope.ADMIN, confirm=True, operator=True)
 async def purge_ledger(ctx: Ctx, params: NoteRef) -> Note:
     """Empty the ledger."""
-    return await ctx.settle_result(add, name=params.name)
+    return await ctx.settle_result(add_note_row, name=params.name)

@@ -11,8 +11,8 @@ from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
 from registry.limits import Tier
 from tests.mcp.house import ERAS, House, open_house, request
-from tests.mcp.notes import every
 from tests.mcp.refusals import refusal_in, refusal_of
+from tests.note_rows import every_note
 from tests.world import Credentials
 
 Elicit = Callable[[ClientRequestContext, ElicitRequestParams], Awaitable[ElicitResult]]
@@ -34,7 +34,7 @@ class AnsweringPerson:
 
 async def deletions(house: House) -> int:
     """How often the handler has really run."""
-    return sum(row.value for row in await house.world.store.read(every))
+    return sum(row.value for row in await house.world.store.read(every_note))
 
 
 async def post(house: House, who: Credentials, **params: Any) -> httpx.Response:

@@ -9,9 +9,10 @@ import pytest
 from registry.limits import Tier
 from storage.upstream_connections import set_connection
 from tests.mcp.house import ERAS, MODERN, House, open_house, request
-from tests.mcp.notes import HANDLER_GATES, HandlerGate, every
+from tests.mcp.notes import HANDLER_GATES, HandlerGate
 from tests.mcp.refusals import refusal_of
 from tests.mcp.wire import Wire
+from tests.note_rows import every_note
 from tests.world import Credentials
 
 LEGACY = "2025-11-25"
@@ -68,7 +69,7 @@ async def test_a_call_whose_body_breaks_off_is_not_run_although_what_came_of_it_
         wire.hang_up()
         await wire.run()
         assert (wire.status, b'"client_disconnected"' in wire.received) == (400, True)  # for the log: it is no fault of ours
-        assert await house.world.store.read(every) == []
+        assert await house.world.store.read(every_note) == []
 
 
 async def hung_up(wire: Wire, gate: HandlerGate) -> None:
@@ -96,7 +97,7 @@ async def test_an_order_that_has_reached_the_provider_is_finished_although_the_c
     assert gate.ended == "finished"
     again = await house.post(order, secret=caller.secret)
     assert again.json()["result"]["_meta"]["replayed"] is True
-    assert [row.value for row in await house.world.store.read(every)] == [1]
+    assert [row.value for row in await house.world.store.read(every_note)] == [1]
 
 
 async def test_a_tool_that_needs_a_connection_tells_where_to_connect(house: House, pro: Credentials, gate: HandlerGate) -> None:
@@ -120,4 +121,4 @@ async def test_many_calls_at_once_are_all_answered(house: House, pro: Credential
             for number in range(20):
                 tasks.start_soon(call, number)
     assert len(answers) == 20
-    assert len(await house.world.store.read(every)) == 20
+    assert len(await house.world.store.read(every_note)) == 20
