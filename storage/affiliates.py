@@ -5,8 +5,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_one, first_row, row_exists
-from storage.engine.statement import Query, StatementBuild
+from storage.engine.connection import changes_one, first_row, row_exists, value_or
+from storage.engine.statement import StatementBuild
 from storage.engine.table import TableDescription, table_of
 from storage.memberships import MEMBERSHIP
 from storage.organisations import ORGANISATION
@@ -52,12 +52,6 @@ class Referral(NamedTuple):
 AFFILIATE_COLUMNS = [AFFILIATE.c[name] for name in Affiliate._fields]
 
 
-COUNT_REFERRALS = Query(
-    int, sa.select(sa.func.count().label("many")).select_from(REFERRAL).where(REFERRAL.c.affiliate == sa.bindparam("affiliate"))
-)
-
-FIND_CREATED = Query(int, sa.select(ORGANISATION.c.created).where(ORGANISATION.c.id == sa.bindparam("organisation")))
-
 COLLEAGUES = sa.select(MEMBERSHIP.c.person_id).where(MEMBERSHIP.c.organisation_id == sa.bindparam("organisation"))
 
 
@@ -100,14 +94,16 @@ def referral_of(*, organisation: str) -> sa.Executable:
     )
 
 
-def count_referrals(connection: Connection, *, affiliate: str) -> int:
+@value_or(0)
+def count_referrals(*, affiliate: str) -> sa.Executable:
     """How many organisations it brought."""
-    return connection.first(COUNT_REFERRALS, affiliate=affiliate) or 0
+    return sa.select(sa.func.count().label("many")).select_from(REFERRAL).where(REFERRAL.c.affiliate == affiliate)
 
 
-def organisation_created(connection: Connection, *, organisation: str) -> int | None:
+@first_row(int)
+def organisation_created(*, organisation: str) -> sa.Executable:
     """When the organisation was made."""
-    return connection.first(FIND_CREATED, organisation=organisation)
+    return sa.select(ORGANISATION.c.created).where(ORGANISATION.c.id == organisation)
 
 
 @row_exists

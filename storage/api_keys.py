@@ -8,7 +8,7 @@ from sqlmodel import Field
 
 from registry.caller import UNRESTRICTED, Restrictions
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import LAST_ID_LETTERS, Connection, all_rows, first_row, or_last, row_exists, writes
+from storage.engine.connection import Connection, all_rows, first_row, or_last, row_exists, writes
 from storage.engine.statement import Query
 from storage.engine.table import TableDescription, table_of
 from storage.people import PERSON
@@ -62,8 +62,6 @@ KEY_OF_ORGANISATION = API_KEY.c.organisation_id == sa.bindparam("organisation")
 KEY_OF_PERSON_ALONE = API_KEY.c.organisation_id.is_(None) & (API_KEY.c.person_id == sa.bindparam("person"))
 
 API_KEY_PAGE = API_KEY_ROWS.where(API_KEY.c.id < sa.bindparam("after")).order_by(API_KEY.c.id.desc()).limit(sa.bindparam("most"))
-
-LIST_API_KEYS = Query(ApiKeyRow, API_KEY_PAGE.where(KEY_OF_ORGANISATION))
 
 
 API_KEY_IS_LIVE = (API_KEY.c.id == sa.bindparam("key"), API_KEY.c.revoked_at.is_(None))
@@ -152,9 +150,10 @@ def find_key_row(*, key: str) -> sa.Executable:
     return API_KEY_ROWS.where(API_KEY.c.id == key)
 
 
-def list_keys(connection: Connection, *, organisation: str, after: str | None = None, most: int = 1000) -> list[ApiKeyRow]:
+@all_rows(ApiKeyRow)
+def list_keys(*, organisation: str, after: Annotated[str | None, or_last("key_")] = None, most: int = 1000) -> sa.Executable:
     """An organisation's keys, newest first."""
-    return connection.all(LIST_API_KEYS, organisation=organisation, after=after or "key_" + LAST_ID_LETTERS, most=most)
+    return API_KEY_PAGE.where(KEY_OF_ORGANISATION)
 
 
 @all_rows(ApiKeyRow)

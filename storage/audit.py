@@ -12,7 +12,7 @@ from sqlmodel import Field
 
 from registry.ids import BASE32_ALPHABET, base32
 from registry.ports import AuditRecord
-from storage.engine.connection import Connection, changes_rows
+from storage.engine.connection import Connection, changes_rows, first_row
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.partitions import History, PartitionBound
 from storage.engine.statement import Command, Dialect, Query, Value, selective
@@ -197,14 +197,6 @@ FIND_AUDIT_READ = Query(
 
 AUDIT_READ_IS_OLD = AUDIT_READ.c.id < sa.bindparam("last", type_=sa.BigInteger)
 
-# One look for each organisation: the key begins with it.
-NEXT_READING_ORGANISATION = Query(
-    int,
-    sa.select(AUDIT_READ.c.organisation)
-    .where(AUDIT_READ.c.organisation > sa.bindparam("after", type_=sa.Integer))
-    .order_by(AUDIT_READ.c.organisation)
-    .limit(1),
-)
 
 OLDEST_AUDIT_READS = (
     sa.select(AUDIT_READ.c.id)
@@ -315,9 +307,16 @@ def list_audit_reads(
     return connection.all(page, **{name: numbers[text] for name, text in wanted.items()}, first=first, last=last, most=most)
 
 
-def next_reading_organisation(connection: Connection, *, after: int) -> int | None:
+@first_row(int)
+def next_reading_organisation(*, after: int) -> sa.Executable:
     """The number of the next organisation that has reads."""
-    return connection.first(NEXT_READING_ORGANISATION, after=after)
+    # One look for each organisation: the key begins with it.
+    return (
+        sa.select(AUDIT_READ.c.organisation)
+        .where(AUDIT_READ.c.organisation > sa.bindparam("after", type_=sa.Integer))
+        .order_by(AUDIT_READ.c.organisation)
+        .limit(1)
+    )
 
 
 def sweep_audit_reads(connection: Connection, *, organisation: int, before: float, most: int) -> int:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_one, changes_rows, first_row, writes
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, changes_one, changes_rows, first_row, value_or, writes
+from storage.engine.statement import Command
 from storage.engine.table import TableDescription, table_of
 from storage.people import PERSON
 
@@ -41,11 +41,6 @@ BROWSER_IS_LIVE = (BROWSER_SESSION.c.expires_at > sa.bindparam("now"), BROWSER_S
 
 BROWSER_OF_COOKIE = BROWSER_SESSION.c.digest == sa.bindparam("digest")
 
-
-COUNT_BROWSERS = Query(
-    int,
-    sa.select(sa.func.count().label("browsers")).where(BROWSER_SESSION.c.person_id == sa.bindparam("person"), *BROWSER_IS_LIVE),
-)
 
 BROWSER_FIELDS = ("digest", "id", "person_id", "organisation_id", "created", "seen", "expires_at")
 
@@ -104,9 +99,10 @@ def end_browser_sessions(*, person: str) -> sa.Executable:
     return sa.delete(BROWSER_SESSION).where(BROWSER_SESSION.c.person_id == person)
 
 
-def count_browser_sessions(connection: Connection, *, person: str, now: float, idle: float) -> int:
+@value_or(0)
+def count_browser_sessions(*, person: str, now: float, idle: float) -> sa.Executable:
     """How many browsers a person is signed in with."""
-    return connection.first(COUNT_BROWSERS, person=person, now=now, idle=idle) or 0
+    return sa.select(sa.func.count().label("browsers")).where(BROWSER_SESSION.c.person_id == person, *BROWSER_IS_LIVE)
 
 
 @changes_rows

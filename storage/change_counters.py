@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, writes
-from storage.engine.statement import Query, StatementBuild
+from storage.engine.connection import value_or, writes
+from storage.engine.statement import StatementBuild
 from storage.engine.table import TableDescription, table_of
 
 
@@ -20,12 +20,10 @@ CHANGE = table_of(ChangeTable)
 CALLERS = "callers"
 
 
-READ_CHANGE_COUNT = Query(int, sa.select(CHANGE.c.value).where(CHANGE.c.name == sa.bindparam("name")))
-
-
-def read_change_count(connection: Connection, *, name: str) -> int:
+@value_or(0)
+def read_change_count(*, name: str) -> sa.Executable:
     """The counter's value; 0 before the first change."""
-    return connection.first(READ_CHANGE_COUNT, name=name) or 0
+    return sa.select(CHANGE.c.value).where(CHANGE.c.name == name)
 
 
 @writes

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.engine.connection import Connection, all_rows, changes_one, first_row
-from storage.engine.statement import Command, Dialect, Query, StatementBuild
+from storage.engine.statement import Command, Dialect, StatementBuild
 from storage.engine.table import TableDescription, table_of
 
 
@@ -101,19 +101,6 @@ ADD_COMMISSION = Command(add_commission_query)
 COMMISSION_IS_MINE = COMMISSION.c.affiliate == sa.bindparam("affiliate")
 
 
-LIST_COMMISSIONS = Query(
-    Commission,
-    sa.select(*(COMMISSION.c[name] for name in Commission._fields))
-    .where(
-        COMMISSION_IS_MINE,
-        (COMMISSION.c.month < sa.bindparam("month"))
-        | ((COMMISSION.c.month == sa.bindparam("month")) & (COMMISSION.c.id < sa.bindparam("after"))),
-    )
-    .order_by(COMMISSION.c.month.desc(), COMMISSION.c.id.desc())
-    .limit(sa.bindparam("most")),
-)
-
-
 def affiliate_share(fees: int) -> int:
     """The share of a month's fees, half-up in minor units.
 
@@ -149,11 +136,18 @@ def commission_place(*, affiliate: str, commission: str) -> sa.Executable:
     return sa.select(COMMISSION.c.month, COMMISSION.c.id).where(COMMISSION_IS_MINE, COMMISSION.c.id == commission)
 
 
-def list_commissions(
-    connection: Connection, *, affiliate: str, after: CommissionPlace = LAST_COMMISSION_PLACE, most: int
-) -> list[Commission]:
+@all_rows(Commission)
+def list_commissions(*, affiliate: str, after: CommissionPlace = LAST_COMMISSION_PLACE, most: int) -> sa.Executable:
     """Newest month first."""
-    return connection.all(LIST_COMMISSIONS, affiliate=affiliate, month=after.month, after=after.id, most=most)
+    return (
+        sa.select(*(COMMISSION.c[name] for name in Commission._fields))
+        .where(
+            COMMISSION_IS_MINE,
+            (COMMISSION.c.month < after.month) | ((COMMISSION.c.month == after.month) & (COMMISSION.c.id < after.id)),
+        )
+        .order_by(COMMISSION.c.month.desc(), COMMISSION.c.id.desc())
+        .limit(most)
+    )
 
 
 @all_rows(EarnedTotal)

@@ -52,7 +52,6 @@ CONFIG_OF_ACCOUNT = BILLING_CONFIG.c.connect_account == sa.bindparam("account")
 
 FIND_CONNECT_MOMENT = Query(float, sa.select(BILLING_CONFIG.c.connect_as_of).where(CONFIG_OF_ORGANISATION))
 
-FIND_CONNECT_OWNER = Query(str, sa.select(BILLING_CONFIG.c.organisation).where(CONFIG_OF_ACCOUNT))
 
 OTHER_CONFIG = BILLING_CONFIG.alias("other")
 
@@ -135,9 +134,10 @@ def connect_standing(connection: Connection, *, organisation: str) -> ConnectSta
     return ConnectStanding(find_connect_account(connection, organisation=organisation), moment or 0.0)
 
 
-def organisation_of_account(connection: Connection, *, account: str) -> str | None:
+@first_row(str)
+def organisation_of_account(*, account: str) -> sa.Executable:
     """Whose the account is; nothing for one that nobody has."""
-    return connection.first(FIND_CONNECT_OWNER, account=account)
+    return sa.select(BILLING_CONFIG.c.organisation).where(CONFIG_OF_ACCOUNT)
 
 
 def attach_connect_account(

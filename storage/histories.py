@@ -13,7 +13,7 @@ from sqlmodel import Field
 
 from storage.audit import AUDIT_HISTORY, AUDIT_READ_HISTORY
 from storage.deliveries import ATTEMPT_HISTORY, DELIVERY_HISTORY
-from storage.engine.connection import Connection, DriverConnection, writes
+from storage.engine.connection import Connection, DriverConnection, value_or, writes
 from storage.engine.partitions import (
     CatalogueEntry,
     History,
@@ -230,12 +230,11 @@ def switch_to_partitions(connection: Connection, *, history: History, end: Parti
 
 COPIED_ROWS = table_of(CopiedRowsTable)
 
-FIND_COPIED_ROWS = Query(str, sa.select(COPIED_ROWS.c.last).where(COPIED_ROWS.c.name == sa.bindparam("table")))
 
-
-def last_copied(connection: Connection, *, table: str) -> str:
+@value_or("")
+def last_copied(*, table: str) -> sa.Executable:
     """The id of the last row that is copied; nothing where none is."""
-    return connection.first(FIND_COPIED_ROWS, table=table) or ""
+    return sa.select(COPIED_ROWS.c.last).where(COPIED_ROWS.c.name == table)
 
 
 @writes

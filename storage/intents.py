@@ -144,14 +144,6 @@ ATTACH_PLAN = Query(
 # A live plan: the intent is processing while its eSIM is drawn, then the ledger's row decides what becomes of it.
 THIS_INTENT = (INTENT.c.id == sa.bindparam("intent")) & (INTENT.c.organisation == sa.bindparam("organisation"))
 
-AWAIT_ESIM = Query(
-    IntentRow,
-    sa.update(INTENT)
-    .where(THIS_INTENT, INTENT.c.status == "requires_plan")
-    .values(status="processing", livemode=1, plan_id=sa.bindparam("new_plan_id"), plan=sa.bindparam("new_plan"))
-    .returning(*INTENT_COLUMNS),
-)
-
 
 # What no line of the network belongs to: test intents, and live ones that failed (as the index intent_removable spells it).
 INTENT_IS_REMOVABLE = (INTENT.c.livemode == sa.literal_column("0", sa.Integer)) | (
@@ -218,9 +210,15 @@ def attach_plan(
     return connection.first(READ_INTENT, intent=intent, organisation=organisation), False
 
 
-def await_esim(connection: Connection, *, intent: str, organisation: str, awaited: AwaitedPlan) -> IntentRow | None:
+@first_row(IntentRow)
+def await_esim(*, intent: str, organisation: str, awaited: AwaitedPlan) -> sa.Executable:
     """An intent that waited for a plan waits for its eSIM now; None when it does not wait for a plan any more."""
-    return connection.first(AWAIT_ESIM, intent=intent, organisation=organisation, new_plan_id=awaited.plan_id, new_plan=awaited.plan)
+    return returning(
+        sa.update(INTENT)
+        .where(THIS_INTENT, INTENT.c.status == "requires_plan")
+        .values(status="processing", livemode=1, plan_id=awaited.plan_id, plan=awaited.plan),
+        INTENT_COLUMNS,
+    )
 
 
 @writes

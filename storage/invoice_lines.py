@@ -6,7 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows
+from storage.engine.connection import Connection, all_rows, first_row
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Dialect, Query
 from storage.engine.table import TableDescription, table_of
@@ -81,8 +81,6 @@ OF_INVOICE = INVOICE_LINE.c.invoice == sa.bindparam("invoice")
 INVOICE_LINE_IS_BEHIND = INVOICE_LINE.c.position > sa.bindparam("after")
 
 
-FIND_LINE_POSITION = Query(int, sa.select(INVOICE_LINE.c.position).where(OF_INVOICE, INVOICE_LINE.c.id == sa.bindparam("line")))
-
 SUM_INVOICE_LINES = Query(
     LineSums,
     sa.select(
@@ -120,9 +118,10 @@ def read_invoice_lines(*, invoice: str, after: int, most: int) -> sa.Executable:
     )
 
 
-def find_line_position(connection: Connection, *, invoice: str, line: str) -> int | None:
+@first_row(int)
+def find_line_position(*, invoice: str, line: str) -> sa.Executable:
     """The position of the line with this id; None where the invoice has no such line. All lines before it are looked at."""
-    return connection.first(FIND_LINE_POSITION, invoice=invoice, line=line)
+    return sa.select(INVOICE_LINE.c.position).where(OF_INVOICE, INVOICE_LINE.c.id == line)
 
 
 def sum_invoice_lines(connection: Connection, *, invoice: str, after: int) -> LineSums:

@@ -163,11 +163,6 @@ BEGIN_INVOICE_SENDING = Query(
     .returning(*INVOICE_COLUMNS),
 )
 
-RECORD_PROCESSOR_INVOICE = Command(
-    sa.update(INVOICE)
-    .where(THIS_INVOICE, INVOICE_IS_SENDING, KNOWN_PROCESSOR_INVOICE.in_(["", sa.bindparam("named")]))
-    .values(processor_invoice=sa.bindparam("named"), updated=sa.bindparam("now"))
-)
 
 FINISH_INVOICE_SENDING = Query(
     Invoice,
@@ -273,6 +268,13 @@ def begin_invoice_sending(connection: Connection, *, row: Invoice, account: str,
         account=account,
         now=int(now),
     )
+
+
+RECORD_PROCESSOR_INVOICE = Command(
+    sa.update(INVOICE)
+    .where(THIS_INVOICE, INVOICE_IS_SENDING, KNOWN_PROCESSOR_INVOICE.in_(["", sa.bindparam("named")]))
+    .values(processor_invoice=sa.bindparam("named"), updated=sa.bindparam("now"))
+)
 
 
 def record_processor_invoice(connection: Connection, *, row: Invoice, named: str, now: float) -> bool:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict
-from storage.engine.connection import Connection, changes_one, first_row
+from storage.engine.connection import Connection, changes_one, first_row, row_exists
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Query, returning
 from storage.engine.table import TableDescription, table_of
@@ -184,19 +184,6 @@ LIST_ISSUANCE_HOLDERS = Query(
     ),
 )
 
-RELEASE_ISSUANCE_HOLDER = Query(
-    str,
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, ISSUANCE.c.held == sa.bindparam("iccid"))
-    .values(
-        state=sa.case((ISSUANCE.c.state.in_(["rollback_pending", "rollback_unknown"]), "rolled_back"), else_="released"),
-        held=None,
-        note=sa.bindparam("note"),
-        updated=sa.bindparam("now"),
-    )
-    .returning(ISSUANCE.c.key),
-)
-
 
 MARK_ISSUANCE_UNKNOWN = Query(
     IssuanceRow,
@@ -285,11 +272,19 @@ def holders_of_iccids(connection: Connection, *, iccids: Sequence[str]) -> list[
     return connection.all(LIST_ISSUANCE_HOLDERS, iccids=pack_rows([[iccid] for iccid in iccids])) if iccids else []
 
 
-def release_holder(connection: Connection, *, holder: IssuanceHolder, now: float, note: str) -> bool:
+@row_exists
+def release_holder(*, holder: IssuanceHolder, now: float, note: str) -> sa.Executable:
     """The ICCID is back in stock: whoever had it has it no more."""
     return (
-        connection.first(RELEASE_ISSUANCE_HOLDER, organisation=holder.organisation, key=holder.key, iccid=holder.held, now=now, note=note)
-        is not None
+        sa.update(ISSUANCE)
+        .where(THIS_ISSUANCE, ISSUANCE.c.held == holder.held)
+        .values(
+            state=sa.case((ISSUANCE.c.state.in_(["rollback_pending", "rollback_unknown"]), "rolled_back"), else_="released"),
+            held=None,
+            note=note,
+            updated=now,
+        )
+        .returning(ISSUANCE.c.key)
     )
 
 

@@ -68,9 +68,6 @@ ANOTHER_ADMIN = sa.exists().where(
 REMOVE_MEMBERSHIP = Command(sa.delete(MEMBERSHIP).where(THIS_MEMBERSHIP, (MEMBERSHIP.c.role != "admin") | ANOTHER_ADMIN))
 
 
-# Whoever ends a membership waits for those who act by it.
-HOLD_MEMBER = Query(str, sa.select(MEMBERSHIP.c.role).where(THIS_MEMBERSHIP).with_for_update(read=True))
-
 KEYS_OF_MEMBER = (
     API_KEY.c.person_id == sa.bindparam("person"),
     API_KEY.c.organisation_id == MEMBER_ORGANISATION,
@@ -133,9 +130,11 @@ def is_member(*, person: str, organisation: str) -> sa.Executable:
     return sa.select(MEMBERSHIP.c.person_id.label("id")).where(THIS_MEMBERSHIP)
 
 
-def hold_membership(connection: Connection, *, person: str, organisation: str) -> str | None:
+@first_row(str)
+def hold_membership(*, person: str, organisation: str) -> sa.Executable:
     """The role that somebody has, if they are a member; it does not end before this transaction does."""
-    return connection.first(HOLD_MEMBER, person=person, organisation=organisation)
+    # Whoever ends a membership waits for those who act by it.
+    return sa.select(MEMBERSHIP.c.role).where(THIS_MEMBERSHIP).with_for_update(read=True)
 
 
 def queue_for_members(connection: Connection) -> None:

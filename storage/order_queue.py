@@ -5,11 +5,11 @@ provisioning -> paid where it surely never left; failed -> needs_review when an 
 A failed order that was paid has a refund: owed -> sending -> done | unknown | failed. What of a top-up is sent is in top_ups.py.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Connection, all_rows, changes_one, row_exists, writes
+from storage.engine.connection import Connection, all_rows, changes_one, first_row, row_exists, writes
 from storage.engine.statement import Command, Query, RowCondition, Value, distinct_values, unindexed
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.orders import ORDER_COLUMNS, ORDERS_WITH_LEDGER, STOREFRONT_ORDER, OrderRow, forget_access
@@ -95,11 +95,6 @@ CLAIM_ORDER = Query(
 FIND_QUEUED_ORDER = Query(
     OrderRow, sa.select(*ORDER_COLUMNS).select_from(ORDERS_WITH_LEDGER).where(STOREFRONT_ORDER.c.id == sa.bindparam("order"))
 )
-WORK_LATER = Command(
-    sa.update(STOREFRONT_ORDER)
-    .where(MY_ORDER)
-    .values(lease=None, due_ms=sa.bindparam("due_ms"), tries=STOREFRONT_ORDER.c.tries + sa.bindparam("tried", type_=sa.Integer))
-)
 PAY_ORDER = Query(
     str,
     sa.update(STOREFRONT_ORDER)
@@ -178,21 +173,6 @@ SET_REFUND = Command(
 REFUND_ENDED: dict[str, object] = {"lease": None, "due_ms": None, "updated": ORDER_NOW}
 # Only a failed order has a refund; of these there are few.
 REFUND_OF_ATTEMPT = (STOREFRONT_ORDER.c.refund_attempt == sa.bindparam("attempt")) & (STOREFRONT_ORDER.c.status == "failed")
-MARK_REFUND_MADE = Query(
-    str,
-    sa.update(STOREFRONT_ORDER)
-    .where(REFUND_OF_ATTEMPT, REFUND_IS_OPEN)
-    .values(refund="done", **REFUND_ENDED)
-    .returning(STOREFRONT_ORDER.c.id),
-)
-# Not of one that is owed: what fell is known of it then, and it is about to be tried anew.
-MARK_REFUND_FAILED = Query(
-    str,
-    sa.update(STOREFRONT_ORDER)
-    .where(REFUND_OF_ATTEMPT, STOREFRONT_ORDER.c.refund.in_(["sending", "unknown", "done"]))
-    .values(refund="failed", **REFUND_ENDED)
-    .returning(STOREFRONT_ORDER.c.id),
-)
 MARK_REFUND_NEVER_MADE = Command(
     sa.update(STOREFRONT_ORDER)
     .where(REFUND_OF_ATTEMPT, STOREFRONT_ORDER.c.refund.in_(["sending", "unknown"]))
@@ -211,19 +191,6 @@ RETRY_REFUND = Query(
         updated=ORDER_NOW,
     )
     .returning(STOREFRONT_ORDER.c.id),
-)
-# What the ledger cannot tell, and the order does not say yet: recovery settles a dead process's rows without knowing what they are for.
-LIST_LOST_ORDERS = Query(
-    str,
-    sa.select(STOREFRONT_ORDER.c.id)
-    .select_from(ORDERS_WITH_LEDGER)
-    .where(
-        STOREFRONT_ORDER.c.status == "provisioning",
-        STOREFRONT_ORDER.c.top_up_of.is_(None),
-        ISSUANCE.c.state.in_(UNRESOLVED_ISSUANCE_STATES),
-    )
-    .order_by(STOREFRONT_ORDER.c.updated)
-    .limit(sa.bindparam("most")),
 )
 NEVER_PAID = (STOREFRONT_ORDER.c.status == "pending_payment") & (STOREFRONT_ORDER.c.updated < sa.bindparam("before_then"))
 FORGET_PENDING = Query(
@@ -254,9 +221,14 @@ def claim_order(connection: Connection, *, organisation: str, token: str, now_ms
     return None if taken is None else connection.first(FIND_QUEUED_ORDER, order=taken)
 
 
-def work_later(connection: Connection, *, order: str, token: str, due_ms: int | None, tried: bool = True) -> bool:
+@changes_one
+def work_later(*, order: str, token: str, due_ms: int | None, tried: Annotated[bool, int] = True) -> sa.Executable:
     """Nothing came of it now; False when the lease was lost or the row moved on. Without a time nobody looks again by themselves."""
-    return connection.run(WORK_LATER, order=order, token=token, due_ms=due_ms, tried=int(tried)) == 1
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(MY_ORDER)
+        .values(lease=None, due_ms=due_ms, tries=STOREFRONT_ORDER.c.tries + sa.bindparam("tried", type_=sa.Integer))
+    )
 
 
 @changes_one
@@ -344,14 +316,27 @@ def set_refund(connection: Connection, *, order: str, token: str, state: str, du
     return connection.run(SET_REFUND, order=order, token=token, to=state, due_ms=due_ms, tried=int(due_ms is not None)) == 1
 
 
-def mark_refund_made(connection: Connection, *, attempt: str, now: float) -> str | None:
+@first_row(str)
+def mark_refund_made(*, attempt: str, now: float) -> sa.Executable:
     """The processor made what was asked for; the order, where that was news."""
-    return connection.first(MARK_REFUND_MADE, attempt=attempt, now=now)
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(REFUND_OF_ATTEMPT, REFUND_IS_OPEN)
+        .values(refund="done", **REFUND_ENDED)
+        .returning(STOREFRONT_ORDER.c.id)
+    )
 
 
-def mark_refund_failed(connection: Connection, *, attempt: str, now: float) -> str | None:
+@first_row(str)
+def mark_refund_failed(*, attempt: str, now: float) -> sa.Executable:
     """The payer's bank did not take it, or the processor withdrew it; the order, where that was news."""
-    return connection.first(MARK_REFUND_FAILED, attempt=attempt, now=now)
+    # Not of one that is owed: what fell is known of it then, and it is about to be tried anew.
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(REFUND_OF_ATTEMPT, STOREFRONT_ORDER.c.refund.in_(["sending", "unknown", "done"]))
+        .values(refund="failed", **REFUND_ENDED)
+        .returning(STOREFRONT_ORDER.c.id)
+    )
 
 
 def mark_refund_never_made(connection: Connection, *, attempt: str, now: float) -> bool:
@@ -389,9 +374,21 @@ def has_stale_top_up(*, before: float) -> sa.Executable:
     )
 
 
-def lost_orders(connection: Connection, *, most: int) -> list[str]:
+@all_rows(str)
+def lost_orders(*, most: int) -> sa.Executable:
     """Orders whose eSIM may have been drawn by a process that is gone; a read."""
-    return connection.all(LIST_LOST_ORDERS, most=most)
+    # What the ledger cannot tell, and the order does not say yet: recovery settles a dead process's rows without knowing what they are for.
+    return (
+        sa.select(STOREFRONT_ORDER.c.id)
+        .select_from(ORDERS_WITH_LEDGER)
+        .where(
+            STOREFRONT_ORDER.c.status == "provisioning",
+            STOREFRONT_ORDER.c.top_up_of.is_(None),
+            ISSUANCE.c.state.in_(UNRESOLVED_ISSUANCE_STATES),
+        )
+        .order_by(STOREFRONT_ORDER.c.updated)
+        .limit(most)
+    )
 
 
 @all_rows(OrderRow)

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, all_rows, changes_one
+from storage.engine.connection import Connection, all_rows, changes_one, first_row
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 
@@ -121,12 +121,10 @@ def set_private_access(*, organisation: str, opened: Annotated[bool, int]) -> sa
     return sa.update(ORGANISATION).where(THIS_ORGANISATION).values(private_receivers=opened)
 
 
-FIND_FEE_RATE = Query(int, sa.select(ORGANISATION.c.platform_fee_bps).where(ORGANISATION.c.id == sa.bindparam("organisation")))
-
-
-def own_fee_bps(connection: Connection, *, organisation: str) -> int | None:
+@first_row(int)
+def own_fee_bps(*, organisation: str) -> sa.Executable:
     """The organisation's own rate, where it has one."""
-    return connection.first(FIND_FEE_RATE, organisation=organisation)
+    return sa.select(ORGANISATION.c.platform_fee_bps).where(ORGANISATION.c.id == organisation)
 
 
 @changes_one

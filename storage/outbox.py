@@ -18,7 +18,7 @@ from storage.deliveries import (
     PENDING_STATE,
     remove_attempts,
 )
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, first_row
 from storage.engine.json_rows import id_range, in_id_range, json_rows, pack_rows
 from storage.engine.statement import Command, Dialect, Query, Value
 from storage.events import EVENT
@@ -166,7 +166,6 @@ POSTPONE_DELIVERY = Command(sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(l
 RETURN_DELIVERY = Command(sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(lease=None, due_ms=sa.bindparam("now_ms")))
 FAIL_DELIVERY = Command(sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(state=FAILED_STATE, lease=None))
 DROP_DELIVERY = Query(str, sa.delete(DELIVERY).where(DELIVERY_IS_HELD).returning(DELIVERY.c.id))
-FIND_NEXT_DUE = Query(int, sa.select(sa.func.min(DELIVERY.c.due_ms).label("due_ms")).where(is_waiting(DELIVERY)))
 
 
 def no_host(url: str) -> str | None:
@@ -174,9 +173,10 @@ def no_host(url: str) -> str | None:
     del url
 
 
-def next_delivery_due(connection: Connection) -> int | None:
+@first_row(int)
+def next_delivery_due() -> sa.Executable:
     """When the next pending delivery is due; a read, so that an idle worker never takes the write lock."""
-    return connection.first(FIND_NEXT_DUE)
+    return sa.select(sa.func.min(DELIVERY.c.due_ms).label("due_ms")).where(is_waiting(DELIVERY))
 
 
 def claim_deliveries(

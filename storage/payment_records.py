@@ -148,15 +148,11 @@ LINKED = Query(
     ),
 )
 
-LOCK_PAYMENT_ACCOUNT = Query(
-    str,
-    sa.select(BILLING_CONFIG.c.organisation).where(BILLING_CONFIG.c.connect_account == sa.bindparam("account")).with_for_update(),
-)
 
-
-def lock_payment_account(connection: Connection, *, account: str) -> str | None:
+@first_row(str)
+def lock_payment_account(*, account: str) -> sa.Executable:
     """Whose account it is; whatever else writes about its money waits until this transaction has ended."""
-    return connection.first(LOCK_PAYMENT_ACCOUNT, account=account)
+    return sa.select(BILLING_CONFIG.c.organisation).where(BILLING_CONFIG.c.connect_account == account).with_for_update()
 
 
 @changes_one

@@ -1,9 +1,11 @@
 """People by the address whose mail they have proved to read."""
 
+from typing import Annotated
+
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
+from storage.engine.connection import Connection, first_row, writes
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.invitations import INVITATION
@@ -28,8 +30,6 @@ PERSON = table_of(PersonTable)
 OTHER_PERSON = PERSON.alias("other")
 
 
-FIND_BY_ADDRESS = Query(str, sa.select(PERSON.c.id).where(PERSON.c.address == sa.bindparam("address")))
-
 FIND_EXPECTED = Query(
     int,
     sa.select(
@@ -52,26 +52,26 @@ ENSURE_PERSON = Query(
     ),
 )
 
-# Whoever has proved the address already keeps it.
-CLAIM_ADDRESS = Command(
-    sa.update(PERSON)
-    .where(
-        PERSON.c.id == sa.bindparam("person"),
-        PERSON.c.address.is_(None),
-        ~sa.exists().where(OTHER_PERSON.c.address == sa.bindparam("wanted")),
-    )
-    .values(address=sa.bindparam("wanted"))
-)
 
-
-def claim_address(connection: Connection, *, person: str, address: str) -> None:
+@writes
+def claim_address(*, person: str, address: Annotated[str, str.lower]) -> sa.Executable:
     """Whoever runs the service says that somebody signs in with an address; one that is another's stays so."""
-    connection.run(CLAIM_ADDRESS, person=person, wanted=address.lower())
+    # Whoever has proved the address already keeps it.
+    return (
+        sa.update(PERSON)
+        .where(
+            PERSON.c.id == person,
+            PERSON.c.address.is_(None),
+            ~sa.exists().where(OTHER_PERSON.c.address == address),
+        )
+        .values(address=address)
+    )
 
 
-def find_by_address(connection: Connection, *, address: str) -> str | None:
+@first_row(str)
+def find_by_address(*, address: str) -> sa.Executable:
     """The person who signs in with an address."""
-    return connection.first(FIND_BY_ADDRESS, address=address)
+    return sa.select(PERSON.c.id).where(PERSON.c.address == address)
 
 
 def is_expected(connection: Connection, *, address: str, now: float) -> bool:

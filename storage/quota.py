@@ -12,7 +12,7 @@ from sqlmodel import Field
 
 from registry.call import QuotaUsage
 from registry.ports import QuotaPeriod
-from storage.engine.connection import Connection, changes_rows, writes
+from storage.engine.connection import Connection, changes_rows, value_or, writes
 from storage.engine.statement import Query
 from storage.engine.store import Store
 from storage.engine.table import TableDescription, table_of
@@ -50,11 +50,6 @@ CHARGE_QUOTA = Query(
 SWEPT_COUNTERS = ("mail", "key_", "ai:")
 
 
-READ_QUOTA = Query(
-    int, sa.select(QUOTA.c.used).where(QUOTA.c.organisation == sa.bindparam("organisation"), QUOTA.c.period == sa.bindparam("period"))
-)
-
-
 def charge_quota(connection: Connection, *, organisation: str, period: str, cost: int, limit: int) -> int | None:
     """Charge calls; the new total, or None when they would go over the limit."""
     if cost > limit:
@@ -87,9 +82,10 @@ def sweep_quota_counts(*, before: str) -> sa.Executable:
     )
 
 
-def read_quota_used(connection: Connection, *, organisation: str, period: str) -> int:
+@value_or(0)
+def read_quota_used(*, organisation: str, period: str) -> sa.Executable:
     """Calls charged or leased so far in a period."""
-    return connection.first(READ_QUOTA, organisation=organisation, period=period) or 0
+    return sa.select(QUOTA.c.used).where(QUOTA.c.organisation == organisation, QUOTA.c.period == period)
 
 
 @dataclass(slots=True)

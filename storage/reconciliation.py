@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Connection, all_rows, changes_rows, first_row
+from storage.engine.connection import Connection, all_rows, changes_one, changes_rows, first_row
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Query, distinct_values, returning, unindexed
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES, THIS_ISSUANCE, IssuanceRow
@@ -80,16 +80,6 @@ def next_due_query() -> sa.Select[str, int]:
     )
 
 
-HOLD_UNKNOWN = Command(
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == sa.bindparam("held_by"))
-    .values(lease=sa.bindparam("held_by"))
-)
-RECONCILE_LATER = Command(
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == sa.bindparam("held_by"))
-    .values(lease=None, due_ms=sa.bindparam("next_ms"), **{name: sa.bindparam(name) for name in ReconcileFinding._fields})
-)
 RIVAL_ISSUANCES = Query(
     IssuanceRow,
     sa.select(*RECONCILE_COLUMNS).where(
@@ -140,9 +130,17 @@ def return_unknown_issuances(*, token: str, now_ms: int) -> sa.Executable:
     return sa.update(ISSUANCE).where(ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == token).values(lease=None, due_ms=now_ms)
 
 
-def hold_unknown(connection: Connection, *, row: IssuanceRow, token: str) -> bool:
+RECONCILE_LATER = Command(
+    sa.update(ISSUANCE)
+    .where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == sa.bindparam("held_by"))
+    .values(lease=None, due_ms=sa.bindparam("next_ms"), **{name: sa.bindparam(name) for name in ReconcileFinding._fields})
+)
+
+
+@changes_one
+def hold_unknown(*, row: IssuanceRow, token: str) -> sa.Executable:
     """Whether the row is still this worker's, and unsettled; nobody takes it before the transaction ends."""
-    return connection.run(HOLD_UNKNOWN, organisation=row.organisation, key=row.key, held_by=token) == 1
+    return sa.update(ISSUANCE).where(THIS_ISSUANCE, ISSUANCE_IS_UNKNOWN, ISSUANCE.c.lease == token).values(lease=token)
 
 
 def reconcile_later(connection: Connection, *, row: IssuanceRow, token: str, next_ms: int, unproven: ReconcileFinding) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, row_exists
+from storage.engine.connection import Connection, all_rows, row_exists, value_or
 from storage.engine.revision import HEAD
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
@@ -50,9 +50,6 @@ RENEW_REPLICA = Command(
 LEAVE_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.id == sa.bindparam("replica")))
 
 FORGET_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.expires_at < sa.bindparam("before")))
-
-
-LAST_LEASE = Query(float, sa.select(sa.func.max(REPLICA.c.expires_at).label("until")))
 
 
 class ReplicaKeys(NamedTuple):
@@ -109,9 +106,10 @@ def end_replica(connection: Connection, *, replica: str, now: float) -> None:
     connection.run(FORGET_REPLICA, before=now - REPLICA_KEPT_SECONDS)
 
 
-def last_lease_end(connection: Connection) -> float:
+@value_or(0.0)
+def last_lease_end() -> sa.Executable:
     """When the last process that uses this database will have ended for certain; 0 when none has a lease."""
-    return connection.first(LAST_LEASE) or 0.0
+    return sa.select(sa.func.max(REPLICA.c.expires_at).label("until"))
 
 
 SCHEMA_STEP = table_of(SchemaStepTable)

@@ -12,7 +12,7 @@ from registry.limits import Role, Scope, Tier, scopes_of
 from storage.access_grants import ACCESS_GRANT
 from storage.api_keys import API_KEY
 from storage.deliveries import DELIVERY, DELIVERY_ATTEMPT, drop_pending, enqueue_event_for
-from storage.engine.connection import Connection, all_rows, or_last, row_exists, writes
+from storage.engine.connection import Connection, all_rows, first_row, or_last, row_exists, writes
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.events import EVENT, NewEvent, record_event
@@ -283,7 +283,6 @@ GRANT_LIVES = (
 SCHEDULE_WORKS = TIER_CARRIES & MAKER_IS_MEMBER & (INTELLIGENCE_SCHEDULE.c.made_with.is_(None) | KEY_LIVES | GRANT_LIVES)
 """Whether a schedule works at `moment`, Unix seconds; a condition on its row."""
 
-FIND_NEXT_BOUNDARY = Query(int, sa.select(sa.func.min(INTELLIGENCE_SCHEDULE.c.next_ms).label("next_ms")))
 
 MOVE_SCHEDULE = Command(
     sa.update(INTELLIGENCE_SCHEDULE)
@@ -400,9 +399,10 @@ def delete_schedule(connection: Connection, *, schedule: str, organisation: str)
     return True
 
 
-def next_boundary(connection: Connection) -> int | None:
+@first_row(int)
+def next_boundary() -> sa.Executable:
     """When the next boundary of any schedule comes; a read, so that an idle worker never takes the write lock."""
-    return connection.first(FIND_NEXT_BOUNDARY)
+    return sa.select(sa.func.min(INTELLIGENCE_SCHEDULE.c.next_ms).label("next_ms"))
 
 
 @all_rows(DueSchedule)

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, first_row, or_last
+from storage.engine.connection import Connection, all_rows, first_row, or_last, value_or
 from storage.engine.statement import Command, Query
 from storage.engine.table import TableDescription, table_of
 from storage.organisations import ORGANISATION
@@ -280,7 +280,6 @@ PLAN_ORDER = (STOREFRONT_PLAN.c.place, STOREFRONT_PLAN.c.id)
 
 FIND_PLAN_BY_ID = Query(StorefrontPlan, sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, STOREFRONT_PLAN.c.id == sa.bindparam("plan")))
 
-COUNT_PLANS = Query(int, sa.select(sa.func.count().label("held")).select_from(STOREFRONT_PLAN).where(PLAN_OF_SHOP))
 
 REPLACED_PLAN_FIELDS = tuple(name for name in StorefrontPlan._fields if name not in ("id", "storefront", "slug", "created"))
 
@@ -310,9 +309,10 @@ def put_plan(connection: Connection, *, row: StorefrontPlan) -> StorefrontPlan:
     return row._replace(id=kept.id, created=kept.created)
 
 
-def count_plans(connection: Connection, *, storefront: str) -> int:
+@value_or(0)
+def count_plans(*, storefront: str) -> sa.Executable:
     """How many plans a shop has, on sale or not."""
-    return connection.first(COUNT_PLANS, storefront=storefront) or 0
+    return sa.select(sa.func.count().label("held")).select_from(STOREFRONT_PLAN).where(PLAN_OF_SHOP)
 
 
 @all_rows(StorefrontPlan)

@@ -35,7 +35,6 @@ ACCOUNT_HOLDERS = sa.select(OTHER_ORGANISATION.c.id).where(
     | ((OTHER_ORGANISATION.c.mode == "managed") & (OTHER_ORGANISATION.c.account_id == sa.bindparam("account"))),
 )
 
-FIND_ACCOUNT_HOLDER = Query(str, ACCOUNT_HOLDERS.order_by(OTHER_ORGANISATION.c.id).limit(1))
 
 CONNECT_MANAGED = Command(
     sa.update(ORGANISATION)
@@ -123,6 +122,9 @@ def set_connection(connection: Connection, *, organisation: str, mode: str | Non
     connection.run(FORGET_CHOICES, organisation=organisation)
     erase_former_token(connection, organisation=organisation)
     return changed == 1
+
+
+FIND_ACCOUNT_HOLDER = Query(str, ACCOUNT_HOLDERS.order_by(OTHER_ORGANISATION.c.id).limit(1))
 
 
 def account_holder(connection: Connection, *, organisation: str, account_id: int) -> str | None:

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, writes
-from storage.engine.statement import Query, StatementBuild
+from storage.engine.connection import first_row, writes
+from storage.engine.statement import StatementBuild
 from storage.engine.table import TableDescription, table_of
 
 
@@ -24,14 +24,6 @@ UPSTREAM_OBJECT = table_of(UpstreamObjectTable)
 UpstreamObjectKind = Literal["template", "zone"]
 
 
-FIND_UPSTREAM_OBJECT = Query(
-    str,
-    sa.select(UPSTREAM_OBJECT.c.organisation).where(
-        UPSTREAM_OBJECT.c.kind == sa.bindparam("kind"), UPSTREAM_OBJECT.c.id == sa.bindparam("id")
-    ),
-)
-
-
 @writes
 def add_upstream_object(*, kind: UpstreamObjectKind, id: int, organisation: str, now: Annotated[float, int]) -> StatementBuild:
     """Remember who created it."""
@@ -42,6 +34,7 @@ def add_upstream_object(*, kind: UpstreamObjectKind, id: int, organisation: str,
     )
 
 
-def object_creator(connection: Connection, *, kind: UpstreamObjectKind, id: int) -> str | None:
+@first_row(str)
+def object_creator(*, kind: UpstreamObjectKind, id: int) -> sa.Executable:
     """The organisation that created it through us; nothing for what was there before, or made elsewhere."""
-    return connection.first(FIND_UPSTREAM_OBJECT, kind=kind, id=id)
+    return sa.select(UPSTREAM_OBJECT.c.organisation).where(UPSTREAM_OBJECT.c.kind == kind, UPSTREAM_OBJECT.c.id == id)

@@ -6,8 +6,8 @@
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_one
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Connection, changes_one, value_or
+from storage.engine.statement import Command
 from storage.engine.table import TableDescription, table_of
 
 
@@ -41,12 +41,10 @@ CLAIM_JOB = Command(
 )
 
 
-FIND_JOB_DUE = Query(int, sa.select(JOB.c.due_ms).where(JOB.c.name == BOUND_JOB_NAME))
-
-
-def job_due_at(connection: Connection, *, name: str) -> int:
+@value_or(0)
+def job_due_at(*, name: str) -> sa.Executable:
     """When the job may be claimed; 0 before it was ever claimed. A read, so that an idle replica never takes the write lock."""
-    return connection.first(FIND_JOB_DUE, name=name) or 0
+    return sa.select(JOB.c.due_ms).where(JOB.c.name == BOUND_JOB_NAME)
 
 
 def claim_job(connection: Connection, *, name: str, token: str, now_ms: int, lease_ms: int, latest_ms: int) -> bool:
