@@ -9,7 +9,7 @@ from storage.connect_accounts import attach_connect_account
 from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 
-BILLING = "/v1/operator-billing"
+BILLING_PATH = "/v1/operator-billing"
 NOBODYS = "acct_1Nobody"
 ConnectAnswer = tuple[int, dict[str, Any]]
 
@@ -46,11 +46,11 @@ async def member_session(house: ServiceHouse, who: Credentials) -> str:
 
 async def onboarded(house: ServiceHouse, who: Credentials, *, finished: bool = True) -> str:
     """An Express account of this organisation, made through the front door; its owner has told everything, unless not finished."""
-    status, body = await call_connect(house, await member_session(house, who), "POST", f"{BILLING}/connect/begin", {"country": "NO"})
+    status, body = await call_connect(house, await member_session(house, who), "POST", f"{BILLING_PATH}/connect/begin", {"country": "NO"})
     assert status == 200, body
     if finished:
         await finish_onboarding(house, body["account_id"])
-        assert (await call_connect(house, who.secret, "GET", f"{BILLING}/connect/status"))[1]["status"] == "active"
+        assert (await call_connect(house, who.secret, "GET", f"{BILLING_PATH}/connect/status"))[1]["status"] == "active"
     return body["account_id"]
 
 
@@ -69,7 +69,7 @@ async def restricted(house: ServiceHouse, who: Credentials, account: str) -> Non
     async with house.world.payments.turn(writes=True) as state:
         restrict_account(state, account, None)
     house.world.clock.advance(60)
-    assert (await call_connect(house, who.secret, "GET", f"{BILLING}/connect/status"))[1]["status"] == "pending"
+    assert (await call_connect(house, who.secret, "GET", f"{BILLING_PATH}/connect/status"))[1]["status"] == "pending"
 
 
 async def own_account(house: ServiceHouse) -> str:

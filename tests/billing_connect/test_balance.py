@@ -10,11 +10,11 @@ from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
 from simulators.processor.simulated_processor import SimulatedProcessor
-from tests.billing_connect.asking import BILLING, call_connect, onboarded, trouble
+from tests.billing_connect.asking import BILLING_PATH, call_connect, onboarded, trouble
 from tests.contract.stage import ServiceHouse, StubProvider
 from tests.world import HOST, open_world
 
-BALANCE = f"{BILLING}/balance"
+BALANCE = f"{BILLING_PATH}/balance"
 
 
 @asynccontextmanager
@@ -57,7 +57,9 @@ async def test_where_money_is_real_a_payout_that_is_not_covered_leads_to_the_bal
     async with live_house(tmp_path) as house:
         caller = await house.world.caller()
         await house.world.charge(await house.world.connect_payments(caller), 10_000, "EUR")
-        status, body = await call_connect(house, caller.secret, "POST", f"{BILLING}/payouts/manual", {"amount": 100, "currency": "EUR"})
+        status, body = await call_connect(
+            house, caller.secret, "POST", f"{BILLING_PATH}/payouts/manual", {"amount": 100, "currency": "EUR"}
+        )
     assert (status, body["hint"]) == snapshot(
         (400, "operator_billing_balance shows what is available; pending money becomes available later. Use a new key")
     )

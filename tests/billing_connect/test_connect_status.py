@@ -9,11 +9,11 @@ from clients.payments.records import ConnectedAccount
 from operations.ledger.payment_accounts import detach_payment_account, keep_payment_account_status
 from storage.billing_config import find_config
 from storage.connect_accounts import ConnectAccount, find_connect_account
-from tests.billing_connect.asking import BILLING, attached, call_connect, finish_onboarding, member_session, onboarded, trouble
+from tests.billing_connect.asking import BILLING_PATH, attached, call_connect, finish_onboarding, member_session, onboarded, trouble
 from tests.contract.stage import ServiceHouse
 from tests.world import NOON, Credentials
 
-STATUS, FULL = "/v1/invoices/payments/connect/status", f"{BILLING}/connect/status"
+STATUS, FULL = "/v1/invoices/payments/connect/status", f"{BILLING_PATH}/connect/status"
 NOTHING = {
     "status": "not_connected",
     "account_id": None,
@@ -166,7 +166,7 @@ async def test_whoever_lost_an_account_begins_with_a_new_one(house: ServiceHouse
     before = await onboarded(house, caller)
     house.world.clock.advance(60)
     await house.world.store.write(detach_payment_account, account=before, as_of=house.world.clock.now(), now=house.world.clock.now())
-    status, body = await call_connect(house, await member_session(house, caller), "POST", f"{BILLING}/connect/begin", {})
+    status, body = await call_connect(house, await member_session(house, caller), "POST", f"{BILLING_PATH}/connect/begin", {})
     assert (status, body["status"]) == (200, "pending")
     assert body["account_id"] != before
 

@@ -6,12 +6,12 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Role, Tier
-from tests.billing_connect.asking import BILLING, ConnectAnswer, call_connect, trouble
+from tests.billing_connect.asking import BILLING_PATH, ConnectAnswer, call_connect, trouble
 from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 
-REVIEWS = f"{BILLING}/fraud/reviews"
-LISTS = f"{BILLING}/fraud/value-lists"
+REVIEWS = f"{BILLING_PATH}/fraud/reviews"
+LISTS = f"{BILLING_PATH}/fraud/value-lists"
 EMPTY = {"object": "list", "data": [], "has_more": False}
 
 

@@ -14,12 +14,21 @@ from simulators.processor.faults import ProcessorFault
 from simulators.processor.simulated_processor import SimulatedProcessor
 from simulators.server import WireAnswer
 from storage.connect_accounts import find_connect_account
-from tests.billing_connect.asking import BILLING, attached, call_connect, connected_accounts, consented, member_session, own_account, person
+from tests.billing_connect.asking import (
+    BILLING_PATH,
+    attached,
+    call_connect,
+    connected_accounts,
+    consented,
+    member_session,
+    own_account,
+    person,
+)
 from tests.contract.stage import ServiceHouse, StubProvider
 from tests.world import HOST, SettableClock, open_world
 from transports.payments import SIMULATED_PROCESSOR_KEY
 
-BEGIN = f"{BILLING}/connect/begin"
+BEGIN = f"{BILLING_PATH}/connect/begin"
 
 
 class Liar(SimulatedProcessor):
@@ -65,7 +74,7 @@ async def status_in_store(house: ServiceHouse, organisation: str) -> str | None:
     return None if found is None else found.status
 
 
-@pytest.mark.parametrize("path", [f"{BILLING}/connect/status", "/v1/invoices/payments/connect/status"])
+@pytest.mark.parametrize("path", [f"{BILLING_PATH}/connect/status", "/v1/invoices/payments/connect/status"])
 async def test_an_answer_about_a_neighbours_account_changes_neither(house: ServiceHouse, path: str) -> None:
     caller, neighbour = await house.world.caller(), await house.world.caller()
     await attached(house, caller, await own_account(house), status="active")
@@ -98,10 +107,12 @@ async def test_a_person_is_not_sent_to_an_address_that_no_browser_should_open(ho
 
 async def test_a_code_for_an_account_that_can_be_none_attaches_nothing(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
-    state = (await call_connect(house, caller.secret, "POST", f"{BILLING}/connect/oauth/begin", {}))[1]["state"]
+    state = (await call_connect(house, caller.secret, "POST", f"{BILLING_PATH}/connect/oauth/begin", {}))[1]["state"]
     code = await consented(house, await own_account(house))
     lies(house, "/oauth/token", stripe_user_id="../../accounts?limit=100")
-    status, body = await call_connect(house, caller.secret, "POST", f"{BILLING}/connect/oauth/complete", {"code": code, "state": state})
+    status, body = await call_connect(
+        house, caller.secret, "POST", f"{BILLING_PATH}/connect/oauth/complete", {"code": code, "state": state}
+    )
     assert (status, body["code"]) == (502, "OUTCOME_UNKNOWN")
     assert await status_in_store(house, caller.organisation) is None
 
@@ -119,13 +130,13 @@ async def test_an_account_that_the_processor_does_not_let_us_into_is_not_attache
     house: ServiceHouse, refused: int, code: str, said: tuple[int, str]
 ) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
-    state = (await call_connect(house, caller.secret, "POST", f"{BILLING}/connect/oauth/begin", {}))[1]["state"]
+    state = (await call_connect(house, caller.secret, "POST", f"{BILLING_PATH}/connect/oauth/begin", {}))[1]["state"]
     given = {"code": await consented(house, await own_account(house)), "state": state}
     liar = house.world.payments
     assert isinstance(liar, Liar)
     error = {"error": {"type": "invalid_request_error", "code": code, "message": "hidden words"}}
     liar.about, liar.lie = "/v1/accounts/", lambda told: WireAnswer(refused, orjson.dumps(error))
-    status, body = await call_connect(house, caller.secret, "POST", f"{BILLING}/connect/oauth/complete", given)
+    status, body = await call_connect(house, caller.secret, "POST", f"{BILLING_PATH}/connect/oauth/complete", given)
     assert (status, body.get("code")) == said
     assert await status_in_store(house, caller.organisation) is None
     assert "hidden words" not in str(body) and ("oauth_begin" in str(body)) == (code in ("account_invalid", "resource_missing"))
@@ -176,7 +187,7 @@ async def test_an_address_whose_host_two_programs_read_differently_is_refused(ho
     caller = await house.world.caller(Tier.ENTERPRISE)
     session = await member_session(house, caller)
     for path, name in (("connect/begin", "return_url"), ("connect/begin", "refresh_url"), ("connect/oauth/begin", "return_url")):
-        status, body = await call_connect(house, session, "POST", f"{BILLING}/{path}", {name: address})
+        status, body = await call_connect(house, session, "POST", f"{BILLING_PATH}/{path}", {name: address})
         assert (status, body["param"]) == (400, name)
     for fine in ("https://b\u00fccher.example/x", "https://[2001:db8::1]:8443/", "https://a-b.c_d.example./?x=1"):
-        assert (await call_connect(house, session, "POST", f"{BILLING}/connect/oauth/begin", {"return_url": fine}))[0] == 200
+        assert (await call_connect(house, session, "POST", f"{BILLING_PATH}/connect/oauth/begin", {"return_url": fine}))[0] == 200

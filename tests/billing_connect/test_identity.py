@@ -6,12 +6,12 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
-from tests.billing_connect.asking import BILLING, ConnectAnswer, call_connect
+from tests.billing_connect.asking import BILLING_PATH, ConnectAnswer, call_connect
 from tests.contract.stage import ServiceHouse
 from tests.network_facts import INTERNAL
 
-SESSIONS = f"{BILLING}/identity/sessions"
-STATUS = f"{BILLING}/identity/status"
+SESSIONS = f"{BILLING_PATH}/identity/sessions"
+STATUS = f"{BILLING_PATH}/identity/status"
 
 
 async def begin(house: ServiceHouse, secret: str, **given: object) -> ConnectAnswer:

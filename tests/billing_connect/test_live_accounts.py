@@ -9,12 +9,12 @@ from registry.caller import Restrictions
 from registry.limits import Role, Tier
 from storage.access_grants import AccessGrant, insert_grant
 from storage.connect_accounts import find_connect_account, write_connect_status
-from tests.billing_connect.asking import BILLING, brought, call_connect, consented, let_go, onboarded, own_account, restricted
+from tests.billing_connect.asking import BILLING_PATH, brought, call_connect, consented, let_go, onboarded, own_account, restricted
 from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 
-PATHS = ("/v1/invoices/payments/connect/begin", f"{BILLING}/connect/begin")
-LINK, OAUTH = f"{BILLING}/connect/dashboard-link", f"{BILLING}/connect/oauth"
+PATHS = ("/v1/invoices/payments/connect/begin", f"{BILLING_PATH}/connect/begin")
+LINK, OAUTH = f"{BILLING_PATH}/connect/dashboard-link", f"{BILLING_PATH}/connect/oauth"
 
 
 class Organisation:

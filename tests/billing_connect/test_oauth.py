@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 from registry.limits import Tier
 from storage.connect_accounts import ConnectAccount, attach_connect_account, find_connect_account, sweep_connect_states
 from tests.billing_connect.asking import (
-    BILLING,
+    BILLING_PATH,
     ConnectAnswer,
     attached,
     brought,
@@ -26,7 +26,7 @@ from tests.billing_connect.asking import (
 from tests.contract.stage import ServiceHouse
 from tests.world import NOON, Credentials
 
-BEGIN, COMPLETE = f"{BILLING}/connect/oauth/begin", f"{BILLING}/connect/oauth/complete"
+BEGIN, COMPLETE = f"{BILLING_PATH}/connect/oauth/begin", f"{BILLING_PATH}/connect/oauth/complete"
 
 
 class Way(NamedTuple):
@@ -124,7 +124,7 @@ async def test_the_account_is_attached(house: ServiceHouse) -> None:
         )
     )
     assert await stored(house, caller) == (caller.organisation, account, "standard", "active", 1)
-    assert (await call_connect(house, caller.secret, "GET", f"{BILLING}/connect/status"))[1] == {**body, "currently_due": []}
+    assert (await call_connect(house, caller.secret, "GET", f"{BILLING_PATH}/connect/status"))[1] == {**body, "currently_due": []}
 
 
 async def test_a_state_is_good_once(house: ServiceHouse) -> None:
@@ -264,7 +264,7 @@ async def test_an_express_account_that_was_restricted_does_not_give_way(house: S
     first = await onboarded(house, caller)
     async with house.world.payments.turn(writes=True) as state:
         restrict_account(state, first)
-    await call_connect(house, caller.secret, "GET", f"{BILLING}/connect/status")
+    await call_connect(house, caller.secret, "GET", f"{BILLING_PATH}/connect/status")
     _, code, given = await way(house, caller)
     assert (await complete(house, caller, code, given))[0] == 409
     assert await stored(house, caller) == (caller.organisation, first, "express", "pending", 1)
@@ -350,7 +350,7 @@ async def test_an_account_that_was_let_in_is_attached_though_nothing_more_is_tol
     status, body = await complete(house, caller, code, state)
     assert (status, body["status"], body["account_id"]) == (200, "pending", account)
     house.world.payments.faults.queue.clear()
-    assert (await call_connect(house, caller.secret, "GET", f"{BILLING}/connect/status"))[1]["status"] == "active"
+    assert (await call_connect(house, caller.secret, "GET", f"{BILLING_PATH}/connect/status"))[1]["status"] == "active"
 
 
 async def test_records_that_cannot_be_read_do_not_stand_in_the_way(house: ServiceHouse) -> None:
@@ -419,7 +419,7 @@ async def test_what_is_no_code_or_state_is_named_and_not_repeated(house: Service
 
 @pytest.mark.rule("4.5.51")
 async def test_dashboard_links_are_for_express_accounts(house: ServiceHouse) -> None:
-    link = f"{BILLING}/connect/dashboard-link"
+    link = f"{BILLING_PATH}/connect/dashboard-link"
     caller, standard = await house.world.caller(), await house.world.caller()
     status, body = await call_connect(house, caller.secret, "POST", link, {})
     assert (status, {**body, "request_id": ""}) == snapshot(
@@ -444,7 +444,7 @@ async def test_dashboard_links_are_for_express_accounts(house: ServiceHouse) -> 
 
 @pytest.mark.parametrize("kind", ["timeout", "closed", "error", "rate_limited", "garbage"])
 async def test_a_dashboard_link_that_the_processor_does_not_give_is_told_and_may_be_asked_for_again(house: ServiceHouse, kind: Any) -> None:
-    link = f"{BILLING}/connect/dashboard-link"
+    link = f"{BILLING_PATH}/connect/dashboard-link"
     caller = await house.world.caller()
     await onboarded(house, caller)
     trouble(house, kind)

@@ -10,7 +10,7 @@ from registry.limits import Tier
 from storage.access_grants import AccessGrant, insert_grant
 from storage.connect_accounts import attach_connect_account, find_connect_account
 from tests.billing_connect.asking import (
-    BILLING,
+    BILLING_PATH,
     brought,
     call_connect,
     connected_accounts,
@@ -22,7 +22,7 @@ from tests.billing_connect.asking import (
 )
 from tests.contract.stage import ServiceHouse
 
-PATHS = ("/v1/invoices/payments/connect/begin", f"{BILLING}/connect/begin")
+PATHS = ("/v1/invoices/payments/connect/begin", f"{BILLING_PATH}/connect/begin")
 MANY = 32
 
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from tests.billing_connect.asking import BILLING, ConnectAnswer, call_connect, trouble
+from tests.billing_connect.asking import BILLING_PATH, ConnectAnswer, call_connect, trouble
 from tests.contract.stage import ServiceHouse
 from tests.world import Credentials
 
-SCHEDULE = f"{BILLING}/payouts/schedule"
+SCHEDULE = f"{BILLING_PATH}/payouts/schedule"
 
 
 async def read(house: ServiceHouse, caller: Credentials) -> ConnectAnswer:

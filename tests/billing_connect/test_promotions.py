@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from tests.billing_connect.asking import BILLING, ConnectAnswer, call_connect, onboarded, trouble
+from tests.billing_connect.asking import BILLING_PATH, ConnectAnswer, call_connect, onboarded, trouble
 from tests.contract.stage import ServiceHouse
 from tests.world import NOON, Credentials
 
-PROMOTIONS = f"{BILLING}/promotions"
+PROMOTIONS = f"{BILLING_PATH}/promotions"
 MANY = 16
 
 

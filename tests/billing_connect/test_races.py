@@ -10,7 +10,7 @@ from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from storage.connect_accounts import find_connect_account
 from tests.billing_connect.asking import (
-    BILLING,
+    BILLING_PATH,
     call_connect,
     connected_accounts,
     consented,
@@ -22,7 +22,7 @@ from tests.billing_connect.asking import (
 from tests.contract.stage import ServiceHouse, StubProvider
 from tests.world import open_world
 
-BEGIN, COMPLETE = f"{BILLING}/connect/oauth/begin", f"{BILLING}/connect/oauth/complete"
+BEGIN, COMPLETE = f"{BILLING_PATH}/connect/oauth/begin", f"{BILLING_PATH}/connect/oauth/complete"
 MANY = 32
 
 
@@ -41,7 +41,7 @@ async def account_of(house: ServiceHouse, organisation: str) -> str | None:
 @pytest.mark.rule("4.4.41")
 async def test_many_who_begin_at_once_make_one_account(house: ServiceHouse) -> None:
     session, organisation = await person(house)
-    said = await asyncio.gather(*(call_connect(house, session, "POST", f"{BILLING}/connect/begin", {}) for _ in range(MANY)))
+    said = await asyncio.gather(*(call_connect(house, session, "POST", f"{BILLING_PATH}/connect/begin", {}) for _ in range(MANY)))
     assert [status for status, _ in said] == [200] * MANY
     (account,) = await connected_accounts(house)
     assert {body["account_id"] for _, body in said} == {account.id, await account_of(house, organisation)}
@@ -69,7 +69,8 @@ async def test_of_two_accounts_that_an_organisation_gets_at_once_it_has_one(hous
     state = (await call_connect(house, caller.secret, "POST", BEGIN, {}))[1]["state"]
     given = {"code": await consented(house, own), "state": state}
     begun, completed = await asyncio.gather(
-        call_connect(house, session, "POST", f"{BILLING}/connect/begin", {}), call_connect(house, caller.secret, "POST", COMPLETE, given)
+        call_connect(house, session, "POST", f"{BILLING_PATH}/connect/begin", {}),
+        call_connect(house, caller.secret, "POST", COMPLETE, given),
     )
     kept = await account_of(house, caller.organisation)
     assert kept is not None
@@ -91,16 +92,16 @@ async def test_a_code_is_made_once_by_many_at_once(house: ServiceHouse) -> None:
     caller = await house.world.caller(Tier.ENTERPRISE)
     await house.world.connect_payments(caller)
     given = {"code": "SPRING-15", "percent_off": 15}
-    said = await asyncio.gather(*(call_connect(house, caller.secret, "POST", f"{BILLING}/promotions", given) for _ in range(16)))
+    said = await asyncio.gather(*(call_connect(house, caller.secret, "POST", f"{BILLING_PATH}/promotions", given) for _ in range(16)))
     assert sorted(status for status, _ in said) == [201] + [409] * 15
-    assert len((await call_connect(house, caller.secret, "GET", f"{BILLING}/promotions"))[1]["data"]) == 1
+    assert len((await call_connect(house, caller.secret, "GET", f"{BILLING_PATH}/promotions"))[1]["data"]) == 1
 
 
 async def test_an_event_tells_of_an_account_before_anybody_asks(house: ServiceHouse) -> None:
     from simulators.processor.onboarding import release_account, restrict_account
 
     session, organisation = await person(house)
-    account = (await call_connect(house, session, "POST", f"{BILLING}/connect/begin", {}))[1]["account_id"]
+    account = (await call_connect(house, session, "POST", f"{BILLING_PATH}/connect/begin", {}))[1]["account_id"]
     seen: list[str | None] = []
 
     async def told() -> None:
@@ -123,9 +124,11 @@ async def test_pages_of_promotions_and_sessions_are_read(house: ServiceHouse) ->
     caller = await house.world.caller()
     for number in range(2):
         house.world.clock.advance(1)
-        status, _ = await call_connect(house, caller.secret, "POST", f"{BILLING}/promotions", {"code": f"CODE-{number}", "percent_off": 5})
+        status, _ = await call_connect(
+            house, caller.secret, "POST", f"{BILLING_PATH}/promotions", {"code": f"CODE-{number}", "percent_off": 5}
+        )
         assert status == 201
-        assert (await call_connect(house, caller.secret, "POST", f"{BILLING}/identity/sessions", {"type": "document"}))[0] == 201
-    _, body = await call_connect(house, caller.secret, "GET", f"{BILLING}/promotions?limit=1")
+        assert (await call_connect(house, caller.secret, "POST", f"{BILLING_PATH}/identity/sessions", {"type": "document"}))[0] == 201
+    _, body = await call_connect(house, caller.secret, "GET", f"{BILLING_PATH}/promotions?limit=1")
     assert (body["data"][0]["code"], body["has_more"]) == ("CODE-1", True)
-    assert (await call_connect(house, caller.secret, "GET", f"{BILLING}/identity/status"))[1]["status"] == "requires_input"
+    assert (await call_connect(house, caller.secret, "GET", f"{BILLING_PATH}/identity/status"))[1]["status"] == "requires_input"

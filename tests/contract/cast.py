@@ -19,7 +19,7 @@ from storage.organisations import create_organisation
 from storage.people import create_person
 from storage.sealing import OWN_TOKEN_FIELD
 from storage.upstream_connections import set_connection
-from tests.contract.fleet import ALPINE, UNKNOWN_ICCID
+from tests.contract.fleet import ALPINE_TOKEN, UNKNOWN_ICCID
 from tests.contract.founding import OPERATOR
 from tests.contract.stage import ID, SHOP_KEY, ContractStage, Input, ServiceHouse
 from tests.network_facts import ACCOUNT, INTERNAL, SIBLING
@@ -165,7 +165,7 @@ def enlisted(world: World, operation: AnyOperation, company: Company, actor: Act
     if identity.place is Place.SIBLING:
         founded = Founded(SIBLING, None)
     elif identity.place is Place.ABROAD:
-        founded = Founded(None, world.pipeline.deps.keyring.seal(ALPINE.value, org_id=organisation or "", field=OWN_TOKEN_FIELD))
+        founded = Founded(None, world.pipeline.deps.keyring.seal(ALPINE_TOKEN.value, org_id=organisation or "", field=OWN_TOKEN_FIELD))
     actor.secret, actor.owner = secret, organisation or person
     narrowed = write_restrictions(restrictions(operation, company, identity.narrow))
     return Rows(person, subject, organisation, identity.role, grant, ids.new("key_"), key.digest, key.prefix, narrowed, founded)

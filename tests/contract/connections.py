@@ -6,14 +6,14 @@ from typing import Any
 from storage.engine.connection import Connection
 from storage.sealing import OWN_TOKEN_FIELD
 from storage.upstream_connections import find_upstream, set_connection, use_own_token
-from tests.contract.fleet import ALPINE, FJORD
+from tests.contract.fleet import ALPINE_TOKEN, FJORD_TOKEN
 from tests.world import Credentials, World
 
 
 async def replaced_token(world: World, who: Credentials) -> dict[str, Any]:
     """A token of its own, which has replaced another one."""
     keyring, organisation = world.pipeline.deps.keyring, who.organisation
-    first, second = (keyring.seal(token.value, org_id=organisation, field=OWN_TOKEN_FIELD) for token in (FJORD, ALPINE))
+    first, second = (keyring.seal(token.value, org_id=organisation, field=OWN_TOKEN_FIELD) for token in (FJORD_TOKEN, ALPINE_TOKEN))
 
     def write(connection: Connection) -> None:
         set_connection(connection, organisation=organisation, mode="own", account_id=None, own_token=first)
@@ -26,6 +26,8 @@ async def replaced_token(world: World, who: Credentials) -> dict[str, Any]:
     return {}
 
 
-CONNECTED: Mapping[str, Callable[[World, Credentials], Awaitable[dict[str, Any]]]] = {"onboarding_restore_ocs_token": replaced_token}
+CONNECTED_ORGANISATION: Mapping[str, Callable[[World, Credentials], Awaitable[dict[str, Any]]]] = {
+    "onboarding_restore_ocs_token": replaced_token
+}
 REPLACING = {"onboarding_connect_ocs_token", "onboarding_restore_ocs_token"}
 """Operations whose documented call replaces the live connection of everybody who has one."""

@@ -21,7 +21,7 @@ from tests.copies import Original
 from tests.network_facts import ACCOUNT, SIBLING
 from tests.world import SettableClock
 
-FJORD, ALPINE = SIMULATED_TOKENS
+FJORD_TOKEN, ALPINE_TOKEN = SIMULATED_TOKENS
 FOREIGN_ACCOUNT = 8201
 ONE_TIME = "Nordic 1GB 30d"
 MONTHLY = "Nordic monthly 3GB"
@@ -76,7 +76,7 @@ def staged(start: int) -> tuple[Network, int, Original[dict[str, Any]]]:
     packages.assign_package(network, line, network.templates[one_time], period=None, validity_days=None)
     packages.assign_package_series(network, line, network.templates[monthly], start=None, at_first_use=False)
     line.balance, line.bitrate, line.throttled = 5_000_000, "UNLIMITED", False
-    network.steering[FOREIGN_LIST] = network.steering[17]._replace(id=FOREIGN_LIST, reseller_id=ALPINE.reseller_id)
+    network.steering[FOREIGN_LIST] = network.steering[17]._replace(id=FOREIGN_LIST, reseller_id=ALPINE_TOKEN.reseller_id)
     for other in network.lines.values():
         if other.imsis[-1].iccid == DOCUMENTED_ICCID:
             other.imsis[-1].iccid = line.imsis[-1].iccid
@@ -89,7 +89,7 @@ def staged(start: int) -> tuple[Network, int, Original[dict[str, Any]]]:
 
 def template(network: Network, name: str) -> int:
     """The number of a template of the stage's reseller."""
-    return next(found.id for found in network.templates.values() if (found.name, found.reseller_id) == (name, FJORD.reseller_id))
+    return next(found.id for found in network.templates.values() if (found.name, found.reseller_id) == (name, FJORD_TOKEN.reseller_id))
 
 
 def new_network(start: int, place: int) -> tuple[Network, Own]:
@@ -102,10 +102,10 @@ def new_network(start: int, place: int) -> tuple[Network, Own]:
         free.imsis[-1].iccid = f"89883037{place:06d}{number:05d}"
     network.counters["zone"] += 100 * place
     network.counters["template"] += 100 * place
-    create_location_zone(network, FJORD, dict(ZONE))
+    create_location_zone(network, FJORD_TOKEN, dict(ZONE))
     zone = network.counters["zone"]
-    fields = {"prepaidpackagetemplatename": "Ours", "resellerid": FJORD.reseller_id, "locationzoneid": zone, "perioddays": 30}
-    create_prepaid_package_template(network, FJORD, {**fields, "databyte": 1 << 30, "throttlingActive": False, "recurring": False})
+    fields = {"prepaidpackagetemplatename": "Ours", "resellerid": FJORD_TOKEN.reseller_id, "locationzoneid": zone, "perioddays": 30}
+    create_prepaid_package_template(network, FJORD_TOKEN, {**fields, "databyte": 1 << 30, "throttlingActive": False, "recurring": False})
     return network, own(network, network.lines[line_id], zone)
 
 

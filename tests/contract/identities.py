@@ -1,6 +1,6 @@
 """What every identity is answered, read from an operation's declaration and the words of the specification: docs/identities.md.
 
-Nothing here asks the code that decides: credentials are api.md 5.1, tiers and roles 5.2 and decisions.md 2, tenancy decisions.md 2.
+Nothing here asks the code that decides: credentials are rules 5.1 of tests/spec/rules.tsv, tiers and roles 5.2, and tenancy 2.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ TAKERS = {
     Auth.BEARER: MEMBERS,
     Auth.SESSION: {By.SESSION, By.LOGIN},
 }
-"""Which credentials each kind of operation takes (api.md 5.1). Without a secret of its own the bridge's route takes the internal key;
+"""Which credentials each kind of operation takes (rules 5.1). Without a secret of its own the bridge's route takes the internal key;
 where a storefront key is set, the routes that are open without one take it.
 
 Where the credential is a signature over the body, none of these has it.
@@ -54,7 +54,7 @@ CARRIED = {
     Scope.WRITE: {(tier, role) for tier in (Tier.PRO, Tier.ENTERPRISE) for role in Role},
     Scope.ADMIN: {(Tier.ENTERPRISE, Role.ADMIN)},
 }
-"""Who carries a scope (api.md 5.2, decisions.md 2)."""
+"""Who carries a scope (rules 5.2)."""
 OF_THE_ACCOUNT = {"iccid", "packageId", "rangeStart", "accountId", "destAccount"}
 OF_THE_RESELLER = {
     "resellerId",
@@ -68,7 +68,7 @@ OF_THE_RESELLER = {
     "planId",
     "voipPlanId",
 }
-"""Whose the things of the network are: all its accounts read what is the reseller's, and who made it changes it (decisions.md 2)."""
+"""Whose the things of the network are: all its accounts read what is the reseller's, and who made it changes it (rules 2)."""
 OF_THE_LEDGER = {"idempotencyKey"}
 """Names that are ours without looking like it."""
 
@@ -86,7 +86,7 @@ def by_credential(operation: AnyOperation, who: Identity) -> ExpectedAnswer | No
 
 
 def by_guard(operation: AnyOperation, who: Identity) -> ExpectedAnswer | None:
-    """Always 405 (api.md 4.7)."""
+    """Always 405 (rules 4.7)."""
     return ExpectedAnswer(405, NEVER[GUARD]) if operation.id == GUARD else None
 
 

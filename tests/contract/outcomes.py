@@ -8,7 +8,7 @@ from registry.catalogue import AnyOperation
 from registry.limits import Tier
 from registry.operation import Auth
 from simulators.network.faults import NetworkFault
-from tests.contract.fleet import ALPINE, writes
+from tests.contract.fleet import ALPINE_TOKEN, writes
 from tests.contract.stage import NEVER, Answered, ContractStage, Input, ServiceHouse, key_for
 
 OUTCOMES_PAGE = Path(__file__).resolve().parents[2] / "docs" / "outcomes.md"
@@ -64,7 +64,7 @@ async def foreign_tenant(case: Case) -> Answered | Cell:
     stage, given = await case.stage()
     if not given or case.operation.id in NAMELESS or case.operation.auth is Auth.SESSION:
         return NO_IDS
-    stranger = await case.house.world.caller(Tier.ENTERPRISE, token=ALPINE.value)
+    stranger = await case.house.world.caller(Tier.ENTERPRISE, token=ALPINE_TOKEN.value)
     return await case.ask(stage, given, secret=stranger.secret)
 
 

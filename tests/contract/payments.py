@@ -11,7 +11,7 @@ from simulators.processor.onboarding import authorize_oauth, open_standard_accou
 from simulators.processor.webhooks import SIGNATURE_HEADER, sign_webhook
 from storage.connect_accounts import ConnectState, insert_connect_state
 from storage.identity_sessions import IdentitySession, insert_identity_session
-from tests.contract.connections import CONNECTED
+from tests.contract.connections import CONNECTED_ORGANISATION
 from tests.contract.intelligence import INTELLIGENCE
 from tests.contract.invoices import INVOICED
 from tests.contract.orders import ORDERS
@@ -100,7 +100,7 @@ PREPARED: Mapping[str, Callable[[World, Credentials], Awaitable[Input]]] = {
     "operator_billing_create_refund": charge,
     "operator_billing_create_manual_payout": funds,
     "operator_billing_submit_dispute_evidence": dispute,
-    **CONNECTED,
+    **CONNECTED_ORGANISATION,
     **INVOICED,
     **SHOP_INPUTS,
     **ORDERS,

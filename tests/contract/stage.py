@@ -26,7 +26,7 @@ from simulators.network.world import World as Network
 from storage.affiliates import insert_affiliate
 from storage.invitations import put_invitation
 from storage.issuance import DrawnSim, NewIssuance, begin_issuance, mark_issued
-from tests.contract.fleet import FJORD, Own, drawn, network_way, new_network
+from tests.contract.fleet import FJORD_TOKEN, Own, drawn, network_way, new_network
 from tests.contract.founding import found_organisation
 from tests.contract.payments import prepared, signature
 from tests.direct import Direct
@@ -167,7 +167,7 @@ class ServiceHouse:
         self.places += 1
         sandbox = await self.enter(network)
         # Lines move between accounts, and only whoever brings a token of their own has two.
-        token = FJORD.value if operation is not None and operation.id == MOVE and connected else None
+        token = FJORD_TOKEN.value if operation is not None and operation.id == MOVE and connected else None
         who = await found_organisation(self.world, own, tier=tier, role=role, token=token, connected=connected)
         stage = ContractStage(who, sandbox, own, self.places)
         if operation is not None and operation.id == ROLLBACK_OPERATION:

@@ -8,7 +8,7 @@ from registry.operation import Auth
 from tests.contract.stage import OPERATIONS, SHOP_KEY, ServiceHouse, key_for
 from tests.network_facts import INTERNAL
 
-# api.md 5.1: of the public routes these are operations that are declared; /openapi.json is a page.
+# Rules 5.1: of the public routes these are operations that are declared; /openapi.json is a page.
 SHOPS = {"get_hosted_storefront", "get_hosted_storefront_plan_readiness", "list_storefront_templates"}
 PUBLIC = {"get_intelligence_share", "health_check", "signup_start", "signup_verify", *SHOPS}
 CLOSED = [pytest.param(o, id=o.id) for o in OPERATIONS if o.id not in PUBLIC]

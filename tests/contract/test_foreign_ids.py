@@ -11,7 +11,7 @@ from registry.limits import Tier
 from registry.model import shown_field_name
 from registry.operation import Auth
 from registry.redaction import redact
-from tests.contract.fleet import ALPINE, FOREIGN_ACCOUNT, FOREIGN_LIST, UNKNOWN_ICCID, UNKNOWN_ID, writes
+from tests.contract.fleet import ALPINE_TOKEN, FOREIGN_ACCOUNT, FOREIGN_LIST, UNKNOWN_ICCID, UNKNOWN_ID, writes
 from tests.contract.stage import MOVE, NEVER, OPERATIONS, Answered, ContractStage, Input, ServiceHouse, key_for
 from tests.network_facts import SIBLING
 
@@ -33,7 +33,7 @@ class Named(NamedTuple):
 def named(stage: ContractStage, operation: AnyOperation, field: str) -> Named | None:
     """What to send in a field that names something of the network."""
     network, own = stage.network, stage.own
-    alpine = ALPINE.reseller_id
+    alpine = ALPINE_TOKEN.reseller_id
     template = next(each.id for each in network.templates.values() if each.reseller_id == alpine)
     zone = next(each.id for each in network.zones.values() if each.reseller_id == alpine)
     other = next(line for line in network.lines_of(SIBLING))
@@ -125,7 +125,7 @@ async def test_an_own_token_finds_nothing_of_another_reseller(house: ServiceHous
     fjord = {"resellerId": 7001, "zoneId": 2301, "locationZoneId": 2301, "destinationListId": 64, "voipPlanId": 92, "sponsorId": 32}
     for operation in readers:
         await house.stage(operation)
-        alps = await house.world.caller(Tier.ENTERPRISE, token=ALPINE.value)
+        alps = await house.world.caller(Tier.ENTERPRISE, token=ALPINE_TOKEN.value)
         given = {field: fjord[field]}
         foreign = await house.http(operation, alps.secret, given)
         unknown = await house.http(operation, alps.secret, {field: UNKNOWN_ID})

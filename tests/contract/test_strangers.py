@@ -9,7 +9,7 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from registry.limits import Tier
 from registry.operation import Auth
-from tests.contract.fleet import ALPINE, writes
+from tests.contract.fleet import ALPINE_TOKEN, writes
 from tests.contract.stage import NEVER, OPERATIONS, Answered, ContractStage, ServiceHouse, key_for
 from tests.network_facts import ACCOUNT, SIBLING
 
@@ -27,7 +27,7 @@ async def strangers(house: ServiceHouse, stage: ContractStage) -> dict[str, str]
     """Identities that are not the stage's: two of them have accounts in the same network."""
     world = house.world
     sibling = await world.caller(Tier.ENTERPRISE, mode="managed", account=SIBLING, service_own=True)
-    alps = await world.caller(Tier.ENTERPRISE, token=ALPINE.value)
+    alps = await world.caller(Tier.ENTERPRISE, token=ALPINE_TOKEN.value)
     free = await world.caller(Tier.FREE)
     revoked = await world.caller(organisation=stage.who.organisation)
     removed = await world.caller(organisation=stage.who.organisation)

@@ -15,7 +15,7 @@ MEMBERS = {
     "enterprise member": (Tier.ENTERPRISE, Role.MEMBER),
     "enterprise admin": (Tier.ENTERPRISE, Role.ADMIN),
 }
-# Who may do what, in the words of the specification and not of the code that decides it (api.md 5.2).
+# Who may do what, in the words of the specification and not of the code that decides it (rules 5.2 of tests/spec/rules.tsv).
 CARRIED = {
     Scope.NONE: set(MEMBERS),
     Scope.READ: set(MEMBERS),

@@ -1,4 +1,4 @@
-"""An organisation without an account upstream is told so, and how to go on; the network hears nothing (api.md 2.1, 5.3)."""
+"""An organisation without an account upstream is told so, and how to go on; the network hears nothing (rules 2.1 and 5.3)."""
 
 import pytest
 from inline_snapshot import snapshot

@@ -94,7 +94,7 @@ async def test_late_records_of_a_sim_that_was_billed_are_billed_alone(bill: Bill
 
 async def test_a_sim_that_was_billed_more_than_it_used_makes_no_invoice_of_nothing(bill: Billing) -> None:
     await bill.use((sim(1), 0, 10 * GB))
-    for _ in range(2):  # two invoices of the whole month bill the same: api.md lets them
+    for _ in range(2):  # two invoices of the whole month may bill the same
         assert (await bill.create(price_per_gb_cents=100)).status_code == 201
     await bill.use((sim(1), 0, 5 * GB))
     nothing = await bill.create(iccids=[sim(1)], price_per_gb_cents=100)

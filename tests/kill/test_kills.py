@@ -1,4 +1,4 @@
-"""kill -9 at random moments and named points, with calls under way (security.md 1a 8)."""
+"""kill -9 at random moments and named points, with calls under way."""
 
 from tests.harness.tenant_stage import TenantStage
 from tests.kill.campaign import Campaign

@@ -1,4 +1,4 @@
-"""kill -9 at each of the seven named points, and what the next process makes of the key (security.md 1a 8)."""
+"""kill -9 at each of the seven named points, and what the next process makes of the key."""
 
 from typing import Literal, NamedTuple
 

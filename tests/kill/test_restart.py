@@ -1,4 +1,4 @@
-"""What a process that was killed left half done, seen by the next one (security.md 1a 6, api.md 3.6)."""
+"""What a process that was killed left half done, seen by the next one."""
 
 import json
 

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeVar, cast
 
 from clients.payments.records import Charge, CheckoutSession, NewCheckout, Refund
 from registry.errors import NotFound, PaymentsRefused, Refusal
-from tests.simulation.processor_rows import charge_json, refund_json, session_json
+from tests.simulation.processor_rows import charge_row, refund_row, session_json
 
 Made = TypeVar("Made", CheckoutSession, Refund)
 
@@ -153,8 +153,8 @@ class Processor:
                 held, amount_refunded=held.amount_refunded + amount, refunded=held.amount_refunded + amount == held.amount
             )
             self.log.append(Moved(self._clock(), "refunded", account, about, charge, amount, key, metadata.get("attempt"), made.id))
-            self._announce("refund.created", account, refund_json(made))
-            self._announce("charge.refunded", account, charge_json(self.charges[charge]))
+            self._announce("refund.created", account, refund_row(made))
+            self._announce("charge.refunded", account, charge_row(self.charges[charge]))
             if self._draw() < FALLS:
                 self._plan(self._draw() * FALLS_WITHIN, lambda: self._fall(account, made.id))
             return made
@@ -228,7 +228,7 @@ class Processor:
         self.charges[charge.id] = replace(charge, amount_refunded=charge.amount_refunded - fallen.amount, refunded=False)
         moved = next(moved for moved in self.log if moved.what == "refunded" and moved.refund == refund)
         self.log.append(moved._replace(at=self._clock(), what="fell"))
-        self._announce("refund.failed", account, refund_json(fallen))
+        self._announce("refund.failed", account, refund_row(fallen))
 
     def _receive(self, page: Page) -> None:
         page.paid = True
@@ -251,7 +251,7 @@ class Processor:
         self._of_charge[charge.id] = page
         page.charges.append(charge.id)
         self.log.append(Moved(self._clock(), "paid", page.account, page.about, charge.id, charge.amount, "", None))
-        self._announce("charge.succeeded", page.account, charge_json(charge))
+        self._announce("charge.succeeded", page.account, charge_row(charge))
 
     def _expire_in_time(self, page: Page) -> None:
         if page.session.status == "open" and page.session.expires_at <= self._clock():

@@ -22,7 +22,7 @@ def session_json(session: CheckoutSession) -> Members:
     }
 
 
-def charge_json(charge: Charge) -> Members:
+def charge_row(charge: Charge) -> Members:
     return {
         "id": charge.id,
         "object": "charge",
@@ -38,7 +38,7 @@ def charge_json(charge: Charge) -> Members:
     }
 
 
-def refund_json(refund: Refund) -> Members:
+def refund_row(refund: Refund) -> Members:
     return {
         "id": refund.id,
         "object": "refund",

@@ -1,4 +1,4 @@
-"""The charging system as its wire shows it (ocs.md), small and quick: what issuing an eSIM and taking it back need.
+"""The charging system as its wire shows it, small and quick: what issuing an eSIM and taking it back need.
 
 Its log of dispatches is the only truth that an episode is judged by: our own ledger is what is on trial.
 """

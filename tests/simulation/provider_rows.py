@@ -1,4 +1,4 @@
-"""The parts of the charging system's answers that say nothing an issuance depends upon; the members are those of ocs.md."""
+"""The parts of the charging system's answers that say nothing an issuance depends upon."""
 
 from typing import Any
 

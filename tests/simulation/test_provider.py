@@ -1,4 +1,4 @@
-"""The model of the charging system answers as the simulated network does, which answers as ocs.md says."""
+"""The model of the charging system answers as the simulated network does."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""What is kept by hand about the tests: the rules of api.md, the abuse cases, and the promises of docs/security.md."""
+"""What is kept by hand about the tests: the rules of the specification, the abuse cases, and the promises of docs/security.md."""
 
 import ast
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""What api.md says of all operator operations together."""
+"""What the rules say of all operator operations together."""
 
 import re
 from typing import Any

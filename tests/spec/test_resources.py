@@ -1,4 +1,4 @@
-"""api.md 2 and 8: resources, their fields and their limits."""
+"""Rules 2 and 8 of tests/spec/rules.tsv: resources, their fields and their limits."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""api.md 3.1, 4.1 and 6: what the connectivity routes do, and which events come of it."""
+"""Rules 3.1, 4.1 and 6 of tests/spec/rules.tsv: what the connectivity routes do, and which events come of it."""
 
 import httpx
 import pytest
