@@ -1,14 +1,21 @@
 """The house rules that a linter does not know."""
 
 import ast
+import io
 import re
 import subprocess
+import tokenize
 import tomllib
+from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from statistics import median
+from typing import TypeGuard
 
 import pytest
+
+from tools.house import House, defined, glued, read_house
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("registry", "operations", "transports", "storage", "clients", "simulators")
@@ -38,12 +45,30 @@ def sources(*folders: str) -> list[Path]:
 
 
 @cache
+def house() -> House:
+    """The product as tools/house.py reads it."""
+    return read_house(ROOT)
+
+
+@cache
+def parsed() -> dict[str, ast.Module]:
+    """The files of the product, which were parsed with the house."""
+    return {module.path: module.tree for module in house().modules.values()}
+
+
+@cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+    return parsed().get(name(path)) or ast.parse(path.read_text())
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All of a file: to walk through it takes longer than to parse it."""
+    return list(ast.walk(tree(path)))
 
 
 def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [node for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -58,12 +83,8 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def test_no_source_file_is_longer_than_600_lines() -> None:
-    assert {name(path): lines(path) for path in sources(*ROOMS) if lines(path) > 600} == {}
-
-
-def test_no_test_file_is_longer_than_600_lines() -> None:
-    assert {name(path): lines(path) for path in sources("tests") if lines(path) > 600} == {}
+def test_no_file_is_longer_than_600_lines() -> None:
+    assert {name(path): lines(path) for path in sources(*ROOMS, "tests") if lines(path) > 600} == {}
 
 
 def test_no_function_is_longer_than_60_lines() -> None:
@@ -111,7 +132,7 @@ def test_only_three_places_catch_every_exception() -> None:
     found = {
         name(path)
         for path in sources(*ROOMS)
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.ExceptHandler) and catches(node) & {"Exception", "BaseException"} and not raises_again(node)
     }
     assert found - CATCHERS == set()
@@ -119,7 +140,7 @@ def test_only_three_places_catch_every_exception() -> None:
 
 def test_any_stands_only_in_the_registry() -> None:
     rooms = [room for room in ROOMS if room != "registry"]
-    found = {name(path) for path in sources(*rooms) for node in ast.walk(tree(path)) if is_any(node)}
+    found = {name(path) for path in sources(*rooms) for node in nodes(path) if is_any(node)}
     assert found == set()
 
 
@@ -151,3 +172,175 @@ def test_the_project_names_what_requirements_in_names() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = {re.split(r"[=>~]=", line)[0] for line in [*project["dependencies"], *project["optional-dependencies"]["postgres"]]}
     assert declared == pins("requirements.in").keys()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_public_name_is_defined_once_in_its_layer(room: str) -> None:
+    assert house().doubles(private=False).get(room) == {}
+
+
+def test_a_private_name_is_rarely_defined_twice_in_its_layer() -> None:
+    assert house().share_of_doubles(private=True) <= 2
+
+
+def test_a_name_that_other_tests_import_is_defined_once_in_the_tests() -> None:
+    places, imported = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for path in sources("tests"):
+        module = name(path).removesuffix(".py").replace("/", ".")
+        for node in nodes(path):
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    imported[alias.name].add(node.module or "")
+        for each in defined(tree(path).body):
+            places[each.name].add(module)
+    assert {word: sorted(found) for word, where in places.items() if len(found := where & imported[word]) > 1} == {}
+
+
+def is_operation(node: ast.AST) -> TypeGuard[ast.AsyncFunctionDef]:
+    """A declared operation: its name is its published id."""
+    calls = [each.func for each in getattr(node, "decorator_list", []) if isinstance(each, ast.Call)]
+    return any(isinstance(each, ast.Name) and each.id == "operation" for each in calls)
+
+
+def test_no_name_is_another_one_with_a_number_or_its_module_glued_on() -> None:
+    ids = {f"{module.path}: {node.name}" for module in house().modules.values() for node in module.tree.body if is_operation(node)}
+    assert sorted(set(glued(house())) - ids) == []
+
+
+def test_no_file_is_two_nouns() -> None:
+    assert [module.path for module in house().modules.values() if len(module.parts) > 1] == []
+
+
+def test_a_small_file_with_one_importer_in_its_folder_is_part_of_that_file() -> None:
+    importers = defaultdict[str, set[str]](set)
+    for module in house().modules.values():
+        for each in house().own_imports(module):
+            importers[each].add(module.name)
+    found = [
+        f"{module.path} ({module.lines} lines): {user}"
+        for module in house().modules.values()
+        if module.lines < 60 and not module.path.endswith("__init__.py") and len(importers[module.name]) == 1
+        for user in importers[module.name]
+        if user.rpartition(".")[0] == module.name.rpartition(".")[0]
+    ]
+    assert found == []
+
+
+def test_nothing_inside_a_layer_imports_in_a_circle_at_any_depth() -> None:
+    assert house().knots == []
+
+
+def test_the_engine_of_the_storage_knows_no_aggregate() -> None:
+    engine = [module for module in house().modules.values() if module.name.startswith("storage.engine")]
+    found = {each for module in engine for each in house().own_imports(module) if each.startswith("storage.")}
+    assert engine and sorted(each for each in found if not each.startswith("storage.engine")) == []
+
+
+SLOW = {
+    "aiohttp": 496,
+    "aiosmtplib": 65,
+    "alembic": 677,
+    "cryptography": 182,
+    "httpx": 494,
+    "httpx2": 231,
+    "jinja2": 162,
+    "jwt": 210,
+    "markdown_it": 91,
+    "mcp": 1979,
+    "openai": 2112,
+    "prometheus_client": 146,
+    "psycopg": 464,
+    "rich": 175,
+    "segno": 104,
+    "sqlalchemy": 295,
+    "sqlmodel": 740,
+    "starlette": 174,
+    "stripe": 881,
+    "typer": 125,
+    "typst": 7,  # and 78 MB of a library to read from a cold disk
+    "uvicorn": 267,
+    "uvloop": 70,
+}
+"""Packages that take long to import, with the milliseconds of processor time that it takes after pydantic, anyio and orjson are there:
+`serve`, `--version` and the completion of a shell wait for none that they do not need. Below 20 ms an import belongs to the top."""
+SEAM = "simulators"
+"""The product starts without them, so nothing imports them before it has been told to."""
+
+
+def imports_of(node: ast.AST) -> Iterator[str]:
+    """The modules that an import statement names, and for `from a import b` both a and a.b."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield from (each for alias in node.names for each in (f"{node.module}.{alias.name}", node.module))
+
+
+def is_slow(module: str) -> bool:
+    """A package of SLOW, or the one module of ours that imports one at its top."""
+    own = house().modules.get(module)
+    if own is None:
+        return module.partition(".")[0] in SLOW
+    return any(each.partition(".")[0] in SLOW for node in own.tree.body for each in imports_of(node))
+
+
+def test_an_import_inside_a_function_is_of_a_slow_package_or_of_the_module_that_imports_it() -> None:
+    found = {
+        f"{module.path}:{function.name} {next(imports_of(node))}"
+        for module in house().modules.values()
+        for function in module.functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and not any(is_slow(each) or (each.startswith(f"{SEAM}.") and module.layer == "transports") for each in imports_of(node))
+    }
+    assert sorted(found) == []
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """The comments and docstrings of a file, those of fields and constants too, with their lines."""
+    text = path.read_text()
+    if "#" in text:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+    for node in nodes(path):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+
+
+KINDS = "md|py|tsv|patch|toml|yaml"
+FOLDERS = "tests|docs|benchmarks|examples"
+REFERENCE = re.compile(rf"(?<![\w./{{*~-])([\w-]+(?:/[\w.-]+)*\.(?:{KINDS})|(?:{FOLDERS})/[\w/.-]*\w)\b(?!\*)")
+
+
+def test_comments_and_docstrings_point_to_files_that_exist() -> None:
+    known = {name(path) for path in files()}
+    ends = {"/".join(parts[at:]) for each in known for parts in [each.split("/")] for at in range(len(parts))}
+    folders = {"/".join(parts[:at]) for each in known for parts in [each.split("/")] for at in range(1, len(parts))}
+    found = [
+        f"{name(path)}:{line} {each}"
+        for path in sources(*ROOMS, "tests", "tools", "benchmarks", "examples")
+        for line, text in texts(path)
+        for each in REFERENCE.findall(text)
+        if each not in ends and each not in folders and f"{each}.py" not in known
+    ]
+    assert found == []
+
+
+PORTS = {"registry/ports.py", "registry/clock.py", "registry/ids.py", "registry/rate_limits.py", "registry/shared_limits.py"}
+
+
+def is_port(node: ast.stmt) -> TypeGuard[ast.ClassDef]:
+    return isinstance(node, ast.ClassDef) and any(isinstance(each, ast.Name) and each.id == "Protocol" for each in node.bases)
+
+
+def test_the_docstring_of_a_port_names_its_parameters() -> None:
+    """In back quotes, in the docstring of the method or of its class."""
+    modules = [each for each in house().modules.values() if each.path in PORTS or each.path.endswith(("/port.py", "operations/deps.py"))]
+    ports = [(module.path, node) for module in modules for node in module.tree.body if is_port(node)]
+    found: list[str] = []
+    for path, port in ports:
+        for method in (each for each in ast.walk(port) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)):
+            text = f"{ast.get_docstring(port)} {ast.get_docstring(method)}"
+            names = [each.arg for each in (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs)]
+            found += [f"{path}: {port.name}.{method.name} {each}" for each in names if each != "self" and f"`{each}`" not in text]
+    assert found == []
