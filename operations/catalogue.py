@@ -6,19 +6,19 @@ from operations import (
     billing,
     bridge,
     connectivity,
-    health,
     intelligence,
     invoicing,
     network,
     setup,
     storefronts,
     subscribers,
+    system,
 )
 from registry.catalogue import Catalogue, Toolset
 
 CATALOGUE = Catalogue(
     [
-        Toolset("system", "Is the service up, and which build is it.", (health,)),
+        Toolset("system", "Is the service up, and which build is it.", (system,)),
         Toolset(
             "connectivity",
             "Issue eSIMs for plans, report usage, follow events and have them delivered to webhooks.",

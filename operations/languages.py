@@ -83,7 +83,7 @@ def datetime_to_show(value: float | str) -> datetime:
 @cache
 def country_names(language: str) -> Mapping[str, str]:
     """The name of each country in a language, by its code, as CLDR has it."""
-    from babel import Locale  # slow to import: the first page or mail with a country does
+    from babel import Locale
 
     territories = cast(Mapping[str, str], Locale.parse(language).territories)
     return {code: territories[code] for code in COUNTRY_CODES}

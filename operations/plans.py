@@ -1,4 +1,4 @@
-"""A plan, its price, and the eSIM that is issued for it, as answers show them (api.md 2.2, 2.4)."""
+"""A plan, its price, and the eSIM that is issued for it, as answers show them."""
 
 from typing import Literal, NotRequired
 

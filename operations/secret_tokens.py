@@ -32,7 +32,7 @@ class NewApiKeySecret(NamedTuple):
 
 
 def new_api_key(ids: Ids) -> NewApiKeySecret:
-    """An API key of 238 random bits: ak_, 40 characters of base 62 and 6 of checksum (security.md 3.10)."""
+    """An API key of 238 random bits: ak_, 40 characters of base 62 and 6 of checksum (docs/security.md)."""
     number = int.from_bytes(ids.bytes(40))  # 320 bits over 62^40: the remainder's bias is below 2^-80
     body = ""
     for _ in range(40):

@@ -1,4 +1,4 @@
-"""Templates of web pages, where every value is escaped and an unknown name is an error; and their content policy (security.md 3.9)."""
+"""Templates of web pages, where every value is escaped and an unknown name is an error; and their content policy (docs/security.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON from outside: what is legal JSON and still not welcome (security.md 3.5 and 4.5)."""
+"""JSON from outside: what is legal JSON and still not welcome (docs/security.md)."""
 
 import json
 import math

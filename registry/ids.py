@@ -25,15 +25,15 @@ class Ids(Protocol):
     """What makes new names. Tests hand in a predictable one."""
 
     def new(self, prefix: str) -> str:
-        """A time-ordered id: prefix, 48 bits of milliseconds, 80 random bits, in 26 base32 characters."""
+        """A time-ordered id: `prefix`, 48 bits of milliseconds, 80 random bits, in 26 base32 characters."""
         ...
 
     def secret(self, prefix: str) -> str:
-        """An id that is itself the secret: prefix and 130 random bits, without a time."""
+        """An id that is itself the secret: `prefix` and 130 random bits, without a time."""
         ...
 
     def bytes(self, count: int) -> bytes:
-        """Random bytes for tokens, nonces and keys."""
+        """`count` random bytes for tokens, nonces and keys."""
         ...
 
     def fraction(self) -> float:

@@ -24,7 +24,7 @@ OPEN_BODY_LIMIT = 8 * 1024
 
 
 class Auth(StrEnum):
-    """Which credential an operation takes (api.md 5.1)."""
+    """Which credential an operation takes."""
 
     BEARER = "bearer"
     SESSION = "session"

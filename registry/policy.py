@@ -175,7 +175,7 @@ def require_admin(caller: Caller, what: str) -> None:
 
 
 async def require_connection(caller: Caller, directory: Directory, site: Site) -> None:
-    """Refuse with 409 when the active organisation has no upstream account (api.md 5.3)."""
+    """Refuse with 409 when the active organisation has no upstream account."""
     if caller.connection is not None:
         return
     connected = await directory.connected(caller.principal)

@@ -129,22 +129,22 @@ class SessionClaims(NamedTuple):
 
 
 class Directory(Protocol):
-    """Who a credential belongs to, read from our own store at every call."""
+    """Who a credential belongs to, read from our own store at every call. `now` is in Unix seconds."""
 
     async def by_key(self, secret: str, now: float) -> Caller | None:
-        """The caller of a live API key; a mistyped one is refused without a look-up."""
+        """The caller of the API key `secret`; None where no live key is that. A mistyped one fails by its checksum alone."""
         ...
 
     async def by_session(self, claims: SessionClaims, now: float) -> Caller | None:
-        """The caller of a verified session; without a membership, a caller without an organisation. None: its grant has ended."""
+        """The caller of a verified session with these `claims`; one without a membership has no organisation. None: its grant has ended."""
         ...
 
     async def again(self, caller: Caller, now: float) -> Caller | None:
-        """Who called a while ago, as they are now; None when their credential, or their place in the organisation, has ended."""
+        """The `caller` of a while ago as they are now; None when their credential, or their place in the organisation, has ended."""
         ...
 
     async def connected(self, principal: str) -> list[OrgRef]:
-        """The principal's organisations that have an upstream account."""
+        """The organisations of `principal` (a user id) that have an upstream account."""
         ...
 
 
@@ -152,27 +152,31 @@ class Sessions(Protocol):
     """Verifies session tokens; raises Unauthorized."""
 
     async def verify(self, token: str, surface: Surface) -> SessionClaims:
-        """The claims, when the token is good at this door."""
+        """The claims of `token`, when it is good at this `surface`."""
         ...
 
 
 class Quota(Protocol):
-    """Daily quota leased in blocks, for calls that write nothing."""
+    """Daily quota leased in blocks, for calls that write nothing. `organisation` is the id that the calls are counted under."""
 
     async def take(self, organisation: str, limit: int, period: QuotaPeriod, now: float) -> QuotaUsage | None:
-        """One call's worth, or None when the limit is reached."""
+        """Count one call in `period`; None when its `limit` (calls) is reached. `now` is in Unix seconds."""
         ...
 
     def give_back(self, organisation: str, period: QuotaPeriod) -> None:
-        """A call that was charged and then refused before it reached the upstream."""
+        """Count one call of `period` less: it was charged and then refused before it reached the upstream."""
         ...
 
 
 class Journal(Protocol):
-    """Claims, confirm tokens, charges and the audit row, committed together with what a call writes."""
+    """Claims, confirm tokens, charges and the audit row, committed together with what a call writes.
+
+    `entry` is what the call writes about itself. `stored` is the answer that is kept for its idempotency key, `write` and `writes` are
+    storage functions that run in the same commit, with `arguments` their keyword arguments.
+    """
 
     async def first_known(self, organisation: str, operation: str, keys: Sequence[str], now: float) -> str | None:
-        """The first of these idempotency keys that has been used; None when none has."""
+        """The first of the idempotency `keys` that `organisation` has used for `operation`; None when none was. `now`: Unix seconds."""
         ...
 
     async def stored(self, entry: CallRecord) -> StoredAnswer | None:
@@ -180,11 +184,11 @@ class Journal(Protocol):
         ...
 
     async def challenge(self, entry: CallRecord, digest: bytes, expires_at: float) -> None:
-        """Keep a confirm token's digest."""
+        """Keep the SHA-256 `digest` of a confirm token until `expires_at` (Unix seconds)."""
         ...
 
     async def settle(self, entry: CallRecord, stored: StoredAnswer, write: WriteFunction[T] | None, arguments: WriteArguments) -> T | None:
-        """Open, the write and close in ONE commit. Raises Replayed when another call won the key."""
+        """Open, the write and close in ONE commit. Raises AlreadyAnswered when another call won the key."""
         ...
 
     async def settle_result(
@@ -209,6 +213,7 @@ class Journal(Protocol):
     ) -> None:
         """Keep the answer, run the writes and record: one commit, after the provider answered.
 
+        `outcome` is the word for the audit log; with `unknown` nobody knows whether the provider did it.
         When the store fails, `lost` is what is written as soon as it works again: the outcome is not known.
         """
         ...
@@ -222,7 +227,10 @@ class Journal(Protocol):
         *,
         lost: WriteList,
     ) -> Conclusion:
-        """Close a dispatched call by a write that says what its answer is. When the store fails, `lost` is written later."""
+        """Close a dispatched call by a write that says what its answer is; `encode` turns its body into bytes.
+
+        When the store fails, `lost` is written later.
+        """
         ...
 
     async def release(self, entry: CallRecord, writes: WriteList, *, refund: bool) -> None:
@@ -230,7 +238,7 @@ class Journal(Protocol):
         ...
 
     def record(self, line: AuditRecord) -> None:
-        """Buffer the audit row of a read or a refusal; written within a second."""
+        """Buffer `line`, the audit row of a read or a refusal; written within a second."""
         ...
 
     async def flush(self) -> None:

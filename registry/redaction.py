@@ -1,4 +1,4 @@
-"""What of a text is passed on: masked by pattern in every log line and echoed input (the second layer; security.md 3.18), and for a
+"""What of a text is passed on: masked by pattern in every log line and echoed input (the second layer; docs/security.md), and for a
 model without what a person would not see."""
 
 import re

@@ -121,7 +121,7 @@ class LimitLedger(Protocol):
     """The shared counts. Raises StoreUnavailable; waits for the database."""
 
     async def report(self, report: LimitReport) -> LimitAnswer:
-        """Count what is reported, in one transaction."""
+        """Count all that `report` tells, in one transaction."""
         ...
 
 

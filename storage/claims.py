@@ -1,4 +1,4 @@
-"""Idempotency claims: the row is the lock, and its INSERT decides every race (storage.md 4).
+"""Idempotency claims: the row is the lock, and its INSERT decides every race.
 
 `claimed`: opened, and surely not sent; what its process leaves behind is free again. `dispatching`: may have been sent; what is left of
 it is `unknown`, for ever, until somebody settles it. `done`: answered, unless the provider's own answer comes later and says otherwise.

@@ -1,4 +1,4 @@
-"""Confirm tokens: consumed by one statement that matches everything, so a stranger burns nothing (storage.md 5)."""
+"""Confirm tokens: consumed by one statement that matches everything, so a stranger burns nothing."""
 
 import sqlalchemy as sa
 from sqlmodel import Field

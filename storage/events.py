@@ -1,4 +1,4 @@
-"""Events (api.md 6): what happened, once, together with one pending delivery per enabled endpoint.
+"""Events: what happened, once, together with one pending delivery per enabled endpoint.
 
 Events, deliveries and attempts that are older than an organisation's history is kept are removed in steps, oldest first: their ids begin
 with the time, so that the oldest are found by the primary key. What is still to be sent is never removed.
@@ -23,7 +23,7 @@ from storage.webhook_endpoints import enqueue_event
 
 
 class EventTable(TableDescription, table=True):
-    """An event of api.md 6. `dedup` makes an event that may happen once per intent happen once."""
+    """What happened to an intent, once. `dedup` makes an event that may happen once per intent happen once."""
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     organisation: str = Field(sa_type=sa.Text)

@@ -1,4 +1,4 @@
-"""The issuance ledger (api.md 3.6): one row per key, for ever. Its transitions are conditional updates; nothing is read and then written.
+"""The issuance ledger: one row per key, for ever. Its transitions are conditional updates; nothing is read and then written.
 
 dispatching -> issued | failed | outcome_unknown -> issued | failed | manual_reconciliation_required -> issued | failed
 failed -> manual_reconciliation_required, when its own answer comes after all and names an eSIM.
@@ -24,7 +24,7 @@ REMOVABLE_ISSUANCE = sa.text("coalesce(held, '') = '' AND substr(\"key\", 1, 4) 
 
 
 class IssuanceTable(TableDescription, table=True):
-    """One eSIM drawn from an account's stock, under one key for ever: the ledger of api.md 3.6. Its states are in issuance.py.
+    """One eSIM drawn from an account's stock, under one key for ever.
 
     `claim_key` and `operation` name the idempotency claim whose stored answer follows the row. `held` is the ICCID while it is this
     row's, so that no two rows have it; `iccid` stays for the record. `replied` is one that an answer named and that was not taken.

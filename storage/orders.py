@@ -1,6 +1,6 @@
 """Orders of shops, and the top-ups of their eSIMs: what is written once, how rows are found and listed. Their queue is in order_queue.py.
 
-The status of an order is what its row says until it is ready, and from then on what the ledger says of its eSIM (api.md 3.6). It is said
+The status of an order is what its row says until it is ready, and from then on what the ledger says of its eSIM. It is said
 twice, for a row that was read and for the database, which filters by it; both go by the same words.
 """
 

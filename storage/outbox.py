@@ -1,4 +1,4 @@
-"""The worker's side of deliveries: claim -> lease -> fenced ack, in batches, one path for both databases (storage.md 7).
+"""The worker's side of deliveries: claim -> lease -> fenced ack, in batches, one path for both databases.
 
 `due_ms` is also the visibility timeout: a claimed row is due again when its lease ends, so another worker retakes what a dead one
 held. `attempt` is the place in the schedule, `attempts` counts all ever made. Choice: both move with the ack and not with the claim,

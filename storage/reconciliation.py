@@ -1,4 +1,4 @@
-"""Issuances whose outcome is unknown, claimed under a lease by one worker at a time (storage.md 7), and what it found."""
+"""Issuances whose outcome is unknown, claimed under a lease by one worker at a time, and what it found."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple

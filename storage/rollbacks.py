@@ -1,4 +1,4 @@
-"""Giving an issued eSIM back: a conditional claim of the ledger's row before the provider is asked (api.md 3.6)."""
+"""Giving an issued eSIM back: a conditional claim of the ledger's row before the provider is asked."""
 
 from collections.abc import Sequence
 

@@ -67,7 +67,7 @@ class EndpointRecord(NamedTuple):
 
 ENDPOINT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(WEBHOOK_ENDPOINT.c[name] for name in EndpointRow._fields)
 
-# One that belongs to a schedule is the schedule's affair (schedule_endpoints.py): nothing here sees it.
+# One that belongs to a schedule of reports is read only by storage/schedules.py.
 IS_LISTED_ENDPOINT = WEBHOOK_ENDPOINT.c.schedule.is_(None)
 
 OWN_ENDPOINT = (

@@ -207,10 +207,6 @@ def test_no_name_is_another_one_with_a_number_or_its_module_glued_on() -> None:
     assert sorted(set(glued(house())) - ids) == []
 
 
-def test_no_file_is_two_nouns() -> None:
-    assert [module.path for module in house().modules.values() if len(module.parts) > 1] == []
-
-
 def test_a_small_file_with_one_importer_in_its_folder_is_part_of_that_file() -> None:
     importers = defaultdict[str, set[str]](set)
     for module in house().modules.values():
@@ -240,6 +236,7 @@ SLOW = {
     "aiohttp": 496,
     "aiosmtplib": 65,
     "alembic": 677,
+    "babel": 32,
     "cryptography": 182,
     "httpx": 494,
     "httpx2": 231,
@@ -252,6 +249,7 @@ SLOW = {
     "psycopg": 464,
     "rich": 175,
     "segno": 104,
+    "simulators.processor.turns": 130,
     "sqlalchemy": 295,
     "sqlmodel": 740,
     "starlette": 174,
@@ -278,9 +276,12 @@ def imports_of(node: ast.AST) -> Iterator[str]:
 def is_slow(module: str) -> bool:
     """A package of SLOW, or the one module of ours that imports one at its top."""
     own = house().modules.get(module)
+    if module in SLOW:
+        return True
     if own is None:
         return module.partition(".")[0] in SLOW
-    return any(each.partition(".")[0] in SLOW for node in own.tree.body for each in imports_of(node))
+    body = [each for node in own.tree.body for each in (node.body if isinstance(node, ast.With) else [node])]
+    return any(each.partition(".")[0] in SLOW for node in body for each in imports_of(node))
 
 
 def test_an_import_inside_a_function_is_of_a_slow_package_or_of_the_module_that_imports_it() -> None:

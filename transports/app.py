@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import cast
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -57,8 +58,6 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 def host_names(settings: Settings, base_url: str) -> frozenset[str]:
     """Host names this server answers to."""
-    from urllib.parse import urlsplit
-
     return frozenset((*settings.allowed_hosts, urlsplit(base_url).hostname or "localhost", *LOOPBACK_HOSTS))
 
 

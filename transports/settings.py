@@ -4,6 +4,7 @@ Our own thirty lines instead of pydantic-settings, whose import alone costs a th
 """
 
 import re
+import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
@@ -498,8 +499,6 @@ def check_ca_file(path: Path | None) -> None:
     """It holds certificates, or every call outside would fail."""
     if path is None:
         return
-    import ssl  # only where it is set: start-up budget
-
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError

@@ -3,11 +3,6 @@
 Every method raises, from registry.errors: NotFound where the processor knows no such thing in that account; PaymentsRefused (400) with
 the processor's code where it refuses what was asked; PaymentsError (502) where it failed, with `before_execution` where it surely did
 nothing and `outcome_unknown` where a write may have happened. Its own texts are never handed on: only codes and parameter names.
-
-Every method but `authorize_url` and `read_event` waits for the network. `account` is the connected account in which something is done.
-`key` is the processor's idempotency key: the same call under the same key is done once, and answered alike, for at least a day. `limit` is
-how many rows a page has at most, `starting_after` the id that the page follows; lists are newest first. `metadata` comes back with the
-object and with every event about it.
 """
 
 from collections.abc import Mapping
@@ -49,7 +44,14 @@ class BadProcessorEvent(Exception):
 
 
 class Processor(Protocol):
-    """A payment processor with connected accounts."""
+    """A payment processor with connected accounts.
+
+    Every method but `authorize_url` and `read_event` waits for the network. `account` is the id of the connected account in which something
+    is done. `key` is the processor's idempotency key: the same call under the same key is done once, and answered alike, for at least a
+    day. Amounts are whole numbers of the currency's smallest unit. `limit` is how many rows a page has at most, 1 to 100;
+    `starting_after` is the id that the page follows, and lists are newest first. `metadata` comes back with the object and with every
+    event about it.
+    """
 
     @property
     def live(self) -> bool:
@@ -102,7 +104,7 @@ class Processor(Protocol):
         ...
 
     async def set_schedule(self, account: str, schedule: PayoutTiming, *, key: str) -> PayoutTiming:
-        """Replace the schedule; without `delay_days` the delay stays. Returns the schedule that holds now."""
+        """Replace the payout schedule by `schedule`; without `delay_days` the delay stays. Returns the schedule that holds now."""
         ...
 
     # Money
@@ -122,7 +124,7 @@ class Processor(Protocol):
         ...
 
     async def refund(self, account: str, *, charge: str, amount: int, reason: str | None, key: str, metadata: Mapping[str, str]) -> Refund:
-        """Give `amount` of `charge` back, in minor units of its currency. The service's fee is given back in proportion."""
+        """Give `amount` of `charge` back; `reason` is one of the processor's words. The service's fee is given back in proportion."""
         ...
 
     async def find_refund(self, account: str, refund: str) -> Refund:
@@ -214,9 +216,9 @@ class Processor(Protocol):
     # Webhooks
 
     def read_event(self, body: bytes, signature: str, now: float) -> ProcessorEvent:
-        """The event in a webhook's raw `body`; BadProcessorEvent where none of the secrets signed it, or its time is over 300 s from `now`.
+        """The event in a webhook's raw `body`. `signature` is the value of its header, `now` is in Unix seconds.
 
-        `now`: Unix seconds.
+        BadProcessorEvent where none of the secrets signed it, or where it was signed more than 300 s before or after `now`.
         """
         ...
 

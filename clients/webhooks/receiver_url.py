@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 
+import idna
+
 from clients.webhooks.addresses import IpAddress, IpNetwork, PrivateReceivers, is_address_allowed, is_exempt
 
 LOCALHOST = "localhost"
@@ -90,8 +92,6 @@ def _ascii_name(host: str) -> str:
     """The name as it goes into DNS: lower case, international labels as xn--."""
     if host.isascii() and "xn--" not in host.lower():
         return host.lower()
-    import idna  # its tables are only needed for international names
-
     try:
         encoded = idna.encode(host.lower()).decode("ascii")
         idna.decode(encoded)

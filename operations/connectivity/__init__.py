@@ -1,1 +1,1 @@
-"""Plans, products, intents, usage, events and webhook endpoints (api.md 4.1)."""
+"""Plans, products, intents, usage, events and webhook endpoints."""

@@ -253,7 +253,7 @@ class AnyCostQuery(Input):
 async def refuse_cost_query_by_get(deps: Deps, call: Call, now: float) -> Caller:
     """Refuse whoever has a credential.
 
-    Choice: api.md says "always 405", so it comes before everything that looks at tier, restrictions or query.
+    Choice: a query by GET is always 405, so this comes before everything that looks at tier, restrictions or query.
     """
     del deps, call, now
     raise cost_method_refusal()

@@ -152,7 +152,7 @@ Composite = Literal[
     "marketing_intelligence",
     "optimize_package",
 ]
-"""The composites that may be scheduled (decisions.md 10)."""
+"""The composites that may be scheduled."""
 COMPOSITES_WITH_RANGE = ("high_cost_subscribers",)
 REPORT_WINDOW_DAYS = 28
 CompositeArguments = Mapping[str, JsonValue]

@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.intelligence.reports.page import ORGANISATION_NAME_LENGTH, ReportContent, render_report_page, report_headers, visible_line
+from operations.intelligence.reports.page import ORGANISATION_NAME_LENGTH, ReportContent, report_headers, report_html, visible_line
 from operations.intelligence.reports.redaction import (
     RedactionScan,
     RoundedNumber,
@@ -131,7 +131,7 @@ async def get_intelligence_share(ctx: Ctx, params: ShareRef, shared: SharedLink)
     """
     answer, faults = shared_report_answer(shared)
     is_page = params.format == "html" or (params.format is None and ctx.call.prefers_page)
-    content = render_report_page(shared_report_content(answer)) if is_page else orjson.dumps(answer, default=short_json_number)
+    content = report_html(shared_report_content(answer)) if is_page else orjson.dumps(answer, default=short_json_number)
     found = redact_html(content) if is_page else redact_json(content)
     tell_leak(ctx, shared.link.composite, faults, found)
     return Document(found.content, "text/html; charset=utf-8" if is_page else "application/json", report_headers())

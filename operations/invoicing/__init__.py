@@ -1,1 +1,1 @@
-"""Call records, invoices and what an organisation bills (api.md 4.4)."""
+"""Call records, invoices and what an organisation bills."""

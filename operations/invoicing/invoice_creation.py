@@ -45,7 +45,7 @@ PRICE_PER_GB_CENTS_LIMIT = 1_000_000_000
 # JSON numbers are exact up to here in every language.
 INVOICE_FIGURE_LIMIT = 2**53 - 1
 INVOICE_TAX_CENTS = 0
-"""api.md gives no rate to compute a tax with."""
+"""An organisation has no tax rate, so an invoice adds no tax."""
 
 
 class InvoiceTooLarge(Conflict):

@@ -330,7 +330,7 @@ def invoice_page_template() -> "Template":
 
 
 def invoice_page_headers() -> dict[str, str]:
-    """What keeps a browser from doing anything but showing it (security.md 3.9)."""
+    """What keeps a browser from doing anything but showing it (docs/security.md)."""
     policy = page_policy(invoice_page_style(), images=False)
     return {"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
 

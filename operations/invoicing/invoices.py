@@ -1,4 +1,4 @@
-"""Invoices, their lines, and the months that they are made for: reading them, and as every door shows them (api.md 2.8, 3.3).
+"""Invoices, their lines, and the months that they are made for: reading them, and as every door shows them.
 
 An invoice may have hundreds of thousands of lines.
 """

@@ -1,4 +1,4 @@
-"""eSIMs: profiles of test plans (they look real, install nowhere and belong to no network: security.md 3.20), what the charging system
+"""eSIMs: profiles of test plans (they look real, install nowhere and belong to no network: docs/security.md), what the charging system
 said of an eSIM that it drew, and the text and the picture that install one.
 """
 

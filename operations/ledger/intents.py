@@ -1,4 +1,4 @@
-"""An intent as its owner sees it (api.md 2.4): made of its row, with the eSIM unsealed."""
+"""An intent as its owner sees it: made of its row, with the eSIM unsealed."""
 
 from typing import Annotated, Literal, NotRequired, cast
 

@@ -169,7 +169,7 @@ async def ask_payment_account(ctx: Ctx) -> tuple[ConnectAccount | None, Connecte
     asked, ctx.reached_upstream = deps.clock.now(), True
     try:
         account = await deps.payments.find_account(found.account)
-    except Refusal:  # api.md 3.5: what is stored is told then
+    except Refusal:  # what is stored is told then
         return found, None
     await deps.store.write(keep_payment_account_status, account=account, as_of=asked, now=deps.clock.now())
     if found.status != "active" and payment_account_status(account) == "active":

@@ -1,4 +1,4 @@
-"""Settling issuances whose outcome is unknown: from upstream evidence (decisions.md 6), or by a person. Nothing is ever sent again.
+"""Settling issuances whose outcome is unknown: from upstream evidence, or by a person. Nothing is ever sent again.
 
 How long nothing was seen that a row could have drawn is measured by clocks that nobody sets. Wall clocks are set, and those of two
 processes differ: fifteen minutes between two of their readings may have been five. So each process measures with its own monotonic

@@ -1,4 +1,4 @@
-"""Webhooks: an event as the API and endpoints show it (api.md 2.6), its deliveries, and which addresses may receive them.
+"""Webhooks: an event as the API and endpoints show it, its deliveries, and which addresses may receive them.
 
 A delivery is claimed in a batch, signed, sent, and acknowledged in a batch. No transaction is open while a POST is under way.
 """

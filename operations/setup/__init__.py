@@ -1,1 +1,1 @@
-"""Keys, onboarding and affiliates (api.md 4.9)."""
+"""Keys, onboarding and affiliates."""

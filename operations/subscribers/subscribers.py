@@ -92,7 +92,7 @@ class SearchScope(NamedTuple):
 
 
 def parse_search_term(q: str) -> SearchTerm:
-    """A number is recognised by its form (api.md 4.2); anything else is part of a name or e-mail address, or the end of a number."""
+    """A number is recognised by its form; anything else is part of a name or e-mail address, or the end of a number."""
     if ICCID_TERM.fullmatch(q):
         return SearchTerm("iccidPrefix", q)
     if IMSI_TERM.fullmatch(q):

@@ -1,6 +1,6 @@
 """What a line used and signalled over days, since when it was used, and its counter of the green zone.
 
-Longer ranges are read in parts and added up (ocs_mapping.md 0.2).
+Longer ranges are read in parts and added up.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Charging: what a use costs by the tariffs, and who pays: packages by priority, then the green zone, then a balance (ocs.md 5, rule 7)."""
+"""Charging: what a use costs by the tariffs, and who pays: packages by priority, then the green zone, then a balance."""
 
 from bisect import insort
 from dataclasses import dataclass, field

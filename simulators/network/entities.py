@@ -25,7 +25,7 @@ LIMIT_EXCEEDED = 100
 
 
 class NetworkRefusal(Exception):
-    """The network says no: a status code of the wire (ocs.md 1.3), free text, and for some methods a payload."""
+    """The network says no: a status code of the wire, free text, and for some methods a payload."""
 
     def __init__(self, code: int, message: str, payload: object = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Packages of lines and series of them: assigning, changing, removing, and what the clock does to them (ocs.md 3.3)."""
+"""Packages of lines and series of them: assigning, changing, removing, and what the clock does to them."""
 
 from calendar import monthrange
 from collections.abc import Iterable

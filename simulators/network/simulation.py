@@ -1,4 +1,4 @@
-"""The radio life of the fleet: runs the clock, and with it everything lines do (ocs.md 5)."""
+"""The radio life of the fleet: runs the clock, and with it everything lines do."""
 
 from simulators.network import charging, packages
 from simulators.network.agenda import ARRIVAL, TICK, Activity

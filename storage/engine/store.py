@@ -6,6 +6,7 @@ from typing import Concatenate, Protocol
 from storage.engine.connection import Connection, P, T
 from storage.engine.database_signals import DatabaseSignals, PoolLoad
 from storage.engine.database_url import is_sqlite_url, sqlite_path
+from storage.engine.sqlite import SqliteStore
 
 
 class Store(Protocol):
@@ -50,9 +51,7 @@ def open_store(url: str, *, pool: int = 16, report: Callable[[str], None] = unre
     `report` is told when a PostgreSQL server is away, and when it is back.
     """
     if is_sqlite_url(url):
-        from storage.engine.sqlite import SqliteStore  # one of the two stores is imported, not both
-
         return SqliteStore(sqlite_path(url))
-    from storage.engine.postgres import PostgresStore  # brings psycopg
+    from storage.engine.postgres import PostgresStore
 
     return PostgresStore(url, pool, report)

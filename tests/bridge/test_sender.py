@@ -1,4 +1,4 @@
-"""Who may push (security.md 3.3): fail closed, in every combination."""
+"""Who may push (docs/security.md): fail closed, in every combination."""
 
 import logging
 from collections.abc import Mapping

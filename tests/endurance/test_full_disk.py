@@ -1,4 +1,4 @@
-"""A disk that is full, and a database that somebody else holds (security.md 1d 29): 503, nothing is sent, nothing is half there."""
+"""A disk that is full, and a database that somebody else holds (docs/security.md): 503, nothing is sent, nothing is half there."""
 
 import asyncio
 import signal

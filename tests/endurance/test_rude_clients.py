@@ -1,4 +1,4 @@
-"""What tests/http/test_server.py does not try: whoever hangs up, half closes, or sends a body that never ends (security.md 3.19)."""
+"""What tests/http/test_server.py does not try: whoever hangs up, half closes, or sends a body that never ends (docs/security.md)."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""What holds though the replicas of one database disagree by ten minutes about the time (security.md 1d 32)."""
+"""What holds though the replicas of one database disagree by ten minutes about the time."""
 
 import asyncio
 from collections import Counter

@@ -14,7 +14,7 @@ JUDGE_INPUT = ("positive_data_acceptance", "negative_data_rejection", "missing_r
 # Refusals with a code of their own that no schema foresees.
 NO_SCHEMA_SAYS = frozenset(
     {
-        "invalid_json",  # the limits of all JSON (security.md 3.5)
+        "invalid_json",  # the limits of all JSON (docs/security.md)
         "confirm_token_invalid",  # tokens and codes are handed out, not made up
         "form_code_incorrect",
         "ocs_token_refused",

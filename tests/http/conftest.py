@@ -5,14 +5,14 @@ from collections.abc import AsyncGenerator
 import httpx
 import pytest
 
-from operations import health
+from operations import system
 from registry.catalogue import Catalogue, Toolset
 from tests.http import notes
 from tests.pages.site import open_site
 from tests.stage import opened
 from tests.world import World, open_world
 
-HTTP_OPERATIONS = Catalogue([Toolset("system", "Health.", (health,)), Toolset("notes", "Notes.", (notes,))])
+HTTP_OPERATIONS = Catalogue([Toolset("system", "Health.", (system,)), Toolset("notes", "Notes.", (notes,))])
 
 
 world = opened(open_world, HTTP_OPERATIONS)

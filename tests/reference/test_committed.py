@@ -4,7 +4,7 @@ from pathlib import Path
 
 from operations.catalogue import CATALOGUE
 from tests.openapi.lamps import LAMPS
-from transports.reference.files import reference_files, write_reference
+from transports.reference.files import markdown_reference, write_reference
 
 COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "reference"
 
@@ -12,7 +12,7 @@ COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "reference"
 def test_the_committed_pages_are_those_of_the_catalogue() -> None:
     """`reseller reference` writes them anew."""
     committed = {path.name: path.read_text() for path in COMMITTED.glob("*.md")}
-    assert committed == reference_files(CATALOGUE)
+    assert committed == markdown_reference(CATALOGUE)
 
 
 def test_a_page_of_a_toolset_that_is_gone_is_removed_and_other_files_stay(tmp_path: Path) -> None:

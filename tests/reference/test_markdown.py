@@ -4,18 +4,18 @@ from inline_snapshot import snapshot
 
 from tests.openapi.lamps import LAMPS
 from transports.openapi.document import IDEMPOTENCY_KEY_TEXT
-from transports.reference.files import reference_files
+from transports.reference.files import markdown_reference
 
 
 def section(id: str) -> str:
-    page = reference_files(LAMPS)["lamps.md"]
+    page = markdown_reference(LAMPS)["lamps.md"]
     start = page.index(f"\n## {id}\n")
     end = page.find("\n## ", start + 1)
     return page[start:end].strip()
 
 
 def test_the_index_lists_toolsets_operations_and_the_errors_of_all() -> None:
-    assert reference_files(LAMPS)["README.md"] == snapshot("""\
+    assert markdown_reference(LAMPS)["README.md"] == snapshot("""\
 <!-- Written by `reseller reference`; a test fails when it differs from the catalogue. -->
 # API reference
 
@@ -165,4 +165,4 @@ def test_who_may_call_is_said() -> None:
 
 
 def test_a_bar_does_not_end_a_table_cell() -> None:
-    assert "| List lamps \\| newest first. |" in reference_files(LAMPS)["README.md"]
+    assert "| List lamps \\| newest first. |" in markdown_reference(LAMPS)["README.md"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from operations.health import health_check
+from operations.system.health import health_check
 from registry.limits import Limits, Tier
 from registry.rate_limits import TokenBuckets
 from tests.registry import things

@@ -1,4 +1,4 @@
-"""Every composite is run over a network whose every text is a canary, and shared: none of them is heard outside (security.md, case 16)."""
+"""Every composite is run over a network whose every text is a canary, and shared: none of them is heard outside."""
 
 import html
 from collections.abc import AsyncGenerator

@@ -7,7 +7,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence.reports.charts import ChartDrawing, draw_chart
-from operations.intelligence.reports.page import ReportContent, render_report_page, report_style
+from operations.intelligence.reports.page import ReportContent, report_html, report_style
 from operations.intelligence.reports.redaction import format_short, format_value, redact_sheet
 from operations.intelligence.reports.sheet import Chart, Sheet
 from tests.reports.paper import Paper
@@ -37,7 +37,7 @@ COORDINATE = re.compile(r"-?\d+(?:\.\d+)?%?")
 
 
 def page(made: Sheet, **facts: Any) -> str:
-    return render_report_page(ReportContent("Fjord Travel", made, "2027-01-15T12:00:00Z", "Counted.", 118, 120)._replace(**facts)).decode()
+    return report_html(ReportContent("Fjord Travel", made, "2027-01-15T12:00:00Z", "Counted.", 118, 120)._replace(**facts)).decode()
 
 
 def series(rows: list[list[float | None]]) -> list[dict[str, Any]]:

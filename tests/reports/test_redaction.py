@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operations.intelligence.reports.page import ReportContent, render_report_page
+from operations.intelligence.reports.page import ReportContent, report_html
 from operations.intelligence.reports.redaction import redact_html, redact_json, redact_sheet, redact_text
 from operations.intelligence.reports.sheet import Sheet
 from operations.intelligence.shared_reports import short_json_number
@@ -209,7 +209,7 @@ def test_whatever_a_sheet_holds_nothing_of_it_is_told(made: Any) -> None:
     told = redact_json(orjson.dumps(found, default=short_json_number)).content
     assert SECRET.search(told.decode()) is None
     orjson.loads(told)
-    page = redact_html(render_report_page(ReportContent("Fjord Travel", found, "2027-01-15T12:00:00Z", "Counted.", 3, 3))).content.decode()
+    page = redact_html(report_html(ReportContent("Fjord Travel", found, "2027-01-15T12:00:00Z", "Counted.", 3, 3))).content.decode()
     seen = Paper(page)
     assert SECRET.search(seen.text) is None
     assert all(SECRET.search(value) is None for _, attributes in seen.tags for value in attributes.values())

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from transports.web.shop.brand import accent_style, contrast
-from transports.web.shop.layout import shop_style_sheet
+from transports.web.shop.brand import accent_style, contrast, shop_style_sheet
 
 STEPS = (0, 51, 102, 128, 153, 204, 255)
 COLOURS = [f"#{red:02x}{green:02x}{blue:02x}" for red in STEPS for green in STEPS for blue in STEPS]

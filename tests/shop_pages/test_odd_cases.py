@@ -23,8 +23,7 @@ from tests.shop_pages.market import SHOP_PATH, PagesMarket, field_of, heading, o
 from tests.shop_pages.test_every_page import check_shop_page
 from transports.http.asgi import HttpScope
 from transports.web.shop import availability
-from transports.web.shop.brand import Brand, brand_of, plain_text
-from transports.web.shop.layout import shop_style, shop_templates
+from transports.web.shop.brand import Brand, brand_of, plain_text, shop_style, shop_templates
 from transports.web.shop.orders import usage_view
 from transports.web.shop.storefront import group_offers, offer_of, offered_countries
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import orjson
 import typer
 
 from registry.clock import SystemClock
@@ -44,8 +45,6 @@ def planted_world(seed: int, start: int, *, lines: int, history_days: int, truth
 
 def write_truth(path: Path, truth: "ScenarioTruth") -> None:
     """Replaces the file as a whole; only its owner may read it."""
-    import orjson
-
     fresh = path.with_name(f"{path.name}.new")
     try:
         fresh.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import anyio
 import orjson
@@ -23,6 +23,7 @@ from registry.catalogue import ToolSelection
 from registry.ports import Site
 from storage.engine.migrate import SchemaMismatch
 from storage.engine.postgres_server import wait_for_start
+from transports.app import Application
 from transports.cli.terminal import Failure, command_settings, to_stderr
 from transports.http.connections import Connections
 from transports.http.limits import Deadlines
@@ -36,13 +37,12 @@ from transports.http.server import (
     socket_port,
 )
 from transports.logs import Logs, OpeningLog, loaded_secrets, log_process_output
+from transports.metrics import HttpServerState, Metrics
+from transports.metrics_server import serve_metrics
 from transports.service import Service, build_service
 from transports.settings import Settings
+from transports.signals import LoopDelay, ProcessSignals
 from transports.worker.chores import keep_running
-
-if TYPE_CHECKING:
-    from transports.app import Application
-    from transports.metrics import HttpServerState
 
 ALL_ADDRESSES = ("0.0.0.0", "::")
 
@@ -180,17 +180,11 @@ def metrics_socket(settings: Settings) -> Generator[socket.socket | None]:
 
 
 @asynccontextmanager
-async def serve_process_metrics(
-    service: Service, bound: socket.socket | None, served: "HttpServerState | None" = None
-) -> AsyncGenerator[None]:
+async def metrics_beside(service: Service, bound: socket.socket | None, served: HttpServerState | None = None) -> AsyncGenerator[None]:
     """Serves metrics until the block ends. `served`: the HTTP server's state, where the process has one."""
     if bound is None:
         yield
         return
-    from transports.metrics import Metrics  # only where they are on: start-up time
-    from transports.metrics_server import serve_metrics
-    from transports.signals import LoopDelay, ProcessSignals
-
     deps = service.pipeline.deps
     process = ProcessSignals(service.pipeline.signals, deps.stock, LoopDelay(service.clock), deps.build)
     metrics = Metrics(service.store, service.clock, service.worker.tally, served, service.systems, process)
@@ -225,8 +219,6 @@ async def bind_and_serve(settings: Settings, *, as_json: bool) -> None:
 
 async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings: Settings, *, as_json: bool) -> None:
     """The service behind a bound socket, and its metrics behind another."""
-    from transports.app import Application  # a worker needs none of it
-
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host
     opening = OpeningLog()
@@ -246,7 +238,7 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
 
     connections = Connections(settings.limit_concurrency, settings.connections_per_network, trusted=settings.trusted_proxies)
     served = None if scraped is None else http_server_state(app, connections)
-    async with serve_process_metrics(service, scraped, served):
+    async with metrics_beside(service, scraped, served):
         always = strict_transport(settings, service.site.base_url)
         server = make_http_server(
             app,
@@ -264,9 +256,7 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
             logs.event("stopped")
 
 
-def http_server_state(app: "Application", connections: Connections) -> "HttpServerState":
-    from transports.metrics import HttpServerState  # only where metrics are on: start-up time
-
+def http_server_state(app: Application, connections: Connections) -> HttpServerState:
     return HttpServerState(app.http.large, connections, app.requests, app.http.turns)
 
 
@@ -292,7 +282,7 @@ def new_key_command(settings: Settings) -> str:
     return f"{shlex.quote(str(Path(sys.executable).with_name('reseller')))} keys create NAME{where}"
 
 
-def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None:
+def print_start(app: Application, demo: Demo | None, *, as_json: bool) -> None:
     """Prints the addresses, for people or for programs."""
     settings, site = app.service.settings, app.service.site
     started = StartBanner(
@@ -342,7 +332,7 @@ async def run_worker(settings: Settings, scraped: socket.socket | None) -> None:
         service.worker.stop()
 
     try:
-        async with serve_process_metrics(service, scraped), anyio.create_task_group() as tasks:
+        async with metrics_beside(service, scraped), anyio.create_task_group() as tasks:
             tasks.start_soon(keep_running, "the writing of buffered rows", service.write_buffers, service.report)
             tasks.start_soon(keep_running, "the look at the database", service.readiness.watch, service.report)
             await tasks.start(stop_on_signal, stop)

@@ -97,14 +97,14 @@ COMMITTED_SITE = Site(
 )
 
 
-def reference_files(catalogue: Catalogue, site: Site = COMMITTED_SITE) -> dict[str, str]:
+def markdown_reference(catalogue: Catalogue, site: Site = COMMITTED_SITE) -> dict[str, str]:
     """The Markdown pages by file name."""
     return _markdown_pages(build_reference(catalogue, site))
 
 
 def write_reference(catalogue: Catalogue, directory: Path, site: Site = COMMITTED_SITE) -> list[Path]:
     """Write the pages; a page of ours that the catalogue no longer gives is removed."""
-    made = reference_files(catalogue, site)
+    made = markdown_reference(catalogue, site)
     directory.mkdir(parents=True, exist_ok=True)
     for path in sorted(directory.glob("*.md")):
         if path.name not in made and path.read_text().startswith(_REFERENCE_NOTICE):

@@ -1,4 +1,4 @@
-"""GET /docs, /docs/{toolset} and /docs/{toolset}/{operation}: the reference as HTML, without scripts (security.md 3.9)."""
+"""GET /docs, /docs/{toolset} and /docs/{toolset}/{operation}: the reference as HTML, without scripts (docs/security.md)."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -6,6 +6,8 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
+
+from markupsafe import Markup
 
 from operations.web_pages import page_policy, page_templates
 from registry.catalogue import Catalogue
@@ -22,16 +24,14 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
     from markdown_it.token import Token
-    from markupsafe import Markup
 
 
 _PROSE_WORD = re.compile(r"\w+", re.ASCII)
 
 
-def _prose_filters(addresses: Mapping[str, str]) -> "tuple[Callable[[str], Markup], Callable[[str], Markup]]":
+def _prose_filters(addresses: Mapping[str, str]) -> tuple[Callable[[str], Markup], Callable[[str], Markup]]:
     """The two filters of the templates: whole paragraphs, and text that stands inside a line."""
     from markdown_it import MarkdownIt  # imported on first use: serving the API needs neither
-    from markupsafe import Markup
 
     markdown = MarkdownIt("commonmark", {"html": False}).disable(["image", "link", "autolink"])
 

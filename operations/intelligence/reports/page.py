@@ -74,7 +74,7 @@ def visible_line(text: str, longest: int) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}\u2026"
 
 
-def render_report_page(report: ReportContent) -> bytes:
+def report_html(report: ReportContent) -> bytes:
     charts = [] if report.sheet is None else [chart_view(chart) for chart in report.sheet["charts"]]
     report = report._replace(organisation=visible_line(report.organisation, ORGANISATION_NAME_LENGTH))
     tables = [] if report.sheet is None else [(table, column_decimals(table)) for table in report.sheet["tables"]]
@@ -138,7 +138,7 @@ REPORT_TEMPLATE_WORDS = {
 
 
 def report_headers() -> dict[str, str]:
-    """Headers by which a browser only shows the page (security.md 3.9)."""
+    """Headers by which a browser only shows the page (docs/security.md)."""
     return {
         "Content-Security-Policy": page_policy(report_style()),
         "Referrer-Policy": "no-referrer",

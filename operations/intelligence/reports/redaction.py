@@ -1,5 +1,4 @@
-"""Values of a report as people read them, and a report for strangers: only values of public kinds are copied into it (security.md, abuse
-case 16).
+"""Values of a report as people read them, and a report for strangers: only values of public kinds are copied into it (docs/security.md).
 
 A value that does not look like its kind is not shown, whatever the kind says. Choice: a word is told from what somebody typed by its form
 alone, so a sheet has to keep the texts of others out of cells of this kind. At last the bytes themselves are scanned for identifiers.

@@ -1,4 +1,4 @@
-"""Packages on lines: assigning, listing, changing, removing, and how the wire shows them (ocs.md 2.2, 3.3)."""
+"""Packages on lines: assigning, listing, changing, removing, and how the wire shows them."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Subscribers: finding lines, and how the wire shows them (ocs.md 2.1 and 2.3)."""
+"""Subscribers: finding lines, and how the wire shows them."""
 
 from collections.abc import Sequence
 from typing import Literal

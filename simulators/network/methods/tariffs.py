@@ -1,4 +1,4 @@
-"""Price lists, and how the wire shows them (ocs.md 2.6, 3.5)."""
+"""Price lists, and how the wire shows them."""
 
 from typing import Literal
 

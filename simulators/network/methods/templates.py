@@ -1,4 +1,4 @@
-"""Package templates: one shape in lists, another after create and modify (ocs.md 2.4)."""
+"""Package templates: one shape in lists, another after create and modify."""
 
 from collections.abc import Callable
 from dataclasses import replace

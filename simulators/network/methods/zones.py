@@ -1,4 +1,4 @@
-"""Location zones, network profiles and destination lists, and how the wire shows them and their networks (ocs.md 2.5)."""
+"""Location zones, network profiles and destination lists, and how the wire shows them and their networks."""
 
 from collections.abc import Iterable
 

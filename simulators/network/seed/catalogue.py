@@ -27,7 +27,7 @@ from simulators.network.seed.resellers import ALPINE, ALPINE_LUMEN, ALPINE_SPX, 
 FIRST_ZONE_ID = 2301
 MALFORMED_ZONE = "Iberia"
 
-# Name, profile, countries; the name is unique within the reseller, and so is the set of networks (ocs.md 3.8).
+# Name, profile, countries; the name is unique within the reseller, and so is the set of networks.
 ZONE_TABLE: tuple[tuple[str, int, tuple[str, ...]], ...] = (
     ("Nordics", FJORD_SPX, NORDICS),
     ("European Union", FJORD_SPX, EUROPEAN_UNION),

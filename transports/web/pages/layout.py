@@ -1,4 +1,4 @@
-"""Pages as HTML: rendered here, no script, nothing loaded from elsewhere (security.md 3.9)."""
+"""Pages as HTML: rendered here, no script, nothing loaded from elsewhere (docs/security.md)."""
 
 from datetime import UTC, datetime
 from functools import cache

@@ -1,10 +1,18 @@
-"""How a shop looks: its operator's name, logo and readable colour, and texts of others without characters that hide (security.md 34)."""
+"""How a shop looks: its operator's name, logo and readable colour, and texts of others without characters that hide.
+
+Its pages are rendered here, without scripts, and load nothing from elsewhere (docs/security.md).
+"""
 
 import re
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 from urllib.parse import quote
 
+from starlette.templating import Jinja2Templates
+
+from operations.web_pages import page_templates
 from registry.characters import BLANK_CHARACTERS, JOINER_CHARACTERS, is_blank_character, is_hidden_character
 
 LONGEST_PLAIN_TEXT = 200
@@ -160,3 +168,29 @@ def brand_of(shop: Mapping[str, object]) -> Brand:
 def shop_text(shop: Mapping[str, object], name: str) -> str:
     """A text of a shop; nothing where it is not set."""
     return str(shop.get(name) or "")
+
+
+SHOP_TEMPLATES = Path(__file__).parent / "templates"
+LONGEST_SHOP_TEXT = 10_000
+
+
+def shop_style(accent: str | None) -> str:
+    """A shop's style sheet: its colour, and what all shops have."""
+    return accent_style(accent) + shop_style_sheet()
+
+
+@cache
+def shop_style_sheet() -> str:
+    """What all shops have."""
+    return (SHOP_TEMPLATES / "style.css").read_text()
+
+
+@cache
+def shop_templates() -> Jinja2Templates:
+    """The templates, each compiled when it is first asked for."""
+    return Jinja2Templates(env=page_templates(SHOP_TEMPLATES, visible_text))
+
+
+def visible_text(value: object) -> object:
+    """Whatever a page says is without characters that hide something; markup of our own is not looked at."""
+    return plain_text(value, LONGEST_SHOP_TEXT) if type(value) is str else value

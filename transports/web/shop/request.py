@@ -20,8 +20,7 @@ from registry.ids import ORDER_NUMBER, ORDER_NUMBER_PREFIX, ORDER_TOKEN
 from registry.pipeline import Pipeline
 from transports.http.asgi import Headers
 from transports.web.shop.availability import AvailabilityCache
-from transports.web.shop.brand import NEUTRAL_BRAND, Brand
-from transports.web.shop.layout import shop_style, shop_templates
+from transports.web.shop.brand import NEUTRAL_BRAND, Brand, shop_style, shop_templates
 from transports.web.site import NO_HEADERS, Visit, page_response, see_other
 
 MOST_ORDER_COOKIES = 10

@@ -1,0 +1,1 @@
+"""Is the service up, and which build is it."""
