@@ -265,16 +265,18 @@ class Outbound:
     def _open(self) -> httpx.AsyncBaseTransport:
         library, given = load_httpx(), self._given
         self._failures = (library.HTTPError, library.InvalidURL, OSError, UnicodeError)
-        self._extensions = {"timeout": library.Timeout(self.limits.total_seconds).as_dict()}
+        limits = library.Timeout(self.limits.total_seconds, connect=self.limits.connect_seconds)
+        self._extensions = {"timeout": limits.as_dict()}
         transport = self._network() if given is None else given() if callable(given) else given
         self._transport = transport
         return transport
 
     def _network(self) -> httpx.AsyncBaseTransport:
-        from clients.aiohttp_transport import AiohttpTransport  # start-up budget
+        from clients.aiohttp_transport import TRANSPORT_FAILURES, aiohttp_transport  # start-up budget
 
-        connector = self._make_connector(self.limits, self._tls or trusted_authorities(self._ca_file))
-        return AiohttpTransport(connector, connect_seconds=self.limits.connect_seconds)
+        tls = self._tls or trusted_authorities(self._ca_file)
+        self._failures += TRANSPORT_FAILURES
+        return aiohttp_transport(self._make_connector(self.limits, tls), tls)
 
 
 def _tcp_connector(limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.BaseConnector:
