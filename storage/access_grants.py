@@ -1,6 +1,6 @@
 """What people let programs do: the grant behind every session token of the built-in identity provider."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -10,42 +10,33 @@ from storage.api_keys import end_keys_made_with, hold_key
 from storage.change_counters import CALLERS, count_change
 from storage.engine.connection import Connection, all_rows, writes
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import Key, TableDescription, table_of
 from storage.memberships import MEMBERSHIP, SELECT_MEMBERSHIPS, Membership, find_member
-
-
-class AccessGrantTable(TableDescription, table=True):
-    """What a person let a program do: the tokens of a login name it, and nothing in them counts but that."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    person_id: str = Field(foreign_key="person.id", index=True, sa_type=sa.Text)
-    organisation_id: str | None = Field(default=None, index=True, sa_type=sa.Text)
-    client_id: str = Field(sa_type=sa.Text)
-    client_name: str = Field(sa_type=sa.Text)
-    scopes: str = Field(sa_type=sa.Text)
-    resource: str = Field(sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
-    revoked_at: float | None = Field(default=None, sa_type=sa.Double)
-
-
-ACCESS_GRANT = table_of(AccessGrantTable)
-
-GRANT_PREFIX = "gnt_"
 
 
 class AccessGrant(NamedTuple):
     """A grant; `scopes` are words separated by spaces, `organisation_id` None for a person without one."""
 
-    id: str
-    person_id: str
-    organisation_id: str | None
+    id: Key
+    person_id: Annotated[str, Field(foreign_key="person.id", index=True)]
+    organisation_id: Annotated[str, Field(index=True)] | None
     client_id: str
     client_name: str
     scopes: str
     resource: str
     created: float
-    expires_at: float
+    expires_at: Annotated[float, Field(index=True)]
+
+
+class AccessGrantTable(TableDescription, row=AccessGrant, table=True):
+    """What a person let a program do: the tokens of a login name it, and nothing in them counts but that."""
+
+    revoked_at: float | None
+
+
+ACCESS_GRANT = table_of(AccessGrantTable)
+
+GRANT_PREFIX = "gnt_"
 
 
 GRANT_COLUMNS = [ACCESS_GRANT.c[name] for name in AccessGrant._fields]

@@ -1,48 +1,58 @@
 """The parts that an account with many lines is read by, for each organisation that reads it: hints, which live answers correct."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.engine.connection import Connection, row_exists
 from storage.engine.statement import Command, Query, StatementBuild
-from storage.engine.table import TableDescription, table_lookup, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_lookup, table_of
 
 
-class AccountListingTable(TableDescription, table=True):
+class ListingRow(NamedTuple):
+    """An account: how many lines it has, and since when that is known. Times are Unix seconds."""
+
+    lines: int
+    complete: int
+    read: float
+    checked: Annotated[float, Field(index=True)]
+
+
+class AccountListingTable(TableDescription, row=ListingRow, table=True):
     """What is known of an account with more lines than one answer of the charging system lists. Only hints: rows are always read live.
 
     `lines` is how many there were, `complete` 0 or 1 whether the parts hold all of them; `read`: when they were all read; `checked`:
     when the charging system last counted as many; 0: lines were moved since. `credential` is a digest of the token that reads it.
     """
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    credential: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
+    credential: str = Field(primary_key=True)
     account_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
+
+
+class PartMembers(NamedTuple):
+    """A part with its members, as JSON."""
+
+    prefix: Key
+    lowest: BigInt
+    highest: BigInt
     lines: int
-    complete: int
-    read: float = Field(sa_type=sa.Double)
-    checked: float = Field(sa_type=sa.Double, index=True)
+    read: float
+    changed: float
+    members: str
 
 
-class AccountPartTable(TableDescription, table=True):
+class AccountPartTable(TableDescription, row=PartMembers, table=True):
     """The lines of such an account whose ICCIDs begin alike: from the lowest to the highest subscriber id, and `members` as JSON.
 
     `read`: when the whole part was read last; `changed`: when the row was written, so that a process knows whether it has these members.
     """
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    credential: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
+    credential: str = Field(primary_key=True)
     account_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
-    prefix: str = Field(primary_key=True, sa_type=sa.Text)
-    lowest: int = Field(sa_type=sa.BigInteger)
-    highest: int = Field(sa_type=sa.BigInteger)
-    lines: int
-    read: float = Field(sa_type=sa.Double)
-    changed: float = Field(sa_type=sa.Double)
-    members: str = Field(sa_type=sa.Text)
 
 
 ACCOUNT_LISTING = table_of(AccountListingTable)
@@ -58,15 +68,6 @@ class AccountPlace(NamedTuple):
     account_id: int
 
 
-class ListingRow(NamedTuple):
-    """An account: how many lines it has, and since when that is known. Times are Unix seconds."""
-
-    lines: int
-    complete: int
-    read: float
-    checked: float
-
-
 class PartRow(NamedTuple):
     """A part without its members."""
 
@@ -76,18 +77,6 @@ class PartRow(NamedTuple):
     lines: int
     read: float
     changed: float
-
-
-class PartMembers(NamedTuple):
-    """A part with its members, as JSON."""
-
-    prefix: str
-    lowest: int
-    highest: int
-    lines: int
-    read: float
-    changed: float
-    members: str
 
 
 ACCOUNT_PLACE_FIELDS = AccountPlace._fields

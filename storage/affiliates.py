@@ -1,6 +1,6 @@
 """Organisations in the affiliate programme, and whom they brought."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -12,33 +12,29 @@ from storage.memberships import MEMBERSHIP
 from storage.organisations import ORGANISATION
 
 
-class AffiliateTable(TableDescription, table=True):
-    """An organisation in the affiliate programme."""
+class Affiliate(NamedTuple):
+    """An organisation that joined, and the code it brings others with."""
 
-    organisation: str = Field(primary_key=True, foreign_key="organisation.id", sa_type=sa.Text)
-    code: str = Field(unique=True, sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double)
+    organisation: Annotated[str, Field(primary_key=True, foreign_key="organisation.id")]
+    code: Annotated[str, Field(unique=True)]
+    created: float
+
+
+class AffiliateTable(TableDescription, row=Affiliate, table=True):
+    """An organisation in the affiliate programme."""
 
 
 class ReferralTable(TableDescription, table=True):
     """Who brought an organisation: one affiliate, for ever."""
 
-    organisation: str = Field(primary_key=True, foreign_key="organisation.id", sa_type=sa.Text)
-    affiliate: str = Field(foreign_key="organisation.id", index=True, sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double)
+    organisation: str = Field(primary_key=True, foreign_key="organisation.id")
+    affiliate: str = Field(foreign_key="organisation.id", index=True)
+    created: float
 
 
 AFFILIATE = table_of(AffiliateTable)
 
 REFERRAL = table_of(ReferralTable)
-
-
-class Affiliate(NamedTuple):
-    """An organisation that joined, and the code it brings others with."""
-
-    organisation: str
-    code: str
-    created: float
 
 
 class Referral(NamedTuple):

@@ -17,9 +17,9 @@ from storage.engine.table import TableDescription, table_of
 class AllowanceTable(TableDescription, table=True):
     """When something that is limited per hour was done last: a JSON list of Unix seconds per name. The name holds a digest, no address."""
 
-    name: str = Field(primary_key=True, sa_type=sa.Text)
-    times: str = Field(sa_type=sa.Text)
-    updated: float = Field(sa_type=sa.Double, index=True)
+    name: str = Field(primary_key=True)
+    times: str
+    updated: float = Field(index=True)
 
 
 ALLOWANCE = table_of(AllowanceTable)

@@ -10,47 +10,35 @@ from registry.caller import UNRESTRICTED, Restrictions
 from storage.change_counters import CALLERS, count_change
 from storage.engine.connection import Connection, all_rows, first_row, or_last, row_exists, writes
 from storage.engine.statement import Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.people import PERSON
-
-
-class ApiKeyTable(TableDescription, table=True):
-    """An API key: only its SHA-256 is kept, and its first characters for people. `made_with`: the key or grant its maker presented."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    digest: bytes = Field(sa_type=sa.LargeBinary, unique=True)
-    prefix: str = Field(sa_type=sa.Text)
-    organisation_id: str | None = Field(default=None, foreign_key="organisation.id", index=True, sa_type=sa.Text)
-    person_id: str = Field(foreign_key="person.id", sa_type=sa.Text)
-    name: str = Field(sa_type=sa.Text)
-    description: str | None = Field(default=None, sa_type=sa.Text)
-    restrictions: str | None = Field(default=None, sa_type=sa.Text)
-    made_with: str | None = Field(default=None, index=True, sa_type=sa.Text)
-    expires_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    revoked_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    last_used_day: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-
-
-API_KEY = table_of(ApiKeyTable)
 
 
 class ApiKeyRow(NamedTuple):
     """A key without its secret."""
 
-    id: str
+    id: Key
     prefix: str
     name: str
     description: str | None
-    organisation_id: str | None
-    person_id: str
+    organisation_id: Annotated[str, Field(foreign_key="organisation.id", index=True)] | None
+    person_id: Annotated[str, Field(foreign_key="person.id")]
     maker: str | None
     restrictions: str | None
-    made_with: str | None
-    expires_at: int | None
-    revoked_at: int | None
+    made_with: Annotated[str, Field(index=True)] | None
+    expires_at: BigInt | None
+    revoked_at: BigInt | None
     last_used_day: str | None
-    created: int
+    created: BigInt
+
+
+class ApiKeyTable(TableDescription, row=ApiKeyRow, without=("maker",), table=True):
+    """An API key: only its SHA-256 is kept, and its first characters for people. `made_with`: the key or grant its maker presented."""
+
+    digest: bytes = Field(unique=True)
+
+
+API_KEY = table_of(ApiKeyTable)
 
 
 API_KEY_COLUMNS = [PERSON.c.name.label("maker") if name == "maker" else API_KEY.c[name] for name in ApiKeyRow._fields]

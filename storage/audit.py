@@ -5,7 +5,7 @@ Writes are rows of one table, each in the transaction of its call; reads and ref
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -16,26 +16,22 @@ from storage.engine.connection import Connection, changes_rows, first_row
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.partitions import History, PartitionBound
 from storage.engine.statement import Command, Dialect, Query, Value, selective
-from storage.engine.table import CLUSTERED, TableDescription, table_of
+from storage.engine.table import CLUSTERED, BigInt, TableDescription, table_of
 from storage.people import PERSON
 
 
 class AuditNameTable(TableDescription, table=True):
     """A text that repeats in the audit log of reads: an organisation's id, a person's, a key's, an operation, an outcome or a surface."""
 
-    id: int | None = Field(default=None, primary_key=True)
-    text: str = Field(sa_type=sa.Text)
+    id: int | None = Field(primary_key=True)
+    text: str
     __table_args__ = (sa.Index("audit_name_text", "text", unique=True),)
 
 
-class AuditReadTable(TableDescription, table=True):
-    """A read, or a refusal, in short: the numbers of its texts. `id` begins with the milliseconds.
+class AuditReadRow(NamedTuple):
+    """A read as it is kept: numbers of texts."""
 
-    Choice: one index beside the key and no more, since each is as large as a third of a row. So an operation's reads are looked up, and
-    those of a person, an outcome or a surface are looked for among the organisation's.
-    """
-
-    id: int = Field(sa_type=sa.BigInteger)
+    id: BigInt
     organisation: int
     operation: int
     principal: int
@@ -43,8 +39,17 @@ class AuditReadTable(TableDescription, table=True):
     outcome: int
     surface: int
     microseconds: int
-    status: int = Field(sa_type=sa.SmallInteger)
-    request: bytes = Field(sa_type=sa.LargeBinary)
+    status: Annotated[int, Field(sa_type=sa.SmallInteger)]
+    request: bytes
+
+
+class AuditReadTable(TableDescription, row=AuditReadRow, table=True):
+    """A read, or a refusal, in short: the numbers of its texts. `id` begins with the milliseconds.
+
+    Choice: one index beside the key and no more, since each is as large as a third of a row. So an operation's reads are looked up, and
+    those of a person, an outcome or a surface are looked for among the organisation's.
+    """
+
     __table_args__ = (
         sa.PrimaryKeyConstraint("organisation", "id"),
         sa.Index("audit_read_operation", "organisation", "operation", "id"),
@@ -52,21 +57,28 @@ class AuditReadTable(TableDescription, table=True):
     )
 
 
-class AuditTable(TableDescription, table=True):
+class AuditRow(NamedTuple):
+    """A row as an organisation's admin sees it; `name` is that of the principal, where it is a person who has one."""
+
+    id: int
+    at: Annotated[float, Field(index=True)]
+    surface: str
+    operation: str
+    principal: str
+    name: str | None
+    key_id: str
+    outcome: str
+    status: int
+    milliseconds: float
+    request_id: str
+    change: str | None
+
+
+class AuditTable(TableDescription, row=AuditRow, without=("id", "name"), table=True):
     """Who did what, and how it ended. Never arguments; `change` says what a call changed of who gets money and SIMs."""
 
     id: int | None = Field(default=None, sa_column=sa.Column(sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True))
-    at: float = Field(sa_type=sa.Double, index=True)
-    organisation: str = Field(sa_type=sa.Text)
-    surface: str = Field(sa_type=sa.Text)
-    operation: str = Field(sa_type=sa.Text)
-    principal: str = Field(sa_type=sa.Text)
-    key_id: str = Field(sa_type=sa.Text)
-    outcome: str = Field(sa_type=sa.Text)
-    status: int
-    milliseconds: float = Field(sa_type=sa.Double)
-    request_id: str = Field(sa_type=sa.Text)
-    change: str | None = Field(default=None, sa_type=sa.Text)
+    organisation: str
     __table_args__ = (
         sa.Index("audit_organisation", "organisation", "at", "id"),
         sa.Index("audit_operation", "organisation", "operation", "at", "id"),
@@ -110,21 +122,6 @@ class AuditText(NamedTuple):
     id: int
     text: str
     name: str | None
-
-
-class AuditReadRow(NamedTuple):
-    """A read as it is kept: numbers of texts."""
-
-    id: int
-    organisation: int
-    operation: int
-    principal: int
-    key: int
-    outcome: int
-    surface: int
-    microseconds: int
-    status: int
-    request: bytes
 
 
 class NumberedAuditRecord(NamedTuple):
@@ -343,23 +340,6 @@ AUDIT_AHEAD_SECONDS = 86_400
 INSERT_AUDIT_RECORD = Command(sa.insert(AUDIT).values({name: sa.bindparam(name) for name in AuditRecord._fields}))
 
 OLDEST_AUDIT_RECORDS = sa.select(AUDIT.c.id).where(AUDIT.c.at < sa.bindparam("before")).order_by(AUDIT.c.at).limit(sa.bindparam("most"))
-
-
-class AuditRow(NamedTuple):
-    """A row as an organisation's admin sees it; `name` is that of the principal, where it is a person who has one."""
-
-    id: int
-    at: float
-    surface: str
-    operation: str
-    principal: str
-    name: str | None
-    key_id: str
-    outcome: str
-    status: int
-    milliseconds: float
-    request_id: str
-    change: str | None
 
 
 class AuditFilter(NamedTuple):

@@ -1,16 +1,32 @@
 """How an organisation bills: one row each, made with defaults when it is first asked for."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.engine.connection import Connection, first_row
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class BillingConfigTable(TableDescription, table=True):
+class BillingConfig(NamedTuple):
+    """An organisation's row, whole."""
+
+    organisation: Key
+    currency: str
+    billing_cycle_day: int
+    price_per_gb_cents: BigInt
+    invoice_prefix: str
+    connect_account: Annotated[str, Field(unique=True)] | None
+    connect_kind: str | None
+    connect_status: str
+    connect_as_of: float
+    connect_was_active: int
+    updated: BigInt
+
+
+class BillingConfigTable(TableDescription, row=BillingConfig, table=True):
     """How an organisation bills, and its account at the payment processor.
 
     `connect_status`: not_connected, pending or active; `connect_kind`: express or standard. An account belongs to one organisation.
@@ -18,36 +34,8 @@ class BillingConfigTable(TableDescription, table=True):
     `connect_was_active` is 1 once the account was active, whatever its status is now.
     """
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    currency: str = Field(sa_type=sa.Text)
-    billing_cycle_day: int
-    price_per_gb_cents: int = Field(sa_type=sa.BigInteger)
-    invoice_prefix: str = Field(sa_type=sa.Text)
-    connect_account: str | None = Field(default=None, unique=True, sa_type=sa.Text)
-    connect_kind: str | None = Field(default=None, sa_type=sa.Text)
-    connect_status: str = Field(sa_type=sa.Text)
-    connect_as_of: float = Field(sa_type=sa.Double)
-    connect_was_active: int = 0
-    updated: int = Field(sa_type=sa.BigInteger)
-
 
 BILLING_CONFIG = table_of(BillingConfigTable)
-
-
-class BillingConfig(NamedTuple):
-    """An organisation's row, whole."""
-
-    organisation: str
-    currency: str
-    billing_cycle_day: int
-    price_per_gb_cents: int
-    invoice_prefix: str
-    connect_account: str | None
-    connect_kind: str | None
-    connect_status: str
-    connect_as_of: float
-    connect_was_active: int
-    updated: int
 
 
 CONFIG_COLUMNS = tuple(BILLING_CONFIG.c[name] for name in BillingConfig._fields)

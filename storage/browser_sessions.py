@@ -1,6 +1,6 @@
 """People who are signed in with a browser; of the cookie only its digest is here."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -11,30 +11,26 @@ from storage.engine.table import TableDescription, table_of
 from storage.people import PERSON
 
 
-class BrowserSessionTable(TableDescription, table=True):
-    """A person who is signed in with a browser; `digest` is of the cookie."""
-
-    digest: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
-    id: str = Field(unique=True, sa_type=sa.Text)
-    person_id: str = Field(foreign_key="person.id", index=True, sa_type=sa.Text)
-    organisation_id: str | None = Field(default=None, sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double)
-    seen: float = Field(sa_type=sa.Double)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
-
-
-BROWSER_SESSION = table_of(BrowserSessionTable)
-
-
 class BrowserSession(NamedTuple):
     """A browser that somebody is signed in with, and who they are."""
 
-    id: str
-    person_id: str
+    id: Annotated[str, Field(unique=True)]
+    person_id: Annotated[str, Field(foreign_key="person.id", index=True)]
     organisation_id: str | None
     seen: float
     address: str | None
     name: str | None
+
+
+class BrowserSessionTable(TableDescription, row=BrowserSession, without=("address", "name"), table=True):
+    """A person who is signed in with a browser; `digest` is of the cookie."""
+
+    digest: bytes = Field(primary_key=True)
+    created: float
+    expires_at: float = Field(index=True)
+
+
+BROWSER_SESSION = table_of(BrowserSessionTable)
 
 
 BROWSER_IS_LIVE = (BROWSER_SESSION.c.expires_at > sa.bindparam("now"), BROWSER_SESSION.c.seen > sa.bindparam("idle"))

@@ -24,59 +24,57 @@ from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Dialect, Query, StatementBuild, Value
 from storage.engine.store import Store
 from storage.engine.sweep import SWEEP_STEPS, SWEPT_AT_ONCE
-from storage.engine.table import CLUSTERED, TableDescription, table_of
+from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
 from storage.invoices import month_of_moment, month_text, open_periods
 from storage.replicas import is_closed_to_older_programs, older_programs_are_gone
 
 
-class CdrEventTable(TableDescription, table=True):
+class CdrEvent(NamedTuple):
+    """One record; `occurred_at` is Unix seconds."""
+
+    event: Key
+    iccid: str
+    occurred_at: BigInt
+    bytes_up: BigInt
+    bytes_down: BigInt
+    network: str | None
+    country: str | None
+
+
+class CdrEventTable(TableDescription, row=CdrEvent, table=True):
     """A call detail record (CDR) as its sender told it, once per organisation and event id."""
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    event: str = Field(primary_key=True, sa_type=sa.Text)
-    iccid: str = Field(sa_type=sa.Text)
-    occurred_at: int = Field(sa_type=sa.BigInteger)
-    bytes_up: int = Field(sa_type=sa.BigInteger)
-    bytes_down: int = Field(sa_type=sa.BigInteger)
-    network: str | None = Field(default=None, sa_type=sa.Text)
-    country: str | None = Field(default=None, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
     __table_args__ = CLUSTERED
 
 
 class CallRecordDigestTable(TableDescription, table=True):
     """What is left of a call record that is not kept any more: 20 bytes of a digest of organisation and id. Never swept."""
 
-    digest: bytes = Field(primary_key=True, sa_type=sa.LargeBinary)
+    digest: bytes = Field(primary_key=True)
     __table_args__ = CLUSTERED
 
 
-class CallRecordPassTable(TableDescription, table=True):
+class PassState(NamedTuple):
+    """The pass that runs or ran last; `begun`: Unix seconds."""
+
+    begun: BigInt
+    running: int
+    organisation: str
+    event: str
+    block: BigInt
+
+
+class CallRecordPassTable(TableDescription, row=PassState, table=True):
     """How far the search for old call records came, one row. `running`: 0 once it reached the end; `begun`: Unix seconds.
 
     It goes on behind the record with this key on SQLite, and at this block of the table on PostgreSQL.
     """
 
-    id: int = Field(primary_key=True, sa_type=sa.Integer)
-    begun: int = Field(sa_type=sa.BigInteger)
-    running: int = Field(sa_type=sa.Integer)
-    organisation: str = Field(sa_type=sa.Text)
-    event: str = Field(sa_type=sa.Text)
-    block: int = Field(sa_type=sa.BigInteger)
+    id: int = Field(primary_key=True)
 
 
 CDR_EVENT = table_of(CdrEventTable)
-
-
-class CdrEvent(NamedTuple):
-    """One record; `occurred_at` is Unix seconds."""
-
-    event: str
-    iccid: str
-    occurred_at: int
-    bytes_up: int
-    bytes_down: int
-    network: str | None
-    country: str | None
 
 
 CDR_KINDS = {
@@ -284,16 +282,6 @@ PASS_BLOCKS = 128
 class PassPlace(NamedTuple):
     """How far a pass came: behind the record with this key on SQLite, before this block of the table on PostgreSQL."""
 
-    organisation: str
-    event: str
-    block: int
-
-
-class PassState(NamedTuple):
-    """The pass that runs or ran last; `begun`: Unix seconds."""
-
-    begun: int
-    running: int
     organisation: str
     event: str
     block: int

@@ -1,7 +1,7 @@
 """What the records of a month add up to, per SIM and in all: kept exact by the transaction that stores the records."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -9,33 +9,38 @@ from sqlmodel import Field
 from storage.engine.connection import Connection
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Dialect, Query
-from storage.engine.table import CLUSTERED, TableDescription, table_of
+from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
 
 
-class CdrSumTable(TableDescription, table=True):
+class SimAddition(NamedTuple):
+    """What a batch adds to a SIM's month."""
+
+    month: Annotated[int, Field(primary_key=True)]
+    iccid: Key
+    bytes_up: BigInt
+    bytes_down: BigInt
+    bytes_total: BigInt
+    events: BigInt
+    network: str | None
+    country: str | None
+
+
+class CdrSumTable(TableDescription, row=SimAddition, table=True):
     """All records of one SIM in one month, summed exactly in the transaction that stored them.
 
     `bytes_total` is both directions, at most 2^53-1. `network` and `country` are null unless every record has them and all agree.
     """
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    month: int = Field(primary_key=True)
-    iccid: str = Field(primary_key=True, sa_type=sa.Text)
-    bytes_up: int = Field(sa_type=sa.BigInteger)
-    bytes_down: int = Field(sa_type=sa.BigInteger)
-    bytes_total: int = Field(sa_type=sa.BigInteger)
-    events: int = Field(sa_type=sa.BigInteger)
-    network: str | None = Field(default=None, sa_type=sa.Text)
-    country: str | None = Field(default=None, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
     __table_args__ = (sa.Index("cdr_sum_largest", "organisation", "month", "bytes_total"), CLUSTERED)
 
 
 class CdrMonthTable(TableDescription, table=True):
     """All records of an organisation in one month, both directions, at most 2^63-1 bytes: nobody adds up its SIMs to read it."""
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
     month: int = Field(primary_key=True)
-    bytes_total: int = Field(sa_type=sa.BigInteger)
+    bytes_total: BigInt
     __table_args__ = CLUSTERED
 
 
@@ -66,19 +71,6 @@ class GrownSim(NamedTuple):
 
     month: int
     iccid: str
-
-
-class SimAddition(NamedTuple):
-    """What a batch adds to a SIM's month."""
-
-    month: int
-    iccid: str
-    bytes_up: int
-    bytes_down: int
-    bytes_total: int
-    events: int
-    network: str | None
-    country: str | None
 
 
 class MonthSums(NamedTuple):

@@ -5,14 +5,14 @@ from sqlmodel import Field
 
 from storage.engine.connection import value_or, writes
 from storage.engine.statement import StatementBuild
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, TableDescription, table_of
 
 
 class ChangeTable(TableDescription, table=True):
     """Counters that caches compare: `callers` moves with every key, membership, tier and connection."""
 
-    name: str = Field(primary_key=True, sa_type=sa.Text)
-    value: int = Field(sa_type=sa.BigInteger)
+    name: str = Field(primary_key=True)
+    value: BigInt
 
 
 CHANGE = table_of(ChangeTable)

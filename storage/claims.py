@@ -15,29 +15,41 @@ from sqlmodel import Field
 from registry.errors import Conflict, OcsError
 from storage.engine.connection import Connection, changes_one, changes_rows, writes
 from storage.engine.statement import Command, Query, unindexed
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, TableDescription, table_of
 from storage.expired_keys import EXPIRED_KEY, key_digest, key_has_expired
 from storage.issuance import ISSUANCE
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS
 
 
-class ClaimTable(TableDescription, table=True):
+class Claim(NamedTuple):
+    """A key's state and, once it is done, its sealed answer. `lease` is its owner's."""
+
+    fingerprint: bytes
+    state: str
+    owner: str
+    claimed: BigInt
+    expires_at: BigInt | None
+    status: int | None
+    body: str | None
+    lease: float | None
+
+    def is_running(self, now: float) -> bool:
+        """Its owner has not left, and lives, or claimed too lately to be called dead: one that missed its lease may have gone on."""
+        return (
+            self.state in CLAIM_RUNNING_STATES and self.lease is not None and max(self.lease, self.claimed + REPLICA_LEASE_SECONDS) >= now
+        )
+
+
+class ClaimTable(TableDescription, row=Claim, without=("lease",), table=True):
     """An idempotency key; its states are in claims.py. The stored answer is sealed, since it may hold an eSIM.
 
     `owner` is the process, `lease` the call's own name: what it did not claim it neither sends nor frees.
     """
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    operation: str = Field(primary_key=True, sa_type=sa.Text)
-    key: str = Field(primary_key=True, sa_type=sa.Text)
-    fingerprint: bytes = Field(sa_type=sa.LargeBinary)
-    state: str = Field(sa_type=sa.Text)
-    owner: str = Field(sa_type=sa.Text)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
-    claimed: int = Field(sa_type=sa.BigInteger)
-    expires_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    status: int | None = None
-    body: str | None = Field(default=None, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
+    operation: str = Field(primary_key=True)
+    key: str = Field(primary_key=True)
+    lease: str | None
     __table_args__ = (
         sa.Index(
             "claim_expires",
@@ -53,25 +65,6 @@ class ClaimTable(TableDescription, table=True):
 CLAIM = table_of(ClaimTable)
 
 CLAIM_RUNNING_STATES = ("claimed", "dispatching")
-
-
-class Claim(NamedTuple):
-    """A key's state and, once it is done, its sealed answer. `lease` is its owner's."""
-
-    fingerprint: bytes
-    state: str
-    owner: str
-    claimed: int
-    expires_at: int | None
-    status: int | None
-    body: str | None
-    lease: float | None
-
-    def is_running(self, now: float) -> bool:
-        """Its owner has not left, and lives, or claimed too lately to be called dead: one that missed its lease may have gone on."""
-        return (
-            self.state in CLAIM_RUNNING_STATES and self.lease is not None and max(self.lease, self.claimed + REPLICA_LEASE_SECONDS) >= now
-        )
 
 
 def claim_is(organisation: str, operation: str, key: str) -> sa.ColumnElement[bool]:

@@ -1,37 +1,47 @@
 """Platform fees, and the affiliates' shares of them."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.engine.connection import Connection, all_rows, changes_one, first_row
 from storage.engine.statement import Command, Dialect, StatementBuild
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class PlatformFeeTable(TableDescription, table=True):
+class PlatformFee(NamedTuple):
+    """A fee that an organisation owes for a month, or has taken back: minor units. `ref` names what it came from."""
+
+    ref: Key
+    organisation: Annotated[str, Field(index=True)]
+    month: str
+    currency: str
+    amount: BigInt
+    created: float
+
+
+class PlatformFeeTable(TableDescription, row=PlatformFee, table=True):
     """A platform fee that an organisation owes: what commissions are made of. `ref` makes a repeated record have no effect."""
 
-    ref: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(index=True, sa_type=sa.Text)
-    month: str = Field(sa_type=sa.Text)
-    currency: str = Field(sa_type=sa.Text)
-    amount: int = Field(sa_type=sa.BigInteger)
-    created: float = Field(sa_type=sa.Double)
+
+class Commission(NamedTuple):
+    """An affiliate's share of one organisation's fees of one month."""
+
+    id: Annotated[str, Field(unique=True)]
+    month: str
+    organisation: str
+    currency: str
+    fees: BigInt
+    amount: BigInt
 
 
-class CommissionTable(TableDescription, table=True):
+class CommissionTable(TableDescription, row=Commission, table=True):
     """An affiliate's share of one referred organisation's fees of one month; amounts in minor units."""
 
-    affiliate: str = Field(primary_key=True, sa_type=sa.Text)
-    month: str = Field(primary_key=True, sa_type=sa.Text)
-    currency: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    id: str = Field(unique=True, sa_type=sa.Text)
-    fees: int = Field(sa_type=sa.BigInteger)
-    amount: int = Field(sa_type=sa.BigInteger)
-    updated: float = Field(sa_type=sa.Double)
+    affiliate: str
+    updated: float
+    __table_args__ = (sa.PrimaryKeyConstraint("affiliate", "month", "currency", "organisation"),)
 
 
 PLATFORM_FEE = table_of(PlatformFeeTable)
@@ -41,28 +51,6 @@ COMMISSION = table_of(CommissionTable)
 RATE_BPS = 1000
 
 WHOLE_BPS = 10_000
-
-
-class PlatformFee(NamedTuple):
-    """A fee that an organisation owes for a month, or has taken back: minor units. `ref` names what it came from."""
-
-    ref: str
-    organisation: str
-    month: str
-    currency: str
-    amount: int
-    created: float
-
-
-class Commission(NamedTuple):
-    """An affiliate's share of one organisation's fees of one month."""
-
-    id: str
-    month: str
-    organisation: str
-    currency: str
-    fees: int
-    amount: int
 
 
 class EarnedTotal(NamedTuple):

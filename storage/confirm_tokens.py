@@ -12,12 +12,12 @@ from storage.engine.table import TableDescription, table_of
 class ConfirmTokenTable(TableDescription, table=True):
     """A pending confirmation; the row is deleted by its use."""
 
-    digest: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
-    organisation: str = Field(sa_type=sa.Text)
-    principal: str = Field(sa_type=sa.Text)
-    operation: str = Field(sa_type=sa.Text)
-    fingerprint: bytes = Field(sa_type=sa.LargeBinary)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
+    digest: bytes = Field(primary_key=True)
+    organisation: str
+    principal: str
+    operation: str
+    fingerprint: bytes
+    expires_at: float = Field(index=True)
 
 
 CONFIRM_TOKEN = table_of(ConfirmTokenTable)

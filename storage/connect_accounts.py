@@ -4,7 +4,7 @@
 A connect state is an OAuth consent that a person is about to give there: each `state` is good once, for whoever began it.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -12,16 +12,20 @@ from sqlmodel import Field
 from storage.billing_config import BILLING_CONFIG, ensure_config
 from storage.engine.connection import Connection, changes_rows, first_row, row_exists, writes
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import Key, TableDescription, table_of
 
 
-class ConnectStateTable(TableDescription, table=True):
+class ConnectState(NamedTuple):
+    """A consent under way; `digest` is the SHA-256 of its `state`, in hexadecimal digits."""
+
+    digest: Key
+    organisation: str
+    person: str
+    expires_at: Annotated[float, Field(index=True)]
+
+
+class ConnectStateTable(TableDescription, row=ConnectState, table=True):
     """An OAuth consent under way: the SHA-256 of its `state`, single use."""
-
-    digest: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    person: str = Field(sa_type=sa.Text)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
 
 
 class ConnectAccount(NamedTuple):
@@ -178,15 +182,6 @@ def detach_connect_account(connection: Connection, *, account: str, as_of: float
 
 
 CONNECT_STATE = table_of(ConnectStateTable)
-
-
-class ConnectState(NamedTuple):
-    """A consent under way; `digest` is the SHA-256 of its `state`, in hexadecimal digits."""
-
-    digest: str
-    organisation: str
-    person: str
-    expires_at: float
 
 
 @writes

@@ -17,20 +17,26 @@ from sqlmodel import Field
 from registry.ids import Ids
 from storage.engine.connection import Connection
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, TableDescription, table_of
 
 
-class CountryEntryTable(TableDescription, table=True):
+class CountryEntry(NamedTuple):
+    """A line came into a country."""
+
+    country: str
+    mcc: str
+    mnc: str | None
+    occurred_at: float
+    account_id: BigInt | None = None
+    """Whose line it was; None: nobody could say."""
+
+
+class CountryEntryTable(TableDescription, row=CountryEntry, table=True):
     """A line came into a country: the ring behind country-history, the newest 50 of a line. `account_id` is whose it was then."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    iccid: str = Field(sa_type=sa.Text)
-    country: str = Field(sa_type=sa.Text)
-    mcc: str = Field(sa_type=sa.Text)
-    mnc: str | None = Field(default=None, sa_type=sa.Text)
-    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    occurred_at: float = Field(sa_type=sa.Double)
-    created: int = Field(sa_type=sa.BigInteger)
+    id: str = Field(primary_key=True)
+    iccid: str
+    created: BigInt
     __table_args__ = (sa.Index("country_entry_line", "iccid", "occurred_at"), sa.Index("country_entry_age", "occurred_at"))
 
 
@@ -43,17 +49,6 @@ MOST_REPEATS = 50
 SIGHTING_KEPT_SECONDS = 400 * 86_400
 
 FORGOTTEN_AT_ONCE = 200
-
-
-class CountryEntry(NamedTuple):
-    """A line came into a country."""
-
-    country: str
-    mcc: str
-    mnc: str | None
-    occurred_at: float
-    account_id: int | None = None
-    """Whose line it was; None: nobody could say."""
 
 
 class NeighbourSighting(NamedTuple):

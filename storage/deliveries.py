@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import anyio
 import sqlalchemy as sa
@@ -14,7 +14,7 @@ from storage.engine.database_url import is_sqlite_url
 from storage.engine.json_rows import id_range, in_id_range, json_rows, pack_rows
 from storage.engine.partitions import history_by_ids
 from storage.engine.statement import Command, Dialect, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -24,19 +24,24 @@ if TYPE_CHECKING:
 WAITING_DELIVERY = sa.text("state + 0 = 0 AND lease IS NULL")
 
 
-class DeliveryTable(TableDescription, table=True):
+class DeliveryRow(NamedTuple):
+    """A delivery as it is shown."""
+
+    id: Key
+    event_id: str
+    endpoint_id: str
+    state: int
+    created_ms: BigInt
+
+
+class DeliveryTable(TableDescription, row=DeliveryRow, table=True):
     """One event for one endpoint: the single truth of the outbox. state: 0 pending, 1 delivered, 2 failed."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    event_id: str = Field(sa_type=sa.Text)
-    endpoint_id: str = Field(sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    state: int
+    organisation: str
     attempt: int
     attempts: int
-    due_ms: int = Field(sa_type=sa.BigInteger)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
-    created_ms: int = Field(sa_type=sa.BigInteger)
+    due_ms: BigInt
+    lease: str | None
     __table_args__ = (
         sa.UniqueConstraint("event_id", "endpoint_id", name="delivery_once"),
         sa.Index("delivery_due", "state", "due_ms"),
@@ -55,15 +60,20 @@ class DeliveryTable(TableDescription, table=True):
     )
 
 
-class DeliveryAttemptTable(TableDescription, table=True):
+class AttemptRow(NamedTuple):
+    """One POST: when, how it ended as a class, how long it took, when the next one is due."""
+
+    number: Annotated[int, Field(primary_key=True)]
+    at_ms: BigInt
+    outcome: str
+    milliseconds: float
+    next_ms: BigInt | None
+
+
+class DeliveryAttemptTable(TableDescription, row=AttemptRow, table=True):
     """One POST: a class of outcome, never the answer or the address it went to."""
 
-    delivery_id: str = Field(primary_key=True, sa_type=sa.Text)
-    number: int = Field(primary_key=True)
-    at_ms: int = Field(sa_type=sa.BigInteger)
-    outcome: str = Field(sa_type=sa.Text)
-    milliseconds: float = Field(sa_type=sa.Double)
-    next_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
+    delivery_id: str = Field(primary_key=True)
 
 
 DELIVERY = table_of(DeliveryTable)
@@ -85,26 +95,6 @@ REPLAYED_AT_ONCE = 10_000
 ENDED_AT_ONCE = 10_000
 
 LAST_MS = 1 << 62
-
-
-class DeliveryRow(NamedTuple):
-    """A delivery as it is shown."""
-
-    id: str
-    event_id: str
-    endpoint_id: str
-    state: int
-    created_ms: int
-
-
-class AttemptRow(NamedTuple):
-    """One POST: when, how it ended as a class, how long it took, when the next one is due."""
-
-    number: int
-    at_ms: int
-    outcome: str
-    milliseconds: float
-    next_ms: int | None
 
 
 class Requeued(NamedTuple):

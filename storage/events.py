@@ -6,7 +6,7 @@ with the time, so that the oldest are found by the primary key. What is still to
 
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -17,24 +17,29 @@ from storage.engine.connection import Connection, first_row
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.partitions import history_by_ids
 from storage.engine.statement import Command, Query, returning, unindexed
-from storage.engine.table import CLUSTERED, TableDescription, table_of
+from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
 from storage.replicas import older_programs_are_gone
 from storage.webhook_endpoints import enqueue_event
 
 
-class EventTable(TableDescription, table=True):
+class NewEvent(NamedTuple):
+    """An event to be emitted. `data` is JSON text; `dedup` names what can happen only once."""
+
+    id: Key
+    organisation: str
+    intent: str
+    type: str
+    livemode: int
+    data: str
+    dedup: Annotated[str, Field(unique=True)]
+    created: BigInt
+
+
+class EventTable(TableDescription, row=NewEvent, table=True):
     """What happened to an intent, once. `dedup` makes an event that may happen once per intent happen once."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    intent: str = Field(sa_type=sa.Text)
-    type: str = Field(sa_type=sa.Text)
-    livemode: int
-    data: str = Field(sa_type=sa.Text)
-    dedup: str = Field(unique=True, sa_type=sa.Text)
-    retry_minute: int = Field(sa_type=sa.BigInteger)
+    retry_minute: BigInt
     retry_count: int
-    created: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (sa.Index("event_organisation", "organisation", "id"), sa.Index("event_intent", "intent", "id"))
 
 
@@ -44,7 +49,7 @@ class EventDigestTable(TableDescription, table=True):
     Events of programs before 0022 have none until they are removed, or partitioned.
     """
 
-    digest: bytes = Field(primary_key=True, sa_type=sa.LargeBinary)
+    digest: bytes = Field(primary_key=True)
     __table_args__ = CLUSTERED
 
 
@@ -60,19 +65,6 @@ LAST_EVENT_ID = "evt_" + "z" * 27
 
 EVENT_AHEAD_SECONDS = 86_400
 """An event of a later time than this from now is of a clock that is wrong. A list that names no end looks into every partition."""
-
-
-class NewEvent(NamedTuple):
-    """An event to be emitted. `data` is JSON text; `dedup` names what can happen only once."""
-
-    id: str
-    organisation: str
-    intent: str
-    type: str
-    livemode: int
-    data: str
-    dedup: str
-    created: int
 
 
 class EventRow(NamedTuple):

@@ -13,29 +13,7 @@ from sqlmodel import Field
 from registry.errors import Conflict
 from storage.engine.connection import Connection
 from storage.engine.statement import Command, Query, Value
-from storage.engine.table import CLUSTERED, TableDescription, table_of
-
-
-class ExpiredKeyTable(TableDescription, table=True):
-    """An idempotency key whose call is never made a second time, and whose stored answer is not kept any more. Never swept.
-
-    `digest`: SHA-256 of organisation, operation and key. `status`: the answer's HTTP status; `iccid`: of the eSIM it drew, if any.
-    """
-
-    digest: bytes = Field(primary_key=True, sa_type=sa.LargeBinary)
-    organisation: str = Field(sa_type=sa.Text)
-    operation: str = Field(sa_type=sa.Text)
-    fingerprint: bytes = Field(sa_type=sa.LargeBinary)
-    status: int
-    iccid: str | None = Field(default=None, sa_type=sa.Text)
-    claimed: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = CLUSTERED
-
-
-EXPIRED_KEY = table_of(ExpiredKeyTable)
-
-LEDGER_OPERATION = "issuance"
-"""Stands for the operation where a row of the ledger was removed, whose key may be an intent's id."""
+from storage.engine.table import CLUSTERED, BigInt, TableDescription, table_of
 
 
 class RemovedClaim(NamedTuple):
@@ -47,6 +25,28 @@ class RemovedClaim(NamedTuple):
     fingerprint: bytes
     status: int | None
     claimed: int
+
+
+class ExpiredKeyTable(TableDescription, table=True):
+    """An idempotency key whose call is never made a second time, and whose stored answer is not kept any more. Never swept.
+
+    `digest`: SHA-256 of organisation, operation and key. `status`: the answer's HTTP status; `iccid`: of the eSIM it drew, if any.
+    """
+
+    digest: bytes = Field(primary_key=True)
+    organisation: str
+    operation: str
+    fingerprint: bytes
+    status: int
+    iccid: str | None
+    claimed: BigInt
+    __table_args__ = CLUSTERED
+
+
+EXPIRED_KEY = table_of(ExpiredKeyTable)
+
+LEDGER_OPERATION = "issuance"
+"""Stands for the operation where a row of the ledger was removed, whose key may be an intent's id."""
 
 
 def key_digest(organisation: str, operation: str, key: str) -> bytes:

@@ -1,6 +1,6 @@
 """The own token that another one replaced: kept for a day, sealed as it was, so that one undo is possible."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -10,24 +10,22 @@ from storage.engine.statement import Command
 from storage.engine.table import TableDescription, table_of
 
 
-class FormerTokenTable(TableDescription, table=True):
+class FormerToken(NamedTuple):
+    """A replaced token; `expires_at` is in Unix seconds."""
+
+    sealed: str
+    expires_at: Annotated[float, Field(index=True)]
+
+
+class FormerTokenTable(TableDescription, row=FormerToken, table=True):
     """The own token that another own token replaced, sealed as it was, until `expires_at` (Unix seconds)."""
 
-    organisation: str = Field(primary_key=True, foreign_key="organisation.id", sa_type=sa.Text)
-    sealed: str = Field(sa_type=sa.Text)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
+    organisation: str = Field(primary_key=True, foreign_key="organisation.id")
 
 
 FORMER_TOKEN = table_of(FormerTokenTable)
 
 FORMER_TOKEN_SECONDS = 86_400.0
-
-
-class FormerToken(NamedTuple):
-    """A replaced token; `expires_at` is in Unix seconds."""
-
-    sealed: str
-    expires_at: float
 
 
 FORMER_TOKEN_OF = FORMER_TOKEN.c.organisation == sa.bindparam("organisation")

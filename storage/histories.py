@@ -41,8 +41,8 @@ from storage.replicas import SCHEMA_STEP, all_programs_know, close_to_older_prog
 class CopiedRowsTable(TableDescription, table=True):
     """The rows of a table that are copied: all up to the id `last`."""
 
-    name: str = Field(primary_key=True, sa_type=sa.Text)
-    last: str = Field(sa_type=sa.Text)
+    name: str = Field(primary_key=True)
+    last: str
 
 
 MOST_DEFAULT_ROWS = 10_000

@@ -7,38 +7,28 @@ from sqlmodel import Field
 
 from storage.engine.connection import first_row, row_exists, writes
 from storage.engine.statement import returning
-from storage.engine.table import TableDescription, table_of
-
-
-class IdentitySessionTable(TableDescription, table=True):
-    """A verification of who runs an organisation: requires_input, processing, verified or canceled."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(index=True, sa_type=sa.Text)
-    person: str = Field(sa_type=sa.Text)
-    kind: str = Field(sa_type=sa.Text)
-    status: str = Field(sa_type=sa.Text)
-    reason: str | None = Field(default=None, sa_type=sa.Text)
-    return_url: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
-
-
-IDENTITY_SESSION = table_of(IdentitySessionTable)
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
 class IdentitySession(NamedTuple):
     """A session; `kind` is what is shown as proof."""
 
-    id: str
-    organisation: str
+    id: Key
+    organisation: Annotated[str, Field(index=True)]
     person: str
     kind: str
     status: str
     reason: str | None
     return_url: str | None
-    created: int
-    updated: int
+    created: BigInt
+    updated: BigInt
+
+
+class IdentitySessionTable(TableDescription, row=IdentitySession, table=True):
+    """A verification of who runs an organisation: requires_input, processing, verified or canceled."""
+
+
+IDENTITY_SESSION = table_of(IdentitySessionTable)
 
 
 IDENTITY_SESSION_COLUMNS = tuple(IDENTITY_SESSION.c[name] for name in IdentitySession._fields)

@@ -13,8 +13,8 @@ from storage.engine.table import TableDescription, table_of
 class InboundPushTable(TableDescription, table=True):
     """A notification that was taken: its id or the SHA-256 of its body, so that a repeat changes nothing."""
 
-    digest: str = Field(primary_key=True, sa_type=sa.Text)
-    received: float = Field(sa_type=sa.Double, index=True)
+    digest: str = Field(primary_key=True)
+    received: float = Field(index=True)
 
 
 INBOUND_PUSH = table_of(InboundPushTable)

@@ -12,30 +12,35 @@ from registry.ids import Ids, first_id
 from storage.engine.connection import Connection, all_rows, first_row, or_last, writes
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Query, returning
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import NewEvent, emit_event
 
 REMOVABLE_INTENT = sa.text("livemode = 0 OR status = 'failed'")
 
 
-class IntentTable(TableDescription, table=True):
+class IntentRow(NamedTuple):
+    """An intent as it is shown: `plan`, `details` (its metadata) and `error` are JSON text, `esim` is sealed."""
+
+    id: Key
+    organisation: str
+    status: str
+    livemode: int
+    plan_id: str | None
+    plan: str | None
+    details: str
+    iccid: Annotated[str, Field(unique=True)] | None
+    esim: str | None
+    error: str | None
+    created: BigInt
+
+
+class IntentTable(TableDescription, row=IntentRow, table=True):
     """A request for one eSIM. `plan` is the plan as it was when it was attached; `esim` is sealed. Both figures of usage: usage.py."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    status: str = Field(sa_type=sa.Text)
-    livemode: int
-    plan_id: str | None = Field(default=None, sa_type=sa.Text)
-    plan: str | None = Field(default=None, sa_type=sa.Text)
-    details: str = Field(sa_type=sa.Text)
-    iccid: str | None = Field(default=None, unique=True, sa_type=sa.Text)
-    esim: str | None = Field(default=None, sa_type=sa.Text)
-    error: str | None = Field(default=None, sa_type=sa.Text)
-    used_bytes: int = Field(sa_type=sa.BigInteger)
+    used_bytes: BigInt
     reported_bytes: int = Field(sa_type=sa.BigInteger, sa_column_kwargs={"server_default": "0"})
     notified_percent: int
-    attached_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    created: int = Field(sa_type=sa.BigInteger)
+    attached_at: BigInt | None
     __table_args__ = (
         sa.Index("intent_organisation", "organisation", "id"),
         # What may be removed by its age: no line of the network is such an intent's.
@@ -46,12 +51,12 @@ class IntentTable(TableDescription, table=True):
 class UsageRecordTable(TableDescription, table=True):
     """Usage a developer reported for a test intent."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    intent: str = Field(foreign_key="intent.id", sa_type=sa.Text)
-    quantity_mb: float = Field(sa_type=sa.Double)
+    id: str = Field(primary_key=True)
+    organisation: str
+    intent: str = Field(foreign_key="intent.id")
+    quantity_mb: float
     livemode: int
-    created: int = Field(sa_type=sa.BigInteger)
+    created: BigInt
     __table_args__ = (sa.Index("usage_record_intent", "intent", "id"),)
 
 
@@ -71,22 +76,6 @@ class IntentNotConfirmable(Conflict):
     """The intent has left requires_plan."""
 
     code = "intent_not_confirmable"
-
-
-class IntentRow(NamedTuple):
-    """An intent as it is shown: `plan`, `details` (its metadata) and `error` are JSON text, `esim` is sealed."""
-
-    id: str
-    organisation: str
-    status: str
-    livemode: int
-    plan_id: str | None
-    plan: str | None
-    details: str
-    iccid: str | None
-    esim: str | None
-    error: str | None
-    created: int
 
 
 class IntentResult(NamedTuple):

@@ -1,40 +1,36 @@
 """Invitations: one per organisation and address, renewed when somebody is invited again, gone when it is accepted or withdrawn."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.engine.connection import Connection, all_rows, changes_one, changes_rows, first_row
 from storage.engine.statement import Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import Key, TableDescription, table_of
 from storage.organisations import ORGANISATION
-
-
-class InvitationTable(TableDescription, table=True):
-    """Somebody was asked to join an organisation. Whoever proves to read the address's mail may accept: the mail holds no secret."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation_id: str = Field(foreign_key="organisation.id", index=True, sa_type=sa.Text)
-    address: str = Field(index=True, sa_type=sa.Text)
-    role: str = Field(sa_type=sa.Text)
-    invited_by: str = Field(sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double)
-    expires_at: float = Field(sa_type=sa.Double)
-    __table_args__ = (sa.UniqueConstraint("organisation_id", "address", name="invitation_once"),)
-
-
-INVITATION = table_of(InvitationTable)
 
 
 class WaitingInvitation(NamedTuple):
     """An invitation as whoever is invited sees it."""
 
-    id: str
-    organisation_id: str
+    id: Key
+    organisation_id: Annotated[str, Field(foreign_key="organisation.id", index=True)]
     organisation_name: str
     role: str
     expires_at: float
+
+
+class InvitationTable(TableDescription, row=WaitingInvitation, without=("organisation_name",), table=True):
+    """Somebody was asked to join an organisation. Whoever proves to read the address's mail may accept: the mail holds no secret."""
+
+    address: str = Field(index=True)
+    invited_by: str
+    created: float
+    __table_args__ = (sa.UniqueConstraint("organisation_id", "address", name="invitation_once"),)
+
+
+INVITATION = table_of(InvitationTable)
 
 
 class TakenInvitation(NamedTuple):

@@ -1,7 +1,7 @@
 """The lines of invoices, copied when an invoice was made; nothing changes them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -9,39 +9,29 @@ from sqlmodel import Field
 from storage.engine.connection import Connection, all_rows, first_row
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Dialect, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.invoices import INVOICE
-
-
-class InvoiceLineTable(TableDescription, table=True):
-    """One SIM's usage on an invoice, copied when the invoice was made. `position` counts from 1 in the order of the ICCIDs."""
-
-    invoice: str = Field(primary_key=True, sa_type=sa.Text)
-    position: int = Field(primary_key=True)
-    id: str = Field(sa_type=sa.Text)
-    iccid: str = Field(sa_type=sa.Text)
-    bytes_up: int = Field(sa_type=sa.BigInteger)
-    bytes_down: int = Field(sa_type=sa.BigInteger)
-    amount_cents: int = Field(sa_type=sa.BigInteger)
-    network: str | None = Field(default=None, sa_type=sa.Text)
-    country: str | None = Field(default=None, sa_type=sa.Text)
-
-
-INVOICE_LINE = table_of(InvoiceLineTable)
 
 
 class InvoiceLineRow(NamedTuple):
     """One SIM's usage on an invoice; `position` counts from 1."""
 
-    invoice: str
-    position: int
+    invoice: Key
+    position: Annotated[int, Field(primary_key=True)]
     id: str
     iccid: str
-    bytes_up: int
-    bytes_down: int
-    amount_cents: int
+    bytes_up: BigInt
+    bytes_down: BigInt
+    amount_cents: BigInt
     network: str | None
     country: str | None
+
+
+class InvoiceLineTable(TableDescription, row=InvoiceLineRow, table=True):
+    """One SIM's usage on an invoice, copied when the invoice was made. `position` counts from 1 in the order of the ICCIDs."""
+
+
+INVOICE_LINE = table_of(InvoiceLineTable)
 
 
 class BilledUsage(NamedTuple):

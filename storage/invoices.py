@@ -14,10 +14,44 @@ from sqlmodel import Field
 from registry.ids import Ids
 from storage.engine.connection import Connection, all_rows, first_row, or_last, writes
 from storage.engine.statement import Command, Dialect, Query, StatementBuild, returning
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class InvoiceTable(TableDescription, table=True):
+class Invoice(NamedTuple):
+    """An invoice, whole. `sending`, `processor_invoice` and `revision`: see the table."""
+
+    id: Key
+    organisation: str
+    period: Annotated[str, Field(index=True)]
+    number: str
+    status: str
+    sending: int
+    revision: int
+    discarded: int
+    currency: str
+    price_per_gb_cents: BigInt
+    platform_fee_bps: int
+    subtotal_cents: BigInt
+    tax_cents: BigInt
+    platform_fee_cents: BigInt
+    total_cents: BigInt
+    lines: int
+    selected: int
+    connect_account: str | None
+    processor_invoice: Annotated[str, Field(unique=True)] | None
+    pay_url: str | None
+    recipient_name: str | None
+    recipient_email: str | None
+    notes: str | None
+    document: int
+    issued_at: BigInt | None
+    due_at: BigInt | None
+    paid_at: BigInt | None
+    created: BigInt
+    updated: BigInt
+
+
+class InvoiceTable(TableDescription, row=Invoice, table=True):
     """An invoice. Its figures never change. `sending`: it is being handed to the processor, or nobody knows whether it was.
 
     `processor_invoice` is the processor's id for it, in `connect_account`: known before it is sent there. `pay_url` is where its
@@ -26,103 +60,45 @@ class InvoiceTable(TableDescription, table=True):
     is on no other one.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    period: str = Field(index=True, sa_type=sa.Text)
-    number: str = Field(sa_type=sa.Text)
-    status: str = Field(sa_type=sa.Text)
-    sending: int = 0
-    revision: int = 0
-    discarded: int = 0
-    currency: str = Field(sa_type=sa.Text)
-    price_per_gb_cents: int = Field(sa_type=sa.BigInteger)
-    platform_fee_bps: int
-    subtotal_cents: int = Field(sa_type=sa.BigInteger)
-    tax_cents: int = Field(sa_type=sa.BigInteger)
-    platform_fee_cents: int = Field(sa_type=sa.BigInteger)
-    total_cents: int = Field(sa_type=sa.BigInteger)
-    lines: int
-    selected: int = 0
-    connect_account: str | None = Field(default=None, sa_type=sa.Text)
-    processor_invoice: str | None = Field(default=None, unique=True, sa_type=sa.Text)
-    pay_url: str | None = Field(default=None, sa_type=sa.Text)
-    recipient_name: str | None = Field(default=None, sa_type=sa.Text)
-    recipient_email: str | None = Field(default=None, sa_type=sa.Text)
-    notes: str | None = Field(default=None, sa_type=sa.Text)
-    document: int = 0
-    issued_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    due_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    paid_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    created: int = Field(sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (sa.Index("invoice_organisation", "organisation", "id", unique=True),)
 
 
 class InvoiceDocumentTable(TableDescription, table=True):
     """The PDF of an invoice, made once when it left draft."""
 
-    invoice: str = Field(primary_key=True, sa_type=sa.Text)
-    content: bytes = Field(sa_type=sa.LargeBinary)
-    sha256: str = Field(sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
+    invoice: str = Field(primary_key=True)
+    content: bytes
+    sha256: str
+    created: BigInt
 
 
 class InvoiceNumberTable(TableDescription, table=True):
     """The last number an organisation gave in a year; taken in the transaction of the invoice, so that none is left out."""
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(primary_key=True)
     year: int = Field(primary_key=True)
     last: int
 
 
-class InvoicePeriodTable(TableDescription, table=True):
+class InvoicePeriodRow(NamedTuple):
+    """A month, YYYYMM in UTC. `invoiced` is 1 once an invoice was made for it; open or closed is the clock's to say."""
+
+    id: Key
+    organisation: str
+    month: int
+    invoiced: int
+    created: BigInt
+
+
+class InvoicePeriodTable(TableDescription, row=InvoicePeriodRow, table=True):
     """A month of an organisation that has records. `invoiced`: an invoice was made for it. Open or closed is the clock's to say."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    month: int
-    invoiced: int = 0
-    created: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (sa.Index("invoice_period_month", "organisation", "month", unique=True),)
 
 
 INVOICE = table_of(InvoiceTable)
 
 ColumnValues: TypeAlias = dict[str, sa.ColumnElement[object]]
-
-
-class Invoice(NamedTuple):
-    """An invoice, whole. `sending`, `processor_invoice` and `revision`: see the table."""
-
-    id: str
-    organisation: str
-    period: str
-    number: str
-    status: str
-    sending: int
-    revision: int
-    discarded: int
-    currency: str
-    price_per_gb_cents: int
-    platform_fee_bps: int
-    subtotal_cents: int
-    tax_cents: int
-    platform_fee_cents: int
-    total_cents: int
-    lines: int
-    selected: int
-    connect_account: str | None
-    processor_invoice: str | None
-    pay_url: str | None
-    recipient_name: str | None
-    recipient_email: str | None
-    notes: str | None
-    document: int
-    issued_at: int | None
-    due_at: int | None
-    paid_at: int | None
-    created: int
-    updated: int
 
 
 INVOICE_COLUMNS = tuple(INVOICE.c[name] for name in Invoice._fields)
@@ -426,16 +402,6 @@ DAY_SECONDS = 86_400
 
 # Comes after every month.
 AFTER_ALL_MONTHS = 999_999
-
-
-class InvoicePeriodRow(NamedTuple):
-    """A month, YYYYMM in UTC. `invoiced` is 1 once an invoice was made for it; open or closed is the clock's to say."""
-
-    id: str
-    organisation: str
-    month: int
-    invoiced: int
-    created: int
 
 
 PERIOD_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(INVOICE_PERIOD.c[name] for name in InvoicePeriodRow._fields)

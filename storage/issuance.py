@@ -8,7 +8,7 @@ until it is known to be back in stock: it is unique, so no two keys have one eSI
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -17,13 +17,44 @@ from registry.errors import Conflict
 from storage.engine.connection import Connection, changes_one, first_row, row_exists
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Query, returning
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.expired_keys import LEDGER_OPERATION, is_key_expired, key_has_expired
 
 REMOVABLE_ISSUANCE = sa.text("coalesce(held, '') = '' AND substr(\"key\", 1, 4) NOT IN ('ord_', 'onr_')")
 
 
-class IssuanceTable(TableDescription, table=True):
+class IssuanceRow(NamedTuple):
+    """A row of the ledger. `period` and `steps` are JSON text; times are Unix seconds."""
+
+    organisation: Key
+    key: Key
+    operation: str
+    claim_key: str | None
+    principal: str
+    account_id: BigInt
+    template_id: BigInt
+    validity_days: BigInt | None
+    period: str | None
+    intent: str | None
+    state: str
+    owner: str
+    stock: str
+    iccid: str | None
+    held: Annotated[str, Field(unique=True)] | None
+    replied: str | None
+    subscriber_id: BigInt | None
+    sim_id: BigInt | None
+    package_id: BigInt | None
+    steps: str | None
+    note: str | None
+    dispatched: float
+    updated: float
+    clear_since: float | None
+    clear_seconds: float | None = None
+    obstacle: str | None = None
+
+
+class IssuanceTable(TableDescription, row=IssuanceRow, table=True):
     """One eSIM drawn from an account's stock, under one key for ever.
 
     `claim_key` and `operation` name the idempotency claim whose stored answer follows the row. `held` is the ICCID while it is this
@@ -32,34 +63,8 @@ class IssuanceTable(TableDescription, table=True):
     settling it when it was looked into last (operations/ledger/evidence.py).
     """
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    key: str = Field(primary_key=True, sa_type=sa.Text)
-    operation: str = Field(sa_type=sa.Text)
-    claim_key: str | None = Field(default=None, sa_type=sa.Text)
-    principal: str = Field(sa_type=sa.Text)
-    account_id: int = Field(sa_type=sa.BigInteger)
-    template_id: int = Field(sa_type=sa.BigInteger)
-    validity_days: int | None = Field(default=None, sa_type=sa.BigInteger)
-    period: str | None = Field(default=None, sa_type=sa.Text)
-    intent: str | None = Field(default=None, sa_type=sa.Text)
-    state: str = Field(sa_type=sa.Text)
-    owner: str = Field(sa_type=sa.Text)
-    stock: str = Field(sa_type=sa.Text)
-    iccid: str | None = Field(default=None, sa_type=sa.Text)
-    held: str | None = Field(default=None, unique=True, sa_type=sa.Text)
-    replied: str | None = Field(default=None, sa_type=sa.Text)
-    subscriber_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    sim_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    package_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    steps: str | None = Field(default=None, sa_type=sa.Text)
-    note: str | None = Field(default=None, sa_type=sa.Text)
-    dispatched: float = Field(sa_type=sa.Double)
-    updated: float = Field(sa_type=sa.Double)
-    clear_since: float | None = Field(default=None, sa_type=sa.Double)
-    clear_seconds: float | None = Field(default=None, sa_type=sa.Double)
-    obstacle: str | None = Field(default=None, sa_type=sa.Text)
-    due_ms: int = Field(sa_type=sa.BigInteger)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
+    due_ms: BigInt
+    lease: str | None
     __table_args__ = (
         sa.Index("issuance_due", "state", "due_ms"),
         sa.Index("issuance_unknown", "organisation", "due_ms", sqlite_where=sa.text("state || '' = 'outcome_unknown'")),
@@ -89,37 +94,6 @@ IssuanceState = Literal[
 UNRESOLVED_ISSUANCE_STATES = ("outcome_unknown", "manual_reconciliation_required")
 
 OPEN_ISSUANCE_STATES = ("dispatching", *UNRESOLVED_ISSUANCE_STATES)
-
-
-class IssuanceRow(NamedTuple):
-    """A row of the ledger. `period` and `steps` are JSON text; times are Unix seconds."""
-
-    organisation: str
-    key: str
-    operation: str
-    claim_key: str | None
-    principal: str
-    account_id: int
-    template_id: int
-    validity_days: int | None
-    period: str | None
-    intent: str | None
-    state: str
-    owner: str
-    stock: str
-    iccid: str | None
-    held: str | None
-    replied: str | None
-    subscriber_id: int | None
-    sim_id: int | None
-    package_id: int | None
-    steps: str | None
-    note: str | None
-    dispatched: float
-    updated: float
-    clear_since: float | None
-    clear_seconds: float | None = None
-    obstacle: str | None = None
 
 
 class NewIssuance(NamedTuple):

@@ -27,34 +27,42 @@ from registry.shared_limits import (
 from storage.engine.connection import Connection, row_exists
 from storage.engine.statement import Command, Dialect, Query, StatementBuild
 from storage.engine.store import Store
-from storage.engine.table import TableDescription, table_lookup, table_of
+from storage.engine.table import Key, TableDescription, table_lookup, table_of
 
 
-class LimitProcessTable(TableDescription, table=True):
+class CountingProcess(NamedTuple):
+    """A process that counts; `lease_end`: Unix seconds."""
+
+    id: Key
+    lease_end: float
+    alone: int
+
+
+class LimitProcessTable(TableDescription, row=CountingProcess, table=True):
     """A process that counts calls. `alone`: 1 while it counts by itself. The row without a name is locked by every report."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    lease_end: float = Field(sa_type=sa.Double)
-    alone: int = Field(sa_type=sa.Integer)
 
 
 class LimitBucketTable(TableDescription, table=True):
     """A token bucket that is not full: its tokens at the moment `at`; it is full again at `full_at`. The name is a digest."""
 
-    name: str = Field(primary_key=True, sa_type=sa.Text)
-    tokens: float = Field(sa_type=sa.Double)
-    at: float = Field(sa_type=sa.Double)
-    full_at: float = Field(sa_type=sa.Double)
+    name: str = Field(primary_key=True)
+    tokens: float
+    at: float
+    full_at: float
 
 
-class LimitPlaceTable(TableDescription, table=True):
+class ProcessPlaces(NamedTuple):
+    """Places of one process: see LimitPlaceTable."""
+
+    name: Key
+    process: Key
+    held: int
+    wanted: int
+    since: float
+
+
+class LimitPlaceTable(TableDescription, row=ProcessPlaces, table=True):
     """Places of a process for calls under way at once; how many more it wants, and since when."""
-
-    name: str = Field(primary_key=True, sa_type=sa.Text)
-    process: str = Field(primary_key=True, sa_type=sa.Text)
-    held: int = Field(sa_type=sa.Integer)
-    wanted: int = Field(sa_type=sa.Integer)
-    since: float = Field(sa_type=sa.Double)
 
 
 LIMIT_PROCESS = table_of(LimitProcessTable)
@@ -64,24 +72,6 @@ LIMIT_BUCKET = table_of(LimitBucketTable)
 LIMIT_PLACE = table_of(LimitPlaceTable)
 
 LIMIT_LOCK_ROW = ""
-
-
-class CountingProcess(NamedTuple):
-    """A process that counts; `lease_end`: Unix seconds."""
-
-    id: str
-    lease_end: float
-    alone: int
-
-
-class ProcessPlaces(NamedTuple):
-    """Places of one process: see LimitPlaceTable."""
-
-    name: str
-    process: str
-    held: int
-    wanted: int
-    since: float
 
 
 # The assignment changes nothing: it locks the row until the transaction ends.

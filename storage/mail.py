@@ -8,32 +8,28 @@ from sqlmodel import Field
 from storage.engine.connection import Connection, all_rows, changes_rows, to_milliseconds, writes
 from storage.engine.statement import Query
 from storage.engine.sweep import delete_oldest
-from storage.engine.table import TableDescription, table_of
-
-
-class MailTable(TableDescription, table=True):
-    """A mail that is to be sent, sealed whole: it holds an address and often a code. The row goes when it was sent."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    sealed: str = Field(sa_type=sa.Text)
-    attempts: int
-    due_ms: int = Field(sa_type=sa.BigInteger, index=True)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
-    expires_at: float = Field(sa_type=sa.Double)
-
-
-MAIL = table_of(MailTable)
-
-MAIL_LEASE_MS = 120_000
+from storage.engine.table import Key, TableDescription, table_of
 
 
 class WaitingMail(NamedTuple):
     """A mail that is due."""
 
-    id: str
+    id: Key
     sealed: str
     attempts: int
     expires_at: float
+
+
+class MailTable(TableDescription, row=WaitingMail, table=True):
+    """A mail that is to be sent, sealed whole: it holds an address and often a code. The row goes when it was sent."""
+
+    due_ms: int = Field(sa_type=sa.BigInteger, index=True)
+    lease: str | None
+
+
+MAIL = table_of(MailTable)
+
+MAIL_LEASE_MS = 120_000
 
 
 PICK_MAILS = (

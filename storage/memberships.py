@@ -1,7 +1,7 @@
 """People in organisations, with what the organisation may do: what every credential leads to."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -9,17 +9,22 @@ from sqlmodel import Field
 from storage.change_counters import CALLERS, count_change
 from storage.engine.connection import Connection, all_rows
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, TableDescription, table_of
 from storage.organisations import ORGANISATION
 
 
-class MembershipTable(TableDescription, table=True):
+class MemberRole(NamedTuple):
+    """A person and their role."""
+
+    person_id: Annotated[str, Field(primary_key=True, foreign_key="person.id")]
+    organisation_id: Annotated[str, Field(primary_key=True, foreign_key="organisation.id", index=True)]
+    role: str
+
+
+class MembershipTable(TableDescription, row=MemberRole, table=True):
     """A person's role in an organisation."""
 
-    person_id: str = Field(primary_key=True, foreign_key="person.id", sa_type=sa.Text)
-    organisation_id: str = Field(primary_key=True, foreign_key="organisation.id", index=True, sa_type=sa.Text)
-    role: str = Field(sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
+    created: BigInt
 
 
 MEMBERSHIP = table_of(MembershipTable)
@@ -93,14 +98,6 @@ def list_connected(*, person: str) -> sa.Executable:
         .where(MEMBERSHIP.c.person_id == person, ORGANISATION.c.mode.is_not(None))
         .order_by(ORGANISATION.c.id)
     )
-
-
-class MemberRole(NamedTuple):
-    """A person and their role."""
-
-    person_id: str
-    organisation_id: str
-    role: str
 
 
 INSERT_MEMBER = Command(

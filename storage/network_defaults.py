@@ -7,16 +7,16 @@ from sqlmodel import Field
 
 from storage.engine.connection import first_row, writes
 from storage.engine.statement import StatementBuild
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, TableDescription, table_of
 
 
 class NetworkDefaultTable(TableDescription, table=True):
     """Which networks an organisation's new assignments use: cheapest_available, all, or custom with a steering list."""
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    mode: str = Field(sa_type=sa.Text)
-    list_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
+    organisation: str = Field(primary_key=True)
+    mode: str
+    list_id: BigInt | None
+    updated: BigInt
 
 
 NETWORK_DEFAULT = table_of(NetworkDefaultTable)

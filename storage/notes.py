@@ -8,28 +8,33 @@ from sqlmodel import Field
 
 from storage.engine.connection import Connection, writes
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class SubscriberNoteTable(TableDescription, table=True):
+class NoteRow(NamedTuple):
+    """One entry of the history."""
+
+    id: Key
+    note: str
+    author: str | None
+    created: BigInt
+
+
+class SubscriberNoteTable(TableDescription, row=NoteRow, table=True):
     """One entry of an organisation's support history of a line; append-only."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    iccid: str = Field(sa_type=sa.Text)
-    note: str = Field(sa_type=sa.Text)
-    author: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
+    organisation: str
+    iccid: str
     __table_args__ = (sa.Index("subscriber_note_line", "organisation", "iccid", "id"),)
 
 
 class SubscriberNotesTable(TableDescription, table=True):
     """An organisation's one text about a line."""
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    iccid: str = Field(primary_key=True, sa_type=sa.Text)
-    notes: str = Field(sa_type=sa.Text)
-    updated: int = Field(sa_type=sa.BigInteger)
+    organisation: str = Field(primary_key=True)
+    iccid: str = Field(primary_key=True)
+    notes: str
+    updated: BigInt
 
 
 SUBSCRIBER_NOTE = table_of(SubscriberNoteTable)
@@ -37,15 +42,6 @@ SUBSCRIBER_NOTE = table_of(SubscriberNoteTable)
 SUBSCRIBER_NOTES = table_of(SubscriberNotesTable)
 
 MOST_NOTES_SHOWN = 100
-
-
-class NoteRow(NamedTuple):
-    """One entry of the history."""
-
-    id: str
-    note: str
-    author: str | None
-    created: int
 
 
 class LineNotes(NamedTuple):

@@ -1,6 +1,6 @@
 """Programs that registered themselves (RFC 7591), and their requests that wait for a person's consent."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -8,45 +8,41 @@ from sqlmodel import Field
 from storage.access_grants import ACCESS_GRANT
 from storage.engine.connection import Connection, changes_one, changes_rows, first_row, writes
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import Key, TableDescription, table_of
 
 
 class AuthorizationRequestTable(TableDescription, table=True):
     """A program's request that waits for the person's consent; `details` are its checked parameters, JSON."""
 
-    digest: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
-    client_id: str = Field(sa_type=sa.Text)
-    details: str = Field(sa_type=sa.Text)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
-
-
-class OauthClientTable(TableDescription, table=True):
-    """A program that registered itself (RFC 7591). `secret` is sealed; public clients have none. `used`: when it last got a consent.
-
-    `network` and `address` are digests of where it registered from; None where that was before they were kept.
-    """
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    metadata_json: str = Field(sa_type=sa.Text)
-    secret: str | None = Field(default=None, sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double, index=True)
-    used: float | None = Field(default=None, sa_type=sa.Double)
-    network: str | None = Field(default=None, index=True, sa_type=sa.Text)
-    address: str | None = Field(default=None, sa_type=sa.Text)
-
-
-OAUTH_CLIENT = table_of(OauthClientTable)
-
-AUTHORIZATION_REQUEST = table_of(AuthorizationRequestTable)
+    digest: bytes = Field(primary_key=True)
+    client_id: str
+    details: str
+    expires_at: float = Field(index=True)
 
 
 class OauthClient(NamedTuple):
     """A program as it registered; `secret` is sealed, None for a public one."""
 
-    id: str
+    id: Key
     metadata_json: str
     secret: str | None
-    created: float
+    created: Annotated[float, Field(index=True)]
+
+
+class OauthClientTable(TableDescription, row=OauthClient, table=True):
+    """A program that registered itself (RFC 7591). `secret` is sealed; public clients have none. `used`: when it last got a consent.
+
+    `network` and `address` are digests of where it registered from; None where that was before they were kept.
+    """
+
+    used: float | None
+    network: str | None = Field(index=True)
+    address: str | None
+
+
+OAUTH_CLIENT = table_of(OauthClientTable)
+
+AUTHORIZATION_REQUEST = table_of(AuthorizationRequestTable)
 
 
 class ClientOrigin(NamedTuple):

@@ -1,6 +1,6 @@
 """What a login hands its program: the consent as a code, then refresh tokens. Each is used once, and a second use ends the grant."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -19,26 +19,36 @@ from storage.oauth_clients import (
 )
 
 
-class AuthorizationCodeTable(TableDescription, table=True):
+class AuthorizationCode(NamedTuple):
+    """A consent that waits for its program, or was fetched already."""
+
+    grant_id: Annotated[str, Field(foreign_key="access_grant.id")]
+    client_id: str
+    details: str
+    used_at: float | None
+
+
+class AuthorizationCodeTable(TableDescription, row=AuthorizationCode, table=True):
     """A consent on its way to the program; used once, and a second use ends the grant."""
 
-    digest: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
-    grant_id: str = Field(foreign_key="access_grant.id", sa_type=sa.Text)
-    client_id: str = Field(sa_type=sa.Text)
-    details: str = Field(sa_type=sa.Text)
-    used_at: float | None = Field(default=None, sa_type=sa.Double)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
+    digest: bytes = Field(primary_key=True)
+    expires_at: float = Field(index=True)
 
 
-class RefreshTokenTable(TableDescription, table=True):
+class RefreshToken(NamedTuple):
+    """A refresh token that has not expired, used or not."""
+
+    grant_id: Annotated[str, Field(foreign_key="access_grant.id", index=True)]
+    client_id: str
+    scopes: str
+    used_at: float | None
+
+
+class RefreshTokenTable(TableDescription, row=RefreshToken, table=True):
     """A refresh token: used once, and a second use ends the grant."""
 
-    digest: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
-    grant_id: str = Field(foreign_key="access_grant.id", index=True, sa_type=sa.Text)
-    client_id: str = Field(sa_type=sa.Text)
-    scopes: str = Field(sa_type=sa.Text)
-    used_at: float | None = Field(default=None, sa_type=sa.Double)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
+    digest: bytes = Field(primary_key=True)
+    expires_at: float = Field(index=True)
 
 
 USED_CODES_KEPT = 86_400.0
@@ -47,15 +57,6 @@ USED_CODES_KEPT = 86_400.0
 AUTHORIZATION_CODE = table_of(AuthorizationCodeTable)
 
 ANSWERED = "This login has been answered already, or it took too long"
-
-
-class AuthorizationCode(NamedTuple):
-    """A consent that waits for its program, or was fetched already."""
-
-    grant_id: str
-    client_id: str
-    details: str
-    used_at: float | None
 
 
 class NewCode(NamedTuple):
@@ -148,15 +149,6 @@ REFRESH_TOKEN_SECONDS = 30 * 86_400.0
 # Choice: a program whose threads renew at the same moment sends one token twice. Within 10 s of its use the second is refused and nothing
 # else happens; later it was stolen from one of two, and the grant ends. Nobody gets two successors of one token.
 SAME_MOMENT_SECONDS = 10.0
-
-
-class RefreshToken(NamedTuple):
-    """A refresh token that has not expired, used or not."""
-
-    grant_id: str
-    client_id: str
-    scopes: str
-    used_at: float | None
 
 
 REFRESH_TOKEN_FIELDS = ("digest", "grant_id", "client_id", "scopes", "expires_at")

@@ -8,31 +8,11 @@ from sqlmodel import Field
 from storage.change_counters import CALLERS, count_change
 from storage.engine.connection import Connection, writes
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, TableDescription, table_of
 from storage.former_tokens import FORMER_TOKEN
 from storage.organisations import ORGANISATION
 
-
-class OnboardingTable(TableDescription, table=True):
-    """How far an organisation has come: when each step was done, Unix seconds."""
-
-    organisation: str = Field(primary_key=True, foreign_key="organisation.id", sa_type=sa.Text)
-    website: str | None = Field(default=None, sa_type=sa.Text)
-    country: str | None = Field(default=None, sa_type=sa.Text)
-    operator_type: str | None = Field(default=None, sa_type=sa.Text)
-    org_saved_at: float | None = Field(default=None, sa_type=sa.Double)
-    managed_chosen_at: float | None = Field(default=None, sa_type=sa.Double)
-    pending_reason: str | None = Field(default=None, sa_type=sa.Text)
-    template_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    plan_name: str | None = Field(default=None, sa_type=sa.Text)
-    plan_saved_at: float | None = Field(default=None, sa_type=sa.Double)
-    plan_skipped_at: float | None = Field(default=None, sa_type=sa.Double)
-    test_esim: str | None = Field(default=None, sa_type=sa.Text)
-    test_esim_at: float | None = Field(default=None, sa_type=sa.Double)
-    completed_at: float | None = Field(default=None, sa_type=sa.Double)
-
-
-ONBOARDING = table_of(OnboardingTable)
+FIELDS_OF_ORGANISATION = ("id", "name", "mode", "account_id", "assigned_account_id")
 
 
 class OnboardingRow(NamedTuple):
@@ -49,7 +29,7 @@ class OnboardingRow(NamedTuple):
     org_saved_at: float | None
     managed_chosen_at: float | None
     pending_reason: str | None
-    template_id: int | None
+    template_id: BigInt | None
     plan_name: str | None
     plan_saved_at: float | None
     plan_skipped_at: float | None
@@ -58,7 +38,15 @@ class OnboardingRow(NamedTuple):
     former_token_expires_at: float | None
 
 
-FIELDS_OF_ORGANISATION = ("id", "name", "mode", "account_id", "assigned_account_id")
+class OnboardingTable(TableDescription, row=OnboardingRow, without=(*FIELDS_OF_ORGANISATION, "former_token_expires_at"), table=True):
+    """How far an organisation has come: when each step was done, Unix seconds."""
+
+    organisation: str = Field(primary_key=True, foreign_key="organisation.id")
+    test_esim_at: float | None
+
+
+ONBOARDING = table_of(OnboardingTable)
+
 
 FIND_ONBOARDING = Query(
     OnboardingRow,

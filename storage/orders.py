@@ -7,7 +7,7 @@ twice, for a row that was read and for the database, which filters by it; both g
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -15,12 +15,58 @@ from sqlmodel import Field
 from storage.engine.connection import Connection, all_rows, changes_one, changes_rows, first_row, writes
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Query, unindexed
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.storefronts import STOREFRONT, storefront_of
 
+OrderState = Literal["pending_payment", "paid", "provisioning", "ready", "failed", "needs_review"]
 
-class StorefrontOrderTable(TableDescription, table=True):
+LEDGER_FIELDS = ("ledger", "ledger_updated")
+
+
+class OrderRow(NamedTuple):
+    """A row as it is kept, and beside it what the ledger says of its eSIM (`ledger` is the state of issuance.py)."""
+
+    id: Key
+    top_up_of: str | None
+    organisation: str
+    storefront: str
+    plan: str
+    bought: str
+    template_id: BigInt
+    account_id: BigInt | None
+    amount: BigInt
+    currency: str
+    email: str | None
+    language: str
+    status: OrderState
+    code: str | None
+    payee: str
+    session: Annotated[str, Field(unique=True)] | None
+    session_ends: BigInt | None
+    payment_intent: str | None
+    paid_amount: BigInt | None
+    paid_at: float | None
+    iccid: str | None
+    esim: str | None
+    esim_binding: str | None
+    package_id: BigInt | None
+    before: str | None
+    refund: str | None
+    refund_attempt: str | None
+    cancelled_at: float | None
+    ready_at: float | None
+    owner: str | None
+    lease: str | None
+    due_ms: BigInt | None
+    tries: int
+    created: float
+    updated: float
+    ledger: str | None
+    ledger_updated: float | None
+
+
+class StorefrontOrderTable(TableDescription, row=OrderRow, without=LEDGER_FIELDS, table=True):
     """What a buyer ordered: an eSIM, or more data for one. `id` is its number, onr_ or tuc_, which opens nothing; a top-up's `top_up_of`
     is the number of its order.
 
@@ -32,41 +78,6 @@ class StorefrontOrderTable(TableDescription, table=True):
     `due_ms` when somebody is to look at it next.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    top_up_of: str | None = Field(default=None, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    storefront: str = Field(sa_type=sa.Text)
-    plan: str = Field(sa_type=sa.Text)
-    bought: str = Field(sa_type=sa.Text)
-    template_id: int = Field(sa_type=sa.BigInteger)
-    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    amount: int = Field(sa_type=sa.BigInteger)
-    currency: str = Field(sa_type=sa.Text)
-    email: str | None = Field(default=None, sa_type=sa.Text)
-    language: str = Field(sa_type=sa.Text)
-    status: str = Field(sa_type=sa.Text)
-    code: str | None = Field(default=None, sa_type=sa.Text)
-    payee: str = Field(sa_type=sa.Text)
-    session: str | None = Field(default=None, unique=True, sa_type=sa.Text)
-    session_ends: int | None = Field(default=None, sa_type=sa.BigInteger)
-    payment_intent: str | None = Field(default=None, sa_type=sa.Text)
-    paid_amount: int | None = Field(default=None, sa_type=sa.BigInteger)
-    paid_at: float | None = Field(default=None, sa_type=sa.Double)
-    iccid: str | None = Field(default=None, sa_type=sa.Text)
-    esim: str | None = Field(default=None, sa_type=sa.Text)
-    esim_binding: str | None = Field(default=None, sa_type=sa.Text)
-    package_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    before: str | None = Field(default=None, sa_type=sa.Text)
-    refund: str | None = Field(default=None, sa_type=sa.Text)
-    refund_attempt: str | None = Field(default=None, sa_type=sa.Text)
-    cancelled_at: float | None = Field(default=None, sa_type=sa.Double)
-    ready_at: float | None = Field(default=None, sa_type=sa.Double)
-    owner: str | None = Field(default=None, sa_type=sa.Text)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
-    due_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
-    tries: int = 0
-    created: float = Field(sa_type=sa.Double)
-    updated: float = Field(sa_type=sa.Double)
     __table_args__ = (
         sa.Index("storefront_order_newest", "organisation", "created", "id"),
         sa.Index("storefront_order_buyer", "storefront", "email"),
@@ -91,16 +102,14 @@ class StorefrontOrderTable(TableDescription, table=True):
 class OrderAccessTable(TableDescription, table=True):
     """An access token of an order, as its SHA-256 in hexadecimal. `storefront_order` is the order's number, `ended_at` when it ended."""
 
-    digest: str = Field(primary_key=True, sa_type=sa.Text)
-    storefront_order: str = Field(sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double)
-    ended_at: float | None = Field(default=None, sa_type=sa.Double)
+    digest: str = Field(primary_key=True)
+    storefront_order: str
+    created: float
+    ended_at: float | None
     __table_args__ = (sa.Index("order_access_order", "storefront_order"),)
 
 
 STOREFRONT_ORDER = table_of(StorefrontOrderTable)
-
-OrderState = Literal["pending_payment", "paid", "provisioning", "ready", "failed", "needs_review"]
 
 
 class NewOrder(NamedTuple):
@@ -120,50 +129,6 @@ class NewOrder(NamedTuple):
     payee: str
     created: float
 
-
-class OrderRow(NamedTuple):
-    """A row as it is kept, and beside it what the ledger says of its eSIM (`ledger` is the state of issuance.py)."""
-
-    id: str
-    top_up_of: str | None
-    organisation: str
-    storefront: str
-    plan: str
-    bought: str
-    template_id: int
-    account_id: int | None
-    amount: int
-    currency: str
-    email: str | None
-    language: str
-    status: OrderState
-    code: str | None
-    payee: str
-    session: str | None
-    session_ends: int | None
-    payment_intent: str | None
-    paid_amount: int | None
-    paid_at: float | None
-    iccid: str | None
-    esim: str | None
-    esim_binding: str | None
-    package_id: int | None
-    before: str | None
-    refund: str | None
-    refund_attempt: str | None
-    cancelled_at: float | None
-    ready_at: float | None
-    owner: str | None
-    lease: str | None
-    due_ms: int | None
-    tries: int
-    created: float
-    updated: float
-    ledger: str | None
-    ledger_updated: float | None
-
-
-LEDGER_FIELDS = ("ledger", "ledger_updated")
 
 ORDER_COLUMNS: Sequence[sa.ColumnElement[object]] = (
     *(STOREFRONT_ORDER.c[name] for name in OrderRow._fields if name not in LEDGER_FIELDS),

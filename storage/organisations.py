@@ -8,42 +8,36 @@ from sqlmodel import Field
 from storage.change_counters import CALLERS, count_change
 from storage.engine.connection import Connection, all_rows, changes_one, first_row
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class OrganisationTable(TableDescription, table=True):
+class Organisation(NamedTuple):
+    """An organisation as the command line lists it."""
+
+    id: Key
+    name: str
+    tier: str
+    mode: str | None
+    account_id: BigInt | None
+    assigned_account_id: BigInt | None
+
+
+class OrganisationTable(TableDescription, row=Organisation, table=True):
     """A reseller. `mode` and `account_id` are its connection to the upstream; `own_token` is sealed; `simulated`: no real upstream.
 
     `assigned_account_id` is the sub-account that whoever runs the service opened for it: it stays when an own token takes over.
     `private_receivers`: its webhooks may lead into the operator's own network, to what SERVICE_WEBHOOK_PRIVATE names.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    name: str = Field(sa_type=sa.Text)
-    tier: str = Field(sa_type=sa.Text)
-    mode: str | None = Field(default=None, sa_type=sa.Text)
-    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    own_token: str | None = Field(default=None, sa_type=sa.Text)
-    service_own: int = 0
+    own_token: str | None
+    service_own: int
     simulated: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
-    platform_fee_bps: int | None = None
-    assigned_account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    platform_fee_bps: int | None
     private_receivers: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
-    created: int = Field(sa_type=sa.BigInteger)
+    created: BigInt
 
 
 ORGANISATION = table_of(OrganisationTable)
-
-
-class Organisation(NamedTuple):
-    """An organisation as the command line lists it."""
-
-    id: str
-    name: str
-    tier: str
-    mode: str | None
-    account_id: int | None
-    assigned_account_id: int | None
 
 
 INSERT_ORGANISATION = Command(

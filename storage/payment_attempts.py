@@ -12,28 +12,33 @@ from sqlmodel import Field
 from registry.ids import without_order_tokens
 from storage.engine.connection import Connection, all_rows, changes_one, first_row, writes
 from storage.engine.statement import Command, Query, StatementBuild, returning
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class PaymentAttemptTable(TableDescription, table=True):
+class PaymentAttempt(NamedTuple):
+    """An attempt. `claim_key` is its caller's idempotency key, `made` the processor's id of what came of it."""
+
+    id: Key
+    organisation: str
+    account: str
+    kind: str
+    charge: str | None
+    amount: BigInt
+    currency: str
+    state: str
+    processor_key: str
+    claim_key: str | None
+    made: str | None
+    created: BigInt
+    updated: BigInt
+
+
+class PaymentAttemptTable(TableDescription, row=PaymentAttempt, table=True):
     """A refund or a payout (`kind`) that was asked for through us. `state`: sending, done, failed or unknown.
 
     `processor_key`: the processor's key of it; `claim_key`: the caller's own. `made`: the processor's id of what came of it.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    account: str = Field(sa_type=sa.Text)
-    kind: str = Field(sa_type=sa.Text)
-    charge: str | None = Field(default=None, sa_type=sa.Text)
-    amount: int = Field(sa_type=sa.BigInteger)
-    currency: str = Field(sa_type=sa.Text)
-    state: str = Field(sa_type=sa.Text)
-    processor_key: str = Field(sa_type=sa.Text)
-    claim_key: str | None = Field(default=None, sa_type=sa.Text)
-    made: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (
         sa.Index("payment_attempt_claim", "organisation", "kind", "claim_key"),
         sa.Index("payment_attempt_charge", "account", "charge"),
@@ -47,11 +52,11 @@ class ChargeRefundsTable(TableDescription, table=True):
     `reserved` is what was taken and not given back, in all; never more than `amount`, which is the charge's.
     """
 
-    account: str = Field(primary_key=True, sa_type=sa.Text)
-    charge: str = Field(primary_key=True, sa_type=sa.Text)
-    amount: int = Field(sa_type=sa.BigInteger)
-    reserved: int = Field(sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
+    account: str = Field(primary_key=True)
+    charge: str = Field(primary_key=True)
+    amount: BigInt
+    reserved: BigInt
+    updated: BigInt
 
 
 PAYMENT_ATTEMPT = table_of(PaymentAttemptTable)
@@ -61,24 +66,6 @@ AttemptKind = Literal["refund", "payout"]
 PaymentAttemptState = Literal["done", "failed", "unknown"]
 
 OPEN_ATTEMPT_STATES = ("sending", "unknown")
-
-
-class PaymentAttempt(NamedTuple):
-    """An attempt. `claim_key` is its caller's idempotency key, `made` the processor's id of what came of it."""
-
-    id: str
-    organisation: str
-    account: str
-    kind: str
-    charge: str | None
-    amount: int
-    currency: str
-    state: str
-    processor_key: str
-    claim_key: str | None
-    made: str | None
-    created: int
-    updated: int
 
 
 ATTEMPT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(PAYMENT_ATTEMPT.c[name] for name in PaymentAttempt._fields)

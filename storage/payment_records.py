@@ -14,24 +14,32 @@ from storage.engine.connection import Connection, changes_one, changes_rows, fir
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Dialect, Query, StatementBuild
 from storage.engine.sweep import delete_oldest
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class PaymentRecordTable(TableDescription, table=True):
+class PaymentRecord(NamedTuple):
+    """A thing of an account's; `body` is its reduced object as JSON, (`as_of`, `stage`) how new that word is.
+
+    `charge` is what it belongs to; of a charge itself, the payment intent that it is a try of.
+    """
+
+    account: Key
+    kind: Key
+    id: Key
+    organisation: str
+    created: BigInt
+    charge: str | None
+    body: str
+    as_of: float
+    stage: BigInt
+
+
+class PaymentRecordTable(TableDescription, row=PaymentRecord, table=True):
     """What the processor told of a charge, refund, dispute, payout or application fee: `kind` and the reduced object as JSON.
 
     (`as_of`, `stage`) is how new that word is: the second of the event, and how far along the object was. An older word changes nothing.
     """
 
-    account: str = Field(primary_key=True, sa_type=sa.Text)
-    kind: str = Field(primary_key=True, sa_type=sa.Text)
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-    charge: str | None = Field(default=None, sa_type=sa.Text)
-    body: str = Field(sa_type=sa.Text)
-    as_of: float = Field(sa_type=sa.Double)
-    stage: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (
         sa.Index("payment_record_list", "organisation", "kind", "created", "id"),
         sa.Index("payment_record_charge", "account", "kind", "charge"),
@@ -41,32 +49,15 @@ class PaymentRecordTable(TableDescription, table=True):
 class PaymentEventTable(TableDescription, table=True):
     """An event of the processor's that was taken: each has its effect once."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    type: str = Field(sa_type=sa.Text)
-    account: str | None = Field(default=None, sa_type=sa.Text)
+    id: str = Field(primary_key=True)
+    type: str
+    account: str | None
     received: int = Field(sa_type=sa.BigInteger, index=True)
 
 
 PAYMENT_RECORD = table_of(PaymentRecordTable)
 
 PaymentRecordKind = Literal["charge", "refund", "dispute", "payout", "fee"]
-
-
-class PaymentRecord(NamedTuple):
-    """A thing of an account's; `body` is its reduced object as JSON, (`as_of`, `stage`) how new that word is.
-
-    `charge` is what it belongs to; of a charge itself, the payment intent that it is a try of.
-    """
-
-    account: str
-    kind: str
-    id: str
-    organisation: str
-    created: int
-    charge: str | None
-    body: str
-    as_of: float
-    stage: int
 
 
 class RecordPlace(NamedTuple):

@@ -7,7 +7,7 @@ from sqlmodel import Field
 
 from storage.engine.connection import Connection, first_row, writes
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, TableDescription, table_of
 from storage.invitations import INVITATION
 
 
@@ -16,12 +16,12 @@ class PersonTable(TableDescription, table=True):
     one: the e-mail address in lower case, once only, since whoever reads its mail is this person.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    email: str | None = Field(default=None, index=True, sa_type=sa.Text)
-    name: str | None = Field(default=None, sa_type=sa.Text)
-    subject: str | None = Field(default=None, unique=True, sa_type=sa.Text)
-    address: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
+    id: str = Field(primary_key=True)
+    email: str | None = Field(index=True)
+    name: str | None
+    subject: str | None = Field(unique=True)
+    address: str | None
+    created: BigInt
     __table_args__ = (sa.Index("person_address", "address", unique=True),)
 
 

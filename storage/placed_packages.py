@@ -16,7 +16,7 @@ class PlacedPackageTable(TableDescription, table=True):
     """A package that somebody put on a line they named, through us: no draw whose answer was lost made it."""
 
     package_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
-    placed: float = Field(sa_type=sa.Double, index=True)
+    placed: float = Field(index=True)
 
 
 PLACED_PACKAGE = table_of(PlacedPackageTable)

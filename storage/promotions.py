@@ -3,47 +3,35 @@
 from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
-from sqlmodel import Field
 
 from storage.engine.connection import all_rows, or_last, row_exists, writes
 from storage.engine.statement import StatementBuild
-from storage.engine.table import TableDescription, table_of
-
-
-class PromotionTable(TableDescription, table=True):
-    """A code that buyers may use. `processor_promotion` is the processor's id for it, where the organisation has an account there."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    code: str = Field(sa_type=sa.Text)
-    percent_off_bps: int | None = None
-    amount_off: int | None = Field(default=None, sa_type=sa.BigInteger)
-    currency: str | None = Field(default=None, sa_type=sa.Text)
-    max_redemptions: int | None = None
-    expires_at: int | None = Field(default=None, sa_type=sa.BigInteger)
-    active: int = 1
-    processor_promotion: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = (sa.Index("promotion_code", "organisation", "code", unique=True),)
-
-
-PROMOTION = table_of(PromotionTable)
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
 class PromotionRow(NamedTuple):
     """A promotion; either `percent_off_bps` (hundredths of a per cent) or `amount_off` in minor units of `currency`."""
 
-    id: str
+    id: Key
     organisation: str
     code: str
     percent_off_bps: int | None
-    amount_off: int | None
+    amount_off: BigInt | None
     currency: str | None
     max_redemptions: int | None
-    expires_at: int | None
+    expires_at: BigInt | None
     active: int
     processor_promotion: str | None
-    created: int
+    created: BigInt
+
+
+class PromotionTable(TableDescription, row=PromotionRow, table=True):
+    """A code that buyers may use. `processor_promotion` is the processor's id for it, where the organisation has an account there."""
+
+    __table_args__ = (sa.Index("promotion_code", "organisation", "code", unique=True),)
+
+
+PROMOTION = table_of(PromotionTable)
 
 
 PROMOTION_COLUMNS = tuple(PROMOTION.c[name] for name in PromotionRow._fields)

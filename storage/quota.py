@@ -15,15 +15,15 @@ from registry.ports import QuotaPeriod
 from storage.engine.connection import Connection, changes_rows, value_or, writes
 from storage.engine.statement import Query
 from storage.engine.store import Store
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, TableDescription, table_of
 
 
 class QuotaTable(TableDescription, table=True):
     """Calls charged or leased per organisation and UTC day."""
 
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    period: str = Field(primary_key=True, sa_type=sa.Text)
-    used: int = Field(sa_type=sa.BigInteger)
+    organisation: str = Field(primary_key=True)
+    period: str = Field(primary_key=True)
+    used: BigInt
 
 
 QUOTA = table_of(QuotaTable)

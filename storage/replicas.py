@@ -4,7 +4,7 @@ A process says for which schema its program was written, and each schema version
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -12,27 +12,37 @@ from sqlmodel import Field
 from storage.engine.connection import Connection, all_rows, row_exists, value_or
 from storage.engine.revision import HEAD
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import Key, TableDescription, table_of
 
 
-class ReplicaTable(TableDescription, table=True):
+class ReplicaKeys(NamedTuple):
+    """A running process and the ids of the encryption keys that it knows, as the table has them; `expires_at`: Unix seconds."""
+
+    id: Key
+    expires_at: float
+    key_ids: Annotated[str, Field(default="", sa_column_kwargs={"server_default": ""})]
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The ids, the one that seals first; none where the process has not said."""
+        return tuple(self.key_ids.split(",")) if self.key_ids else ()
+
+
+class ReplicaTable(TableDescription, row=ReplicaKeys, table=True):
     """A living process: claims of one whose lease has run out are unknown.
 
     `key_ids`: the ids of the encryption keys that it knows, separated by commas, the one that seals first; empty where it has not said.
     `revision`: the schema that its program was written for; empty for programs before 0019.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    expires_at: float = Field(sa_type=sa.Double)
-    key_ids: str = Field(default="", sa_type=sa.Text, sa_column_kwargs={"server_default": ""})
-    revision: str = Field(default="", sa_type=sa.Text, sa_column_kwargs={"server_default": ""})
+    revision: str = Field(default="", sa_column_kwargs={"server_default": ""})
 
 
 class SchemaStepTable(TableDescription, table=True):
     """A migration that was made. `works_from`: the oldest version whose programs work on what it left."""
 
-    revision: str = Field(primary_key=True, sa_type=sa.Text)
-    works_from: str = Field(sa_type=sa.Text)
+    revision: str = Field(primary_key=True)
+    works_from: str
 
 
 REPLICA = table_of(ReplicaTable)
@@ -50,19 +60,6 @@ RENEW_REPLICA = Command(
 LEAVE_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.id == sa.bindparam("replica")))
 
 FORGET_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.expires_at < sa.bindparam("before")))
-
-
-class ReplicaKeys(NamedTuple):
-    """A running process and the ids of the encryption keys that it knows, as the table has them; `expires_at`: Unix seconds."""
-
-    id: str
-    expires_at: float
-    key_ids: str
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """The ids, the one that seals first; none where the process has not said."""
-        return tuple(self.key_ids.split(",")) if self.key_ids else ()
 
 
 OLDER_REPLICAS = Query(

@@ -14,14 +14,31 @@ from storage.api_keys import API_KEY
 from storage.deliveries import DELIVERY, DELIVERY_ATTEMPT, drop_pending, enqueue_event_for
 from storage.engine.connection import Connection, all_rows, first_row, or_last, row_exists, writes
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import EVENT, NewEvent, record_event
 from storage.memberships import MEMBERSHIP
 from storage.organisations import ORGANISATION
 from storage.webhook_endpoints import LOCK_ENDPOINT, WEBHOOK_ENDPOINT
 
 
-class IntelligenceScheduleTable(TableDescription, table=True):
+class NewSchedule(NamedTuple):
+    """A schedule to be. `input` is JSON text."""
+
+    id: Key
+    organisation: str
+    composite: str
+    input: str
+    cron: str
+    timezone: str
+    endpoint: str | None
+    share_digest: Annotated[bytes, Field(unique=True)] | None
+    created_by: str
+    next_ms: BigInt
+    created: BigInt
+    made_with: str | None = None
+
+
+class IntelligenceScheduleTable(TableDescription, row=NewSchedule, table=True):
     """A composite that is run by cron. `input` is JSON text, `share_digest` the SHA-256 of the share link's token.
 
     `endpoint` is the webhook endpoint that reports are delivered to: a row of that table that names this schedule and no list shows.
@@ -29,18 +46,6 @@ class IntelligenceScheduleTable(TableDescription, table=True):
     for that one, and rest when it has ended. None: made without one, or before it was kept; then they count for the person alone.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    composite: str = Field(sa_type=sa.Text)
-    input: str = Field(sa_type=sa.Text)
-    cron: str = Field(sa_type=sa.Text)
-    timezone: str = Field(sa_type=sa.Text)
-    endpoint: str | None = Field(default=None, sa_type=sa.Text)
-    share_digest: bytes | None = Field(default=None, unique=True, sa_type=sa.LargeBinary)
-    created_by: str = Field(sa_type=sa.Text)
-    made_with: str | None = Field(default=None, sa_type=sa.Text)
-    next_ms: int = Field(sa_type=sa.BigInteger)
-    created: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (
         sa.Index("intelligence_schedule_organisation", "organisation", "id"),
         sa.Index("intelligence_schedule_due", "next_ms"),
@@ -53,18 +58,18 @@ class IntelligenceReportTable(TableDescription, table=True):
     `state`: waiting, running, done or failed. `body` is the finding and its sheet as JSON text, `error` a sentence of ours.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    schedule: str = Field(sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    fire_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
-    state: str = Field(sa_type=sa.Text)
-    body: str | None = Field(default=None, sa_type=sa.Text)
-    error: str | None = Field(default=None, sa_type=sa.Text)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
-    due_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
-    tries: int = 0
-    created: float = Field(sa_type=sa.Double)
-    finished: float | None = Field(default=None, sa_type=sa.Double)
+    id: str = Field(primary_key=True)
+    schedule: str
+    organisation: str
+    fire_ms: BigInt | None
+    state: str
+    body: str | None
+    error: str | None
+    lease: str | None
+    due_ms: BigInt | None
+    tries: int
+    created: float
+    finished: float | None
     __table_args__ = (
         sa.UniqueConstraint("schedule", "fire_ms", name="intelligence_report_once"),
         sa.Index("intelligence_report_newest", "schedule", "id"),
@@ -150,23 +155,6 @@ SCHEDULES_AT_ONCE = 100
 
 # The last second of the year 9999: later than any boundary.
 END_OF_TIME_MS = 253_402_300_799_000
-
-
-class NewSchedule(NamedTuple):
-    """A schedule to be. `input` is JSON text."""
-
-    id: str
-    organisation: str
-    composite: str
-    input: str
-    cron: str
-    timezone: str
-    endpoint: str | None
-    share_digest: bytes | None
-    created_by: str
-    next_ms: int
-    created: int
-    made_with: str | None = None
 
 
 class ScheduleRow(NamedTuple):

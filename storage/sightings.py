@@ -14,7 +14,7 @@ from sqlmodel import Field
 from registry.ids import Ids
 from storage.engine.connection import Connection
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, TableDescription, table_of
 from storage.events import NewEvent, emit_event
 from storage.intents import INTENT, IntentHolder, find_holder
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES
@@ -25,37 +25,15 @@ from storage.usage import claim_metered_lines, raise_usage
 class NetworkEventTable(TableDescription, table=True):
     """What the bridge observed about an intent's line."""
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    intent: str = Field(index=True, sa_type=sa.Text)
-    iccid: str = Field(sa_type=sa.Text)
-    bridge_type: str = Field(sa_type=sa.Text)
-    mcc: str | None = Field(default=None, sa_type=sa.Text)
-    mnc: str | None = Field(default=None, sa_type=sa.Text)
-    data: str = Field(sa_type=sa.Text)
-    occurred_at: float = Field(sa_type=sa.Double)
-    created: int = Field(sa_type=sa.BigInteger)
-
-
-class EarlySightingTable(TableDescription, table=True):
-    """What was reported of a line, or of a package, that was nobody's while an eSIM was being drawn; of each kind the one that counts.
-
-    `since` tells totals of different owners apart: when the newest eSIM that may have been meant was sent for.
-    """
-
-    subject: str = Field(primary_key=True, sa_type=sa.Text)
-    kind: str = Field(primary_key=True, sa_type=sa.Text)
-    since: float = Field(primary_key=True, sa_type=sa.Double)
-    bridge_type: str = Field(sa_type=sa.Text)
-    mcc: str | None = Field(default=None, sa_type=sa.Text)
-    mnc: str | None = Field(default=None, sa_type=sa.Text)
-    data: str = Field(sa_type=sa.Text)
-    occurred_at: float = Field(sa_type=sa.Double)
-    country: str | None = Field(default=None, sa_type=sa.Text)
-    used_bytes: int | None = Field(default=None, sa_type=sa.BigInteger)
-    received: float = Field(sa_type=sa.Double, index=True)
-
-
-NETWORK_EVENT = table_of(NetworkEventTable)
+    id: str = Field(primary_key=True)
+    intent: str = Field(index=True)
+    iccid: str
+    bridge_type: str
+    mcc: str | None
+    mnc: str | None
+    data: str
+    occurred_at: float
+    created: BigInt
 
 
 class EarlySighting(NamedTuple):
@@ -67,7 +45,22 @@ class EarlySighting(NamedTuple):
     data: str
     occurred_at: float
     country: str | None
-    used_bytes: int | None
+    used_bytes: BigInt | None
+
+
+class EarlySightingTable(TableDescription, row=EarlySighting, table=True):
+    """What was reported of a line, or of a package, that was nobody's while an eSIM was being drawn; of each kind the one that counts.
+
+    `since` tells totals of different owners apart: when the newest eSIM that may have been meant was sent for.
+    """
+
+    subject: str = Field(primary_key=True)
+    kind: str = Field(primary_key=True)
+    since: float = Field(primary_key=True)
+    received: float = Field(index=True)
+
+
+NETWORK_EVENT = table_of(NetworkEventTable)
 
 
 class Sighting(NamedTuple):

@@ -1,27 +1,31 @@
 """The keys that sign tokens: made once however many processes want one, published before they sign and after they have."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.engine.connection import Connection
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import Key, TableDescription, table_of
 
 
-class SigningKeyTable(TableDescription, table=True):
+class SigningKey(NamedTuple):
+    """A key; `private` is sealed, `public` is its JWK as JSON."""
+
+    kid: Key
+    number: Annotated[int, Field(unique=True)]
+    private: str
+    public: str
+    created: float
+    retired: float | None
+
+
+class SigningKeyTable(TableDescription, row=SigningKey, table=True):
     """A key that signs tokens: `private` is sealed, `public` is its JWK. A retired one is published until its tokens have expired.
 
     `number` counts them, so that of all processes that make the next one at once only one does.
     """
-
-    kid: str = Field(primary_key=True, sa_type=sa.Text)
-    number: int = Field(unique=True)
-    private: str = Field(sa_type=sa.Text)
-    public: str = Field(sa_type=sa.Text)
-    created: float = Field(sa_type=sa.Double)
-    retired: float | None = Field(default=None, sa_type=sa.Double)
 
 
 SIGNING_KEY = table_of(SigningKeyTable)
@@ -31,17 +35,6 @@ PUBLISHED_AHEAD = 600.0
 
 PUBLISHED_AFTER = 24 * 3600.0
 """A retired key stays published for the longest life that a token may have."""
-
-
-class SigningKey(NamedTuple):
-    """A key; `private` is sealed, `public` is its JWK as JSON."""
-
-    kid: str
-    number: int
-    private: str
-    public: str
-    created: float
-    retired: float | None
 
 
 LIST_PUBLISHED_KEYS = Query(

@@ -1,32 +1,15 @@
 """Looks at an account's stock: which eSIMs were free just before something was drawn from it."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.engine.connection import Connection, changes_rows, first_row, writes
 from storage.engine.sweep import delete_oldest
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES, IssuanceHolder
-
-
-class StockTable(TableDescription, table=True):
-    """The free eSIMs of an account as they were just before a dispatch: ICCIDs, one per line; `complete` 0: some could not be read.
-
-    `returned` names those that a row of the ledger had before, with the row.
-    """
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    account_id: int = Field(sa_type=sa.BigInteger)
-    taken: float = Field(sa_type=sa.Double, index=True)
-    complete: int
-    iccids: str = Field(sa_type=sa.Text)
-    returned: str = Field(sa_type=sa.Text)
-
-
-STOCK = table_of(StockTable)
 
 
 class StockSnapshot(NamedTuple):
@@ -36,9 +19,9 @@ class StockSnapshot(NamedTuple):
     `iccid organisation key`, one per line. Whoever had them had lost them; no clock is needed to tell.
     """
 
-    id: str
-    account_id: int
-    taken: float
+    id: Key
+    account_id: BigInt
+    taken: Annotated[float, Field(index=True)]
     complete: int
     iccids: str
     returned: str
@@ -47,6 +30,16 @@ class StockSnapshot(NamedTuple):
     def free(self) -> frozenset[str]:
         """The ICCIDs."""
         return frozenset(self.iccids.split("\n")) - {""}
+
+
+class StockTable(TableDescription, row=StockSnapshot, table=True):
+    """The free eSIMs of an account as they were just before a dispatch: ICCIDs, one per line; `complete` 0: some could not be read.
+
+    `returned` names those that a row of the ledger had before, with the row.
+    """
+
+
+STOCK = table_of(StockTable)
 
 
 COMPARED_SNAPSHOTS = sa.select(ISSUANCE.c.stock).where(ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))

@@ -7,74 +7,16 @@ from sqlmodel import Field
 
 from storage.engine.connection import Connection, all_rows, first_row, or_last, value_or
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.organisations import ORGANISATION
-
-
-class StorefrontTable(TableDescription, table=True):
-    """A hosted shop of an organisation. `status`: draft or published. `logo` is a data: URI of at most 32 KiB."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    slug: str = Field(unique=True, sa_type=sa.Text)
-    name: str = Field(sa_type=sa.Text)
-    tagline: str | None = Field(default=None, sa_type=sa.Text)
-    logo: str | None = Field(default=None, sa_type=sa.Text)
-    accent: str | None = Field(default=None, sa_type=sa.Text)
-    support_email: str | None = Field(default=None, sa_type=sa.Text)
-    currency: str = Field(sa_type=sa.Text)
-    status: str = Field(sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = (sa.Index("storefront_organisation", "organisation", "id"),)
-
-
-class StorefrontAddressTable(TableDescription, table=True):
-    """An address that a shop has or had: it stays its organisation's, so that its buyers' links never lead to another's shop."""
-
-    slug: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    storefront: str = Field(sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-
-
-class StorefrontPlanTable(TableDescription, table=True):
-    """What a shop sells, in its currency. `account_id` null: the organisation's connected account; `place` is its display order.
-
-    `price_id` and `price_mode` name a price at the payment processor: both or neither. It is kept, and nothing is charged by it.
-    """
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    storefront: str = Field(sa_type=sa.Text)
-    slug: str = Field(sa_type=sa.Text)
-    name: str = Field(sa_type=sa.Text)
-    data_mb: int = Field(sa_type=sa.BigInteger)
-    validity_days: int = Field(sa_type=sa.BigInteger)
-    countries: str = Field(sa_type=sa.Text)
-    price_cents: int = Field(sa_type=sa.BigInteger)
-    on_sale: int
-    place: int = Field(sa_type=sa.BigInteger)
-    template_id: int = Field(sa_type=sa.BigInteger)
-    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    product: str | None = Field(default=None, sa_type=sa.Text)
-    price_id: str | None = Field(default=None, sa_type=sa.Text)
-    price_mode: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = (sa.Index("storefront_plan_slug", "storefront", "slug", unique=True),)
-
-
-STOREFRONT = table_of(StorefrontTable)
-
-STOREFRONT_ADDRESS = table_of(StorefrontAddressTable)
 
 
 class Storefront(NamedTuple):
     """A shop, whole. `status`: draft or published."""
 
-    id: str
+    id: Key
     organisation: str
-    slug: str
+    slug: Annotated[str, Field(unique=True)]
     name: str
     tagline: str | None
     logo: str | None
@@ -82,8 +24,59 @@ class Storefront(NamedTuple):
     support_email: str | None
     currency: str
     status: str
-    created: int
-    updated: int
+    created: BigInt
+    updated: BigInt
+
+
+class StorefrontTable(TableDescription, row=Storefront, table=True):
+    """A hosted shop of an organisation. `status`: draft or published. `logo` is a data: URI of at most 32 KiB."""
+
+    __table_args__ = (sa.Index("storefront_organisation", "organisation", "id"),)
+
+
+class StorefrontAddressTable(TableDescription, table=True):
+    """An address that a shop has or had: it stays its organisation's, so that its buyers' links never lead to another's shop."""
+
+    slug: str = Field(primary_key=True)
+    organisation: str
+    storefront: str
+    created: BigInt
+
+
+class StorefrontPlan(NamedTuple):
+    """A plan, whole; `countries` is JSON text. It is sold in its shop's currency."""
+
+    id: Key
+    storefront: str
+    slug: str
+    name: str
+    data_mb: BigInt
+    validity_days: BigInt
+    countries: str
+    price_cents: BigInt
+    on_sale: int
+    place: BigInt
+    template_id: BigInt
+    account_id: BigInt | None
+    product: str | None
+    price_id: str | None
+    price_mode: str | None
+    created: BigInt
+    updated: BigInt
+
+
+class StorefrontPlanTable(TableDescription, row=StorefrontPlan, table=True):
+    """What a shop sells, in its currency. `account_id` null: the organisation's connected account; `place` is its display order.
+
+    `price_id` and `price_mode` name a price at the payment processor: both or neither. It is kept, and nothing is charged by it.
+    """
+
+    __table_args__ = (sa.Index("storefront_plan_slug", "storefront", "slug", unique=True),)
+
+
+STOREFRONT = table_of(StorefrontTable)
+
+STOREFRONT_ADDRESS = table_of(StorefrontAddressTable)
 
 
 class ShopAddress(NamedTuple):
@@ -224,28 +217,6 @@ def write_storefront(connection: Connection, *, row: Storefront) -> None:
 
 
 STOREFRONT_PLAN = table_of(StorefrontPlanTable)
-
-
-class StorefrontPlan(NamedTuple):
-    """A plan, whole; `countries` is JSON text. It is sold in its shop's currency."""
-
-    id: str
-    storefront: str
-    slug: str
-    name: str
-    data_mb: int
-    validity_days: int
-    countries: str
-    price_cents: int
-    on_sale: int
-    place: int
-    template_id: int
-    account_id: int | None
-    product: str | None
-    price_id: str | None
-    price_mode: str | None
-    created: int
-    updated: int
 
 
 class ShopOffer(NamedTuple):

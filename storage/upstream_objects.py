@@ -7,16 +7,16 @@ from sqlmodel import Field
 
 from storage.engine.connection import first_row, writes
 from storage.engine.statement import StatementBuild
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, TableDescription, table_of
 
 
 class UpstreamObjectTable(TableDescription, table=True):
     """What an organisation created on a shared reseller: only its creator may change it. `kind` is template or zone."""
 
-    kind: str = Field(primary_key=True, sa_type=sa.Text)
+    kind: str = Field(primary_key=True)
     id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
-    organisation: str = Field(sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
+    organisation: str
+    created: BigInt
 
 
 UPSTREAM_OBJECT = table_of(UpstreamObjectTable)

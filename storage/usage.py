@@ -17,24 +17,29 @@ from sqlmodel import Field
 from registry.ids import Ids
 from storage.engine.connection import Connection, all_rows, or_last
 from storage.engine.statement import Command, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import NewEvent, emit_event
 from storage.intents import INTENT, USAGE_RECORD
 from storage.line_owners import CLOCKS_DIFFER_SECONDS, line_subject, lock_subject, owner_at
 
 
-class MeteredLineTable(TableDescription, table=True):
+class MeteredLine(NamedTuple):
+    """A line of the network's metering."""
+
+    ref: Key
+    iccid: Annotated[str, Field(index=True)]
+    bytes: BigInt
+    usage_type: str
+    mcc: str | None
+    mnc: str | None
+    occurred_at: float
+
+
+class MeteredLineTable(TableDescription, row=MeteredLine, table=True):
     """Usage the network metered, as the bridge reported it; `ref` makes a repeated line have no effect."""
 
-    ref: str = Field(primary_key=True, sa_type=sa.Text)
-    intent: str | None = Field(default=None, sa_type=sa.Text)
-    iccid: str = Field(index=True, sa_type=sa.Text)
-    bytes: int = Field(sa_type=sa.BigInteger)
-    usage_type: str = Field(sa_type=sa.Text)
-    mcc: str | None = Field(default=None, sa_type=sa.Text)
-    mnc: str | None = Field(default=None, sa_type=sa.Text)
-    occurred_at: float = Field(sa_type=sa.Double)
-    stored: int = Field(sa_type=sa.BigInteger)
+    intent: str | None
+    stored: BigInt
 
 
 METERED_LINE = table_of(MeteredLineTable)
@@ -49,18 +54,6 @@ class UsageRecordRow(NamedTuple):
     quantity_mb: float
     livemode: int
     created: int
-
-
-class MeteredLine(NamedTuple):
-    """A line of the network's metering."""
-
-    ref: str
-    iccid: str
-    bytes: int
-    usage_type: str
-    mcc: str | None
-    mnc: str | None
-    occurred_at: float
 
 
 class ClaimedUsage(NamedTuple):

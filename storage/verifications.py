@@ -1,7 +1,7 @@
 """Codes that were mailed and are waited for. Neither the client's token nor the code is here: who reads the table can use no row of it."""
 
 import hmac
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -10,35 +10,29 @@ from storage.engine.connection import Connection, changes_rows, first_row, write
 from storage.engine.statement import Query, returning
 from storage.engine.table import TableDescription, table_of
 
-
-class VerificationTable(TableDescription, table=True):
-    """A code that was mailed: a sign-up or a sign-in that waits for it. `code_digest` covers the client's token too, which is not kept."""
-
-    digest: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
-    purpose: str = Field(sa_type=sa.Text)
-    address: str = Field(sa_type=sa.Text)
-    code_digest: bytes = Field(sa_type=sa.LargeBinary)
-    tries: int
-    details: str = Field(sa_type=sa.Text)
-    expires_at: float = Field(sa_type=sa.Double, index=True)
-
-
-VERIFICATION = table_of(VerificationTable)
-
-MOST_CODE_TRIES = 5
-
 VerificationPurpose = Literal["sign_up", "sign_in"]
 
 
 class Verification(NamedTuple):
     """A code on its way. `digest` is of the client's token, `code_digest` of token and code together."""
 
-    digest: bytes
+    digest: Annotated[bytes, Field(primary_key=True)]
     purpose: VerificationPurpose
     address: str
     code_digest: bytes
     details: str
-    expires_at: float
+    expires_at: Annotated[float, Field(index=True)]
+
+
+class VerificationTable(TableDescription, row=Verification, table=True):
+    """A code that was mailed: a sign-up or a sign-in that waits for it. `code_digest` covers the client's token too, which is not kept."""
+
+    tries: int
+
+
+VERIFICATION = table_of(VerificationTable)
+
+MOST_CODE_TRIES = 5
 
 
 class VerifiedAddress(NamedTuple):

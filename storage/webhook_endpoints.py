@@ -12,30 +12,35 @@ from storage.deliveries import DELIVERY, FAILED_STATE, IS_UNTAKEN, drop_pending,
 from storage.engine.connection import Connection, all_rows, first_row, row_exists, writes
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Query, returning
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.organisations import ORGANISATION
 
 
-class WebhookEndpointTable(TableDescription, table=True):
+class EndpointRow(NamedTuple):
+    """An endpoint without its secrets."""
+
+    id: Key
+    url: str
+    status: str
+    created: BigInt
+
+
+class WebhookEndpointTable(TableDescription, row=EndpointRow, table=True):
     """Where events are sent. Secrets are sealed; during a rotation the previous one signs as well.
 
     One with a `schedule` takes that schedule's reports and nothing else, and no list of endpoints shows it. `proven` is 1 once it has
     answered 2xx.
     """
 
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(index=True, sa_type=sa.Text)
-    url: str = Field(sa_type=sa.Text)
-    status: str = Field(sa_type=sa.Text)
-    secret: str = Field(sa_type=sa.Text)
-    previous_secret: str | None = Field(default=None, sa_type=sa.Text)
-    previous_until: int | None = Field(default=None, sa_type=sa.BigInteger)
-    failing_since: int | None = Field(default=None, sa_type=sa.BigInteger)
-    replay_minute: int = Field(sa_type=sa.BigInteger)
+    organisation: str = Field(index=True)
+    secret: str
+    previous_secret: str | None
+    previous_until: BigInt | None
+    failing_since: BigInt | None
+    replay_minute: BigInt
     replay_count: int
-    created: int = Field(sa_type=sa.BigInteger)
-    schedule: str | None = Field(default=None, sa_type=sa.Text)
-    proven: int = 0
+    schedule: str | None
+    proven: int
 
 
 WEBHOOK_ENDPOINT = table_of(WebhookEndpointTable)
@@ -45,15 +50,6 @@ MOST_ENDPOINTS = 16
 BOTH_SIGN_SECONDS = 86_400
 
 FAILING_SECONDS = 120 * 3600
-
-
-class EndpointRow(NamedTuple):
-    """An endpoint without its secrets."""
-
-    id: str
-    url: str
-    status: str
-    created: int
 
 
 class EndpointRecord(NamedTuple):

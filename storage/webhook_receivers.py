@@ -13,22 +13,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, NamedTuple, Protocol, TypeVar
 
 import sqlalchemy as sa
-from sqlmodel import Field
 
 from storage.engine.connection import Connection, changes_rows, to_milliseconds
 from storage.engine.json_rows import json_rows, pack_rows
 from storage.engine.statement import Command, Dialect, Query
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
-class WebhookReceiverTable(TableDescription, table=True):
-    """A host that events are sent to, whoever's endpoints point at it, and how much it may be sent."""
+class WebhookReceiver(NamedTuple):
+    """A host, with two token buckets in thousandths of a delivery, as they were at `at_ms`."""
 
-    host: str = Field(primary_key=True, sa_type=sa.Text)
+    host: Key
     strict: int
     open: int
-    at_ms: int = Field(sa_type=sa.BigInteger)
+    at_ms: BigInt
     credit: int
+
+
+class WebhookReceiverTable(TableDescription, row=WebhookReceiver, table=True):
+    """A host that events are sent to, whoever's endpoints point at it, and how much it may be sent."""
 
 
 WEBHOOK_RECEIVER = table_of(WebhookReceiverTable)
@@ -65,16 +68,6 @@ class UnsentDelivery(Protocol):
 
 
 UnsentT = TypeVar("UnsentT", bound=UnsentDelivery)
-
-
-class WebhookReceiver(NamedTuple):
-    """A host, with two token buckets in thousandths of a delivery, as they were at `at_ms`."""
-
-    host: str
-    strict: int
-    open: int
-    at_ms: int
-    credit: int
 
 
 class PostponedDelivery(NamedTuple):

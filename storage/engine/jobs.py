@@ -8,15 +8,15 @@ from sqlmodel import Field
 
 from storage.engine.connection import Connection, changes_one, value_or
 from storage.engine.statement import Command
-from storage.engine.table import TableDescription, table_of
+from storage.engine.table import BigInt, TableDescription, table_of
 
 
 class JobTable(TableDescription, table=True):
     """Work that one replica at a time does: when it is due next, and who does it now. `due_ms` ends a lease, too."""
 
-    name: str = Field(primary_key=True, sa_type=sa.Text)
-    due_ms: int = Field(sa_type=sa.BigInteger)
-    lease: str | None = Field(default=None, sa_type=sa.Text)
+    name: str = Field(primary_key=True)
+    due_ms: BigInt
+    lease: str | None
 
 
 JOB = table_of(JobTable)
