@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from storage.deliveries import DELIVERY, FAILED_STATE, PENDING_STATE
 from storage.engine.connection import Connection, DriverConnection, runs_in_thread
-from storage.engine.postgres_errors import unreachable
+from storage.engine.conninfo import brief_connection
 from storage.engine.statement import Query, postgresql_dialect
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.mail import MAIL
@@ -247,24 +247,13 @@ class LateWork(NamedTuple):
 
 
 def late_work(url: str, *, now: float) -> LateWork:
-    """Ask the server. `now`: Unix seconds. Raises StoreUnavailable."""
-    import psycopg  # only where PostgreSQL is used
-
-    from storage.engine.conninfo import brief_connection
-
-    try:
-        with brief_connection(url) as raw:
-            connection = Connection(cast("DriverConnection", raw), postgresql_dialect())
-            found = measure_backlog(connection, now_ms=int(now * 1000))
-            due = {
-                "deliveries": found.waiting.oldest_due_ms,
-                "mails": found.mails.next_due_ms,
-                "reports": found.next_boundary_ms,
-            }
-            late = {kind: now - at / 1000 for kind, at in due.items() if at is not None}
-            paid = [row.since for row in found.unfinished.values() if row.status != "needs_review" and row.since is not None]
-            if paid:
-                late["orders"] = now - min(paid)
-            return LateWork(len(running_keys(connection, now=now)), {kind: seconds for kind, seconds in late.items() if seconds > 0})
-    except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
-        raise unreachable(error) from error
+    """What is late on the server at `url`. `now`: Unix seconds. Raises StoreUnavailable; waits for the network."""
+    with brief_connection(url) as raw:
+        connection = Connection(cast("DriverConnection", raw), postgresql_dialect())
+        found, processes = measure_backlog(connection, now_ms=int(now * 1000)), len(running_keys(connection, now=now))
+    due = {"deliveries": found.waiting.oldest_due_ms, "mails": found.mails.next_due_ms, "reports": found.next_boundary_ms}
+    late = {kind: now - at / 1000 for kind, at in due.items() if at is not None}
+    paid = [row.since for row in found.unfinished.values() if row.status != "needs_review" and row.since is not None]
+    if paid:
+        late["orders"] = now - min(paid)
+    return LateWork(processes, {kind: seconds for kind, seconds in late.items() if seconds > 0})

@@ -15,11 +15,12 @@ import sqlalchemy as sa
 from registry.errors import StoreUnavailable
 from storage.claims import ClaimTable
 from storage.engine.connection import Connection, T
+from storage.engine.conninfo import START_SECONDS, load_psycopg
 from storage.engine.database_url import is_sqlite_url, sqlite_path
 from storage.engine.postgres_errors import unreachable
 from storage.engine.revision import Schema, schema_in
 from storage.engine.sqlite_file import open_sqlite_file, outage_of
-from storage.engine.statement import Query, sqlite_dialect
+from storage.engine.statement import Query, postgresql_dialect, sqlite_dialect
 from storage.engine.store import Store
 from storage.engine.table import table_lookup, table_of
 from storage.intents import IntentTable
@@ -81,11 +82,7 @@ async def look_at_database(store: Store, *, with_keys: bool) -> DatabaseState:
 
 def driver_error(store: Store) -> type[Exception]:
     """What its driver raises."""
-    if store.dialect_name == "sqlite":
-        return sqlite3.Error
-    from psycopg import Error  # only where PostgreSQL is used
-
-    return Error
+    return sqlite3.Error if store.dialect_name == "sqlite" else load_psycopg().Error
 
 
 READ_CLOSED_BUSY_MS = 5_000
@@ -177,23 +174,20 @@ def read_sqlite(path: Path, read: Callable[[Connection], T], fits: Callable[[Sch
 
 def read_postgres(url: str, read: Callable[[Connection], T]) -> T | None:
     """Of a PostgreSQL database, with one connection."""
-    from psycopg import Error, errors  # only where PostgreSQL is used
+    from storage.engine.session import Session  # brings psycopg
 
-    from storage.engine.conninfo import START_SECONDS  # brings psycopg
-    from storage.engine.session import Session
-    from storage.engine.statement import postgresql_dialect
-
+    psycopg = load_psycopg()
     session = Session(url, postgresql_dialect())
     timer = Timer(START_SECONDS, session.cut)
     timer.start()
     try:
         return session.run(read, read_only=True)
-    except (errors.UndefinedTable, errors.UndefinedColumn):
+    except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn):
         return None  # the check of the schema version, which comes next, says what is missing
-    except Error as error:  # an address that cannot be read
+    except psycopg.Error as error:  # an address that cannot be read
         raise unreachable(error) from error
     except StoreUnavailable as refusal:
-        if isinstance(refusal.__cause__, Error):
+        if isinstance(refusal.__cause__, psycopg.Error):
             raise unreachable(refusal.__cause__) from refusal.__cause__
         raise
     finally:

@@ -10,6 +10,7 @@ from sqlmodel import Field
 
 from registry.ids import Ids
 from storage.engine.connection import LAST_ID_LETTERS, Connection, writes
+from storage.engine.conninfo import conninfo, load_psycopg
 from storage.engine.database_url import is_sqlite_url
 from storage.engine.json_rows import id_range, in_id_range, json_rows, pack_rows
 from storage.engine.partitions import history_by_ids
@@ -345,15 +346,14 @@ class Listener:
 
     async def __call__(self, heard: Callable[[], None]) -> None:
         """Call `heard` for every notification, and once for each new connection: what was said before it went unheard."""
-        import psycopg  # only where the address names PostgreSQL
-
+        broken = (load_psycopg().Error, TimeoutError)
         while True:
             try:
                 async with open_listening(self._url) as connection:
                     self._mended()
                     heard()
                     await hear_notifications(connection, heard)
-            except (psycopg.Error, TimeoutError):
+            except broken:
                 self._break()
             await anyio.sleep(self._pause)
             self._pause = min(self._pause * 2, LONGEST_PAUSE)
@@ -378,11 +378,7 @@ def open_listener(url: str, report: Callable[[str], None]) -> Listener | None:
 @asynccontextmanager
 async def open_listening(url: str) -> "AsyncGenerator[psycopg.AsyncConnection]":
     """A connection that listens."""
-    import psycopg
-
-    from storage.engine.conninfo import conninfo  # brings psycopg
-
-    connection = await psycopg.AsyncConnection.connect(conninfo(url, application_name=LISTENER_NAME), autocommit=True)
+    connection = await load_psycopg().AsyncConnection.connect(conninfo(url, application_name=LISTENER_NAME), autocommit=True)
     try:
         await connection.execute(f"listen {DELIVERY_CHANNEL}".encode())
         yield connection

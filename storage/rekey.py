@@ -29,6 +29,7 @@ from storage.sealing import (
     KEY_ID,
     OWN_TOKEN_FIELD,
     Keyring,
+    WrongSeal,
     claim_field,
     client_secret_field,
     esim_field,
@@ -177,12 +178,10 @@ async def reseal_once(store: Store, keyring: Keyring, column: SealedColumn, done
 
 def sealed_again(keyring: Keyring, column: SealedColumn, row: SealedRow) -> str | None:
     """The same text under the first key, bound as before; nothing when it does not open."""
-    from cryptography.exceptions import InvalidTag  # slow to import
-
     binding = column.bound_to(row)
     try:
         text = keyring.open(row.sealed, org_id=row.organisation, field=binding)
-    except (KeyUnknown, ValueError, InvalidTag):
+    except (KeyUnknown, ValueError, WrongSeal):
         return None
     return keyring.seal(text, org_id=row.organisation, field=binding)
 
@@ -266,11 +265,9 @@ async def rebind_esims(store: Store, keyring: Keyring) -> int:
 
 def rebound(row: BoundEsim, keyring: Keyring) -> str | None:
     """The same eSIM, bound to the number; None when it does not open."""
-    from cryptography.exceptions import InvalidTag  # slow to import
-
     try:
         text = keyring.open(row.esim, org_id=row.organisation, field=esim_field(row.esim_binding))
-    except (KeyUnknown, ValueError, InvalidTag):
+    except (KeyUnknown, ValueError, WrongSeal):
         return None
     return keyring.seal(text, org_id=row.organisation, field=esim_field(row.id))
 

@@ -18,7 +18,7 @@ from registry.operation import Auth, Example, operation
 from storage.engine.connection import Connection
 from storage.mail import SealedMail, sealed_mails, withdraw_mail
 from storage.orders import OrderDetail, erase_address, orders_of_buyer, token_digest, token_digests
-from storage.sealing import Keyring
+from storage.sealing import Keyring, WrongSeal
 from storage.storefronts import Storefront, find_published_at, find_storefront
 
 
@@ -160,10 +160,8 @@ def is_mail_to_buyer(mail: SealedMail, email: str, links: Collection[str], keyri
     A mail that was changed is never sent, and nobody can read it. One whose key is not here may be sent by another process: the erasure
     is refused with 503 then, and nothing is changed.
     """
-    from cryptography.exceptions import InvalidTag  # slow to import
-
     try:
         letter = open_letter(mail.id, mail.sealed, keyring)
-    except (ValueError, InvalidTag):
+    except (ValueError, WrongSeal):
         return False
     return normal_email(letter.to) == email and any(token_digest(token) in links for token in ORDER_TOKEN.findall(letter.text))
