@@ -419,12 +419,6 @@ class OrderAccess(NamedTuple):
     ended_at: float | None
 
 
-INSERT_ORDER_ACCESS = Command(
-    sa.insert(ORDER_ACCESS).values(
-        digest=sa.bindparam("hashed"), storefront_order=sa.bindparam("of"), created=sa.bindparam("now"), ended_at=sa.null()
-    )
-)
-
 FIND_ORDER_ACCESS = Query(
     OrderAccess, sa.select(ORDER_ACCESS.c.storefront_order, ORDER_ACCESS.c.ended_at).where(ORDER_ACCESS.c.digest == sa.bindparam("hashed"))
 )
@@ -439,9 +433,10 @@ def token_digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def insert_access(connection: Connection, *, order: str, token: str, now: float) -> None:
+@writes
+def insert_access(*, order: str, token: Annotated[str, token_digest], now: float) -> sa.Executable:
     """From now on `token` opens the order with this number."""
-    connection.run(INSERT_ORDER_ACCESS, hashed=token_digest(token), of=order, now=now)
+    return sa.insert(ORDER_ACCESS).values(digest=token, storefront_order=order, created=now, ended_at=sa.null())
 
 
 def order_of_token(connection: Connection, *, token: str, ended: bool = False) -> str | None:

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, row_exists, value_or
+from storage.engine.connection import Connection, all_rows, changes_rows, row_exists, value_or
 from storage.engine.revision import HEAD
 from storage.engine.statement import Command, Query
 from storage.engine.table import Key, TableDescription, table_of
@@ -115,16 +115,6 @@ EXPIRED_KEYS_REVISION = "0019"
 """The schema from which on programs look here before they draw: nothing is swept beside an older one."""
 
 
-CLOSE_TO_OLDER = Command(
-    sa.update(SCHEMA_STEP)
-    .where(
-        SCHEMA_STEP.c.revision >= sa.bindparam("revision", type_=sa.Text),
-        SCHEMA_STEP.c.works_from < sa.bindparam("revision", type_=sa.Text),
-    )
-    .values(works_from=sa.bindparam("revision", type_=sa.Text))
-)
-
-
 def older_programs_are_gone(connection: Connection, *, now: float, revision: str = EXPIRED_KEYS_REVISION) -> bool:
     """Whether no program runs, or will start, that does not know the small tables of `revision`. `now`: Unix seconds.
 
@@ -136,9 +126,17 @@ def older_programs_are_gone(connection: Connection, *, now: float, revision: str
     return is_closed_to_older_programs(connection, revision=revision) and all_programs_know(connection, revision=revision, now=now)
 
 
-def close_to_older_programs(connection: Connection, *, revision: str) -> bool:
+@changes_rows
+def close_to_older_programs(*, revision: str) -> sa.Executable:
     """Let no program start any more that was written for a schema before this revision; False where none could."""
-    return connection.run(CLOSE_TO_OLDER, revision=revision) > 0
+    return (
+        sa.update(SCHEMA_STEP)
+        .where(
+            SCHEMA_STEP.c.revision >= sa.bindparam("revision", type_=sa.Text),
+            SCHEMA_STEP.c.works_from < sa.bindparam("revision", type_=sa.Text),
+        )
+        .values(works_from=sa.bindparam("revision", type_=sa.Text))
+    )
 
 
 @row_exists
