@@ -6,8 +6,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, row_exists
-from storage.engine.statement import Command, Query, StatementBuild
+from storage.engine.connection import Command, Connection, Query, StatementBuild, row_exists
 from storage.engine.table import BigInt, Key, TableDescription, table_lookup, table_of
 
 

@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import changes_one, first_row, row_exists, value_or
-from storage.engine.statement import StatementBuild
+from storage.engine.connection import StatementBuild, changes_one, first_row, row_exists, value_or
 from storage.engine.table import TableDescription, table_of
 from storage.memberships import MEMBERSHIP
 from storage.organisations import ORGANISATION

@@ -8,8 +8,7 @@ from typing import NamedTuple, cast
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_rows
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, changes_rows
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
 

@@ -8,8 +8,7 @@ from sqlmodel import Field
 
 from registry.caller import UNRESTRICTED, Restrictions
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, all_rows, first_row, or_last, row_exists, writes
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query, all_rows, first_row, or_last, row_exists, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.people import PERSON
 

@@ -12,10 +12,8 @@ from sqlmodel import Field
 
 from registry.ids import BASE32_ALPHABET, base32
 from registry.ports import AuditRecord
-from storage.engine.connection import Connection, changes_rows, first_row
-from storage.engine.json_rows import json_rows, pack_rows
+from storage.engine.connection import Command, Connection, Dialect, Query, Value, changes_rows, first_row, json_rows, pack_rows, selective
 from storage.engine.partitions import History, PartitionBound
-from storage.engine.statement import Command, Dialect, Query, Value, selective
 from storage.engine.table import CLUSTERED, BigInt, TableDescription, table_of
 from storage.people import PERSON
 

@@ -19,9 +19,18 @@ from sqlmodel import Field
 from registry.errors import BadRequest
 from registry.ids import Ids
 from storage.cdr_sums import MOST_OF_MONTH, MOST_OF_SIM, SimAddition, add_to_months, add_to_sums
-from storage.engine.connection import Connection, runs_in_thread, writes
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Dialect, Query, StatementBuild, Value
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Dialect,
+    Query,
+    StatementBuild,
+    Value,
+    json_rows,
+    pack_rows,
+    runs_in_thread,
+    writes,
+)
 from storage.engine.store import Store
 from storage.engine.sweep import SWEEP_STEPS, SWEPT_AT_ONCE
 from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of

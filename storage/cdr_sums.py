@@ -6,9 +6,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Dialect, Query
+from storage.engine.connection import Connection, Dialect, Query, json_rows, pack_rows
 from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
 
 

@@ -3,8 +3,7 @@
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import value_or, writes
-from storage.engine.statement import StatementBuild
+from storage.engine.connection import StatementBuild, value_or, writes
 from storage.engine.table import BigInt, TableDescription, table_of
 
 

@@ -13,8 +13,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict, OcsError
-from storage.engine.connection import Connection, changes_one, changes_rows, writes
-from storage.engine.statement import Command, Query, unindexed
+from storage.engine.connection import Command, Connection, Query, changes_one, changes_rows, unindexed, writes
 from storage.engine.table import BigInt, TableDescription, table_of
 from storage.expired_keys import EXPIRED_KEY, key_digest, key_has_expired
 from storage.issuance import ISSUANCE

@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, changes_one, first_row
-from storage.engine.statement import Command, Dialect, StatementBuild
+from storage.engine.connection import Command, Connection, Dialect, StatementBuild, all_rows, changes_one, first_row
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 

@@ -4,8 +4,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import BadRequest
-from storage.engine.connection import Connection, changes_rows, writes
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query, changes_rows, writes
 from storage.engine.table import TableDescription, table_of
 
 

@@ -9,12 +9,21 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import LAST_ID_LETTERS, Connection, writes
+from storage.engine.connection import (
+    LAST_ID_LETTERS,
+    Command,
+    Connection,
+    Dialect,
+    Query,
+    id_range,
+    in_id_range,
+    json_rows,
+    pack_rows,
+    writes,
+)
 from storage.engine.conninfo import conninfo, load_psycopg
 from storage.engine.database_url import is_sqlite_url
-from storage.engine.json_rows import id_range, in_id_range, json_rows, pack_rows
 from storage.engine.partitions import history_by_ids
-from storage.engine.statement import Command, Dialect, Query
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 if TYPE_CHECKING:

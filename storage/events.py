@@ -13,10 +13,8 @@ from sqlmodel import Field
 
 from registry.ids import Ids, first_id
 from storage.deliveries import DELIVERY, remove_attempts
-from storage.engine.connection import Connection, first_row
-from storage.engine.json_rows import json_rows, pack_rows
+from storage.engine.connection import Command, Connection, Query, first_row, json_rows, pack_rows, returning, unindexed
 from storage.engine.partitions import history_by_ids
-from storage.engine.statement import Command, Query, returning, unindexed
 from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
 from storage.replicas import older_programs_are_gone
 from storage.webhook_endpoints import enqueue_event

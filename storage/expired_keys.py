@@ -11,8 +11,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query, Value
+from storage.engine.connection import Command, Connection, Query, Value
 from storage.engine.table import CLUSTERED, BigInt, TableDescription, table_of
 
 

@@ -13,7 +13,7 @@ from sqlmodel import Field
 
 from storage.audit import AUDIT_HISTORY, AUDIT_READ_HISTORY
 from storage.deliveries import ATTEMPT_HISTORY, DELIVERY_HISTORY
-from storage.engine.connection import Connection, DriverConnection, value_or, writes
+from storage.engine.connection import Connection, DriverConnection, Query, StatementBuild, postgresql_dialect, value_or, writes
 from storage.engine.conninfo import brief_connection
 from storage.engine.partitions import (
     CatalogueEntry,
@@ -32,7 +32,6 @@ from storage.engine.partitions import (
     run_sql,
     wait_briefly,
 )
-from storage.engine.statement import Query, StatementBuild, postgresql_dialect
 from storage.engine.table import TableDescription, table_of
 from storage.events import EVENT, EVENT_HISTORY
 from storage.replicas import SCHEMA_STEP, all_programs_know, close_to_older_programs

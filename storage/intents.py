@@ -9,9 +9,7 @@ from sqlmodel import Field
 
 from registry.errors import Conflict, StoreUnavailable
 from registry.ids import Ids, first_id
-from storage.engine.connection import Connection, all_rows, first_row, or_last, writes
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query, returning
+from storage.engine.connection import Command, Connection, Query, all_rows, first_row, json_rows, or_last, pack_rows, returning, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import NewEvent, emit_event
 

@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, changes_one, changes_rows, first_row
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query, all_rows, changes_one, changes_rows, first_row
 from storage.engine.table import Key, TableDescription, table_of
 from storage.organisations import ORGANISATION
 

@@ -6,9 +6,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, first_row
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Dialect, Query
+from storage.engine.connection import Command, Connection, Dialect, Query, all_rows, first_row, json_rows, pack_rows
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.invoices import INVOICE
 

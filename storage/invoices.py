@@ -12,8 +12,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Connection, all_rows, first_row, or_last, writes
-from storage.engine.statement import Command, Dialect, Query, StatementBuild, returning
+from storage.engine.connection import Command, Connection, Dialect, Query, StatementBuild, all_rows, first_row, or_last, returning, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 

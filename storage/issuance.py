@@ -14,9 +14,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict
-from storage.engine.connection import Connection, changes_one, first_row, row_exists
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Query, returning
+from storage.engine.connection import Connection, Query, changes_one, first_row, json_rows, pack_rows, returning, row_exists
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.expired_keys import LEDGER_OPERATION, is_key_expired, key_has_expired
 

@@ -8,9 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.claims import CLAIM
-from storage.engine.connection import Connection
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Dialect, Query, unindexed
+from storage.engine.connection import Connection, Dialect, Query, json_rows, pack_rows, unindexed
 from storage.expired_keys import INSERT_EXPIRED_KEY, LEDGER_OPERATION, RemovedClaim, expired_key_values, insert_expired_key
 from storage.issuance import ISSUANCE
 from storage.replicas import older_programs_are_gone

@@ -24,8 +24,7 @@ from registry.shared_limits import (
     PlaceGrant,
     PlaceUse,
 )
-from storage.engine.connection import Connection, row_exists
-from storage.engine.statement import Command, Dialect, Query, StatementBuild
+from storage.engine.connection import Command, Connection, Dialect, Query, StatementBuild, row_exists
 from storage.engine.store import Store
 from storage.engine.table import Key, TableDescription, table_lookup, table_of
 

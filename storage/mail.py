@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, changes_rows, to_milliseconds, writes
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query, all_rows, changes_rows, to_milliseconds, writes
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import Key, TableDescription, table_of
 

@@ -7,8 +7,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, all_rows
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, all_rows
 from storage.engine.table import BigInt, TableDescription, table_of
 from storage.organisations import ORGANISATION
 

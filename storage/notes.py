@@ -6,8 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, writes
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 

@@ -6,8 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.access_grants import ACCESS_GRANT
-from storage.engine.connection import Connection, changes_one, changes_rows, first_row, writes
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, changes_one, changes_rows, first_row, writes
 from storage.engine.table import Key, TableDescription, table_of
 
 

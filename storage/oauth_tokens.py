@@ -9,8 +9,7 @@ from registry.errors import NotFound
 from registry.ports import AuditRecord
 from storage.access_grants import ACCESS_GRANT, AccessGrant, find_grant, grant_to_member, prolong_grant, revoke_grant
 from storage.audit import append_audit_record
-from storage.engine.connection import Connection, changes_rows
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, changes_rows
 from storage.engine.table import TableDescription, table_of
 from storage.oauth_clients import (
     SWEEP_REQUESTS,

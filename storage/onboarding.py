@@ -6,8 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, writes
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, writes
 from storage.engine.table import BigInt, TableDescription, table_of
 from storage.former_tokens import FORMER_TOKEN
 from storage.organisations import ORGANISATION

@@ -12,9 +12,19 @@ from typing import Annotated, Literal, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, changes_one, changes_rows, first_row, writes
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query, unindexed
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    all_rows,
+    changes_one,
+    changes_rows,
+    first_row,
+    json_rows,
+    pack_rows,
+    unindexed,
+    writes,
+)
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.issuance import ISSUANCE, UNRESOLVED_ISSUANCE_STATES
 from storage.storefronts import STOREFRONT, storefront_of

@@ -6,8 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Connection, all_rows, changes_one, first_row
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, all_rows, changes_one, first_row
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 

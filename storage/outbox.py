@@ -18,9 +18,7 @@ from storage.deliveries import (
     PENDING_STATE,
     remove_attempts,
 )
-from storage.engine.connection import Connection, first_row
-from storage.engine.json_rows import id_range, in_id_range, json_rows, pack_rows
-from storage.engine.statement import Command, Dialect, Query, Value
+from storage.engine.connection import Command, Connection, Dialect, Query, Value, first_row, id_range, in_id_range, json_rows, pack_rows
 from storage.events import EVENT
 from storage.fair_share import choose_deliveries, is_pending, is_waiting
 from storage.organisations import ORGANISATION

@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import without_order_tokens
-from storage.engine.connection import Connection, all_rows, changes_one, first_row, writes
-from storage.engine.statement import Command, Query, StatementBuild, returning
+from storage.engine.connection import Command, Connection, Query, StatementBuild, all_rows, changes_one, first_row, returning, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 

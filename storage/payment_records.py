@@ -10,9 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.billing_config import BILLING_CONFIG
-from storage.engine.connection import Connection, changes_one, changes_rows, first_row
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Dialect, Query, StatementBuild
+from storage.engine.connection import Connection, Dialect, Query, StatementBuild, changes_one, changes_rows, first_row, json_rows, pack_rows
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 

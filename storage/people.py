@@ -5,8 +5,7 @@ from typing import Annotated
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, first_row, writes
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, first_row, writes
 from storage.engine.table import BigInt, TableDescription, table_of
 from storage.invitations import INVITATION
 

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_rows, writes
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Query, StatementBuild
+from storage.engine.connection import Connection, Query, StatementBuild, changes_rows, json_rows, pack_rows, writes
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
 

@@ -4,8 +4,7 @@ from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import all_rows, or_last, row_exists, writes
-from storage.engine.statement import StatementBuild
+from storage.engine.connection import StatementBuild, all_rows, or_last, row_exists, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 

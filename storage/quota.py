@@ -12,8 +12,7 @@ from sqlmodel import Field
 
 from registry.call import QuotaUsage
 from registry.ports import QuotaPeriod
-from storage.engine.connection import Connection, changes_rows, value_or, writes
-from storage.engine.statement import Query
+from storage.engine.connection import Connection, Query, changes_rows, value_or, writes
 from storage.engine.store import Store
 from storage.engine.table import BigInt, TableDescription, table_of
 

@@ -5,9 +5,20 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Connection, all_rows, changes_one, changes_rows, first_row
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query, distinct_values, returning, unindexed
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    all_rows,
+    changes_one,
+    changes_rows,
+    distinct_values,
+    first_row,
+    json_rows,
+    pack_rows,
+    returning,
+    unindexed,
+)
 from storage.issuance import ISSUANCE, OPEN_ISSUANCE_STATES, THIS_ISSUANCE, IssuanceRow
 
 RECONCILE_LEASE_MS = 120_000

@@ -15,8 +15,7 @@ import sqlalchemy as sa
 
 from registry.errors import KeyUnknown
 from storage.claims import ClaimTable
-from storage.engine.connection import Connection, all_rows
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, all_rows
 from storage.engine.store import Store
 from storage.engine.table import table_of
 from storage.former_tokens import FormerTokenTable

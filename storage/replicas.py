@@ -9,9 +9,8 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, changes_rows, row_exists, value_or
+from storage.engine.connection import Command, Connection, Query, all_rows, changes_rows, row_exists, value_or
 from storage.engine.revision import HEAD
-from storage.engine.statement import Command, Query
 from storage.engine.table import Key, TableDescription, table_of
 
 

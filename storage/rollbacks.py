@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from registry.errors import Conflict
-from storage.engine.connection import Connection, changes_one, first_row
-from storage.engine.statement import ARGUMENT, Query, returning
+from storage.engine.connection import ARGUMENT, Connection, Query, changes_one, first_row, returning
 from storage.issuance import ISSUANCE, THIS_ISSUANCE, IssuanceRow
 from storage.top_ups import has_top_up_under_way, packages_added_to
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from registry.ids import Ids
-from storage.engine.connection import Connection, first_row, row_exists
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, first_row, row_exists
 from storage.events import NewEvent
 from storage.organisations import ORGANISATION
 from storage.schedules import (

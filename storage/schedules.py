@@ -12,8 +12,7 @@ from registry.limits import Role, Scope, Tier, scopes_of
 from storage.access_grants import ACCESS_GRANT
 from storage.api_keys import API_KEY
 from storage.deliveries import DELIVERY, DELIVERY_ATTEMPT, drop_pending, enqueue_event_for
-from storage.engine.connection import Connection, all_rows, first_row, or_last, row_exists, writes
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, all_rows, first_row, or_last, row_exists, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import EVENT, NewEvent, record_event
 from storage.memberships import MEMBERSHIP

@@ -12,8 +12,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query
 from storage.engine.table import BigInt, TableDescription, table_of
 from storage.events import NewEvent, emit_event
 from storage.intents import INTENT, IntentHolder, find_holder

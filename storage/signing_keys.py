@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query
 from storage.engine.table import Key, TableDescription, table_of
 
 

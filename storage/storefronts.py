@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, all_rows, first_row, or_last, value_or
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, all_rows, first_row, or_last, value_or
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.organisations import ORGANISATION
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Connection, all_rows, changes_one, row_exists
-from storage.engine.statement import ARGUMENT, Command, Query
+from storage.engine.connection import ARGUMENT, Command, Connection, Query, all_rows, changes_one, row_exists
 from storage.issuance import ISSUANCE
 from storage.orders import STOREFRONT_ORDER, OrderState
 from storage.replicas import REPLICA, REPLICA_LEASE_SECONDS

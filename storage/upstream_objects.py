@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import first_row, writes
-from storage.engine.statement import StatementBuild
+from storage.engine.connection import StatementBuild, first_row, writes
 from storage.engine.table import BigInt, TableDescription, table_of
 
 

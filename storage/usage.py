@@ -15,8 +15,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Connection, all_rows, or_last
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query, all_rows, or_last
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import NewEvent, emit_event
 from storage.intents import INTENT, USAGE_RECORD

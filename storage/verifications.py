@@ -6,8 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_rows, first_row, writes
-from storage.engine.statement import Query, returning
+from storage.engine.connection import Connection, Query, changes_rows, first_row, returning, writes
 from storage.engine.table import TableDescription, table_of
 
 VerificationPurpose = Literal["sign_up", "sign_in"]

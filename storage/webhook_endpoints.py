@@ -9,9 +9,7 @@ from sqlmodel import Field
 from registry.errors import Conflict
 from registry.ids import Ids
 from storage.deliveries import DELIVERY, FAILED_STATE, IS_UNTAKEN, drop_pending, fail_waiting, queue_deliveries
-from storage.engine.connection import Connection, all_rows, first_row, row_exists, writes
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Query, returning
+from storage.engine.connection import Command, Connection, Query, all_rows, first_row, json_rows, pack_rows, returning, row_exists, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.organisations import ORGANISATION
 

@@ -14,9 +14,7 @@ from typing import Annotated, NamedTuple, Protocol, TypeVar
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Connection, changes_rows, to_milliseconds
-from storage.engine.json_rows import json_rows, pack_rows
-from storage.engine.statement import Command, Dialect, Query
+from storage.engine.connection import Command, Connection, Dialect, Query, changes_rows, json_rows, pack_rows, to_milliseconds
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 

@@ -6,8 +6,7 @@
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, changes_one, value_or
-from storage.engine.statement import Command
+from storage.engine.connection import Command, Connection, changes_one, value_or
 from storage.engine.table import BigInt, TableDescription, table_of
 
 

@@ -17,8 +17,7 @@ import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
 from registry.ids import first_id, id_created_at
-from storage.engine.connection import Connection
-from storage.engine.statement import Command, Query
+from storage.engine.connection import Command, Connection, Query
 
 PartitionBound: TypeAlias = str | int | float
 

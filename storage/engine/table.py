@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from sqlmodel import Field, SQLModel
 
-from storage.engine.statement import Dialect
+from storage.engine.connection import Dialect
 
 # What SQLAlchemy leaves untyped.
 make_table = cast(Callable[..., sa.Table], sa.Table)
