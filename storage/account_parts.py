@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, StatementBuild, row_exists
+from storage.engine.connection import Command, Connection, Query, StatementBuild, row_exists, upsert
 from storage.engine.table import BigInt, Key, TableDescription, table_lookup, table_of
 
 
@@ -97,24 +97,9 @@ FIND_MEMBERS = Query(
     sa.select(*(ACCOUNT_PART.c[name] for name in PartMembers._fields)).where(*OF_PART, ACCOUNT_PART.c.prefix == sa.bindparam("prefix")),
 )
 
-PUT_LISTING = Command(
-    lambda dialect: (
-        dialect.insert(ACCOUNT_LISTING)
-        .values({name: sa.bindparam(name) for name in (*ACCOUNT_PLACE_FIELDS, *ListingRow._fields)})
-        .on_conflict_do_update(index_elements=list(ACCOUNT_PLACE_FIELDS), set_={name: sa.bindparam(name) for name in ListingRow._fields})
-    )
-)
+PUT_LISTING = Command(upsert(ACCOUNT_LISTING, (*ACCOUNT_PLACE_FIELDS, *ListingRow._fields), key=ACCOUNT_PLACE_FIELDS))
 
-PUT_PART = Command(
-    lambda dialect: (
-        dialect.insert(ACCOUNT_PART)
-        .values({name: sa.bindparam(name) for name in (*ACCOUNT_PLACE_FIELDS, *PartMembers._fields)})
-        .on_conflict_do_update(
-            index_elements=[*ACCOUNT_PLACE_FIELDS, "prefix"],
-            set_={name: sa.bindparam(name) for name in PartMembers._fields if name != "prefix"},
-        )
-    )
-)
+PUT_PART = Command(upsert(ACCOUNT_PART, (*ACCOUNT_PLACE_FIELDS, *PartMembers._fields), key=(*ACCOUNT_PLACE_FIELDS, "prefix")))
 
 COUNT_PARTS = Command(sa.update(ACCOUNT_LISTING).where(*OF_LISTING).values(lines=sa.bindparam("lines")))
 

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import StatementBuild, changes_one, first_row, row_exists, value_or
+from storage.engine.connection import StatementBuild, changes_one, first_row, insert_once, row_exists, value_or
 from storage.engine.table import TableDescription, table_of
 from storage.memberships import MEMBERSHIP
 from storage.organisations import ORGANISATION
@@ -54,7 +54,7 @@ COLLEAGUES = sa.select(MEMBERSHIP.c.person_id).where(MEMBERSHIP.c.organisation_i
 def insert_affiliate(*, organisation: str, code: str, now: float) -> StatementBuild:
     """Take the organisation in with this code. False: it is in already, or the code is somebody else's."""
     # No conflict is named: the organisation may have joined already, and the code may be somebody else's.
-    return lambda dialect: dialect.insert(AFFILIATE).values(organisation=organisation, code=code, created=now).on_conflict_do_nothing()
+    return insert_once(AFFILIATE, organisation=organisation, code=code, created=now)
 
 
 @first_row(Affiliate)
@@ -72,11 +72,7 @@ def affiliate_with(*, code: str) -> sa.Executable:
 @changes_one
 def insert_referral(*, organisation: str, affiliate: str, now: float) -> StatementBuild:
     """Keep who brought the organisation. False: somebody did before."""
-    return lambda dialect: (
-        dialect.insert(REFERRAL)
-        .values(organisation=organisation, affiliate=affiliate, created=now)
-        .on_conflict_do_nothing(index_elements=["organisation"])
-    )
+    return insert_once(REFERRAL, key=["organisation"], organisation=organisation, affiliate=affiliate, created=now)
 
 
 @first_row(Referral)

@@ -12,7 +12,19 @@ from sqlmodel import Field
 
 from registry.ids import BASE32_ALPHABET, base32
 from registry.ports import AuditRecord
-from storage.engine.connection import Command, Connection, Dialect, Query, Value, changes_rows, first_row, json_rows, pack_rows, selective
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Dialect,
+    Query,
+    Value,
+    changes_rows,
+    first_row,
+    insert_once,
+    json_rows,
+    pack_rows,
+    selective,
+)
 from storage.engine.partitions import History, PartitionBound
 from storage.engine.table import CLUSTERED, BigInt, TableDescription, table_of
 from storage.people import PERSON
@@ -138,17 +150,11 @@ def known_names_query(dialect: Dialect) -> sa.Executable:
 
 KNOWN_AUDIT_NAMES = Query(AuditNameRow, known_names_query)
 
-ADD_NAME = Command(
-    lambda dialect: dialect.insert(AUDIT_NAME).values(text=sa.bindparam("text")).on_conflict_do_nothing(index_elements=["text"])
-)
+ADD_NAME = Command(insert_once(AUDIT_NAME, ["text"], key=["text"]))
 
 # Of two processes whose reads of one organisation have the same millisecond and number the first stays. Choice: it is one in a million
 # where a thousand reads come in a second, and a second try would need a lock.
-INSERT_AUDIT_READ = Command(
-    lambda dialect: (
-        dialect.insert(AUDIT_READ).values({column.name: sa.bindparam(column.name) for column in AUDIT_READ.c}).on_conflict_do_nothing()
-    )
-)
+INSERT_AUDIT_READ = Command(insert_once(AUDIT_READ, AuditReadRow._fields))
 
 
 def audit_texts_query(dialect: Dialect) -> sa.Executable:

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, first_row
+from storage.engine.connection import Command, Connection, Query, first_row, insert_once
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
@@ -54,13 +54,7 @@ CONFIG_DEFAULTS = {
     "connect_was_active": 0,
 }
 
-INSERT_CONFIG = Command(
-    lambda dialect: (
-        dialect.insert(BILLING_CONFIG)
-        .values({name: sa.bindparam(name) for name in BillingConfig._fields})
-        .on_conflict_do_nothing(index_elements=["organisation"])
-    )
-)
+INSERT_CONFIG = Command(insert_once(BILLING_CONFIG, BillingConfig._fields, key=["organisation"]))
 
 
 def given_or_stored(name: str, kind: type[sa.types.TypeEngine[str]] | type[sa.types.TypeEngine[int]]) -> sa.ColumnElement[object]:

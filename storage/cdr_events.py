@@ -29,6 +29,7 @@ from storage.engine.connection import (
     json_rows,
     pack_rows,
     runs_in_thread,
+    upsert,
     writes,
 )
 from storage.engine.store import Store
@@ -396,11 +397,7 @@ def begin_pass(connection: Connection, *, now: float, every: int) -> PassState |
 @writes
 def save_pass(*, state: PassState) -> StatementBuild:
     """Store how far a pass came."""
-    return lambda dialect: (
-        dialect.insert(CALL_RECORD_PASS)
-        .values({"id": 1, **state._asdict()})
-        .on_conflict_do_update(index_elements=["id"], set_=state._asdict())
-    )
+    return upsert(CALL_RECORD_PASS, key=["id"], id=1, **state._asdict())
 
 
 def old_cdrs(connection: Connection, *, place: PassPlace, before: int, rows: int, blocks: int) -> OldCdrs:

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Dialect, StatementBuild, all_rows, changes_one, first_row
+from storage.engine.connection import Command, Connection, Dialect, StatementBuild, all_rows, changes_one, first_row, insert_once
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
@@ -99,7 +99,7 @@ def affiliate_share(fees: int) -> int:
 @changes_one
 def insert_fee(*, fee: PlatformFee) -> StatementBuild:
     """Keep a fee; False when its `ref` was there already."""
-    return lambda dialect: dialect.insert(PLATFORM_FEE).values(fee._asdict()).on_conflict_do_nothing(index_elements=["ref"])
+    return insert_once(PLATFORM_FEE, key=["ref"], **fee._asdict())
 
 
 def add_to_commission(connection: Connection, *, id: str, affiliate: str, fee: PlatformFee) -> None:

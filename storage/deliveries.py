@@ -17,6 +17,7 @@ from storage.engine.connection import (
     Query,
     id_range,
     in_id_range,
+    insert_once,
     json_rows,
     pack_rows,
     writes,
@@ -130,14 +131,9 @@ def since_event(dialect: Dialect) -> list[sa.ColumnElement[bool]]:
 
 
 # An event has one delivery for an endpoint: where the table is whole a rule of it says so, else the same rule of the event's partition.
-QUEUE_DELIVERY = Command(
-    lambda dialect: (
-        dialect.insert(DELIVERY)
-        .values({name: sa.bindparam(name) for name in ("id", "event_id", "endpoint_id", "organisation", "due_ms")})
-        .values(state=PENDING_STATE, attempt=0, attempts=0, created_ms=sa.bindparam("due_ms"))
-        .on_conflict_do_nothing()
-    )
-)
+NEW_DELIVERY: dict[str, object] = {"state": PENDING_STATE, "attempt": 0, "attempts": 0, "created_ms": sa.bindparam("due_ms")}
+
+QUEUE_DELIVERY = Command(insert_once(DELIVERY, ("id", "event_id", "endpoint_id", "organisation", "due_ms"), **NEW_DELIVERY))
 
 # What is under way stays as it is: it is the very delivery that is asked for.
 QUEUE_DELIVERY_AGAIN = Command(

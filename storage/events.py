@@ -13,7 +13,7 @@ from sqlmodel import Field
 
 from registry.ids import Ids, first_id
 from storage.deliveries import DELIVERY, remove_attempts
-from storage.engine.connection import Command, Connection, Query, first_row, json_rows, pack_rows, returning, unindexed
+from storage.engine.connection import Command, Connection, Query, first_row, insert_once, json_rows, pack_rows, returning, unindexed
 from storage.engine.partitions import history_by_ids
 from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
 from storage.replicas import older_programs_are_gone
@@ -78,19 +78,10 @@ class EventRow(NamedTuple):
 EVENT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(EVENT.c[name] for name in EventRow._fields)
 
 # What may happen once is decided in a table of its own: a unique rule of a partitioned table must contain the time.
-INSERT_EVENT_DIGEST = Command(
-    lambda dialect: dialect.insert(EVENT_DIGEST).values(digest=sa.bindparam("digest")).on_conflict_do_nothing(index_elements=["digest"])
-)
+INSERT_EVENT_DIGEST = Command(insert_once(EVENT_DIGEST, ["digest"], key=["digest"]))
 
 # Nor one that a program of schema 0021 recorded, which wrote no digest: where the table is whole its own rule still stands.
-INSERT_EVENT = Command(
-    lambda dialect: (
-        dialect.insert(EVENT)
-        .values({name: sa.bindparam(name) for name in NewEvent._fields})
-        .values(retry_minute=0, retry_count=0)
-        .on_conflict_do_nothing()
-    )
-)
+INSERT_EVENT = Command(insert_once(EVENT, NewEvent._fields, retry_minute=0, retry_count=0))
 
 REPORT_EVENT = "intelligence.report"
 """Of a schedule, whose id stands in place of the intent: it goes to the schedule's own endpoint and is in no list of events."""

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict
-from storage.engine.connection import Command, Connection, Query, Value
+from storage.engine.connection import Command, Connection, Query, Value, insert_once
 from storage.engine.table import CLUSTERED, BigInt, TableDescription, table_of
 
 
@@ -57,13 +57,7 @@ EXPIRED_KEY_IS = EXPIRED_KEY.c.digest == sa.bindparam("digest")
 
 FIND_EXPIRED_KEY = Query(bytes, sa.select(EXPIRED_KEY.c.digest).where(EXPIRED_KEY_IS))
 
-INSERT_EXPIRED_KEY = Command(
-    lambda dialect: (
-        dialect.insert(EXPIRED_KEY)
-        .values({column.name: sa.bindparam(column.name) for column in EXPIRED_KEY.c})
-        .on_conflict_do_nothing(index_elements=["digest"])
-    )
-)
+INSERT_EXPIRED_KEY = Command(insert_once(EXPIRED_KEY, EXPIRED_KEY.c.keys(), key=["digest"]))
 
 
 def key_has_expired() -> Conflict:

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, changes_one, changes_rows, first_row, writes
+from storage.engine.connection import StatementBuild, changes_one, changes_rows, first_row, upsert, writes
 from storage.engine.table import TableDescription, table_of
 
 
@@ -32,26 +32,16 @@ FORMER_TOKEN_OF = FORMER_TOKEN.c.organisation == sa.bindparam("organisation")
 FORMER_TOKEN_LIVES = FORMER_TOKEN.c.expires_at > sa.bindparam("now")
 
 
-PUT_FORMER_TOKEN = Command(
-    lambda dialect: (
-        dialect.insert(FORMER_TOKEN)
-        .values({name: sa.bindparam(name) for name in ("organisation", "sealed", "expires_at")})
-        .on_conflict_do_update(
-            index_elements=["organisation"], set_={"sealed": sa.bindparam("sealed"), "expires_at": sa.bindparam("expires_at")}
-        )
-    )
-)
-
-
 @first_row(FormerToken)
 def find_former_token(*, organisation: str, now: float) -> sa.Executable:
     """The token that an organisation may still go back to at `now` (Unix seconds)."""
     return sa.select(FORMER_TOKEN.c.sealed, FORMER_TOKEN.c.expires_at).where(FORMER_TOKEN_OF, FORMER_TOKEN_LIVES)
 
 
-def keep_former_token(connection: Connection, *, organisation: str, sealed: str, now: float) -> None:
+@writes
+def keep_former_token(*, organisation: str, sealed: str, now: Annotated[float, FORMER_TOKEN_SECONDS.__add__]) -> StatementBuild:
     """Keeps a replaced token for a day from `now`; one that was kept before is erased, since only the last change can be undone."""
-    connection.run(PUT_FORMER_TOKEN, organisation=organisation, sealed=sealed, expires_at=now + FORMER_TOKEN_SECONDS)
+    return upsert(FORMER_TOKEN, key=["organisation"], organisation=organisation, sealed=sealed, expires_at=now)
 
 
 @changes_one

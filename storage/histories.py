@@ -13,7 +13,7 @@ from sqlmodel import Field
 
 from storage.audit import AUDIT_HISTORY, AUDIT_READ_HISTORY
 from storage.deliveries import ATTEMPT_HISTORY, DELIVERY_HISTORY
-from storage.engine.connection import Connection, DriverConnection, Query, StatementBuild, postgresql_dialect, value_or, writes
+from storage.engine.connection import Connection, DriverConnection, Query, StatementBuild, postgresql_dialect, upsert, value_or, writes
 from storage.engine.conninfo import brief_connection
 from storage.engine.partitions import (
     CatalogueEntry,
@@ -232,6 +232,4 @@ def last_copied(*, table: str) -> sa.Executable:
 @writes
 def note_copied(*, table: str, last: str) -> StatementBuild:
     """The rows up to this one are copied."""
-    return lambda dialect: (
-        dialect.insert(COPIED_ROWS).values(name=table, last=last).on_conflict_do_update(index_elements=["name"], set_={"last": last})
-    )
+    return upsert(COPIED_ROWS, key=["name"], name=table, last=last)

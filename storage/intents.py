@@ -9,7 +9,19 @@ from sqlmodel import Field
 
 from registry.errors import Conflict, StoreUnavailable
 from registry.ids import Ids, first_id
-from storage.engine.connection import Command, Connection, Query, all_rows, first_row, json_rows, or_last, pack_rows, returning, writes
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    all_rows,
+    first_row,
+    insert_once,
+    json_rows,
+    or_last,
+    pack_rows,
+    returning,
+    writes,
+)
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import NewEvent, emit_event
 
@@ -106,16 +118,7 @@ INTENT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(INTENT.c[name] for na
 
 OWN_INTENT = INTENT.c.organisation == sa.bindparam("organisation")
 
-INSERT_INTENT = Query(
-    str,
-    lambda dialect: (
-        dialect.insert(INTENT)
-        .values({name: sa.bindparam(name) for name in IntentRow._fields})
-        .values(used_bytes=0, notified_percent=0, attached_at=None)
-        .on_conflict_do_nothing(index_elements=["iccid"])
-        .returning(INTENT.c.id)
-    ),
-)
+INSERT_INTENT = Command(insert_once(INTENT, IntentRow._fields, key=["iccid"], used_bytes=0, notified_percent=0, attached_at=None))
 
 READ_INTENT = Query(IntentRow, sa.select(*INTENT_COLUMNS).where(INTENT.c.id == sa.bindparam("intent"), OWN_INTENT))
 
@@ -159,7 +162,7 @@ REMOVE_INTENTS = Command(
 
 def insert_intent(connection: Connection, *, row: IntentRow, event: NewEvent | None, ids: Ids) -> None:
     """A new intent and, when it has its eSIM already, the event that says so."""
-    if connection.first(INSERT_INTENT, **row._asdict()) is None:
+    if connection.run(INSERT_INTENT, **row._asdict()) == 0:
         raise iccid_is_taken()
     if event is not None:
         emit_event(connection, event=event, ids=ids)

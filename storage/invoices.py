@@ -12,7 +12,19 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Command, Connection, Dialect, Query, StatementBuild, all_rows, first_row, or_last, returning, writes
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Dialect,
+    Query,
+    StatementBuild,
+    all_rows,
+    first_row,
+    insert_once,
+    or_last,
+    returning,
+    writes,
+)
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
@@ -337,11 +349,7 @@ class InvoicePdf(NamedTuple):
 @writes
 def insert_invoice_document(*, invoice: str, content: bytes, sha256: str, now: Annotated[float, int]) -> StatementBuild:
     """Keep a document; the first one of an invoice stays."""
-    return lambda dialect: (
-        dialect.insert(INVOICE_DOCUMENT)
-        .values(invoice=invoice, content=content, sha256=sha256, created=now)
-        .on_conflict_do_nothing(index_elements=["invoice"])
-    )
+    return insert_once(INVOICE_DOCUMENT, key=["invoice"], invoice=invoice, content=content, sha256=sha256, created=now)
 
 
 @first_row(InvoicePdf)
@@ -409,13 +417,7 @@ OWN_PERIOD = INVOICE_PERIOD.c.organisation == sa.bindparam("organisation")
 
 THIS_PERIOD = INVOICE_PERIOD.c.id == sa.bindparam("period")
 
-OPEN_PERIOD = Command(
-    lambda dialect: (
-        dialect.insert(INVOICE_PERIOD)
-        .values({name: sa.bindparam(name) for name in InvoicePeriodRow._fields})
-        .on_conflict_do_nothing(index_elements=["organisation", "month"])
-    )
-)
+OPEN_PERIOD = Command(insert_once(INVOICE_PERIOD, InvoicePeriodRow._fields, key=["organisation", "month"]))
 
 
 def month_of_moment(moment: int) -> int:

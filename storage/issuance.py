@@ -14,7 +14,18 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.errors import Conflict
-from storage.engine.connection import Connection, Query, changes_one, first_row, json_rows, pack_rows, returning, row_exists
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    changes_one,
+    first_row,
+    insert_once,
+    json_rows,
+    pack_rows,
+    returning,
+    row_exists,
+)
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.expired_keys import LEDGER_OPERATION, is_key_expired, key_has_expired
 
@@ -134,16 +145,9 @@ ISSUANCE_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] fo
 
 THIS_ISSUANCE: sa.ColumnElement[bool] = (ISSUANCE.c.organisation == sa.bindparam("organisation")) & (ISSUANCE.c.key == sa.bindparam("key"))
 
-INSERT_ISSUANCE = Query(
-    str,
-    lambda dialect: (
-        dialect.insert(ISSUANCE)
-        .values({name: sa.bindparam(name) for name in NewIssuance._fields})
-        .values(state="dispatching", dispatched=sa.bindparam("now"), updated=sa.bindparam("now"), due_ms=0)
-        .on_conflict_do_nothing(index_elements=["organisation", "key"])
-        .returning(ISSUANCE.c.key)
-    ),
-)
+SENT_NOW: dict[str, object] = {"state": "dispatching", "dispatched": sa.bindparam("now"), "updated": sa.bindparam("now"), "due_ms": 0}
+
+INSERT_ISSUANCE = Command(insert_once(ISSUANCE, NewIssuance._fields, **SENT_NOW, key=["organisation", "key"]))
 
 
 HOLDER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceHolder._fields)
@@ -198,7 +202,7 @@ def issuance_already_sent() -> Conflict:
 
 def begin_issuance(connection: Connection, *, row: NewIssuance, now: float) -> None:
     """The row, before the call is sent. A second one under the same key is refused, whatever became of the first."""
-    if connection.first(INSERT_ISSUANCE, **row._asdict(), now=now) is None:
+    if connection.run(INSERT_ISSUANCE, **row._asdict(), now=now) == 0:
         raise issuance_already_sent()
     # After the INSERT, which waits for whoever removes a row of this key: what they kept of it is seen now.
     if is_key_expired(connection, organisation=row.organisation, operation=LEDGER_OPERATION, key=row.key):

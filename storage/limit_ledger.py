@@ -24,7 +24,7 @@ from registry.shared_limits import (
     PlaceGrant,
     PlaceUse,
 )
-from storage.engine.connection import Command, Connection, Dialect, Query, StatementBuild, row_exists
+from storage.engine.connection import Command, Connection, Query, StatementBuild, row_exists, upsert
 from storage.engine.store import Store
 from storage.engine.table import Key, TableDescription, table_lookup, table_of
 
@@ -87,13 +87,7 @@ LIST_PROCESSES = Query(
     sa.select(LIMIT_PROCESS.c.id, LIMIT_PROCESS.c.lease_end, LIMIT_PROCESS.c.alone).where(LIMIT_PROCESS.c.id != LIMIT_LOCK_ROW),
 )
 
-RENEW_PROCESS = Command(
-    lambda dialect: (
-        dialect.insert(LIMIT_PROCESS)
-        .values(id=sa.bindparam("process"), lease_end=sa.bindparam("ends"), alone=sa.bindparam("is_alone"))
-        .on_conflict_do_update(index_elements=["id"], set_={"lease_end": sa.bindparam("ends"), "alone": sa.bindparam("is_alone")})
-    )
-)
+RENEW_PROCESS = Command(upsert(LIMIT_PROCESS, CountingProcess._fields, key=["id"]))
 
 # One that stood still while it was alone has to tell what it counted before it is alone again.
 END_ALONE = Command(sa.update(LIMIT_PROCESS).where(LIMIT_PROCESS.c.id == sa.bindparam("process")).values(alone=0))
@@ -106,15 +100,7 @@ LIST_PLACES = Query(
 
 EMPTY_PLACES = Command(sa.delete(LIMIT_PLACE).where(LIMIT_PLACE.c.process == sa.bindparam("whose")))
 
-INSERT_PLACE = Command(
-    lambda dialect: dialect.insert(LIMIT_PLACE).values(
-        name=sa.bindparam("name"),
-        process=sa.bindparam("process"),
-        held=sa.bindparam("held"),
-        wanted=sa.bindparam("wanted"),
-        since=sa.bindparam("since"),
-    )
-)
+INSERT_PLACE = Command(sa.insert(LIMIT_PLACE).values({name: sa.bindparam(name) for name in ProcessPlaces._fields}))
 
 FIND_LEVEL = Query(
     BucketLevel,
@@ -131,20 +117,10 @@ LIST_LEVELS = Query(
 )
 
 
-def upsert_level_query(dialect: Dialect, where: sa.ColumnElement[bool] | None = None) -> sa.Executable:
-    """A level of a bucket, in place of the one that there is; `where`: of which there is."""
-    values = {name: sa.bindparam(name, type_=sa.Float) for name in ("tokens", "at", "full_at")}
-    return (
-        dialect.insert(LIMIT_BUCKET)
-        .values(name=sa.bindparam("name"), **values)
-        .on_conflict_do_update(index_elements=["name"], set_=values, where=where)
-    )
+UPSERT_LEVEL = Command(upsert(LIMIT_BUCKET, BucketLevel._fields, key=["name"]))
 
-
-UPSERT_LEVEL = Command(upsert_level_query)
-
-# Of two levels of one bucket that is the lower which is full later.
-LOWER_LEVEL = Command(lambda dialect: upsert_level_query(dialect, LIMIT_BUCKET.c.full_at < sa.bindparam("full_at")))
+# Of two levels of one bucket the lower one is that which is full later.
+LOWER_LEVEL = Command(upsert(LIMIT_BUCKET, BucketLevel._fields, key=["name"], where=LIMIT_BUCKET.c.full_at < sa.bindparam("full_at")))
 
 FORGET_FULL = Command(sa.delete(LIMIT_BUCKET).where(LIMIT_BUCKET.c.full_at <= sa.bindparam("now")))
 
@@ -226,7 +202,7 @@ def renew_process(connection: Connection, report: LimitReport, *, alone: bool) -
     if report.leaving:
         connection.run(LEAVE_PROCESS, process=report.process)
     else:
-        connection.run(RENEW_PROCESS, process=report.process, ends=report.now + LEASE_SECONDS, is_alone=int(alone))
+        connection.run(RENEW_PROCESS, id=report.process, lease_end=report.now + LEASE_SECONDS, alone=int(alone))
 
 
 def corrected_level(level: BucketLevel, now: float) -> BucketLevel:

@@ -8,7 +8,7 @@ from storage.access_grants import ACCESS_GRANT, revoke_grant
 from storage.api_keys import API_KEY, end_keys_made_with
 from storage.browser_sessions import BROWSER_SESSION
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Command, Connection, Query, all_rows, first_row, or_last, row_exists
+from storage.engine.connection import Command, Connection, Query, all_rows, first_row, insert_once, or_last, row_exists
 from storage.invitations import INVITATION
 from storage.memberships import MEMBERSHIP
 from storage.people import PERSON
@@ -96,13 +96,7 @@ WITHDRAW_INVITATIONS_BY = Command(
     sa.delete(INVITATION).where(INVITATION.c.invited_by == sa.bindparam("person"), INVITATION.c.organisation_id == MEMBER_ORGANISATION)
 )
 
-JOIN_ORGANISATION = Command(
-    lambda dialect: (
-        dialect.insert(MEMBERSHIP)
-        .values({name: sa.bindparam(name) for name in ("person_id", "organisation_id", "role", "created")})
-        .on_conflict_do_nothing(index_elements=["person_id", "organisation_id"])
-    )
-)
+JOIN_ORGANISATION = Command(insert_once(MEMBERSHIP, MEMBERSHIP.c.keys(), key=["person_id", "organisation_id"]))
 
 
 @all_rows(MemberRow)

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import StatementBuild, first_row, writes
+from storage.engine.connection import StatementBuild, first_row, upsert, writes
 from storage.engine.table import BigInt, TableDescription, table_of
 
 
@@ -31,11 +31,7 @@ class NetworkDefault(NamedTuple):
 @writes
 def put_network_default(*, organisation: str, mode: str, list_id: int | None, now: Annotated[float, int]) -> StatementBuild:
     """Replace the choice."""
-    return lambda dialect: (
-        dialect.insert(NETWORK_DEFAULT)
-        .values(organisation=organisation, mode=mode, list_id=list_id, updated=now)
-        .on_conflict_do_update(index_elements=["organisation"], set_={"mode": mode, "list_id": list_id, "updated": now})
-    )
+    return upsert(NETWORK_DEFAULT, key=["organisation"], organisation=organisation, mode=mode, list_id=list_id, updated=now)
 
 
 @first_row(NetworkDefault)

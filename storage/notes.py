@@ -6,7 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, writes
+from storage.engine.connection import Command, Connection, Query, upsert, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
@@ -61,26 +61,13 @@ LIST_NEWEST_NOTES = Query(
     .limit(MOST_NOTES_SHOWN),
 )
 
-PUT_NOTES = Command(
-    lambda dialect: (
-        dialect.insert(SUBSCRIBER_NOTES)
-        .values({name: sa.bindparam(name) for name in ("organisation", "iccid", "notes", "updated")})
-        .on_conflict_do_update(index_elements=["organisation", "iccid"], set_={name: sa.bindparam(name) for name in ("notes", "updated")})
-    )
-)
+PUT_NOTES = Command(upsert(SUBSCRIBER_NOTES, SUBSCRIBER_NOTES.c.keys(), key=["organisation", "iccid"]))
 
-CLEAR_NOTES = Command(
-    sa.delete(SUBSCRIBER_NOTES).where(
-        SUBSCRIBER_NOTES.c.organisation == sa.bindparam("organisation"), SUBSCRIBER_NOTES.c.iccid == sa.bindparam("iccid")
-    )
-)
+NOTES_OF_LINE = (SUBSCRIBER_NOTES.c.organisation == sa.bindparam("organisation")) & (SUBSCRIBER_NOTES.c.iccid == sa.bindparam("iccid"))
 
-FIND_NOTES = Query(
-    str,
-    sa.select(SUBSCRIBER_NOTES.c.notes).where(
-        SUBSCRIBER_NOTES.c.organisation == sa.bindparam("organisation"), SUBSCRIBER_NOTES.c.iccid == sa.bindparam("iccid")
-    ),
-)
+CLEAR_NOTES = Command(sa.delete(SUBSCRIBER_NOTES).where(NOTES_OF_LINE))
+
+FIND_NOTES = Query(str, sa.select(SUBSCRIBER_NOTES.c.notes).where(NOTES_OF_LINE))
 
 
 @writes

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Command, Connection, Query, writes
+from storage.engine.connection import Command, Connection, Query, upsert, writes
 from storage.engine.table import BigInt, TableDescription, table_of
 from storage.former_tokens import FORMER_TOKEN
 from storage.organisations import ORGANISATION
@@ -65,15 +65,7 @@ RENAME_ORGANISATION = Command(
 
 def upsert_onboarding(*columns: str, without: tuple[str, ...] = ()) -> Command:
     """Set these columns of an organisation's row, whether it is there or not; `without` are emptied."""
-    given: dict[str, object] = {name: sa.bindparam(name) for name in columns}
-    changes = {**given, **dict.fromkeys(without)}
-    return Command(
-        lambda dialect: (
-            dialect.insert(ONBOARDING)
-            .values(organisation=sa.bindparam("organisation"), **given)
-            .on_conflict_do_update(index_elements=["organisation"], set_=changes)
-        )
-    )
+    return Command(upsert(ONBOARDING, ("organisation", *columns), key=["organisation"], **dict.fromkeys(without)))
 
 
 SAVE_DETAILS = upsert_onboarding("website", "country", "operator_type", "org_saved_at")

@@ -10,7 +10,18 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import without_order_tokens
-from storage.engine.connection import Command, Connection, Query, StatementBuild, all_rows, changes_one, first_row, returning, writes
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    StatementBuild,
+    all_rows,
+    changes_one,
+    first_row,
+    insert_once,
+    returning,
+    writes,
+)
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
@@ -176,11 +187,8 @@ RESERVED_WITH_MORE: sa.ColumnElement[int] = CHARGE_REFUNDS.c.reserved + sa.bindp
 @writes
 def open_refunds(*, account: str, charge: str, amount: int, reserved: int, now: Annotated[float, int]) -> StatementBuild:
     """The row of a charge, at its first refund."""
-    return lambda dialect: (
-        dialect.insert(CHARGE_REFUNDS)
-        .values(account=account, charge=charge, amount=amount, reserved=reserved, updated=now)
-        .on_conflict_do_nothing(index_elements=["account", "charge"])
-    )
+    values = {"account": account, "charge": charge, "amount": amount, "reserved": reserved, "updated": now}
+    return insert_once(CHARGE_REFUNDS, key=["account", "charge"], **values)
 
 
 @first_row(ChargeRefunds)

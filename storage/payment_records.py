@@ -10,7 +10,18 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.billing_config import BILLING_CONFIG
-from storage.engine.connection import Connection, Dialect, Query, StatementBuild, changes_one, changes_rows, first_row, json_rows, pack_rows
+from storage.engine.connection import (
+    Connection,
+    Dialect,
+    Query,
+    StatementBuild,
+    changes_one,
+    changes_rows,
+    first_row,
+    insert_once,
+    json_rows,
+    pack_rows,
+)
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
@@ -191,9 +202,7 @@ PAYMENT_EVENT = table_of(PaymentEventTable)
 @changes_one
 def take_payment_event(*, id: str, type: str, account: str | None, now: Annotated[float, int]) -> StatementBuild:
     """Whether the event is new; its effect belongs into the same transaction."""
-    return lambda dialect: (
-        dialect.insert(PAYMENT_EVENT).values(id=id, type=type, account=account, received=now).on_conflict_do_nothing(index_elements=["id"])
-    )
+    return insert_once(PAYMENT_EVENT, key=["id"], id=id, type=type, account=account, received=now)
 
 
 @changes_rows

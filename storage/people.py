@@ -5,7 +5,7 @@ from typing import Annotated
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, first_row, writes
+from storage.engine.connection import Command, Connection, Query, first_row, insert_once, writes
 from storage.engine.table import BigInt, TableDescription, table_of
 from storage.invitations import INVITATION
 
@@ -85,13 +85,7 @@ def ensure_person(connection: Connection, *, address: str, id: str, now: float, 
     return kept
 
 
-INSERT_PERSON = Command(
-    lambda dialect: (
-        dialect.insert(PERSON)
-        .values({name: sa.bindparam(name) for name in ("id", "email", "name", "subject", "created")})
-        .on_conflict_do_nothing(index_elements=["id"])
-    )
-)
+INSERT_PERSON = Command(insert_once(PERSON, ("id", "email", "name", "subject", "created"), key=["id"]))
 
 
 def create_person(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, Query, StatementBuild, changes_rows, json_rows, pack_rows, writes
+from storage.engine.connection import Connection, Query, StatementBuild, changes_rows, insert_once, json_rows, pack_rows, writes
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
 
@@ -31,9 +31,7 @@ PLACED_PACKAGES_AMONG = Query(
 @writes
 def insert_placed_package(*, package_id: int, now: float) -> StatementBuild:
     """Remember that it was put on a line that somebody named."""
-    return lambda dialect: (
-        dialect.insert(PLACED_PACKAGE).values(package_id=package_id, placed=now).on_conflict_do_nothing(index_elements=["package_id"])
-    )
+    return insert_once(PLACED_PACKAGE, key=["package_id"], package_id=package_id, placed=now)
 
 
 def placed_packages_among(connection: Connection, *, packages: Sequence[int]) -> frozenset[int]:

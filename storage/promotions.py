@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 
-from storage.engine.connection import StatementBuild, all_rows, or_last, row_exists, writes
+from storage.engine.connection import StatementBuild, all_rows, changes_one, insert_once, or_last, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
@@ -38,15 +38,10 @@ PROMOTION_COLUMNS = tuple(PROMOTION.c[name] for name in PromotionRow._fields)
 OWN_PROMOTION = PROMOTION.c.organisation == sa.bindparam("organisation")
 
 
-@row_exists
+@changes_one
 def insert_promotion(*, row: PromotionRow) -> StatementBuild:
     """Keep it. False: the organisation has this code already."""
-    return lambda dialect: (
-        dialect.insert(PROMOTION)
-        .values(row._asdict())
-        .on_conflict_do_nothing(index_elements=["organisation", "code"])
-        .returning(PROMOTION.c.id)
-    )
+    return insert_once(PROMOTION, key=["organisation", "code"], **row._asdict())
 
 
 @writes

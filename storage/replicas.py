@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, all_rows, changes_rows, row_exists, value_or
+from storage.engine.connection import Command, Connection, Query, all_rows, changes_rows, row_exists, upsert, value_or
 from storage.engine.revision import HEAD
 from storage.engine.table import Key, TableDescription, table_of
 
@@ -46,15 +46,7 @@ class SchemaStepTable(TableDescription, table=True):
 
 REPLICA = table_of(ReplicaTable)
 
-REPLICA_VALUES = ("expires_at", "key_ids", "revision")
-
-RENEW_REPLICA = Command(
-    lambda dialect: (
-        dialect.insert(REPLICA)
-        .values({name: sa.bindparam(name) for name in ("id", *REPLICA_VALUES)})
-        .on_conflict_do_update(index_elements=["id"], set_={name: sa.bindparam(name) for name in REPLICA_VALUES})
-    )
-)
+RENEW_REPLICA = Command(upsert(REPLICA, REPLICA.c.keys(), key=["id"]))
 
 LEAVE_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.id == sa.bindparam("replica")))
 

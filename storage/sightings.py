@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Command, Connection, Query
+from storage.engine.connection import Command, Connection, Query, upsert
 from storage.engine.table import BigInt, TableDescription, table_of
 from storage.events import NewEvent, emit_event
 from storage.intents import INTENT, IntentHolder, find_holder
@@ -206,15 +206,7 @@ EARLY_SIGHTING_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(EARLY_SIGHTIN
 
 def store_early_command(counts_more: sa.ColumnElement[bool]) -> Command:
     """Keep it, unless what is there counts more."""
-    values: dict[str, sa.BindParameter[object]] = {name: sa.bindparam(name) for name in (*EARLY_SIGHTING_KEY, *EARLY_SIGHTING_VALUES)}
-    changed: dict[str, sa.BindParameter[object]] = {name: values[name] for name in EARLY_SIGHTING_VALUES}
-    return Command(
-        lambda dialect: (
-            dialect.insert(EARLY_SIGHTING)
-            .values(values)
-            .on_conflict_do_update(index_elements=list(EARLY_SIGHTING_KEY), set_=changed, where=counts_more)
-        )
-    )
+    return Command(upsert(EARLY_SIGHTING, (*EARLY_SIGHTING_KEY, *EARLY_SIGHTING_VALUES), key=EARLY_SIGHTING_KEY, where=counts_more))
 
 
 STORE_EARLY_PLACE = store_early_command(EARLY_SIGHTING.c.occurred_at < sa.bindparam("occurred_at"))

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query
+from storage.engine.connection import Command, Connection, Query, insert_once
 from storage.engine.table import Key, TableDescription, table_of
 
 
@@ -43,13 +43,7 @@ LIST_PUBLISHED_KEYS = Query(
     .order_by(SIGNING_KEY.c.number.desc()),
 )
 
-INSERT_SIGNING_KEY = Command(
-    lambda dialect: (
-        dialect.insert(SIGNING_KEY)
-        .values({name: sa.bindparam(name) for name in ("kid", "number", "private", "public", "created")})
-        .on_conflict_do_nothing(index_elements=["number"])
-    )
-)
+INSERT_SIGNING_KEY = Command(insert_once(SIGNING_KEY, ("kid", "number", "private", "public", "created"), key=["number"]))
 
 RETIRE_SIGNING_KEYS = Command(
     sa.update(SIGNING_KEY)

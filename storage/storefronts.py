@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, all_rows, first_row, or_last, value_or
+from storage.engine.connection import Command, Connection, Query, all_rows, first_row, insert_once, or_last, value_or
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.organisations import ORGANISATION
 
@@ -102,15 +102,7 @@ COUNT_STOREFRONTS = Query(int, sa.select(sa.func.count().label("held")).select_f
 
 FIND_SLUG_HOLDER = Query(str, sa.select(STOREFRONT.c.id).where(STOREFRONT.c.slug == sa.bindparam("slug")))
 
-INSERT_STOREFRONT = Query(
-    str,
-    lambda dialect: (
-        dialect.insert(STOREFRONT)
-        .values({name: sa.bindparam(name) for name in Storefront._fields})
-        .on_conflict_do_nothing(index_elements=["slug"])
-        .returning(STOREFRONT.c.id)
-    ),
-)
+INSERT_STOREFRONT = Command(insert_once(STOREFRONT, Storefront._fields, key=["slug"]))
 
 FIND_AT_ADDRESS = Query(
     Storefront,
@@ -151,7 +143,7 @@ def insert_storefront(connection: Connection, *, row: Storefront) -> bool:
     """Stores a new shop. False: its slug is another shop's, or was another organisation's."""
     if not take_address(connection, row=row, now=row.created):
         return False
-    return connection.first(INSERT_STOREFRONT, **row._asdict()) is not None
+    return connection.run(INSERT_STOREFRONT, **row._asdict()) == 1
 
 
 def take_address(connection: Connection, *, row: Storefront, now: float) -> bool:

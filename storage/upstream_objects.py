@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import StatementBuild, first_row, writes
+from storage.engine.connection import StatementBuild, first_row, insert_once, writes
 from storage.engine.table import BigInt, TableDescription, table_of
 
 
@@ -26,11 +26,7 @@ UpstreamObjectKind = Literal["template", "zone"]
 @writes
 def add_upstream_object(*, kind: UpstreamObjectKind, id: int, organisation: str, now: Annotated[float, int]) -> StatementBuild:
     """Remember who created it."""
-    return lambda dialect: (
-        dialect.insert(UPSTREAM_OBJECT)
-        .values(kind=kind, id=id, organisation=organisation, created=now)
-        .on_conflict_do_nothing(index_elements=["kind", "id"])
-    )
+    return insert_once(UPSTREAM_OBJECT, key=["kind", "id"], kind=kind, id=id, organisation=organisation, created=now)
 
 
 @first_row(str)

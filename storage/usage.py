@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from registry.ids import Ids
-from storage.engine.connection import Command, Connection, Query, all_rows, or_last
+from storage.engine.connection import Command, Connection, Query, all_rows, insert_once, or_last
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import NewEvent, emit_event
 from storage.intents import INTENT, USAGE_RECORD
@@ -67,15 +67,7 @@ USAGE_RECORD_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(USAGE_RECORD.c[
 INSERT_USAGE_RECORD = Command(sa.insert(USAGE_RECORD).values({name: sa.bindparam(name) for name in UsageRecordRow._fields}))
 
 
-INSERT_METERED_LINE = Query(
-    str,
-    lambda dialect: (
-        dialect.insert(METERED_LINE)
-        .values({name: sa.bindparam(name) for name in (*MeteredLine._fields, "intent", "stored")})
-        .on_conflict_do_nothing(index_elements=["ref"])
-        .returning(METERED_LINE.c.ref)
-    ),
-)
+INSERT_METERED_LINE = Command(insert_once(METERED_LINE, METERED_LINE.c.keys(), key=["ref"]))
 
 CLAIM_METERED_LINES = Query(
     ClaimedUsage,
@@ -115,8 +107,7 @@ def insert_metered_line(connection: Connection, *, line: MeteredLine, counts: bo
     if holder is None:
         lock_subject(connection, subject=line_subject(line.iccid))
         holder = owner_at(connection, iccid=line.iccid, at=line.occurred_at)
-    kept = connection.first(INSERT_METERED_LINE, **line._asdict(), intent=holder.id if holder else None, stored=int(now))
-    if kept is None:
+    if connection.run(INSERT_METERED_LINE, **line._asdict(), intent=holder.id if holder else None, stored=int(now)) == 0:
         return False
     if holder is not None and counts:
         add_usage(connection, intent=holder.id, bytes=line.bytes, now=now, ids=ids)

@@ -6,7 +6,7 @@
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, changes_one, value_or
+from storage.engine.connection import Command, Connection, changes_one, insert_once, value_or
 from storage.engine.table import BigInt, TableDescription, table_of
 
 
@@ -22,13 +22,7 @@ JOB = table_of(JobTable)
 
 BOUND_JOB_NAME = sa.bindparam("name", type_=sa.Text)
 
-ENSURE_JOB = Command(
-    lambda dialect: (
-        dialect.insert(JOB)
-        .values(name=BOUND_JOB_NAME, due_ms=sa.bindparam("first_ms"), lease=None)
-        .on_conflict_do_nothing(index_elements=["name"])
-    )
-)
+ENSURE_JOB = Command(insert_once(JOB, ("name", "due_ms"), key=["name"], lease=None))
 
 # PostgreSQL skips the row while another replica holds it; on SQLite the clause renders nothing, and the write lock excludes.
 JOB_IS_DUE = (JOB.c.due_ms <= sa.bindparam("now_ms")) | (JOB.c.due_ms > sa.bindparam("latest_ms"))
@@ -51,7 +45,7 @@ def claim_job(connection: Connection, *, name: str, token: str, now_ms: int, lea
 
     One that is due after `latest_ms` was put off by a clock that was ahead, and is due now.
     """
-    connection.run(ENSURE_JOB, name=name, first_ms=now_ms)
+    connection.run(ENSURE_JOB, name=name, due_ms=now_ms)
     return connection.run(CLAIM_JOB, name=name, token=token, now_ms=now_ms, latest_ms=latest_ms, lease_end=now_ms + lease_ms) == 1
 
 
