@@ -196,18 +196,14 @@ FIND_AUDIT_READ = Query(
     ),
 )
 
-AUDIT_READ_IS_OLD = AUDIT_READ.c.id < sa.bindparam("last", type_=sa.BigInteger)
+AUDIT_READ_IS_OLD = AUDIT_READ.c.id < sa.bindparam("before", type_=sa.BigInteger)
 
 
 OLDEST_AUDIT_READS = (
     sa.select(AUDIT_READ.c.id)
-    .where(AUDIT_READ.c.organisation == sa.bindparam("of", type_=sa.Integer), AUDIT_READ_IS_OLD)
+    .where(AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer), AUDIT_READ_IS_OLD)
     .order_by(AUDIT_READ.c.id)
     .limit(sa.bindparam("most"))
-)
-
-SWEEP_AUDIT_READS = Command(
-    sa.delete(AUDIT_READ).where(AUDIT_READ.c.organisation == sa.bindparam("of", type_=sa.Integer), AUDIT_READ.c.id.in_(OLDEST_AUDIT_READS))
 )
 
 
@@ -320,9 +316,12 @@ def next_reading_organisation(*, after: int) -> sa.Executable:
     )
 
 
-def sweep_audit_reads(connection: Connection, *, organisation: int, before: float, most: int) -> int:
-    """Remove the oldest reads of an organisation, by its number. `before`: Unix seconds."""
-    return connection.run(SWEEP_AUDIT_READS, of=organisation, last=first_read_id(before), most=most)
+@changes_rows
+def sweep_audit_reads(*, organisation: int, before: Annotated[float, first_read_id], most: int) -> sa.Executable:
+    """Remove the oldest reads of an organisation, by its number; how many. `before`: Unix seconds."""
+    return sa.delete(AUDIT_READ).where(
+        AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer), AUDIT_READ.c.id.in_(OLDEST_AUDIT_READS)
+    )
 
 
 def moment_of_number(id: PartitionBound) -> float:

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, changes_one, changes_rows, first_row, value_or, writes
+from storage.engine.connection import changes_one, changes_rows, first_row, value_or, writes
 from storage.engine.table import TableDescription, table_of
 from storage.people import PERSON
 
@@ -37,18 +37,13 @@ BROWSER_IS_LIVE = (BROWSER_SESSION.c.expires_at > sa.bindparam("now"), BROWSER_S
 BROWSER_OF_COOKIE = BROWSER_SESSION.c.digest == sa.bindparam("digest")
 
 
-BROWSER_FIELDS = ("digest", "id", "person_id", "organisation_id", "created", "seen", "expires_at")
-
-INSERT_BROWSER = Command(sa.insert(BROWSER_SESSION).values({name: sa.bindparam(name) for name in BROWSER_FIELDS}))
-
-
+@writes
 def insert_browser_session(
-    connection: Connection, *, digest: bytes, id: str, person: str, organisation: str | None, now: float, expires_at: float
-) -> None:
-    """Somebody has signed in."""
-    connection.run(
-        INSERT_BROWSER, digest=digest, id=id, person_id=person, organisation_id=organisation, created=now, seen=now, expires_at=expires_at
-    )
+    *, digest: bytes, id: str, person: str, organisation: str | None, now: float, expires_at: float
+) -> sa.Executable:
+    """Somebody has signed in. `now` and `expires_at`: Unix seconds."""
+    values = {"digest": digest, "id": id, "person_id": person, "organisation_id": organisation}
+    return sa.insert(BROWSER_SESSION).values(**values, created=now, seen=now, expires_at=expires_at)
 
 
 @first_row(BrowserSession)

@@ -131,11 +131,6 @@ READ_CLAIM = Query(
     ),
 )
 
-FINISH_CLAIM = Command(
-    sa.update(CLAIM)
-    .where(owned_by_lease("owner"), CLAIM.c.state.in_([*CLAIM_RUNNING_STATES, "unknown"]))
-    .values(state=sa.bindparam("state"), status=sa.bindparam("status"), body=sa.bindparam("body"))
-)
 
 DISPATCH_CLAIM = Command(
     sa.update(CLAIM)
@@ -270,12 +265,13 @@ def call_in_progress() -> Conflict:
     return refusal
 
 
+@changes_one
 def finish_claim(
-    connection: Connection, *, organisation: str, operation: str, key: str, owner: str, lease: str, state: str, status: int, body: str
-) -> bool:
-    """Keep the answer; False when somebody else has decided meanwhile."""
-    named = {"organisation": organisation, "operation": operation, "key": key, "owner": owner, "lease": lease}
-    return connection.run(FINISH_CLAIM, **named, state=state, status=status, body=body) == 1
+    *, organisation: str, operation: str, key: str, owner: str, lease: str, state: str, status: int, body: str
+) -> sa.Executable:
+    """Keep the answer of a call; False when the claim is not this call's any more, or has been answered."""
+    is_open = CLAIM.c.state.in_([*CLAIM_RUNNING_STATES, "unknown"])
+    return sa.update(CLAIM).where(owned_by_lease("owner"), is_open).values(state=state, status=status, body=body)
 
 
 def dispatch_claim(

@@ -120,8 +120,6 @@ OWN_INTENT = INTENT.c.organisation == sa.bindparam("organisation")
 
 INSERT_INTENT = Command(insert_once(INTENT, IntentRow._fields, key=["iccid"], used_bytes=0, notified_percent=0, attached_at=None))
 
-READ_INTENT = Query(IntentRow, sa.select(*INTENT_COLUMNS).where(INTENT.c.id == sa.bindparam("intent"), OWN_INTENT))
-
 
 ATTACH_PLAN = Query(
     IntentRow,
@@ -168,9 +166,10 @@ def insert_intent(connection: Connection, *, row: IntentRow, event: NewEvent | N
         emit_event(connection, event=event, ids=ids)
 
 
-def find_intent(connection: Connection, *, intent: str, organisation: str) -> IntentRow | None:
-    """One intent of an organisation."""
-    return connection.first(READ_INTENT, intent=intent, organisation=organisation)
+@first_row(IntentRow)
+def find_intent(*, intent: str, organisation: str) -> sa.Executable:
+    """The intent with the id `intent`, or None where `organisation` has none such."""
+    return sa.select(*INTENT_COLUMNS).where(INTENT.c.id == intent, OWN_INTENT)
 
 
 @first_row(IntentHolder)
@@ -197,7 +196,7 @@ def attach_plan(
     if changed is not None:
         emit_event(connection, event=event, ids=ids)
         return changed, True
-    return connection.first(READ_INTENT, intent=intent, organisation=organisation), False
+    return find_intent(connection, intent=intent, organisation=organisation), False
 
 
 @first_row(IntentRow)

@@ -19,6 +19,7 @@ from storage.engine.connection import (
     Query,
     StatementBuild,
     all_rows,
+    changes_one,
     first_row,
     insert_once,
     or_last,
@@ -109,7 +110,7 @@ class InvoicePeriodTable(TableDescription, row=InvoicePeriodRow, table=True):
 
 INVOICE = table_of(InvoiceTable)
 
-ColumnValues: TypeAlias = dict[str, sa.ColumnElement[object]]
+ColumnValues: TypeAlias = dict[str, object]
 
 
 INVOICE_COLUMNS = tuple(INVOICE.c[name] for name in Invoice._fields)
@@ -118,74 +119,12 @@ THIS_INVOICE = INVOICE.c.id == sa.bindparam("invoice")
 
 OWN_INVOICE = THIS_INVOICE & (INVOICE.c.organisation == sa.bindparam("organisation"))
 
-# What the recipient reads is given whole: a call that has read an older revision changes nothing.
-INVOICE_IS_UNCHANGED = (INVOICE.c.status == "draft") & (INVOICE.c.sending == 0) & (INVOICE.c.revision == sa.bindparam("seen"))
-
-INVOICE_TEXTS: ColumnValues = {name: sa.bindparam(name) for name in ("recipient_name", "recipient_email", "notes", "due_at")}
 
 INVOICE_CHANGE: ColumnValues = {"revision": INVOICE.c.revision + 1, "updated": sa.bindparam("now")}
 
-INVOICE_IS_SENDING = (INVOICE.c.status == "draft") & (INVOICE.c.sending == 1) & (INVOICE.c.revision == sa.bindparam("seen"))
 
 KNOWN_PROCESSOR_INVOICE = sa.func.coalesce(INVOICE.c.processor_invoice, "")
 
-EDIT_INVOICE = Query(
-    Invoice,
-    sa.update(INVOICE).where(OWN_INVOICE, INVOICE_IS_UNCHANGED).values(**INVOICE_TEXTS, **INVOICE_CHANGE).returning(*INVOICE_COLUMNS),
-)
-
-ISSUE_INVOICE = Query(
-    Invoice,
-    sa.update(INVOICE)
-    .where(OWN_INVOICE, INVOICE_IS_UNCHANGED)
-    .values(**INVOICE_TEXTS, **INVOICE_CHANGE, status="sent", issued_at=sa.bindparam("now"), document=1)
-    .returning(*INVOICE_COLUMNS),
-)
-
-BEGIN_INVOICE_SENDING = Query(
-    Invoice,
-    sa.update(INVOICE)
-    .where(OWN_INVOICE, INVOICE_IS_UNCHANGED)
-    .values(**INVOICE_TEXTS, **INVOICE_CHANGE, sending=1, connect_account=sa.bindparam("account"))
-    .returning(*INVOICE_COLUMNS),
-)
-
-
-FINISH_INVOICE_SENDING = Query(
-    Invoice,
-    sa.update(INVOICE)
-    .where(THIS_INVOICE, INVOICE_IS_SENDING)
-    .values(
-        **INVOICE_CHANGE,
-        status="sent",
-        sending=0,
-        issued_at=sa.bindparam("issued"),
-        document=1,
-        processor_invoice=sa.bindparam("named"),
-        pay_url=sa.bindparam("pay_url"),
-    )
-    .returning(*INVOICE_COLUMNS),
-)
-
-CANCEL_INVOICE_SENDING = Command(
-    sa.update(INVOICE)
-    .where(THIS_INVOICE, INVOICE_IS_SENDING, sa.bindparam("named") == KNOWN_PROCESSOR_INVOICE)
-    .values(
-        **INVOICE_CHANGE,
-        sending=0,
-        connect_account=None,
-        processor_invoice=None,
-        discarded=INVOICE.c.discarded + sa.bindparam("removed", type_=sa.Integer),
-    )
-)
-
-VOID_WITHDRAWN_INVOICE = Query(
-    Invoice,
-    sa.update(INVOICE)
-    .where(OWN_INVOICE, INVOICE.c.status.in_(["draft", "sent"]), KNOWN_PROCESSOR_INVOICE.in_(["", sa.bindparam("named")]))
-    .values(**INVOICE_CHANGE, status="void", sending=0)
-    .returning(*INVOICE_COLUMNS),
-)
 
 FIND_BY_PROCESSOR = Query(
     Invoice,
@@ -225,56 +164,55 @@ def list_invoices(*, organisation: str, after: Annotated[str | None, or_last("in
     )
 
 
-def invoice_texts(row: Invoice) -> dict[str, str | int | None]:
-    """What a draft may still change."""
-    return {"recipient_name": row.recipient_name, "recipient_email": row.recipient_email, "notes": row.notes, "due_at": row.due_at}
+def update_draft(row: Invoice) -> sa.Update:
+    """A change of the draft that was read as `row`, with the texts of `row`: a call that has read an older revision changes nothing."""
+    texts = {"recipient_name": row.recipient_name, "recipient_email": row.recipient_email, "notes": row.notes, "due_at": row.due_at}
+    is_same = (INVOICE.c.id == row.id, INVOICE.c.organisation == row.organisation, INVOICE.c.revision == row.revision)
+    return sa.update(INVOICE).where(*is_same, INVOICE.c.status == "draft", INVOICE.c.sending == 0).values(**texts, **INVOICE_CHANGE)
 
 
-def edit_invoice(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
-    """Give a draft the texts of `row`; nothing when it is no draft any more, or not the one that was read."""
-    return connection.first(
-        EDIT_INVOICE, invoice=row.id, organisation=row.organisation, seen=row.revision, **invoice_texts(row), now=int(now)
-    )
+def update_sending(row: Invoice) -> sa.Update:
+    """A change of the invoice whose handing over to the processor `row` shows; of another handing over it changes nothing."""
+    is_same = (INVOICE.c.id == row.id, INVOICE.c.revision == row.revision)
+    return sa.update(INVOICE).where(*is_same, INVOICE.c.status == "draft", INVOICE.c.sending == 1)
 
 
-def issue_invoice(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
-    """A draft becomes sent with the texts of `row`, without the processor; nothing when it was not as it was read."""
-    return connection.first(
-        ISSUE_INVOICE, invoice=row.id, organisation=row.organisation, seen=row.revision, **invoice_texts(row), now=int(now)
-    )
+def processor_name(row: Invoice) -> sa.ColumnElement[str]:
+    """The processor's id of an invoice, or an empty text."""
+    return sa.func.coalesce(sa.cast(row.processor_invoice, sa.Text), "")
 
 
-def begin_invoice_sending(connection: Connection, *, row: Invoice, account: str, now: float) -> Invoice | None:
-    """A draft is about to be handed to the processor, with the texts of `row`; nothing when it was not as it was read."""
-    return connection.first(
-        BEGIN_INVOICE_SENDING,
-        invoice=row.id,
-        organisation=row.organisation,
-        seen=row.revision,
-        **invoice_texts(row),
-        account=account,
-        now=int(now),
-    )
+@first_row(Invoice)
+def edit_invoice(*, row: Invoice, now: Annotated[float, int]) -> sa.Executable:
+    """Give a draft the texts of `row`; None when it is no draft any more, or not the one that was read. `now`: Unix seconds."""
+    return returning(update_draft(row), INVOICE_COLUMNS)
 
 
-RECORD_PROCESSOR_INVOICE = Command(
-    sa.update(INVOICE)
-    .where(THIS_INVOICE, INVOICE_IS_SENDING, KNOWN_PROCESSOR_INVOICE.in_(["", sa.bindparam("named")]))
-    .values(processor_invoice=sa.bindparam("named"), updated=sa.bindparam("now"))
-)
+@first_row(Invoice)
+def issue_invoice(*, row: Invoice, now: Annotated[float, int]) -> sa.Executable:
+    """A draft becomes sent with the texts of `row`, without the processor; None when it was not as it was read. `now`: Unix seconds."""
+    return returning(update_draft(row).values(status="sent", issued_at=now, document=1), INVOICE_COLUMNS)
 
 
-def record_processor_invoice(connection: Connection, *, row: Invoice, named: str, now: float) -> bool:
-    """Keep the processor's id before anything is sent to anybody; False: this handing over was called off, so nothing may be sent."""
-    return connection.run(RECORD_PROCESSOR_INVOICE, invoice=row.id, seen=row.revision, named=named, now=int(now)) == 1
+@first_row(Invoice)
+def begin_invoice_sending(*, row: Invoice, account: str, now: Annotated[float, int]) -> sa.Executable:
+    """A draft is about to be handed to the processor, with the texts of `row`; None when it was not as it was read. `now`: Unix seconds."""
+    return returning(update_draft(row).values(sending=1, connect_account=account), INVOICE_COLUMNS)
 
 
-def finish_invoice_sending(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
-    """The processor has sent it, at the moment that its document says. Nothing when this handing over was ended: by another call, or
+@changes_one
+def record_processor_invoice(*, row: Invoice, named: str, now: Annotated[float, int]) -> sa.Executable:
+    """Keep the processor's id `named` before anything is sent to anybody. False: this handing over was called off; nothing may be sent."""
+    return update_sending(row).where(KNOWN_PROCESSOR_INVOICE.in_(["", named])).values(processor_invoice=named, updated=now)
+
+
+@first_row(Invoice)
+def finish_invoice_sending(*, row: Invoice, now: Annotated[float, int]) -> sa.Executable:
+    """The processor has sent it, at the moment that its document says. None when this handing over was ended: by another call, or
     the payment.
     """
-    came = {"named": row.processor_invoice, "pay_url": row.pay_url, "issued": row.issued_at}
-    return connection.first(FINISH_INVOICE_SENDING, invoice=row.id, seen=row.revision, **came, now=int(now))
+    found = {"processor_invoice": row.processor_invoice, "pay_url": row.pay_url, "issued_at": row.issued_at}
+    return returning(update_sending(row).values(**INVOICE_CHANGE, **found, status="sent", sending=0, document=1), INVOICE_COLUMNS)
 
 
 @first_row(Invoice)
@@ -283,13 +221,15 @@ def mark_invoice_documented(*, invoice: str) -> sa.Executable:
     return returning(sa.update(INVOICE).where(THIS_INVOICE).values(document=1), INVOICE_COLUMNS)
 
 
-def cancel_invoice_sending(connection: Connection, *, row: Invoice, now: float, removed: bool = False) -> bool:
+@changes_one
+def cancel_invoice_sending(*, row: Invoice, now: Annotated[float, int], removed: Annotated[bool, int] = False) -> sa.Executable:
     """The processor surely sent nothing: a draft as before. Only for the handing over that `row` shows.
 
     `removed`: this try is given up for good, so that the next one makes another draft at the processor.
     """
-    named = row.processor_invoice or ""
-    return connection.run(CANCEL_INVOICE_SENDING, invoice=row.id, seen=row.revision, named=named, removed=int(removed), now=int(now)) == 1
+    discarded = INVOICE.c.discarded + sa.bindparam("removed", type_=sa.Integer)
+    draft: ColumnValues = {"sending": 0, "connect_account": None, "processor_invoice": None, "discarded": discarded}
+    return update_sending(row).where(processor_name(row) == KNOWN_PROCESSOR_INVOICE).values(**INVOICE_CHANGE, **draft)
 
 
 @first_row(Invoice)
@@ -303,11 +243,12 @@ def void_invoice(*, invoice: str, organisation: str, now: Annotated[float, int])
     )
 
 
-def void_withdrawn_invoice(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
-    """Void one whose invoice at the processor was taken back; nothing when it has another there by now, or is paid."""
-    return connection.first(
-        VOID_WITHDRAWN_INVOICE, invoice=row.id, organisation=row.organisation, named=row.processor_invoice or "", now=int(now)
-    )
+@first_row(Invoice)
+def void_withdrawn_invoice(*, row: Invoice, now: Annotated[float, int]) -> sa.Executable:
+    """Void one whose invoice at the processor was taken back; None when it has another there by now, or is paid."""
+    is_it = (INVOICE.c.id == row.id, INVOICE.c.organisation == row.organisation, INVOICE.c.status.in_(["draft", "sent"]))
+    void = sa.update(INVOICE).where(*is_it, KNOWN_PROCESSOR_INVOICE.in_(["", processor_name(row)]))
+    return returning(void.values(**INVOICE_CHANGE, status="void", sending=0), INVOICE_COLUMNS)
 
 
 def find_invoice_at_processor(connection: Connection, *, account: str, processor_invoice: str, invoice: str) -> Invoice | None:

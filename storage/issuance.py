@@ -161,38 +161,6 @@ LIST_ISSUANCE_HOLDERS = Query(
 )
 
 
-MARK_ISSUANCE_UNKNOWN = Query(
-    IssuanceRow,
-    sa.update(ISSUANCE)
-    .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(["dispatching", "outcome_unknown"]))
-    .values(
-        state="outcome_unknown",
-        replied=sa.func.coalesce(sa.bindparam("replied", type_=sa.Text), ISSUANCE.c.replied),
-        updated=sa.bindparam("now"),
-        due_ms=sa.bindparam("due_ms"),
-    )
-    .returning(*ISSUANCE_COLUMNS),
-)
-
-
-FIND_UNRESOLVED_LIKE = Query(
-    str,
-    sa.select(ISSUANCE.c.key)
-    .where(
-        ISSUANCE.c.account_id == sa.bindparam("account_id"),
-        ISSUANCE.c.state.in_(UNRESOLVED_ISSUANCE_STATES),
-        # Not a bare column: SQLite would take the index that begins with it, and read every row of the organisation at each draw.
-        sa.func.coalesce(ISSUANCE.c.organisation, "") == sa.bindparam("organisation", type_=sa.Text),
-        ISSUANCE.c.principal == sa.bindparam("principal"),
-        ISSUANCE.c.template_id == sa.bindparam("template_id"),
-        ISSUANCE.c.dispatched >= sa.bindparam("since"),
-        ISSUANCE.c.key != sa.bindparam("key"),
-    )
-    .order_by(ISSUANCE.c.dispatched.desc())
-    .limit(1),
-)
-
-
 def issuance_already_sent() -> Conflict:
     """The key has its row, so nothing is sent under it again."""
     return Conflict(
@@ -297,11 +265,20 @@ def mark_issuance_failed(*, organisation: str, key: str, now: float, note: str) 
     )
 
 
-def mark_issuance_unknown(
-    connection: Connection, *, organisation: str, key: str, now: float, replied: str | None = None
-) -> IssuanceRow | None:
+@first_row(IssuanceRow)
+def mark_issuance_unknown(*, organisation: str, key: str, now: Annotated[float, "due_ms"], replied: str | None = None) -> sa.Executable:
     """Nobody knows what came of it; None when the row was settled before. `replied` names an eSIM that was not believed."""
-    return connection.first(MARK_ISSUANCE_UNKNOWN, organisation=organisation, key=key, replied=replied, now=now, due_ms=int(now * 1000))
+    return returning(
+        sa.update(ISSUANCE)
+        .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(["dispatching", "outcome_unknown"]))
+        .values(
+            state="outcome_unknown",
+            replied=sa.func.coalesce(sa.bindparam("replied", type_=sa.Text), ISSUANCE.c.replied),
+            updated=now,
+            due_ms=sa.bindparam("due_ms"),
+        ),
+        ISSUANCE_COLUMNS,
+    )
 
 
 @first_row(IssuanceRow)
@@ -321,20 +298,24 @@ def dispute_failure(*, organisation: str, key: str, replied: str, now: float) ->
     )
 
 
-def unresolved_like(
-    connection: Connection, *, organisation: str, principal: str, account_id: int, template_id: int, since: float, key: str
-) -> str | None:
-    """The newest other key of the same caller, account and template whose outcome is unknown (abuse case 4)."""
-    found = connection.first(
-        FIND_UNRESOLVED_LIKE,
-        organisation=organisation,
-        principal=principal,
-        account_id=account_id,
-        template_id=template_id,
-        since=since,
-        key=key,
+@first_row(str)
+def unresolved_like(*, organisation: str, principal: str, account_id: int, template_id: int, since: float, key: str) -> sa.Executable:
+    """The newest other key than `key` of the same caller, account and template whose outcome is unknown, of those sent after `since`."""
+    return (
+        sa.select(ISSUANCE.c.key)
+        .where(
+            ISSUANCE.c.account_id == account_id,
+            ISSUANCE.c.state.in_(UNRESOLVED_ISSUANCE_STATES),
+            # Not a bare column: SQLite would take the index that begins with it, and read every row of the organisation at each draw.
+            sa.func.coalesce(ISSUANCE.c.organisation, "") == sa.bindparam("organisation", type_=sa.Text),
+            ISSUANCE.c.principal == principal,
+            ISSUANCE.c.template_id == template_id,
+            ISSUANCE.c.dispatched >= since,
+            ISSUANCE.c.key != key,
+        )
+        .order_by(ISSUANCE.c.dispatched.desc())
+        .limit(1)
     )
-    return found
 
 
 @first_row(IssuanceRow)

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypedDict
 
 from registry.call import QuotaUsage
 from registry.clock import Clock
-from registry.errors import Refusal, StoreUnavailable, Unauthorized
+from registry.errors import BadRequest, Refusal, StoreUnavailable, Unauthorized
 from registry.limits import Role, Tier, scopes_of
 from registry.ports import AlreadyAnswered, AuditRecord, CallRecord, Conclusion, StoredAnswer, WriteArguments, WriteFunction, WriteList
 from storage import claims, confirm_tokens, quota
@@ -22,7 +22,7 @@ from storage.audit import NumberedAuditRecord, append_audit_reads, append_audit_
 from storage.directory import MEMBER_BY_KEY
 from storage.engine.connection import Connection, T, runs_in_thread_like
 from storage.engine.store import Store
-from storage.memberships import FIND_MEMBERSHIP
+from storage.memberships import find_member
 from storage.orphans import recover_orphans
 from storage.sealing import Keyring, claim_field
 
@@ -50,7 +50,7 @@ def recheck_membership(connection: Connection, entry: CallRecord) -> None:
     elif entry.key_id:
         member = connection.first(MEMBER_BY_KEY, key_id=entry.key_id, now=entry.now)
     else:
-        member = connection.first(FIND_MEMBERSHIP, person=entry.principal, organisation=entry.organisation)
+        member = find_member(connection, person=entry.principal, organisation=entry.organisation)
     lacks_role = entry.admin and member is not None and Role(member.role) is not Role.ADMIN
     if member is None or lacks_role or entry.scope & ~scopes_of(Tier(member.tier), Role(member.role)):
         raise Unauthorized("The credential or its membership has changed since the call began; nothing was done", presented=True)
@@ -106,9 +106,9 @@ def open_call(connection: Connection, entry: CallRecord, opening: CallOpening, a
 
 
 def spend_confirm_token(connection: Connection, *, entry: CallRecord) -> None:
-    """Use the confirm token up."""
+    """Use the confirm token of a call up. BadRequest does not say which part of it did not match."""
     assert entry.confirm is not None
-    confirm_tokens.use_confirm_token(
+    was_good = confirm_tokens.use_confirm_token(
         connection,
         digest=entry.confirm,
         organisation=entry.owner,
@@ -117,6 +117,14 @@ def spend_confirm_token(connection: Connection, *, entry: CallRecord) -> None:
         fingerprint=entry.confirm_fingerprint,
         now=entry.now,
     )
+    if not was_good:
+        raise BadRequest(
+            "The confirm token is wrong, expired, already used, or was given for another call; this call did nothing",
+            code="confirm_token_invalid",
+            param="confirm_token",
+            hint="If it was used, the call that it confirmed was made: look what came of it before you ask again. "
+            "A call without a token gets a new one; it is valid for 120 seconds, once, for the same input",
+        )
 
 
 def audit_record_of(entry: CallRecord, outcome: str, status: int, clock: Clock) -> AuditRecord:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Command, Connection, Query, all_rows
+from storage.engine.connection import Command, Connection, all_rows, first_row
 from storage.engine.table import BigInt, TableDescription, table_of
 from storage.organisations import ORGANISATION
 
@@ -60,32 +60,27 @@ MEMBERSHIP_COLUMNS: Sequence[sa.ColumnElement[object]] = (
 
 SELECT_MEMBERSHIPS = sa.select(*MEMBERSHIP_COLUMNS).join_from(MEMBERSHIP, ORGANISATION, MEMBERSHIP.c.organisation_id == ORGANISATION.c.id)
 
-FIND_MEMBERSHIP = Query(
-    Membership,
-    SELECT_MEMBERSHIPS.where(
-        MEMBERSHIP.c.person_id == sa.bindparam("person"), MEMBERSHIP.c.organisation_id == sa.bindparam("organisation")
-    ),
-)
-
-LIST_MEMBERSHIPS = Query(
-    Membership,
-    SELECT_MEMBERSHIPS.where(MEMBERSHIP.c.person_id == sa.bindparam("person")).order_by(MEMBERSHIP.c.created, MEMBERSHIP.c.organisation_id),
+MEMBERSHIPS_OF_PERSON = SELECT_MEMBERSHIPS.where(MEMBERSHIP.c.person_id == sa.bindparam("person")).order_by(
+    MEMBERSHIP.c.created, MEMBERSHIP.c.organisation_id
 )
 
 
-def find_member(connection: Connection, *, person: str, organisation: str) -> Membership | None:
-    """A membership."""
-    return connection.first(FIND_MEMBERSHIP, person=person, organisation=organisation)
+@first_row(Membership)
+def find_member(*, person: str, organisation: str) -> sa.Executable:
+    """The membership of `person` in `organisation`, or None."""
+    return SELECT_MEMBERSHIPS.where(MEMBERSHIP.c.person_id == person, MEMBERSHIP.c.organisation_id == organisation)
 
 
-def first_membership(connection: Connection, *, person: str) -> Membership | None:
-    """The membership that somebody acts in who named none: the oldest."""
-    return connection.first(LIST_MEMBERSHIPS, person=person)
+@first_row(Membership)
+def first_membership(*, person: str) -> sa.Executable:
+    """The membership that `person` acts in where none is named: the oldest; None where there is none."""
+    return MEMBERSHIPS_OF_PERSON
 
 
-def memberships_of(connection: Connection, *, person: str) -> list[Membership]:
-    """Every organisation of a person, the oldest membership first."""
-    return connection.all(LIST_MEMBERSHIPS, person=person)
+@all_rows(Membership)
+def memberships_of(*, person: str) -> sa.Executable:
+    """Every organisation of `person`, the oldest membership first."""
+    return MEMBERSHIPS_OF_PERSON
 
 
 @all_rows(ConnectedOrganisation)

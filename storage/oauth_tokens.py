@@ -9,7 +9,7 @@ from registry.errors import NotFound
 from registry.ports import AuditRecord
 from storage.access_grants import ACCESS_GRANT, AccessGrant, find_grant, grant_to_member, prolong_grant, revoke_grant
 from storage.audit import append_audit_record
-from storage.engine.connection import Command, Connection, Query, changes_rows
+from storage.engine.connection import Command, Connection, changes_rows, first_row
 from storage.engine.table import TableDescription, table_of
 from storage.oauth_clients import (
     SWEEP_REQUESTS,
@@ -70,12 +70,6 @@ CODE_FIELDS = ("digest", "grant_id", "client_id", "details", "expires_at")
 
 INSERT_CODE = Command(sa.insert(AUTHORIZATION_CODE).values({name: sa.bindparam(name) for name in CODE_FIELDS}))
 
-FIND_CODE = Query(
-    AuthorizationCode,
-    sa.select(*(AUTHORIZATION_CODE.c[name] for name in AuthorizationCode._fields)).where(
-        AUTHORIZATION_CODE.c.digest == sa.bindparam("digest")
-    ),
-)
 
 USE_CODE = Command(
     sa.update(AUTHORIZATION_CODE)
@@ -106,9 +100,10 @@ def keep_consent(
     note_client_use(connection, client=grant.client_id, now=now)
 
 
-def find_authorization_code(connection: Connection, *, digest: bytes) -> AuthorizationCode | None:
-    """A code, fresh, used or expired."""
-    return connection.first(FIND_CODE, digest=digest)
+@first_row(AuthorizationCode)
+def find_authorization_code(*, digest: bytes) -> sa.Executable:
+    """The code with this digest, whether it is fresh, used or expired; None where there is none."""
+    return sa.select(*(AUTHORIZATION_CODE.c[name] for name in AuthorizationCode._fields)).where(AUTHORIZATION_CODE.c.digest == digest)
 
 
 def use_authorization_code(
@@ -118,7 +113,7 @@ def use_authorization_code(
     if connection.run(USE_CODE, code=digest, client=client, now=now, at=now) != 1:
         end_reused_code(connection, digest=digest, client=client, now=now)
         return None
-    code = connection.first(FIND_CODE, digest=digest)
+    code = find_authorization_code(connection, digest=digest)
     if code is not None:
         prolong_grant(connection, grant=code.grant_id, until=until, now=now)
     found = None if code is None else find_grant(connection, grant=code.grant_id, now=now)
@@ -131,7 +126,7 @@ def use_authorization_code(
 
 def end_reused_code(connection: Connection, *, digest: bytes, client: str, now: float) -> None:
     """Two have this code, so one of them stole it: what came of it ends (RFC 6749 section 4.1.2)."""
-    code = connection.first(FIND_CODE, digest=digest)
+    code = find_authorization_code(connection, digest=digest)
     if code is not None and code.client_id == client and code.used_at is not None:
         revoke_grant(connection, grant=code.grant_id, now=now)
 
@@ -154,12 +149,6 @@ REFRESH_TOKEN_FIELDS = ("digest", "grant_id", "client_id", "scopes", "expires_at
 
 INSERT_REFRESH_TOKEN = Command(sa.insert(REFRESH_TOKEN).values({name: sa.bindparam(name) for name in REFRESH_TOKEN_FIELDS}))
 
-FIND_REFRESH_TOKEN = Query(
-    RefreshToken,
-    sa.select(*(REFRESH_TOKEN.c[name] for name in RefreshToken._fields)).where(
-        REFRESH_TOKEN.c.digest == sa.bindparam("digest"), REFRESH_TOKEN.c.expires_at > sa.bindparam("now")
-    ),
-)
 
 USE_REFRESH_TOKEN = Command(
     sa.update(REFRESH_TOKEN)
@@ -181,15 +170,17 @@ def insert_refresh_token(connection: Connection, *, digest: bytes, grant: Access
     )
 
 
-def find_refresh_token(connection: Connection, *, digest: bytes, now: float) -> RefreshToken | None:
-    """A token that has not expired."""
-    return connection.first(FIND_REFRESH_TOKEN, digest=digest, now=now)
+@first_row(RefreshToken)
+def find_refresh_token(*, digest: bytes, now: float) -> sa.Executable:
+    """The token with this digest, unless it has expired at `now` (Unix seconds)."""
+    token = (REFRESH_TOKEN.c.digest == digest, REFRESH_TOKEN.c.expires_at > now)
+    return sa.select(*(REFRESH_TOKEN.c[name] for name in RefreshToken._fields)).where(*token)
 
 
 def use_refresh_token(connection: Connection, *, digest: bytes, client: str, successor: bytes, now: float) -> AccessGrant | None:
     """The live grant of a token that is used for the first time, with its successor kept; None refuses it."""
     used = connection.run(USE_REFRESH_TOKEN, token=digest, client=client, now=now, at=now) == 1
-    token = connection.first(FIND_REFRESH_TOKEN, digest=digest, now=now)
+    token = find_refresh_token(connection, digest=digest, now=now)
     if token is None or token.client_id != client:
         return None
     if not used:

@@ -127,51 +127,15 @@ PAY_ORDER = Query(
     .returning(STOREFRONT_ORDER.c.id),
 )
 ENDED_WORK: dict[str, object] = {"owner": None, "lease": None, "tries": 0, "updated": ORDER_NOW}
-MARK_ORDER_READY = Query(
-    str,
-    sa.update(STOREFRONT_ORDER)
-    .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["provisioning", "needs_review"]))
-    .values(
-        status="ready",
-        code=None,
-        iccid=sa.bindparam("has"),
-        esim=sa.bindparam("sealed"),
-        esim_binding=None,
-        package_id=sa.bindparam("package"),
-        ready_at=ORDER_NOW,
-        due_ms=None,
-        **ENDED_WORK,
-    )
-    .returning(STOREFRONT_ORDER.c.id),
-)
 REFUND_OWED = sa.case((STOREFRONT_ORDER.c.paid_amount > 0, "owed"), else_=None)
 FAILED_VALUES: dict[str, object] = {
     "status": "failed",
-    "code": sa.bindparam("why"),
+    "code": sa.bindparam("code"),
     "refund": REFUND_OWED,
     "refund_attempt": None,
     "due_ms": sa.case((STOREFRONT_ORDER.c.paid_amount > 0, ORDER_NOW_MS), else_=None),
     **ENDED_WORK,
 }
-FAIL_ORDER = Query(
-    str,
-    sa.update(STOREFRONT_ORDER)
-    .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["paid", "provisioning", "needs_review"]))
-    .values(FAILED_VALUES)
-    .returning(STOREFRONT_ORDER.c.id),
-)
-# The index of states finds them: few orders are paid and not sent yet.
-FAIL_REFUNDED_ORDERS = Query(
-    str,
-    sa.update(STOREFRONT_ORDER)
-    .where(
-        STOREFRONT_ORDER.c.status == "paid",
-        STOREFRONT_ORDER.c.payee == sa.bindparam("account"),
-        STOREFRONT_ORDER.c.payment_intent == sa.bindparam("intent"),
-    )
-    .values(FAILED_VALUES)
-    .returning(STOREFRONT_ORDER.c.id),
-)
 SET_REFUND = Command(
     sa.update(STOREFRONT_ORDER)
     .where(MY_ORDER, STOREFRONT_ORDER.c.status == "failed", REFUND_IS_OPEN)
@@ -189,20 +153,6 @@ MARK_REFUND_NEVER_MADE = Command(
     sa.update(STOREFRONT_ORDER)
     .where(REFUND_OF_ATTEMPT, STOREFRONT_ORDER.c.refund.in_(["sending", "unknown"]))
     .values(refund="owed", lease=None, due_ms=ORDER_NOW_MS, tries=0, updated=ORDER_NOW)
-)
-RETRY_REFUND = Query(
-    str,
-    sa.update(STOREFRONT_ORDER)
-    .where(THIS_ORDER, STOREFRONT_ORDER.c.status == "failed", STOREFRONT_ORDER.c.refund.in_(["failed", "unknown"]))
-    .values(
-        # One of unknown outcome goes again as it was; one that was refused goes anew.
-        refund=sa.case((STOREFRONT_ORDER.c.refund == "unknown", "unknown"), else_="owed"),
-        lease=None,
-        due_ms=ORDER_NOW_MS,
-        tries=0,
-        updated=ORDER_NOW,
-    )
-    .returning(STOREFRONT_ORDER.c.id),
 )
 NEVER_PAID = (STOREFRONT_ORDER.c.status == "pending_payment") & (STOREFRONT_ORDER.c.updated < sa.bindparam("before_then"))
 FORGET_PENDING = Query(
@@ -273,20 +223,38 @@ def unsend_order(*, order: str) -> sa.Executable:
     return sa.update(STOREFRONT_ORDER).where(THIS_ORDER, STOREFRONT_ORDER.c.status == "provisioning").values(status="paid", owner=None)
 
 
-def mark_order_ready(connection: Connection, *, order: str, esim: OrderEsim, now: float) -> bool:
-    """The eSIM is the buyer's; False when the order had ended before."""
-    values: dict[str, Value] = {"has": esim.iccid, "sealed": esim.sealed, "package": esim.package_id}
-    return connection.first(MARK_ORDER_READY, order=order, **values, now=now) is not None
+@changes_one
+def mark_order_ready(*, order: str, esim: OrderEsim, now: float) -> sa.Executable:
+    """The eSIM is the buyer's; False when the order had ended before. `now`: Unix seconds."""
+    bought = {"iccid": esim.iccid, "esim": esim.sealed, "package_id": esim.package_id}
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["provisioning", "needs_review"]))
+        .values(**bought, status="ready", code=None, esim_binding=None, ready_at=now, due_ms=None, **ENDED_WORK)
+    )
 
 
-def fail_order(connection: Connection, *, order: str, code: str, now: float) -> bool:
-    """Nothing is delivered, so what was paid is owed back; False when it had ended before."""
-    return connection.first(FAIL_ORDER, order=order, why=code, now=now, now_ms=int(now * 1000)) is not None
+@changes_one
+def fail_order(*, order: str, code: str, now: Annotated[float, "now_ms"]) -> sa.Executable:
+    """Nothing is delivered, so what was paid is owed back; False when the order had ended before. `now`: Unix seconds."""
+    is_open = STOREFRONT_ORDER.c.status.in_(["paid", "provisioning", "needs_review"])
+    return sa.update(STOREFRONT_ORDER).where(THIS_ORDER, is_open).values(FAILED_VALUES)
 
 
-def fail_refunded_orders(connection: Connection, *, account: str, payment_intent: str, code: str, now: float) -> list[str]:
+@all_rows(str)
+def fail_refunded_orders(*, account: str, payment_intent: str, code: str, now: Annotated[float, "now_ms"]) -> sa.Executable:
     """What was paid so, and not sent yet, is not sent any more; its ids. What is owed of it is found out by whoever gives it back."""
-    return connection.all(FAIL_REFUNDED_ORDERS, account=account, intent=payment_intent, why=code, now=now, now_ms=int(now * 1000))
+    # The index of states finds them: few orders are paid and not sent yet.
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(
+            STOREFRONT_ORDER.c.status == "paid",
+            STOREFRONT_ORDER.c.payee == account,
+            STOREFRONT_ORDER.c.payment_intent == payment_intent,
+        )
+        .values(FAILED_VALUES)
+        .returning(STOREFRONT_ORDER.c.id)
+    )
 
 
 @row_exists
@@ -356,9 +324,16 @@ def mark_refund_never_made(connection: Connection, *, attempt: str, now: float) 
     return connection.run(MARK_REFUND_NEVER_MADE, attempt=attempt, now=now, now_ms=int(now * 1000)) == 1
 
 
-def retry_refund(connection: Connection, *, order: str, now: float) -> bool:
-    """A person has a refund tried once more that had failed, or was given up; False where it has neither."""
-    return connection.first(RETRY_REFUND, order=order, now=now, now_ms=int(now * 1000)) is not None
+@changes_one
+def retry_refund(*, order: str, now: Annotated[float, "now_ms"]) -> sa.Executable:
+    """A person has a refund tried once more that had failed, or was given up; False where it has neither. `now`: Unix seconds."""
+    # One of unknown outcome goes again as it was; one that was refused goes anew.
+    again = sa.case((STOREFRONT_ORDER.c.refund == "unknown", "unknown"), else_="owed")
+    return (
+        sa.update(STOREFRONT_ORDER)
+        .where(THIS_ORDER, STOREFRONT_ORDER.c.status == "failed", STOREFRONT_ORDER.c.refund.in_(["failed", "unknown"]))
+        .values(refund=again, lease=None, due_ms=ORDER_NOW_MS, tries=0, updated=now)
+    )
 
 
 @row_exists

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Command, Connection, Query, all_rows, changes_one, first_row
+from storage.engine.connection import Command, Connection, Query, all_rows, changes_one, first_row, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
@@ -39,51 +39,30 @@ class OrganisationTable(TableDescription, row=Organisation, table=True):
 ORGANISATION = table_of(OrganisationTable)
 
 
-INSERT_ORGANISATION = Command(
-    sa.insert(ORGANISATION).values(
-        {
-            name: sa.bindparam(name)
-            for name in (
-                *("id", "name", "tier", "mode", "account_id", "own_token", "service_own", "simulated", "platform_fee_bps"),
-                *("assigned_account_id", "private_receivers", "created"),
-            )
-        }
-    )
-)
-
 SET_TIER = Command(sa.update(ORGANISATION).where(ORGANISATION.c.id == sa.bindparam("organisation")).values(tier=sa.bindparam("new_tier")))
 
 THIS_ORGANISATION = ORGANISATION.c.id == sa.bindparam("organisation")
 
 
+@writes
 def create_organisation(
-    connection: Connection,
     *,
     id: str,
     name: str,
     tier: str,
-    now: float,
+    now: Annotated[float, int],
     mode: str | None = None,
     account_id: int | None = None,
-    service_own: bool = False,
-    simulated: bool = False,
-) -> None:
-    """A new organisation; `service_own` marks the one whose account is the service's, `simulated` one whose account is no real one."""
-    connection.run(
-        INSERT_ORGANISATION,
-        id=id,
-        name=name,
-        tier=tier,
-        mode=mode,
-        account_id=account_id,
-        own_token=None,
-        service_own=int(service_own),
-        simulated=int(simulated),
-        platform_fee_bps=None,
-        assigned_account_id=account_id,
-        private_receivers=0,
-        created=int(now),
-    )
+    service_own: Annotated[bool, int] = False,
+    simulated: Annotated[bool, int] = False,
+) -> sa.Executable:
+    """A new organisation; `service_own` marks the one whose account is the service's, `simulated` one whose account is no real one.
+
+    `now`: Unix seconds.
+    """
+    account = {"mode": mode, "account_id": account_id, "assigned_account_id": account_id}
+    values = {"service_own": service_own, "simulated": simulated, "private_receivers": 0, "created": now}
+    return sa.insert(ORGANISATION).values(id=id, name=name, tier=tier, **account, **values)
 
 
 def set_tier(connection: Connection, *, organisation: str, tier: str) -> bool:

@@ -15,6 +15,7 @@ from storage.engine.connection import (
     Dialect,
     Query,
     StatementBuild,
+    all_rows,
     changes_one,
     changes_rows,
     first_row,
@@ -128,12 +129,6 @@ LIST_PAYMENT_RECORDS = Query(
     .limit(sa.bindparam("most")),
 )
 
-LIST_RECORDS_OF_CHARGE = Query(
-    PaymentRecord,
-    sa.select(*PAYMENT_RECORD_COLUMNS)
-    .where(*RECORD_OF_KIND, PAYMENT_RECORD.c.charge == sa.bindparam("charge"))
-    .order_by(PAYMENT_RECORD.c.id),
-)
 
 LINKED = Query(
     LinkedRecord,
@@ -181,14 +176,15 @@ def list_payment_records(
     return connection.all(LIST_PAYMENT_RECORDS, **named, before=after.created, after=after.id, most=most)
 
 
-def records_of_charge(connection: Connection, *, account: str, kind: PaymentRecordKind, charge: str) -> list[PaymentRecord]:
-    """What of a kind belongs to a charge."""
-    return connection.all(LIST_RECORDS_OF_CHARGE, account=account, kind=kind, charge=charge)
+@all_rows(PaymentRecord)
+def records_of_charge(*, account: str, kind: PaymentRecordKind, charge: str) -> sa.Executable:
+    """What of a kind belongs to a charge, in the order of the ids."""
+    return sa.select(*PAYMENT_RECORD_COLUMNS).where(*RECORD_OF_KIND, PAYMENT_RECORD.c.charge == charge).order_by(PAYMENT_RECORD.c.id)
 
 
 def charges_of(connection: Connection, *, account: str, payment_intent: str) -> list[PaymentRecord]:
     """The tries of a payment."""
-    return connection.all(LIST_RECORDS_OF_CHARGE, account=account, kind="charge", charge=payment_intent)
+    return records_of_charge(connection, account=account, kind="charge", charge=payment_intent)
 
 
 def linked_to(connection: Connection, *, account: str, charges: Sequence[str]) -> list[LinkedRecord]:

@@ -5,7 +5,7 @@ from typing import Annotated
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, first_row, insert_once, writes
+from storage.engine.connection import Command, Connection, Query, first_row, insert_once, row_exists, writes
 from storage.engine.table import BigInt, TableDescription, table_of
 from storage.invitations import INVITATION
 
@@ -28,17 +28,6 @@ PERSON = table_of(PersonTable)
 
 OTHER_PERSON = PERSON.alias("other")
 
-
-FIND_EXPECTED = Query(
-    int,
-    sa.select(
-        sa.case(
-            (sa.exists().where(PERSON.c.address == sa.bindparam("address")), 1),
-            (sa.exists().where(INVITATION.c.address == sa.bindparam("address"), INVITATION.c.expires_at > sa.bindparam("now")), 1),
-            else_=0,
-        ).label("expected")
-    ),
-)
 
 # Two who prove the same address at once become one person; a name that is there is not replaced.
 ENSURE_PERSON = Query(
@@ -73,9 +62,13 @@ def find_by_address(*, address: str) -> sa.Executable:
     return sa.select(PERSON.c.id).where(PERSON.c.address == address)
 
 
-def is_expected(connection: Connection, *, address: str, now: float) -> bool:
-    """Whether an address is somebody's, or that of somebody who is invited and becomes a person by signing in."""
-    return connection.first(FIND_EXPECTED, address=address, now=now) == 1
+@row_exists
+def is_expected(*, address: str, now: float) -> sa.Executable:
+    """Whether an address is somebody's, or that of somebody who is invited and becomes a person by signing in. `now`: Unix seconds."""
+    is_invited = sa.exists().where(INVITATION.c.address == address, INVITATION.c.expires_at > now)
+    return sa.select(sa.literal_column("1", sa.Integer).label("expected")).where(
+        sa.exists().where(PERSON.c.address == address) | is_invited
+    )
 
 
 def ensure_person(connection: Connection, *, address: str, id: str, now: float, name: str | None = None) -> str:

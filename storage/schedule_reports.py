@@ -10,7 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from registry.ids import Ids
-from storage.engine.connection import Command, Connection, Query, first_row, row_exists
+from storage.engine.connection import Command, Connection, Query, changes_one, first_row, row_exists
 from storage.events import NewEvent
 from storage.organisations import ORGANISATION
 from storage.schedules import (
@@ -144,18 +144,6 @@ RETURN_REPORT = Command(
     )
 )
 
-END_REPORT = Command(
-    sa.update(INTELLIGENCE_REPORT)
-    .where(REPORT_IS_HELD)
-    .values(
-        state=sa.bindparam("ended"),
-        body=sa.bindparam("found"),
-        error=sa.bindparam("why"),
-        finished=sa.bindparam("at", type_=sa.Double),
-        lease=None,
-        due_ms=None,
-    )
-)
 
 REPORTS_TO_KEEP = (
     sa.select(INTELLIGENCE_REPORT.c.id)
@@ -223,7 +211,7 @@ def return_report(connection: Connection, *, report: str, token: str, again_ms: 
 def finish_report(connection: Connection, *, ended: EndedReport, event: NewEvent, ids: Ids) -> bool:
     """Keep how a report ended, tell the schedule's webhook, drop what is too old; False when the lease or the schedule is gone."""
     held = hold_schedule(connection, schedule=ended.schedule)
-    if held is None or not end_report(connection, ended):
+    if held is None or not end_report(connection, ended=ended):
         return False
     if held.endpoint is not None:
         emit_report(connection, endpoint=held.endpoint, event=event, ids=ids)
@@ -232,10 +220,15 @@ def finish_report(connection: Connection, *, ended: EndedReport, event: NewEvent
     return True
 
 
-def end_report(connection: Connection, ended: EndedReport) -> bool:
-    """The report's end, if its lease is still held."""
-    found = {"ended": ended.state, "found": ended.body, "why": ended.error, "at": ended.finished}
-    return connection.run(END_REPORT, report=ended.id, held=ended.token, **found) == 1
+@changes_one
+def end_report(*, ended: EndedReport) -> sa.Executable:
+    """The report's end; False where its lease is not held any more."""
+    found = {"state": ended.state, "body": ended.body, "error": ended.error, "finished": ended.finished}
+    return (
+        sa.update(INTELLIGENCE_REPORT)
+        .where(INTELLIGENCE_REPORT.c.id == ended.id, INTELLIGENCE_REPORT.c.lease == ended.token)
+        .values(**found, lease=None, due_ms=None)
+    )
 
 
 def ask_report(connection: Connection, *, id: str, schedule: str, organisation: str, now: float) -> bool | None:

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, all_rows, first_row, insert_once, or_last, value_or
+from storage.engine.connection import Command, Connection, Query, all_rows, first_row, insert_once, or_last, value_or, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.organisations import ORGANISATION
 
@@ -132,12 +132,6 @@ TAKE_ADDRESS = Query(
 
 CHANGEABLE_STOREFRONT = ("slug", "name", "tagline", "logo", "accent", "support_email", "currency", "status", "updated")
 
-WRITE_STOREFRONT = Command(
-    sa.update(STOREFRONT)
-    .where(STOREFRONT.c.id == sa.bindparam("named"))
-    .values({name: sa.bindparam(name) for name in CHANGEABLE_STOREFRONT})
-)
-
 
 def insert_storefront(connection: Connection, *, row: Storefront) -> bool:
     """Stores a new shop. False: its slug is another shop's, or was another organisation's."""
@@ -200,11 +194,11 @@ def slug_is_taken(connection: Connection, *, slug: str, storefront: str) -> bool
     return holder is not None and holder != storefront
 
 
-def write_storefront(connection: Connection, *, row: Storefront) -> None:
+@writes
+def write_storefront(*, row: Storefront) -> sa.Executable:
     """The row as it is from now on; whoever writes it holds it."""
-    connection.run(
-        WRITE_STOREFRONT, named=row.id, **{name: value for name, value in row._asdict().items() if name in CHANGEABLE_STOREFRONT}
-    )
+    changed = {name: value for name, value in row._asdict().items() if name in CHANGEABLE_STOREFRONT}
+    return sa.update(STOREFRONT).where(STOREFRONT.c.id == row.id).values(changed)
 
 
 STOREFRONT_PLAN = table_of(StorefrontPlanTable)
@@ -256,12 +250,6 @@ PUT_PLAN = Query(
 
 CHANGEABLE_PLAN = ("price_cents", "on_sale", "place", "price_id", "price_mode", "updated")
 
-WRITE_PLAN = Command(
-    sa.update(STOREFRONT_PLAN)
-    .where(STOREFRONT_PLAN.c.id == sa.bindparam("named"))
-    .values({name: sa.bindparam(name) for name in CHANGEABLE_PLAN})
-)
-
 
 def put_plan(connection: Connection, *, row: StorefrontPlan) -> StorefrontPlan:
     """Keep a new plan, or put it in the place of the one with this slug, whose id and age stay."""
@@ -302,9 +290,11 @@ def named_plan(connection: Connection, *, storefront: str, named: str) -> Storef
     return find_plan(connection, storefront=storefront, slug=named)
 
 
-def write_plan(connection: Connection, *, row: StorefrontPlan) -> None:
+@writes
+def write_plan(*, row: StorefrontPlan) -> sa.Executable:
     """The row as it is from now on; whoever writes it holds its shop."""
-    connection.run(WRITE_PLAN, named=row.id, **{name: value for name, value in row._asdict().items() if name in CHANGEABLE_PLAN})
+    changed = {name: value for name, value in row._asdict().items() if name in CHANGEABLE_PLAN}
+    return sa.update(STOREFRONT_PLAN).where(STOREFRONT_PLAN.c.id == row.id).values(changed)
 
 
 @all_rows(ShopOffer)

@@ -379,15 +379,17 @@ class DeclaredStatement(Statement):
 
     While it is built, each argument is the value to bind, and that of a parameter which is a named tuple is a named tuple of such values;
     of those, only the fields that the statement uses are bound.
-    `Annotated[float, int]`: the value is bound as `int` makes it.
+    `Annotated[float, int]`: the value is bound as `int` makes it. `Annotated[float, "now_ms"]`: seconds, which are bound as `now_ms` in
+    milliseconds, too.
     """
 
-    __slots__ = ("_declare", "_row", "conversions", "rows")
+    __slots__ = ("_declare", "_row", "conversions", "in_milliseconds", "rows")
 
     def __init__(self, declare: Callable[..., StatementBuild], row: type[object] | None) -> None:
         super().__init__(self._declared)
         self._declare, self._row = declare, row
         self.conversions: Sequence[tuple[str, Callable[[object], object]]] = ()
+        self.in_milliseconds: Sequence[tuple[str, str]] = ()
         self.rows: Sequence[str] = ()
 
     def _render(self, dialect: Dialect) -> StatementText:
@@ -395,11 +397,13 @@ class DeclaredStatement(Statement):
         parameters = signature(self._declare).parameters.values()
         rows = [each for each in parameters if hasattr(each.annotation, "_fields")]
         names = [each.name for each in parameters if each not in rows]
-        given = [*names, *(field for row in rows for field in row.annotation._fields)]
+        marks = [(each.name, each.annotation.__metadata__[0]) for each in parameters if get_origin(each.annotation) is Annotated]
+        self.in_milliseconds = [(name, mark) for name, mark in marks if isinstance(mark, str)]
+        given = [*names, *(mark for _, mark in self.in_milliseconds), *(field for row in rows for field in row.annotation._fields)]
         if len(set(given)) < len(given) or not set(names) <= required <= set(given):
             raise TypeError(f"{self._declare.__name__} is given {given}, and its statement needs {sorted(required)}")
         self.rows = [row.name for row in rows]
-        self.conversions = [(each.name, each.annotation.__metadata__[0]) for each in parameters if get_origin(each.annotation) is Annotated]
+        self.conversions = [(name, mark) for name, mark in marks if not isinstance(mark, str)]
         defaults: dict[str, object] = {each.name: each.default for each in parameters if each.default is not Parameter.empty}
         return StatementText(sql, {**literals, **self.bound(defaults)}, required)
 
@@ -408,6 +412,9 @@ class DeclaredStatement(Statement):
         for name, convert in self.conversions:
             if name in given:
                 given[name] = convert(given[name])
+        for name, also in self.in_milliseconds:
+            if name in given:
+                given[also] = to_milliseconds(cast("float", given[name]))
         for name in self.rows:
             if name in given:
                 given.update(cast("NamedTuple", given.pop(name))._asdict())
@@ -431,7 +438,7 @@ def statement_function(
     def run(connection: Connection, *args: P.args, **kwargs: P.kwargs) -> T:
         sql, literals, _ = statement.text(connection.dialect)
         values: dict[str, object] = kwargs
-        if statement.conversions or statement.rows:
+        if statement.conversions or statement.in_milliseconds or statement.rows:
             statement.bound(values)
         return read(connection.driver.execute(sql, {**literals, **values} if literals else values))
 
