@@ -199,14 +199,6 @@ FIND_AUDIT_READ = Query(
 AUDIT_READ_IS_OLD = AUDIT_READ.c.id < sa.bindparam("before", type_=sa.BigInteger)
 
 
-OLDEST_AUDIT_READS = (
-    sa.select(AUDIT_READ.c.id)
-    .where(AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer), AUDIT_READ_IS_OLD)
-    .order_by(AUDIT_READ.c.id)
-    .limit(sa.bindparam("most"))
-)
-
-
 def first_read_id(at: float) -> int:
     """The smallest id of reads that began at this moment (Unix seconds) or later."""
     return math.ceil(min(max(at, 0.0), LATEST_READ_MOMENT) * 1000) << NUMBER_BITS
@@ -320,7 +312,13 @@ def next_reading_organisation(*, after: int) -> sa.Executable:
 def sweep_audit_reads(*, organisation: int, before: Annotated[float, first_read_id], most: int) -> sa.Executable:
     """Remove the oldest reads of an organisation, by its number; how many. `before`: Unix seconds."""
     return sa.delete(AUDIT_READ).where(
-        AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer), AUDIT_READ.c.id.in_(OLDEST_AUDIT_READS)
+        AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer),
+        AUDIT_READ.c.id.in_(
+            sa.select(AUDIT_READ.c.id)
+            .where(AUDIT_READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer), AUDIT_READ_IS_OLD)
+            .order_by(AUDIT_READ.c.id)
+            .limit(sa.bindparam("most"))
+        ),
     )
 
 

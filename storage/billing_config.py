@@ -39,8 +39,6 @@ BILLING_CONFIG = table_of(BillingConfigTable)
 
 CONFIG_COLUMNS = tuple(BILLING_CONFIG.c[name] for name in BillingConfig._fields)
 
-CONFIG_IS_MINE = BILLING_CONFIG.c.organisation == sa.bindparam("of")
-
 
 CONFIG_DEFAULTS = {
     "currency": "USD",
@@ -65,7 +63,7 @@ def given_or_stored(name: str, kind: type[sa.types.TypeEngine[str]] | type[sa.ty
 CHANGE_CONFIG = Query(
     BillingConfig,
     sa.update(BILLING_CONFIG)
-    .where(CONFIG_IS_MINE)
+    .where(BILLING_CONFIG.c.organisation == sa.bindparam("of"))
     .values(
         currency=given_or_stored("currency", sa.Text),
         price_per_gb_cents=given_or_stored("price_per_gb_cents", sa.BigInteger),

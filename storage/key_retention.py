@@ -85,9 +85,6 @@ FOUR_CHARACTERS = sa.literal_column("4", sa.Integer)
 
 ORDER_PREFIXES = [sa.literal_column(f"'{prefix}'", sa.Text) for prefix in ("ord_", "onr_")]
 
-NOT_OF_AN_ORDER = sa.func.substr(ISSUANCE.c.key, FIRST_CHARACTER, FOUR_CHARACTERS).not_in(
-    ORDER_PREFIXES
-)  # as the index issuance_ended spells it
 
 NO_TEXT = sa.literal_column("''", sa.Text)
 
@@ -98,7 +95,7 @@ ISSUANCE_HAS_ENDED = (
     HOLDS_NOTHING
     & (ISSUANCE.c.updated < sa.bindparam("before", type_=sa.Double))
     & unindexed(ISSUANCE.c.state).in_(["failed", "rolled_back", "released"])
-    & NOT_OF_AN_ORDER
+    & sa.func.substr(ISSUANCE.c.key, FIRST_CHARACTER, FOUR_CHARACTERS).not_in(ORDER_PREFIXES)
     & sa.not_(
         sa.exists().where(
             CLAIM.c.organisation == ISSUANCE.c.organisation, CLAIM.c.operation == ISSUANCE.c.operation, CLAIM.c.key == ISSUANCE.c.claim_key

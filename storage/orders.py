@@ -229,13 +229,6 @@ def order_cancelled_at(row: OrderRow) -> float | None:
     return row.cancelled_at
 
 
-ESIM_WENT_BACK = sa.exists().where(
-    ISSUANCE.c.organisation == STOREFRONT_ORDER.c.organisation,
-    ISSUANCE.c.key == STOREFRONT_ORDER.c.id,
-    ISSUANCE.c.state.in_(["rolled_back", "released"]),
-)
-
-
 @changes_one
 def cancel_order(*, order: str, now: float) -> sa.Executable:
     """Whether it is this very call that cancelled it; an unpaid order is not cancelled."""
@@ -247,7 +240,11 @@ def cancel_order(*, order: str, now: float) -> sa.Executable:
             STOREFRONT_ORDER.c.top_up_of.is_(None),
             STOREFRONT_ORDER.c.cancelled_at.is_(None),
             STOREFRONT_ORDER.c.status != "pending_payment",
-            ~ESIM_WENT_BACK,
+            ~sa.exists().where(
+                ISSUANCE.c.organisation == STOREFRONT_ORDER.c.organisation,
+                ISSUANCE.c.key == STOREFRONT_ORDER.c.id,
+                ISSUANCE.c.state.in_(["rolled_back", "released"]),
+            ),
         )
         .values(cancelled_at=now)
     )

@@ -82,13 +82,11 @@ class EndedReport(NamedTuple):
     finished: float
 
 
-REPORT_OF_SCHEDULE = sa.bindparam("schedule", type_=sa.Text)
-
 REPORT_NOW = sa.bindparam("now_ms", type_=sa.BigInteger)
 
 REPORT_IS_HELD = (INTELLIGENCE_REPORT.c.id == sa.bindparam("report")) & (INTELLIGENCE_REPORT.c.lease == sa.bindparam("held"))
 
-IS_OF_SCHEDULE = INTELLIGENCE_REPORT.c.schedule == REPORT_OF_SCHEDULE
+IS_OF_SCHEDULE = INTELLIGENCE_REPORT.c.schedule == sa.bindparam("schedule", type_=sa.Text)
 
 REPORT_HAS_ENDED = INTELLIGENCE_REPORT.c.state.in_(("done", "failed"))
 

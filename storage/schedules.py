@@ -76,9 +76,6 @@ class IntelligenceReportTable(TableDescription, table=True):
     )
 
 
-BOUND_SCHEDULE = sa.bindparam("schedule", type_=sa.Text)
-
-
 class ScheduleEndpoint(NamedTuple):
     """A new endpoint; `secret` is sealed."""
 
@@ -99,7 +96,7 @@ REMOVE_SCHEDULE_ENDPOINT = Command(sa.delete(WEBHOOK_ENDPOINT).where(WEBHOOK_END
 
 # What happened to a schedule stands where the intent of other events does, so one index finds both.
 OLD_SCHEDULE_EVENTS = sa.select(EVENT.c.id).where(
-    EVENT.c.intent == BOUND_SCHEDULE, EVENT.c.created < sa.bindparam("before", type_=sa.BigInteger)
+    EVENT.c.intent == sa.bindparam("schedule", type_=sa.Text), EVENT.c.created < sa.bindparam("before", type_=sa.BigInteger)
 )
 
 OLD_SCHEDULE_DELIVERIES = sa.select(DELIVERY.c.id).where(DELIVERY.c.event_id.in_(OLD_SCHEDULE_EVENTS))
