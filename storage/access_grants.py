@@ -37,13 +37,11 @@ ACCESS_GRANT = table_of(AccessGrantTable)
 
 GRANT_PREFIX = "gnt_"
 
-
 GRANT_COLUMNS = [ACCESS_GRANT.c[name] for name in AccessGrant._fields]
 
 GRANT_IS_LIVE = (ACCESS_GRANT.c.revoked_at.is_(None), ACCESS_GRANT.c.expires_at > sa.bindparam("now"))
 
 FIND_GRANT = Query(AccessGrant, sa.select(*GRANT_COLUMNS).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE))
-
 
 # Rechecked in the transaction of a write that moves a SIM or money.
 MEMBER_BY_GRANT = Query(
@@ -57,13 +55,11 @@ MEMBER_BY_GRANT = Query(
 
 INSERT_GRANT = Command(sa.insert(ACCESS_GRANT).values({name: sa.bindparam(name) for name in AccessGrant._fields}))
 
-
 REVOKE_GRANT = Command(
     sa.update(ACCESS_GRANT)
     .where(ACCESS_GRANT.c.id == sa.bindparam("grant"), ACCESS_GRANT.c.revoked_at.is_(None))
     .values(revoked_at=sa.bindparam("now"))
 )
-
 
 HOLD_GRANT = Query(
     str, sa.select(ACCESS_GRANT.c.id).where(ACCESS_GRANT.c.id == sa.bindparam("grant"), *GRANT_IS_LIVE).with_for_update(read=True)

@@ -6,8 +6,8 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, StatementBuild, row_exists, upsert
-from storage.engine.table import BigInt, Key, TableDescription, table_lookup, table_of
+from storage.engine.connection import Command, Connection, Query, upsert
+from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
 class ListingRow(NamedTuple):
@@ -80,7 +80,6 @@ class PartRow(NamedTuple):
 
 ACCOUNT_PLACE_FIELDS = AccountPlace._fields
 
-
 OF_LISTING = tuple(ACCOUNT_LISTING.c[name] == sa.bindparam(name) for name in ACCOUNT_PLACE_FIELDS)
 
 OF_PART = tuple(ACCOUNT_PART.c[name] == sa.bindparam(name) for name in ACCOUNT_PLACE_FIELDS)
@@ -129,42 +128,26 @@ SWEEP_LISTINGS = Command(
 
 
 class StoredParts(NamedTuple):
-    """What is known of an account, its parts by their lowest subscriber id; no `listing`: nothing.
+    """What is known of an account, its parts by their lowest subscriber id; no `listing`: nothing."""
 
-    `kept`: whether this database keeps such things at all. The schema before the one that brought the tables does not.
-    """
-
-    kept: bool
     listing: ListingRow | None = None
     parts: Sequence[PartRow] = ()
 
 
-@row_exists
-def has_part_tables() -> StatementBuild:
-    """Whether there are the tables: while servers are upgraded side by side there are none at first."""
-    return table_lookup(ACCOUNT_LISTING.name)
-
-
 def find_parts(connection: Connection, *, place: AccountPlace) -> StoredParts:
     """What is known of an account."""
-    if not has_part_tables(connection):
-        return StoredParts(False)
     row = connection.first(FIND_LISTING, **place._asdict())
-    return StoredParts(True) if row is None else StoredParts(True, row, connection.all(FIND_PARTS, **place._asdict()))
+    return StoredParts() if row is None else StoredParts(row, connection.all(FIND_PARTS, **place._asdict()))
 
 
 def members_of_parts(connection: Connection, *, place: AccountPlace, prefixes: Sequence[str]) -> list[PartMembers]:
     """These parts with their members; one that is gone is left out."""
-    if not has_part_tables(connection):
-        return []
     found = (connection.first(FIND_MEMBERS, **place._asdict(), prefix=prefix) for prefix in prefixes)
     return [part for part in found if part is not None]
 
 
 def store_all_parts(connection: Connection, *, place: AccountPlace, listing: ListingRow, parts: Sequence[PartMembers]) -> None:
     """The account as it was just read, in the place of what was known."""
-    if not has_part_tables(connection):
-        return
     connection.run(PUT_LISTING, **place._asdict(), **listing._asdict())
     connection.run(DROP_PARTS, **place._asdict())
     connection.run_many(PUT_PART, [{**place._asdict(), **part._asdict()} for part in parts])
@@ -172,7 +155,7 @@ def store_all_parts(connection: Connection, *, place: AccountPlace, listing: Lis
 
 def store_parts(connection: Connection, *, place: AccountPlace, lines: int, gone: Sequence[str], parts: Sequence[PartMembers]) -> None:
     """Some parts as they were just read, in the place of those that are `gone`; `lines` is how many the account has with them."""
-    if not has_part_tables(connection) or connection.run(COUNT_PARTS, **place._asdict(), lines=lines) == 0:
+    if connection.run(COUNT_PARTS, **place._asdict(), lines=lines) == 0:
         return
     connection.run_many(DROP_PART, [{**place._asdict(), "prefix": prefix} for prefix in gone])
     connection.run_many(PUT_PART, [{**place._asdict(), **part._asdict()} for part in parts])
@@ -180,22 +163,16 @@ def store_parts(connection: Connection, *, place: AccountPlace, lines: int, gone
 
 def check_parts(connection: Connection, *, place: AccountPlace, checked: float) -> None:
     """The charging system counted as many lines at this time (Unix seconds). 0: lines were moved, so that the count has to be asked for."""
-    if not has_part_tables(connection):
-        return
     connection.run(CHECK_PARTS, **place._asdict(), checked=checked)
 
 
 def drop_parts(connection: Connection, *, place: AccountPlace) -> None:
     """Forget an account: one answer lists all of it now."""
-    if not has_part_tables(connection):
-        return
     connection.run(DROP_LISTING, **place._asdict())
     connection.run(DROP_PARTS, **place._asdict())
 
 
 def sweep_parts(connection: Connection, *, before: float) -> int:
     """Forget accounts that nobody has read since then; returns how many."""
-    if not has_part_tables(connection):
-        return 0
     connection.run(SWEEP_PARTS, before=before)
     return connection.run(SWEEP_LISTINGS, before=before)

@@ -46,7 +46,6 @@ class Referral(NamedTuple):
 
 AFFILIATE_COLUMNS = [AFFILIATE.c[name] for name in Affiliate._fields]
 
-
 COLLEAGUES = sa.select(MEMBERSHIP.c.person_id).where(MEMBERSHIP.c.organisation_id == sa.bindparam("organisation"))
 
 

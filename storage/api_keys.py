@@ -39,7 +39,6 @@ class ApiKeyTable(TableDescription, row=ApiKeyRow, without=("maker",), table=Tru
 
 API_KEY = table_of(ApiKeyTable)
 
-
 API_KEY_COLUMNS = [PERSON.c.name.label("maker") if name == "maker" else API_KEY.c[name] for name in ApiKeyRow._fields]
 
 API_KEY_ROWS = sa.select(*API_KEY_COLUMNS).join_from(API_KEY, PERSON, API_KEY.c.person_id == PERSON.c.id)
@@ -50,9 +49,7 @@ KEY_OF_PERSON_ALONE = API_KEY.c.organisation_id.is_(None) & (API_KEY.c.person_id
 
 API_KEY_PAGE = API_KEY_ROWS.where(API_KEY.c.id < sa.bindparam("after")).order_by(API_KEY.c.id.desc()).limit(sa.bindparam("most"))
 
-
 API_KEY_IS_LIVE = (API_KEY.c.id == sa.bindparam("key"), API_KEY.c.revoked_at.is_(None))
-
 
 REVOKE_API_KEY = Query(str, sa.update(API_KEY).where(*API_KEY_IS_LIVE).values(revoked_at=sa.bindparam("now")).returning(API_KEY.c.id))
 

@@ -36,9 +36,7 @@ class BillingConfigTable(TableDescription, row=BillingConfig, table=True):
 
 BILLING_CONFIG = table_of(BillingConfigTable)
 
-
 CONFIG_COLUMNS = tuple(BILLING_CONFIG.c[name] for name in BillingConfig._fields)
-
 
 CONFIG_DEFAULTS = {
     "currency": "USD",

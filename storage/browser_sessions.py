@@ -31,7 +31,6 @@ class BrowserSessionTable(TableDescription, row=BrowserSession, without=("addres
 
 BROWSER_SESSION = table_of(BrowserSessionTable)
 
-
 BROWSER_IS_LIVE = (BROWSER_SESSION.c.expires_at > sa.bindparam("now"), BROWSER_SESSION.c.seen > sa.bindparam("idle"))
 
 BROWSER_OF_COOKIE = BROWSER_SESSION.c.digest == sa.bindparam("digest")

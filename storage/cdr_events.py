@@ -86,7 +86,6 @@ class CallRecordPassTable(TableDescription, row=PassState, table=True):
 
 CDR_EVENT = table_of(CdrEventTable)
 
-
 CDR_KINDS = {
     **dict.fromkeys(("event", "iccid"), sa.Text),
     **dict.fromkeys(("occurred_at", "bytes_up", "bytes_down"), sa.BigInteger),

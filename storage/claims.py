@@ -131,18 +131,15 @@ READ_CLAIM = Query(
     ),
 )
 
-
 DISPATCH_CLAIM = Command(
     sa.update(CLAIM)
     .where(owned_by_lease("owner"), CLAIM.c.state == "claimed")
     .values(state="dispatching", status=sa.bindparam("status"), body=sa.bindparam("body"))
 )
 
-
 IN_THE_LEDGER = sa.exists().where(
     ISSUANCE.c.organisation == CLAIM.c.organisation, ISSUANCE.c.operation == CLAIM.c.operation, ISSUANCE.c.claim_key == CLAIM.c.key
 )
-
 
 CLAIM_IS_ORPHANED = CLAIM.c.owner.not_in(
     sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (CLAIM.c.claimed >= sa.bindparam("before")))

@@ -52,9 +52,7 @@ CONFIG_OF_ORGANISATION = BILLING_CONFIG.c.organisation == sa.bindparam("organisa
 
 CONFIG_OF_ACCOUNT = BILLING_CONFIG.c.connect_account == sa.bindparam("account")
 
-
 FIND_CONNECT_MOMENT = Query(float, sa.select(BILLING_CONFIG.c.connect_as_of).where(CONFIG_OF_ORGANISATION))
-
 
 OTHER_CONFIG = BILLING_CONFIG.alias("other")
 

@@ -90,7 +90,6 @@ KEY_ID_LENGTH = 32
 
 NEAREST_ROWS = 100  # rows looked at for one that is sealed: an intent that waits for its plan, and a call under way, hold nothing yet
 
-
 SealedTable = ClaimTable | IntentTable | OauthClientTable | SigningKeyTable | WebhookEndpointTable
 
 

@@ -88,7 +88,6 @@ REPORT_EVENT = "intelligence.report"
 
 OWN_EVENT = (EVENT.c.organisation == sa.bindparam("organisation")) & (EVENT.c.type != REPORT_EVENT)
 
-
 NEWEST_EVENTS = sa.select(*EVENT_COLUMNS).where(EVENT.c.id < sa.bindparam("after")).order_by(EVENT.c.id.desc()).limit(sa.bindparam("most"))
 
 LIST_EVENTS = Query(EventRow, NEWEST_EVENTS.where(OWN_EVENT))
@@ -227,14 +226,9 @@ DELIVERIES_OF_OLDER_EVENTS = "select 1 from delivery where event_id < {upper}"
 """What keeps a partition of deliveries, one of attempts and one of events."""
 
 
-def pack_ids(rows: list[str]) -> str:
-    """The rows as a value to bind."""
-    return pack_rows([[row] for row in rows])
-
-
 def remove_deliveries(connection: Connection, rows: list[str]) -> int:
     """The deliveries that are not to be sent, with their attempts; how many."""
-    removed = connection.all(REMOVE_DELIVERIES, ids=pack_ids(rows)) if rows else []
+    removed = connection.all(REMOVE_DELIVERIES, ids=pack_rows([[row] for row in rows])) if rows else []
     remove_attempts(connection, removed)
     return len(removed)
 

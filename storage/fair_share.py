@@ -216,7 +216,6 @@ DIVIDED_QUERIES = QueueQueries(
     Query(QueueHead, partial(heads_query, floor=True)),
 )
 
-
 LOCK_WHOLE = Command(sa.text("lock table only delivery in access share mode"))
 
 

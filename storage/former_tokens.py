@@ -26,7 +26,6 @@ FORMER_TOKEN = table_of(FormerTokenTable)
 
 FORMER_TOKEN_SECONDS = 86_400.0
 
-
 FORMER_TOKEN_OF = FORMER_TOKEN.c.organisation == sa.bindparam("organisation")
 
 FORMER_TOKEN_LIVES = FORMER_TOKEN.c.expires_at > sa.bindparam("now")

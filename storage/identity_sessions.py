@@ -29,7 +29,6 @@ class IdentitySessionTable(TableDescription, row=IdentitySession, table=True):
 
 IDENTITY_SESSION = table_of(IdentitySessionTable)
 
-
 IDENTITY_SESSION_COLUMNS = tuple(IDENTITY_SESSION.c[name] for name in IdentitySession._fields)
 
 OWN_IDENTITY_SESSION = IDENTITY_SESSION.c.organisation == sa.bindparam("organisation")

@@ -28,7 +28,6 @@ PUSHES_PRUNED_AT_ONCE = 200
 
 AFTER_HEX = "g"
 
-
 # One that was taken too long ago counts as new: the statement decides, so of two at the same time one is.
 TAKE_PUSH = Command(upsert(INBOUND_PUSH, ["digest", "received"], key=["digest"], where=INBOUND_PUSH.c.received <= sa.bindparam("before")))
 

@@ -120,7 +120,6 @@ OWN_INTENT = INTENT.c.organisation == sa.bindparam("organisation")
 
 INSERT_INTENT = Command(insert_once(INTENT, IntentRow._fields, key=["iccid"], used_bytes=0, notified_percent=0, attached_at=None))
 
-
 ATTACH_PLAN = Query(
     IntentRow,
     sa.update(INTENT)
@@ -131,7 +130,6 @@ ATTACH_PLAN = Query(
 
 # A live plan: the intent is processing while its eSIM is drawn, then the ledger's row decides what becomes of it.
 THIS_INTENT = (INTENT.c.id == sa.bindparam("intent")) & (INTENT.c.organisation == sa.bindparam("organisation"))
-
 
 # What no line of the network belongs to: test intents, and live ones that failed (as the index intent_removable spells it).
 INTENT_IS_REMOVABLE = (INTENT.c.livemode == sa.literal_column("0", sa.Integer)) | (

@@ -55,7 +55,6 @@ INVITATION_IS_OPEN = INVITATION.c.expires_at > sa.bindparam("now")
 
 INVITATION_OF_ADDRESS = INVITATION.c.address == sa.bindparam("address")
 
-
 INVITATION_FIELDS = ("id", "organisation_id", "address", "role", "invited_by", "created", "expires_at")
 
 PUT_INVITATION = Query(

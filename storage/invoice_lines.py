@@ -68,7 +68,6 @@ OF_INVOICE = INVOICE_LINE.c.invoice == sa.bindparam("invoice")
 
 INVOICE_LINE_IS_BEHIND = INVOICE_LINE.c.position > sa.bindparam("after")
 
-
 SUM_INVOICE_LINES = Query(
     LineSums,
     sa.select(

@@ -112,19 +112,15 @@ INVOICE = table_of(InvoiceTable)
 
 ColumnValues: TypeAlias = dict[str, object]
 
-
 INVOICE_COLUMNS = tuple(INVOICE.c[name] for name in Invoice._fields)
 
 THIS_INVOICE = INVOICE.c.id == sa.bindparam("invoice")
 
 OWN_INVOICE = THIS_INVOICE & (INVOICE.c.organisation == sa.bindparam("organisation"))
 
-
 INVOICE_CHANGE: ColumnValues = {"revision": INVOICE.c.revision + 1, "updated": sa.bindparam("now")}
 
-
 KNOWN_PROCESSOR_INVOICE = sa.func.coalesce(INVOICE.c.processor_invoice, "")
-
 
 FIND_BY_PROCESSOR = Query(
     Invoice,
@@ -350,7 +346,6 @@ DAY_SECONDS = 86_400
 
 # Comes after every month.
 AFTER_ALL_MONTHS = 999_999
-
 
 PERIOD_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(INVOICE_PERIOD.c[name] for name in InvoicePeriodRow._fields)
 

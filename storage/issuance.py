@@ -149,9 +149,7 @@ SENT_NOW: dict[str, object] = {"state": "dispatching", "dispatched": sa.bindpara
 
 INSERT_ISSUANCE = Command(insert_once(ISSUANCE, NewIssuance._fields, **SENT_NOW, key=["organisation", "key"]))
 
-
 HOLDER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceHolder._fields)
-
 
 LIST_ISSUANCE_HOLDERS = Query(
     IssuanceHolder,

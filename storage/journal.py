@@ -335,17 +335,13 @@ class StoreJournal:
     ) -> T:
         """The same for an answer that only the write can tell."""
 
-        def finish(result: T) -> SealedAnswer:
-            stored = encode(result)
-            return self._seal(entry, stored) if entry.idempotency_key else SealedAnswer(stored.status, "")
-
         return await self._opened(
             entry,
             lambda opening: self._store.write(
                 runs_in_thread_like(write, settle_call_result),
                 entry=entry,
                 opening=opening,
-                finish=finish,
+                finish=lambda result: self._seal(entry, encode(result)),
                 write=write,
                 arguments=arguments,
             ),
@@ -362,7 +358,7 @@ class StoreJournal:
 
     async def dispatch(self, entry: CallRecord, lost: StoredAnswer, writes: WriteList) -> None:
         """Mark a staged call as sent, right before it is."""
-        answer = self._seal(entry, lost) if entry.idempotency_key else SealedAnswer(lost.status, "")
+        answer = self._seal(entry, lost)
         await self._store.write(dispatch_call, entry=entry, owner=self.replica, lost=answer, writes=writes)
 
     async def close(
@@ -376,7 +372,7 @@ class StoreJournal:
         lost: WriteList,
     ) -> None:
         """Keep the answer, run the writes and record; without a store, remember that the outcome is not known."""
-        answer = self._seal(entry, stored) if entry.idempotency_key else SealedAnswer(stored.status, "")
+        answer = self._seal(entry, stored)
         opening = CallOpening(self.replica, self._clock, charge=False)
         try:
             await self._store.write(
@@ -398,8 +394,7 @@ class StoreJournal:
         """Close a dispatched call by a write that says what its answer is."""
 
         def finish(concluded: Conclusion) -> SealedAnswer:
-            stored = StoredAnswer(concluded.status, encode(concluded.body))
-            return self._seal(entry, stored) if entry.idempotency_key else SealedAnswer(stored.status, "")
+            return self._seal(entry, StoredAnswer(concluded.status, encode(concluded.body)))
 
         opening = CallOpening(self.replica, self._clock, charge=False)
         try:
@@ -508,6 +503,9 @@ class StoreJournal:
             self._blocks.give_back(entry.key_limit.name, entry.period)
 
     def _seal(self, entry: CallRecord, stored: StoredAnswer) -> SealedAnswer:
+        """The answer as it is stored; its status alone where the call has no key."""
+        if not entry.idempotency_key:
+            return SealedAnswer(stored.status, "")
         return SealedAnswer(stored.status, self._keyring.seal(stored.body.decode(), org_id=entry.owner, field=answer_field(entry)))
 
     def _unseal(self, entry: CallRecord, claim: claims.Claim) -> StoredAnswer:

@@ -85,7 +85,6 @@ FOUR_CHARACTERS = sa.literal_column("4", sa.Integer)
 
 ORDER_PREFIXES = [sa.literal_column(f"'{prefix}'", sa.Text) for prefix in ("ord_", "onr_")]
 
-
 NO_TEXT = sa.literal_column("''", sa.Text)
 
 # As that index spells it: SQLite would take the index of `held` for a bare column.

@@ -72,7 +72,6 @@ LIMIT_PLACE = table_of(LimitPlaceTable)
 
 LIMIT_LOCK_ROW = ""
 
-
 # The assignment changes nothing: it locks the row until the transaction ends.
 LOCK_PROCESS = Command(
     lambda dialect: (
@@ -115,7 +114,6 @@ LIST_LEVELS = Query(
         LIMIT_BUCKET.c.full_at > sa.bindparam("now")
     ),
 )
-
 
 UPSERT_LEVEL = Command(upsert(LIMIT_BUCKET, BucketLevel._fields, key=["name"]))
 

@@ -32,7 +32,6 @@ SEEN_SINCE = sa.exists().where(
     COUNTRY_ENTRY.c.occurred_at <= OWNED_AT,
 )
 
-
 SUBJECT_LOCK_SEED = 0x5253_4C52  # our name among the other users of a shared server
 
 LOCK_SUBJECT = Command(

@@ -11,7 +11,7 @@ from storage.engine.table import Key, TableDescription, table_of
 
 
 class WaitingMail(NamedTuple):
-    """A mail that is due."""
+    """A mail that waits; `sealed` opens with the field `mail_field(id)`, and it is not sent after `expires_at` (Unix seconds)."""
 
     id: Key
     sealed: str
@@ -29,7 +29,6 @@ class MailTable(TableDescription, row=WaitingMail, table=True):
 MAIL = table_of(MailTable)
 
 MAIL_LEASE_MS = 120_000
-
 
 PICK_MAILS = (
     sa.select(MAIL.c.id)
@@ -87,17 +86,10 @@ def sweep_mails(*, before: float, most: int) -> sa.Executable:
     return delete_oldest(MAIL, MAIL.c.expires_at <= before, MAIL.c.expires_at, most)
 
 
-class SealedMail(NamedTuple):
-    """A mail that waits."""
-
-    id: str
-    sealed: str
-
-
-@all_rows(SealedMail)
+@all_rows(WaitingMail)
 def sealed_mails() -> sa.Executable:
     """Every mail that waits, whosever: only what is inside tells to whom it goes."""
-    return sa.select(MAIL.c.id, MAIL.c.sealed)
+    return sa.select(*(MAIL.c[name] for name in WaitingMail._fields))
 
 
 @writes

@@ -53,7 +53,6 @@ INVITED_MEMBERS = sa.select(
 
 MEMBERS_AND_INVITED = sa.union_all(ACTIVE_MEMBERS, INVITED_MEMBERS).subquery("people")
 
-
 THIS_MEMBERSHIP = (MEMBERSHIP.c.person_id == sa.bindparam("person")) & (MEMBERSHIP.c.organisation_id == MEMBER_ORGANISATION)
 
 OTHER_MEMBER = MEMBERSHIP.alias("other")
@@ -65,7 +64,6 @@ ANOTHER_ADMIN = sa.exists().where(
 )
 
 REMOVE_MEMBERSHIP = Command(sa.delete(MEMBERSHIP).where(THIS_MEMBERSHIP, (MEMBERSHIP.c.role != "admin") | ANOTHER_ADMIN))
-
 
 KEYS_OF_MEMBER = (
     API_KEY.c.person_id == sa.bindparam("person"),

@@ -52,7 +52,6 @@ class LineNotes(NamedTuple):
 
 NOTE_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(SUBSCRIBER_NOTE.c[name] for name in NoteRow._fields)
 
-
 LIST_NEWEST_NOTES = Query(
     NoteRow,
     sa.select(*NOTE_COLUMNS)

@@ -70,7 +70,6 @@ CODE_FIELDS = ("digest", "grant_id", "client_id", "details", "expires_at")
 
 INSERT_CODE = Command(sa.insert(AUTHORIZATION_CODE).values({name: sa.bindparam(name) for name in CODE_FIELDS}))
 
-
 USE_CODE = Command(
     sa.update(AUTHORIZATION_CODE)
     .where(
@@ -144,11 +143,9 @@ REFRESH_TOKEN_SECONDS = 30 * 86_400.0
 # else happens; later it was stolen from one of two, and the grant ends. Nobody gets two successors of one token.
 SAME_MOMENT_SECONDS = 10.0
 
-
 REFRESH_TOKEN_FIELDS = ("digest", "grant_id", "client_id", "scopes", "expires_at")
 
 INSERT_REFRESH_TOKEN = Command(sa.insert(REFRESH_TOKEN).values({name: sa.bindparam(name) for name in REFRESH_TOKEN_FIELDS}))
-
 
 USE_REFRESH_TOKEN = Command(
     sa.update(REFRESH_TOKEN)
@@ -200,19 +197,15 @@ def sweep_refresh_tokens(*, now: float) -> sa.Executable:
     return sa.delete(REFRESH_TOKEN).where(REFRESH_TOKEN.c.expires_at < now)
 
 
-ENDED_GRANTS = sa.select(ACCESS_GRANT.c.id).where(
-    (ACCESS_GRANT.c.revoked_at <= sa.bindparam("before")) | (ACCESS_GRANT.c.expires_at <= sa.bindparam("before"))
-)
+GRANT_HAS_ENDED = (ACCESS_GRANT.c.revoked_at <= sa.bindparam("before")) | (ACCESS_GRANT.c.expires_at <= sa.bindparam("before"))
+
+ENDED_GRANTS = sa.select(ACCESS_GRANT.c.id).where(GRANT_HAS_ENDED)
 
 END_CODES = Command(sa.delete(AUTHORIZATION_CODE).where(AUTHORIZATION_CODE.c.grant_id.in_(ENDED_GRANTS)))
 
 END_TOKENS = Command(sa.delete(REFRESH_TOKEN).where(REFRESH_TOKEN.c.grant_id.in_(ENDED_GRANTS)))
 
-END_GRANTS = Command(
-    sa.delete(ACCESS_GRANT).where(
-        (ACCESS_GRANT.c.revoked_at <= sa.bindparam("before")) | (ACCESS_GRANT.c.expires_at <= sa.bindparam("before"))
-    )
-)
+END_GRANTS = Command(sa.delete(ACCESS_GRANT).where(GRANT_HAS_ENDED))
 
 
 def sweep_grants(connection: Connection, *, before: float) -> int:

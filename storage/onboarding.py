@@ -46,7 +46,6 @@ class OnboardingTable(TableDescription, row=OnboardingRow, without=(*FIELDS_OF_O
 
 ONBOARDING = table_of(OnboardingTable)
 
-
 FIND_ONBOARDING = Query(
     OnboardingRow,
     sa.select(

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from storage.change_counters import CALLERS, count_change
-from storage.engine.connection import Command, Connection, Query, all_rows, changes_one, first_row, writes
+from storage.engine.connection import Command, Connection, all_rows, changes_one, first_row, row_exists, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
@@ -37,7 +37,6 @@ class OrganisationTable(TableDescription, row=Organisation, table=True):
 
 
 ORGANISATION = table_of(OrganisationTable)
-
 
 SET_TIER = Command(sa.update(ORGANISATION).where(ORGANISATION.c.id == sa.bindparam("organisation")).values(tier=sa.bindparam("new_tier")))
 
@@ -72,19 +71,22 @@ def set_tier(connection: Connection, *, organisation: str, tier: str) -> bool:
     return changed
 
 
+@first_row(str)
+def lock_organisation(*, organisation: str) -> sa.Executable:
+    """Makes transactions that count what an organisation has, and add to it, wait for each other; on SQLite the write lock does."""
+    return sa.select(ORGANISATION.c.id).where(THIS_ORGANISATION).with_for_update(key_share=True)
+
+
 @all_rows(Organisation)
 def list_organisations() -> sa.Executable:
     """Every organisation, oldest first."""
     return sa.select(*(ORGANISATION.c[name] for name in Organisation._fields)).order_by(ORGANISATION.c.id)
 
 
-FIND_PRIVATE_ACCESS = Query(int, sa.select(ORGANISATION.c.private_receivers).where(THIS_ORGANISATION))
-
-
-def may_receive_privately(connection: Connection, *, organisation: str) -> bool:
+@row_exists
+def may_receive_privately(*, organisation: str) -> sa.Executable:
     """Whether webhooks of the organisation may lead to what SERVICE_WEBHOOK_PRIVATE names."""
-    row = connection.first(FIND_PRIVATE_ACCESS, organisation=organisation)
-    return row is not None and bool(row)
+    return sa.select(ORGANISATION.c.id).where(THIS_ORGANISATION, ORGANISATION.c.private_receivers != 0)
 
 
 @changes_one

@@ -77,11 +77,9 @@ PaymentAttemptState = Literal["done", "failed", "unknown"]
 
 OPEN_ATTEMPT_STATES = ("sending", "unknown")
 
-
 ATTEMPT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(PAYMENT_ATTEMPT.c[name] for name in PaymentAttempt._fields)
 
 ATTEMPT_IS_OPEN = PAYMENT_ATTEMPT.c.state.in_(OPEN_ATTEMPT_STATES)
-
 
 CONCLUDE_ATTEMPT = Query(
     PaymentAttempt,
@@ -179,7 +177,6 @@ class ChargeRefunds(NamedTuple):
 REFUND_OF_CHARGE: sa.ColumnElement[bool] = (CHARGE_REFUNDS.c.account == sa.bindparam("account")) & (
     CHARGE_REFUNDS.c.charge == sa.bindparam("charge")
 )
-
 
 RESERVED_WITH_MORE: sa.ColumnElement[int] = CHARGE_REFUNDS.c.reserved + sa.bindparam("amount", type_=sa.BigInteger)
 

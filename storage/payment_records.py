@@ -115,7 +115,6 @@ RECORD_OF_KIND = (PAYMENT_RECORD.c.account == sa.bindparam("account"), PAYMENT_R
 
 OWN_PAYMENT_RECORD = (*RECORD_OF_KIND, PAYMENT_RECORD.c.organisation == sa.bindparam("organisation"))
 
-
 # As one comparison of a pair, which both databases look up in the index: a page far behind costs no more than the first.
 PAYMENT_RECORD_IS_BEHIND: sa.ColumnElement[bool] = sa.tuple_(PAYMENT_RECORD.c.created, PAYMENT_RECORD.c.id) < sa.tuple_(
     sa.bindparam("before", type_=sa.BigInteger), sa.bindparam("after", type_=sa.Text)
@@ -128,7 +127,6 @@ LIST_PAYMENT_RECORDS = Query(
     .order_by(PAYMENT_RECORD.c.created.desc(), PAYMENT_RECORD.c.id.desc())
     .limit(sa.bindparam("most")),
 )
-
 
 LINKED = Query(
     LinkedRecord,

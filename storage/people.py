@@ -28,7 +28,6 @@ PERSON = table_of(PersonTable)
 
 OTHER_PERSON = PERSON.alias("other")
 
-
 # Two who prove the same address at once become one person; a name that is there is not replaced.
 ENSURE_PERSON = Query(
     str,

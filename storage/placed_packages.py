@@ -19,7 +19,6 @@ class PlacedPackageTable(TableDescription, table=True):
 
 PLACED_PACKAGE = table_of(PlacedPackageTable)
 
-
 PLACED_PACKAGES_AMONG = Query(
     int,
     lambda dialect: sa.select(PLACED_PACKAGE.c.package_id).where(

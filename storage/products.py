@@ -33,7 +33,6 @@ class ProductTable(TableDescription, row=ProductRow, table=True):
 
 PRODUCT = table_of(ProductTable)
 
-
 PRODUCT_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(PRODUCT.c[name] for name in ProductRow._fields)
 
 OWN_PRODUCT = PRODUCT.c.organisation == sa.bindparam("organisation")

@@ -32,7 +32,6 @@ class PromotionTable(TableDescription, row=PromotionRow, table=True):
 
 PROMOTION = table_of(PromotionTable)
 
-
 PROMOTION_COLUMNS = tuple(PROMOTION.c[name] for name in PromotionRow._fields)
 
 OWN_PROMOTION = PROMOTION.c.organisation == sa.bindparam("organisation")

@@ -29,7 +29,6 @@ QUOTA = table_of(QuotaTable)
 
 LARGEST_QUOTA_BLOCK = 1000
 
-
 CHARGE_QUOTA = Query(
     int,
     lambda dialect: (
@@ -43,7 +42,6 @@ CHARGE_QUOTA = Query(
         .returning(QUOTA.c.used)
     ),
 )
-
 
 # What mails, limited keys and calls of the model are counted under; what organisations used is kept.
 SWEPT_COUNTERS = ("mail", "key_", "ai:")

@@ -52,7 +52,6 @@ LEAVE_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.id == sa.bindparam("r
 
 FORGET_REPLICA = Command(sa.delete(REPLICA).where(REPLICA.c.expires_at < sa.bindparam("before")))
 
-
 OLDER_REPLICAS = Query(
     float,
     sa.select(REPLICA.c.expires_at.label("until"))

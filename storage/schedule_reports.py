@@ -104,7 +104,6 @@ FREE_REPORTS = (
     .limit(sa.literal_column("1"))
 )
 
-
 # PostgreSQL skips the row while another replica holds it; on SQLite the clause renders nothing, and the write lock excludes.
 PICK_REPORT = FREE_REPORTS.with_for_update(skip_locked=True).scalar_subquery()
 
@@ -141,7 +140,6 @@ RETURN_REPORT = Command(
         tries=INTELLIGENCE_REPORT.c.tries - sa.bindparam("uncounted", type_=sa.Integer),
     )
 )
-
 
 REPORTS_TO_KEEP = (
     sa.select(INTELLIGENCE_REPORT.c.id)
@@ -180,7 +178,6 @@ OWN_REPORTS = (
 FIND_NEWEST_REPORT = Query(
     ReportRow, OWN_REPORTS.where(REPORT_HAS_ENDED).order_by(INTELLIGENCE_REPORT.c.id.desc()).limit(sa.literal_column("1"))
 )
-
 
 FIND_REPORT_UNDER_WAY = Query(
     ReportRow, OWN_REPORTS.where(~REPORT_HAS_ENDED).order_by(INTELLIGENCE_REPORT.c.id.desc()).limit(sa.literal_column("1"))

@@ -16,8 +16,8 @@ from storage.engine.connection import Command, Connection, Query, all_rows, firs
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.events import EVENT, NewEvent, record_event
 from storage.memberships import MEMBERSHIP
-from storage.organisations import ORGANISATION
-from storage.webhook_endpoints import LOCK_ENDPOINT, WEBHOOK_ENDPOINT
+from storage.organisations import ORGANISATION, lock_organisation
+from storage.webhook_endpoints import WEBHOOK_ENDPOINT
 
 
 class NewSchedule(NamedTuple):
@@ -267,7 +267,6 @@ GRANT_LIVES = (
 SCHEDULE_WORKS = TIER_CARRIES & MAKER_IS_MEMBER & (INTELLIGENCE_SCHEDULE.c.made_with.is_(None) | KEY_LIVES | GRANT_LIVES)
 """Whether a schedule works at `moment`, Unix seconds; a condition on its row."""
 
-
 MOVE_SCHEDULE = Command(
     sa.update(INTELLIGENCE_SCHEDULE)
     .where(INTELLIGENCE_SCHEDULE.c.id == THIS_SCHEDULE, INTELLIGENCE_SCHEDULE.c.next_ms == sa.bindparam("seen_ms", type_=sa.BigInteger))
@@ -311,7 +310,7 @@ DELETE_REPORTS_OF_SCHEDULE = Command(sa.delete(INTELLIGENCE_REPORT).where(INTELL
 
 def insert_schedule(connection: Connection, *, schedule: NewSchedule, endpoint: ScheduleEndpoint | None) -> None:
     """A new schedule with its endpoint; refused when the organisation has as many as it may have."""
-    connection.first(LOCK_ENDPOINT, organisation=schedule.organisation)
+    lock_organisation(connection, organisation=schedule.organisation)
     count = connection.first(COUNT_SCHEDULES, organisation=schedule.organisation)
     if count is not None and count >= MOST_SCHEDULES:
         raise Conflict(

@@ -35,7 +35,6 @@ PUBLISHED_AHEAD = 600.0
 PUBLISHED_AFTER = 24 * 3600.0
 """A retired key stays published for the longest life that a token may have."""
 
-
 LIST_PUBLISHED_KEYS = Query(
     SigningKey,
     sa.select(*(SIGNING_KEY.c[name] for name in SigningKey._fields))

@@ -41,7 +41,6 @@ class StockTable(TableDescription, row=StockSnapshot, table=True):
 
 STOCK = table_of(StockTable)
 
-
 COMPARED_SNAPSHOTS = sa.select(ISSUANCE.c.stock).where(ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
 
 

@@ -7,7 +7,7 @@ from sqlmodel import Field
 
 from storage.engine.connection import Command, Connection, Query, all_rows, first_row, insert_once, or_last, value_or, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
-from storage.organisations import ORGANISATION
+from storage.organisations import lock_organisation
 
 
 class Storefront(NamedTuple):
@@ -93,11 +93,6 @@ THIS_STOREFRONT = STOREFRONT.c.id == sa.bindparam("storefront")
 
 STOREFRONT_OF_ORGANISATION = STOREFRONT.c.organisation == sa.bindparam("organisation")
 
-# The organisation's row is the lock of its number of shops; on SQLite the write lock is.
-LOCK_STOREFRONT_OWNER = Query(
-    str, sa.select(ORGANISATION.c.id).where(ORGANISATION.c.id == sa.bindparam("organisation")).with_for_update(key_share=True)
-)
-
 COUNT_STOREFRONTS = Query(int, sa.select(sa.func.count().label("held")).select_from(STOREFRONT).where(STOREFRONT_OF_ORGANISATION))
 
 FIND_SLUG_HOLDER = Query(str, sa.select(STOREFRONT.c.id).where(STOREFRONT.c.slug == sa.bindparam("slug")))
@@ -148,7 +143,7 @@ def take_address(connection: Connection, *, row: Storefront, now: float) -> bool
 
 def hold_storefront_count(connection: Connection, *, organisation: str) -> int:
     """How many shops an organisation has, for a transaction that goes on to make one: nobody else does so meanwhile."""
-    connection.first(LOCK_STOREFRONT_OWNER, organisation=organisation)
+    lock_organisation(connection, organisation=organisation)
     return connection.first(COUNT_STOREFRONTS, organisation=organisation) or 0
 
 
@@ -235,7 +230,6 @@ PLAN_HAS_SLUG = STOREFRONT_PLAN.c.slug == sa.bindparam("slug")
 PLAN_ORDER = (STOREFRONT_PLAN.c.place, STOREFRONT_PLAN.c.id)
 
 FIND_PLAN_BY_ID = Query(StorefrontPlan, sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, STOREFRONT_PLAN.c.id == sa.bindparam("plan")))
-
 
 REPLACED_PLAN_FIELDS = tuple(name for name in StorefrontPlan._fields if name not in ("id", "storefront", "slug", "created"))
 

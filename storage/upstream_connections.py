@@ -34,7 +34,6 @@ ACCOUNT_HOLDERS = sa.select(OTHER_ORGANISATION.c.id).where(
     | ((OTHER_ORGANISATION.c.mode == "managed") & (OTHER_ORGANISATION.c.account_id == sa.bindparam("account"))),
 )
 
-
 CONNECT_MANAGED = Command(
     sa.update(ORGANISATION)
     .where(THIS_ORGANISATION)
@@ -76,17 +75,11 @@ USE_OWN_TOKEN = Command(
 
 USE_FORMER_TOKEN = Command(sa.update(ORGANISATION).where(THIS_ORGANISATION).values(own_token=sa.bindparam("token")))
 
-DISCONNECT = Command(
-    sa.update(ORGANISATION)
-    .where(THIS_ORGANISATION)
-    .values(mode=None, account_id=None, assigned_account_id=None, own_token=None, simulated=0)
-)
+DISCONNECTED = {"mode": None, "account_id": None, "assigned_account_id": None, "own_token": None, "simulated": 0}
 
-LEAVE_SIMULATION = Command(
-    sa.update(ORGANISATION)
-    .where(ORGANISATION.c.simulated == 1)
-    .values(mode=None, account_id=None, assigned_account_id=None, own_token=None, simulated=0)
-)
+DISCONNECT = Command(sa.update(ORGANISATION).where(THIS_ORGANISATION).values(DISCONNECTED))
+
+LEAVE_SIMULATION = Command(sa.update(ORGANISATION).where(ORGANISATION.c.simulated == 1).values(DISCONNECTED))
 
 ERASE_SIMULATED = Command(
     sa.delete(FORMER_TOKEN).where(FORMER_TOKEN.c.organisation.in_(sa.select(ORGANISATION.c.id).where(ORGANISATION.c.simulated == 1)))

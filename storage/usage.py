@@ -66,7 +66,6 @@ USAGE_RECORD_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(USAGE_RECORD.c[
 
 INSERT_USAGE_RECORD = Command(sa.insert(USAGE_RECORD).values({name: sa.bindparam(name) for name in UsageRecordRow._fields}))
 
-
 INSERT_METERED_LINE = Command(insert_once(METERED_LINE, METERED_LINE.c.keys(), key=["ref"]))
 
 CLAIM_METERED_LINES = Query(

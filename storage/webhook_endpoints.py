@@ -11,7 +11,7 @@ from registry.ids import Ids
 from storage.deliveries import DELIVERY, FAILED_STATE, IS_UNTAKEN, drop_pending, fail_waiting, queue_deliveries
 from storage.engine.connection import Command, Connection, Query, all_rows, first_row, json_rows, pack_rows, returning, row_exists, writes
 from storage.engine.table import BigInt, Key, TableDescription, table_of
-from storage.organisations import ORGANISATION
+from storage.organisations import lock_organisation
 
 
 class EndpointRow(NamedTuple):
@@ -70,11 +70,6 @@ OWN_ENDPOINT = (
     & IS_LISTED_ENDPOINT
 )
 
-# The organisation's row is the lock of its number of endpoints; on SQLite the write lock is.
-LOCK_ENDPOINT = Query(
-    str, sa.select(ORGANISATION.c.id).where(ORGANISATION.c.id == sa.bindparam("organisation")).with_for_update(key_share=True)
-)
-
 COUNT_ENDPOINTS = Query(
     int,
     sa.select(sa.func.count().label("held"))
@@ -88,7 +83,6 @@ INSERT_ENDPOINT = Command(
     .values(status="enabled", replay_minute=0, replay_count=0, proven=0)
 )
 
-
 DELETE_ENDPOINT = Command(sa.delete(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT))
 
 ROTATE_ENDPOINT_SECRET = Query(
@@ -99,7 +93,6 @@ ROTATE_ENDPOINT_SECRET = Query(
     .returning(*ENDPOINT_COLUMNS),
 )
 
-
 LIST_ENDPOINT_RECORDS = Query(
     EndpointRecord,
     lambda dialect: (
@@ -108,7 +101,6 @@ LIST_ENDPOINT_RECORDS = Query(
         .order_by(WEBHOOK_ENDPOINT.c.id)
     ),
 )
-
 
 FAILING_SINCE = sa.func.coalesce(WEBHOOK_ENDPOINT.c.failing_since, sa.bindparam("first", type_=sa.BigInteger))
 
@@ -130,7 +122,7 @@ DISABLE_ENDPOINT = Command(sa.update(WEBHOOK_ENDPOINT).where(WEBHOOK_ENDPOINT.c.
 
 def insert_endpoint(connection: Connection, *, id: str, organisation: str, url: str, secret: str, now: float) -> None:
     """A new endpoint; refused when the organisation has as many as it may have."""
-    connection.first(LOCK_ENDPOINT, organisation=organisation)
+    lock_organisation(connection, organisation=organisation)
     count = connection.first(COUNT_ENDPOINTS, organisation=organisation)
     if count is not None and count >= MOST_ENDPOINTS:
         raise Conflict(
