@@ -1,7 +1,8 @@
 """API keys: minted once, kept as a digest, with their restrictions."""
 
 import json
-from typing import Annotated, NamedTuple, TypedDict, cast
+from collections.abc import Callable
+from typing import Annotated, NamedTuple, cast
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -146,32 +147,13 @@ def list_own_keys(*, person: str, after: Annotated[str | None, or_last("key_")],
     return API_KEY_PAGE.where(KEY_OF_PERSON_ALONE)
 
 
-class RestrictionsJson(TypedDict):
-    """The members of the row's JSON."""
-
-    read_only: bool
-    no_admin: bool
-    toolsets: list[str] | None
-    iccids: list[str] | None
-    account_ids: list[int] | None
-    calls_per_day: int | None
-    counted_as: str | None
-
-
 def read_restrictions(text: str | None) -> Restrictions:
-    """The restrictions of a row; the shared object for none, which the pipeline knows by identity."""
+    """The restrictions whose text `write_restrictions` made; the shared object for none, which the pipeline knows by identity."""
     if text is None:
         return UNRESTRICTED
-    row = cast(RestrictionsJson, json.loads(text))
-    return Restrictions(
-        read_only=row["read_only"],
-        no_admin=row["no_admin"],
-        toolsets=None if row["toolsets"] is None else tuple(row["toolsets"]),
-        iccids=None if row["iccids"] is None else tuple(row["iccids"]),
-        account_ids=None if row["account_ids"] is None else tuple(row["account_ids"]),
-        calls_per_day=row["calls_per_day"],
-        counted_as=row["counted_as"],
-    )
+    members = cast("dict[str, list[object] | object]", json.loads(text))
+    values = {name: tuple(cast("list[object]", value)) if isinstance(value, list) else value for name, value in members.items()}
+    return cast("Callable[..., Restrictions]", Restrictions)(**values)
 
 
 def write_restrictions(restrictions: Restrictions) -> str | None:

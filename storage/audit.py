@@ -18,10 +18,10 @@ from storage.engine.connection import (
     Dialect,
     Query,
     Value,
+    bound_list,
     changes_rows,
     first_row,
     insert_once,
-    json_rows,
     pack_rows,
     selective,
 )
@@ -143,9 +143,7 @@ class NumberedAuditRecord(NamedTuple):
 
 def known_names_query(dialect: Dialect) -> sa.Executable:
     """The numbers of the texts that have one."""
-    return sa.select(AUDIT_NAME.c.id, AUDIT_NAME.c.text).where(
-        AUDIT_NAME.c.text.in_(sa.select(json_rows(dialect, "texts", "given", text=sa.Text).c.text))
-    )
+    return sa.select(AUDIT_NAME.c.id, AUDIT_NAME.c.text).where(AUDIT_NAME.c.text.in_(bound_list(dialect, "texts")))
 
 
 KNOWN_AUDIT_NAMES = Query(AuditNameRow, known_names_query)
@@ -159,7 +157,7 @@ INSERT_AUDIT_READ = Command(insert_once(AUDIT_READ, AuditReadRow._fields))
 
 def audit_texts_query(dialect: Dialect) -> sa.Executable:
     """The texts of these numbers, each with the name of the person it is, if it is one."""
-    numbers = sa.select(json_rows(dialect, "numbers", "given", id=sa.Integer).c.id)
+    numbers = bound_list(dialect, "numbers", sa.Integer)
     return (
         sa.select(AUDIT_NAME.c.id, AUDIT_NAME.c.text, PERSON.c.name)
         .join_from(AUDIT_NAME, PERSON, PERSON.c.id == AUDIT_NAME.c.text, isouter=True)

@@ -26,6 +26,8 @@ from storage.engine.connection import (
     Query,
     StatementBuild,
     Value,
+    bound_list,
+    column_kinds,
     json_rows,
     pack_rows,
     runs_in_thread,
@@ -86,16 +88,10 @@ class CallRecordPassTable(TableDescription, row=PassState, table=True):
 
 CDR_EVENT = table_of(CdrEventTable)
 
-CDR_KINDS = {
-    **dict.fromkeys(("event", "iccid"), sa.Text),
-    **dict.fromkeys(("occurred_at", "bytes_up", "bytes_down"), sa.BigInteger),
-    **dict.fromkeys(("network", "country"), sa.Text),
-}
-
 
 def insert_cdr_query(dialect: Dialect) -> sa.Executable:
     """Insert what is new, and say which that was; a parallel batch with the same event is waited for."""
-    given = json_rows(dialect, "events", "given", **CDR_KINDS)
+    given = json_rows(dialect, "events", "given", **column_kinds(CDR_EVENT, CdrEvent._fields))
     organisation = sa.bindparam("organisation", type_=sa.Text)
     rows = sa.select(organisation, *given.c).order_by(given.c.event)
     insert = dialect.insert(CDR_EVENT).from_select(["organisation", *CdrEvent._fields], rows)
@@ -107,7 +103,7 @@ INSERT_CDR = Query(str, insert_cdr_query)
 REMOVE_REPEATED_CDR = Command(
     lambda dialect: sa.delete(CDR_EVENT).where(
         CDR_EVENT.c.organisation == sa.bindparam("organisation"),
-        CDR_EVENT.c.event.in_(sa.select(json_rows(dialect, "events", "given", event=sa.Text).c.event)),
+        CDR_EVENT.c.event.in_(bound_list(dialect, "events")),
     )
 )
 

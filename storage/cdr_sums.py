@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, Dialect, Query, json_rows, pack_rows
+from storage.engine.connection import Connection, Dialect, Query, bound_list, column_kinds, json_rows, pack_rows
 from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
 
 
@@ -78,13 +78,6 @@ class MonthSums(NamedTuple):
     lines: list[SimMonth]
 
 
-ADDITION_KINDS = {
-    "month": sa.Integer,
-    "iccid": sa.Text,
-    **dict.fromkeys(("bytes_up", "bytes_down", "bytes_total", "events"), sa.BigInteger),
-    **dict.fromkeys(("network", "country"), sa.Text),
-}
-
 BOUND_ORGANISATION = sa.bindparam("organisation", type_=sa.Text)
 
 
@@ -93,7 +86,7 @@ def add_sums_query(dialect: Dialect) -> sa.Executable:
 
     A sum that would become too large is left as it is, and is missing in what is returned.
     """
-    given = json_rows(dialect, "additions", "given", **ADDITION_KINDS)
+    given = json_rows(dialect, "additions", "given", **column_kinds(CDR_SUM, SimAddition._fields))
     rows = sa.select(BOUND_ORGANISATION, *given.c).order_by(given.c.month, given.c.iccid)
     insert = dialect.insert(CDR_SUM).from_select(["organisation", *SimAddition._fields], rows)
     more = insert.excluded
@@ -108,7 +101,7 @@ def add_sums_query(dialect: Dialect) -> sa.Executable:
 
 def add_months_query(dialect: Dialect) -> sa.Executable:
     """The same for the whole months."""
-    given = json_rows(dialect, "additions", "given", month=sa.Integer, bytes_total=sa.BigInteger)
+    given = json_rows(dialect, "additions", "given", **column_kinds(CDR_MONTH, ("month", "bytes_total")))
     rows = sa.select(BOUND_ORGANISATION, *given.c).order_by(given.c.month)
     insert = dialect.insert(CDR_MONTH).from_select(["organisation", "month", "bytes_total"], rows)
     more = insert.excluded.bytes_total
@@ -132,9 +125,7 @@ LIST_SIM_MONTHS = Query(SimMonth, sa.select(*SIM_MONTH_COLUMNS).where(IN_MONTH).
 LIST_SOME_SIM_MONTHS = Query(
     SimMonth,
     lambda dialect: (
-        sa.select(*SIM_MONTH_COLUMNS)
-        .where(IN_MONTH, CDR_SUM.c.iccid.in_(sa.select(json_rows(dialect, "iccids", "given", iccid=sa.Text).c.iccid)))
-        .order_by(CDR_SUM.c.iccid)
+        sa.select(*SIM_MONTH_COLUMNS).where(IN_MONTH, CDR_SUM.c.iccid.in_(bound_list(dialect, "iccids"))).order_by(CDR_SUM.c.iccid)
     ),
 )
 

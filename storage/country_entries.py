@@ -168,14 +168,7 @@ FIND_SIGHTING_BEFORE = Query(
     NeighbourSighting,
     sa.select(COUNTRY_ENTRY.c.country, COUNTRY_ENTRY.c.account_id)
     .where(SIGHTING_OF_LINE, COUNTRY_ENTRY.c.occurred_at <= SIGHTED_AT)
-    .order_by(
-        COUNTRY_ENTRY.c.occurred_at.desc(),
-        SAME_COUNTRY.desc(),
-        COUNTRY_ENTRY.c.country.desc(),
-        COUNTRY_ENTRY.c.mcc.desc(),
-        SIGHTING_NETWORK.desc(),
-        COUNTRY_ENTRY.c.id.desc(),
-    )
+    .order_by(COUNTRY_ENTRY.c.occurred_at.desc(), SAME_COUNTRY.desc(), *(column.desc() for column in SIGHTING_ORDER[1:]))
     .limit(1),
 )
 

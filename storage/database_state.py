@@ -73,15 +73,11 @@ def database_state(connection: Connection, *, with_keys: bool) -> DatabaseState:
 
 async def look_at_database(store: Store, *, with_keys: bool) -> DatabaseState:
     """The state; StoreUnavailable when it cannot be read, for whatever reason."""
+    driver_error = sqlite3.Error if store.dialect_name == "sqlite" else load_psycopg().Error
     try:
         return await store.read(database_state, with_keys=with_keys)
-    except driver_error(store) as error:
+    except driver_error as error:
         raise StoreUnavailable("the database refused to be read") from error
-
-
-def driver_error(store: Store) -> type[Exception]:
-    """What its driver raises."""
-    return sqlite3.Error if store.dialect_name == "sqlite" else load_psycopg().Error
 
 
 READ_CLOSED_BUSY_MS = 5_000

@@ -15,10 +15,10 @@ from storage.engine.connection import (
     Connection,
     Dialect,
     Query,
+    bound_list,
     id_range,
     in_id_range,
     insert_once,
-    json_rows,
     pack_rows,
     writes,
 )
@@ -222,7 +222,7 @@ DROP_DELIVERIES = [
 
 REMOVE_ATTEMPTS = Command(
     lambda dialect: sa.delete(DELIVERY_ATTEMPT).where(
-        DELIVERY_ATTEMPT.c.delivery_id.in_(sa.select(json_rows(dialect, "ids", "gone", id=sa.Text).c.id)),
+        DELIVERY_ATTEMPT.c.delivery_id.in_(bound_list(dialect, "ids")),
         *in_id_range(dialect, DELIVERY_ATTEMPT.c.delivery_id),
     )
 )

@@ -13,7 +13,17 @@ from sqlmodel import Field
 
 from registry.ids import Ids, first_id
 from storage.deliveries import DELIVERY, remove_attempts
-from storage.engine.connection import Command, Connection, Query, first_row, insert_once, json_rows, pack_rows, returning, unindexed
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    bound_list,
+    first_row,
+    insert_once,
+    pack_rows,
+    returning,
+    unindexed,
+)
 from storage.engine.partitions import history_by_ids
 from storage.engine.table import CLUSTERED, BigInt, Key, TableDescription, table_of
 from storage.replicas import older_programs_are_gone
@@ -198,7 +208,7 @@ REMOVE_DELIVERIES = Query(
     lambda dialect: (
         sa.delete(DELIVERY)
         .where(
-            DELIVERY.c.id.in_(sa.select(json_rows(dialect, "ids", "old", id=sa.Text).c.id)),
+            DELIVERY.c.id.in_(bound_list(dialect, "ids")),
             DELIVERY.c.state + PENDING_LITERAL != PENDING_LITERAL,
         )
         .returning(DELIVERY.c.id)
@@ -207,13 +217,13 @@ REMOVE_DELIVERIES = Query(
 
 LIST_DELIVERIES_OF_EVENTS = Query(
     str,
-    lambda dialect: sa.select(DELIVERY.c.id).where(DELIVERY.c.event_id.in_(sa.select(json_rows(dialect, "ids", "old", id=sa.Text).c.id))),
+    lambda dialect: sa.select(DELIVERY.c.id).where(DELIVERY.c.event_id.in_(bound_list(dialect, "ids"))),
 )
 
 # Not one that a delivery is left of: it was asked for between the two statements.
 REMOVE_EVENTS = Command(
     lambda dialect: sa.delete(EVENT).where(
-        EVENT.c.id.in_(sa.select(json_rows(dialect, "ids", "old", id=sa.Text).c.id)),
+        EVENT.c.id.in_(bound_list(dialect, "ids")),
         sa.not_(sa.exists().where(DELIVERY.c.event_id == EVENT.c.id)),
     )
 )

@@ -14,9 +14,9 @@ from storage.engine.connection import (
     Connection,
     Query,
     all_rows,
+    bound_list,
     first_row,
     insert_once,
-    json_rows,
     or_last,
     pack_rows,
     returning,
@@ -145,15 +145,9 @@ OLD_INTENTS = Query(
     .with_for_update(),
 )
 
-REMOVE_USAGE_RECORDS = Command(
-    lambda dialect: sa.delete(USAGE_RECORD).where(USAGE_RECORD.c.intent.in_(sa.select(json_rows(dialect, "ids", "old", id=sa.Text).c.id)))
-)
+REMOVE_USAGE_RECORDS = Command(lambda dialect: sa.delete(USAGE_RECORD).where(USAGE_RECORD.c.intent.in_(bound_list(dialect, "ids"))))
 
-REMOVE_INTENTS = Command(
-    lambda dialect: sa.delete(INTENT).where(
-        INTENT.c.id.in_(sa.select(json_rows(dialect, "ids", "old", id=sa.Text).c.id)), INTENT_IS_REMOVABLE
-    )
-)
+REMOVE_INTENTS = Command(lambda dialect: sa.delete(INTENT).where(INTENT.c.id.in_(bound_list(dialect, "ids")), INTENT_IS_REMOVABLE))
 
 
 def insert_intent(connection: Connection, *, row: IntentRow, event: NewEvent | None, ids: Ids) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, Query, all_rows, changes_one, changes_rows, first_row
+from storage.engine.connection import StatementBuild, all_rows, changes_one, changes_rows, first_row, one_row
 from storage.engine.table import Key, TableDescription, table_of
 from storage.organisations import ORGANISATION
 
@@ -55,38 +55,19 @@ INVITATION_IS_OPEN = INVITATION.c.expires_at > sa.bindparam("now")
 
 INVITATION_OF_ADDRESS = INVITATION.c.address == sa.bindparam("address")
 
-INVITATION_FIELDS = ("id", "organisation_id", "address", "role", "invited_by", "created", "expires_at")
 
-PUT_INVITATION = Query(
-    StoredInvitation,
-    lambda dialect: (
-        dialect.insert(INVITATION)
-        .values({name: sa.bindparam(name) for name in INVITATION_FIELDS})
-        .on_conflict_do_update(
-            index_elements=["organisation_id", "address"],
-            set_={name: sa.bindparam(name) for name in ("role", "invited_by", "created", "expires_at")},
-        )
-        .returning(INVITATION.c.id, INVITATION.c.created)
-    ),
-)
-
-
+@one_row(StoredInvitation)
 def put_invitation(
-    connection: Connection, *, id: str, organisation: str, address: str, role: str, invited_by: str, now: float, expires_at: float
-) -> StoredInvitation:
-    """A new invitation, or the one that is there with all but its id anew."""
-    kept = connection.first(
-        PUT_INVITATION,
-        id=id,
-        organisation_id=organisation,
-        address=address,
-        role=role,
-        invited_by=invited_by,
-        created=now,
-        expires_at=expires_at,
+    *, id: str, organisation: str, address: str, role: str, invited_by: str, now: float, expires_at: float
+) -> StatementBuild:
+    """A new invitation, or the one that is there with all but its id anew. `now`, `expires_at`: Unix seconds."""
+    given = {"role": role, "invited_by": invited_by, "created": now, "expires_at": expires_at}
+    return lambda dialect: (
+        dialect.insert(INVITATION)
+        .values(id=id, organisation_id=organisation, address=address, **given)
+        .on_conflict_do_update(index_elements=["organisation_id", "address"], set_=given)
+        .returning(INVITATION.c.id, INVITATION.c.created)
     )
-    assert kept is not None
-    return kept
 
 
 @all_rows(WaitingInvitation)

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Dialect, Query, all_rows, first_row, json_rows, pack_rows
+from storage.engine.connection import Command, Connection, Dialect, Query, all_rows, column_kinds, first_row, json_rows, pack_rows
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.invoices import INVOICE
 
@@ -40,16 +40,9 @@ class BilledUsage(NamedTuple):
     bytes_down: int
 
 
-INVOICE_LINE_KINDS = {
-    **dict.fromkeys(("invoice", "id", "iccid", "network", "country"), sa.Text),
-    "position": sa.Integer,
-    **dict.fromkeys(("bytes_up", "bytes_down", "amount_cents"), sa.BigInteger),
-}
-
-
 def insert_lines_query(dialect: Dialect) -> sa.Executable:
     """Thousands of rows as one statement."""
-    given = json_rows(dialect, "rows", "given", **{name: INVOICE_LINE_KINDS[name] for name in InvoiceLineRow._fields})
+    given = json_rows(dialect, "rows", "given", **column_kinds(INVOICE_LINE, InvoiceLineRow._fields))
     return dialect.insert(INVOICE_LINE).from_select(list(InvoiceLineRow._fields), sa.select(*given.c))
 
 

@@ -15,13 +15,13 @@ from registry.ids import Ids
 from storage.engine.connection import (
     Command,
     Connection,
-    Dialect,
     Query,
     StatementBuild,
     all_rows,
     changes_one,
     first_row,
     insert_once,
+    one_row,
     or_last,
     returning,
     writes,
@@ -298,23 +298,16 @@ def find_invoice_document(*, invoice: str) -> sa.Executable:
 INVOICE_NUMBER = table_of(InvoiceNumberTable)
 
 
-def next_number_query(dialect: Dialect) -> sa.Executable:
-    """The row stays locked until the transaction ends: a number whose invoice is not kept is given again."""
-    insert = dialect.insert(INVOICE_NUMBER).values(organisation=sa.bindparam("organisation"), year=sa.bindparam("year"), last=1)
-    return insert.on_conflict_do_update(index_elements=["organisation", "year"], set_={"last": INVOICE_NUMBER.c.last + 1}).returning(
-        INVOICE_NUMBER.c.last
-    )
-
-
-NEXT_INVOICE_NUMBER = Query(int, next_number_query)
-
-
-def take_invoice_number(connection: Connection, *, organisation: str, year: int) -> int:
+@one_row(int)
+def take_invoice_number(*, organisation: str, year: int) -> StatementBuild:
     """The organisation's next number of the year, whatever its prefix; to be called in the transaction that keeps the invoice."""
-    taken = connection.first(NEXT_INVOICE_NUMBER, organisation=organisation, year=year)
-    if taken is None:
-        raise RuntimeError("an upsert returned no row")
-    return taken
+    # The row stays locked until the transaction ends: a number whose invoice is not kept is given again.
+    return lambda dialect: (
+        dialect.insert(INVOICE_NUMBER)
+        .values(organisation=organisation, year=year, last=1)
+        .on_conflict_do_update(index_elements=["organisation", "year"], set_={"last": INVOICE_NUMBER.c.last + 1})
+        .returning(INVOICE_NUMBER.c.last)
+    )
 
 
 class SentInvoice(NamedTuple):

@@ -18,10 +18,10 @@ from storage.engine.connection import (
     Command,
     Connection,
     Query,
+    bound_list,
     changes_one,
     first_row,
     insert_once,
-    json_rows,
     pack_rows,
     returning,
     row_exists,
@@ -153,9 +153,7 @@ HOLDER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for 
 
 LIST_ISSUANCE_HOLDERS = Query(
     IssuanceHolder,
-    lambda dialect: sa.select(*HOLDER_COLUMNS).where(
-        ISSUANCE.c.held.in_(sa.select(json_rows(dialect, "iccids", "given", iccid=sa.Text).c.iccid))
-    ),
+    lambda dialect: sa.select(*HOLDER_COLUMNS).where(ISSUANCE.c.held.in_(bound_list(dialect, "iccids"))),
 )
 
 

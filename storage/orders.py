@@ -17,10 +17,10 @@ from storage.engine.connection import (
     Connection,
     Query,
     all_rows,
+    bound_list,
     changes_one,
     changes_rows,
     first_row,
-    json_rows,
     pack_rows,
     unindexed,
     writes,
@@ -339,16 +339,14 @@ LIST_ORDERS_OF_BUYER = Query(
 
 LIST_TOP_UPS_OF_ORDERS = Query(
     OrderRow,
-    lambda dialect: SELECT_ORDERS.where(
-        STOREFRONT_ORDER.c.top_up_of.in_(sa.select(json_rows(dialect, "orders", "given", id=sa.Text).c.id))
-    ).order_by(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id),
+    lambda dialect: SELECT_ORDERS.where(STOREFRONT_ORDER.c.top_up_of.in_(bound_list(dialect, "orders"))).order_by(
+        STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id
+    ),
 )
 
 LIST_SHOPS = Query(
     ShopName,
-    lambda dialect: sa.select(STOREFRONT.c.id, STOREFRONT.c.slug).where(
-        STOREFRONT.c.id.in_(sa.select(json_rows(dialect, "shops", "given", id=sa.Text).c.id))
-    ),
+    lambda dialect: sa.select(STOREFRONT.c.id, STOREFRONT.c.slug).where(STOREFRONT.c.id.in_(bound_list(dialect, "shops"))),
 )
 
 
@@ -384,16 +382,8 @@ def list_orders(
     most: int,
 ) -> list[OrderDetail]:
     """Orders of an organisation, newest first; without a status those that were paid for."""
-    rows = connection.all(
-        LIST_ORDERS,
-        organisation=organisation,
-        storefront=storefront or "",
-        email=email or "",
-        status=status or "",
-        before=after.created,
-        after=after.id,
-        most=most,
-    )
+    given = {"storefront": storefront or "", "email": email or "", "status": status or ""}
+    rows = connection.all(LIST_ORDERS, organisation=organisation, **given, before=after.created, after=after.id, most=most)
     return order_details(connection, rows)
 
 

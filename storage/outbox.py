@@ -18,7 +18,19 @@ from storage.deliveries import (
     PENDING_STATE,
     remove_attempts,
 )
-from storage.engine.connection import Command, Connection, Dialect, Query, Value, first_row, id_range, in_id_range, json_rows, pack_rows
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Dialect,
+    Query,
+    Value,
+    bound_list,
+    first_row,
+    id_range,
+    in_id_range,
+    json_rows,
+    pack_rows,
+)
 from storage.events import EVENT
 from storage.fair_share import choose_deliveries, is_pending, is_waiting
 from storage.organisations import ORGANISATION
@@ -104,7 +116,7 @@ def relaxed_commit_query(dialect: Dialect) -> sa.Executable:
 
 def claim_query(dialect: Dialect) -> sa.Executable:
     """Lease the chosen ones that are still due: on PostgreSQL a late ack or a deletion may have come between."""
-    ids = sa.select(json_rows(dialect, "ids", "chosen", id=sa.Text).c.id)
+    ids = bound_list(dialect, "ids")
     return (
         sa.update(DELIVERY)
         .where(DELIVERY.c.id.in_(ids), is_pending(DELIVERY), DELIVERY.c.due_ms + ZERO <= sa.bindparam("now_ms"))
@@ -166,11 +178,6 @@ FAIL_DELIVERY = Command(sa.update(DELIVERY).where(DELIVERY_IS_HELD).values(state
 DROP_DELIVERY = Query(str, sa.delete(DELIVERY).where(DELIVERY_IS_HELD).returning(DELIVERY.c.id))
 
 
-def no_host(url: str) -> str | None:
-    """No host has a bound."""
-    del url
-
-
 @first_row(int)
 def next_delivery_due() -> sa.Executable:
     """When the next pending delivery is due; a read, so that an idle worker never takes the write lock."""
@@ -184,7 +191,7 @@ def claim_deliveries(
     now_ms: int,
     most: int,
     lease_ms: int = DELIVERY_LEASE_MS,
-    host_of: HostOf = no_host,
+    host_of: HostOf = lambda url: None,
     after: str = "",
 ) -> ClaimedBatch:
     """Take what is due under a lease. Deliveries of disabled or deleted endpoints end here; those whose host has no place wait.

@@ -16,11 +16,11 @@ from storage.engine.connection import (
     Query,
     StatementBuild,
     all_rows,
+    bound_list,
     changes_one,
     changes_rows,
     first_row,
     insert_once,
-    json_rows,
     pack_rows,
 )
 from storage.engine.sweep import delete_oldest
@@ -135,7 +135,7 @@ LINKED = Query(
         .where(
             PAYMENT_RECORD.c.account == sa.bindparam("account"),
             PAYMENT_RECORD.c.kind.in_(["refund", "dispute"]),
-            PAYMENT_RECORD.c.charge.in_(sa.select(json_rows(dialect, "charges", "given", charge=sa.Text).c.charge)),
+            PAYMENT_RECORD.c.charge.in_(bound_list(dialect, "charges")),
         )
         .order_by(PAYMENT_RECORD.c.created, PAYMENT_RECORD.c.id)
     ),

@@ -5,7 +5,7 @@ from typing import Annotated
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Command, Connection, Query, first_row, insert_once, row_exists, writes
+from storage.engine.connection import Command, Connection, StatementBuild, first_row, insert_once, one_row, row_exists, writes
 from storage.engine.table import BigInt, TableDescription, table_of
 from storage.invitations import INVITATION
 
@@ -27,17 +27,6 @@ class PersonTable(TableDescription, table=True):
 PERSON = table_of(PersonTable)
 
 OTHER_PERSON = PERSON.alias("other")
-
-# Two who prove the same address at once become one person; a name that is there is not replaced.
-ENSURE_PERSON = Query(
-    str,
-    lambda dialect: (
-        dialect.insert(PERSON)
-        .values({name: sa.bindparam(name) for name in ("id", "email", "address", "name", "subject", "created")})
-        .on_conflict_do_update(index_elements=["address"], set_={"name": sa.func.coalesce(PERSON.c.name, sa.bindparam("name"))})
-        .returning(PERSON.c.id)
-    ),
-)
 
 
 @writes
@@ -70,11 +59,18 @@ def is_expected(*, address: str, now: float) -> sa.Executable:
     )
 
 
-def ensure_person(connection: Connection, *, address: str, id: str, now: float, name: str | None = None) -> str:
-    """The person who has proved an address: the one who is there, or a new one with this id."""
-    kept = connection.first(ENSURE_PERSON, id=id, email=address, address=address, name=name, subject=None, created=int(now))
-    assert kept is not None
-    return kept
+@one_row(str)
+def ensure_person(*, address: str, id: str, now: Annotated[float, int], name: str | None = None) -> StatementBuild:
+    """The id of the person who has proved `address`: the one who is there, or a new one with this `id`. `now`: Unix seconds."""
+    # Two who prove the same address at once become one person; a name that is there is not replaced.
+    values = {"id": id, "email": address, "address": address, "name": name, "subject": None, "created": now}
+    known_name = sa.func.coalesce(PERSON.c.name, sa.bindparam("name"))
+    return lambda dialect: (
+        dialect.insert(PERSON)
+        .values(values)
+        .on_conflict_do_update(index_elements=["address"], set_={"name": known_name})
+        .returning(PERSON.c.id)
+    )
 
 
 INSERT_PERSON = Command(insert_once(PERSON, ("id", "email", "name", "subject", "created"), key=["id"]))

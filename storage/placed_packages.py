@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.engine.connection import Connection, Query, StatementBuild, changes_rows, insert_once, json_rows, pack_rows, writes
+from storage.engine.connection import Connection, Query, StatementBuild, bound_list, changes_rows, insert_once, pack_rows, writes
 from storage.engine.sweep import delete_oldest
 from storage.engine.table import TableDescription, table_of
 
@@ -22,7 +22,7 @@ PLACED_PACKAGE = table_of(PlacedPackageTable)
 PLACED_PACKAGES_AMONG = Query(
     int,
     lambda dialect: sa.select(PLACED_PACKAGE.c.package_id).where(
-        PLACED_PACKAGE.c.package_id.in_(sa.select(json_rows(dialect, "packages", "given", id=sa.BigInteger).c.id))
+        PLACED_PACKAGE.c.package_id.in_(bound_list(dialect, "packages", sa.BigInteger))
     ),
 )
 

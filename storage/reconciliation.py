@@ -10,11 +10,11 @@ from storage.engine.connection import (
     Connection,
     Query,
     all_rows,
+    bound_list,
     changes_one,
     changes_rows,
     distinct_values,
     first_row,
-    json_rows,
     pack_rows,
     returning,
     unindexed,
@@ -103,7 +103,7 @@ LEDGER_ENTRY_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name
 LIST_HOLDING = Query(
     LedgerEntry,
     lambda dialect: sa.select(*LEDGER_ENTRY_COLUMNS).where(
-        ISSUANCE.c.held.in_(sa.select(json_rows(dialect, "iccids", "given", iccid=sa.Text).c.iccid)),
+        ISSUANCE.c.held.in_(bound_list(dialect, "iccids")),
         ISSUANCE.c.account_id == sa.bindparam("account_id"),
     ),
 )

@@ -9,7 +9,18 @@ from sqlmodel import Field
 from registry.errors import Conflict
 from registry.ids import Ids
 from storage.deliveries import DELIVERY, FAILED_STATE, IS_UNTAKEN, drop_pending, fail_waiting, queue_deliveries
-from storage.engine.connection import Command, Connection, Query, all_rows, first_row, json_rows, pack_rows, returning, row_exists, writes
+from storage.engine.connection import (
+    Command,
+    Connection,
+    Query,
+    all_rows,
+    bound_list,
+    first_row,
+    pack_rows,
+    returning,
+    row_exists,
+    writes,
+)
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 from storage.organisations import lock_organisation
 
@@ -97,7 +108,7 @@ LIST_ENDPOINT_RECORDS = Query(
     EndpointRecord,
     lambda dialect: (
         sa.select(*(WEBHOOK_ENDPOINT.c[name] for name in EndpointRecord._fields))
-        .where(WEBHOOK_ENDPOINT.c.id.in_(sa.select(json_rows(dialect, "endpoints", "asked", id=sa.Text).c.id)))
+        .where(WEBHOOK_ENDPOINT.c.id.in_(bound_list(dialect, "endpoints")))
         .order_by(WEBHOOK_ENDPOINT.c.id)
     ),
 )

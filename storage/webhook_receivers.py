@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple, Protocol, TypeVar
 
 import sqlalchemy as sa
 
-from storage.engine.connection import Command, Connection, Dialect, Query, changes_rows, json_rows, pack_rows, to_milliseconds
+from storage.engine.connection import Command, Connection, Dialect, Query, bound_list, changes_rows, json_rows, pack_rows, to_milliseconds
 from storage.engine.table import BigInt, Key, TableDescription, table_of
 
 
@@ -87,7 +87,7 @@ def upsert_receivers_query(dialect: Dialect) -> sa.Executable:
 READ_RECEIVERS = Query(
     WebhookReceiver,
     lambda dialect: sa.select(*(WEBHOOK_RECEIVER.c[name] for name in WebhookReceiver._fields)).where(
-        WEBHOOK_RECEIVER.c.host.in_(sa.select(json_rows(dialect, "hosts", "asked", host=sa.Text).c.host))
+        WEBHOOK_RECEIVER.c.host.in_(bound_list(dialect, "hosts"))
     ),
 )
 

@@ -242,6 +242,11 @@ def distinct_values(table: sa.Table, column: str, rows: RowCondition, name: str)
 ColumnKind: TypeAlias = type[sa.types.TypeEngine[str]] | type[sa.types.TypeEngine[int]]
 
 
+def column_kinds(table: sa.Table, names: Iterable[str]) -> dict[str, ColumnKind]:
+    """The types of the columns `names`, by name, for `json_rows`."""
+    return {name: type(table.c[name].type) for name in names}
+
+
 def pack_rows(rows: Sequence[Sequence[Value]]) -> str:
     """The rows as a value to bind."""
     return orjson.dumps(rows).decode()
@@ -258,6 +263,11 @@ def json_rows(dialect: Dialect, bind: str, name: str, **columns: ColumnKind) -> 
         cells = [rows.c.value.op("->>")(sa.literal_column(str(place))) for place in range(len(columns))]
     typed = [sa.cast(cell, kind).label(column) for cell, (column, kind) in zip(cells, columns.items(), strict=True)]
     return sa.select(*typed).select_from(rows).subquery(name)
+
+
+def bound_list(dialect: Dialect, bind: str, kind: ColumnKind = sa.Text) -> sa.Select[str]:
+    """The values that are bound as `bind`, packed as rows of one, to look for a column in."""
+    return cast("sa.Select[str]", sa.select(json_rows(dialect, bind, "given", value=kind).c.value))
 
 
 def in_id_range(dialect: Dialect, column: sa.ColumnElement[str]) -> list[sa.ColumnElement[bool]]:
@@ -390,19 +400,19 @@ class DeclaredStatement(Statement):
         self._declare, self._row = declare, row
         self.conversions: Sequence[tuple[str, Callable[[object], object]]] = ()
         self.in_milliseconds: Sequence[tuple[str, str]] = ()
-        self.rows: Sequence[str] = ()
+        self.rows: Sequence[tuple[str, Sequence[str]]] = ()
 
     def _render(self, dialect: Dialect) -> StatementText:
         sql, literals, required = super()._render(dialect)
         parameters = signature(self._declare).parameters.values()
         rows = [each for each in parameters if hasattr(each.annotation, "_fields")]
-        names = [each.name for each in parameters if each not in rows]
         marks = [(each.name, each.annotation.__metadata__[0]) for each in parameters if get_origin(each.annotation) is Annotated]
         self.in_milliseconds = [(name, mark) for name, mark in marks if isinstance(mark, str)]
-        given = [*names, *(mark for _, mark in self.in_milliseconds), *(field for row in rows for field in row.annotation._fields)]
+        names = [*(each.name for each in parameters if each not in rows), *(mark for _, mark in self.in_milliseconds)]
+        given = [*names, *(field for row in rows for field in row.annotation._fields)]
         if len(set(given)) < len(given) or not set(names) <= required <= set(given):
             raise TypeError(f"{self._declare.__name__} is given {given}, and its statement needs {sorted(required)}")
-        self.rows = [row.name for row in rows]
+        self.rows = [(row.name, [field for field in row.annotation._fields if field in required]) for row in rows]
         self.conversions = [(name, mark) for name, mark in marks if not isinstance(mark, str)]
         defaults: dict[str, object] = {each.name: each.default for each in parameters if each.default is not Parameter.empty}
         return StatementText(sql, {**literals, **self.bound(defaults)}, required)
@@ -415,9 +425,10 @@ class DeclaredStatement(Statement):
         for name, also in self.in_milliseconds:
             if name in given:
                 given[also] = to_milliseconds(cast("float", given[name]))
-        for name in self.rows:
+        for name, fields in self.rows:
             if name in given:
-                given.update(cast("NamedTuple", given.pop(name))._asdict())
+                row = given.pop(name)
+                given.update((field, getattr(row, field)) for field in fields)
         return cast("dict[str, Value]", given)
 
     def _declared(self, dialect: Dialect) -> sa.Executable:
@@ -481,6 +492,18 @@ def value_or(default: R) -> Callable[[Callable[P, StatementBuild]], StorageFunct
         return default if found is None or found[0] is None else cast("R", found[0])
 
     return lambda declare: statement_function(declare, type(default), read)
+
+
+def one_row(row: type[R]) -> Callable[[Callable[P, StatementBuild]], StorageFunction[P, R]]:
+    """A function that returns the one row, a named tuple or the value of the one column, of a statement that always gives one."""
+    make = row_maker(row)
+
+    def read(cursor: DriverCursor) -> R:
+        found = fetch_first(cursor)
+        assert found is not None, "the statement gave no row"
+        return make(found)
+
+    return lambda declare: statement_function(declare, row, read)
 
 
 def row_exists(declare: Callable[P, StatementBuild]) -> StorageFunction[P, bool]:
