@@ -67,7 +67,7 @@ HOLD_GRANT = Query(
 
 
 def insert_grant(connection: Connection, grant: AccessGrant) -> None:
-    """Keep what a person has just consented to."""
+    """Insert the grant that a person has just consented to."""
     connection.run(INSERT_GRANT, **grant._asdict())
 
 
@@ -85,12 +85,12 @@ def grant_to_member(connection: Connection, grant: AccessGrant) -> None:
 
 @writes
 def prolong_grant(*, grant: str, until: float, now: float) -> sa.Executable:
-    """The program has fetched what the person consented to: the grant, if it is live, lasts until then."""
+    """A program has fetched its code: the grant, if it is live at `now`, ends at `until`. Both: Unix seconds."""
     return sa.update(ACCESS_GRANT).where(ACCESS_GRANT.c.id == grant, *GRANT_IS_LIVE).values(expires_at=until)
 
 
 def find_grant(connection: Connection, *, grant: str, now: float) -> tuple[AccessGrant, Membership | None] | None:
-    """A grant that has not ended, and the membership it acts in."""
+    """The grant with this id and the membership that it acts in, if any; None where it has ended at `now` (Unix seconds)."""
     found = connection.first(FIND_GRANT, grant=grant, now=now)
     if found is None:
         return None
@@ -100,12 +100,12 @@ def find_grant(connection: Connection, *, grant: str, now: float) -> tuple[Acces
 
 @all_rows(AccessGrant)
 def grants_of(*, person: str, now: float) -> sa.Executable:
-    """What a person lets programs do at the moment, newest first."""
+    """The grants of `person` that have not ended at `now` (Unix seconds), newest first."""
     return sa.select(*GRANT_COLUMNS).where(ACCESS_GRANT.c.person_id == person, *GRANT_IS_LIVE).order_by(ACCESS_GRANT.c.id.desc())
 
 
 def revoke_grant(connection: Connection, *, grant: str, now: float) -> bool:
-    """End a grant, and the API keys made with it or with those: a program that lost its grant keeps nothing. Whether it was live."""
+    """End a grant and all API keys made with it, or with one of these; whether it was live. `now`: Unix seconds."""
     revoked = connection.run(REVOKE_GRANT, grant=grant, now=now) == 1
     if revoked:
         end_keys_made_with(connection, credential=grant, now=now)
@@ -115,7 +115,7 @@ def revoke_grant(connection: Connection, *, grant: str, now: float) -> bool:
 
 @writes
 def revoke_grants_to(*, person: str, client: str, now: float) -> sa.Executable:
-    """End what a person granted to one program. API keys that were made with it stay."""
+    """End what `person` granted to the program `client`; API keys that were made with it stay. `now`: Unix seconds."""
     return (
         sa.update(ACCESS_GRANT)
         .where(
@@ -128,7 +128,7 @@ def revoke_grants_to(*, person: str, client: str, now: float) -> sa.Executable:
 
 
 def hold_credential(connection: Connection, *, credential: str, now: float) -> bool:
-    """Whether a key or a grant is live; it does not end before this transaction does."""
+    """Whether a key or a grant is live; it does not end before this transaction does. `now`: Unix seconds."""
     if credential.startswith(GRANT_PREFIX):
         return connection.first(HOLD_GRANT, grant=credential, now=now) is not None
     return hold_key(connection, key=credential)

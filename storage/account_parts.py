@@ -135,19 +135,19 @@ class StoredParts(NamedTuple):
 
 
 def find_parts(connection: Connection, *, place: AccountPlace) -> StoredParts:
-    """What is known of an account."""
+    """The listing and the parts that are stored of the account `place`, parts without their members."""
     row = connection.first(FIND_LISTING, **place._asdict())
     return StoredParts() if row is None else StoredParts(row, connection.all(FIND_PARTS, **place._asdict()))
 
 
 def members_of_parts(connection: Connection, *, place: AccountPlace, prefixes: Sequence[str]) -> list[PartMembers]:
-    """These parts with their members; one that is gone is left out."""
+    """The parts of `place` with these `prefixes`, with their members; one that is gone is left out."""
     found = (connection.first(FIND_MEMBERS, **place._asdict(), prefix=prefix) for prefix in prefixes)
     return [part for part in found if part is not None]
 
 
 def store_all_parts(connection: Connection, *, place: AccountPlace, listing: ListingRow, parts: Sequence[PartMembers]) -> None:
-    """The account as it was just read, in the place of what was known."""
+    """Store the account as it was just read, in the place of what was stored."""
     connection.run(PUT_LISTING, **place._asdict(), **listing._asdict())
     connection.run(DROP_PARTS, **place._asdict())
     connection.run_many(PUT_PART, [{**place._asdict(), **part._asdict()} for part in parts])
@@ -167,12 +167,12 @@ def check_parts(connection: Connection, *, place: AccountPlace, checked: float) 
 
 
 def drop_parts(connection: Connection, *, place: AccountPlace) -> None:
-    """Forget an account: one answer lists all of it now."""
+    """Delete what is stored of an account, because one answer lists all of it now."""
     connection.run(DROP_LISTING, **place._asdict())
     connection.run(DROP_PARTS, **place._asdict())
 
 
 def sweep_parts(connection: Connection, *, before: float) -> int:
-    """Forget accounts that nobody has read since then; returns how many."""
+    """Delete accounts that nobody has read since `before` (Unix seconds); returns how many."""
     connection.run(SWEEP_PARTS, before=before)
     return connection.run(SWEEP_LISTINGS, before=before)

@@ -51,32 +51,32 @@ COLLEAGUES = sa.select(MEMBERSHIP.c.person_id).where(MEMBERSHIP.c.organisation_i
 
 @changes_one
 def insert_affiliate(*, organisation: str, code: str, now: float) -> StatementBuild:
-    """Take the organisation in with this code. False: it is in already, or the code is somebody else's."""
+    """Take `organisation` into the programme with this `code`. False: it is in already, or the code is taken. `now`: Unix seconds."""
     # No conflict is named: the organisation may have joined already, and the code may be somebody else's.
     return insert_once(AFFILIATE, organisation=organisation, code=code, created=now)
 
 
 @first_row(Affiliate)
 def affiliate_of(*, organisation: str) -> sa.Executable:
-    """The organisation as an affiliate, if it joined."""
+    """The row of `organisation`, or None where it has not joined."""
     return sa.select(*AFFILIATE_COLUMNS).where(AFFILIATE.c.organisation == organisation)
 
 
 @first_row(Affiliate)
 def affiliate_with(*, code: str) -> sa.Executable:
-    """Whose code this is; codes are upper case."""
+    """The affiliate whose code this is, or None; codes are upper case."""
     return sa.select(*AFFILIATE_COLUMNS).where(AFFILIATE.c.code == code)
 
 
 @changes_one
 def insert_referral(*, organisation: str, affiliate: str, now: float) -> StatementBuild:
-    """Keep who brought the organisation. False: somebody did before."""
+    """Record that `affiliate` brought `organisation`. False: somebody is recorded already. `now`: Unix seconds."""
     return insert_once(REFERRAL, key=["organisation"], organisation=organisation, affiliate=affiliate, created=now)
 
 
 @first_row(Referral)
 def referral_of(*, organisation: str) -> sa.Executable:
-    """Who brought the organisation, if anybody did."""
+    """The affiliate that brought `organisation`, with its code; None where nobody did."""
     return (
         sa.select(REFERRAL.c.affiliate, AFFILIATE.c.code, REFERRAL.c.created)
         .join_from(REFERRAL, AFFILIATE, AFFILIATE.c.organisation == REFERRAL.c.affiliate)
@@ -86,19 +86,19 @@ def referral_of(*, organisation: str) -> sa.Executable:
 
 @value_or(0)
 def count_referrals(*, affiliate: str) -> sa.Executable:
-    """How many organisations it brought."""
+    """How many organisations `affiliate` brought."""
     return sa.select(sa.func.count().label("many")).select_from(REFERRAL).where(REFERRAL.c.affiliate == affiliate)
 
 
 @first_row(int)
 def organisation_created(*, organisation: str) -> sa.Executable:
-    """When the organisation was made."""
+    """When `organisation` was created, Unix seconds; None where there is none such."""
     return sa.select(ORGANISATION.c.created).where(ORGANISATION.c.id == organisation)
 
 
 @row_exists
 def shares_people(*, affiliate: str, organisation: str, person: str) -> sa.Executable:
-    """Whether this person, or any member of the organisation, is a member of the affiliate."""
+    """Whether `person`, or any member of `organisation`, is a member of `affiliate`."""
     return (
         sa.select(MEMBERSHIP.c.organisation_id)
         .where(

@@ -83,7 +83,7 @@ def insert_key(
     restrictions: str | None = None,
     made_with: str | None = None,
 ) -> sa.Executable:
-    """Keep a new key's digest. `made_with`: the credential it was made with; a grant takes it along when it ends."""
+    """Insert a key by its digest. `made_with`: the key or grant that made it, whose end ends it, too. `now`, `expires_at`: Unix seconds."""
     return sa.insert(API_KEY).values(
         id=id,
         digest=digest,
@@ -100,13 +100,13 @@ def insert_key(
 
 
 def revoke_key(connection: Connection, *, key: str, organisation: str, now: float) -> bool:
-    """End a key of an organisation and those made with it; takes effect with the next call."""
+    """End a key of an organisation and those made with it; takes effect with the next call. `now`: Unix seconds."""
     row = find_key_row(connection, key=key)
     return row is not None and row.organisation_id == organisation and end_key(connection, key=key, now=now)
 
 
 def end_key(connection: Connection, *, key: str, now: float) -> bool:
-    """End a key, and every key that was made with it: whoever had it may have made them. Whether it was live."""
+    """End a key, and every key that was made with it: whoever had it may have made them. Whether it was live. `now`: Unix seconds."""
     count_change(connection, name=CALLERS)  # first, as everywhere: it is a lock
     if connection.first(REVOKE_API_KEY, key=key, now=int(now)) is None:
         return False
@@ -115,7 +115,7 @@ def end_key(connection: Connection, *, key: str, now: float) -> bool:
 
 
 def end_keys_made_with(connection: Connection, *, credential: str, now: float) -> int:
-    """End the keys that a key or a grant made, and those that were made with them; how many."""
+    """End the keys that a key or a grant made, and those that were made with them; how many. `now`: Unix seconds."""
     ended = 0
     while more := connection.all(REVOKE_KEYS_MADE, credential=credential, now=int(now)):
         ended += len(more)  # again: the statement may have waited for somebody who made one more
@@ -131,19 +131,19 @@ def hold_key(*, key: str) -> sa.Executable:
 
 @first_row(ApiKeyRow)
 def find_key_row(*, key: str) -> sa.Executable:
-    """A key, whoever's it is."""
+    """The key with this id, of any organisation, or None."""
     return API_KEY_ROWS.where(API_KEY.c.id == key)
 
 
 @all_rows(ApiKeyRow)
 def list_keys(*, organisation: str, after: Annotated[str | None, or_last("key_")] = None, most: int = 1000) -> sa.Executable:
-    """An organisation's keys, newest first."""
+    """At most `most` keys of `organisation` behind the id `after`, newest first."""
     return API_KEY_PAGE.where(KEY_OF_ORGANISATION)
 
 
 @all_rows(ApiKeyRow)
 def list_own_keys(*, person: str, after: Annotated[str | None, or_last("key_")], most: int) -> sa.Executable:
-    """The keys of a person that act for no organisation, newest first."""
+    """At most `most` keys of `person` that act for no organisation, behind the id `after`, newest first."""
     return API_KEY_PAGE.where(KEY_OF_PERSON_ALONE)
 
 

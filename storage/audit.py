@@ -203,7 +203,7 @@ def first_read_id(at: float) -> int:
 
 
 def read_id(at: float, number: int) -> int:
-    """The id of a read."""
+    """The id of a read. `at`: Unix seconds."""
     return int(at * 1000) << NUMBER_BITS | number % READS_A_MILLISECOND
 
 
@@ -444,7 +444,7 @@ def read_as_audit_row(row: AuditReadRow, texts: Mapping[int, AuditText]) -> Audi
 
 @changes_rows
 def sweep_audit(*, before: float, most: int) -> sa.Executable:
-    """Forget rows older than the retention, the oldest first."""
+    """Forget rows older than the retention, the oldest first. `before`: Unix seconds."""
     return sa.delete(AUDIT).where(AUDIT.c.id.in_(OLDEST_AUDIT_RECORDS), AUDIT.c.at < before)
 
 

@@ -205,7 +205,7 @@ COUNT_REPORTS = Query(StateCount, sa.select(REPORTS_TO_MAKE.c.state, sa.func.cou
 
 @runs_in_thread  # ten thousand rows of everything are some milliseconds, which the loop does not have
 def measure_backlog(connection: Connection, *, now_ms: int) -> Backlog:
-    """What waits, as one snapshot."""
+    """What waits, as one snapshot. `now_ms`: Unix milliseconds."""
     waiting, mails = connection.first(COUNT_DELIVERIES, now_ms=now_ms), connection.first(COUNT_MAILS)
     assert waiting is not None and mails is not None  # without a FROM there is always a row
     return Backlog(

@@ -74,12 +74,12 @@ CHANGE_CONFIG = Query(
 
 @first_row(BillingConfig)
 def find_config(*, organisation: str) -> sa.Executable:
-    """The row, where it was made."""
+    """The row of `organisation`, or None where it was not made yet."""
     return sa.select(*CONFIG_COLUMNS).where(BILLING_CONFIG.c.organisation == organisation)
 
 
 def ensure_config(connection: Connection, *, organisation: str, now: float) -> BillingConfig:
-    """The row, made with the defaults where there was none."""
+    """The row of `organisation`, made with the defaults where there was none. `now`: Unix seconds."""
     found = find_config(connection, organisation=organisation)
     if found is None:
         connection.run(INSERT_CONFIG, **CONFIG_DEFAULTS, organisation=organisation, updated=int(now))
@@ -98,7 +98,7 @@ def change_config(
     invoice_prefix: str | None,
     now: float,
 ) -> BillingConfig:
-    """Set what is given; None keeps what is there."""
+    """Set the values that are not None, and return the row. `price_per_gb_cents`: minor units; `now`: Unix seconds."""
     ensure_config(connection, organisation=organisation, now=now)
     given = {"currency": currency, "price_per_gb_cents": price_per_gb_cents, "invoice_prefix": invoice_prefix}
     changed = connection.first(CHANGE_CONFIG, of=organisation, **given, now=int(now))

@@ -40,14 +40,14 @@ BROWSER_OF_COOKIE = BROWSER_SESSION.c.digest == sa.bindparam("digest")
 def insert_browser_session(
     *, digest: bytes, id: str, person: str, organisation: str | None, now: float, expires_at: float
 ) -> sa.Executable:
-    """Somebody has signed in. `now` and `expires_at`: Unix seconds."""
+    """A person has signed in with a browser; `digest` is of its cookie. `now` and `expires_at`: Unix seconds."""
     values = {"digest": digest, "id": id, "person_id": person, "organisation_id": organisation}
     return sa.insert(BROWSER_SESSION).values(**values, created=now, seen=now, expires_at=expires_at)
 
 
 @first_row(BrowserSession)
 def find_browser_session(*, digest: bytes, now: float, idle: float) -> sa.Executable:
-    """The session of a cookie, unless it has ended; `idle` is the moment after which it must have been seen."""
+    """The session of a cookie, unless it has ended; `idle` is the moment after which it must have been seen. `now`: Unix seconds."""
     return (
         sa.select(
             BROWSER_SESSION.c.id,
@@ -64,7 +64,7 @@ def find_browser_session(*, digest: bytes, now: float, idle: float) -> sa.Execut
 
 @writes
 def touch_browser_session(*, digest: bytes, now: float, noted: float, idle: float) -> sa.Executable:
-    """It was seen again; written when the last note is not younger than `noted`."""
+    """A browser was seen at `now`; written only where its last note is not younger than `noted`. All: Unix seconds."""
     return (
         sa.update(BROWSER_SESSION).where(BROWSER_OF_COOKIE, BROWSER_SESSION.c.seen <= noted, BROWSER_SESSION.c.seen > idle).values(seen=now)
     )
@@ -72,29 +72,29 @@ def touch_browser_session(*, digest: bytes, now: float, noted: float, idle: floa
 
 @changes_one
 def switch_browser_session(*, digest: bytes, organisation: str | None) -> sa.Executable:
-    """From now on it acts for this organisation."""
+    """Let the browser act for `organisation` from now on; False where there is no such session."""
     return sa.update(BROWSER_SESSION).where(BROWSER_OF_COOKIE).values(organisation_id=organisation)
 
 
 @changes_one
 def end_browser_session(*, digest: bytes) -> sa.Executable:
-    """The cookie opens nothing any more; whether it did."""
+    """Sign the browser with this cookie out; whether it was signed in."""
     return sa.delete(BROWSER_SESSION).where(BROWSER_OF_COOKIE)
 
 
 @changes_rows
 def end_browser_sessions(*, person: str) -> sa.Executable:
-    """Every browser of a person is signed out; how many there were."""
+    """Sign every browser of `person` out; returns how many."""
     return sa.delete(BROWSER_SESSION).where(BROWSER_SESSION.c.person_id == person)
 
 
 @value_or(0)
 def count_browser_sessions(*, person: str, now: float, idle: float) -> sa.Executable:
-    """How many browsers a person is signed in with."""
+    """How many browsers a person is signed in with. `now`: Unix seconds."""
     return sa.select(sa.func.count().label("browsers")).where(BROWSER_SESSION.c.person_id == person, *BROWSER_IS_LIVE)
 
 
 @changes_rows
 def sweep_browser_sessions(*, now: float, idle: float) -> sa.Executable:
-    """Forget those that have ended by themselves."""
+    """Delete sessions that have expired at `now`, or were last seen before `idle`; returns how many. Both: Unix seconds."""
     return sa.delete(BROWSER_SESSION).where((BROWSER_SESSION.c.expires_at <= now) | (BROWSER_SESSION.c.seen <= idle))

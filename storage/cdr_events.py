@@ -112,7 +112,7 @@ REMOVE_REPEATED_CDR = Command(
 def ingest_cdr(connection: Connection, *, organisation: str, events: Sequence[CdrEvent], now: float, ids: Ids) -> int:
     """Keep the events that are new, add them to their months and open the months' periods; returns how many were new.
 
-    Of events with one id the first is kept. A batch that a sum cannot hold is refused whole.
+    Of events with one id the first is kept. A batch that a sum cannot hold is refused whole. `now`: Unix seconds.
     """
     first: dict[str, CdrEvent] = {}
     for event in events:
@@ -379,7 +379,7 @@ async def sweep_call_records(
 
 
 def begin_pass(connection: Connection, *, now: float, every: int) -> PassState | None:
-    """The pass that runs, or a new one if the last began `every` seconds ago; None while there is none to do."""
+    """The pass that runs, or a new one if the last began `every` seconds ago; None while there is none to do. `now`: Unix seconds."""
     if not older_programs_are_gone(connection, now=now, revision=CDR_DIGESTS_REVISION):
         return None
     state = connection.first(FIND_PASS)
@@ -402,7 +402,7 @@ def old_cdrs(connection: Connection, *, place: PassPlace, before: int, rows: int
 
 
 def remove_cdrs(connection: Connection, *, records: Sequence[CdrKey], now: float) -> int:
-    """Remove records and remember their ids, in one transaction; how many. 0 while an older program runs beside."""
+    """Remove records and remember their ids, in one transaction; how many. 0 while an older program runs beside. `now`: Unix seconds."""
     if not older_programs_are_gone(connection, now=now, revision=CDR_DIGESTS_REVISION):
         return 0
     removed = connection.all(REMOVE_CDRS, records=pack_rows([tuple(record) for record in records]))

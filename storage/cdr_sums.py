@@ -169,12 +169,12 @@ def sim_month_slices(
 
 
 def largest_sims_of_month(connection: Connection, *, organisation: str, month: int, most: int) -> MonthSums:
-    """The SIMs with the most bytes, largest first; the total is that of all."""
+    """The `most` SIMs with the most bytes, largest first; `bytes_total` is of all SIMs. `month`: YYYYMM."""
     total = connection.first(FIND_MONTH_TOTAL, organisation=organisation, month=month)
     return MonthSums(total or 0, connection.all(LIST_LARGEST_SIMS, organisation=organisation, month=month, most=most))
 
 
 def sim_of_month(connection: Connection, *, organisation: str, month: int, iccid: str) -> MonthSums:
-    """One SIM alone, and its own total."""
+    """One SIM of a month alone; `bytes_total` is its own. `month`: YYYYMM."""
     lines = connection.all(FIND_SIM_MONTH, organisation=organisation, month=month, iccid=iccid)
     return MonthSums(sum(line.bytes_up + line.bytes_down for line in lines), lines)

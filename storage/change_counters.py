@@ -27,7 +27,7 @@ def read_change_count(*, name: str) -> sa.Executable:
 
 @writes
 def count_change(*, name: str) -> StatementBuild:
-    """Say that something a cache may hold has changed; in the transaction of the change."""
+    """Move the counter `name`, in the transaction that changes what caches hold."""
     return lambda dialect: (
         dialect.insert(CHANGE).values(name=name, value=1).on_conflict_do_update(index_elements=["name"], set_={"value": CHANGE.c.value + 1})
     )

@@ -76,7 +76,7 @@ def claim_is(organisation: str, operation: str, key: str) -> sa.ColumnElement[bo
 
 
 def owned_by_lease(name: str) -> sa.ColumnElement[bool]:
-    """Its call still has it: a process whose lease had run out for a while may have lost a claim, and another of its calls got it."""
+    """That the claim is still this call's. Another call of the same process may have it, after a lease that had run out for a while."""
     return claim_is("organisation", "operation", "key") & (CLAIM.c.owner == sa.bindparam(name)) & (CLAIM.c.lease == sa.bindparam("lease"))
 
 
@@ -218,7 +218,7 @@ def take_claim(
 
 
 def find_claim(connection: Connection, *, organisation: str, operation: str, key: str, now: int) -> Claim | None:
-    """The key's row, if its retention has not ended."""
+    """The row of a key, or None where there is none, or its retention has ended at `now` (Unix seconds)."""
     digest = key_digest(organisation, operation, key)
     found = connection.first(READ_CLAIM, organisation=organisation, operation=operation, key=key, digest=digest)
     if found is None or (found.state == "done" and found.expires_at is not None and found.expires_at <= now):
@@ -274,7 +274,7 @@ def finish_claim(
 def dispatch_claim(
     connection: Connection, *, organisation: str, operation: str, key: str, owner: str, lease: str, status: int, body: str
 ) -> None:
-    """From now on it may have been sent. Refused when the claim is not this call's any more: then nothing may be sent."""
+    """Mark the call as sent. Raises Conflict when the claim is not this call's any more: then nothing may be sent."""
     named = {"organisation": organisation, "operation": operation, "key": key, "owner": owner, "lease": lease}
     if connection.run(DISPATCH_CLAIM, **named, status=status, body=body) == 0:
         raise call_in_progress()
@@ -292,13 +292,13 @@ def resolve_unknown_claim(*, organisation: str, operation: str, key: str, state:
 
 @writes
 def reopen_claim(*, organisation: str, operation: str, key: str) -> sa.Executable:
-    """Its answer is not certain any more; whoever says so gives it another in the same transaction."""
+    """Make the answer of a key uncertain; the same transaction has to give it another."""
     return sa.update(CLAIM).where(claim_is("organisation", "operation", "key"), CLAIM.c.state == "done").values(state="unknown")
 
 
 @writes
 def mark_claim_unknown(*, organisation: str, operation: str, key: str, seen: str, lease: str) -> sa.Executable:
-    """The owner's lease has run out while it was dispatching: the outcome is unknown from now on."""
+    """Mark a dispatched claim as unknown, because the lease of its owner `seen` has run out."""
     return sa.update(CLAIM).where(owned_by_lease("seen"), CLAIM.c.state == "dispatching").values(state="unknown")
 
 
@@ -312,7 +312,7 @@ def release_claim(*, organisation: str, operation: str, key: str, owner: str, le
 
 
 def release_orphaned_claims(connection: Connection, *, now: float) -> int:
-    """Mark what dead processes left behind, and free what they had not sent."""
+    """Mark what dead processes left behind, and free what they had not sent. `now`: Unix seconds."""
     before = math.ceil(now - REPLICA_LEASE_SECONDS)
     connection.run(DELETE_ORPHANED_CLAIMS, now=now, before=before)
     return connection.run(MARK_ORPHANS_UNKNOWN, now=now, before=before)
@@ -320,11 +320,11 @@ def release_orphaned_claims(connection: Connection, *, now: float) -> int:
 
 @changes_rows
 def sweep_claims(*, before: Annotated[float, int], most: int) -> sa.Executable:
-    """Forget keys whose retention has ended, the oldest first."""
+    """Forget keys whose retention has ended, the oldest first. `before`: Unix seconds."""
     # Said twice: PostgreSQL asks a row that has changed meanwhile for the outer condition only, and a key may have been claimed anew.
     return sa.delete(CLAIM).where(sa.tuple_(*CLAIM_KEY).in_(ENDED_CLAIMS), CLAIM_HAS_ENDED)
 
 
 def forget_claims(connection: Connection, *, operations: Sequence[str]) -> None:
-    """Drop the keys of these operations: what their answers tell of does not exist any more."""
+    """Delete the keys of these `operations`: what their answers tell of does not exist any more."""
     connection.run_many(FORGET_CLAIM, [{"operation_id": operation} for operation in operations])

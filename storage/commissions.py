@@ -98,7 +98,7 @@ def affiliate_share(fees: int) -> int:
 
 @changes_one
 def insert_fee(*, fee: PlatformFee) -> StatementBuild:
-    """Keep a fee; False when its `ref` was there already."""
+    """Insert a fee; False when a fee with its `ref` was there already."""
     return insert_once(PLATFORM_FEE, key=["ref"], **fee._asdict())
 
 
@@ -119,13 +119,13 @@ def add_to_commission(connection: Connection, *, id: str, affiliate: str, fee: P
 
 @first_row(CommissionPlace)
 def commission_place(*, affiliate: str, commission: str) -> sa.Executable:
-    """Where one of the affiliate's commissions stands."""
+    """The place of one of the affiliate's commissions in its list; None where it has no such one."""
     return sa.select(COMMISSION.c.month, COMMISSION.c.id).where(COMMISSION_IS_MINE, COMMISSION.c.id == commission)
 
 
 @all_rows(Commission)
 def list_commissions(*, affiliate: str, after: CommissionPlace = LAST_COMMISSION_PLACE, most: int) -> sa.Executable:
-    """Newest month first."""
+    """At most `most` commissions behind the place `after`, the newest month first."""
     return (
         sa.select(*(COMMISSION.c[name] for name in Commission._fields))
         .where(
@@ -139,7 +139,7 @@ def list_commissions(*, affiliate: str, after: CommissionPlace = LAST_COMMISSION
 
 @all_rows(EarnedTotal)
 def earned_totals(*, affiliate: str) -> sa.Executable:
-    """What all the shares come to, by currency."""
+    """The sums of all the affiliate's shares, one for each currency, in minor units."""
     return (
         sa.select(COMMISSION.c.currency, sa.cast(sa.func.sum(COMMISSION.c.amount), sa.BigInteger).label("amount"))
         .where(COMMISSION_IS_MINE)

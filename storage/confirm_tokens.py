@@ -25,7 +25,7 @@ CONFIRM_TOKEN = table_of(ConfirmTokenTable)
 def insert_confirm_token(
     *, digest: bytes, organisation: str, principal: str, operation: str, fingerprint: bytes, expires_at: float
 ) -> sa.Executable:
-    """Store what a challenge handed out."""
+    """Store the digest of a token that a challenge handed out, and what it confirms. `expires_at`: Unix seconds."""
     return sa.insert(CONFIRM_TOKEN).values({name: sa.bindparam(name) for name in ConfirmTokenTable.__annotations__})
 
 
@@ -44,5 +44,5 @@ def use_confirm_token(*, digest: bytes, organisation: str, principal: str, opera
 
 @changes_rows
 def sweep_confirm_tokens(*, now: float) -> sa.Executable:
-    """Forget expired tokens."""
+    """Delete tokens that have expired at `now` (Unix seconds); returns how many."""
     return sa.delete(CONFIRM_TOKEN).where(CONFIRM_TOKEN.c.expires_at <= now)

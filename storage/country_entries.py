@@ -182,7 +182,7 @@ FIND_SIGHTING_AFTER = Query(
 
 
 def find_neighbours(connection: Connection, *, iccid: str, country: str, occurred_at: float) -> SightingNeighbours:
-    """What is known of the line just before (or at) a moment, and just after it."""
+    """What is known of the line just before (or at) a moment, and just after it. `occurred_at`: Unix seconds."""
     return SightingNeighbours(
         connection.first(FIND_SIGHTING_BEFORE, iccid=iccid, country=country, occurred_at=occurred_at),
         connection.first(FIND_SIGHTING_AFTER, iccid=iccid, occurred_at=occurred_at),
@@ -201,7 +201,7 @@ def enter_country(
     now: float,
     ids: Ids,
 ) -> bool:
-    """Put a sighting in its place; whether it is an entry there. The same sighting twice is one."""
+    """Put a sighting in its place; whether it is an entry there. The same sighting twice is one. `occurred_at`, `now`: Unix seconds."""
     id = ids.new("cen_")
     seen = CountryEntry(country, mcc, mnc, occurred_at, account_id)
     if connection.run(INSERT_SIGHTING, id=id, iccid=iccid, created=int(now), network=mnc or "", **seen._asdict()) == 0:

@@ -257,12 +257,12 @@ NEWEST_ATTEMPTS = Query(
 
 
 def enqueue_event_for(connection: Connection, *, event: str, endpoint: str, organisation: str, now_ms: int, ids: Ids) -> None:
-    """Queue an event for one endpoint, whoever's else it may be for."""
+    """Queue an event for one endpoint alone. `now_ms`: Unix milliseconds."""
     queue_deliveries(connection, event=event, endpoints=[endpoint], organisation=organisation, now_ms=now_ms, ids=ids)
 
 
 def queue_deliveries(connection: Connection, *, event: str, endpoints: Sequence[str], organisation: str, now_ms: int, ids: Ids) -> None:
-    """Queue an event for these endpoints; a delivery that has been made before begins again."""
+    """Queue an event for these endpoints; a delivery that has been made before begins again. `now_ms`: Unix milliseconds."""
     new = {"event_id": event, "organisation": organisation, "due_ms": now_ms}
     queued = connection.run_many(
         QUEUE_DELIVERY, [{"id": new_delivery_id(event, ids), "endpoint_id": endpoint, **new} for endpoint in endpoints]
@@ -311,7 +311,7 @@ def drop_pending(connection: Connection, *, endpoint: str) -> None:
 
 
 def remove_attempts(connection: Connection, deliveries: Sequence[str]) -> None:
-    """The attempts of deliveries that were removed."""
+    """Delete the attempts of deliveries that were removed."""
     if deliveries:
         connection.run(REMOVE_ATTEMPTS, ids=pack_rows([[id] for id in deliveries]), **id_range(deliveries))
 
@@ -411,6 +411,6 @@ NOTIFY_DELIVERY = Query(
 
 
 def notify_deliveries(connection: Connection, *, queued: int) -> None:
-    """Say it, if anything was queued. On SQLite the worker of the same process is woken in memory, and others poll."""
+    """Notify PostgreSQL's listeners if anything was queued. With SQLite the worker of the same process is woken in memory."""
     if queued and connection.dialect_name == "postgresql":
         connection.first(NOTIFY_DELIVERY)

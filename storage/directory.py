@@ -70,7 +70,7 @@ def find_presented_key(connection: Connection, *, digest: bytes) -> tuple[Presen
 
 
 def find_member_again(connection: Connection, *, caller: Caller, now: float) -> Membership | None:
-    """The membership of a caller who was found before; None when it, or the credential, has ended since."""
+    """The membership of a caller who was found before; None when it, or the credential, has ended since. `now`: Unix seconds."""
     if caller.kind == "key":
         return connection.first(MEMBER_BY_KEY, key_id=caller.key_id, now=now)
     if caller.key_id:

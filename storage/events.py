@@ -132,12 +132,12 @@ def event_digest(dedup: str) -> bytes:
 
 @first_row(EventRow)
 def read_event(*, event: str, organisation: str) -> sa.Executable:
-    """One event of an organisation."""
+    """The event of `organisation` with this id, or None."""
     return sa.select(*EVENT_COLUMNS).where(EVENT.c.id == event, OWN_EVENT)
 
 
 def list_events(connection: Connection, *, organisation: str, intent: str | None, after: str | None, most: int) -> list[EventRow]:
-    """Newest first; those of one intent when it is named."""
+    """At most `most` events behind the id `after`, newest first; those of one intent when `intent` is given."""
     start = after or LAST_EVENT_ID
     if intent is None:
         return connection.all(LIST_EVENTS, organisation=organisation, after=start, most=most)

@@ -283,7 +283,7 @@ def find_span(connection: Connection, *, now_ms: int) -> IdSpan:
 
 
 def choose_deliveries(connection: Connection, *, now_ms: int, horizon: int, most: int, after: str = "") -> ChosenDeliveries:
-    """At most so many to take. `after` is where an earlier choice ended among the endpoints."""
+    """At most so many to take. `after` is where an earlier choice ended among the endpoints. `now_ms`: Unix milliseconds."""
     connection.first(TAKE_CLAIM_TURN)
     span = find_span(connection, now_ms=now_ms)
     queue, ends = DIVIDED_QUERIES if span.lowest else WHOLE_QUERIES, span.ends

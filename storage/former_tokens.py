@@ -45,7 +45,7 @@ def keep_former_token(*, organisation: str, sealed: str, now: Annotated[float, F
 
 @changes_one
 def take_former_token(*, organisation: str, sealed: str, now: float) -> sa.Executable:
-    """Erases the token that is about to be used again. False: it is not there any more, or another one is."""
+    """Erases the token that is about to be used again. False: it is not there any more, or another one is. `now`: Unix seconds."""
     return sa.delete(FORMER_TOKEN).where(FORMER_TOKEN_OF, FORMER_TOKEN_LIVES, FORMER_TOKEN.c.sealed == sealed)
 
 
@@ -57,5 +57,5 @@ def erase_former_token(*, organisation: str) -> sa.Executable:
 
 @changes_rows
 def sweep_former_tokens(*, now: float) -> sa.Executable:
-    """Erases the tokens whose day is over; how many they were."""
+    """Erases the tokens whose day is over; how many they were. `now`: Unix seconds."""
     return sa.delete(FORMER_TOKEN).where(FORMER_TOKEN.c.expires_at <= now)

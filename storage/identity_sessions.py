@@ -36,31 +36,31 @@ OWN_IDENTITY_SESSION = IDENTITY_SESSION.c.organisation == sa.bindparam("organisa
 
 @writes
 def insert_identity_session(*, session: IdentitySession) -> sa.Executable:
-    """Keep a new session."""
+    """Insert a new session."""
     return sa.insert(IDENTITY_SESSION).values(session._asdict())
 
 
 @first_row(IdentitySession)
 def find_identity_session(*, session: str) -> sa.Executable:
-    """A session of whatever organisation."""
+    """The session with this id, of any organisation; None where there is none."""
     return sa.select(*IDENTITY_SESSION_COLUMNS).where(IDENTITY_SESSION.c.id == session)
 
 
 @first_row(IdentitySession)
 def latest_identity_session(*, organisation: str) -> sa.Executable:
-    """The organisation's newest."""
+    """The newest session of `organisation`, or None."""
     return sa.select(*IDENTITY_SESSION_COLUMNS).where(OWN_IDENTITY_SESSION).order_by(IDENTITY_SESSION.c.id.desc()).limit(1)
 
 
 @row_exists
 def has_verified_identity(*, organisation: str) -> sa.Executable:
-    """Whether any of its sessions was verified."""
+    """Whether any session of `organisation` was verified."""
     return sa.select(*IDENTITY_SESSION_COLUMNS).where(OWN_IDENTITY_SESSION, IDENTITY_SESSION.c.status == "verified").limit(1)
 
 
 @first_row(IdentitySession)
 def move_identity_session(*, session: str, before: str, status: str, reason: str | None, now: Annotated[float, int]) -> sa.Executable:
-    """From one status to another; nothing when it is not in the first any more."""
+    """The session after it went from the status `before` to `status`; None where it is in another one. `now`: Unix seconds."""
     return returning(
         sa.update(IDENTITY_SESSION)
         .where(IDENTITY_SESSION.c.id == session, IDENTITY_SESSION.c.status == before)

@@ -70,7 +70,7 @@ class InboundPush(NamedTuple):
 
 
 def take_push(connection: Connection, *, push: InboundPush, now: float) -> bool:
-    """Whether it is new; if so it is remembered."""
+    """Whether a notification is new; a new one is remembered for a week, an unsigned one for a minute. `now`: Unix seconds."""
     signed = push.signed_id is not None
     before = now - (PUSH_REMEMBERED_SECONDS if signed else UNSIGNED_PUSH_SECONDS)
     if connection.run(TAKE_PUSH, digest=push.digest, received=now, before=before) == 0:

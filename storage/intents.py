@@ -151,7 +151,7 @@ REMOVE_INTENTS = Command(lambda dialect: sa.delete(INTENT).where(INTENT.c.id.in_
 
 
 def insert_intent(connection: Connection, *, row: IntentRow, event: NewEvent | None, ids: Ids) -> None:
-    """A new intent and, when it has its eSIM already, the event that says so."""
+    """A new intent and, when it has its eSIM already, the event that says so. Raises StoreUnavailable when its ICCID is taken."""
     if connection.run(INSERT_INTENT, **row._asdict()) == 0:
         raise iccid_is_taken()
     if event is not None:
@@ -166,13 +166,13 @@ def find_intent(*, intent: str, organisation: str) -> sa.Executable:
 
 @first_row(IntentHolder)
 def find_holder(*, iccid: str) -> sa.Executable:
-    """The intent that owns an ICCID, whoever's it is."""
+    """The intent that owns `iccid`, of any organisation; None where none does."""
     return sa.select(INTENT.c.id, INTENT.c.organisation, INTENT.c.livemode, INTENT.c.plan_id).where(INTENT.c.iccid == iccid)
 
 
 @all_rows(IntentRow)
 def list_intents(*, organisation: str, after: Annotated[str | None, or_last("cni_")], most: int) -> sa.Executable:
-    """Newest first."""
+    """At most `most` intents behind the id `after`, newest first."""
     return sa.select(*INTENT_COLUMNS).where(OWN_INTENT, INTENT.c.id < after).order_by(INTENT.c.id.desc()).limit(most)
 
 
@@ -204,7 +204,7 @@ def await_esim(*, intent: str, organisation: str, awaited: AwaitedPlan) -> sa.Ex
 
 @writes
 def await_plan_again(*, intent: str, organisation: str) -> sa.Executable:
-    """Nothing was sent: the intent waits for a plan as before."""
+    """Nothing was sent for an intent: it waits for a plan as before."""
     return (
         sa.update(INTENT)
         .where(THIS_INTENT, INTENT.c.status == "processing")
@@ -214,13 +214,13 @@ def await_plan_again(*, intent: str, organisation: str) -> sa.Executable:
 
 @writes
 def forget_intent(*, intent: str, organisation: str) -> sa.Executable:
-    """Nothing was sent, and the key is free: the intent never was."""
+    """Delete an intent of which nothing was sent and whose key is free."""
     return sa.delete(INTENT).where(THIS_INTENT, INTENT.c.status == "processing")
 
 
 @first_row(IntentRow)
 def give_esim(*, intent: str, organisation: str, iccid: str, esim: str) -> sa.Executable:
-    """The eSIM was drawn."""
+    """The intent after its eSIM was drawn; `esim` is sealed. None when it is not processing."""
     return returning(
         sa.update(INTENT)
         .where(THIS_INTENT, INTENT.c.status == "processing")
@@ -231,7 +231,7 @@ def give_esim(*, intent: str, organisation: str, iccid: str, esim: str) -> sa.Ex
 
 @first_row(IntentRow)
 def end_intent(*, intent: str, organisation: str, error: str) -> sa.Executable:
-    """No eSIM was drawn, or it was taken back."""
+    """The intent after it failed, since no eSIM was drawn, or it was taken back; None when it had ended otherwise."""
     return returning(
         sa.update(INTENT)
         .where(THIS_INTENT, INTENT.c.status.in_(["processing", "succeeded"]))
@@ -242,13 +242,13 @@ def end_intent(*, intent: str, organisation: str, error: str) -> sa.Executable:
 
 @writes
 def reopen_intent(*, intent: str, organisation: str) -> sa.Executable:
-    """An eSIM may have been drawn for it after all."""
+    """Make a failed live intent processing again: an eSIM may have been drawn for it."""
     return sa.update(INTENT).where(THIS_INTENT, INTENT.c.status == "failed", INTENT.c.livemode == 1).values(status="processing")
 
 
 @first_row(IntentRow)
 def note_intent_error(*, intent: str, organisation: str, error: str) -> sa.Executable:
-    """What is not known about an intent that is processing."""
+    """The intent, if it is processing, with the JSON text of what is not known of it."""
     return returning(sa.update(INTENT).where(THIS_INTENT, INTENT.c.status == "processing").values(error=error), INTENT_COLUMNS)
 
 

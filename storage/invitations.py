@@ -72,7 +72,7 @@ def put_invitation(
 
 @all_rows(WaitingInvitation)
 def invitations_for(*, address: str, now: float) -> sa.Executable:
-    """What waits for an address, newest first."""
+    """The invitations of `address` that are open at `now` (Unix seconds), newest first."""
     return (
         sa.select(*INVITATION_COLUMNS)
         .join_from(INVITATION, ORGANISATION, INVITATION.c.organisation_id == ORGANISATION.c.id)
@@ -83,7 +83,7 @@ def invitations_for(*, address: str, now: float) -> sa.Executable:
 
 @first_row(TakenInvitation)
 def take_invitation(*, invitation: str, address: str, now: float) -> sa.Executable:
-    """Use an invitation up; of two who accept at once one gets it."""
+    """Use an invitation up; of two who accept at once one gets it, the other None. `now`: Unix seconds."""
     return (
         sa.delete(INVITATION)
         .where(INVITATION.c.id == invitation, INVITATION_OF_ADDRESS, INVITATION_IS_OPEN)
@@ -93,11 +93,11 @@ def take_invitation(*, invitation: str, address: str, now: float) -> sa.Executab
 
 @changes_one
 def withdraw_invitation(*, invitation: str, organisation: str, now: float) -> sa.Executable:
-    """Take an invitation back; False when there is none."""
+    """Take an invitation back; False when there is none. `now`: Unix seconds."""
     return sa.delete(INVITATION).where(INVITATION.c.id == invitation, INVITATION.c.organisation_id == organisation, INVITATION_IS_OPEN)
 
 
 @changes_rows
 def sweep_invitations(*, before: float) -> sa.Executable:
-    """Forget invitations that expired before then."""
+    """Delete invitations that expired before `before` (Unix seconds); returns how many."""
     return sa.delete(INVITATION).where(INVITATION.c.expires_at <= before)

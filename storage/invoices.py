@@ -139,19 +139,19 @@ FIND_SENDING = Query(
 
 @writes
 def insert_invoice(*, row: Invoice) -> sa.Executable:
-    """Keep a new invoice."""
+    """Insert a new invoice."""
     return sa.insert(INVOICE).values(row._asdict())
 
 
 @first_row(Invoice)
 def find_invoice(*, invoice: str, organisation: str) -> sa.Executable:
-    """One invoice of an organisation."""
+    """The invoice of `organisation` with this id, or None."""
     return sa.select(*INVOICE_COLUMNS).where(THIS_INVOICE, INVOICE.c.organisation == organisation)
 
 
 @all_rows(Invoice)
 def list_invoices(*, organisation: str, after: Annotated[str | None, or_last("inv_")], most: int) -> sa.Executable:
-    """Newest first."""
+    """At most `most` invoices behind the id `after`, newest first."""
     return (
         sa.select(*INVOICE_COLUMNS)
         .where(INVOICE.c.organisation == organisation, INVOICE.c.id < after)
@@ -205,7 +205,7 @@ def record_processor_invoice(*, row: Invoice, named: str, now: Annotated[float, 
 @first_row(Invoice)
 def finish_invoice_sending(*, row: Invoice, now: Annotated[float, int]) -> sa.Executable:
     """The processor has sent it, at the moment that its document says. None when this handing over was ended: by another call, or
-    the payment.
+    the payment. `now`: Unix seconds.
     """
     found = {"processor_invoice": row.processor_invoice, "pay_url": row.pay_url, "issued_at": row.issued_at}
     return returning(update_sending(row).values(**INVOICE_CHANGE, **found, status="sent", sending=0, document=1), INVOICE_COLUMNS)
@@ -213,7 +213,7 @@ def finish_invoice_sending(*, row: Invoice, now: Annotated[float, int]) -> sa.Ex
 
 @first_row(Invoice)
 def mark_invoice_documented(*, invoice: str) -> sa.Executable:
-    """Its document is stored."""
+    """The invoice after its document was stored; None where there is none such."""
     return returning(sa.update(INVOICE).where(THIS_INVOICE).values(document=1), INVOICE_COLUMNS)
 
 
@@ -221,7 +221,7 @@ def mark_invoice_documented(*, invoice: str) -> sa.Executable:
 def cancel_invoice_sending(*, row: Invoice, now: Annotated[float, int], removed: Annotated[bool, int] = False) -> sa.Executable:
     """The processor surely sent nothing: a draft as before. Only for the handing over that `row` shows.
 
-    `removed`: this try is given up for good, so that the next one makes another draft at the processor.
+    `removed`: this try is given up for good, so that the next one makes another draft at the processor. `now`: Unix seconds.
     """
     discarded = INVOICE.c.discarded + sa.bindparam("removed", type_=sa.Integer)
     draft: ColumnValues = {"sending": 0, "connect_account": None, "processor_invoice": None, "discarded": discarded}
@@ -230,7 +230,7 @@ def cancel_invoice_sending(*, row: Invoice, now: Annotated[float, int], removed:
 
 @first_row(Invoice)
 def void_invoice(*, invoice: str, organisation: str, now: Annotated[float, int]) -> sa.Executable:
-    """Void one that the processor has nothing of; nothing when it has, or when there is nothing to void."""
+    """Void one that the processor has nothing of; nothing when it has, or when there is nothing to void. `now`: Unix seconds."""
     return returning(
         sa.update(INVOICE)
         .where(OWN_INVOICE, INVOICE.c.status.in_(["draft", "sent"]), INVOICE.c.sending == 0, INVOICE.c.processor_invoice.is_(None))
@@ -241,7 +241,7 @@ def void_invoice(*, invoice: str, organisation: str, now: Annotated[float, int])
 
 @first_row(Invoice)
 def void_withdrawn_invoice(*, row: Invoice, now: Annotated[float, int]) -> sa.Executable:
-    """Void one whose invoice at the processor was taken back; None when it has another there by now, or is paid."""
+    """Void one whose invoice at the processor was taken back; None when it has another there by now, or is paid. `now`: Unix seconds."""
     is_it = (INVOICE.c.id == row.id, INVOICE.c.organisation == row.organisation, INVOICE.c.status.in_(["draft", "sent"]))
     void = sa.update(INVOICE).where(*is_it, KNOWN_PROCESSOR_INVOICE.in_(["", processor_name(row)]))
     return returning(void.values(**INVOICE_CHANGE, status="void", sending=0), INVOICE_COLUMNS)
@@ -256,7 +256,7 @@ def find_invoice_at_processor(connection: Connection, *, account: str, processor
 
 @first_row(Invoice)
 def pay_invoice(*, invoice: str, processor_invoice: str, pay_url: str | None, paid_at: int, now: Annotated[float, int]) -> sa.Executable:
-    """Mark it paid; nothing when it is paid or void already. One that nobody heard was sent has been sent as well."""
+    """Mark it paid; nothing when it is paid or void already. One that nobody heard was sent has been sent as well. `now`: Unix seconds."""
     return returning(
         sa.update(INVOICE)
         .where(THIS_INVOICE, (INVOICE.c.status == "sent") | ((INVOICE.c.status == "draft") & (INVOICE.c.sending == 1)))
@@ -285,7 +285,7 @@ class InvoicePdf(NamedTuple):
 
 @writes
 def insert_invoice_document(*, invoice: str, content: bytes, sha256: str, now: Annotated[float, int]) -> StatementBuild:
-    """Keep a document; the first one of an invoice stays."""
+    """Keep a document; the first one of an invoice stays. `now`: Unix seconds."""
     return insert_once(INVOICE_DOCUMENT, key=["invoice"], invoice=invoice, content=content, sha256=sha256, created=now)
 
 
@@ -319,7 +319,7 @@ class SentInvoice(NamedTuple):
 
 @all_rows(SentInvoice)
 def sent_invoices(*, organisation: str, account: str, most: int) -> sa.Executable:
-    """The organisation's in this account, newest first."""
+    """The sent invoices of `organisation` in the processor's `account`, newest first."""
     return (
         sa.select(INVOICE.c.id, INVOICE.c.processor_invoice)
         .where(
@@ -361,7 +361,7 @@ def month_text(month: int) -> str:
 
 @lru_cache(maxsize=4096)
 def month_of_day(day: int) -> int:
-    """The same of a day since the epoch; records of one batch share few."""
+    """The month (YYYYMM in UTC) of a day since the epoch; records of one batch share few."""
     date = datetime.fromtimestamp(day * DAY_SECONDS, UTC)
     return date.year * 100 + date.month
 
@@ -374,13 +374,13 @@ def open_periods(connection: Connection, *, organisation: str, months: Iterable[
 
 @first_row(InvoicePeriodRow)
 def find_period(*, period: str, organisation: str) -> sa.Executable:
-    """One period of an organisation."""
+    """The period of `organisation` with this id, or None."""
     return sa.select(*PERIOD_COLUMNS).where(THIS_PERIOD, OWN_PERIOD)
 
 
 @all_rows(InvoicePeriodRow)
 def list_periods(*, organisation: str, most: int, before: int = AFTER_ALL_MONTHS) -> sa.Executable:
-    """Newest first, of the months before one."""
+    """At most `most` periods of the months before the month `before` (YYYYMM), newest first."""
     return sa.select(*PERIOD_COLUMNS).where(OWN_PERIOD, INVOICE_PERIOD.c.month < before).order_by(INVOICE_PERIOD.c.month.desc()).limit(most)
 
 

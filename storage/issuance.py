@@ -165,7 +165,7 @@ def issuance_already_sent() -> Conflict:
 
 
 def begin_issuance(connection: Connection, *, row: NewIssuance, now: float) -> None:
-    """The row, before the call is sent. A second one under the same key is refused, whatever became of the first."""
+    """The row, before the call is sent. A second one under the same key is refused, whatever became of the first. `now`: Unix seconds."""
     if connection.run(INSERT_ISSUANCE, **row._asdict(), now=now) == 0:
         raise issuance_already_sent()
     # After the INSERT, which waits for whoever removes a row of this key: what they kept of it is seen now.
@@ -175,25 +175,25 @@ def begin_issuance(connection: Connection, *, row: NewIssuance, now: float) -> N
 
 @changes_one
 def unsend_issuance(*, organisation: str, key: str, lease: str) -> sa.Executable:
-    """The call surely never left: the key is as it was. False when this very call has no row."""
+    """Delete the row of a call that surely never left; False when the call `lease` has no such row."""
     return sa.delete(ISSUANCE).where(THIS_ISSUANCE, ISSUANCE.c.lease == lease, ISSUANCE.c.state == "dispatching")
 
 
 @first_row(IssuanceRow)
 def find_issuance(*, organisation: str, key: str) -> sa.Executable:
-    """A row of the ledger."""
+    """The row of `organisation` with this key, or None."""
     return sa.select(*ISSUANCE_COLUMNS).where(THIS_ISSUANCE)
 
 
 def find_issuance_spelled(connection: Connection, *, organisation: str, keys: Sequence[str]) -> IssuanceRow | None:
-    """The row of the first of these spellings of a key that has one."""
+    """The row of the first of the spellings `keys` that has one, or None."""
     rows = (find_issuance(connection, organisation=organisation, key=key) for key in keys)
     return next((row for row in rows if row is not None), None)
 
 
 @first_row(IssuanceRow)
 def issuance_of_claim(*, organisation: str, operation: str, claim_key: str) -> sa.Executable:
-    """The row that a call with this idempotency key began."""
+    """The row that a call with this idempotency key began, or None."""
     return sa.select(*ISSUANCE_COLUMNS).where(
         ISSUANCE.c.organisation == organisation,
         ISSUANCE.c.claim_key == claim_key,
@@ -203,18 +203,18 @@ def issuance_of_claim(*, organisation: str, operation: str, claim_key: str) -> s
 
 @first_row(IssuanceHolder)
 def holder_of_iccid(*, iccid: str) -> sa.Executable:
-    """Who has an ICCID now."""
+    """The row that has `iccid` now, or None."""
     return sa.select(*HOLDER_COLUMNS).where(ISSUANCE.c.held == iccid)
 
 
 def holders_of_iccids(connection: Connection, *, iccids: Sequence[str]) -> list[IssuanceHolder]:
-    """Who has any of these."""
+    """The rows that have any of `iccids` now."""
     return connection.all(LIST_ISSUANCE_HOLDERS, iccids=pack_rows([[iccid] for iccid in iccids])) if iccids else []
 
 
 @row_exists
 def release_holder(*, holder: IssuanceHolder, now: float, note: str) -> sa.Executable:
-    """The ICCID is back in stock: whoever had it has it no more."""
+    """Take an ICCID that is back in stock from the row that had it; whether it had it. `now`: Unix seconds."""
     return (
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.held == holder.held)
@@ -230,7 +230,7 @@ def release_holder(*, holder: IssuanceHolder, now: float, note: str) -> sa.Execu
 
 @first_row(IssuanceRow)
 def mark_issued(*, organisation: str, key: str, drawn: DrawnSim, now: float, note: str | None = None) -> sa.Executable:
-    """The eSIM is this key's; None when the row was settled before. `held` decides between two keys."""
+    """The eSIM is this key's; None when the row was settled before. `held` decides between two keys. `now`: Unix seconds."""
     return returning(
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
@@ -252,7 +252,7 @@ def mark_issued(*, organisation: str, key: str, drawn: DrawnSim, now: float, not
 
 @first_row(IssuanceRow)
 def mark_issuance_failed(*, organisation: str, key: str, now: float, note: str) -> sa.Executable:
-    """Nothing was drawn; None when the row was settled before."""
+    """Nothing was drawn; None when the row was settled before. `now`: Unix seconds."""
     return returning(
         sa.update(ISSUANCE)
         .where(THIS_ISSUANCE, ISSUANCE.c.state.in_(OPEN_ISSUANCE_STATES))
@@ -316,7 +316,7 @@ def unresolved_like(*, organisation: str, principal: str, account_id: int, templ
 
 @first_row(IssuanceRow)
 def issuance_of_package(*, package_id: int) -> sa.Executable:
-    """The row that put a package on a line."""
+    """The row that put the package on a line and has its eSIM still, or None."""
     return (
         sa.select(*ISSUANCE_COLUMNS)
         .where(ISSUANCE.c.package_id == package_id, ISSUANCE.c.held.is_not(None))

@@ -204,7 +204,7 @@ def renew_process(connection: Connection, report: LimitReport, *, alone: bool) -
 
 
 def corrected_level(level: BucketLevel, now: float) -> BucketLevel:
-    """A level as it counts: one of a later time is of a clock that was ahead, and has been set right since."""
+    """A level as it counts: one of a later time is of a clock that was ahead, and has been set right since. `now`: Unix seconds."""
     return level if level.at <= now + CLOCK_TOLERANCE_SECONDS else level._replace(at=now, full_at=now + level.full_at - level.at)
 
 

@@ -44,12 +44,12 @@ LOCK_SUBJECT = Command(
 
 
 def line_subject(iccid: str) -> str:
-    """A line, as reports of it are kept."""
+    """The name under which reports of a line are kept."""
     return f"line|{iccid}"
 
 
 def package_subject(package_id: int) -> str:
-    """A package, as reports of it are kept."""
+    """The name under which reports of a package are kept."""
     return f"package|{package_id}"
 
 
@@ -63,7 +63,7 @@ def owner_at(connection: Connection, *, iccid: str, at: float, account: int | No
 
 @row_exists
 def is_drawn_unseen(*, iccid: str, account: int | None, at: float) -> sa.Executable:
-    """Whether a line was drawn from another account than this one, and has been nowhere between then and a moment."""
+    """Whether a line was drawn from another account than this one, and has been nowhere between then and a moment. `at`: Unix seconds."""
     return sa.select(ISSUANCE.c.key).where(ISSUANCE.c.held == iccid, ISSUANCE.c.account_id != BOUND_ACCOUNT, ~SEEN_SINCE)
 
 

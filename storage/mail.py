@@ -50,7 +50,7 @@ TAKE_MAILS = Query(
 
 @writes
 def queue_mail(*, id: str, sealed: str, now: Annotated[float, to_milliseconds], expires_at: float) -> sa.Executable:
-    """A mail is to be sent, before `expires_at`: a code that is not good any more is of no use to anybody."""
+    """Queue a mail that is to be sent before `expires_at`, since its code is of no use afterwards. Both moments: Unix seconds."""
     return sa.insert(MAIL).values(
         id=id,
         sealed=sealed,
@@ -61,7 +61,7 @@ def queue_mail(*, id: str, sealed: str, now: Annotated[float, to_milliseconds], 
 
 
 def take_mails(connection: Connection, *, token: str, now: float, most: int) -> list[WaitingMail]:
-    """The mails that are due, for whoever has the token; after two minutes somebody else may take them."""
+    """The due mails, oldest first, leased to `token` for two minutes. `now`: Unix seconds."""
     now_ms = int(now * 1000)
     return sorted(
         connection.all(TAKE_MAILS, token=token, now_ms=now_ms, until_ms=now_ms + MAIL_LEASE_MS, most=most)
@@ -70,29 +70,29 @@ def take_mails(connection: Connection, *, token: str, now: float, most: int) -> 
 
 @writes
 def drop_mail(*, mail: str, token: str) -> sa.Executable:
-    """It was sent, or never will be."""
+    """Delete a mail that was sent, or is never to be."""
     return sa.delete(MAIL).where(MAIL.c.id == mail, MAIL.c.lease == token)
 
 
 @writes
 def defer_mail(*, mail: str, token: str, at: Annotated[float, to_milliseconds]) -> sa.Executable:
-    """It is tried again later."""
+    """Try a mail again at `at` (Unix seconds)."""
     return sa.update(MAIL).where(MAIL.c.id == mail, MAIL.c.lease == token).values(due_ms=at, lease=None)
 
 
 @changes_rows
 def sweep_mails(*, before: float, most: int) -> sa.Executable:
-    """Forget the oldest mails that nobody has come for: where a postman is at work it has dropped them itself, and said so."""
+    """Delete the oldest mails that no worker came for before they expired. `before`: Unix seconds."""
     return delete_oldest(MAIL, MAIL.c.expires_at <= before, MAIL.c.expires_at, most)
 
 
 @all_rows(WaitingMail)
 def sealed_mails() -> sa.Executable:
-    """Every mail that waits, whosever: only what is inside tells to whom it goes."""
+    """Every mail that waits, of all organisations: only its sealed text says to whom it goes."""
     return sa.select(*(MAIL.c[name] for name in WaitingMail._fields))
 
 
 @writes
 def withdraw_mail(*, mail: str) -> sa.Executable:
-    """It is not sent any more."""
+    """Delete a mail that is not to be sent any more."""
     return sa.delete(MAIL).where(MAIL.c.id == mail)

@@ -99,7 +99,7 @@ JOIN_ORGANISATION = Command(insert_once(MEMBERSHIP, MEMBERSHIP.c.keys(), key=["p
 
 @all_rows(MemberRow)
 def list_people(*, organisation: str, now: float, after: Annotated[str | None, or_last("usr_")], most: int) -> sa.Executable:
-    """Members, then those whose invitation waits."""
+    """Members, then those whose invitation waits. `now`: Unix seconds."""
     # Ids of people sort behind those of invitations: members come first, and of each the newest.
     return (
         sa.select(*(MEMBERS_AND_INVITED.c[name] for name in MemberRow._fields))

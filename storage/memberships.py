@@ -85,7 +85,7 @@ def memberships_of(*, person: str) -> sa.Executable:
 
 @all_rows(ConnectedOrganisation)
 def list_connected(*, person: str) -> sa.Executable:
-    """The person's organisations that have an upstream account."""
+    """The organisations of `person` that have an upstream account."""
     return (
         sa.select(ORGANISATION.c.id, ORGANISATION.c.name)
         .join_from(MEMBERSHIP, ORGANISATION, MEMBERSHIP.c.organisation_id == ORGANISATION.c.id)
@@ -104,7 +104,7 @@ INSERT_MEMBER = Command(
 
 
 def add_member(connection: Connection, *, person: str, organisation: str, role: str, now: float) -> None:
-    """Make a person a member, or change the role of one."""
+    """Make `person` a member, or change the role of one. `now`: Unix seconds."""
     connection.run(INSERT_MEMBER, person_id=person, organisation_id=organisation, role=role, created=int(now))
     count_change(connection, name=CALLERS)
 

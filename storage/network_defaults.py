@@ -30,11 +30,11 @@ class NetworkDefault(NamedTuple):
 
 @writes
 def put_network_default(*, organisation: str, mode: str, list_id: int | None, now: Annotated[float, int]) -> StatementBuild:
-    """Replace the choice."""
+    """Replace the organisation's choice. `now`: Unix seconds."""
     return upsert(NETWORK_DEFAULT, key=["organisation"], organisation=organisation, mode=mode, list_id=list_id, updated=now)
 
 
 @first_row(NetworkDefault)
 def find_network_default(*, organisation: str) -> sa.Executable:
-    """The choice; nothing when none was ever made."""
+    """The organisation's choice, or None when none was ever made."""
     return sa.select(NETWORK_DEFAULT.c.mode, NETWORK_DEFAULT.c.list_id).where(NETWORK_DEFAULT.c.organisation == organisation)

@@ -71,12 +71,12 @@ FIND_NOTES = Query(str, sa.select(SUBSCRIBER_NOTES.c.notes).where(NOTES_OF_LINE)
 
 @writes
 def add_note(*, organisation: str, iccid: str, row: NoteRow) -> sa.Executable:
-    """Append to the history."""
+    """Append `row` to the history of a line."""
     return sa.insert(SUBSCRIBER_NOTE).values(organisation=organisation, iccid=iccid, **row._asdict())
 
 
 def put_notes(connection: Connection, *, organisation: str, iccid: str, notes: str, now: float) -> None:
-    """Replace the one text; an empty one leaves nothing behind."""
+    """Replace the one text of a line; an empty one deletes it. `now`: Unix seconds."""
     if notes:
         connection.run(PUT_NOTES, organisation=organisation, iccid=iccid, notes=notes, updated=int(now))
     else:
@@ -84,7 +84,7 @@ def put_notes(connection: Connection, *, organisation: str, iccid: str, notes: s
 
 
 def read_notes(connection: Connection, *, organisation: str, iccid: str) -> LineNotes:
-    """The text, and the newest of the history. Older entries are kept and not shown."""
+    """The text, and the newest 100 entries of the history; older ones are stored and not shown."""
     blob = connection.first(FIND_NOTES, organisation=organisation, iccid=iccid)
     history = connection.all(LIST_NEWEST_NOTES, organisation=organisation, iccid=iccid)
     return LineNotes(blob or "", history)

@@ -94,19 +94,19 @@ def insert_client(connection: Connection, *, client: OauthClient, origin: Client
 
 @first_row(OauthClient)
 def find_client(*, client: str) -> sa.Executable:
-    """A registration."""
+    """The registration with this id, or None."""
     return sa.select(*(OAUTH_CLIENT.c[name] for name in OauthClient._fields)).where(OAUTH_CLIENT.c.id == client)
 
 
 @writes
 def note_client_use(*, client: str, now: float) -> sa.Executable:
-    """A person let it do something: its registration is kept."""
+    """A person consented to what the program asked, so its registration stays. `now`: Unix seconds."""
     return sa.update(OAUTH_CLIENT).where(OAUTH_CLIENT.c.id == client).values(used=now)
 
 
 @changes_rows
 def sweep_unconsented_clients(*, before: float) -> sa.Executable:
-    """Forget registrations that nobody ever consented to."""
+    """Delete registrations from before `before` (Unix seconds) that nobody ever consented to; returns how many."""
     return sa.delete(OAUTH_CLIENT).where(OAUTH_CLIENT.c.used.is_(None), OAUTH_CLIENT.c.created < before)
 
 
@@ -122,13 +122,13 @@ SWEEP_REQUESTS = Command(sa.delete(AUTHORIZATION_REQUEST).where(AUTHORIZATION_RE
 
 @writes
 def insert_authorization_request(*, digest: bytes, client: str, details: str, expires_at: float) -> sa.Executable:
-    """A program asks for consent."""
+    """Store a program's request for consent; `details` is JSON text. `expires_at`: Unix seconds."""
     return sa.insert(AUTHORIZATION_REQUEST).values(digest=digest, client_id=client, details=details, expires_at=expires_at)
 
 
 @first_row(AuthorizationRequest)
 def find_authorization_request(*, digest: bytes, now: float) -> sa.Executable:
-    """A request that waits."""
+    """The request with this digest, unless it has expired at `now` (Unix seconds)."""
     return sa.select(AUTHORIZATION_REQUEST.c.client_id, AUTHORIZATION_REQUEST.c.details).where(
         AUTHORIZATION_REQUEST.c.digest == digest, AUTHORIZATION_REQUEST.c.expires_at > now
     )
@@ -136,7 +136,7 @@ def find_authorization_request(*, digest: bytes, now: float) -> sa.Executable:
 
 @changes_one
 def end_authorization_request(*, digest: bytes, now: float) -> sa.Executable:
-    """Answer a request; False when somebody has, or it has expired."""
+    """Answer a request; False when somebody has, or it has expired. `now`: Unix seconds."""
     return sa.delete(AUTHORIZATION_REQUEST).where(AUTHORIZATION_REQUEST.c.digest == digest, AUTHORIZATION_REQUEST.c.expires_at > now)
 
 

@@ -87,7 +87,7 @@ SWEEP_CODES = Command(sa.delete(AUTHORIZATION_CODE).where(AUTHORIZATION_CODE.c.e
 def keep_consent(
     connection: Connection, *, request: bytes, grant: AccessGrant, code: NewCode, line: AuditRecord | None, now: float
 ) -> None:
-    """A person said yes: the request ends, the grant, its code and its audit row begin. NotFound undoes all of it."""
+    """A person said yes: the request ends, the grant, its code and its audit row begin. NotFound undoes all of it. `now`: Unix seconds."""
     if not end_authorization_request(connection, digest=request, now=now):
         raise NotFound(ANSWERED, hint="Begin the login again in the program that asked")
     grant_to_member(connection, grant)
@@ -124,14 +124,14 @@ def use_authorization_code(
 
 
 def end_reused_code(connection: Connection, *, digest: bytes, client: str, now: float) -> None:
-    """Two have this code, so one of them stole it: what came of it ends (RFC 6749 section 4.1.2)."""
+    """Two have this code, so one of them stole it: what came of it ends (RFC 6749 section 4.1.2). `now`: Unix seconds."""
     code = find_authorization_code(connection, digest=digest)
     if code is not None and code.client_id == client and code.used_at is not None:
         revoke_grant(connection, grant=code.grant_id, now=now)
 
 
 def sweep_authorizations(connection: Connection, *, now: float) -> int:
-    """Forget requests and codes that have expired."""
+    """Forget requests and codes that have expired. `now`: Unix seconds."""
     return connection.run(SWEEP_REQUESTS, now=now) + connection.run(SWEEP_CODES, before=now - USED_CODES_KEPT)
 
 
@@ -160,7 +160,7 @@ USE_REFRESH_TOKEN = Command(
 
 
 def insert_refresh_token(connection: Connection, *, digest: bytes, grant: AccessGrant, now: float) -> None:
-    """Keep a token of a grant: it lives 30 days from now, and never beyond the grant."""
+    """Keep a token of a grant: it lives 30 days from now, and never beyond the grant. `now`: Unix seconds."""
     expires_at = min(now + REFRESH_TOKEN_SECONDS, grant.expires_at)
     connection.run(
         INSERT_REFRESH_TOKEN, digest=digest, grant_id=grant.id, client_id=grant.client_id, scopes=grant.scopes, expires_at=expires_at
@@ -175,7 +175,7 @@ def find_refresh_token(*, digest: bytes, now: float) -> sa.Executable:
 
 
 def use_refresh_token(connection: Connection, *, digest: bytes, client: str, successor: bytes, now: float) -> AccessGrant | None:
-    """The live grant of a token that is used for the first time, with its successor kept; None refuses it."""
+    """The live grant of a token that is used for the first time, with its successor kept; None refuses it. `now`: Unix seconds."""
     used = connection.run(USE_REFRESH_TOKEN, token=digest, client=client, now=now, at=now) == 1
     token = find_refresh_token(connection, digest=digest, now=now)
     if token is None or token.client_id != client:
@@ -193,7 +193,7 @@ def use_refresh_token(connection: Connection, *, digest: bytes, client: str, suc
 
 @changes_rows
 def sweep_refresh_tokens(*, now: float) -> sa.Executable:
-    """Forget what has expired; until then a used one must be known again."""
+    """Forget what has expired; until then a used one must be known again. `now`: Unix seconds."""
     return sa.delete(REFRESH_TOKEN).where(REFRESH_TOKEN.c.expires_at < now)
 
 
@@ -209,7 +209,7 @@ END_GRANTS = Command(sa.delete(ACCESS_GRANT).where(GRANT_HAS_ENDED))
 
 
 def sweep_grants(connection: Connection, *, before: float) -> int:
-    """Forget grants that ended before then, with the codes and tokens that belong to them."""
+    """Forget grants that ended before then, with the codes and tokens that belong to them. `before`: Unix seconds."""
     connection.run(END_CODES, before=before)
     connection.run(END_TOKENS, before=before)
     return connection.run(END_GRANTS, before=before)

@@ -91,7 +91,7 @@ def find_onboarding(connection: Connection, *, organisation: str) -> OnboardingR
 def save_onboarding_details(
     connection: Connection, *, organisation: str, name: str, website: str | None, country: str, operator_type: str, now: float
 ) -> None:
-    """Who the operator is; the organisation is called so from now on."""
+    """Who the operator is; the organisation is called so from now on. `now`: Unix seconds."""
     count_change(connection, name=CALLERS)
     connection.run(RENAME_ORGANISATION, organisation=organisation, new_name=name)
     values = {"website": website, "country": country, "operator_type": operator_type}
@@ -99,7 +99,7 @@ def save_onboarding_details(
 
 
 def choose_managed(connection: Connection, *, organisation: str, pending_reason: str | None, now: float) -> None:
-    """A managed account is wanted; the reason says why there is none yet."""
+    """A managed account is wanted; the reason says why there is none yet. `now`: Unix seconds."""
     connection.run(CHOOSE_MANAGED, organisation=organisation, managed_chosen_at=now, pending_reason=pending_reason)
 
 
@@ -109,23 +109,23 @@ def choose_own(connection: Connection, *, organisation: str) -> None:
 
 
 def save_plan(connection: Connection, *, organisation: str, template_id: int, plan_name: str | None, now: float) -> None:
-    """The plan to begin with."""
+    """The plan to begin with. `now`: Unix seconds."""
     connection.run(SAVE_PLAN, organisation=organisation, template_id=template_id, plan_name=plan_name, plan_saved_at=now)
 
 
 def skip_plan(connection: Connection, *, organisation: str, now: float) -> None:
-    """No plan to begin with; one that was saved is forgotten."""
+    """No plan to begin with; one that was saved is forgotten. `now`: Unix seconds."""
     connection.run(SKIP_PLAN, organisation=organisation, plan_skipped_at=now)
 
 
 def save_test_esim(connection: Connection, *, organisation: str, test_esim: str, now: float) -> None:
-    """What was previewed."""
+    """What was previewed. `now`: Unix seconds."""
     connection.run(SAVE_TEST_ESIM, organisation=organisation, test_esim=test_esim, test_esim_at=now)
 
 
 @writes
 def complete_onboarding(*, organisation: str, now: float) -> sa.Executable:
-    """Completed, if that was not so before and nothing is missing for it."""
+    """Completed, if that was not so before and nothing is missing for it. `now`: Unix seconds."""
     return (
         sa.update(ONBOARDING)
         .where(

@@ -195,12 +195,12 @@ def work_later(*, order: str, token: str, due_ms: int | None, tried: Annotated[b
 
 @changes_one
 def hold_order(*, order: str, token: str) -> sa.Executable:
-    """Whether a paid order is this worker's still, and not sent; it stays so until the commit."""
+    """Whether a paid order is still leased to `token`, and not sent; it stays so until the commit."""
     return sa.update(STOREFRONT_ORDER).where(MY_ORDER, STOREFRONT_ORDER.c.status == "paid").values(lease=token)
 
 
 def pay_order(connection: Connection, *, order: str, paid: OrderPayment, now: float) -> bool:
-    """It was paid, once for ever: to be fulfilled, or, where it was not paid as agreed, to be given back."""
+    """The order was paid: it is to be fulfilled, or to be refunded where `paid.code` is set. False: it was known. `now`: Unix seconds."""
     move: dict[str, Value] = {"to": "paid" if paid.code is None else "failed", "why": paid.code, "address": paid.email}
     owed = "owed" if paid.code is not None and paid.amount > 0 else None
     move |= {"intent": paid.payment_intent, "paid": paid.amount, "owed": owed}
@@ -209,7 +209,7 @@ def pay_order(connection: Connection, *, order: str, paid: OrderPayment, now: fl
 
 @changes_one
 def send_order(*, order: str, token: str, owner: str, now: float) -> sa.Executable:
-    """It is about to be sent by this process; False when it is not this worker's to send."""
+    """The process `owner` is about to send the order; False when it is not leased to `token`. `now`: Unix seconds."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(MY_ORDER, STOREFRONT_ORDER.c.status == "paid")
@@ -219,7 +219,7 @@ def send_order(*, order: str, token: str, owner: str, now: float) -> sa.Executab
 
 @writes
 def unsend_order(*, order: str) -> sa.Executable:
-    """It surely never left; whoever has the lease says when it is tried again."""
+    """The order surely was not sent and is paid as before; its lease stays."""
     return sa.update(STOREFRONT_ORDER).where(THIS_ORDER, STOREFRONT_ORDER.c.status == "provisioning").values(status="paid", owner=None)
 
 
@@ -259,7 +259,7 @@ def fail_refunded_orders(*, account: str, payment_intent: str, code: str, now: A
 
 @row_exists
 def review_order(*, order: str, code: str, now: float) -> sa.Executable:
-    """Nobody knows what came of it; False when that was known before."""
+    """Nobody knows what came of the order; False when that was known before. `now`: Unix seconds."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(THIS_ORDER, STOREFRONT_ORDER.c.status.in_(["paid", "provisioning"]))
@@ -283,7 +283,7 @@ def reopen_order(*, order: str, code: str, now: float) -> sa.Executable:
 
 @changes_one
 def begin_refund(*, order: str, token: str, attempt: str) -> sa.Executable:
-    """The refund is about to be sent; False when it is not this worker's to send."""
+    """The refund is about to be sent; False when the order is not leased to `token`, or has no refund to send."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(MY_ORDER, STOREFRONT_ORDER.c.status == "failed", REFUND_IS_OPEN)
@@ -292,13 +292,13 @@ def begin_refund(*, order: str, token: str, attempt: str) -> sa.Executable:
 
 
 def set_refund(connection: Connection, *, order: str, token: str, state: str, due_ms: int | None) -> bool:
-    """How the refund stands after this look; False when the lease was lost or it has ended."""
+    """Store how the refund stands and when to look again (`due_ms`); False when the lease was lost or the refund has ended."""
     return connection.run(SET_REFUND, order=order, token=token, to=state, due_ms=due_ms, tried=int(due_ms is not None)) == 1
 
 
 @first_row(str)
 def mark_refund_made(*, attempt: str, now: float) -> sa.Executable:
-    """The processor made what was asked for; the order, where that was news."""
+    """The processor made the refund `attempt`; returns the order, or None where that was known. `now`: Unix seconds."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(REFUND_OF_ATTEMPT, REFUND_IS_OPEN)
@@ -309,7 +309,7 @@ def mark_refund_made(*, attempt: str, now: float) -> sa.Executable:
 
 @first_row(str)
 def mark_refund_failed(*, attempt: str, now: float) -> sa.Executable:
-    """The payer's bank did not take it, or the processor withdrew it; the order, where that was news."""
+    """The payer's bank or the processor undid the refund `attempt`; returns the order, or None where that was known."""
     # Not of one that is owed: what fell is known of it then, and it is about to be tried anew.
     return (
         sa.update(STOREFRONT_ORDER)
@@ -320,7 +320,7 @@ def mark_refund_failed(*, attempt: str, now: float) -> sa.Executable:
 
 
 def mark_refund_never_made(connection: Connection, *, attempt: str, now: float) -> bool:
-    """It is proved that what was sent had no effect: the refund is owed as before."""
+    """The refund `attempt` surely had no effect, so it is owed as before; False where that was known. `now`: Unix seconds."""
     return connection.run(MARK_REFUND_NEVER_MADE, attempt=attempt, now=now, now_ms=int(now * 1000)) == 1
 
 
@@ -338,7 +338,7 @@ def retry_refund(*, order: str, now: Annotated[float, "now_ms"]) -> sa.Executabl
 
 @row_exists
 def accept_top_up(*, top_up: str, now: float) -> sa.Executable:
-    """A person has seen that the package is there; False where the top-up does not need review."""
+    """A person has seen the package of a top-up; False where the top-up does not need review. `now`: Unix seconds."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(STOREFRONT_ORDER.c.id == top_up, STOREFRONT_ORDER.c.status == "needs_review", STOREFRONT_ORDER.c.top_up_of.is_not(None))
@@ -349,7 +349,7 @@ def accept_top_up(*, top_up: str, now: float) -> sa.Executable:
 
 @row_exists
 def has_stale_top_up(*, before: float) -> sa.Executable:
-    """Whether a top-up has been under way for so long that its process may have died; a read."""
+    """Whether a top-up has been under way for so long that its process may have died; a read. `before`: Unix seconds."""
     return (
         sa.select(STOREFRONT_ORDER.c.id)
         .where(
@@ -380,7 +380,7 @@ def lost_orders(*, most: int) -> sa.Executable:
 
 @all_rows(OrderRow)
 def pending_orders(*, account: str, most: int) -> sa.Executable:
-    """What buyers may have paid for, the newest first."""
+    """Orders of the processor's `account` that buyers may have paid for, newest first."""
     return (
         sa.select(*ORDER_COLUMNS)
         .select_from(ORDERS_WITH_LEDGER)
@@ -395,7 +395,7 @@ def pending_orders(*, account: str, most: int) -> sa.Executable:
 
 
 def sweep_pending(connection: Connection, *, before: float, most: int) -> int:
-    """Forget the oldest of what was never paid, and what would open it; how many there were."""
+    """Forget the oldest of what was never paid, and what would open it; how many there were. `before`: Unix seconds."""
     gone = connection.all(FORGET_PENDING, before_then=before, most=most)
     if gone:
         forget_access(connection, orders=gone)

@@ -155,7 +155,7 @@ SELECT_ORDERS = sa.select(*ORDER_COLUMNS).select_from(ORDERS_WITH_LEDGER)
 
 @writes
 def insert_order(*, order: NewOrder) -> sa.Executable:
-    """It waits to be paid."""
+    """Insert an order that waits to be paid."""
     return sa.insert(STOREFRONT_ORDER).values(order._asdict()).values(status="pending_payment", tries=0, updated=sa.bindparam("created"))
 
 
@@ -171,13 +171,13 @@ def name_session(*, order: str, session: str, ends: int, look_ms: int) -> sa.Exe
 
 @first_row(OrderRow)
 def find_order(*, order: str) -> sa.Executable:
-    """An order or a top-up by its number."""
+    """The order or the top-up with this number, or None."""
     return SELECT_ORDERS.where(STOREFRONT_ORDER.c.id == order)
 
 
 @first_row(OrderRow)
 def order_of_session(*, session: str, payee: str) -> sa.Executable:
-    """What a checkout of this account at the processor is for."""
+    """The order whose checkout at the processor this is, in the account `payee`; None where there is none."""
     return SELECT_ORDERS.where(STOREFRONT_ORDER.c.session == session, STOREFRONT_ORDER.c.payee == payee)
 
 
@@ -231,7 +231,7 @@ def order_cancelled_at(row: OrderRow) -> float | None:
 
 @changes_one
 def cancel_order(*, order: str, now: float) -> sa.Executable:
-    """Whether it is this very call that cancelled it; an unpaid order is not cancelled."""
+    """Cancel a paid order; whether it is this very call that did. `now`: Unix seconds."""
     # One whose eSIM went back was cancelled by that, at that moment. `updated` stays: whoever works on the order goes by it.
     return (
         sa.update(STOREFRONT_ORDER)
@@ -259,7 +259,7 @@ class ErasedOrder(NamedTuple):
 
 @all_rows(ErasedOrder)
 def erase_address(*, storefront: str, organisation: str, email: str) -> sa.Executable:
-    """The rows that had the address."""
+    """Remove the buyer's address from orders; returns the orders and top-ups that had it."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(
@@ -367,7 +367,7 @@ def find_shop(*, slug: str, organisation: str) -> sa.Executable:
 
 @first_row(OrderPlace)
 def order_place(*, organisation: str, order: str) -> sa.Executable:
-    """Where one of the organisation's orders stands."""
+    """The place of an order in its organisation's list, or None."""
     return sa.select(STOREFRONT_ORDER.c.created, STOREFRONT_ORDER.c.id).where(OWN_ORDER, STOREFRONT_ORDER.c.id == order)
 
 
@@ -396,7 +396,7 @@ def orders_of_buyer(
 
 
 def order_details(connection: Connection, rows: Sequence[OrderRow]) -> list[OrderDetail]:
-    """Each with its shop and its top-ups, in two statements for all."""
+    """The orders of `rows` with shop and top-ups, in two statements for all."""
     if not rows:
         return []
     top_ups: defaultdict[str | None, list[OrderRow]] = defaultdict(list)
@@ -432,7 +432,7 @@ def token_digest(token: str) -> str:
 
 @writes
 def insert_access(*, order: str, token: Annotated[str, token_digest], now: float) -> sa.Executable:
-    """From now on `token` opens the order with this number."""
+    """From now on `token` opens the order with this number. `now`: Unix seconds."""
     return sa.insert(ORDER_ACCESS).values(digest=token, storefront_order=order, created=now, ended_at=sa.null())
 
 
@@ -449,7 +449,7 @@ def token_digests(connection: Connection, *, order: str) -> frozenset[str]:
 
 @changes_rows
 def end_access(*, order: str, now: float) -> sa.Executable:
-    """No token of the order opens it any more; how many did."""
+    """End all tokens of the order; returns how many opened it. `now`: Unix seconds."""
     return sa.update(ORDER_ACCESS).where(ORDER_ACCESS.c.storefront_order == order, ORDER_ACCESS.c.ended_at.is_(None)).values(ended_at=now)
 
 

@@ -65,7 +65,7 @@ def create_organisation(
 
 
 def set_tier(connection: Connection, *, organisation: str, tier: str) -> bool:
-    """Change what an organisation may do; takes effect with the next call."""
+    """Change the tier of `organisation`, which counts from the next call on; False where there is none such."""
     changed = connection.run(SET_TIER, organisation=organisation, new_tier=tier) == 1
     count_change(connection, name=CALLERS)
     return changed
@@ -91,17 +91,17 @@ def may_receive_privately(*, organisation: str) -> sa.Executable:
 
 @changes_one
 def set_private_access(*, organisation: str, opened: Annotated[bool, int]) -> sa.Executable:
-    """Allow or end that; False when there is no such organisation."""
+    """Allow webhooks into the operator's own network, or end that; False when there is no such organisation."""
     return sa.update(ORGANISATION).where(THIS_ORGANISATION).values(private_receivers=opened)
 
 
 @first_row(int)
 def own_fee_bps(*, organisation: str) -> sa.Executable:
-    """The organisation's own rate, where it has one."""
+    """The organisation's own fee in hundredths of a per cent; None where it has none."""
     return sa.select(ORGANISATION.c.platform_fee_bps).where(ORGANISATION.c.id == organisation)
 
 
 @changes_one
 def set_fee_bps(*, organisation: str, bps: int | None) -> sa.Executable:
-    """Give it a rate of its own, or take it away; False: there is no such organisation."""
+    """Give an organisation a fee of its own, or with None take it away; False: there is no such organisation."""
     return sa.update(ORGANISATION).where(ORGANISATION.c.id == organisation).values(platform_fee_bps=bps)

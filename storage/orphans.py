@@ -59,13 +59,13 @@ MARK_LOST_INTENTS = Command(
 
 
 def any_orphans(connection: Connection, *, now: float) -> bool:
-    """Whether there is anything to judge; a read, so that an idle worker never takes the write lock."""
+    """Whether dead processes left anything behind; a read, so that an idle worker never takes the write lock. `now`: Unix seconds."""
     before = math.ceil(now - REPLICA_LEASE_SECONDS)
     return connection.first(ANY_ORPHAN, now=now, before=before) is not None
 
 
 def recover_orphans(connection: Connection, *, now: float) -> int:
-    """Judge it all; how many issuances and releases have an unknown outcome from now on."""
+    """Free or mark as unknown what dead processes left; returns how many issuances and releases became unknown. `now`: Unix seconds."""
     before = math.ceil(now - REPLICA_LEASE_SECONDS)
     release_orphaned_claims(connection, now=now)
     lost = connection.run(MARK_ORPHANS_LOST, now=now, before=before, at=now, due_ms=int(now * 1000))

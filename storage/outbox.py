@@ -196,7 +196,7 @@ def claim_deliveries(
 ) -> ClaimedBatch:
     """Take what is due under a lease. Deliveries of disabled or deleted endpoints end here; those whose host has no place wait.
 
-    `after` is the `walked` of this process's claim before.
+    `after` is the `walked` of this process's claim before. `now_ms`: Unix milliseconds.
     """
     end, horizon = now_ms + lease_ms, now_ms + max(DELIVERY_LEASE_MS, lease_ms)
     connection.first(RELAX_COMMIT)
@@ -216,7 +216,7 @@ def claim_deliveries(
 
 
 def postpone_deliveries(connection: Connection, rows: Sequence[LeasedDelivery], token: str, host_of: HostOf, now_ms: int) -> set[str]:
-    """Let go of those whose host has no place for them now."""
+    """Let go of those whose host has no place for them now. `now_ms`: Unix milliseconds."""
     due = {rows[each.position].id: each.due_ms for each in take_receiver_places(connection, rows=rows, host_of=host_of, now_ms=now_ms)}
     connection.run_many(POSTPONE_DELIVERY, [{"delivery": id, "held": token, "next_ms": due_ms} for id, due_ms in due.items()])
     return set(due)
@@ -307,5 +307,5 @@ def judge_endpoint(connection: Connection, record: EndpointRecord, own: Sequence
 
 
 def return_deliveries(connection: Connection, *, leases: Sequence[tuple[str, str]], now_ms: int) -> int:
-    """End leases early, at shutdown: (delivery, lease) each, due at once for the next worker."""
+    """End leases early, at shutdown: (delivery, lease) each, due at once for the next worker. `now_ms`: Unix milliseconds."""
     return connection.run_many(RETURN_DELIVERY, [{"delivery": delivery, "held": lease, "now_ms": now_ms} for delivery, lease in leases])

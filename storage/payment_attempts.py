@@ -97,19 +97,19 @@ HIDE_TOKEN = Command(
 
 @writes
 def insert_attempt(*, attempt: PaymentAttempt) -> sa.Executable:
-    """It is about to be sent."""
+    """Insert an attempt that is about to be sent."""
     return sa.insert(PAYMENT_ATTEMPT).values(attempt._asdict())
 
 
 @first_row(PaymentAttempt)
 def find_attempt(*, attempt: str) -> sa.Executable:
-    """One attempt."""
+    """The attempt with this id, or None."""
     return sa.select(*ATTEMPT_COLUMNS).where(PAYMENT_ATTEMPT.c.id == attempt)
 
 
 @first_row(PaymentAttempt)
 def attempt_by_key(*, organisation: str, kind: AttemptKind, claim_key: str) -> sa.Executable:
-    """What was asked for under a caller's key, last."""
+    """The newest attempt under a caller's key, or None."""
     return (
         sa.select(*ATTEMPT_COLUMNS)
         .where(
@@ -140,7 +140,7 @@ def open_attempts(*, account: str, most: int) -> sa.Executable:
 
 
 def conclude_attempt(connection: Connection, *, attempt: str, state: PaymentAttemptState, made: str | None, now: float) -> bool:
-    """Say what came of it; False when that was said before."""
+    """Store what came of an attempt, and the id `made` at the processor; False when that was known. `now`: Unix seconds."""
     settled = connection.first(CONCLUDE_ATTEMPT, attempt=attempt, to=state, found=made, now=int(now))
     if settled is None:
         return False
@@ -160,7 +160,7 @@ def touch_attempt(*, attempt: str, now: Annotated[float, int]) -> sa.Executable:
 
 @writes
 def forget_attempt(*, attempt: str) -> sa.Executable:
-    """It surely never left."""
+    """Delete an attempt that surely never left."""
     return sa.delete(PAYMENT_ATTEMPT).where(PAYMENT_ATTEMPT.c.id == attempt, PAYMENT_ATTEMPT.c.state == "sending")
 
 
@@ -183,26 +183,26 @@ RESERVED_WITH_MORE: sa.ColumnElement[int] = CHARGE_REFUNDS.c.reserved + sa.bindp
 
 @writes
 def open_refunds(*, account: str, charge: str, amount: int, reserved: int, now: Annotated[float, int]) -> StatementBuild:
-    """The row of a charge, at its first refund."""
+    """Insert the row of a charge at its first refund; amounts in minor units. `now`: Unix seconds."""
     values = {"account": account, "charge": charge, "amount": amount, "reserved": reserved, "updated": now}
     return insert_once(CHARGE_REFUNDS, key=["account", "charge"], **values)
 
 
 @first_row(ChargeRefunds)
 def find_refunds(*, account: str, charge: str) -> sa.Executable:
-    """What is taken of a charge; None: nobody has refunded it through us yet."""
+    """What is reserved of a charge; None: nobody has refunded it through us yet."""
     return sa.select(CHARGE_REFUNDS.c.amount, CHARGE_REFUNDS.c.reserved).where(REFUND_OF_CHARGE)
 
 
 @writes
 def set_refund_reserved(*, account: str, charge: str, reserved: int, now: Annotated[float, int]) -> sa.Executable:
-    """What is taken by all that is known now; said by whoever has locked the account."""
+    """Set what is reserved of a charge, by all that is known now; the caller has locked the account. `now`: Unix seconds."""
     return sa.update(CHARGE_REFUNDS).where(REFUND_OF_CHARGE).values(reserved=reserved, updated=now)
 
 
 @changes_one
 def add_refund_reserved(*, account: str, charge: str, amount: int, now: Annotated[float, int]) -> sa.Executable:
-    """Take it, if so much is left."""
+    """Reserve `amount` (minor units) more of a charge; False where less is left. `now`: Unix seconds."""
     return (
         sa.update(CHARGE_REFUNDS)
         .where(REFUND_OF_CHARGE, CHARGE_REFUNDS.c.amount >= RESERVED_WITH_MORE)

@@ -150,26 +150,26 @@ def lock_payment_account(*, account: str) -> sa.Executable:
 
 @changes_one
 def put_payment_record(*, record: PaymentRecord) -> StatementBuild:
-    """Keep a word; False when what is there is as new or newer."""
+    """Store a record; False when the stored one is as new or newer."""
     return put_record_query
 
 
 @first_row(PaymentRecord)
 def find_payment_record(*, account: str, kind: PaymentRecordKind, id: str) -> sa.Executable:
-    """One thing of an account's."""
+    """The record of this kind and id, or None."""
     return sa.select(*PAYMENT_RECORD_COLUMNS).where(*RECORD_OF_KIND, PAYMENT_RECORD.c.id == id)
 
 
 @first_row(RecordPlace)
 def payment_record_place(*, account: str, organisation: str, kind: PaymentRecordKind, id: str) -> sa.Executable:
-    """Where one of the organisation's records stands."""
+    """The place of one of the organisation's records in its list, or None."""
     return sa.select(PAYMENT_RECORD.c.created, PAYMENT_RECORD.c.id).where(*OWN_PAYMENT_RECORD, PAYMENT_RECORD.c.id == id)
 
 
 def list_payment_records(
     connection: Connection, *, account: str, organisation: str, kind: PaymentRecordKind, after: RecordPlace = FIRST_RECORD_PLACE, most: int
 ) -> list[PaymentRecord]:
-    """Newest first."""
+    """At most `most` records behind the place `after`, newest first."""
     named = {"account": account, "organisation": organisation, "kind": kind}
     return connection.all(LIST_PAYMENT_RECORDS, **named, before=after.created, after=after.id, most=most)
 
@@ -181,7 +181,7 @@ def records_of_charge(*, account: str, kind: PaymentRecordKind, charge: str) -> 
 
 
 def charges_of(connection: Connection, *, account: str, payment_intent: str) -> list[PaymentRecord]:
-    """The tries of a payment."""
+    """The charges that tried to pay `payment_intent`."""
     return records_of_charge(connection, account=account, kind="charge", charge=payment_intent)
 
 
@@ -195,7 +195,7 @@ PAYMENT_EVENT = table_of(PaymentEventTable)
 
 @changes_one
 def take_payment_event(*, id: str, type: str, account: str | None, now: Annotated[float, int]) -> StatementBuild:
-    """Whether the event is new; its effect belongs into the same transaction."""
+    """Whether the event is new; its effect belongs into the same transaction. `now`: Unix seconds."""
     return insert_once(PAYMENT_EVENT, key=["id"], id=id, type=type, account=account, received=now)
 
 

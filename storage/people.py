@@ -31,7 +31,7 @@ OTHER_PERSON = PERSON.alias("other")
 
 @writes
 def claim_address(*, person: str, address: Annotated[str, str.lower]) -> sa.Executable:
-    """Whoever runs the service says that somebody signs in with an address; one that is another's stays so."""
+    """Let `person` sign in with `address`, unless they have an address, or the address is somebody else's."""
     # Whoever has proved the address already keeps it.
     return (
         sa.update(PERSON)
@@ -46,7 +46,7 @@ def claim_address(*, person: str, address: Annotated[str, str.lower]) -> sa.Exec
 
 @first_row(str)
 def find_by_address(*, address: str) -> sa.Executable:
-    """The person who signs in with an address."""
+    """The id of the person who signs in with `address`, or None."""
     return sa.select(PERSON.c.id).where(PERSON.c.address == address)
 
 
@@ -79,7 +79,7 @@ INSERT_PERSON = Command(insert_once(PERSON, ("id", "email", "name", "subject", "
 def create_person(
     connection: Connection, *, id: str, now: float, email: str | None = None, name: str | None = None, subject: str | None = None
 ) -> None:
-    """A new person; one with this id is left as it is."""
+    """Insert a person, who may sign in with `email`; one with this id is left as it is. `now`: Unix seconds."""
     connection.run(INSERT_PERSON, id=id, email=email, name=name, subject=subject, created=int(now))
     if email is not None:
         claim_address(connection, person=id, address=email)

@@ -29,16 +29,16 @@ PLACED_PACKAGES_AMONG = Query(
 
 @writes
 def insert_placed_package(*, package_id: int, now: float) -> StatementBuild:
-    """Remember that it was put on a line that somebody named."""
+    """Remember that a package was put on a line that somebody named. `now`: Unix seconds."""
     return insert_once(PLACED_PACKAGE, key=["package_id"], package_id=package_id, placed=now)
 
 
 def placed_packages_among(connection: Connection, *, packages: Sequence[int]) -> frozenset[int]:
-    """Which of these were."""
+    """Those of `packages` that were put on a line that somebody named."""
     return frozenset(connection.all(PLACED_PACKAGES_AMONG, packages=pack_rows([[id] for id in packages]))) if packages else frozenset()
 
 
 @changes_rows
 def sweep_placed_packages(*, before: float, most: int) -> sa.Executable:
-    """Forget the oldest of those that no draw is compared with any more."""
+    """Delete the oldest rows that no draw is compared with any more; returns how many. `before`: Unix seconds."""
     return delete_oldest(PLACED_PACKAGE, PLACED_PACKAGE.c.placed < before, PLACED_PACKAGE.c.placed, most)

@@ -40,17 +40,17 @@ OWN_PRODUCT = PRODUCT.c.organisation == sa.bindparam("organisation")
 
 @writes
 def insert_product(*, row: ProductRow) -> sa.Executable:
-    """Keep a new product."""
+    """Insert a new product."""
     return sa.insert(PRODUCT).values(row._asdict())
 
 
 @first_row(ProductRow)
 def find_product(*, product: str, organisation: str) -> sa.Executable:
-    """One product of an organisation."""
+    """The product of `organisation` with this id, or None."""
     return sa.select(*PRODUCT_COLUMNS).where(PRODUCT.c.id == product, OWN_PRODUCT)
 
 
 @all_rows(ProductRow)
 def list_products(*, organisation: str, after: Annotated[str | None, or_last("cnp_")], most: int) -> sa.Executable:
-    """Newest first."""
+    """At most `most` products behind the id `after`, newest first."""
     return sa.select(*PRODUCT_COLUMNS).where(OWN_PRODUCT, PRODUCT.c.id < after).order_by(PRODUCT.c.id.desc()).limit(most)

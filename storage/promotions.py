@@ -39,23 +39,23 @@ OWN_PROMOTION = PROMOTION.c.organisation == sa.bindparam("organisation")
 
 @changes_one
 def insert_promotion(*, row: PromotionRow) -> StatementBuild:
-    """Keep it. False: the organisation has this code already."""
+    """Insert a promotion; False: the organisation has this code already."""
     return insert_once(PROMOTION, key=["organisation", "code"], **row._asdict())
 
 
 @writes
 def name_promotion(*, promotion: str, processor_promotion: str) -> sa.Executable:
-    """The processor has it, under this id."""
+    """Store the processor's id of a promotion."""
     return sa.update(PROMOTION).where(PROMOTION.c.id == promotion).values(processor_promotion=processor_promotion)
 
 
 @writes
 def remove_promotion(*, promotion: str) -> sa.Executable:
-    """The processor surely made none: the code is free again."""
+    """Delete a promotion that the processor surely has not made: its code is free again."""
     return sa.delete(PROMOTION).where(PROMOTION.c.id == promotion, PROMOTION.c.processor_promotion.is_(None))
 
 
 @all_rows(PromotionRow)
 def list_promotions(*, organisation: str, after: Annotated[str | None, or_last("pro_")], most: int) -> sa.Executable:
-    """Newest first."""
+    """At most `most` promotions behind the id `after`, newest first."""
     return sa.select(*PROMOTION_COLUMNS).where(OWN_PROMOTION, PROMOTION.c.id < after).order_by(PROMOTION.c.id.desc()).limit(most)

@@ -48,7 +48,7 @@ SWEPT_COUNTERS = ("mail", "key_", "ai:")
 
 
 def charge_quota(connection: Connection, *, organisation: str, period: str, cost: int, limit: int) -> int | None:
-    """Charge calls; the new total, or None when they would go over the limit."""
+    """Charge `cost` calls; returns the new total, or None when it would pass `limit`. `period`: a UTC day."""
     if cost > limit:
         return None
     return connection.first(CHARGE_QUOTA, organisation=organisation, period=period, cost=cost, most=limit - cost)
@@ -175,15 +175,15 @@ class QuotaBlocks:
 
 
 def ai_quota_name(owner: str) -> str:
-    """The name it is counted under; retention knows it by how it begins."""
+    """The name under which calls of the language model are counted for `owner`; retention knows it by its beginning."""
     return f"ai:{owner}"
 
 
 def charge_ai_call(connection: Connection, *, owner: str, period: str, limit: int) -> int | None:
-    """One more; the new total, or None when there are none left."""
+    """Charge one call of the language model; returns the new total, or None when it would pass `limit`."""
     return charge_quota(connection, organisation=ai_quota_name(owner), period=period, cost=1, limit=limit)
 
 
 def count_ai_calls(connection: Connection, *, owner: str, period: str) -> int:
-    """How many so far."""
+    """How many calls of the language model were charged in `period`."""
     return read_quota_used(connection, organisation=ai_quota_name(owner), period=period)

@@ -79,7 +79,7 @@ def all_programs_know(connection: Connection, *, revision: str, now: float) -> b
 
 @all_rows(ReplicaKeys)
 def running_keys(*, now: float) -> sa.Executable:
-    """The processes that run, and the encryption keys that each knows."""
+    """The processes that run at `now` (Unix seconds), and the encryption keys that each knows."""
     return (
         sa.select(REPLICA.c.id, REPLICA.c.expires_at, REPLICA.c.key_ids)
         .where(REPLICA.c.expires_at > sa.bindparam("now", type_=sa.Double))
@@ -88,14 +88,14 @@ def running_keys(*, now: float) -> sa.Executable:
 
 
 def end_replica(connection: Connection, *, replica: str, now: float) -> None:
-    """This process has ended: it has no lease any more, and what it left behind is nobody's. Forget also those that died long ago."""
+    """End the lease of the process `replica`, and delete those that died a day ago. `now`: Unix seconds."""
     connection.run(LEAVE_REPLICA, replica=replica)
     connection.run(FORGET_REPLICA, before=now - REPLICA_KEPT_SECONDS)
 
 
 @value_or(0.0)
 def last_lease_end() -> sa.Executable:
-    """When the last process that uses this database will have ended for certain; 0 when none has a lease."""
+    """When the last process that uses this database will have ended, Unix seconds; 0 when none has a lease."""
     return sa.select(sa.func.max(REPLICA.c.expires_at).label("until"))
 
 

@@ -186,12 +186,12 @@ FIND_REPORT_UNDER_WAY = Query(
 
 @row_exists
 def any_report_due(*, now_ms: int) -> sa.Executable:
-    """Whether there is a report to take; a read, so that an idle worker never takes the write lock."""
+    """Whether there is a report to take; a read, so that an idle worker never takes the write lock. `now_ms`: Unix milliseconds."""
     return FREE_REPORTS
 
 
 def take_report(connection: Connection, *, token: str, now_ms: int, lease_ms: int) -> LeasedReport | None:
-    """Take the report that has waited longest, or whose lease has ended, for the length of a lease."""
+    """Take the report that has waited longest, or whose lease has ended, for the length of a lease. `now_ms`: Unix milliseconds."""
     end = now_ms + lease_ms
     if connection.run(TAKE_REPORT, token=token, now_ms=now_ms, lease_end=end) == 0:
         return None
@@ -293,6 +293,6 @@ FIND_SHARE_LINK = Query(
 
 
 def shared_by(connection: Connection, *, digest: bytes, now: float) -> SharedLink | None:
-    """What the link with this digest leads to; None: there is no such link, or not any more."""
+    """What the link with this digest leads to; None: there is no such link, or not any more. `now`: Unix seconds."""
     link = connection.first(FIND_SHARE_LINK, digest=digest, now=now)
     return None if link is None else SharedLink(link, newest_shared(connection, digest=digest))

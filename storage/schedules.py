@@ -110,19 +110,19 @@ FORGET_EVENTS = Command(sa.delete(EVENT).where(EVENT.c.id.in_(OLD_SCHEDULE_EVENT
 
 @writes
 def insert_schedule_endpoint(*, endpoint: ScheduleEndpoint) -> sa.Executable:
-    """Where the reports of a new schedule go."""
+    """Insert the endpoint that the reports of a new schedule go to."""
     return sa.insert(WEBHOOK_ENDPOINT).values(endpoint._asdict()).values(status="enabled", replay_minute=0, replay_count=0, proven=0)
 
 
 def remove_schedule_endpoint(connection: Connection, *, endpoint: str) -> None:
-    """The schedule is gone: nothing more is sent."""
+    """Delete the endpoint of a schedule that is gone, and what waits for it."""
     connection.run(REMOVE_SCHEDULE_ENDPOINT, endpoint=endpoint)
     drop_pending(connection, endpoint=endpoint)
 
 
 @writes
 def enable_schedule_endpoint(*, endpoint: str) -> sa.Executable:
-    """Send to it again, with a clean record."""
+    """Send to an endpoint again, with a clean record."""
     return sa.update(WEBHOOK_ENDPOINT).where(WEBHOOK_ENDPOINT.c.id == endpoint).values(status="enabled", failing_since=None, proven=0)
 
 
@@ -309,7 +309,7 @@ DELETE_REPORTS_OF_SCHEDULE = Command(sa.delete(INTELLIGENCE_REPORT).where(INTELL
 
 
 def insert_schedule(connection: Connection, *, schedule: NewSchedule, endpoint: ScheduleEndpoint | None) -> None:
-    """A new schedule with its endpoint; refused when the organisation has as many as it may have."""
+    """A new schedule with its endpoint. Raises Conflict when the organisation has as many as it may have."""
     lock_organisation(connection, organisation=schedule.organisation)
     count = connection.first(COUNT_SCHEDULES, organisation=schedule.organisation)
     if count is not None and count >= MOST_SCHEDULES:
@@ -390,7 +390,7 @@ def next_boundary() -> sa.Executable:
 
 @all_rows(DueSchedule)
 def due_schedules(*, now_ms: int) -> sa.Executable:
-    """Schedules whose boundary has come, those first that have waited longest."""
+    """Schedules whose boundary has come, those first that have waited longest. `now_ms`: Unix milliseconds."""
     return (
         sa.select(*(INTELLIGENCE_SCHEDULE.c[name] for name in DueSchedule._fields))
         .where(INTELLIGENCE_SCHEDULE.c.next_ms <= sa.bindparam("now_ms", type_=sa.BigInteger))

@@ -101,7 +101,7 @@ NOTE_FIRST_ATTACH = Command(
 def observe_line(connection: Connection, *, seen: Sighting, now: float, ids: Ids, account: int | None = None) -> str | None:
     """Record a sighting against the intent that owned the ICCID then: its id, or None when no intent did.
 
-    `account` is whose the line was, if the caller knows: who moved a line to another account is not told where it is.
+    `account` is whose the line was, if the caller knows: who moved a line to another account is not told where it is. `now`: Unix seconds.
     """
     holder = owner_at(connection, iccid=seen.iccid, at=seen.occurred_at, account=account)
     if holder is None:
@@ -131,7 +131,7 @@ def observe_package(connection: Connection, *, use: PackageUse, now: float, ids:
 
 
 def record_sighting(connection: Connection, *, holder: IntentHolder, seen: Sighting, now: float, ids: Ids) -> None:
-    """Keep a sighting of an intent's line, and tell what is new in it."""
+    """Keep a sighting of an intent's line, and tell what is new in it. `now`: Unix seconds."""
     connection.run(
         INSERT_NETWORK_EVENT,
         id=ids.new("nev_"),
@@ -151,7 +151,7 @@ def record_sighting(connection: Connection, *, holder: IntentHolder, seen: Sight
 
 
 def first_attach_event(holder: IntentHolder, seen: Sighting, now: float, ids: Ids) -> NewEvent:
-    """esim.first_attach."""
+    """esim.first_attach. `now`: Unix seconds."""
     data = {
         "intent": holder.id,
         "iccid": seen.iccid,
@@ -224,7 +224,7 @@ def store_early_sighting(connection: Connection, *, subject: str, early: EarlySi
     """For whoever turns out to own the subject. What is older than every draw under way is nobody's who is still to come.
 
     The newest place is of the newest owner. Totals of different owners are kept apart by the draws between them, since the highest
-    counts: of a draw that is under way, no total from before it can stand in the way of one from after it.
+    counts: of a draw that is under way, no total from before it can stand in the way of one from after it. `now`: Unix seconds.
     """
     if early.country is None and early.used_bytes is None:
         return
@@ -242,7 +242,7 @@ def store_early_sighting(connection: Connection, *, subject: str, early: EarlySi
 
 
 def take_early_sightings(connection: Connection, *, subject: str, since: float) -> list[EarlySighting]:
-    """What was kept, oldest first; it is kept no longer. What happened before `since` is a previous owner's."""
+    """What was kept, oldest first; it is kept no longer. What happened before `since` is a previous owner's. `since`: Unix seconds."""
     kept = [early for early in connection.all(TAKE_EARLY_SIGHTINGS, subject=subject) if early.occurred_at >= since - CLOCKS_DIFFER_SECONDS]
     return sorted(kept, key=lambda early: early.occurred_at)
 

@@ -54,12 +54,12 @@ SWEEP_SIGNING_KEYS = Command(sa.delete(SIGNING_KEY).where(SIGNING_KEY.c.retired 
 
 
 def published_keys(connection: Connection, *, now: float) -> list[SigningKey]:
-    """Every key that a good token may be signed with now or soon, newest first."""
+    """Every key that a good token may be signed with at `now` (Unix seconds) or soon, newest first."""
     return connection.all(LIST_PUBLISHED_KEYS, kept_after=now - PUBLISHED_AFTER)
 
 
 def insert_signing_key(connection: Connection, *, kid: str, number: int, private: str, public: str, now: float) -> bool:
-    """Keep the key of this number and retire those before it, unless somebody else has just made it."""
+    """Insert the key with this number and retire those before it; False where another process has made it. `now`: Unix seconds."""
     if connection.run(INSERT_SIGNING_KEY, kid=kid, number=number, private=private, public=public, created=now) != 1:
         return False
     connection.run(RETIRE_SIGNING_KEYS, before=number, at=now + PUBLISHED_AHEAD)
@@ -67,10 +67,10 @@ def insert_signing_key(connection: Connection, *, kid: str, number: int, private
 
 
 def sweep_signing_keys(connection: Connection, *, now: float) -> int:
-    """Forget keys whose tokens have all expired."""
+    """Delete keys whose tokens have all expired at `now` (Unix seconds); returns how many."""
     return connection.run(SWEEP_SIGNING_KEYS, gone_before=now - PUBLISHED_AFTER)
 
 
 def signer_of(keys: list[SigningKey], now: float) -> SigningKey:
-    """The newest key that has been published long enough; the oldest where none has, which nobody can have missed."""
+    """The newest key that was published long enough at `now` (Unix seconds); the oldest where none was."""
     return next((key for key in keys if key.created <= now - PUBLISHED_AHEAD), keys[-1])

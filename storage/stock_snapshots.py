@@ -47,30 +47,30 @@ COMPARED_SNAPSHOTS = sa.select(ISSUANCE.c.stock).where(ISSUANCE.c.state.in_(OPEN
 def make_stock_snapshot(
     *, id: str, account_id: int, taken: float, complete: bool, iccids: Iterable[str], returned: Iterable[IssuanceHolder]
 ) -> StockSnapshot:
-    """A look as it is kept."""
+    """The row of a look at an account's stock; `taken`: Unix seconds."""
     lost = "\n".join(f"{holder.held} {holder.organisation} {holder.key}" for holder in returned)
     return StockSnapshot(id, account_id, taken, int(complete), "\n".join(sorted(iccids)), lost)
 
 
 @writes
 def insert_stock_snapshot(*, look: StockSnapshot) -> sa.Executable:
-    """Remember it."""
+    """Insert the look."""
     return sa.insert(STOCK).values(look._asdict())
 
 
 @first_row(StockSnapshot)
 def read_stock_snapshot(*, stock: str) -> sa.Executable:
-    """The look before a dispatch."""
+    """The look with this id, or None."""
     return sa.select(*(STOCK.c[name] for name in StockSnapshot._fields)).where(STOCK.c.id == stock)
 
 
 def was_returned(connection: Connection, *, stock: str, holder: IssuanceHolder) -> bool:
-    """Whether the look shows that a row had lost its ICCID."""
+    """Whether the look `stock` shows that the row of `holder` had lost its ICCID."""
     look = read_stock_snapshot(connection, stock=stock)
     return look is not None and f"{holder.held} {holder.organisation} {holder.key}" in look.returned.split("\n")
 
 
 @changes_rows
 def sweep_stock_snapshots(*, before: float, most: int) -> sa.Executable:
-    """Forget the oldest looks that no open row compares with."""
+    """Delete the oldest looks that no open row compares with; returns how many. `before`: Unix seconds."""
     return delete_oldest(STOCK, (STOCK.c.taken < before) & STOCK.c.id.not_in(COMPARED_SNAPSHOTS), STOCK.c.taken, most)

@@ -149,7 +149,7 @@ def hold_storefront_count(connection: Connection, *, organisation: str) -> int:
 
 @first_row(Storefront)
 def find_storefront(*, storefront: str, organisation: str) -> sa.Executable:
-    """A shop of an organisation."""
+    """The shop of `organisation` with this id, or None."""
     return STOREFRONT_ROWS.where(THIS_STOREFRONT, STOREFRONT_OF_ORGANISATION)
 
 
@@ -162,13 +162,13 @@ def hold_storefront(*, storefront: str, organisation: str) -> sa.Executable:
 
 @first_row(Storefront)
 def storefront_of(*, storefront: str) -> sa.Executable:
-    """A shop by its id alone, for what names it by itself: an order, a plan."""
+    """The shop with this id, of any organisation, or None; for an order or a plan, which names it."""
     return STOREFRONT_ROWS.where(THIS_STOREFRONT)
 
 
 @first_row(Storefront)
 def find_published(*, slug: str) -> sa.Executable:
-    """The shop that everybody sees under this slug; drafts are nobody's."""
+    """The published shop that has this slug, or None."""
     return STOREFRONT_ROWS.where(STOREFRONT.c.slug == slug, STOREFRONT.c.status == "published")
 
 
@@ -179,7 +179,7 @@ def find_published_at(connection: Connection, *, slug: str) -> Storefront | None
 
 @all_rows(Storefront)
 def list_storefronts(*, organisation: str, after: Annotated[str | None, or_last("sf_")], most: int) -> sa.Executable:
-    """Newest first."""
+    """At most `most` shops behind the id `after`, newest first."""
     return STOREFRONT_ROWS.where(STOREFRONT_OF_ORGANISATION, STOREFRONT.c.id < after).order_by(STOREFRONT.c.id.desc()).limit(most)
 
 
@@ -267,13 +267,13 @@ def plans_of(*, storefront: str) -> sa.Executable:
 
 @all_rows(StorefrontPlan)
 def plans_on_sale(*, storefront: str) -> sa.Executable:
-    """What a shop sells, as it is displayed."""
+    """The plans that a shop sells, as they are displayed."""
     return sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, STOREFRONT_PLAN.c.on_sale == 1).order_by(*PLAN_ORDER)
 
 
 @first_row(StorefrontPlan)
 def find_plan(*, storefront: str, slug: str) -> sa.Executable:
-    """A plan of a shop, by its slug."""
+    """The plan of a shop with this slug, or None."""
     return sa.select(*PLAN_COLUMNS).where(PLAN_OF_SHOP, PLAN_HAS_SLUG)
 
 

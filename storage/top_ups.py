@@ -75,7 +75,7 @@ def takes_top_ups(*, order: str, paid_at: float | None = None) -> sa.Executable:
 
 @changes_one
 def begin_top_up(*, top_up: str, lease: str, owner: str, before: str, now: float) -> sa.Executable:
-    """It is sent now, by this process; False where another worker has the row."""
+    """The process `owner` sends the top-up now; False where it is not leased to `lease`. `now`: Unix seconds."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(MY_TOP_UP, STOREFRONT_ORDER.c.status == "paid")
@@ -139,7 +139,7 @@ def complete_top_up(*, top_up: str, package: int, now: float) -> sa.Executable:
 
 @changes_one
 def note_late_package(*, top_up: str, package: int, now: float) -> sa.Executable:
-    """It was settled as failed, and its own answer comes after all: what was added is kept for a person to see."""
+    """Keep the package of a top-up that was settled as failed, for a person to see. `now`: Unix seconds."""
     return (
         sa.update(STOREFRONT_ORDER)
         .where(THIS_TOP_UP, STOREFRONT_ORDER.c.status == "failed", STOREFRONT_ORDER.c.package_id.is_(None))
@@ -162,7 +162,7 @@ def lose_orphaned_top_ups(connection: Connection, *, code: str, now: float) -> l
 
 @row_exists
 def hold_top_up(*, top_up: str, lease: str, status: OrderState) -> sa.Executable:
-    """Whether the row is this worker's still and in this status; it stays so until the commit."""
+    """Whether the row is still leased to `lease` and in this `status`; it stays so until the commit."""
     return sa.select(STOREFRONT_ORDER.c.id).where(MY_TOP_UP, STOREFRONT_ORDER.c.status == status).with_for_update()
 
 

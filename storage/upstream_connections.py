@@ -161,7 +161,7 @@ def take_account(connection: Connection, *, organisation: str, account_id: int, 
 def use_own_token(connection: Connection, *, organisation: str, own_token: str, simulated: bool, seen: UpstreamRow, now: float) -> None:
     """Connect an organisation, whose connection is `seen`, with a sealed token of its own; the account it was assigned stays assigned.
 
-    The own token that it replaces is kept for a day.
+    The own token that it replaces is kept for a day. `now`: Unix seconds.
     """
     hold_connection(connection, organisation=organisation, seen=seen)
     connection.run(USE_OWN_TOKEN, organisation=organisation, token=own_token, simulation=int(simulated))
@@ -175,7 +175,7 @@ def use_own_token(connection: Connection, *, organisation: str, own_token: str, 
 def use_former_token(connection: Connection, *, organisation: str, former: str, seen: UpstreamRow, now: float) -> None:
     """Connect an organisation, whose connection is `seen`, with the token that was replaced before; the one in use is erased.
 
-    ConnectionChanged, where the former token is not there any more.
+    ConnectionChanged, where the former token is not there any more. `now`: Unix seconds.
     """
     hold_connection(connection, organisation=organisation, seen=seen)
     if not take_former_token(connection, organisation=organisation, sealed=former, now=now):

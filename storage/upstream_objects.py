@@ -25,11 +25,11 @@ UpstreamObjectKind = Literal["template", "zone"]
 
 @writes
 def add_upstream_object(*, kind: UpstreamObjectKind, id: int, organisation: str, now: Annotated[float, int]) -> StatementBuild:
-    """Remember who created it."""
+    """Remember that `organisation` created a template or a zone. `now`: Unix seconds."""
     return insert_once(UPSTREAM_OBJECT, key=["kind", "id"], kind=kind, id=id, organisation=organisation, created=now)
 
 
 @first_row(str)
 def object_creator(*, kind: UpstreamObjectKind, id: int) -> sa.Executable:
-    """The organisation that created it through us; nothing for what was there before, or made elsewhere."""
+    """The organisation that created the object through us; None for what was made elsewhere."""
     return sa.select(UPSTREAM_OBJECT.c.organisation).where(UPSTREAM_OBJECT.c.kind == kind, UPSTREAM_OBJECT.c.id == id)

@@ -80,14 +80,14 @@ CLAIM_METERED_LINES = Query(
 
 
 def insert_usage_record(connection: Connection, *, row: UsageRecordRow, bytes: int, ids: Ids) -> None:
-    """Keep a record and count it."""
+    """Insert a usage record and count its `bytes`."""
     connection.run(INSERT_USAGE_RECORD, **row._asdict())
     add_usage(connection, intent=row.intent, bytes=bytes, now=row.created, ids=ids)
 
 
 @all_rows(UsageRecordRow)
 def list_usage_records(*, intent: str, organisation: str, after: Annotated[str | None, or_last("ur_")], most: int) -> sa.Executable:
-    """Newest first."""
+    """At most `most` records of an intent behind the id `after`, newest first."""
     return (
         sa.select(*USAGE_RECORD_COLUMNS)
         .where(
@@ -172,7 +172,7 @@ NOTE_NOTIFIED = Command(
 
 
 def add_usage(connection: Connection, *, intent: str, bytes: int, now: float, ids: Ids) -> None:
-    """More usage, on top of what was added before."""
+    """Add `bytes` to what was used. `now`: Unix seconds."""
     metered = connection.first(ADD_USAGE, intent=intent, more=bytes, room=MOST_BYTES - bytes)
     if metered is not None:
         emit_thresholds(connection, metered, now, ids)
@@ -186,7 +186,7 @@ def raise_usage(connection: Connection, *, intent: str, total: int, now: float, 
 
 
 def emit_thresholds(connection: Connection, metered: IntentUsage, now: float, ids: Ids) -> None:
-    """One event for each threshold that was crossed just now."""
+    """Emit one event for each threshold that was crossed just now. `now`: Unix seconds."""
     plan = cast(dict[str, object], orjson.loads(metered.plan or "{}"))
     data_mb = cast(int, plan.get("data_mb", 0))
     if data_mb <= 0:  # an unlimited plan
@@ -200,7 +200,7 @@ def emit_thresholds(connection: Connection, metered: IntentUsage, now: float, id
 
 
 def threshold_event(metered: IntentUsage, percent: int, data_mb: int, now: float, ids: Ids) -> NewEvent:
-    """usage.threshold_reached; its name in `dedup` is a second lock behind `notified_percent`."""
+    """usage.threshold_reached; its name in `dedup` is a second lock behind `notified_percent`. `now`: Unix seconds."""
     data = {
         "intent": metered.id,
         "iccid": metered.iccid,

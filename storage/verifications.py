@@ -59,7 +59,7 @@ TRY_CODE = Query(
 
 @writes
 def insert_verification(*, verification: Verification) -> sa.Executable:
-    """A code was mailed."""
+    """Insert a code that was mailed."""
     return sa.insert(VERIFICATION).values({**verification._asdict(), "tries": 0})
 
 
@@ -71,11 +71,11 @@ def try_verification_code(connection: Connection, *, digest: bytes, purpose: Ver
 
 @first_row(VerifiedAddress)
 def use_verification(*, digest: bytes, purpose: VerificationPurpose, now: float) -> sa.Executable:
-    """Use it up, after the right code was tried; nothing for the second of two who come at once."""
+    """Use it up, after the right code was tried; nothing for the second of two who come at once. `now`: Unix seconds."""
     return returning(sa.delete(VERIFICATION).where(*VERIFICATION_IS_WAITING), (VERIFICATION.c[name] for name in VerifiedAddress._fields))
 
 
 @changes_rows
 def sweep_verifications(*, now: float) -> sa.Executable:
-    """Forget those whose time has passed."""
+    """Delete codes that have expired at `now` (Unix seconds); returns how many."""
     return sa.delete(VERIFICATION).where(VERIFICATION.c.expires_at <= now)

@@ -132,7 +132,7 @@ DISABLE_ENDPOINT = Command(sa.update(WEBHOOK_ENDPOINT).where(WEBHOOK_ENDPOINT.c.
 
 
 def insert_endpoint(connection: Connection, *, id: str, organisation: str, url: str, secret: str, now: float) -> None:
-    """A new endpoint; refused when the organisation has as many as it may have."""
+    """A new endpoint. Raises Conflict when the organisation has as many as it may have. `now`: Unix seconds."""
     lock_organisation(connection, organisation=organisation)
     count = connection.first(COUNT_ENDPOINTS, organisation=organisation)
     if count is not None and count >= MOST_ENDPOINTS:
@@ -146,7 +146,7 @@ def insert_endpoint(connection: Connection, *, id: str, organisation: str, url: 
 
 @all_rows(EndpointRow)
 def list_endpoints(*, organisation: str) -> sa.Executable:
-    """Newest first."""
+    """The endpoints of `organisation`, newest first."""
     return (
         sa.select(*ENDPOINT_COLUMNS)
         .where(WEBHOOK_ENDPOINT.c.organisation == organisation, IS_LISTED_ENDPOINT)
@@ -156,7 +156,7 @@ def list_endpoints(*, organisation: str) -> sa.Executable:
 
 @first_row(EndpointRow)
 def read_endpoint(*, endpoint: str, organisation: str) -> sa.Executable:
-    """One endpoint of an organisation."""
+    """The endpoint of `organisation` with this id, or None."""
     return sa.select(*ENDPOINT_COLUMNS).where(OWN_ENDPOINT)
 
 
@@ -177,7 +177,7 @@ def rotate_endpoint_secret(connection: Connection, *, endpoint: str, organisatio
 
 @first_row(EndpointRow)
 def enable_endpoint(*, endpoint: str, organisation: str) -> sa.Executable:
-    """Send to it again, with a clean record."""
+    """Send to an endpoint again, with a clean record; None where there is none such."""
     return returning(
         sa.update(WEBHOOK_ENDPOINT).where(OWN_ENDPOINT).values(status="enabled", failing_since=None, proven=0), ENDPOINT_COLUMNS
     )
@@ -255,6 +255,6 @@ def enqueue_event(connection: Connection, *, event: str, organisation: str, now_
 
 
 def fail_waiting_of_disabled(connection: Connection, *, before: float, most: int) -> int:
-    """What still waits for endpoints that are disabled has failed. `before` is not asked for: all of it has."""
+    """What still waits for endpoints that are disabled has failed. `before` is not asked for: all of it has. `before`: Unix seconds."""
     del before
     return connection.run(FAIL_WAITING_OF_DISABLED, most=most)

@@ -138,7 +138,7 @@ def receiver_rate(receiver: WebhookReceiver, proven: bool) -> int:
 
 
 def refilled_receiver(receiver: WebhookReceiver | None, host: str, now_ms: int) -> WebhookReceiver:
-    """The host with what its buckets have won since; a host that was never sent to has them full."""
+    """The host with what its buckets have won since; a host that was never sent to has them full. `now_ms`: Unix milliseconds."""
     if receiver is None:
         return WebhookReceiver(host, STRICT_BURST * DELIVERY_TOKENS, OPEN_BURST * DELIVERY_TOKENS, now_ms, 0)
     passed = max(0, now_ms - receiver.at_ms)
@@ -161,7 +161,7 @@ def judge_receivers(connection: Connection, *, earned: Mapping[str, int]) -> Non
 
 @changes_rows
 def sweep_receivers(*, before: Annotated[float, to_milliseconds], most: int) -> sa.Executable:
-    """Forget hosts that nothing was sent to since then."""
+    """Delete hosts that nothing was sent to since `before` (Unix seconds); returns how many."""
     return sa.delete(WEBHOOK_RECEIVER).where(
         WEBHOOK_RECEIVER.c.host.in_(
             sa.select(WEBHOOK_RECEIVER.c.host).where(WEBHOOK_RECEIVER.c.at_ms < sa.bindparam("before", type_=sa.BigInteger)).limit(most)
